@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""The generator's command line: `python3 -m gen --help`."""
+import argparse
+import json
+import sys
+from pathlib import Path, PurePosixPath
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # also runs by its path, from anywhere
+from gen import check, registry, render, single  # noqa: E402
+
+
+def arguments():
+    p = argparse.ArgumentParser(prog="python3 -m gen", description="Generates the headers of <iris/gen/>.")
+    p.add_argument("--out", metavar="DIR", help="write the generated headers under DIR; only what changed")
+    p.add_argument("--folder", metavar="NAME", help="with --out: outputs of one folder (. is the top), without its name")
+    p.add_argument("--outputs", metavar="NAME", help="print the outputs of a folder, for Meson")
+    p.add_argument("--depfile", metavar="FILE", help="with --out or --check STAMP: what went into it, for ninja")
+    p.add_argument("--check", metavar="STAMP", nargs="?", const="", help="check rows, templates, tests and headers "
+                   "against each other; write STAMP when all is well")
+    p.add_argument("--list", choices=("text", "json"), nargs="?", const="text", help="list every function")
+    p.add_argument("--single", metavar="FILE", help="fold all headers into FILE (iris.h) and put init.c beside it")
+    for option, known in (("platforms", registry.PLATFORMS), ("dtypes", [d.name for d in registry.DTYPES]),
+                          ("families", sorted({r.family for r in registry.TEMPLATES}))):
+        p.add_argument(f"--{option}", choices=known, nargs="+", default=known, help="with --single: only these")
+    return p.parse_args()
+
+
+def folder_rows(folder):
+    return [r for r in registry.TEMPLATES if folder in (None, str(PurePosixPath(r.output).parent))]
+
+
+def listing(form):
+    """Every public function with its header, template and tests."""
+    table = [dict(function=f, dtype=render.split(f)[1], header=f"iris/gen/{row.output}", template=row.path,
+                  tests=row.tests) for row, names in render.symbols() for f in names]
+    lines = "\n".join("{function:40} <{header}>  templates/{template}  {tests}".format(**t) for t in table)
+    return json.dumps(table, indent=1) if form == "json" else lines
+
+
+def main():
+    args, failures, made, inputs = arguments(), [], None, set()
+    if args.outputs:
+        print("\n".join(PurePosixPath(r.output).name for r in folder_rows(args.outputs)))
+    if args.list:
+        print(listing(args.list))
+    if args.out:
+        rows = folder_rows(args.folder)
+        files, failures = render.render_all(rows)
+        if args.folder:
+            files = {PurePosixPath(name).name: text for name, text in files.items()}
+        render.write_changed(files, args.out)
+        made, inputs = Path(args.out, next(iter(files), "none")), render.inputs(rows)
+    if args.single:
+        failures += single.single(Path(args.single), args.platforms, args.dtypes, args.families)
+    if args.check is not None:
+        failures += check.problems()
+        if args.check and not failures:
+            made, inputs = Path(args.check), check.inputs()
+            made.touch()
+    if args.depfile and made:
+        Path(args.depfile).write_text(f"{made}: {' '.join(sorted(map(str, inputs)))}\n", encoding="utf-8")
+    return "\n".join(f"gen: {f}." for f in failures) or None
+
+
+sys.exit(main())

@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: MIT
+"""The one table: what exists. Rows hold names and facts, templates hold control flow, headers hold C."""
+from dataclasses import dataclass, field
+
+
+PLATFORMS = ("host", "nvidia", "amd")
+
+
+@dataclass(frozen=True)
+class DType:
+    """An element type. `acc` is the type that sums of it accumulate in; `kind` is int, uint or float."""
+    name: str
+    ctype: str
+    bits: int
+    kind: str
+    acc: str
+    digits: int = 0     # bits of a float's significand, the leading one included
+    gemm: bool = False  # has GEMM kernels
+
+    @property
+    def bytes(self):
+        return self.bits // 8
+
+    @property
+    def native(self):
+        """True when C can compute with the type itself (every integer, f32, f64)."""
+        return self.acc == self.name
+
+    @property
+    def wide(self):
+        """The 64-bit type that creation computes its values in."""
+        return "f64" if self.kind == "float" else "u64"
+
+    @property
+    def whole(self):
+        """The type of whole numbers that become elements: an integer itself."""
+        return "i64" if self.kind == "float" else self.name
+
+
+DTYPES = (
+    DType("i8", "int8_t", 8, "int", "i8"),
+    DType("u8", "uint8_t", 8, "uint", "u8"),
+    DType("i16", "int16_t", 16, "int", "i16"),
+    DType("u16", "uint16_t", 16, "uint", "u16"),
+    DType("i32", "int32_t", 32, "int", "i32"),
+    DType("u32", "uint32_t", 32, "uint", "u32"),
+    DType("i64", "int64_t", 64, "int", "i64"),
+    DType("u64", "uint64_t", 64, "uint", "u64"),
+    DType("f16", "iris_f16", 16, "float", "f32", digits=11, gemm=True),
+    DType("bf16", "iris_bf16", 16, "float", "f32", digits=8, gemm=True),
+    DType("f32", "float", 32, "float", "f32", digits=24, gemm=True),
+    DType("f64", "double", 64, "float", "f64", digits=53, gemm=True),
+    DType("f8e4m3", "iris_f8e4m3", 8, "float", "f32", digits=4),
+    DType("f8e5m2", "iris_f8e5m2", 8, "float", "f32", digits=3),
+    DType("f8e4m3fnuz", "iris_f8e4m3fnuz", 8, "float", "f32", digits=4),
+    DType("f8e5m2fnuz", "iris_f8e5m2fnuz", 8, "float", "f32", digits=3),
+)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Who carries an operation out together: one lane, a wave, or a workgroup."""
+    name: str    # lane wave wg
+    suffix: str  # what the symbol ends in
+    who: str     # for comments
+
+
+GROUPS = (
+    Group("lane", "", "One lane calls it alone."),
+    Group("wave", "_wave", "Every lane of one wave calls it together."),
+    Group("wg", "_wg", "Every lane of one workgroup calls it together."),
+)
+
+
+@dataclass(frozen=True)
+class Cmp:
+    """A comparison that a wait is for: seen <c> value."""
+    name: str
+    c: str
+    text: str
+
+
+CMPS = (
+    Cmp("eq", "==", "equals"),
+    Cmp("ne", "!=", "differs from"),
+    Cmp("gt", ">", "is above"),
+    Cmp("ge", ">=", "is at least"),
+    Cmp("lt", "<", "is below"),
+    Cmp("le", "<=", "is at most"),
+)
+
+
+@dataclass(frozen=True)
+class Atomic:
+    """An atomic of one dtype: an instruction of dtype `arch`, or `combine`_<acc> inside a compare-and-swap loop."""
+    op: str
+    t: DType
+    arch: DType = None
+    combine: str = ""
+
+
+def by_name(rows):
+    return {r.name: r for r in rows}
+
+
+_D = by_name(DTYPES)
+_INTS = [t for t in DTYPES if t.kind != "float"]
+_WIDE = [t for t in _INTS if t.bits >= 32]
+_NARROW = [t for t in _INTS if t.bits < 32]
+
+# fetch, set, xchg and cas exist for these.
+ATOMIC_TYPES = tuple(_INTS + [_D["f32"], _D["f64"]])
+ATOMICS_NATIVE = tuple(
+    [Atomic(op, t, arch=_D[f"u{t.bits}"]) for t in _WIDE for op in ("add", "sub", "and", "or", "xor")] +
+    [Atomic(op, t, arch=t) for t in _WIDE for op in ("min", "max")] +
+    [Atomic("add", _D[n], arch=_D[n]) for n in ("f32", "f64")])
+_COMBINE = dict(add="iris_sum", sub="irisi_difference", min="iris_min", max="iris_max", xor="iris_xor")
+_COMBINE.update({"and": "iris_and", "or": "iris_or"})
+ATOMICS_BY_CAS = tuple(
+    [Atomic(op, t, combine=f) for t in _NARROW for op, f in _COMBINE.items()] +
+    [Atomic(op, _D[n], combine=_COMBINE[op]) for n in ("f32", "f64") for op in ("min", "max")] +
+    [Atomic("add", _D[n], combine=_COMBINE["add"]) for n in ("f16", "bf16")])
+
+
+@dataclass(frozen=True)
+class Order:
+    """A memory order: C's and PTX's word for it, and what is left of it for a load and for a store."""
+    name: str
+    c: str
+    load: str  # C's word for a load, or for a compare-and-swap that fails
+    ptx: str
+    ptx_load: str
+    ptx_store: str
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Who must agree on an order: PTX's and HIP's word for it."""
+    name: str
+    ptx: str
+    hip: str
+
+
+ORDERS = (
+    Order("IRIS_RELAXED", "__ATOMIC_RELAXED", "__ATOMIC_RELAXED", "relaxed", "relaxed", "relaxed"),
+    Order("IRIS_ACQUIRE", "__ATOMIC_ACQUIRE", "__ATOMIC_ACQUIRE", "acquire", "acquire", "relaxed"),
+    Order("IRIS_RELEASE", "__ATOMIC_RELEASE", "__ATOMIC_RELAXED", "release", "relaxed", "release"),
+    Order("IRIS_ACQ_REL", "__ATOMIC_ACQ_REL", "__ATOMIC_ACQUIRE", "acq_rel", "acquire", "release"),
+)
+SCOPES = (
+    Scope("IRIS_SCOPE_WG", "cta", "__HIP_MEMORY_SCOPE_WORKGROUP"),
+    Scope("IRIS_SCOPE_AGENT", "gpu", "__HIP_MEMORY_SCOPE_AGENT"),
+    Scope("IRIS_SCOPE_SYSTEM", "sys", "__HIP_MEMORY_SCOPE_SYSTEM"),
+)
+
+
+@dataclass(frozen=True)
+class WordAtomic:
+    """irisi_atomic_<op>_<t>, which every platform has. In a compare-and-swap loop its next value is
+    `old <sign> value`, or the value that wins when `value <wins> old`."""
+    op: str
+    t: DType
+    ptx: str  # PTX's words for operation and type
+    sign: str = ""
+    wins: str = ""
+
+    @property
+    def hip(self):
+        """The end of clang's __hip_atomic_<...>."""
+        return "exchange" if self.op == "xchg" else f"fetch_{self.op}"
+
+    @property
+    def c(self):
+        """The end of C's __atomic_<...>."""
+        return "exchange_n" if self.op == "xchg" else f"fetch_{self.op}"
+
+
+PTX_REGISTERS = dict(i32="r", u32="r", i64="l", u64="l", f32="f", f64="d")
+_SIGNS = {"and": "&", "or": "|", "xor": "^"}
+_PTX_TYPES = {t: t.replace("i", "s") for t in PTX_REGISTERS}
+WORDS = (_D["u32"], _D["u64"])
+WORD_XCHG = tuple(WordAtomic("xchg", t, f"exch.b{t.bits}") for t in WORDS)
+WORD_ADD = tuple(WordAtomic("add", t, f"add.{t.name}", sign="+") for t in WORDS)
+WORD_BITS = tuple(WordAtomic(op, t, f"{op}.b{t.bits}", sign=c) for t in WORDS for op, c in _SIGNS.items())
+WORD_EXTREMA = tuple(WordAtomic(op, t, f"{op}.{_PTX_TYPES[t.name]}", wins=c)
+                     for t in _WIDE for op, c in (("min", "<"), ("max", ">")))
+WORD_FLOATS = tuple(WordAtomic("add", _D[n], f"add.{n}", sign="+") for n in ("f32", "f64"))
+WORD_ROWS = dict(
+    words=WORDS, orders=ORDERS, scopes=SCOPES, modes=tuple((o, s) for s in SCOPES for o in ORDERS), reg=PTX_REGISTERS,
+    xchg=WORD_XCHG, add=WORD_ADD, bits=WORD_BITS, extrema=WORD_EXTREMA, floats=WORD_FLOATS)
+
+
+@dataclass(frozen=True)
+class GemmPattern:
+    """How a GEMM and its communication share the device. `parts` are what its kernels' names add to the pattern's."""
+    name: str
+    text: str  # for comments
+    parts: tuple = ("",)
+    lanes: str = "IRISI_GEMM_LANES"  # most lanes of a workgroup
+
+
+GEMM_PATTERNS = (
+    GemmPattern("bulk_synchronous", "a GEMM kernel, then a kernel that sends", ("_compute", "_send")),
+    GemmPattern("producer_consumer", "a kernel that computes and one that sends, on two streams", ("_compute", "_send")),
+    GemmPattern("fused_sequential", "workgroups that compute a tile, then send it"),
+    GemmPattern("wg_specialized", "workgroups that compute and workgroups that send"),
+    GemmPattern("wave_specialized", "waves that compute and waves that send, in each workgroup",
+                lanes="IRISI_GEMM_LANES_WITH_COMM"),
+)
+
+
+@dataclass(frozen=True)
+class GemmKernel:
+    """A mainloop for a dtype. `name` ends its functions' names; `macro` is 1 on platforms that have the mainloop."""
+    t: DType
+    mainloop: str  # value of plan.mainloop
+    macro: str
+    suffix: str = ""
+
+    @property
+    def name(self):
+        return self.t.name + self.suffix
+
+
+GEMM_TYPES = tuple(t for t in DTYPES if t.gemm)
+GEMM_KERNELS = tuple(GemmKernel(t, "IRISI_GEMM_PLAIN", "IRISI_GEMM_HAS_PLAIN") for t in GEMM_TYPES)
+
+
+@dataclass(frozen=True)
+class GemmIsa:
+    """A vector unit of the host: bytes of a vector; rows and vectors of columns that a micro-kernel computes."""
+    name: str
+    bytes: int
+    rows: int
+    vectors: int
+
+
+GEMM_ISAS = (GemmIsa("base", 16, 4, 2), GemmIsa("avx2", 32, 4, 2), GemmIsa("avx512", 64, 8, 2))
+GEMM_ROWS = dict(gemm_types=GEMM_TYPES, gemm_kernels=GEMM_KERNELS, gemm_patterns=GEMM_PATTERNS, gemm_isas=GEMM_ISAS,
+                 gemm_accs=(_D["f32"], _D["f64"]))
+
+
+@dataclass(frozen=True)
+class Template:
+    """A template and the header it makes.
+
+    The template is `{% extends "_header.h.j2" %}`, then {% block includes %} with the #include lines and
+    {% block body %} with the functions. The banner, its list of functions and the include guard come by themselves.
+    """
+    path: str    # under templates/; its folder is the family: memory, signal, atomic, host, arch, gemm, …
+    output: str  # under <build>/include/iris/gen/
+    title: str   # ends the banner's first line: "<output>: <title>."; no full stop
+    tests: str   # the test source that tries it: it must exist and name `output`'s functions or file
+    rows: dict = field(default_factory=dict)  # further variables of the template
+
+    @property
+    def family(self):
+        """The template's folder."""
+        return self.path.split("/")[0]
+
+
+TEMPLATES = (
+    Template("dtype/dtypes.h.j2", "dtypes.h", title="every element type: its value at run time, widening and narrowing",
+             tests="tests/dtype/convert.cpp"),
+    Template("op/op.h.j2", "op.h", title="sum, product, minimum, maximum and bit operations of every type",
+             tests="tests/dtype/op.cpp"),
+    Template("memory/bits.h.j2", "bits.h", title="values of every type as bits of their width, and back",
+             tests="tests/memory/load_store.cpp"),
+    Template("memory/load_store.h.j2", "load_store.h", title="loads and stores of one element, or of 16 bytes, on any "
+             "rank", tests="tests/memory/load_store.cpp"),
+    Template("memory/rma.h.j2", "rma.h", title="put, get and copy of any length by a lane, a wave or a workgroup",
+             tests="tests/memory/rma.cpp"),
+    Template("memory/put_signal.h.j2", "put_signal.h", title="a put, and a signal that says it has arrived",
+             tests="tests/memory/put_signal.cpp"),
+    Template("atomic/atomic.h.j2", "atomic.h", title="atomic operations on any rank",
+             tests="tests/atomic/atomic.cpp", rows=dict(
+                 atomic_types=ATOMIC_TYPES, atomics_native=ATOMICS_NATIVE, atomics_by_cas=ATOMICS_BY_CAS)),
+    Template("signal/wait.h.j2", "wait.h", title="waiting for and testing signals",
+             tests="tests/signal/wait.cpp"),
+    Template("host/create.h.j2", "create.h", title="typed creation and access from the host",
+             tests="tests/create/create.cpp"),
+    Template("arch/atomic_host.h.j2", "arch/atomic_host.h", title="atomics of 32 and 64 bits on the CPU",
+             tests="tests/arch/atomic.cpp", rows=WORD_ROWS),
+    Template("arch/atomic_nvidia.h.j2", "arch/atomic_nvidia.h", title="atomics of 32 and 64 bits in PTX",
+             tests="tests/arch/atomic.cpp", rows=WORD_ROWS),
+    Template("arch/atomic_amd.h.j2", "arch/atomic_amd.h", title="atomics of 32 and 64 bits by clang's builtins",
+             tests="tests/arch/atomic.cpp", rows=WORD_ROWS),
+    Template("arch/gemm_micro_host.h.j2", "arch/gemm_micro_host.h", title="micro-kernels of the blocked loop, by vector "
+             "unit", tests="tests/gemm/all_scatter.cpp", rows=GEMM_ROWS),
+    Template("arch/gemm_host.h.j2", "arch/gemm_host.h", title="the mainloop of GEMMs on the CPU",
+             tests="tests/gemm/all_scatter.cpp", rows=GEMM_ROWS),
+    Template("arch/gemm_simt.h.j2", "arch/gemm_simt.h", title="the plain mainloop of GEMMs on GPUs",
+             tests="tests/gemm/all_scatter.cpp", rows=GEMM_ROWS),
+    Template("gemm/epilogue.h.j2", "gemm_epilogue.h", title="from accumulators to the staging tile: alpha, beta, bias, "
+             "activation", tests="tests/gemm/all_scatter.cpp", rows=GEMM_ROWS),
+    Template("gemm/tiles.h.j2", "gemm_tiles.h", title="what math and loader waves do for a tile",
+             tests="tests/gemm/all_scatter.cpp", rows=GEMM_ROWS),
+    *(Template(f"gemm/all_scatter_{p.name}.h.j2", f"gemm_all_scatter_{p.name}.h", title=f"GEMM and all-scatter by {p.text}",
+               tests="tests/gemm/all_scatter.cpp", rows=GEMM_ROWS) for p in GEMM_PATTERNS),
+    Template("gemm/launch_all_scatter.h.j2", "launch/gemm_all_scatter.h", title="launchers of GEMM and all-scatter",
+             tests="tests/gemm/all_scatter.cpp", rows=GEMM_ROWS),
+    Template("index/index.h.j2", "index.h", title="X-macros over everything that is generated",
+             tests="tests/gen/index.c"),
+)
