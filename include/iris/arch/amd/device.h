@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * device.h (amd): what a kernel knows about itself, and how the lanes of a workgroup meet.
+ *
+ *   IRIS_DEVICE IRIS_HOST_DEVICE IRIS_KERNEL
+ *   iris_lane iris_wave_lanes iris_wave iris_waves iris_wg_lane iris_wg_lanes
+ *   iris_workgroup iris_workgroups iris_grid_lane iris_grid_lanes
+ *   iris_sync_wave iris_sync_wg iris_shared
+ *   iris_shuffle_{u32,u64,f32,f64} iris_shuffle_xor_{u32,u64,f32,f64} iris_ballot
+ *   iris_clock iris_pause irisi_split
+ *
+ * Written on clang's own builtins, so that it needs neither HIP's device headers nor its device libraries. A wave is
+ * 64 lanes; grids and workgroups are one-dimensional.
+ */
+#ifndef IRIS_ARCH_AMD_DEVICE_H
+#define IRIS_ARCH_AMD_DEVICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if !defined(__HIP_DEVICE_COMPILE__) && defined(__has_include)
+#if __has_include(<hip/hip_runtime_api.h>)
+#include <hip/hip_runtime_api.h> /* the host half of a kernel calls hipLaunchKernel */
+#endif
+#endif
+
+#if defined(__HIP_DEVICE_COMPILE__) && !defined(__gfx90a__) && !defined(__gfx942__) && !defined(__gfx950__)
+#error "Iris supports the AMD GPUs gfx90a, gfx942 and gfx950: compile with one of these as --offload-arch."
+#endif
+
+#define IRIS_DEVICE static inline __attribute__((device, always_inline, unused))
+#define IRIS_HOST_DEVICE static inline __attribute__((host, device, always_inline, unused))
+
+/* A pointee in global memory: accesses through a generic pointer would also occupy the LDS counter (flat_*). */
+#define IRISI_GLOBAL __attribute__((address_space(1)))
+
+/**
+ * Declares and defines a kernel: `IRIS_KERNEL(name, args_type, var, max_lanes) { body }`.
+ *
+ * The kernel takes one argument struct by value; in the body `var` is a `const args_type *`. No launch may ask for
+ * more than `max_lanes` lanes a workgroup. Put `static` in front for a kernel that only this file launches.
+ *
+ * The body reads its arguments where the launch put them, at the start of the kernel's argument segment: taking the
+ * parameter's address instead copies the struct to scratch at -O0 and wherever the optimiser gives up.
+ */
+#define IRIS_KERNEL(name, args_type, var, max_lanes)                                                                   \
+    __attribute__((global, launch_bounds(max_lanes), unused)) void name(args_type);                                    \
+    IRIS_DEVICE void irisi_body_##name(const args_type *var);                                                          \
+    __attribute__((global, launch_bounds(max_lanes), unused)) void name(args_type)                                     \
+    {                                                                                                                  \
+        irisi_body_##name((const args_type *)__builtin_amdgcn_kernarg_segment_ptr());                                  \
+    }                                                                                                                  \
+    IRIS_DEVICE void irisi_body_##name(const args_type *var)
+
+/** Lanes of a wave: 64 on AMD, 32 on NVIDIA, 1 on the host. */
+IRIS_DEVICE uint32_t iris_wave_lanes(void) { return 64; }
+/** Lane within its workgroup. */
+IRIS_DEVICE uint32_t iris_wg_lane(void) { return __builtin_amdgcn_workitem_id_x(); }
+/** Lanes of a workgroup. */
+IRIS_DEVICE uint32_t iris_wg_lanes(void) { return __builtin_amdgcn_workgroup_size_x(); }
+/** Lane within its wave, 0 .. iris_wave_lanes()-1. */
+IRIS_DEVICE uint32_t iris_lane(void) { return __builtin_amdgcn_workitem_id_x() % 64; }
+/** Wave within its workgroup. The same in all its lanes, and the compiler is told so. */
+IRIS_DEVICE uint32_t iris_wave(void)
+{
+    return (uint32_t)__builtin_amdgcn_readfirstlane((int)(__builtin_amdgcn_workitem_id_x() / 64));
+}
+/** Waves of a workgroup. */
+IRIS_DEVICE uint32_t iris_waves(void) { return (iris_wg_lanes() + 63) / 64; }
+/** Workgroup within the grid. */
+IRIS_DEVICE uint32_t iris_workgroup(void) { return __builtin_amdgcn_workgroup_id_x(); }
+/** Workgroups of the grid. The launch packet holds the grid in lanes. */
+IRIS_DEVICE uint32_t iris_workgroups(void) { return __builtin_amdgcn_grid_size_x() / iris_wg_lanes(); }
+/** Lane within the grid. */
+IRIS_DEVICE size_t iris_grid_lane(void) { return (size_t)iris_workgroup() * iris_wg_lanes() + iris_wg_lane(); }
+/** Lanes of the grid. */
+IRIS_DEVICE size_t iris_grid_lanes(void) { return __builtin_amdgcn_grid_size_x(); }
+
+/** Workgroup-shared memory of the launch (iris_launch_config.shared_bytes), 128-byte aligned. */
+IRIS_DEVICE void *iris_shared(void)
+{
+    extern __attribute__((shared, aligned(128))) unsigned char irisi_shared_bytes[];
+    return irisi_shared_bytes;
+}
+
+/** Ticks (100 MHz) of a clock that never goes back; ticks per second are iris_ctx.clock_hz. */
+IRIS_DEVICE uint64_t iris_clock(void) { return __builtin_amdgcn_s_memrealtime(); }
+
+/**
+ * One turn of a polling loop. `turn` counts the turns so far.
+ *
+ * A turn sleeps 64 clocks, later ones 1024: a poll of a signal goes out to memory, and waves that do not work should
+ * not compete with those that do.
+ */
+IRIS_DEVICE void iris_pause(uint32_t turn)
+{
+    if (turn < 64)
+        __builtin_amdgcn_s_sleep(1);
+    else
+        __builtin_amdgcn_s_sleep(16);
+}
+
+/** Brings the lanes of a wave together and orders their memory operations among themselves. */
+IRIS_DEVICE void iris_sync_wave(void)
+{
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
+    __builtin_amdgcn_wave_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
+}
+
+/**
+ * Workgroup barrier: every lane of the workgroup calls it; orders their memory operations among themselves.
+ *
+ * Among themselves only: the compiler does not wait for stores to global memory before the barrier, because the waves
+ * of a workgroup share one L1. Stores that another device is to see need irisi_drain() or irisi_release() first.
+ */
+IRIS_DEVICE void iris_sync_wg(void)
+{
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+
+/** The value that lane `from` of the wave holds. Every lane of the wave calls it. */
+IRIS_DEVICE uint32_t iris_shuffle_u32(uint32_t value, uint32_t from)
+{
+    return (uint32_t)__builtin_amdgcn_ds_bpermute((int)(from * 4), (int)value);
+}
+IRIS_DEVICE uint64_t iris_shuffle_u64(uint64_t value, uint32_t from)
+{
+    const uint32_t low = iris_shuffle_u32((uint32_t)value, from);
+    return (uint64_t)iris_shuffle_u32((uint32_t)(value >> 32), from) << 32 | low;
+}
+IRIS_DEVICE float iris_shuffle_f32(float value, uint32_t from)
+{
+    uint32_t bits;
+    __builtin_memcpy(&bits, &value, sizeof bits);
+    bits = iris_shuffle_u32(bits, from);
+    __builtin_memcpy(&value, &bits, sizeof bits);
+    return value;
+}
+IRIS_DEVICE double iris_shuffle_f64(double value, uint32_t from)
+{
+    uint64_t bits;
+    __builtin_memcpy(&bits, &value, sizeof bits);
+    bits = iris_shuffle_u64(bits, from);
+    __builtin_memcpy(&value, &bits, sizeof bits);
+    return value;
+}
+/** The value that lane `iris_lane() ^ mask` holds. Every lane of the wave calls it; mask < iris_wave_lanes(). */
+IRIS_DEVICE uint32_t iris_shuffle_xor_u32(uint32_t value, uint32_t mask)
+{
+    return iris_shuffle_u32(value, iris_lane() ^ mask);
+}
+IRIS_DEVICE uint64_t iris_shuffle_xor_u64(uint64_t value, uint32_t mask)
+{
+    return iris_shuffle_u64(value, iris_lane() ^ mask);
+}
+IRIS_DEVICE float iris_shuffle_xor_f32(float value, uint32_t mask)
+{
+    return iris_shuffle_f32(value, iris_lane() ^ mask);
+}
+IRIS_DEVICE double iris_shuffle_xor_f64(double value, uint32_t mask)
+{
+    return iris_shuffle_f64(value, iris_lane() ^ mask);
+}
+/** One bit for each lane of the wave whose `predicate` is not 0; bit i is lane i. */
+IRIS_DEVICE uint64_t iris_ballot(int predicate) { return __builtin_amdgcn_ballot_w64(predicate != 0); }
+
+/*
+ * How n items are split over a group: for (size_t i = s.first; i < s.end; i += s.step).
+ * Neighbouring lanes take neighbouring items on GPUs; CPU threads take one contiguous block each.
+ */
+typedef struct irisi_span {
+    size_t first, end, step;
+} irisi_span;
+
+IRIS_DEVICE irisi_span irisi_split(size_t n, size_t member, size_t members)
+{
+    irisi_span s;
+    s.first = member;
+    s.end = n;
+    s.step = members;
+    return s;
+}
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * host.h (amd): what init.c asks of the platform: hip_host.h, and what differs between HIP and CUDA or between ROCm's
+ * versions (5.2, which Debian 12 has, to 7).
+ *
+ *   irisi_gpu_prepare irisi_gpu_identify irisi_gpu_malloc irisi_gpu_allow_shared irisi_gpu_launch
+ */
+#ifndef IRIS_ARCH_AMD_HOST_H
+#define IRIS_ARCH_AMD_HOST_H
+#ifdef IRIS_INIT_C
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hip/hip_runtime_api.h>
+
+#define IRISI_IPC_HINT                                                                                                 \
+    "its IPC handle cannot be opened (inside a container set HSA_ENABLE_IPC_MODE_LEGACY=1, and let both ranks see "    \
+    "both devices)"
+
+/* Flags of hipExtMallocWithFlags; the second is not in every version's headers. */
+enum { IRISI_FINE_GRAINED = 0x1, IRISI_UNCACHED = 0x3 };
+
+static const char *irisi_hip(hipError_t error);
+
+/* HIP loads a module's kernels with the module: nothing to ask for. */
+static void irisi_gpu_prepare(void) {}
+
+/* Names, and the rate of s_memrealtime: 100 MHz on every chip this library runs on. */
+static const char *irisi_gpu_identify(int device, char *arch, size_t arch_bytes, char *name, size_t name_bytes,
+                                      uint64_t *clock_hz)
+{
+    hipDeviceProp_t p;
+    const char *why = irisi_hip(hipGetDeviceProperties(&p, device));
+    if (why)
+        return why;
+    snprintf(arch, arch_bytes, "%.*s", (int)strcspn(p.gcnArchName, ":"), p.gcnArchName);
+    snprintf(name, name_bytes, "%s", p.name[0] ? p.name : p.gcnArchName);
+    *clock_hz = 100000000;
+    return NULL;
+}
+
+/*
+ * Signals need memory that is coherent between devices while kernels run, and the heap is one allocation: uncached
+ * where the runtime has it, else fine-grained. IRIS_HEAP_KIND=fine asks for fine-grained, coarse for ordinary memory
+ * (for machines whose iris_self_test has passed with it).
+ */
+static const char *irisi_gpu_malloc(void **out, size_t bytes)
+{
+    const char *kind = getenv("IRIS_HEAP_KIND");
+    if (kind && strcmp(kind, "coarse") != 0 && strcmp(kind, "fine") != 0 && strcmp(kind, "uncached") != 0)
+        return "IRIS_HEAP_KIND is none of uncached, fine and coarse";
+    if (kind && strcmp(kind, "coarse") == 0)
+        return irisi_hip(hipMalloc(out, bytes));
+    if (!kind || strcmp(kind, "fine") != 0) {
+        if (hipExtMallocWithFlags(out, bytes, IRISI_UNCACHED) == hipSuccess)
+            return NULL;
+        (void)hipGetLastError();
+    }
+    return irisi_hip(hipExtMallocWithFlags(out, bytes, IRISI_FINE_GRAINED));
+}
+
+static const char *irisi_gpu_allow_shared(irisi_kernel kernel, uint32_t bytes)
+{
+    return bytes <= 64u << 10 ? NULL
+                              : irisi_hip(hipFuncSetAttribute(kernel, hipFuncAttributeMaxDynamicSharedMemorySize,
+                                                              (int)bytes));
+}
+
+static const char *irisi_gpu_launch(irisi_kernel kernel, const void *args, const iris_launch_config *cfg,
+                                    iris_stream s)
+{
+    dim3 grid, block;
+    void *parameters[1];
+    parameters[0] = (void *)args;
+    grid.x = cfg->workgroups;
+    block.x = cfg->lanes;
+    grid.y = grid.z = block.y = block.z = 1;
+    return irisi_hip(cfg->flags & IRIS_LAUNCH_COOPERATIVE
+                         ? hipLaunchCooperativeKernel(kernel, grid, block, parameters, cfg->shared_bytes, s)
+                         : hipLaunchKernel(kernel, grid, block, parameters, cfg->shared_bytes, s));
+}
+
+#include <iris/arch/hip_host.h>
+
+#endif
+#endif

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hip_host.h: what init.c asks of a GPU, in HIP's names. nvidia/host.h spells them in CUDA, amd/host.h includes HIP;
+ * both then include this file, and only init.c includes them. The functions are those of host/host.h.
+ *
+ * A heap is one allocation. Ranks of one process use its address as it is, with peer access between devices; other
+ * processes open its IPC handle. Streams that the caller made with the runtime itself are drained with the world's
+ * own once a launch has named them. Never hipDeviceSynchronize: with several ranks on one device it would wait for a
+ * peer's kernel, which may itself wait for this rank's next one.
+ */
+#ifndef IRIS_ARCH_HIP_HOST_H
+#define IRIS_ARCH_HIP_HOST_H
+#ifdef IRIS_INIT_C
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { IRISI_STREAMS = 256, IRISI_BUS_ID = 32 };
+
+typedef struct irisi_dev {
+    int device;
+    int compute_units;
+    char arch[32];
+    char name[128];
+    uint64_t clock_hz;     /* of iris_clock */
+    size_t heap_bytes;     /* data part, by default */
+    size_t heap_alignment; /* of a heap's first byte */
+    iris_stream known[IRISI_STREAMS];
+    int owned[IRISI_STREAMS];
+    int n_known;
+    int sharers;            /* ranks on this device */
+    char bus_id[IRISI_BUS_ID];
+    iris_stream side;       /* copies of control blocks, while kernels run */
+    irisi_control *bounce;  /* pinned */
+    pthread_mutex_t lock;   /* of side and bounce: the thread that listens uses them too */
+    int open;
+} irisi_dev;
+
+typedef struct irisi_heap {
+    char *base;
+    int opened; /* by IPC handle */
+    int pad;
+} irisi_heap;
+
+typedef struct irisi_handle {
+    hipIpcMemHandle_t ipc;
+    uint64_t base; /* valid in the same process */
+    int32_t device;
+    int32_t pad;
+    char bus_id[IRISI_BUS_ID];
+} irisi_handle;
+
+/* What went wrong, in the runtime's words; null when nothing did. Clears the runtime's sticky last error. */
+static const char *irisi_hip(hipError_t error)
+{
+    if (error == hipSuccess)
+        return NULL;
+    (void)hipGetLastError();
+    if (error == hipErrorNoDevice)
+        return "there is no GPU on this machine that the runtime can use (check the driver and device permissions)";
+    return hipGetErrorString(error);
+}
+
+static const char *irisi_dev_use(irisi_dev *d)
+{
+    int current = -1;
+    hipError_t error = hipGetDevice(&current);
+    if (error == hipSuccess && current != d->device)
+        error = hipSetDevice(d->device);
+    return irisi_hip(error);
+}
+
+static const char *irisi_dev_open(irisi_dev *d, int ordinal)
+{
+    int devices = 0;
+    irisi_gpu_prepare();
+    const char *why = irisi_hip(hipGetDeviceCount(&devices));
+    if (!why && devices < 1)
+        why = irisi_hip(hipErrorNoDevice);
+    if (!why)
+        why = irisi_hip(ordinal < 0 ? hipGetDevice(&d->device) : hipSetDevice(d->device = ordinal % devices));
+    if (!why)
+        why = irisi_hip(hipFree(NULL)); /* makes the context */
+    if (!why)
+        why = irisi_hip(
+            hipDeviceGetAttribute(&d->compute_units, hipDeviceAttributeMultiprocessorCount, d->device));
+    if (!why)
+        why = irisi_hip(hipDeviceGetPCIBusId(d->bus_id, (int)sizeof d->bus_id, d->device));
+    if (!why)
+        why = irisi_gpu_identify(d->device, d->arch, sizeof d->arch, d->name, sizeof d->name, &d->clock_hz);
+    if (!why)
+        why = irisi_hip(hipStreamCreateWithFlags(&d->side, hipStreamNonBlocking));
+    if (!why)
+        why = irisi_hip(hipHostMalloc((void **)&d->bounce, sizeof *d->bounce, 0));
+    d->heap_bytes = (size_t)1 << 30;
+    d->heap_alignment = (size_t)2 << 20;
+    d->sharers = 1;
+    pthread_mutex_init(&d->lock, NULL);
+    d->open = 1;
+    return why;
+}
+
+static void irisi_dev_close(irisi_dev *d)
+{
+    if (!d->open)
+        return;
+    if (d->side)
+        (void)hipStreamDestroy(d->side);
+    if (d->bounce)
+        (void)hipHostFree(d->bounce);
+    pthread_mutex_destroy(&d->lock);
+    d->open = 0;
+}
+
+/* Work that the null stream must not order: copies and fills of this world, on `stream`, complete on return. */
+static const char *irisi_dev_copy(irisi_dev *d, void *to, const void *from, size_t bytes, iris_stream stream)
+{
+    (void)d;
+    const char *why = irisi_hip(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream));
+    return why ? why : irisi_hip(hipStreamSynchronize(stream));
+}
+
+static const char *irisi_dev_fill(irisi_dev *d, void *to, int byte, size_t bytes, iris_stream stream)
+{
+    (void)d;
+    const char *why = irisi_hip(hipMemsetAsync(to, byte, bytes, stream));
+    return why ? why : irisi_hip(hipStreamSynchronize(stream));
+}
+
+static const char *irisi_dev_heap_create(irisi_dev *d, int rank, size_t bytes, irisi_heap *out)
+{
+    void *base = NULL;
+    (void)rank;
+    const size_t block = (size_t)2 << 20; /* a whole block is the heap's own: IPC exports blocks, not parts of them */
+    const char *why = irisi_gpu_malloc(&base, (bytes + block - 1) / block * block);
+    if (why)
+        return why;
+    out->base = (char *)base;
+    while (d->heap_alignment > 256 && (uintptr_t)base % d->heap_alignment != 0)
+        d->heap_alignment /= 2;
+    return irisi_dev_fill(d, base, 0, bytes, d->side);
+}
+
+static const char *irisi_dev_heap_export(irisi_dev *d, const irisi_heap *heap, irisi_handle *out)
+{
+    out->base = (uint64_t)(uintptr_t)heap->base;
+    out->device = d->device;
+    memcpy(out->bus_id, d->bus_id, sizeof out->bus_id);
+    /* Ranks of one process need no handle, and some machines have none to give: their importers say so. */
+    if (hipIpcGetMemHandle(&out->ipc, heap->base) != hipSuccess)
+        (void)hipGetLastError();
+    return NULL;
+}
+
+static const char *irisi_dev_heap_import(irisi_dev *d, const irisi_handle *from, int same_process, size_t bytes,
+                                         irisi_heap *out)
+{
+    (void)bytes;
+    if (memcmp(from->bus_id, d->bus_id, sizeof d->bus_id) == 0)
+        d->sharers++;
+    if (!same_process) {
+        void *base = NULL;
+        const hipError_t error = hipIpcOpenMemHandle(&base, from->ipc, hipIpcMemLazyEnablePeerAccess);
+        if (error != hipSuccess) {
+            const char *why = irisi_hip(error);
+            return IRISI_IPC_HINT[0] ? IRISI_IPC_HINT : why;
+        }
+        out->base = (char *)base;
+        out->opened = 1;
+        return NULL;
+    }
+    out->base = (char *)(uintptr_t)from->base;
+    if (from->device == d->device)
+        return NULL;
+    int can = 0;
+    const char *why = irisi_hip(hipDeviceCanAccessPeer(&can, d->device, from->device));
+    if (why)
+        return why;
+    if (!can)
+        return "its device cannot be reached from this one (no NVLink, xGMI or PCIe peer access)";
+    const hipError_t error = hipDeviceEnablePeerAccess(from->device, 0);
+    if (error == hipErrorPeerAccessAlreadyEnabled) {
+        (void)hipGetLastError();
+        return NULL;
+    }
+    return irisi_hip(error);
+}
+
+static void irisi_dev_heap_published(irisi_dev *d, irisi_heap *heap) { (void)d, (void)heap; }
+
+static void irisi_dev_heap_close(irisi_dev *d, irisi_heap *heap, int own)
+{
+    if (!heap->base || irisi_dev_use(d) != NULL)
+        return;
+    if (own)
+        (void)hipFree(heap->base);
+    else if (heap->opened)
+        (void)hipIpcCloseMemHandle(heap->base);
+    heap->base = NULL;
+}
+
+static const char *irisi_dev_table(irisi_dev *d, const void *from, size_t bytes, void **out)
+{
+    const char *why = irisi_hip(hipMalloc(out, bytes));
+    return why ? why : irisi_dev_copy(d, *out, from, bytes, d->side);
+}
+
+static void irisi_dev_table_free(irisi_dev *d, void *table)
+{
+    (void)d;
+    (void)hipFree(table);
+}
+
+static const char *irisi_dev_read_control(irisi_dev *d, const irisi_control *from, irisi_control *to)
+{
+    pthread_mutex_lock(&d->lock);
+    const char *why = irisi_dev_copy(d, d->bounce, from, sizeof *to, d->side);
+    *to = *d->bounce;
+    pthread_mutex_unlock(&d->lock);
+    if (!to->report.complete)
+        memset(&to->report, 0, sizeof to->report);
+    return why;
+}
+
+/* Two copies instead of a compare-and-swap: who comes later in between has stopped the world just as well. */
+static const char *irisi_dev_raise_abort(irisi_dev *d, irisi_control *control, uint32_t value)
+{
+    const char *why = irisi_dev_use(d);
+    if (why)
+        return why;
+    pthread_mutex_lock(&d->lock);
+    why = irisi_dev_copy(d, &d->bounce->abort, &control->abort, sizeof value, d->side);
+    if (!why && d->bounce->abort == 0) {
+        d->bounce->abort = value;
+        why = irisi_dev_copy(d, &control->abort, &d->bounce->abort, sizeof value, d->side);
+    }
+    pthread_mutex_unlock(&d->lock);
+    return why;
+}
+
+/* Adds a stream to those that are drained; `own` ones are destroyed with the world. */
+static const char *irisi_stream_note(irisi_dev *d, iris_stream s, int own)
+{
+    for (int i = 0; i < d->n_known; i++)
+        if (d->known[i] == s)
+            return NULL;
+    if (d->n_known == IRISI_STREAMS)
+        return "more than 256 streams in one world";
+    d->known[d->n_known] = s;
+    d->owned[d->n_known++] = own;
+    return NULL;
+}
+
+static const char *irisi_dev_stream_create(irisi_dev *d, iris_stream *out)
+{
+    const char *why = irisi_hip(hipStreamCreateWithFlags(out, hipStreamNonBlocking));
+    return why ? why : irisi_stream_note(d, *out, 1);
+}
+
+static const char *irisi_dev_stream_destroy(irisi_dev *d, iris_stream s)
+{
+    int at = 0, own = 0;
+    while (at < d->n_known && d->known[at] != s)
+        at++;
+    if (at < d->n_known) {
+        own = d->owned[at];
+        d->n_known--;
+        d->known[at] = d->known[d->n_known];
+        d->owned[at] = d->owned[d->n_known];
+    }
+    return own ? irisi_hip(hipStreamDestroy(s)) : NULL;
+}
+
+/* Any stream of the runtime will do; the world learns of it when it is first used. */
+static int irisi_dev_stream_known(irisi_dev *d, iris_stream s) { return irisi_stream_note(d, s, 0) == NULL; }
+
+static const char *irisi_dev_stream_synchronize(irisi_dev *d, iris_stream s)
+{
+    (void)d;
+    return irisi_hip(hipStreamSynchronize(s));
+}
+
+static const char *irisi_dev_synchronize(irisi_dev *d)
+{
+    const char *why = NULL;
+    for (int i = 0; i < d->n_known && !why; i++)
+        why = irisi_hip(hipStreamSynchronize(d->known[i]));
+    return why;
+}
+
+/* Drains the streams of this world and destroys those that it made. */
+static void irisi_dev_stop(irisi_dev *d)
+{
+    if (!d->open || irisi_dev_use(d) != NULL)
+        return;
+    (void)irisi_dev_synchronize(d);
+    while (d->n_known > 0)
+        (void)irisi_dev_stream_destroy(d, d->known[d->n_known - 1]);
+}
+
+static const char *irisi_dev_event_create(irisi_dev *d, iris_event *out)
+{
+    (void)d;
+    return irisi_hip(hipEventCreate(out));
+}
+
+static const char *irisi_dev_event_destroy(irisi_dev *d, iris_event e)
+{
+    (void)d;
+    return irisi_hip(hipEventDestroy(e));
+}
+
+static const char *irisi_dev_event_record(irisi_dev *d, iris_event e, iris_stream s)
+{
+    (void)d;
+    return irisi_hip(hipEventRecord(e, s));
+}
+
+static const char *irisi_dev_stream_wait_event(irisi_dev *d, iris_stream s, iris_event e)
+{
+    (void)d;
+    return irisi_hip(hipStreamWaitEvent(s, e, 0));
+}
+
+static const char *irisi_dev_event_elapsed_ms(irisi_dev *d, float *ms, iris_event start, iris_event stop)
+{
+    (void)d;
+    const char *why = irisi_hip(hipEventSynchronize(stop));
+    return why ? why : irisi_hip(hipEventElapsedTime(ms, start, stop));
+}
+
+/* Ranks that share a device share its compute units: each may fill its part, since all their kernels wait at once. */
+static const char *irisi_dev_max_workgroups(irisi_dev *d, irisi_kernel kernel, uint32_t lanes, uint32_t shared_bytes,
+                                            uint32_t *workgroups)
+{
+    int each = 0;
+    const char *why = irisi_gpu_allow_shared(kernel, shared_bytes);
+    if (!why)
+        why = irisi_hip(hipOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, (int)lanes, shared_bytes));
+    *workgroups = why ? 0 : (uint32_t)each * (uint32_t)d->compute_units / (uint32_t)d->sharers;
+    return why;
+}
+
+static const char *irisi_dev_launch(irisi_dev *d, irisi_kernel kernel, const void *args, size_t bytes,
+                                    const iris_launch_config *cfg, iris_stream s)
+{
+    (void)d, (void)bytes;
+    const char *why = irisi_gpu_allow_shared(kernel, cfg->shared_bytes);
+    return why ? why : irisi_gpu_launch(kernel, args, cfg, s);
+}
+
+#endif
+#endif

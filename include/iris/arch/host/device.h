@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * device.h (host): what a kernel knows about itself, and how the lanes of a workgroup meet.
+ *
+ *   IRIS_DEVICE IRIS_HOST_DEVICE IRIS_KERNEL
+ *   iris_lane iris_wave_lanes iris_wave iris_waves iris_wg_lane iris_wg_lanes
+ *   iris_workgroup iris_workgroups iris_grid_lane iris_grid_lanes
+ *   iris_sync_wave iris_sync_wg iris_shared
+ *   iris_shuffle_{u32,u64,f32,f64} iris_shuffle_xor_{u32,u64,f32,f64} iris_ballot
+ *   iris_clock iris_pause irisi_split
+ *
+ * On the host a wave is one lane and one CPU thread; a workgroup is one thread for each 64 lanes asked for. All
+ * three platforms define the same names with the same meaning.
+ */
+#ifndef IRIS_ARCH_HOST_DEVICE_H
+#define IRIS_ARCH_HOST_DEVICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/** Before a device function: inlined into every kernel that calls it. */
+#define IRIS_DEVICE static inline __attribute__((always_inline, unused))
+/** Before a function for kernels and host code. */
+#define IRIS_HOST_DEVICE static inline __attribute__((always_inline, unused))
+
+/* The threads of one workgroup share one of these; it lives as long as the launch. */
+typedef struct irisi_group {
+    uint32_t waves;
+    uint32_t arrived;    /* threads at the barrier */
+    uint32_t generation; /* barriers passed */
+    uint32_t pad;
+    void *shared; /* what iris_shared() returns */
+} irisi_group;
+
+/* Who a thread is, set by the launcher before the kernel runs. This and the functions below are in init.c. */
+typedef struct irisi_thread {
+    irisi_group *group;
+    uint32_t wave;
+    uint32_t workgroup;
+    uint32_t workgroups;
+    uint32_t pad;
+} irisi_thread;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern __thread irisi_thread irisi_self;
+uint64_t irisi_host_clock(void);
+void irisi_host_nap(uint32_t turn);
+#ifdef __cplusplus
+}
+#endif
+
+/**
+ * Declares and defines a kernel: `IRIS_KERNEL(name, args_type, var, max_lanes) { body }`.
+ *
+ * The kernel takes one argument struct by value; in the body `var` is a `const args_type *`. No launch may ask for
+ * more than `max_lanes` lanes a workgroup. Put `static` in front for a kernel that only this file launches.
+ */
+#define IRIS_KERNEL(name, args_type, var, max_lanes)                                                                   \
+    void name(const void *irisi_args);                                                                                 \
+    IRIS_DEVICE void irisi_body_##name(const args_type *var);                                                          \
+    void name(const void *irisi_args) { irisi_body_##name((const args_type *)irisi_args); }                            \
+    IRIS_DEVICE void irisi_body_##name(const args_type *var)
+
+/** Lane within its wave, 0 .. iris_wave_lanes()-1. */
+IRIS_DEVICE uint32_t iris_lane(void) { return 0; }
+/** Lanes of a wave: 64 on AMD, 32 on NVIDIA, 1 on the host. */
+IRIS_DEVICE uint32_t iris_wave_lanes(void) { return 1; }
+/** Wave within its workgroup. */
+IRIS_DEVICE uint32_t iris_wave(void) { return irisi_self.wave; }
+/** Waves of a workgroup. */
+IRIS_DEVICE uint32_t iris_waves(void) { return irisi_self.group->waves; }
+/** Lane within its workgroup. */
+IRIS_DEVICE uint32_t iris_wg_lane(void) { return irisi_self.wave; }
+/** Lanes of a workgroup. */
+IRIS_DEVICE uint32_t iris_wg_lanes(void) { return irisi_self.group->waves; }
+/** Workgroup within the grid. */
+IRIS_DEVICE uint32_t iris_workgroup(void) { return irisi_self.workgroup; }
+/** Workgroups of the grid. */
+IRIS_DEVICE uint32_t iris_workgroups(void) { return irisi_self.workgroups; }
+/** Lane within the grid. */
+IRIS_DEVICE size_t iris_grid_lane(void) { return (size_t)irisi_self.workgroup * iris_wg_lanes() + irisi_self.wave; }
+/** Lanes of the grid. */
+IRIS_DEVICE size_t iris_grid_lanes(void) { return (size_t)irisi_self.workgroups * iris_wg_lanes(); }
+
+/** Workgroup-shared memory of the launch (iris_launch_config.shared_bytes), 128-byte aligned. */
+IRIS_DEVICE void *iris_shared(void) { return irisi_self.group->shared; }
+
+/** Nanoseconds of a clock that never goes back: the unit of iris_ctx.deadline. */
+IRIS_DEVICE uint64_t iris_clock(void) { return irisi_host_clock(); }
+
+/**
+ * One turn of a polling loop. `turn` counts the turns so far.
+ *
+ * Waiters may outnumber the cores by a hundred to one, so a few turns spin, the next give the core away, and the
+ * rest sleep: without the sleep 8 ranks on 2 cores spend their time in the scheduler.
+ */
+IRIS_DEVICE void iris_pause(uint32_t turn)
+{
+    if (turn < 16)
+        __asm__ __volatile__("" ::: "memory");
+    else
+        irisi_host_nap(turn);
+}
+
+/** Brings the lanes of a wave together and orders their memory operations among themselves. */
+IRIS_DEVICE void iris_sync_wave(void) {}
+
+/** Workgroup barrier: every lane of the workgroup calls it; orders their memory operations among themselves. */
+IRIS_DEVICE void iris_sync_wg(void)
+{
+    irisi_group *g = irisi_self.group;
+    const uint32_t generation = __atomic_load_n(&g->generation, __ATOMIC_RELAXED);
+    if (__atomic_add_fetch(&g->arrived, 1, __ATOMIC_ACQ_REL) == g->waves) {
+        __atomic_store_n(&g->arrived, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&g->generation, generation + 1, __ATOMIC_RELEASE);
+        return;
+    }
+    for (uint32_t turn = 0; __atomic_load_n(&g->generation, __ATOMIC_ACQUIRE) == generation; turn++)
+        iris_pause(turn);
+}
+
+/** The value that lane `from` of the wave holds. Every lane of the wave calls it. */
+IRIS_DEVICE uint32_t iris_shuffle_u32(uint32_t value, uint32_t from) { return (void)from, value; }
+/** iris_shuffle_u32 for u64. */
+IRIS_DEVICE uint64_t iris_shuffle_u64(uint64_t value, uint32_t from) { return (void)from, value; }
+/** iris_shuffle_u32 for f32. */
+IRIS_DEVICE float iris_shuffle_f32(float value, uint32_t from) { return (void)from, value; }
+/** iris_shuffle_u32 for f64. */
+IRIS_DEVICE double iris_shuffle_f64(double value, uint32_t from) { return (void)from, value; }
+/** The value that lane `iris_lane() ^ mask` holds. Every lane of the wave calls it; mask < iris_wave_lanes(). */
+IRIS_DEVICE uint32_t iris_shuffle_xor_u32(uint32_t value, uint32_t mask) { return (void)mask, value; }
+/** iris_shuffle_xor_u32 for u64. */
+IRIS_DEVICE uint64_t iris_shuffle_xor_u64(uint64_t value, uint32_t mask) { return (void)mask, value; }
+/** iris_shuffle_xor_u32 for f32. */
+IRIS_DEVICE float iris_shuffle_xor_f32(float value, uint32_t mask) { return (void)mask, value; }
+/** iris_shuffle_xor_u32 for f64. */
+IRIS_DEVICE double iris_shuffle_xor_f64(double value, uint32_t mask) { return (void)mask, value; }
+/** One bit for each lane of the wave whose `predicate` is not 0; bit i is lane i. */
+IRIS_DEVICE uint64_t iris_ballot(int predicate) { return predicate ? 1u : 0u; }
+
+/*
+ * How n items are split over a group: for (size_t i = s.first; i < s.end; i += s.step).
+ * Neighbouring lanes take neighbouring items on GPUs; CPU threads take one contiguous block each.
+ */
+typedef struct irisi_span {
+    size_t first, end, step;
+} irisi_span;
+
+IRIS_DEVICE irisi_span irisi_split(size_t n, size_t member, size_t members)
+{
+    irisi_span s;
+    s.first = n / members * member + (n % members < member ? n % members : member);
+    s.end = s.first + n / members + (member < n % members ? 1 : 0);
+    s.step = 1;
+    return s;
+}
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * memory.h (host): raw loads and stores by width, signal accesses, fences.
+ *
+ *   irisi_load_{8,16,32,64,128} irisi_loaded irisi_store_{8,16,32,64,128}
+ *   irisi_poll irisi_acquired irisi_drain irisi_release irisi_raise_set irisi_raise_add irisi_fence
+ *
+ * The same names mean the same on every platform:
+ *   irisi_store_*     a store that needs no cache write-back to reach another device (AMD: sc0 sc1)
+ *   irisi_loaded      waits until a load has arrived, before a store that would make its wait longer (AMD)
+ *   irisi_drain       waits until the wave's own stores have arrived where that is not implied (AMD: vmcnt(0))
+ *   irisi_release     makes the caller's ordinary stores visible to the system, before irisi_raise_*
+ *   irisi_raise_*     the signal itself, after irisi_drain (store-through puts) or irisi_release (anything else)
+ *   irisi_poll        one look at a signal; irisi_acquired() follows once the looked-for value was seen
+ *   irisi_fence       orders everything the caller did before against everything after, system scope
+ * On the host order sits on the signal atomic itself and never in a separate fence: thread sanitizer understands the
+ * former and reports the latter.
+ */
+#ifndef IRIS_ARCH_HOST_MEMORY_H
+#define IRIS_ARCH_HOST_MEMORY_H
+
+#include <iris/arch/host/device.h>
+#include <iris/arch/types.h>
+
+IRIS_DEVICE uint8_t irisi_load_8(const void *p, iris_cache hint) { return (void)hint, *(const uint8_t *)p; }
+IRIS_DEVICE void irisi_store_8(void *p, uint8_t v, iris_cache hint) { (void)hint, *(uint8_t *)p = v; }
+
+/* memcpy is how C spells an access to memory of another type; it compiles to one move. */
+IRIS_DEVICE uint16_t irisi_load_16(const void *p, iris_cache hint)
+{
+    uint16_t v;
+    (void)hint;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+IRIS_DEVICE uint32_t irisi_load_32(const void *p, iris_cache hint)
+{
+    uint32_t v;
+    (void)hint;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+IRIS_DEVICE uint64_t irisi_load_64(const void *p, iris_cache hint)
+{
+    uint64_t v;
+    (void)hint;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+IRIS_DEVICE irisi_b128 irisi_load_128(const void *p, iris_cache hint)
+{
+    irisi_b128 v;
+    (void)hint;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+/* Waits until a load has arrived, where a store would otherwise come between (AMD). */
+IRIS_DEVICE void irisi_loaded(irisi_b128 *v) { (void)v; }
+IRIS_DEVICE void irisi_store_16(void *p, uint16_t v, iris_cache hint) { (void)hint, memcpy(p, &v, sizeof v); }
+IRIS_DEVICE void irisi_store_32(void *p, uint32_t v, iris_cache hint) { (void)hint, memcpy(p, &v, sizeof v); }
+IRIS_DEVICE void irisi_store_64(void *p, uint64_t v, iris_cache hint) { (void)hint, memcpy(p, &v, sizeof v); }
+IRIS_DEVICE void irisi_store_128(void *p, irisi_b128 v, iris_cache hint) { (void)hint, memcpy(p, &v, sizeof v); }
+
+IRIS_DEVICE uint64_t irisi_poll(const uint64_t *signal) { return __atomic_load_n(signal, __ATOMIC_ACQUIRE); }
+IRIS_DEVICE void irisi_acquired(void) {}
+IRIS_DEVICE void irisi_drain(void) {}
+IRIS_DEVICE void irisi_release(void) {}
+IRIS_DEVICE void irisi_raise_set(uint64_t *signal, uint64_t v) { __atomic_store_n(signal, v, __ATOMIC_RELEASE); }
+IRIS_DEVICE void irisi_raise_add(uint64_t *signal, uint64_t v) { __atomic_fetch_add(signal, v, __ATOMIC_RELEASE); }
+
+IRIS_DEVICE void irisi_fence(void)
+{
+#if defined(__SANITIZE_THREAD__)
+    /* Thread sanitizer does not model fences; an atomic that everyone touches orders as much. */
+    static uint32_t everyone;
+    __atomic_fetch_add(&everyone, 1, __ATOMIC_ACQ_REL);
+#else
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+#endif

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stream.h (host): streams, events and launches; the part of host.h that runs kernels. Only init.c includes it.
+ *
+ * A stream is a thread with a queue. A launch needs `slots * waves` threads at once: the stream's own and its workers,
+ * which are created when a launch first needs them, and then park. A cooperative launch has a slot for each
+ * workgroup; any other has as many as the processor has room for, and each slot runs its workgroups in turn.
+ */
+#ifndef IRIS_ARCH_HOST_STREAM_H
+#define IRIS_ARCH_HOST_STREAM_H
+#ifdef IRIS_INIT_C
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <iris/arch/host/device.h>
+
+enum {
+    IRISI_MAX_THREADS = 1024,      /* of one launch */
+    IRISI_LANES_A_WAVE = 64,       /* lanes asked for that become one thread */
+    IRISI_STACK_BYTES = 1024 * 1024 /* of each thread that runs kernels */
+};
+
+__thread irisi_thread irisi_self;
+
+/* One launch, until it is over. */
+typedef struct irisi_job {
+    irisi_kernel kernel;
+    void *args;
+    irisi_group *groups; /* one for each slot */
+    uint32_t waves, workgroups, slots;
+    uint32_t left; /* workers that still run */
+} irisi_job;
+
+typedef enum irisi_task_kind { IRISI_TASK_LAUNCH, IRISI_TASK_RECORD, IRISI_TASK_WAIT, IRISI_TASK_CLOSE } irisi_task_kind;
+
+typedef struct irisi_task {
+    struct irisi_task *next;
+    irisi_task_kind kind;
+    iris_event event;
+    uint64_t turn; /* which recording of the event */
+    irisi_job job;
+} irisi_task;
+
+/* Alive while its owner or a queued task still uses it. */
+struct irisi_event {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint64_t recorded, done; /* recordings asked for, and reached */
+    uint64_t time;           /* iris_clock() of the last one */
+    uint32_t users;
+};
+
+typedef struct irisi_worker {
+    pthread_t thread;
+    sem_t go;
+    struct irisi_stream *stream;
+    uint32_t index; /* thread of the launch: 1, 2, … (the stream's own thread is 0) */
+} irisi_worker;
+
+struct irisi_stream {
+    struct irisi_stream *next; /* of the same world */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t work, idle;
+    irisi_task *head, *tail;
+    uint64_t submitted, finished;
+    irisi_job *job; /* what the workers run; null: leave */
+    sem_t done;     /* the last worker has finished */
+    uint32_t n_workers;
+    irisi_worker *workers[IRISI_MAX_THREADS];
+};
+
+static void irisi_sem_wait(sem_t *s)
+{
+    while (sem_wait(s) != 0 && errno == EINTR)
+        continue;
+}
+
+/* Thread `index` of a launch: one wave of one slot, which runs every slots-th workgroup. */
+static void irisi_run_wave(irisi_job *job, uint32_t index)
+{
+    const uint32_t slot = index / job->waves;
+    irisi_self.group = &job->groups[slot];
+    irisi_self.wave = index % job->waves;
+    irisi_self.workgroups = job->workgroups;
+    for (uint32_t wg = slot; wg < job->workgroups; wg += job->slots) {
+        if (wg != slot)
+            iris_sync_wg(); /* everyone has left the previous workgroup's shared memory */
+        irisi_self.workgroup = wg;
+        job->kernel(job->args);
+    }
+}
+
+static void *irisi_worker_main(void *arg)
+{
+    irisi_worker *me = (irisi_worker *)arg;
+    for (;;) {
+        irisi_sem_wait(&me->go);
+        irisi_job *job = me->stream->job;
+        if (!job)
+            return NULL;
+        irisi_run_wave(job, me->index);
+        if (__atomic_sub_fetch(&job->left, 1, __ATOMIC_ACQ_REL) == 0)
+            sem_post(&me->stream->done);
+    }
+}
+
+static int irisi_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, IRISI_STACK_BYTES);
+    const int failed = pthread_create(thread, &attr, run, arg);
+    pthread_attr_destroy(&attr);
+    return failed;
+}
+
+static void irisi_job_free(irisi_job *job)
+{
+    for (uint32_t i = 0; job->groups && i < job->slots; i++)
+        free(job->groups[i].shared);
+    free(job->groups);
+    free(job->args);
+}
+
+static void irisi_run_job(iris_stream s, irisi_job *job)
+{
+    const uint32_t others = job->slots * job->waves - 1;
+    job->left = others;
+    s->job = job;
+    for (uint32_t i = 0; i < others; i++)
+        sem_post(&s->workers[i]->go);
+    irisi_run_wave(job, 0);
+    if (others)
+        irisi_sem_wait(&s->done);
+    irisi_job_free(job);
+}
+
+static void irisi_event_release(iris_event e)
+{
+    if (__atomic_sub_fetch(&e->users, 1, __ATOMIC_ACQ_REL) != 0)
+        return;
+    pthread_cond_destroy(&e->changed);
+    pthread_mutex_destroy(&e->lock);
+    free(e);
+}
+
+static void irisi_event_reached(iris_event e, uint64_t turn)
+{
+    pthread_mutex_lock(&e->lock);
+    if (turn > e->done) {
+        e->done = turn;
+        e->time = iris_clock();
+    }
+    pthread_cond_broadcast(&e->changed);
+    pthread_mutex_unlock(&e->lock);
+}
+
+static uint64_t irisi_event_await(iris_event e, uint64_t turn)
+{
+    pthread_mutex_lock(&e->lock);
+    while (e->done < turn)
+        pthread_cond_wait(&e->changed, &e->lock);
+    const uint64_t time = e->time;
+    pthread_mutex_unlock(&e->lock);
+    return time;
+}
+
+static void *irisi_stream_main(void *arg)
+{
+    iris_stream s = (iris_stream)arg;
+    for (int open = 1; open;) {
+        pthread_mutex_lock(&s->lock);
+        while (!s->head)
+            pthread_cond_wait(&s->work, &s->lock);
+        irisi_task *task = s->head;
+        s->head = task->next;
+        pthread_mutex_unlock(&s->lock);
+
+        if (task->kind == IRISI_TASK_LAUNCH)
+            irisi_run_job(s, &task->job);
+        else if (task->kind == IRISI_TASK_RECORD)
+            irisi_event_reached(task->event, task->turn);
+        else if (task->kind == IRISI_TASK_WAIT)
+            irisi_event_await(task->event, task->turn);
+        else
+            open = 0;
+        if (task->event)
+            irisi_event_release(task->event);
+        free(task);
+
+        pthread_mutex_lock(&s->lock);
+        s->finished++;
+        pthread_cond_broadcast(&s->idle);
+        pthread_mutex_unlock(&s->lock);
+    }
+    return NULL;
+}
+
+static void irisi_submit(iris_stream s, irisi_task *task)
+{
+    pthread_mutex_lock(&s->lock);
+    task->next = NULL;
+    if (s->head)
+        s->tail->next = task;
+    else
+        s->head = task;
+    s->tail = task;
+    s->submitted++;
+    pthread_cond_signal(&s->work);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static irisi_task *irisi_task_new(irisi_task_kind kind, iris_event event)
+{
+    irisi_task *task = (irisi_task *)calloc(1, sizeof *task);
+    if (!task)
+        return NULL;
+    task->kind = kind;
+    task->event = event;
+    if (event)
+        __atomic_add_fetch(&event->users, 1, __ATOMIC_RELAXED);
+    return task;
+}
+
+static const char *irisi_dev_stream_synchronize(irisi_dev *d, iris_stream s)
+{
+    (void)d;
+    pthread_mutex_lock(&s->lock);
+    const uint64_t until = s->submitted;
+    while (s->finished < until)
+        pthread_cond_wait(&s->idle, &s->lock);
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+static const char *irisi_dev_stream_create(irisi_dev *d, iris_stream *out)
+{
+    iris_stream s = (iris_stream)calloc(1, sizeof *s);
+    if (!s)
+        return "no memory for a stream";
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->work, NULL);
+    pthread_cond_init(&s->idle, NULL);
+    sem_init(&s->done, 0, 0);
+    if (irisi_thread_start(&s->thread, irisi_stream_main, s) != 0) {
+        free(s);
+        return "cannot create a thread for a stream (see ulimit -u)";
+    }
+    s->next = d->streams;
+    d->streams = s;
+    *out = s;
+    return NULL;
+}
+
+static const char *irisi_dev_stream_destroy(irisi_dev *d, iris_stream s)
+{
+    irisi_task *last = irisi_task_new(IRISI_TASK_CLOSE, NULL);
+    if (!last)
+        return "no memory to close a stream";
+    irisi_submit(s, last);
+    pthread_join(s->thread, NULL);
+    s->job = NULL;
+    for (uint32_t i = 0; i < s->n_workers; i++) {
+        sem_post(&s->workers[i]->go);
+        pthread_join(s->workers[i]->thread, NULL);
+        sem_destroy(&s->workers[i]->go);
+        free(s->workers[i]);
+    }
+    for (iris_stream *p = &d->streams; *p; p = &(*p)->next) {
+        if (*p == s) {
+            *p = s->next;
+            break;
+        }
+    }
+    sem_destroy(&s->done);
+    pthread_cond_destroy(&s->idle);
+    pthread_cond_destroy(&s->work);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+    return NULL;
+}
+
+static int irisi_dev_stream_known(const irisi_dev *d, iris_stream s)
+{
+    for (iris_stream p = d->streams; p; p = p->next)
+        if (p == s)
+            return 1;
+    return 0;
+}
+
+static const char *irisi_dev_synchronize(irisi_dev *d)
+{
+    for (iris_stream s = d->streams; s; s = s->next)
+        irisi_dev_stream_synchronize(d, s);
+    return NULL;
+}
+
+static const char *irisi_dev_event_create(irisi_dev *d, iris_event *out)
+{
+    (void)d;
+    iris_event e = (iris_event)calloc(1, sizeof *e);
+    if (!e)
+        return "no memory for an event";
+    pthread_mutex_init(&e->lock, NULL);
+    pthread_cond_init(&e->changed, NULL);
+    e->users = 1;
+    *out = e;
+    return NULL;
+}
+
+static const char *irisi_dev_event_destroy(irisi_dev *d, iris_event e)
+{
+    (void)d;
+    irisi_event_release(e);
+    return NULL;
+}
+
+static const char *irisi_dev_event_record(irisi_dev *d, iris_event e, iris_stream s)
+{
+    (void)d;
+    irisi_task *task = irisi_task_new(IRISI_TASK_RECORD, e);
+    if (!task)
+        return "no memory to record an event";
+    pthread_mutex_lock(&e->lock);
+    task->turn = ++e->recorded;
+    pthread_mutex_unlock(&e->lock);
+    irisi_submit(s, task);
+    return NULL;
+}
+
+/* Waits for the last recording asked for; an event that was never recorded does not hold a stream up. */
+static const char *irisi_dev_stream_wait_event(irisi_dev *d, iris_stream s, iris_event e)
+{
+    (void)d;
+    irisi_task *task = irisi_task_new(IRISI_TASK_WAIT, e);
+    if (!task)
+        return "no memory to wait for an event";
+    pthread_mutex_lock(&e->lock);
+    task->turn = e->recorded;
+    pthread_mutex_unlock(&e->lock);
+    irisi_submit(s, task);
+    return NULL;
+}
+
+static const char *irisi_dev_event_elapsed_ms(irisi_dev *d, float *ms, iris_event start, iris_event stop)
+{
+    (void)d;
+    pthread_mutex_lock(&start->lock);
+    const uint64_t first = start->recorded;
+    pthread_mutex_unlock(&start->lock);
+    pthread_mutex_lock(&stop->lock);
+    const uint64_t second = stop->recorded;
+    pthread_mutex_unlock(&stop->lock);
+    if (!first || !second)
+        return "an event was never recorded";
+    const uint64_t to = irisi_event_await(stop, second), from = irisi_event_await(start, first);
+    *ms = (float)((double)(int64_t)(to - from) * 1e-6);
+    return NULL;
+}
+
+static uint32_t irisi_waves_of(uint32_t lanes) { return (lanes + IRISI_LANES_A_WAVE - 1) / IRISI_LANES_A_WAVE; }
+
+static const char *irisi_dev_max_workgroups(irisi_dev *d, irisi_kernel kernel, uint32_t lanes, uint32_t shared_bytes,
+                                            uint32_t *workgroups)
+{
+    (void)d, (void)kernel, (void)shared_bytes;
+    *workgroups = IRISI_MAX_THREADS / irisi_waves_of(lanes);
+    return NULL;
+}
+
+/* Makes sure that a stream has the workers that a launch of `threads` threads needs. */
+static const char *irisi_more_workers(iris_stream s, uint32_t threads)
+{
+    while (s->n_workers + 1 < threads) {
+        irisi_worker *worker = (irisi_worker *)calloc(1, sizeof *worker);
+        if (!worker)
+            return "no memory for a kernel's threads";
+        worker->stream = s;
+        worker->index = s->n_workers + 1;
+        sem_init(&worker->go, 0, 0);
+        if (irisi_thread_start(&worker->thread, irisi_worker_main, worker) != 0) {
+            sem_destroy(&worker->go);
+            free(worker);
+            return "cannot create a kernel's threads (see ulimit -u)";
+        }
+        s->workers[s->n_workers++] = worker;
+    }
+    return NULL;
+}
+
+static const char *irisi_job_init(irisi_job *job, const void *args, size_t bytes, uint32_t shared_bytes)
+{
+    const size_t shared = ((size_t)shared_bytes + 127) / 128 * 128;
+    job->args = aligned_alloc(64, (bytes + 64) / 64 * 64);
+    job->groups = (irisi_group *)calloc(job->slots, sizeof *job->groups);
+    if (!job->args || !job->groups)
+        return "no memory for a launch";
+    if (bytes)
+        memcpy(job->args, args, bytes);
+    for (uint32_t i = 0; i < job->slots; i++) {
+        job->groups[i].waves = job->waves;
+        if (!shared)
+            continue;
+        job->groups[i].shared = aligned_alloc(128, shared);
+        if (!job->groups[i].shared)
+            return "no memory for a launch's workgroup-shared memory";
+#ifndef NDEBUG
+        memset(job->groups[i].shared, 0xA5, shared); /* shared memory holds nothing a kernel may rely on */
+#endif
+    }
+    return NULL;
+}
+
+static const char *irisi_dev_launch(irisi_dev *d, irisi_kernel kernel, const void *args, size_t bytes,
+                                    const iris_launch_config *cfg, iris_stream s)
+{
+    irisi_task *task = irisi_task_new(IRISI_TASK_LAUNCH, NULL);
+    if (!task)
+        return "no memory for a launch";
+    irisi_job *job = &task->job;
+    job->kernel = kernel;
+    job->waves = irisi_waves_of(cfg->lanes);
+    job->workgroups = cfg->workgroups;
+    job->slots = cfg->workgroups;
+    if (!(cfg->flags & IRIS_LAUNCH_COOPERATIVE)) {
+        const uint32_t room = (uint32_t)d->compute_units / job->waves;
+        job->slots = room < 1 ? 1 : room < cfg->workgroups ? room : cfg->workgroups;
+    }
+    const char *why = irisi_job_init(job, args, bytes, cfg->shared_bytes);
+    if (!why)
+        why = irisi_more_workers(s, job->slots * job->waves);
+    if (why) {
+        irisi_job_free(job);
+        free(task);
+        return why;
+    }
+    irisi_submit(s, task);
+    return NULL;
+}
+
+#endif
+#endif

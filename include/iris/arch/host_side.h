@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * host_side.h: what init.c asks of the platform, from the platform that select.h has chosen.
+ */
+#ifndef IRIS_ARCH_HOST_SIDE_H
+#define IRIS_ARCH_HOST_SIDE_H
+
+#include <iris/arch/select.h>
+
+#if defined(IRIS_TARGET_NVIDIA)
+#include <iris/arch/nvidia/host.h>
+#elif defined(IRIS_TARGET_AMD)
+#include <iris/arch/amd/host.h>
+#else
+#include <iris/arch/host/host.h>
+#endif
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * device.h (nvidia): what a kernel knows about itself, and how the lanes of a workgroup meet.
+ *
+ *   IRIS_DEVICE IRIS_HOST_DEVICE IRIS_KERNEL
+ *   iris_lane iris_wave_lanes iris_wave iris_waves iris_wg_lane iris_wg_lanes
+ *   iris_workgroup iris_workgroups iris_grid_lane iris_grid_lanes
+ *   iris_sync_wave iris_sync_wg iris_shared
+ *   iris_shuffle_{u32,u64,f32,f64} iris_shuffle_xor_{u32,u64,f32,f64} iris_ballot
+ *   iris_clock iris_pause irisi_split
+ *
+ * A wave is a warp, a workgroup is a thread block; grids and workgroups are one-dimensional.
+ */
+#ifndef IRIS_ARCH_NVIDIA_DEVICE_H
+#define IRIS_ARCH_NVIDIA_DEVICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#error "Iris needs an NVIDIA GPU of compute capability 8.0 or newer: compile with -arch=sm_80 or above."
+#endif
+
+#define IRIS_DEVICE static __device__ __forceinline__ __attribute__((unused))
+#define IRIS_HOST_DEVICE static __host__ __device__ __forceinline__ __attribute__((unused))
+
+/**
+ * Declares and defines a kernel: `IRIS_KERNEL(name, args_type, var, max_lanes) { body }`.
+ *
+ * The kernel takes one argument struct by value; in the body `var` is a `const args_type *`. No launch may ask for
+ * more than `max_lanes` lanes a workgroup. Put `static` in front for a kernel that only this file launches. With one
+ * workgroup a multiprocessor asked for, ptxas takes the registers it needs; left open, it spills to keep them few.
+ */
+#define IRIS_KERNEL(name, args_type, var, max_lanes)                                                                   \
+    __global__ void __launch_bounds__(max_lanes, 1) __attribute__((unused))                                            \
+    name(const __grid_constant__ args_type irisi_args);                                                                \
+    IRIS_DEVICE void irisi_body_##name(const args_type *var);                                                          \
+    __global__ void __launch_bounds__(max_lanes, 1) name(const __grid_constant__ args_type irisi_args)                 \
+    {                                                                                                                  \
+        irisi_body_##name(&irisi_args);                                                                                \
+    }                                                                                                                  \
+    IRIS_DEVICE void irisi_body_##name(const args_type *var)
+
+/** Lanes of a wave: 64 on AMD, 32 on NVIDIA, 1 on the host. */
+IRIS_DEVICE uint32_t iris_wave_lanes(void) { return 32; }
+/** Lane within its workgroup. */
+IRIS_DEVICE uint32_t iris_wg_lane(void) { return threadIdx.x; }
+/** Lanes of a workgroup. */
+IRIS_DEVICE uint32_t iris_wg_lanes(void) { return blockDim.x; }
+/** Lane within its wave, 0 .. iris_wave_lanes()-1. */
+IRIS_DEVICE uint32_t iris_lane(void) { return threadIdx.x % 32; }
+/** Wave within its workgroup. */
+IRIS_DEVICE uint32_t iris_wave(void) { return threadIdx.x / 32; }
+/** Waves of a workgroup. */
+IRIS_DEVICE uint32_t iris_waves(void) { return (blockDim.x + 31) / 32; }
+/** Workgroup within the grid. */
+IRIS_DEVICE uint32_t iris_workgroup(void) { return blockIdx.x; }
+/** Workgroups of the grid. */
+IRIS_DEVICE uint32_t iris_workgroups(void) { return gridDim.x; }
+/** Lane within the grid. */
+IRIS_DEVICE size_t iris_grid_lane(void) { return (size_t)blockIdx.x * blockDim.x + threadIdx.x; }
+/** Lanes of the grid. */
+IRIS_DEVICE size_t iris_grid_lanes(void) { return (size_t)gridDim.x * blockDim.x; }
+
+/** Workgroup-shared memory of the launch (iris_launch_config.shared_bytes), 128-byte aligned. */
+IRIS_DEVICE void *iris_shared(void)
+{
+    extern __shared__ __align__(128) unsigned char irisi_shared_bytes[];
+    return irisi_shared_bytes;
+}
+
+/** Nanoseconds of a clock that never goes back; ticks per second are iris_ctx.clock_hz. */
+IRIS_DEVICE uint64_t iris_clock(void)
+{
+    uint64_t t;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+    return t;
+}
+
+/**
+ * One turn of a polling loop. `turn` counts the turns so far.
+ *
+ * The first looks follow each other at once, since a signal between GPUs is often only a microsecond away; later ones
+ * leave the memory system to the waves that do the work.
+ */
+IRIS_DEVICE void iris_pause(uint32_t turn)
+{
+    if (turn >= 16)
+        __nanosleep(turn < 1024 ? 32 : 256);
+}
+
+/** Brings the lanes of a wave together and orders their memory operations among themselves. */
+IRIS_DEVICE void iris_sync_wave(void) { __syncwarp(); }
+
+/** Workgroup barrier: every lane of the workgroup calls it; orders their memory operations among themselves. */
+IRIS_DEVICE void iris_sync_wg(void) { __syncthreads(); }
+
+/** The value that lane `from` of the wave holds. Every lane of the wave calls it. */
+IRIS_DEVICE uint32_t iris_shuffle_u32(uint32_t value, uint32_t from)
+{
+    return __shfl_sync(0xffffffffu, value, (int)from);
+}
+IRIS_DEVICE uint64_t iris_shuffle_u64(uint64_t value, uint32_t from)
+{
+    return __shfl_sync(0xffffffffu, (unsigned long long)value, (int)from);
+}
+IRIS_DEVICE float iris_shuffle_f32(float value, uint32_t from) { return __shfl_sync(0xffffffffu, value, (int)from); }
+IRIS_DEVICE double iris_shuffle_f64(double value, uint32_t from) { return __shfl_sync(0xffffffffu, value, (int)from); }
+/** The value that lane `iris_lane() ^ mask` holds. Every lane of the wave calls it; mask < iris_wave_lanes(). */
+IRIS_DEVICE uint32_t iris_shuffle_xor_u32(uint32_t value, uint32_t mask)
+{
+    return __shfl_xor_sync(0xffffffffu, value, (int)mask);
+}
+IRIS_DEVICE uint64_t iris_shuffle_xor_u64(uint64_t value, uint32_t mask)
+{
+    return __shfl_xor_sync(0xffffffffu, (unsigned long long)value, (int)mask);
+}
+IRIS_DEVICE float iris_shuffle_xor_f32(float value, uint32_t mask)
+{
+    return __shfl_xor_sync(0xffffffffu, value, (int)mask);
+}
+IRIS_DEVICE double iris_shuffle_xor_f64(double value, uint32_t mask)
+{
+    return __shfl_xor_sync(0xffffffffu, value, (int)mask);
+}
+/** One bit for each lane of the wave whose `predicate` is not 0; bit i is lane i. */
+IRIS_DEVICE uint64_t iris_ballot(int predicate) { return __ballot_sync(0xffffffffu, predicate); }
+
+/*
+ * How n items are split over a group: for (size_t i = s.first; i < s.end; i += s.step).
+ * Neighbouring lanes take neighbouring items on GPUs; CPU threads take one contiguous block each.
+ */
+typedef struct irisi_span {
+    size_t first, end, step;
+} irisi_span;
+
+IRIS_DEVICE irisi_span irisi_split(size_t n, size_t member, size_t members)
+{
+    irisi_span s;
+    s.first = member;
+    s.end = n;
+    s.step = members;
+    return s;
+}
+
+#endif

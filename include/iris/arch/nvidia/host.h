@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * host.h (nvidia): what init.c asks of the platform: hip_host.h over CUDA's runtime, and what CUDA does its own way.
+ *
+ *   irisi_gpu_prepare irisi_gpu_identify irisi_gpu_malloc irisi_gpu_allow_shared irisi_gpu_launch
+ */
+#ifndef IRIS_ARCH_NVIDIA_HOST_H
+#define IRIS_ARCH_NVIDIA_HOST_H
+#ifdef IRIS_INIT_C
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <iris/arch/nvidia/hip_names.h>
+
+#define IRISI_IPC_HINT ""
+
+static const char *irisi_hip(hipError_t error);
+
+/*
+ * Every kernel is loaded when the context is made: loading one at its first launch may wait for the device, where a
+ * peer's kernel may be waiting for exactly that launch. The caller's own setting wins.
+ */
+static void irisi_gpu_prepare(void) { setenv("CUDA_MODULE_LOADING", "EAGER", 0); }
+
+/* Names, and the rate of %globaltimer. */
+static const char *irisi_gpu_identify(int device, char *arch, size_t arch_bytes, char *name, size_t name_bytes,
+                                      uint64_t *clock_hz)
+{
+    struct cudaDeviceProp p;
+    const char *why = irisi_hip(cudaGetDeviceProperties(&p, device));
+    if (why)
+        return why;
+    snprintf(arch, arch_bytes, "sm_%d%d", p.major, p.minor);
+    snprintf(name, name_bytes, "%s", p.name);
+    *clock_hz = 1000000000;
+    return NULL;
+}
+
+static const char *irisi_gpu_malloc(void **out, size_t bytes) { return irisi_hip(cudaMalloc(out, bytes)); }
+
+/* Beyond 48 KiB a kernel must be told how much shared memory it may use. */
+static const char *irisi_gpu_allow_shared(irisi_kernel kernel, uint32_t bytes)
+{
+    return bytes <= 48u << 10 ? NULL
+                              : irisi_hip(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                               (int)bytes));
+}
+
+static const char *irisi_gpu_launch(irisi_kernel kernel, const void *args, const iris_launch_config *cfg,
+                                    iris_stream s)
+{
+    cudaLaunchConfig_t launch;
+    cudaLaunchAttribute attributes[2];
+    void *parameters[1];
+    memset((void *)&launch, 0, sizeof launch);
+    memset((void *)attributes, 0, sizeof attributes);
+    parameters[0] = (void *)args;
+    launch.gridDim.x = cfg->workgroups;
+    launch.gridDim.y = launch.gridDim.z = 1;
+    launch.blockDim.x = cfg->lanes;
+    launch.blockDim.y = launch.blockDim.z = 1;
+    launch.dynamicSmemBytes = cfg->shared_bytes;
+    launch.stream = s;
+    launch.attrs = attributes;
+    if (cfg->flags & IRIS_LAUNCH_COOPERATIVE) {
+        attributes[launch.numAttrs].id = cudaLaunchAttributeCooperative;
+        attributes[launch.numAttrs++].val.cooperative = 1;
+    }
+    if (cfg->cluster > 1) {
+        attributes[launch.numAttrs].id = cudaLaunchAttributeClusterDimension;
+        attributes[launch.numAttrs].val.clusterDim.x = cfg->cluster;
+        attributes[launch.numAttrs].val.clusterDim.y = attributes[launch.numAttrs].val.clusterDim.z = 1;
+        launch.numAttrs++;
+    }
+    return irisi_hip(cudaLaunchKernelExC(&launch, kernel, parameters));
+}
+
+#include <iris/arch/hip_host.h>
+
+#endif
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * memory.h (nvidia): raw loads and stores by width, signal accesses, fences.
+ *
+ *   irisi_load_{8,16,32,64,128} irisi_loaded irisi_store_{8,16,32,64,128}
+ *   irisi_poll irisi_acquired irisi_drain irisi_release irisi_raise_set irisi_raise_add irisi_fence
+ *
+ * The same names mean the same on every platform:
+ *   irisi_store_*     a store that needs no cache write-back to reach another device (AMD: sc0 sc1)
+ *   irisi_loaded      waits until a load has arrived, before a store that would make its wait longer (AMD)
+ *   irisi_drain       waits until the wave's own stores have arrived where that is not implied (AMD: vmcnt(0))
+ *   irisi_release     makes the caller's ordinary stores visible to the system, before irisi_raise_*
+ *   irisi_raise_*     the signal itself, after irisi_drain (store-through puts) or irisi_release (anything else)
+ *   irisi_poll        one look at a signal; irisi_acquired() follows once the looked-for value was seen
+ *   irisi_fence       orders everything the caller did before against everything after, system scope
+ *
+ * Every address is of global memory, on this device or a peer; workgroup-shared memory is read and written in plain C.
+ *
+ * Here the order sits on the signal: `red.release.sys` and `st.release.sys` cover the caller's own stores and, because
+ * release is cumulative, those of every lane that met the caller at a barrier before. So drain and release are empty.
+ *
+ * Loads are asm so that they stay coherent: left to itself the compiler may prove memory read-only for the kernel and
+ * read it through the non-coherent path (ld.global.nc), which a peer's store does not reach.
+ */
+#ifndef IRIS_ARCH_NVIDIA_MEMORY_H
+#define IRIS_ARCH_NVIDIA_MEMORY_H
+
+#include <iris/arch/nvidia/device.h>
+#include <iris/arch/types.h>
+
+/* The address of generic pointer p in the global space, which asm with .global wants. */
+IRIS_DEVICE uint64_t irisi_global(const void *p) { return (uint64_t)__cvta_generic_to_global(p); }
+
+IRIS_DEVICE uint8_t irisi_load_8(const void *p, iris_cache hint)
+{
+    uint32_t v;
+    if (hint == IRIS_CACHE_STREAM)
+        asm volatile("ld.global.L1::no_allocate.u8 %0, [%1];" : "=r"(v) : "l"(irisi_global(p)) : "memory");
+    else
+        asm volatile("ld.global.u8 %0, [%1];" : "=r"(v) : "l"(irisi_global(p)) : "memory");
+    return (uint8_t)v;
+}
+
+IRIS_DEVICE uint16_t irisi_load_16(const void *p, iris_cache hint)
+{
+    uint16_t v;
+    if (hint == IRIS_CACHE_STREAM)
+        asm volatile("ld.global.L1::no_allocate.u16 %0, [%1];" : "=h"(v) : "l"(irisi_global(p)) : "memory");
+    else
+        asm volatile("ld.global.u16 %0, [%1];" : "=h"(v) : "l"(irisi_global(p)) : "memory");
+    return v;
+}
+
+IRIS_DEVICE uint32_t irisi_load_32(const void *p, iris_cache hint)
+{
+    uint32_t v;
+    if (hint == IRIS_CACHE_STREAM)
+        asm volatile("ld.global.L1::no_allocate.u32 %0, [%1];" : "=r"(v) : "l"(irisi_global(p)) : "memory");
+    else
+        asm volatile("ld.global.u32 %0, [%1];" : "=r"(v) : "l"(irisi_global(p)) : "memory");
+    return v;
+}
+
+IRIS_DEVICE uint64_t irisi_load_64(const void *p, iris_cache hint)
+{
+    uint64_t v;
+    if (hint == IRIS_CACHE_STREAM)
+        asm volatile("ld.global.L1::no_allocate.u64 %0, [%1];" : "=l"(v) : "l"(irisi_global(p)) : "memory");
+    else
+        asm volatile("ld.global.u64 %0, [%1];" : "=l"(v) : "l"(irisi_global(p)) : "memory");
+    return v;
+}
+
+IRIS_DEVICE irisi_b128 irisi_load_128(const void *p, iris_cache hint)
+{
+    irisi_b128 v;
+    if (hint == IRIS_CACHE_STREAM)
+        asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(v.w[0]), "=r"(v.w[1]), "=r"(v.w[2]), "=r"(v.w[3])
+                     : "l"(irisi_global(p))
+                     : "memory");
+    else
+        asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(v.w[0]), "=r"(v.w[1]), "=r"(v.w[2]), "=r"(v.w[3])
+                     : "l"(irisi_global(p))
+                     : "memory");
+    return v;
+}
+
+/* Waits until a load has arrived, where a store would otherwise come between (AMD). */
+IRIS_DEVICE void irisi_loaded(irisi_b128 *v) { (void)v; }
+
+/* Stores that stream are evict-first (.cs): the peer reads them once, from its own L2. */
+IRIS_DEVICE void irisi_store_8(void *p, uint8_t v, iris_cache hint)
+{
+    if (hint == IRIS_CACHE_STREAM)
+        asm volatile("st.global.cs.u8 [%0], %1;" ::"l"(irisi_global(p)), "r"((uint32_t)v) : "memory");
+    else
+        asm volatile("st.global.u8 [%0], %1;" ::"l"(irisi_global(p)), "r"((uint32_t)v) : "memory");
+}
+
+IRIS_DEVICE void irisi_store_16(void *p, uint16_t v, iris_cache hint)
+{
+    if (hint == IRIS_CACHE_STREAM)
+        asm volatile("st.global.cs.u16 [%0], %1;" ::"l"(irisi_global(p)), "h"(v) : "memory");
+    else
+        asm volatile("st.global.u16 [%0], %1;" ::"l"(irisi_global(p)), "h"(v) : "memory");
+}
+
+IRIS_DEVICE void irisi_store_32(void *p, uint32_t v, iris_cache hint)
+{
+    if (hint == IRIS_CACHE_STREAM)
+        asm volatile("st.global.cs.u32 [%0], %1;" ::"l"(irisi_global(p)), "r"(v) : "memory");
+    else
+        asm volatile("st.global.u32 [%0], %1;" ::"l"(irisi_global(p)), "r"(v) : "memory");
+}
+
+IRIS_DEVICE void irisi_store_64(void *p, uint64_t v, iris_cache hint)
+{
+    if (hint == IRIS_CACHE_STREAM)
+        asm volatile("st.global.cs.u64 [%0], %1;" ::"l"(irisi_global(p)), "l"(v) : "memory");
+    else
+        asm volatile("st.global.u64 [%0], %1;" ::"l"(irisi_global(p)), "l"(v) : "memory");
+}
+
+IRIS_DEVICE void irisi_store_128(void *p, irisi_b128 v, iris_cache hint)
+{
+    if (hint == IRIS_CACHE_STREAM)
+        asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(irisi_global(p)), "r"(v.w[0]), "r"(v.w[1]),
+                     "r"(v.w[2]), "r"(v.w[3])
+                     : "memory");
+    else
+        asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(irisi_global(p)), "r"(v.w[0]), "r"(v.w[1]),
+                     "r"(v.w[2]), "r"(v.w[3])
+                     : "memory");
+}
+
+IRIS_DEVICE uint64_t irisi_poll(const uint64_t *signal)
+{
+    uint64_t v;
+    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(irisi_global(signal)) : "memory");
+    return v;
+}
+
+/* Empty on this platform; the asm keeps the compiler from moving accesses across. */
+IRIS_DEVICE void irisi_acquired(void) { asm volatile("" ::: "memory"); }
+IRIS_DEVICE void irisi_drain(void) { asm volatile("" ::: "memory"); }
+IRIS_DEVICE void irisi_release(void) { asm volatile("" ::: "memory"); }
+
+IRIS_DEVICE void irisi_raise_set(uint64_t *signal, uint64_t v)
+{
+    asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(irisi_global(signal)), "l"(v) : "memory");
+}
+
+IRIS_DEVICE void irisi_raise_add(uint64_t *signal, uint64_t v)
+{
+    asm volatile("red.release.sys.global.add.u64 [%0], %1;" ::"l"(irisi_global(signal)), "l"(v) : "memory");
+}
+
+/*
+ * fence.sc and not fence.acq_rel: "before against after" includes an earlier store against a later load (the
+ * store-buffering pattern), which only a sequentially consistent fence orders. The host's and AMD's fences do too.
+ */
+IRIS_DEVICE void irisi_fence(void) { asm volatile("fence.sc.sys;" ::: "memory"); }
+
+#endif
