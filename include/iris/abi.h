@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * abi.h: makes a mix of versions or platforms a link error.
+ *
+ * init.c defines one symbol whose name says version and target, iris_abi_0_1_host; every file that includes the
+ * library refers to it. A file compiled for another target, or against another version's headers, does not link.
+ */
+#ifndef IRIS_ABI_H
+#define IRIS_ABI_H
+
+#include <iris/arch/select.h>
+#include <iris/ctx.h>
+
+#define IRISI_ABI_PASTE(major, minor, target) iris_abi_##major##_##minor##_##target
+#define IRISI_ABI_NAME(major, minor, target) IRISI_ABI_PASTE(major, minor, target)
+#define IRISI_ABI IRISI_ABI_NAME(IRIS_VERSION_MAJOR, IRIS_VERSION_MINOR, IRIS_TARGET_NAME)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern const char IRISI_ABI;
+#ifdef __cplusplus
+}
+#endif
+static const char *const irisi_abi_used __attribute__((used)) = &IRISI_ABI;
+
+#endif

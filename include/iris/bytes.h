@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bytes.h: copies of any length and alignment by a lane, a wave or a workgroup.
+ *
+ *   irisi_copy irisi_copy_wave irisi_copy_wg irisi_copy_bytes
+ *
+ * Stores are 16 bytes wide wherever the destination allows it, because the destination is what lies across the link;
+ * a source that is not aligned alike is gathered by the widest loads that its alignment allows.
+ */
+#ifndef IRIS_BYTES_H
+#define IRIS_BYTES_H
+
+#include <iris/arch/select.h>
+
+#if IRIS_HAS_DEVICE
+
+/*
+ * The largest power of two, at most 16, that divides x (16 for 0). Bit by bit, so that a compiler that knows a length
+ * knows the widest access too and does not warn of one beyond a small object.
+ */
+IRIS_DEVICE uint32_t irisi_alignment(uintptr_t x) { return x & 1 ? 1 : x & 2 ? 2 : x & 4 ? 4 : x & 8 ? 8 : 16; }
+
+/* One unit of 1, 2, 4 or 8 bytes. */
+IRIS_DEVICE void irisi_copy_unit(char *dst, const char *src, uint32_t unit)
+{
+    if (unit == 1)
+        irisi_store_8(dst, irisi_load_8(src, IRIS_CACHE_DEFAULT), IRIS_CACHE_DEFAULT);
+    else if (unit == 2)
+        irisi_store_16(dst, irisi_load_16(src, IRIS_CACHE_DEFAULT), IRIS_CACHE_DEFAULT);
+    else if (unit == 4)
+        irisi_store_32(dst, irisi_load_32(src, IRIS_CACHE_DEFAULT), IRIS_CACHE_DEFAULT);
+    else
+        irisi_store_64(dst, irisi_load_64(src, IRIS_CACHE_DEFAULT), IRIS_CACHE_DEFAULT);
+}
+
+/* Fewer than 16 bytes at either end, in units that both sides are aligned to. */
+IRIS_DEVICE void irisi_copy_edge(char *dst, const char *src, uint32_t bytes, uint32_t unit, size_t member,
+                                 size_t members)
+{
+    for (size_t i = member * unit; i < bytes; i += members * unit)
+        irisi_copy_unit(dst + i, src + i, unit);
+}
+
+/* 16 bytes from a source aligned to `align` = 1, 2, 4 or 8 bytes. */
+IRIS_DEVICE irisi_b128 irisi_gather_128(const char *src, uint32_t align)
+{
+    irisi_b128 v;
+    for (int i = 0; i < 4; i++) {
+        const char *p = src + 4 * i;
+        if (align >= 4)
+            v.w[i] = irisi_load_32(p, IRIS_CACHE_DEFAULT);
+        else if (align == 2)
+            v.w[i] = irisi_load_16(p, IRIS_CACHE_DEFAULT) | (uint32_t)irisi_load_16(p + 2, IRIS_CACHE_DEFAULT) << 16;
+        else
+            v.w[i] = irisi_load_8(p, IRIS_CACHE_DEFAULT) | (uint32_t)irisi_load_8(p + 1, IRIS_CACHE_DEFAULT) << 8 |
+                     (uint32_t)irisi_load_8(p + 2, IRIS_CACHE_DEFAULT) << 16 |
+                     (uint32_t)irisi_load_8(p + 3, IRIS_CACHE_DEFAULT) << 24;
+    }
+    return v;
+}
+
+/* 16-byte chunks, both sides aligned: four loads are in flight before the first store. */
+IRIS_DEVICE void irisi_copy_chunks(char *dst, const char *src, size_t chunks, size_t member, size_t members)
+{
+    const irisi_span s = irisi_split(chunks, member, members);
+    const size_t step = 16 * s.step;
+    const size_t end = 16 * s.end;
+    size_t i = 16 * s.first;
+    for (; i + 3 * step < end; i += 4 * step) {
+        irisi_b128 v0 = irisi_load_128(src + i, IRIS_CACHE_DEFAULT);
+        irisi_b128 v1 = irisi_load_128(src + i + step, IRIS_CACHE_DEFAULT);
+        irisi_b128 v2 = irisi_load_128(src + i + 2 * step, IRIS_CACHE_DEFAULT);
+        irisi_b128 v3 = irisi_load_128(src + i + 3 * step, IRIS_CACHE_DEFAULT);
+        irisi_loaded(&v0);
+        irisi_loaded(&v1);
+        irisi_loaded(&v2);
+        irisi_loaded(&v3);
+        irisi_store_128(dst + i, v0, IRIS_CACHE_DEFAULT);
+        irisi_store_128(dst + i + step, v1, IRIS_CACHE_DEFAULT);
+        irisi_store_128(dst + i + 2 * step, v2, IRIS_CACHE_DEFAULT);
+        irisi_store_128(dst + i + 3 * step, v3, IRIS_CACHE_DEFAULT);
+    }
+    for (; i < end; i += step)
+        irisi_store_128(dst + i, irisi_load_128(src + i, IRIS_CACHE_DEFAULT), IRIS_CACHE_DEFAULT);
+}
+
+/*
+ * Copies `bytes` bytes, member `member` of `members` lanes doing its share. Any alignment; the two must not overlap.
+ * No order and no meeting of the lanes: callers add those.
+ */
+IRIS_DEVICE void irisi_copy_bytes(void *to, const void *from, size_t bytes, size_t member, size_t members)
+{
+    char *dst = (char *)to;
+    const char *src = (const char *)from;
+    const uint32_t align = irisi_alignment((uintptr_t)dst | (uintptr_t)src | (uintptr_t)bytes);
+    if (align == 16) {
+        irisi_copy_chunks(dst, src, bytes / 16, member, members);
+        return;
+    }
+    size_t head = (0 - (uintptr_t)dst) & 15;
+    if (head > bytes)
+        head = bytes;
+    const size_t chunks = (bytes - head) / 16;
+    const size_t tail = head + 16 * chunks;
+    irisi_copy_edge(dst, src, (uint32_t)head, align, member, members);
+    irisi_copy_edge(dst + tail, src + tail, (uint32_t)(bytes - tail), align, member, members);
+    dst += head;
+    src += head;
+    const uint32_t gather = irisi_alignment((uintptr_t)src);
+    if (gather == 16) {
+        irisi_copy_chunks(dst, src, chunks, member, members);
+        return;
+    }
+    const irisi_span s = irisi_split(chunks, member, members);
+    for (size_t i = s.first; i < s.end; i += s.step)
+        irisi_store_128(dst + 16 * i, irisi_gather_128(src + 16 * i, gather), IRIS_CACHE_DEFAULT);
+}
+
+/* By one lane, by the lanes of a wave, by the lanes of a workgroup. */
+IRIS_DEVICE void irisi_copy(void *to, const void *from, size_t bytes) { irisi_copy_bytes(to, from, bytes, 0, 1); }
+IRIS_DEVICE void irisi_copy_wave(void *to, const void *from, size_t bytes)
+{
+    irisi_copy_bytes(to, from, bytes, iris_lane(), iris_wave_lanes());
+}
+IRIS_DEVICE void irisi_copy_wg(void *to, const void *from, size_t bytes)
+{
+    irisi_copy_bytes(to, from, bytes, iris_wg_lane(), iris_wg_lanes());
+}
+
+#endif
+#endif

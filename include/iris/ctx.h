@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ctx.h: what a kernel carries to reach its peers, and where a wait that failed leaves its report.
+ *
+ *   iris_ctx iris_signal iris_team
+ *   irisi_control irisi_report irisi_cmp
+ *
+ * These types have one layout on every platform and in every language; init.c fills them, kernels read them.
+ */
+#ifndef IRIS_CTX_H
+#define IRIS_CTX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** A new one changes what existing programs mean. */
+#define IRIS_VERSION_MAJOR 0
+/** A new one adds; before 1.0 it may change too. Part of the ABI symbol's name. */
+#define IRIS_VERSION_MINOR 1
+/** A new one repairs. */
+#define IRIS_VERSION_PATCH 0
+
+/** Ranks whose heap offset fits into the context itself. */
+#define IRIS_CTX_RANKS 64
+
+/** A counter that remote ranks raise and the owner waits for. It counts up and is never reset. Sync memory. */
+typedef struct iris_signal {
+    uint64_t value; /**< read it with iris_signal_read or a wait, never directly */
+} iris_signal;
+
+/** A subset of the world: world ranks start, start + stride, … (size of them). */
+typedef struct iris_team {
+    int32_t start;  /**< world rank of the first member */
+    int32_t stride; /**< world ranks from one member to the next */
+    int32_t size;   /**< members */
+} iris_team;
+
+/* What a wait compares with. */
+typedef enum irisi_cmp { IRISI_EQ, IRISI_NE, IRISI_GT, IRISI_GE, IRISI_LT, IRISI_LE } irisi_cmp;
+
+/* Written once by the first waiter of a rank whose deadline passed; read by the host. */
+typedef struct irisi_report {
+    uint32_t claimed;  /* 0, then 1 by compare-and-swap: the first waiter writes */
+    uint32_t complete; /* 1 once the fields below are valid */
+    int32_t from;      /* rank that should have raised the signal, -1 unknown */
+    uint32_t cmp;      /* irisi_cmp */
+    uint32_t workgroup;
+    uint32_t pad;
+    uint64_t signal; /* heap offset of the signal */
+    uint64_t expected, seen;
+} irisi_report;
+
+/* One for each rank, at the start of its heap, in sync memory. */
+typedef struct irisi_control {
+    uint32_t abort; /* 0, or 1 + the rank whose report says why the world stopped */
+    uint32_t pad[15];
+    irisi_report report;
+    uint64_t reserved[(256 - 64 - sizeof(irisi_report)) / 8];
+} irisi_control;
+
+/**
+ * Passed by value in every kernel's argument struct; from iris_device_ctx(w).
+ *
+ * delta[r] is base[r] - base[me]: an object at p here is at p + delta[r] on rank r.
+ */
+typedef struct iris_ctx {
+    int32_t rank;                  /**< own rank, 0 .. world - 1 */
+    int32_t world;                 /**< number of ranks */
+    uint32_t flags;                /**< reserved, 0 */
+    uint32_t pad;                  /**< 0 */
+    uint64_t base;                 /**< own heap: first byte */
+    uint64_t bytes;                /**< own heap: length */
+    uint64_t sync_bytes;           /**< the first sync_bytes of the heap are sync memory */
+    uint64_t deadline;             /**< ticks of iris_clock a wait may last; 0 = no limit */
+    irisi_control *control;        /**< own control block */
+    const int64_t *far;            /**< delta of every rank, for worlds beyond IRIS_CTX_RANKS */
+    int64_t delta[IRIS_CTX_RANKS]; /**< base[r] - base[me] */
+} iris_ctx;
+
+#endif

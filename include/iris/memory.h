@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * memory.h: from an address here to the address of the same object on another rank.
+ *
+ *   iris_at iris_fence iris_fence_wave iris_fence_wg iris_quiet iris_quiet_wave iris_quiet_wg
+ */
+#ifndef IRIS_MEMORY_H
+#define IRIS_MEMORY_H
+
+#include <iris/arch/select.h>
+#include <iris/ctx.h>
+
+#if IRIS_HAS_DEVICE
+
+/**
+ * The address of symmetric object `p` on `rank`: one constant load and one add.
+ *
+ * @param ctx  the caller's context
+ * @param p    address inside the caller's own heap
+ * @param rank world rank, 0 .. ctx->world - 1
+ */
+IRIS_DEVICE void *iris_at(const iris_ctx *ctx, const void *p, int rank)
+{
+#if defined(IRIS_FAR_RANKS) /* worlds beyond IRIS_CTX_RANKS ranks pay one more load */
+    return (char *)p + ctx->far[rank];
+#else
+    return (char *)p + ctx->delta[rank];
+#endif
+}
+
+/**
+ * Orders the caller's earlier puts, stores and remote atomics before its later ones, on every rank: who sees a later
+ * one, and acquires it, sees the earlier ones. One lane calls it, for its own operations.
+ */
+IRIS_DEVICE void iris_fence(const iris_ctx *ctx)
+{
+    (void)ctx;
+    irisi_drain();
+    irisi_fence();
+}
+
+/** iris_fence for the operations of a whole wave. Every lane of the wave calls it. */
+IRIS_DEVICE void iris_fence_wave(const iris_ctx *ctx)
+{
+    iris_sync_wave();
+    iris_fence(ctx);
+    iris_sync_wave();
+}
+
+/** iris_fence for the operations of a whole workgroup. Every lane of the workgroup calls it. */
+IRIS_DEVICE void iris_fence_wg(const iris_ctx *ctx)
+{
+    irisi_drain();
+    iris_sync_wg();
+    if (iris_wave() == 0)
+        iris_fence(ctx);
+    iris_sync_wg();
+}
+
+/**
+ * Completes the caller's earlier puts, stores and remote atomics: when it returns they have taken place at their
+ * ranks. On load/store paths that is what iris_fence does too. One lane calls it, for its own operations.
+ */
+IRIS_DEVICE void iris_quiet(const iris_ctx *ctx) { iris_fence(ctx); }
+/** iris_quiet for a whole wave. Every lane of the wave calls it. */
+IRIS_DEVICE void iris_quiet_wave(const iris_ctx *ctx) { iris_fence_wave(ctx); }
+/** iris_quiet for a whole workgroup. Every lane of the workgroup calls it. */
+IRIS_DEVICE void iris_quiet_wg(const iris_ctx *ctx) { iris_fence_wg(ctx); }
+
+#endif
+#endif

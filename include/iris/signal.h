@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * signal.h: raising a signal on another rank, and waiting for one with a deadline.
+ *
+ *   iris_signal_set iris_signal_set_wave iris_signal_set_wg
+ *   iris_signal_add iris_signal_add_wave iris_signal_add_wg
+ *   iris_signal_read
+ *   irisi_raise irisi_wait_signal irisi_wait_any irisi_wait_all          (gen/wait.h has the public waits)
+ *
+ * Raising is a release at system scope: who waits for the value sees everything that the lane (wave, workgroup) wrote
+ * before. Waiting is an acquire.
+ */
+#ifndef IRIS_SIGNAL_H
+#define IRIS_SIGNAL_H
+
+#include <iris/memory.h>
+
+/** How a put_signal changes the signal: iris_put_signal_<dtype>. */
+typedef enum iris_signal_op { IRIS_SIGNAL_SET, IRIS_SIGNAL_ADD } iris_signal_op;
+
+/* How often a wait looks at the abort word and the clock: once in so many turns. */
+enum { IRISI_WAIT_CHECK = 64 };
+
+#if IRIS_HAS_DEVICE
+
+/* The signal itself; the caller's writes have been drained (store-through puts) or released before. */
+IRIS_DEVICE void irisi_raise(const iris_ctx *ctx, iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
+{
+    uint64_t *at = (uint64_t *)iris_at(ctx, signal, rank);
+    if (op == IRIS_SIGNAL_ADD)
+        irisi_raise_add(at, value);
+    else
+        irisi_raise_set(at, value);
+}
+
+/* Every lane of the workgroup calls it: drain, meet, and one lane releases and raises. */
+IRIS_DEVICE void irisi_raise_wg(const iris_ctx *ctx, iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
+{
+    irisi_drain();
+    iris_sync_wg();
+    if (iris_wg_lane() == 0) {
+        irisi_release();
+        irisi_raise(ctx, signal, value, op, rank);
+    }
+}
+
+/* Every lane of the wave calls it. */
+IRIS_DEVICE void irisi_raise_wave(const iris_ctx *ctx, iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
+{
+    irisi_drain();
+    iris_sync_wave();
+    if (iris_lane() == 0) {
+        irisi_release();
+        irisi_raise(ctx, signal, value, op, rank);
+    }
+}
+
+/* One lane calls it. */
+IRIS_DEVICE void irisi_raise_lane(const iris_ctx *ctx, iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
+{
+    irisi_drain();
+    irisi_release();
+    irisi_raise(ctx, signal, value, op, rank);
+}
+
+/* The same without the release, after a put of the same lane, wave or workgroup: its stores store through. */
+IRIS_DEVICE void irisi_put_raise(const iris_ctx *ctx, iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
+{
+    irisi_drain();
+    irisi_raise(ctx, signal, value, op, rank);
+}
+IRIS_DEVICE void irisi_put_raise_wave(const iris_ctx *ctx, iris_signal *signal, uint64_t value, iris_signal_op op,
+                                      int rank)
+{
+    irisi_drain();
+    iris_sync_wave();
+    if (iris_lane() == 0)
+        irisi_raise(ctx, signal, value, op, rank);
+}
+IRIS_DEVICE void irisi_put_raise_wg(const iris_ctx *ctx, iris_signal *signal, uint64_t value, iris_signal_op op,
+                                    int rank)
+{
+    irisi_drain();
+    iris_sync_wg();
+    if (iris_wg_lane() == 0)
+        irisi_raise(ctx, signal, value, op, rank);
+}
+
+/** Sets `signal` on `rank` to `value`. One lane calls it; its own earlier writes are visible to who waits for it. */
+IRIS_DEVICE void iris_signal_set(const iris_ctx *ctx, iris_signal *signal, uint64_t value, int rank)
+{
+    irisi_raise_lane(ctx, signal, value, IRIS_SIGNAL_SET, rank);
+}
+/** iris_signal_set, once, after the writes of a whole wave. Every lane of the wave calls it with equal arguments. */
+IRIS_DEVICE void iris_signal_set_wave(const iris_ctx *ctx, iris_signal *signal, uint64_t value, int rank)
+{
+    irisi_raise_wave(ctx, signal, value, IRIS_SIGNAL_SET, rank);
+}
+/** iris_signal_set, once, after the writes of a whole workgroup. Every lane of it calls with equal arguments. */
+IRIS_DEVICE void iris_signal_set_wg(const iris_ctx *ctx, iris_signal *signal, uint64_t value, int rank)
+{
+    irisi_raise_wg(ctx, signal, value, IRIS_SIGNAL_SET, rank);
+}
+
+/** Adds `value` to `signal` on `rank`. One lane calls it; its own earlier writes are visible to who waits for it. */
+IRIS_DEVICE void iris_signal_add(const iris_ctx *ctx, iris_signal *signal, uint64_t value, int rank)
+{
+    irisi_raise_lane(ctx, signal, value, IRIS_SIGNAL_ADD, rank);
+}
+/** iris_signal_add, once, after the writes of a whole wave. Every lane of the wave calls it with equal arguments. */
+IRIS_DEVICE void iris_signal_add_wave(const iris_ctx *ctx, iris_signal *signal, uint64_t value, int rank)
+{
+    irisi_raise_wave(ctx, signal, value, IRIS_SIGNAL_ADD, rank);
+}
+/** iris_signal_add, once, after the writes of a whole workgroup. Every lane of it calls with equal arguments. */
+IRIS_DEVICE void iris_signal_add_wg(const iris_ctx *ctx, iris_signal *signal, uint64_t value, int rank)
+{
+    irisi_raise_wg(ctx, signal, value, IRIS_SIGNAL_ADD, rank);
+}
+
+/** The value of an own signal now; acquires, so that data behind the value seen may be read. One lane calls it. */
+IRIS_DEVICE uint64_t iris_signal_read(const iris_ctx *ctx, const iris_signal *signal)
+{
+    (void)ctx;
+    const uint64_t seen = irisi_poll(&signal->value);
+    irisi_acquired();
+    return seen;
+}
+
+IRIS_DEVICE int irisi_holds(irisi_cmp cmp, uint64_t seen, uint64_t value)
+{
+    switch (cmp) {
+    case IRISI_EQ: return seen == value;
+    case IRISI_NE: return seen != value;
+    case IRISI_GT: return seen > value;
+    case IRISI_GE: return seen >= value;
+    case IRISI_LT: return seen < value;
+    default: return seen <= value;
+    }
+}
+
+/* What a wait was for, in the report. */
+typedef struct irisi_wait {
+    const iris_signal *signal;
+    irisi_cmp cmp;
+    uint64_t value;
+    int from;       /* rank that should raise it, -1 unknown */
+    uint64_t start; /* clock at the first look at the deadline, 0 before */
+} irisi_wait;
+
+/* The deadline has passed: the first waiter of this rank reports, and every rank's abort word names the reporter. */
+IRIS_DEVICE void irisi_expire(const iris_ctx *ctx, const irisi_wait *wait, uint64_t seen)
+{
+    irisi_report *report = &ctx->control->report;
+    if (irisi_atomic_cas_u32(&report->claimed, 0, 1, IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM) != 0)
+        return;
+    report->from = wait->from;
+    report->cmp = (uint32_t)wait->cmp;
+    report->workgroup = iris_workgroup();
+    report->signal = (uint64_t)((uintptr_t)wait->signal - (uintptr_t)ctx->base);
+    report->expected = wait->value;
+    report->seen = seen;
+    irisi_atomic_set_u32(&report->complete, 1, IRIS_RELEASE, IRIS_SCOPE_SYSTEM);
+    for (int rank = 0; rank < ctx->world; rank++)
+        irisi_atomic_cas_u32((uint32_t *)iris_at(ctx, &ctx->control->abort, rank), 0, 1u + (uint32_t)ctx->rank,
+                             IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM);
+}
+
+/* Looked at once in IRISI_WAIT_CHECK turns: 1 when the wait should end although the value has not come. */
+IRIS_DEVICE int irisi_give_up(const iris_ctx *ctx, irisi_wait *wait, uint64_t seen)
+{
+    if (irisi_atomic_fetch_u32(&ctx->control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) != 0)
+        return 1;
+    if (ctx->deadline == 0)
+        return 0;
+    const uint64_t now = iris_clock();
+    if (wait->start == 0)
+        wait->start = now;
+    if (now - wait->start < ctx->deadline)
+        return 0;
+    irisi_expire(ctx, wait, seen);
+    return 1;
+}
+
+/*
+ * Waits until `signal cmp value`, then acquires; returns the last value seen. When the deadline passes, or the world
+ * was aborted, it returns all the same: callers do not branch on that, and the host reports it.
+ */
+IRIS_DEVICE uint64_t irisi_wait_signal(const iris_ctx *ctx, const iris_signal *signal, irisi_cmp cmp, uint64_t value,
+                                       int from)
+{
+    uint64_t seen = irisi_poll(&signal->value);
+    if (!irisi_holds(cmp, seen, value)) {
+        irisi_wait wait;
+        wait.signal = signal;
+        wait.cmp = cmp;
+        wait.value = value;
+        wait.from = from;
+        wait.start = 0;
+        for (uint32_t turn = 1;; turn++) {
+            iris_pause(turn);
+            seen = irisi_poll(&signal->value);
+            if (irisi_holds(cmp, seen, value) || (turn % IRISI_WAIT_CHECK == 0 && irisi_give_up(ctx, &wait, seen)))
+                break;
+        }
+    }
+    irisi_acquired();
+    return seen;
+}
+
+/* Waits until one of n signals holds and acquires; its index, or 0 when the wait was given up. n >= 1. */
+IRIS_DEVICE size_t irisi_wait_any(const iris_ctx *ctx, const iris_signal *signals, size_t n, irisi_cmp cmp,
+                                  uint64_t value)
+{
+    irisi_wait wait;
+    wait.signal = signals;
+    wait.cmp = cmp;
+    wait.value = value;
+    wait.from = -1;
+    wait.start = 0;
+    size_t found = n;
+    for (uint32_t turn = 1; found == n; turn++) {
+        uint64_t seen = 0;
+        for (size_t i = 0; i < n && found == n; i++) {
+            seen = irisi_poll(&signals[i].value);
+            if (irisi_holds(cmp, seen, value))
+                found = i;
+        }
+        if (found == n && turn % IRISI_WAIT_CHECK == 0 && irisi_give_up(ctx, &wait, seen))
+            found = 0;
+        if (found == n)
+            iris_pause(turn);
+    }
+    irisi_acquired();
+    return found;
+}
+
+/* Waits until all of n signals hold, member `member` of `members` lanes watching its share. */
+IRIS_DEVICE void irisi_wait_all(const iris_ctx *ctx, const iris_signal *signals, size_t n, irisi_cmp cmp,
+                                uint64_t value, size_t member, size_t members)
+{
+    for (size_t i = member; i < n; i += members)
+        irisi_wait_signal(ctx, signals + i, cmp, value, -1);
+}
+
+#endif
+#endif
