@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gemm_prepare.h: a part of init.c: plans of GEMMs with communication, and their launches. gemm_host.h declares them.
+ */
+#ifndef IRIS_HOST_GEMM_PREPARE_H
+#define IRIS_HOST_GEMM_PREPARE_H
+#ifdef IRIS_INIT_C
+
+#include <iris/arch/gemm_shape.h>
+
+static const uint64_t irisi_gemm_magic = 0x6972697367656d6dull; /* "irisgemm" */
+
+/* Bytes from the first to behind the last element of a matrix; 0 when that overflows. */
+static uint64_t irisi_gemm_span(int64_t rows, int64_t cols, int64_t ld, uint64_t element)
+{
+    const uint64_t most = INT64_MAX / element;
+    if ((uint64_t)cols > most || (rows > 1 && (uint64_t)ld > (most - (uint64_t)cols) / (uint64_t)(rows - 1)))
+        return 0;
+    return ((uint64_t)(rows - 1) * (uint64_t)ld + (uint64_t)cols) * element;
+}
+
+/* One operand: its leading dimension, address and alignment. */
+static iris_status irisi_gemm_check_matrix(iris_world *w, const char *name, const void *p, int64_t rows, int64_t cols,
+                                           int64_t ld, uint64_t element)
+{
+    if (p == NULL && rows > 0 && cols > 0)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: %s is a null pointer; pass %lld x %lld elements",
+                          name, (long long)rows, (long long)cols);
+    if (ld < cols)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: ld%s is %lld, less than the %lld elements of a row of %s", name,
+                          (long long)ld, (long long)cols, name);
+    if ((uintptr_t)p % element != 0)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: %s at %p is not aligned to its %llu-byte elements",
+                          name, p, (unsigned long long)element);
+    if (rows > 0 && cols > 0 && irisi_gemm_span(rows, cols, ld, element) == 0)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: %s with %lld rows of ld%s %lld exceeds 2^63 bytes", name,
+                          (long long)rows, name, (long long)ld);
+    return IRIS_OK;
+}
+
+/* Values that need no heap: the plan's sizes and choices. */
+static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_dtype dtype, const iris_gemm_args *g)
+{
+    if (op != IRIS_GEMM_ALL_SCATTER)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: operation %d does not exist", (int)op);
+    if (dtype != IRIS_F32 && dtype != IRIS_F64 && dtype != IRIS_F16 && dtype != IRIS_BF16)
+        return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
+                          "iris_gemm_prepare: there is no GEMM kernel for %s; there are for f32, f64, f16 and bf16",
+                          iris_dtype_name(dtype));
+    if (g->m < 1 || g->n < 1 || g->k < 1 || g->m > INT32_MAX || g->n > INT32_MAX || g->k > INT32_MAX)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: m, n, k are %lld, %lld, %lld; each must be from 1 to 2147483647",
+                          (long long)g->m, (long long)g->n, (long long)g->k);
+    if ((unsigned)g->pattern >= IRIS_GEMM_PATTERNS || (unsigned)g->activation >= IRIS_ACTIVATIONS)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: pattern %d or activation %d does not exist (below %d and %d do)",
+                          (int)g->pattern, (int)g->activation, IRIS_GEMM_PATTERNS, IRIS_ACTIVATIONS);
+    const irisi_gemm_extent most = irisi_gemm_largest_tile(dtype == IRIS_F64 ? 8 : 4);
+    if (g->tile_m > most.m || g->tile_n > most.n)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: a tile of %u x %u is too large; the %s kernel's is %u x %u", g->tile_m,
+                          g->tile_n, iris_dtype_name(dtype), most.m, most.n);
+    if (g->workgroups == 1 && (g->pattern == IRIS_GEMM_WG_SPECIALIZED || g->pattern == IRIS_GEMM_PRODUCER_CONSUMER))
+        return irisi_fail(w, IRIS_ERR_GRID, "iris_gemm_prepare: %s needs 2 or more workgroups, but workgroups is 1",
+                          iris_gemm_pattern_name(g->pattern));
+    if (g->workgroups > 65535 || (g->comm_workgroups > 0 && g->workgroups > 0 && g->comm_workgroups >= g->workgroups))
+        return irisi_fail(w, IRIS_ERR_GRID,
+                          "iris_gemm_prepare: %u workgroups, %u of them to send, cannot be: at most 65535, and one or "
+                          "more must compute", g->workgroups, g->comm_workgroups);
+    return IRIS_OK;
+}
+
+/* The operands, once sizes are known to be sound. */
+static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan *p, iris_dtype dtype)
+{
+    const uint64_t element = iris_dtype_bytes(dtype);
+    const int64_t b_rows = p->b_transposed ? p->columns : p->k;
+    const int64_t b_cols = p->b_transposed ? p->k : p->columns;
+    iris_status s = irisi_gemm_check_matrix(w, "a", p->a, p->m, p->k, (int64_t)p->lda, element);
+    if (s == IRIS_OK)
+        s = irisi_gemm_check_matrix(w, "b", p->b, b_rows, b_cols, (int64_t)p->ldb, element);
+    if (s == IRIS_OK)
+        s = irisi_gemm_check_matrix(w, "c", p->c, p->m, p->n, (int64_t)p->ldc, element);
+    if (s != IRIS_OK)
+        return s;
+    if ((uintptr_t)p->bias % element != 0)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: bias at %p is not aligned to its %llu-byte elements", p->bias,
+                          (unsigned long long)element);
+    const uint64_t bytes = irisi_gemm_span(p->m, p->n, (int64_t)p->ldc, element);
+    if (!iris_is_symmetric(w, p->c, bytes))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: c must lie in the symmetric heap, so that peers can write it: its %llu "
+                          "bytes at %p do not; allocate it with iris_malloc", (unsigned long long)bytes, p->c);
+    return IRIS_OK;
+}
+
+/* Everything in a plan that follows from the arguments. */
+static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op op, iris_dtype dtype,
+                            const iris_gemm_args *g)
+{
+    const uint32_t acc = dtype == IRIS_F64 ? 8 : 4;
+    const uint32_t units = (uint32_t)iris_compute_units(w);
+    p->op = op, p->dtype = dtype, p->activation = g->activation, p->mainloop = IRISI_GEMM_PLAIN;
+    p->rank = (uint32_t)iris_rank(w), p->world = (uint32_t)iris_world_size(w);
+    p->m = (uint32_t)g->m, p->n = (uint32_t)g->n, p->k = (uint32_t)g->k;
+    p->a = g->a, p->b = g->b, p->c = g->c, p->bias = g->bias;
+    p->alpha = g->alpha == 0 ? 1 : g->alpha, p->beta = g->beta;
+    p->b_transposed = g->b_transposed != 0, p->element = (uint32_t)iris_dtype_bytes(dtype);
+    const iris_gemm_columns own = iris_gemm_band(p->n, p->world, p->rank);
+    p->band = own.first, p->columns = own.count;
+    p->lda = (uint64_t)(g->lda ? g->lda : g->k), p->ldc = (uint64_t)(g->ldc ? g->ldc : g->n);
+    p->ldb = (uint64_t)(g->ldb ? g->ldb : p->b_transposed ? g->k : own.count);
+    p->workgroups = g->workgroups ? g->workgroups : units > 2 ? units : 2;
+    if (p->workgroups <= g->comm_workgroups)
+        p->workgroups = g->comm_workgroups + 1;
+    /* About one compute unit in six saturates the links of current devices. */
+    p->comm_workgroups = g->comm_workgroups ? g->comm_workgroups : (p->workgroups + 5) / 6;
+    const uint32_t widest = iris_gemm_band(p->n, p->world, 0).count;
+    const irisi_gemm_extent tile = irisi_gemm_good_tile(acc, p->m, widest, p->workgroups);
+    p->tile_m = g->tile_m ? g->tile_m : tile.m, p->tile_n = g->tile_n ? g->tile_n : tile.n;
+    p->tiles_m = (p->m + p->tile_m - 1) / p->tile_m, p->tiles_n = (p->columns + p->tile_n - 1) / p->tile_n;
+    p->group_m = 8, p->xcds = irisi_gemm_xcds(iris_arch_name(w));
+    p->rotate = (uint32_t)((uint64_t)p->tiles_m * p->tiles_n * p->rank / p->world);
+    /* 16 bytes more than a row needs: room for a start within 16 bytes, and rows spread over the memory's banks. */
+    p->pitch = (p->tile_n * p->element + 15) / 16 * 16 + 16;
+    p->stage_bytes = (p->tile_m * p->pitch + 127) / 128 * 128;
+    p->workspace_bytes = (irisi_gemm_workspace(acc, p->tile_m, p->tile_n) + 127) / 128 * 128;
+}
+
+/* The library's choice of a pattern, from what all ranks know alike. */
+static iris_gemm_pattern irisi_gemm_choose(const iris_gemm_plan *p)
+{
+    if (p->world == 1)
+        return IRIS_GEMM_FUSED_SEQUENTIAL;
+    /* With few tiles a workgroup there is little left to overlap once a tile waits in its second stage. */
+    return irisi_gemm_tiles(p, 0) >= 2 * p->workgroups ? IRIS_GEMM_WAVE_SPECIALIZED : IRIS_GEMM_FUSED_SEQUENTIAL;
+}
+
+/* What all ranks must have alike, and whether this one's arguments were sound. */
+typedef struct irisi_gemm_vote {
+    int64_t status, op, dtype, m, n, k, c, ldc, tile_m, tile_n, pattern;
+} irisi_gemm_vote;
+
+/* Compares the ranks' arguments. Every rank calls it, whatever it thinks of its own. */
+static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris_status own)
+{
+    static const char *const names[] = {"status", "op", "dtype", "m", "n", "k", "c's place in the heap", "ldc",
+                                        "tile_m", "tile_n", "pattern"};
+    enum { FIELDS = sizeof(irisi_gemm_vote) / sizeof(int64_t) };
+    const int64_t place = own == IRIS_OK ? (int64_t)((uintptr_t)p->c - (uintptr_t)iris_device_ctx(w).base) : 0;
+    const int64_t mine[FIELDS] = {own, p->op, p->dtype, p->m, p->n, p->k, place, (int64_t)p->ldc, p->tile_m,
+                                  p->tile_n, p->pattern};
+    int64_t *all = (int64_t *)malloc(sizeof mine * p->world);
+    if (all == NULL)
+        return irisi_fail(w, IRIS_ERR_NOMEM, "iris_gemm_prepare: no memory for %zu bytes", sizeof mine * p->world);
+    const iris_status met = iris_allgather(w, mine, all, sizeof mine);
+    iris_status s = met != IRIS_OK ? met : own;
+    for (uint32_t r = 0; s == IRIS_OK && r < p->world; r++) {
+        if (all[r * FIELDS] != IRIS_OK)
+            s = irisi_fail(w, IRIS_ERR_MISMATCH, "iris_gemm_prepare: rank %u refused its arguments (%s)", r,
+                           iris_status_name((iris_status)all[r * FIELDS]));
+        for (int f = 1; s == IRIS_OK && f < FIELDS; f++)
+            if (all[r * FIELDS + f] != all[f])
+                s = irisi_fail(w, IRIS_ERR_MISMATCH,
+                               "iris_gemm_prepare: %s is %lld on rank %u but %lld on rank 0; it must be the same",
+                               names[f], (long long)all[r * FIELDS + f], r, (long long)all[f]);
+    }
+    free(all);
+    return s;
+}
+
+/* What a plan holds besides values: the channel, and what producer_consumer needs. */
+static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p)
+{
+    iris_status s = iris_channel_create(w, &p->channel, 2 * p->world + (size_t)irisi_gemm_tiles(p, 0), 0);
+    if (s == IRIS_OK)
+        s = iris_stream_create(w, &p->second);
+    if (s == IRIS_OK)
+        s = iris_event_create(w, &p->fork);
+    if (s == IRIS_OK)
+        s = iris_event_create(w, &p->join);
+    return s;
+}
+
+static iris_status irisi_gemm_free(iris_world *w, iris_gemm_plan *p)
+{
+    iris_status s = IRIS_OK, t;
+    if (p->join != NULL && (t = iris_event_destroy(w, p->join)) != IRIS_OK)
+        s = t;
+    if (p->fork != NULL && (t = iris_event_destroy(w, p->fork)) != IRIS_OK)
+        s = t;
+    if (p->second != NULL && (t = iris_stream_destroy(w, p->second)) != IRIS_OK)
+        s = t;
+    if (p->channel.signals != NULL && (t = iris_channel_destroy(w, &p->channel)) != IRIS_OK)
+        s = t;
+    memset(p, 0, sizeof *p);
+    return s;
+}
+
+iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op op, iris_dtype dtype,
+                              const iris_gemm_args *args)
+{
+    if (w == NULL || plan == NULL || args == NULL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: world, plan and args must not be null");
+    memset(plan, 0, sizeof *plan);
+    plan->world = (uint32_t)iris_world_size(w);
+    iris_status s = irisi_gemm_check_values(w, op, dtype, args);
+    if (s == IRIS_OK) {
+        irisi_gemm_fill(w, plan, op, dtype, args);
+        plan->pattern = args->pattern == IRIS_GEMM_AUTO ? irisi_gemm_choose(plan) : args->pattern;
+        s = irisi_gemm_check_operands(w, plan, dtype);
+    }
+    s = irisi_gemm_agree(w, plan, s); /* before the heap is touched: all ranks allocate, or none */
+    if (s == IRIS_OK)
+        s = irisi_gemm_agree(w, plan, irisi_gemm_acquire(w, plan)); /* peers may raise the channel's signals now */
+    if (s == IRIS_OK)
+        plan->magic = irisi_gemm_magic;
+    else
+        irisi_gemm_free(w, plan);
+    return s;
+}
+
+iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan)
+{
+    if (w == NULL || plan == NULL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_release: world and plan must not be null");
+    if (plan->magic != irisi_gemm_magic)
+        return IRIS_OK;
+    const iris_status met = iris_barrier(w); /* no peer raises the channel's signals any more */
+    const iris_status freed = irisi_gemm_free(w, plan);
+    return met != IRIS_OK ? met : freed;
+}
+
+const char *iris_gemm_pattern_name(iris_gemm_pattern pattern)
+{
+    static const char *const names[] = {"auto", "bulk_synchronous", "producer_consumer", "fused_sequential",
+                                        "wg_specialized", "wave_specialized"};
+    return (unsigned)pattern < IRIS_GEMM_PATTERNS ? names[pattern] : "none";
+}
+
+/* One kernel: its grid, and what its workgroups hold. */
+static iris_status irisi_gemm_start(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *k,
+                                    uint32_t workgroups, uint32_t stages, uint32_t flags, iris_stream stream)
+{
+    irisi_gemm_launch args;
+    iris_launch_config cfg;
+    memset(&cfg, 0, sizeof cfg);
+    cfg.workgroups = workgroups;
+    cfg.lanes = stages == 2 ? IRISI_GEMM_LANES_WITH_COMM : IRISI_GEMM_LANES;
+    cfg.shared_bytes = stages ? irisi_gemm_shared_bytes(plan, stages) : 0;
+    cfg.flags = flags;
+    args.ctx = iris_device_ctx(w);
+    args.plan = *plan;
+    return irisi_launch(w, k->kernel, k->name, &args, sizeof args, &cfg, stream);
+}
+
+/* Two kernels on two streams; the operation's stream goes on when both have ended. */
+static iris_status irisi_gemm_start_two(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *compute,
+                                        const irisi_gemm_kernel *send, iris_stream stream)
+{
+    iris_status s = iris_event_record(w, plan->fork, stream);
+    if (s == IRIS_OK)
+        s = iris_stream_wait_event(w, plan->second, plan->fork);
+    if (s == IRIS_OK)
+        s = irisi_gemm_start(w, plan, compute, plan->workgroups - plan->comm_workgroups, 1, 0, stream);
+    if (s == IRIS_OK)
+        s = irisi_gemm_start(w, plan, send, plan->comm_workgroups, 0, IRIS_LAUNCH_COOPERATIVE, plan->second);
+    if (s == IRIS_OK)
+        s = iris_event_record(w, plan->join, plan->second);
+    return s == IRIS_OK ? iris_stream_wait_event(w, stream, plan->join) : s;
+}
+
+iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype dtype, iris_gemm_pattern pattern,
+                           const irisi_gemm_kernel *kernels, size_t n, iris_stream stream)
+{
+    const irisi_gemm_kernel *part[2] = {NULL, NULL};
+    int parts = 0;
+    if (w == NULL || plan == NULL || plan->magic != irisi_gemm_magic)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "GEMM launch: the plan is not from iris_gemm_prepare, or was released");
+    if (plan->dtype != (uint32_t)dtype)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "GEMM launch: a launcher for %s was given a plan for %s",
+                          iris_dtype_name(dtype), iris_dtype_name((iris_dtype)plan->dtype));
+    const int split = pattern == IRIS_GEMM_PRODUCER_CONSUMER || pattern == IRIS_GEMM_WG_SPECIALIZED;
+    if (split && plan->comm_workgroups >= plan->workgroups)
+        return irisi_fail(w, IRIS_ERR_GRID, "GEMM launch: %s needs 2 or more workgroups, but the plan has %u",
+                          iris_gemm_pattern_name(pattern), plan->workgroups);
+    for (size_t i = 0; i < n && parts < 2; i++)
+        if (kernels[i].mainloop == plan->mainloop)
+            part[parts++] = kernels + i;
+    if (parts == 0)
+        return irisi_fail(w, IRIS_ERR_ARCH, "GEMM launch: this build has no kernel for the plan's mainloop %u",
+                          plan->mainloop);
+    switch (pattern) {
+    case IRIS_GEMM_AUTO: return irisi_gemm_start(w, plan, part[0], plan->workgroups, 1, 0, stream);
+    case IRIS_GEMM_BULK_SYNCHRONOUS: {
+        const iris_status s = irisi_gemm_start(w, plan, part[0], plan->workgroups, 1, 0, stream);
+        if (s != IRIS_OK)
+            return s;
+        return irisi_gemm_start(w, plan, part[1], plan->workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);
+    }
+    case IRIS_GEMM_PRODUCER_CONSUMER: return irisi_gemm_start_two(w, plan, part[0], part[1], stream);
+    case IRIS_GEMM_WAVE_SPECIALIZED:
+        return irisi_gemm_start(w, plan, part[0], plan->workgroups, 2, IRIS_LAUNCH_COOPERATIVE, stream);
+    default: return irisi_gemm_start(w, plan, part[0], plan->workgroups, 1, IRIS_LAUNCH_COOPERATIVE, stream);
+    }
+}
+
+#endif
+#endif

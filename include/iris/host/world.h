@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * world.h: what init.c and its parts share: the world's layout, limits, the frames that travel between ranks.
+ *
+ * The files of this folder are parts of init.c, and only it includes them (through init.h, so that the single header
+ * holds them too): world.h, hub.h (rank 0's thread), member.h (each rank's end), heap.h (the allocator) and
+ * rendezvous.h (how ranks find each other).
+ */
+#ifndef IRIS_HOST_WORLD_H
+#define IRIS_HOST_WORLD_H
+#ifdef IRIS_INIT_C
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    IRISI_SENTENCE = 640,     /* longest error sentence */
+    IRISI_TOKEN = 128,        /* longest job token, with its end */
+    IRISI_CHUNK = 256 << 10,  /* most bytes that one rank sends in one frame */
+    IRISI_MAX_WORLD = 1024,
+    IRISI_RECORDS = 256,      /* allocation calls that checked mode can name */
+    IRISI_MAX_ARGS = 4096     /* bytes of a kernel's argument struct */
+};
+
+/* One call that changed the heap, as checked mode compares it. */
+typedef struct irisi_record {
+    uint64_t bytes;  /* asked for; or the offset given back */
+    uint32_t align, kind, freed, pad;
+} irisi_record;
+
+/* A live allocation; `tag` 1: zeroed by iris_reset. */
+typedef struct irisi_block {
+    size_t offset, bytes;
+    int tag;
+} irisi_block;
+
+/* The allocator of one memory kind: live blocks in the order of their offsets. */
+typedef struct irisi_arena {
+    size_t start, end, used, high;
+    size_t granule; /* offsets and sizes are multiples of it */
+    irisi_block *blocks;
+    size_t n, room;
+} irisi_arena;
+
+typedef struct irisi_hub irisi_hub;
+
+typedef enum irisi_frame_type {
+    IRISI_GATHER = 1, /* member to hub: its part of a collective */
+    IRISI_RESULT,     /* hub to member: everyone's parts, or a mismatch */
+    IRISI_ABORT,      /* member to hub: a wait of `rank` passed its deadline */
+    IRISI_LEAVE,      /* member to hub: leaves without the others */
+    IRISI_DIED,       /* spawning parent to hub: `rank` was killed */
+    IRISI_NOTICE,     /* hub to member: the world has stopped */
+    IRISI_HELLO,      /* member to rank 0: who I am */
+    IRISI_WELCOME     /* rank 0 to member: everyone is here, or refused with a sentence */
+} irisi_frame_type;
+
+typedef struct irisi_frame {
+    uint32_t magic, type, kind, payload; /* payload: bytes that follow */
+    int32_t rank, status;
+    uint64_t seq, a, b; /* a, b: what the ranks must agree on */
+} irisi_frame;
+
+struct iris_world {
+    int rank, size, checked;
+    int64_t timeout_ms; /* -1: none */
+    size_t heap_bytes, sync_bytes;
+    irisi_dev dev;
+    irisi_heap *heaps;      /* of every rank */
+    irisi_control *control; /* own */
+    int64_t *delta;         /* of every rank */
+    void *far;              /* the same, where kernels can read it; beyond IRIS_CTX_RANKS */
+    iris_stream stream;
+    irisi_arena arena[2];
+    uint64_t log_count, log_hash; /* allocation calls so far */
+    irisi_record log[IRISI_RECORDS];
+    char error[IRISI_SENTENCE];
+    iris_status failed; /* why the world has stopped */
+    char failure[IRISI_SENTENCE];
+
+    int sock; /* to the hub; -1 in a world of one */
+    uint64_t seq;
+    irisi_hub *hub; /* rank 0 */
+    int have_reader;
+    pthread_t reader;
+    pthread_mutex_t lock; /* of what follows: the reader's */
+    pthread_cond_t changed;
+    irisi_frame reply;
+    char *reply_data;
+    int replied, leaving;
+    int notice; /* iris_status; atomic, written under the lock */
+    char notice_text[IRISI_SENTENCE];
+};
+
+static __thread char irisi_last_error[IRISI_SENTENCE];
+
+typedef enum irisi_level { IRISI_ERROR = 1, IRISI_WARN, IRISI_INFO, IRISI_DEBUG } irisi_level;
+
+/* IRIS_LOG as a number; 0 when unset. */
+static int irisi_log_level(void)
+{
+    static const char *const names[] = {"", "error", "warn", "info", "debug"};
+    const char *text = getenv("IRIS_LOG");
+    for (int i = 1; text && i <= IRISI_DEBUG; i++)
+        if (strcmp(text, names[i]) == 0)
+            return i;
+    return 0;
+}
+
+__attribute__((format(printf, 3, 4))) static void irisi_log(int rank, irisi_level level, const char *format, ...)
+{
+    char line[IRISI_SENTENCE];
+    va_list args;
+    if (irisi_log_level() < (int)level)
+        return;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    fprintf(stderr, "iris[%d] %s\n", rank, line);
+}
+
+#endif
+#endif

@@ -1,0 +1,1087 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * init.c: the host API's one implementation file; compile it into the program as C, C++, CUDA or HIP.
+ *
+ * It holds no platform test: what differs is behind the functions of arch/<platform>/host.h. Its larger parts are in
+ * host/: hub.h and member.h (how ranks talk), heap.h (the allocator), rendezvous.h (how ranks find each other).
+ * Here, in order: errors, world (making and ending one), together, heap, launching, spawn.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* memfd_create, SO_PEERCRED, sched_getaffinity */
+#endif
+#define IRIS_INIT_C 1
+
+#if defined(__has_include)
+#if !__has_include("init.h")
+#define IRISI_SINGLE 1
+#endif
+#endif
+#ifdef IRISI_SINGLE
+#include "iris.h" /* two copied files: the single header holds all that this file needs */
+#else
+#include "init.h"
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+const char IRISI_ABI = 1;
+#ifdef __cplusplus
+}
+#endif
+
+/* ---- errors --------------------------------------------------------------------------------------------------- */
+
+const char *iris_status_name(iris_status status)
+{
+    switch (status) {
+    case IRIS_OK: return "IRIS_OK";
+    case IRIS_ERR_ARGUMENT: return "IRIS_ERR_ARGUMENT";
+    case IRIS_ERR_NOMEM: return "IRIS_ERR_NOMEM";
+    case IRIS_ERR_TIMEOUT: return "IRIS_ERR_TIMEOUT";
+    case IRIS_ERR_PEER: return "IRIS_ERR_PEER";
+    case IRIS_ERR_TOKEN: return "IRIS_ERR_TOKEN";
+    case IRIS_ERR_MISMATCH: return "IRIS_ERR_MISMATCH";
+    case IRIS_ERR_GRID: return "IRIS_ERR_GRID";
+    case IRIS_ERR_ARCH: return "IRIS_ERR_ARCH";
+    case IRIS_ERR_DEVICE: return "IRIS_ERR_DEVICE";
+    case IRIS_ERR_SYSTEM: return "IRIS_ERR_SYSTEM";
+    case IRIS_ERR_UNSUPPORTED: return "IRIS_ERR_UNSUPPORTED";
+    }
+    return "unknown iris_status";
+}
+
+const char *iris_error_string(const iris_world *w) { return w ? w->error : irisi_last_error; }
+
+iris_status irisi_fail(iris_world *w, iris_status status, const char *format, ...)
+{
+    char text[IRISI_SENTENCE]; /* an argument may be the world's own sentence */
+    int used = w ? snprintf(text, sizeof text, "rank %d: ", w->rank) : 0;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + used, sizeof text - (size_t)used, format, args);
+    va_end(args);
+    memcpy(irisi_last_error, text, sizeof text);
+    if (w)
+        memcpy(w->error, text, sizeof text);
+    irisi_log(w ? w->rank : -1, IRISI_ERROR, "%s: %s", iris_status_name(status), text);
+    return status;
+}
+
+int irisi_try_failed(iris_status status, const char *call)
+{
+    fprintf(stderr, "iris: %s failed: %s (%s)\n", call, irisi_last_error, iris_status_name(status));
+    return 1;
+}
+
+/* ---- world ---------------------------------------------------------------------------------------------------- */
+
+/* What ranks tell each other first. */
+typedef struct irisi_hello {
+    uint64_t heap_bytes, sync_bytes, alignment, base;
+    uint64_t node, pid_space;
+    int64_t timeout_ms;
+    int32_t pid, checked;
+    irisi_handle handle;
+} irisi_hello;
+
+static iris_status irisi_import_heaps(iris_world *w, const irisi_hello *all)
+{
+    for (int r = 0; r < w->size; r++) {
+        const irisi_hello *o = &all[r], *me = &all[w->rank];
+        if (o->heap_bytes != me->heap_bytes || o->sync_bytes != me->sync_bytes || o->checked != me->checked)
+            return irisi_fail(w, IRIS_ERR_MISMATCH,
+                              "heap sizes or checked mode differ: rank %d has %llu + %llu bytes (checked %d), rank %d has %llu + %llu "
+                              "(checked %d)",
+                              w->rank, (unsigned long long)(me->heap_bytes - me->sync_bytes),
+                              (unsigned long long)me->sync_bytes, me->checked, r,
+                              (unsigned long long)(o->heap_bytes - o->sync_bytes), (unsigned long long)o->sync_bytes, o->checked);
+        if (o->alignment < w->dev.heap_alignment)
+            w->dev.heap_alignment = (size_t)o->alignment;
+        if (r == w->rank)
+            continue;
+        if (o->node != me->node)
+            return irisi_fail(w, IRIS_ERR_UNSUPPORTED, "rank %d runs on another machine; heaps are shared within one", r);
+        const char *why = irisi_dev_heap_import(&w->dev, &o->handle, o->pid == me->pid && o->pid_space == me->pid_space,
+                                                w->heap_bytes, &w->heaps[r]);
+        if (why)
+            return irisi_fail(w, IRIS_ERR_DEVICE, "cannot map the heap of rank %d: %s", r, why);
+        w->delta[r] = (int64_t)((uint64_t)(uintptr_t)w->heaps[r].base - (uint64_t)(uintptr_t)w->heaps[w->rank].base);
+    }
+    const size_t table = sizeof *w->delta * (size_t)w->size;
+    const char *why = w->size > IRIS_CTX_RANKS ? irisi_dev_table(&w->dev, w->delta, table, &w->far) : NULL;
+    return why ? irisi_fail(w, IRIS_ERR_DEVICE, "cannot make the table of heap addresses: %s", why) : IRIS_OK;
+}
+
+static iris_status irisi_create_heap(iris_world *w, const irisi_settings *s)
+{
+    size_t block = (size_t)64 << 10;
+    w->sync_bytes = irisi_round_up(s->c.sync_bytes, block);
+    w->heap_bytes = w->sync_bytes + irisi_round_up(s->c.heap_bytes ? s->c.heap_bytes : w->dev.heap_bytes, block);
+    const char *why = irisi_dev_heap_create(&w->dev, w->rank, w->heap_bytes, &w->heaps[w->rank]);
+    if (why)
+        return irisi_fail(w, IRIS_ERR_NOMEM, "cannot create a heap of %zu MiB: %s; lower IRIS_HEAP_MB", w->heap_bytes >> 20, why);
+    w->control = (irisi_control *)(void *)w->heaps[w->rank].base;
+    irisi_arena_init(&w->arena[IRIS_MEM_SYNC], sizeof *w->control, w->sync_bytes, 64);
+    irisi_arena_init(&w->arena[IRIS_MEM_DATA], w->sync_bytes, w->heap_bytes, 256);
+    why = irisi_dev_stream_create(&w->dev, &w->stream);
+    return why ? irisi_fail(w, IRIS_ERR_DEVICE, "cannot create the default stream: %s", why) : IRIS_OK;
+}
+
+/* Every rank maps every heap. Each step ends with the ranks agreeing that it went well everywhere. */
+static iris_status irisi_share_heaps(iris_world *w)
+{
+    irisi_hello mine;
+    struct stat space;
+    char *data;
+    size_t total;
+    memset(&mine, 0, sizeof mine);
+    mine.heap_bytes = w->heap_bytes;
+    mine.sync_bytes = w->sync_bytes;
+    mine.alignment = w->dev.heap_alignment;
+    mine.node = irisi_node();
+    mine.pid_space = stat("/proc/self/ns/pid", &space) == 0 ? (uint64_t)space.st_ino : 0;
+    mine.pid = (int32_t)getpid();
+    mine.checked = w->checked;
+    const char *why = w->size > 1 ? irisi_dev_heap_export(&w->dev, &w->heaps[w->rank], &mine.handle) : NULL;
+    iris_status status = why ? irisi_fail(w, IRIS_ERR_DEVICE, "cannot export the heap: %s", why) : IRIS_OK;
+    status = irisi_agree(w, status);
+    if (status == IRIS_OK)
+        status = irisi_gather(w, IRISI_INIT, sizeof mine, 1, &mine, sizeof mine, &data, &total);
+    if (status != IRIS_OK)
+        return status;
+    if (total != sizeof mine * (size_t)w->size)
+        status = irisi_fail(w, IRIS_ERR_MISMATCH, "the ranks run different builds of this library");
+    else
+        status = irisi_import_heaps(w, (const irisi_hello *)(void *)data);
+    free(data);
+    status = irisi_agree(w, status);
+    if (status == IRIS_OK)
+        irisi_dev_heap_published(&w->dev, &w->heaps[w->rank]);
+    return status;
+}
+
+static void irisi_close_imports(iris_world *w)
+{
+    for (int r = 0; w->heaps && r < w->size; r++)
+        if (r != w->rank)
+            irisi_dev_heap_close(&w->dev, &w->heaps[r], 0);
+}
+
+/* Frees everything that a world holds; works for one that is half made. */
+static void irisi_world_free(iris_world *w)
+{
+    irisi_dev_stop(&w->dev);
+    if (w->have_reader) {
+        shutdown(w->sock, SHUT_RDWR);
+        pthread_join(w->reader, NULL);
+    }
+    if (w->sock >= 0)
+        close(w->sock);
+    if (w->hub)
+        irisi_hub_join(w->hub);
+    if (w->far)
+        irisi_dev_table_free(&w->dev, w->far);
+    irisi_close_imports(w);
+    if (w->heaps)
+        irisi_dev_heap_close(&w->dev, &w->heaps[w->rank], 1);
+    irisi_dev_close(&w->dev);
+    pthread_cond_destroy(&w->changed);
+    pthread_mutex_destroy(&w->lock);
+    free(w->reply_data);
+    free(w->arena[0].blocks);
+    free(w->arena[1].blocks);
+    free(w->heaps);
+    free(w->delta);
+    free(w);
+}
+
+static iris_world *irisi_world_new(const irisi_settings *s)
+{
+    iris_world *w = (iris_world *)calloc(1, sizeof *w);
+    pthread_condattr_t monotonic;
+    if (!w)
+        return NULL;
+    w->rank = s->c.rank;
+    w->size = s->c.world;
+    w->checked = s->c.checked;
+    w->timeout_ms = s->c.timeout_ms;
+    w->sock = -1;
+    w->log_hash = 14695981039346656037u;
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    w->heaps = (irisi_heap *)calloc((size_t)w->size, sizeof *w->heaps);
+    w->delta = (int64_t *)calloc((size_t)w->size, sizeof *w->delta);
+    if (w->heaps && w->delta)
+        return w;
+    irisi_world_free(w);
+    return NULL;
+}
+
+/* Makes a rank's world on a connection that stands already; takes the link's sockets. */
+static iris_status irisi_start(iris_world **out, const irisi_settings *s, irisi_link *link)
+{
+    iris_world *w = irisi_world_new(s);
+    if (!w)
+        return irisi_fail(NULL, IRIS_ERR_NOMEM, "no memory for a world of %d ranks", s->c.world);
+    w->sock = link->sock;
+    if (link->hub) {
+        w->hub = irisi_hub_start(w->size, link->hub, link->parent, w->timeout_ms);
+        if (!w->hub) {
+            irisi_world_free(w);
+            return irisi_fail(NULL, IRIS_ERR_SYSTEM, "cannot create the thread that joins the ranks");
+        }
+    }
+    const char *why = irisi_dev_open(&w->dev, s->ordinal);
+    iris_status status = why ? irisi_fail(w, IRIS_ERR_DEVICE, "%s", why) : IRIS_OK;
+    if (status == IRIS_OK)
+        status = irisi_create_heap(w, s);
+    if (w->size > 1) {
+        w->have_reader = pthread_create(&w->reader, NULL, irisi_reader_main, w) == 0;
+        if (!w->have_reader)
+            status = irisi_fail(w, IRIS_ERR_SYSTEM, "cannot create the thread that listens to rank 0");
+    }
+    if (w->size == 1 || w->have_reader)
+        status = irisi_agree(w, status);
+    if (status == IRIS_OK)
+        status = irisi_share_heaps(w);
+    if (status != IRIS_OK) {
+        irisi_world_free(w);
+        return status;
+    }
+    irisi_log(w->rank, IRISI_INFO, "rank %d of %d (%s): %s, heap of %zu + %zu KiB", w->rank, w->size, s->launcher, w->dev.arch,
+              (w->heap_bytes - w->sync_bytes) >> 10, w->sync_bytes >> 10);
+    *out = w;
+    return IRIS_OK;
+}
+
+iris_status iris_init(iris_world **world, const iris_config *config)
+{
+    irisi_settings s;
+    irisi_link link;
+    if (!world)
+        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_init: the result's address is null");
+    *world = NULL;
+    iris_status status = irisi_settle(&s, config);
+    if (status == IRIS_OK)
+        status = irisi_connect(&s, &link);
+    if (status != IRIS_OK)
+        return status;
+    status = irisi_start(world, &s, &link);
+    free(link.hub);
+    return status;
+}
+
+/* Every function begins here: a world, that has not stopped, on its device. */
+static iris_status irisi_enter(iris_world *w, const char *call)
+{
+    if (!w)
+        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "%s: the world is null", call);
+    const char *why = irisi_dev_use(&w->dev);
+    if (why)
+        return irisi_fail(w, IRIS_ERR_DEVICE, "%s: %s", call, why);
+    const iris_status noticed = irisi_take_notice(w);
+    return noticed == IRIS_OK && w->failed ? irisi_fail(w, w->failed, "%s", w->failure) : noticed;
+}
+
+static const char *const irisi_cmp_text[] = {"equal", "differ from", "be above", "be at least", "be below", "be at most"};
+
+/* After streams were drained: did a kernel's wait, here or on another rank, pass its deadline? */
+static iris_status irisi_check(iris_world *w)
+{
+    irisi_control own, origin;
+    char text[IRISI_SENTENCE];
+    const char *why = irisi_dev_read_control(&w->dev, w->control, &own);
+    if (why)
+        return irisi_fail(w, IRIS_ERR_DEVICE, "cannot read the control block: %s", why);
+    const iris_status noticed = irisi_take_notice(w); /* first: a notice raises the abort word too */
+    if (noticed != IRIS_OK || !own.abort)
+        return noticed;
+    const int rank = (int)(own.abort - 1);
+    memset(&origin, 0, sizeof origin);
+    if (own.abort <= (uint32_t)w->size)
+        irisi_dev_read_control(&w->dev, (const irisi_control *)(void *)w->heaps[rank].base, &origin);
+    const irisi_report *r = &origin.report;
+    if (r->complete && r->cmp <= IRISI_LE) {
+        char from[48] = "";
+        if (r->from >= 0)
+            snprintf(from, sizeof from, " from rank %d", (int)r->from);
+        snprintf(text, sizeof text,
+                 "rank %d, workgroup %u waited %lld ms for the signal at heap offset %llu to %s %llu (saw %llu)%s; call iris_reset on "
+                 "every rank",
+                 rank, r->workgroup, (long long)w->timeout_ms, (unsigned long long)r->signal, irisi_cmp_text[r->cmp],
+                 (unsigned long long)r->expected, (unsigned long long)r->seen, from);
+    } else {
+        snprintf(text, sizeof text, "rank %d stopped the world; call iris_reset on every rank", rank);
+    }
+    if (w->size > 1)
+        irisi_send_text(w->sock, IRISI_ABORT, rank, IRIS_ERR_TIMEOUT, text);
+    return irisi_stop(w, IRIS_ERR_TIMEOUT, text);
+}
+
+iris_status iris_synchronize(iris_world *w)
+{
+    const iris_status status = irisi_enter(w, "iris_synchronize");
+    if (status != IRIS_OK)
+        return status;
+    const char *why = irisi_dev_synchronize(&w->dev);
+    return why ? irisi_fail(w, IRIS_ERR_DEVICE, "iris_synchronize: %s", why) : irisi_check(w);
+}
+
+iris_status iris_barrier(iris_world *w)
+{
+    iris_status status = iris_synchronize(w);
+    if (status == IRIS_OK && w->checked && w->size > 1)
+        return irisi_compare_logs(w);
+    return status == IRIS_OK ? irisi_meet(w, IRISI_BARRIER) : status;
+}
+
+iris_status iris_allgather(iris_world *w, const void *mine, void *all, size_t bytes)
+{
+    iris_status status = irisi_enter(w, "iris_allgather");
+    if (status == IRIS_OK && bytes && (!mine || !all))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_allgather: a buffer is null");
+    for (size_t at = 0; status == IRIS_OK && (at < bytes || at == 0); at += IRISI_CHUNK) {
+        const size_t part = bytes - at < (size_t)IRISI_CHUNK ? bytes - at : (size_t)IRISI_CHUNK;
+        char *data;
+        size_t total;
+        status = irisi_gather(w, IRISI_ALLGATHER, bytes, at, (const char *)mine + at, part, &data, &total);
+        for (int r = 0; status == IRIS_OK && part && r < w->size; r++)
+            memcpy((char *)all + (size_t)r * bytes + at, data + (size_t)r * part, part);
+        free(data);
+    }
+    return status;
+}
+
+iris_status iris_broadcast(iris_world *w, void *bytes_of, size_t bytes, int root)
+{
+    iris_status status = irisi_enter(w, "iris_broadcast");
+    if (status == IRIS_OK && bytes && !bytes_of)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_broadcast: the buffer is null");
+    if (status == IRIS_OK && (root < 0 || root >= w->size))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_broadcast: root %d is not a rank of this world (0 to %d)", root, w->size - 1);
+    for (size_t at = 0; status == IRIS_OK && (at < bytes || at == 0); at += IRISI_CHUNK) {
+        const size_t part = bytes - at < (size_t)IRISI_CHUNK ? bytes - at : (size_t)IRISI_CHUNK;
+        char *data;
+        size_t total;
+        status = irisi_gather(w, IRISI_BROADCAST, bytes, (uint64_t)root, (char *)bytes_of + at, w->rank == root ? part : 0, &data, &total);
+        if (status == IRIS_OK && part)
+            memcpy((char *)bytes_of + at, data, part);
+        free(data);
+    }
+    return status;
+}
+
+/* Takes leave of the hub without the other ranks, and says why. */
+static void irisi_leave(iris_world *w, const char *why)
+{
+    if (w->sock >= 0)
+        irisi_send_text(w->sock, IRISI_LEAVE, w->rank, IRIS_ERR_PEER, why);
+}
+
+iris_status iris_finalize(iris_world *w)
+{
+    char text[IRISI_SENTENCE];
+    if (!w)
+        return IRIS_OK;
+    iris_status status = iris_synchronize(w);
+    if (status == IRIS_OK && w->checked && w->size > 1)
+        status = irisi_compare_logs(w);
+    if (status == IRIS_OK || status == IRIS_ERR_MISMATCH) {
+        iris_status met = irisi_meet(w, IRISI_LEAVING); /* nobody's kernels touch anyone's heap any more */
+        irisi_close_imports(w);
+        if (met == IRIS_OK)
+            met = irisi_meet(w, IRISI_FINALIZE); /* nobody maps this rank's heap any more */
+        status = met == IRIS_OK ? status : met;
+    }
+    if (status != IRIS_OK && status != IRIS_ERR_MISMATCH) {
+        snprintf(text, sizeof text, "rank %d left after a failure: %.500s", w->rank, w->error);
+        irisi_leave(w, text);
+    }
+    irisi_world_free(w);
+    return status;
+}
+
+iris_status iris_reset(iris_world *w)
+{
+    if (!w)
+        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_reset: the world is null");
+    const char *why = irisi_dev_use(&w->dev);
+    if (!why)
+        why = irisi_dev_synchronize(&w->dev); /* kernels that wait see the abort word, here or at their own deadline */
+    iris_status status = w->size > 1 ? irisi_meet(w, IRISI_RESET) : IRIS_OK;
+    const irisi_arena *sync = &w->arena[IRIS_MEM_SYNC];
+    if (!why && status == IRIS_OK)
+        why = irisi_dev_fill(&w->dev, w->control, 0, sizeof *w->control, w->stream);
+    for (size_t i = 0; !why && status == IRIS_OK && i < sync->n; i++)
+        if (sync->blocks[i].tag)
+            why = irisi_dev_fill(&w->dev, w->heaps[w->rank].base + sync->blocks[i].offset, 0, sync->blocks[i].bytes, w->stream);
+    if (status != IRIS_OK)
+        return status;
+    pthread_mutex_lock(&w->lock);
+    if (w->notice == IRIS_ERR_TIMEOUT)
+        __atomic_store_n(&w->notice, 0, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&w->lock);
+    w->failed = IRIS_OK;
+    w->seq = 0;
+    status = w->size > 1 ? irisi_meet(w, IRISI_RESTART) : IRIS_OK;
+    return why ? irisi_fail(w, IRIS_ERR_DEVICE, "iris_reset: %s", why) : status;
+}
+
+int iris_rank(const iris_world *w) { return w ? w->rank : -1; }
+int iris_world_size(const iris_world *w) { return w ? w->size : 0; }
+int iris_device(const iris_world *w) { return w ? w->dev.device : -1; }
+int iris_compute_units(const iris_world *w) { return w ? w->dev.compute_units : 0; }
+const char *iris_arch_name(const iris_world *w) { return w ? w->dev.arch : ""; }
+const char *iris_device_name(const iris_world *w) { return w ? w->dev.name : ""; }
+
+iris_ctx iris_device_ctx(const iris_world *w)
+{
+    iris_ctx ctx;
+    memset(&ctx, 0, sizeof ctx);
+    if (!w)
+        return ctx;
+    ctx.rank = w->rank;
+    ctx.world = w->size;
+    ctx.base = (uint64_t)(uintptr_t)w->heaps[w->rank].base;
+    ctx.bytes = w->heap_bytes;
+    ctx.sync_bytes = w->sync_bytes;
+    if (w->timeout_ms > 0)
+        ctx.deadline = (uint64_t)w->timeout_ms * (w->dev.clock_hz / 1000);
+    ctx.control = w->control;
+    ctx.far = (const int64_t *)w->far;
+    for (int r = 0; r < w->size && r < IRIS_CTX_RANKS; r++)
+        ctx.delta[r] = w->delta[r];
+    return ctx;
+}
+
+void *iris_malloc(iris_world *w, size_t bytes) { return iris_malloc_kind(w, bytes, 0, IRIS_MEM_DATA); }
+
+void *iris_malloc_kind(iris_world *w, size_t bytes, size_t align, iris_mem_kind kind)
+{
+    if (irisi_enter(w, "iris_malloc") != IRIS_OK)
+        return NULL;
+    if (kind != IRIS_MEM_DATA && kind != IRIS_MEM_SYNC) {
+        irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_malloc_kind: %d is no memory kind", (int)kind);
+        return NULL;
+    }
+    irisi_arena *a = &w->arena[kind];
+    const size_t aligned = align > a->granule ? align : a->granule;
+    if ((align & (align - 1)) != 0 || align > w->dev.heap_alignment) {
+        irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_malloc_kind: alignment %zu is not a power of two up to %zu", align,
+                   w->dev.heap_alignment);
+        return NULL;
+    }
+    irisi_log_call(w, bytes, aligned, kind, 0);
+    const irisi_block *block = bytes <= w->heap_bytes ? irisi_arena_alloc(a, bytes, aligned) : NULL;
+    if (!block) {
+        irisi_fail(w, IRIS_ERR_NOMEM,
+                   "the %s heap is full: asked for %zu bytes (aligned to %zu), %zu of %zu are free, the largest hole has %zu; raise %s "
+                   "(now %zu)",
+                   irisi_mem_name[kind], bytes, aligned, a->end - a->start - a->used, a->end - a->start, irisi_arena_largest(a),
+                   irisi_mem_variable[kind], (a->end - (kind == IRIS_MEM_SYNC ? 0 : a->start)) >> 20);
+        return NULL;
+    }
+    return w->heaps[w->rank].base + block->offset;
+}
+
+iris_status iris_free(iris_world *w, void *p)
+{
+    const iris_status status = irisi_enter(w, "iris_free");
+    if (status != IRIS_OK || !p)
+        return status;
+    const size_t offset = (size_t)((uintptr_t)p - (uintptr_t)w->heaps[w->rank].base);
+    const iris_mem_kind kind = offset < w->sync_bytes ? IRIS_MEM_SYNC : IRIS_MEM_DATA;
+    if (!iris_is_symmetric(w, p, 1) || !irisi_arena_free(&w->arena[kind], offset))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_free: %p is not the start of a live allocation (freed twice?)", p);
+    irisi_log_call(w, offset, 0, kind, 1);
+    return IRIS_OK;
+}
+
+int iris_is_symmetric(const iris_world *w, const void *p, size_t bytes)
+{
+    if (!w || !p)
+        return 0;
+    const uintptr_t offset = (uintptr_t)p - (uintptr_t)w->heaps[w->rank].base;
+    return offset < w->heap_bytes && bytes <= w->heap_bytes - offset;
+}
+
+void *iris_as_symmetric(iris_world *w, const void *p, size_t bytes)
+{
+    if (irisi_enter(w, "iris_as_symmetric") != IRIS_OK)
+        return NULL;
+    if (!p && bytes) {
+        irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_as_symmetric: the source is null");
+        return NULL;
+    }
+    void *copy = iris_malloc(w, bytes);
+    if (copy && iris_memcpy(w, copy, p, bytes) != IRIS_OK) {
+        iris_free(w, copy);
+        return NULL;
+    }
+    return copy;
+}
+
+void *iris_translate(const iris_world *w, const void *p, int rank)
+{
+    if (!iris_is_symmetric(w, p, 0) || rank < 0 || rank >= w->size)
+        return NULL;
+    return w->heaps[rank].base + ((uintptr_t)p - (uintptr_t)w->heaps[w->rank].base);
+}
+
+static const irisi_arena *irisi_arena_of(const iris_world *w, iris_mem_kind kind)
+{
+    return w && (kind == IRIS_MEM_DATA || kind == IRIS_MEM_SYNC) ? &w->arena[kind] : NULL;
+}
+
+size_t iris_heap_size(const iris_world *w, iris_mem_kind kind)
+{
+    const irisi_arena *a = irisi_arena_of(w, kind);
+    return a ? a->end - a->start : 0;
+}
+
+size_t iris_heap_used(const iris_world *w, iris_mem_kind kind)
+{
+    const irisi_arena *a = irisi_arena_of(w, kind);
+    return a ? a->used : 0;
+}
+
+size_t iris_heap_high_water(const iris_world *w, iris_mem_kind kind)
+{
+    const irisi_arena *a = irisi_arena_of(w, kind);
+    return a ? a->high : 0;
+}
+
+/* A call on the device runtime that failed. */
+static iris_status irisi_device_result(iris_world *w, const char *call, const char *why)
+{
+    return why ? irisi_fail(w, IRIS_ERR_DEVICE, "%s: %s", call, why) : IRIS_OK;
+}
+
+iris_status iris_memcpy(iris_world *w, void *to, const void *from, size_t bytes)
+{
+    const iris_status status = irisi_enter(w, "iris_memcpy");
+    if (status != IRIS_OK || !bytes)
+        return status;
+    if (!to || !from)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_memcpy: the %s is null", to ? "source" : "destination");
+    return irisi_device_result(w, "iris_memcpy", irisi_dev_copy(&w->dev, to, from, bytes, w->stream));
+}
+
+iris_status iris_memset(iris_world *w, void *p, int byte, size_t bytes)
+{
+    const iris_status status = irisi_enter(w, "iris_memset");
+    if (status != IRIS_OK || !bytes)
+        return status;
+    if (!p)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_memset: the destination is null");
+    return irisi_device_result(w, "iris_memset", irisi_dev_fill(&w->dev, p, byte, bytes, w->stream));
+}
+
+/* Zeroed sync memory that iris_reset zeroes again. */
+static void *irisi_sync_memory(iris_world *w, size_t bytes, size_t align)
+{
+    irisi_arena *a = &w->arena[IRIS_MEM_SYNC];
+    char *p = (char *)iris_malloc_kind(w, bytes, align, IRIS_MEM_SYNC);
+    for (size_t i = 0; p && i < a->n; i++)
+        if (a->blocks[i].offset == (size_t)(p - w->heaps[w->rank].base))
+            a->blocks[i].tag = 1;
+    if (p && bytes && iris_memset(w, p, 0, bytes) != IRIS_OK)
+        return NULL;
+    return p;
+}
+
+iris_signal *iris_signals(iris_world *w, size_t n)
+{
+    if (irisi_enter(w, "iris_signals") != IRIS_OK)
+        return NULL;
+    if (n == 0 || n > w->sync_bytes / sizeof(iris_signal)) {
+        irisi_fail(w, n ? IRIS_ERR_NOMEM : IRIS_ERR_ARGUMENT, "iris_signals: %zu signals do not fit the sync heap of %zu bytes; raise "
+                   "IRIS_SYNC_MB", n, w->sync_bytes);
+        return NULL;
+    }
+    return (iris_signal *)irisi_sync_memory(w, n * sizeof(iris_signal), 0);
+}
+
+iris_status iris_channel_create(iris_world *w, iris_channel *ch, size_t signals, size_t bank_bytes)
+{
+    const iris_status status = irisi_enter(w, "iris_channel_create");
+    if (status != IRIS_OK)
+        return status;
+    if (!ch)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_channel_create: the channel is null");
+    memset(ch, 0, sizeof *ch);
+    if (signals > w->heap_bytes || bank_bytes > w->heap_bytes)
+        return irisi_fail(w, IRIS_ERR_NOMEM, "iris_channel_create: %zu signals and two banks of %zu bytes do not fit the heap of %zu",
+                          signals, bank_bytes, w->heap_bytes);
+    /* Signals, state and banks begin on lines of their own: what peers raise is not where this rank's workgroups count. */
+    const size_t head = irisi_round_up(signals * sizeof(iris_signal), 256), state = 256;
+    const size_t bank = irisi_round_up(bank_bytes, 256);
+    char *p = (char *)irisi_sync_memory(w, head + state + 2 * bank, 256);
+    if (!p)
+        return irisi_fail(w, IRIS_ERR_NOMEM, "iris_channel_create: %s", irisi_last_error);
+    ch->signals = (iris_signal *)(void *)p;
+    ch->state = (uint64_t *)(void *)(p + head);
+    ch->banks = p + head + state;
+    ch->bank_bytes = bank;
+    ch->n_signals = signals;
+    return IRIS_OK;
+}
+
+iris_status iris_channel_destroy(iris_world *w, iris_channel *ch)
+{
+    const iris_status status = irisi_enter(w, "iris_channel_destroy");
+    if (status != IRIS_OK || !ch || !ch->state)
+        return status;
+    const size_t head = irisi_round_up(ch->n_signals * sizeof(iris_signal), 256);
+    const iris_status freed = iris_free(w, (char *)ch->state - head);
+    memset(ch, 0, sizeof *ch);
+    return freed;
+}
+
+/* ---- launching ------------------------------------------------------------------------------------------------ */
+
+iris_launch_config iris_grid(uint32_t workgroups, uint32_t lanes)
+{
+    iris_launch_config cfg;
+    memset(&cfg, 0, sizeof cfg);
+    cfg.workgroups = workgroups;
+    cfg.lanes = lanes;
+    return cfg;
+}
+
+iris_launch_config iris_cooperative(uint32_t workgroups, uint32_t lanes)
+{
+    iris_launch_config cfg = iris_grid(workgroups, lanes);
+    cfg.flags = IRIS_LAUNCH_COOPERATIVE;
+    return cfg;
+}
+
+/* A null stream is the default stream; any other must be one. */
+static iris_status irisi_take_stream(iris_world *w, const char *call, iris_stream *stream)
+{
+    const iris_status status = irisi_enter(w, call);
+    if (status != IRIS_OK)
+        return status;
+    if (!*stream)
+        *stream = w->stream;
+    if (!irisi_dev_stream_known(&w->dev, *stream))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: %p is not a stream of this world", call, (void *)*stream);
+    return IRIS_OK;
+}
+
+uint32_t irisi_max_workgroups(iris_world *w, irisi_kernel kernel, uint32_t lanes, uint32_t shared_bytes)
+{
+    uint32_t most = 0;
+    if (irisi_enter(w, "iris_max_workgroups") != IRIS_OK)
+        return 0;
+    if (!lanes)
+        lanes = 256;
+    if (!kernel || lanes > 1024) {
+        irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_max_workgroups: %u lanes a workgroup (1 to 1024), kernel %s", lanes,
+                   kernel ? "given" : "null");
+        return 0;
+    }
+    const char *why = irisi_dev_max_workgroups(&w->dev, kernel, lanes, shared_bytes, &most);
+    return irisi_device_result(w, "iris_max_workgroups", why) == IRIS_OK ? most : 0;
+}
+
+iris_status irisi_launch(iris_world *w, irisi_kernel kernel, const char *name, const void *args, size_t bytes,
+                         const iris_launch_config *cfg, iris_stream stream)
+{
+    const iris_status status = irisi_take_stream(w, "iris_launch", &stream);
+    if (status != IRIS_OK)
+        return status;
+    iris_launch_config c = cfg ? *cfg : iris_grid(0, 0);
+    if (!c.lanes)
+        c.lanes = 256;
+    if (!c.workgroups)
+        c.workgroups = (uint32_t)w->dev.compute_units;
+    if (!kernel || (bytes && !args) || bytes > IRISI_MAX_ARGS)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_launch(%s): kernel or arguments are null, or its %zu bytes of arguments exceed %d",
+                          name, bytes, (int)IRISI_MAX_ARGS);
+    if (c.lanes > 1024 || c.workgroups > 0x7fffffffu || c.shared_bytes > (1u << 30) || (c.flags & ~1u))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_launch(%s): %u workgroups of %u lanes (at most 1024), %u bytes of shared memory, flags %u", name,
+                          c.workgroups, c.lanes, c.shared_bytes, c.flags);
+    if (c.flags & IRIS_LAUNCH_COOPERATIVE) {
+        uint32_t most = 0;
+        const char *why = irisi_dev_max_workgroups(&w->dev, kernel, c.lanes, c.shared_bytes, &most);
+        if (why)
+            return irisi_fail(w, IRIS_ERR_DEVICE, "iris_launch(%s): %s", name, why);
+        if (c.workgroups > most && !(cfg && cfg->workgroups) && most)
+            c.workgroups = most;
+        if (c.workgroups > most)
+            return irisi_fail(w, IRIS_ERR_GRID,
+                              "iris_launch(%s): %u workgroups of %u lanes and %u bytes of shared memory cannot be on the device at once, "
+                              "%u can; use at most iris_max_workgroups()",
+                              name, c.workgroups, c.lanes, c.shared_bytes, most);
+    }
+    const char *why = irisi_dev_launch(&w->dev, kernel, args, bytes, &c, stream);
+    return why ? irisi_fail(w, IRIS_ERR_DEVICE, "iris_launch(%s): %s", name, why) : IRIS_OK;
+}
+
+iris_stream iris_default_stream(iris_world *w) { return w ? w->stream : NULL; }
+
+iris_status iris_stream_create(iris_world *w, iris_stream *stream)
+{
+    const iris_status status = irisi_enter(w, "iris_stream_create");
+    if (stream)
+        *stream = NULL;
+    if (status != IRIS_OK)
+        return status;
+    if (!stream)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_stream_create: the result's address is null");
+    return irisi_device_result(w, "iris_stream_create", irisi_dev_stream_create(&w->dev, stream));
+}
+
+iris_status iris_stream_destroy(iris_world *w, iris_stream stream)
+{
+    if (w && !stream)
+        return IRIS_OK;
+    const iris_status status = irisi_take_stream(w, "iris_stream_destroy", &stream);
+    if (status != IRIS_OK)
+        return status;
+    if (stream == w->stream)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_stream_destroy: the default stream lives as long as its world");
+    return irisi_device_result(w, "iris_stream_destroy", irisi_dev_stream_destroy(&w->dev, stream));
+}
+
+iris_status iris_stream_synchronize(iris_world *w, iris_stream stream)
+{
+    const iris_status status = irisi_take_stream(w, "iris_stream_synchronize", &stream);
+    if (status != IRIS_OK)
+        return status;
+    const char *why = irisi_dev_stream_synchronize(&w->dev, stream);
+    return why ? irisi_device_result(w, "iris_stream_synchronize", why) : irisi_check(w);
+}
+
+iris_status iris_event_create(iris_world *w, iris_event *event)
+{
+    const iris_status status = irisi_enter(w, "iris_event_create");
+    if (event)
+        *event = NULL;
+    if (status != IRIS_OK)
+        return status;
+    if (!event)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_event_create: the result's address is null");
+    return irisi_device_result(w, "iris_event_create", irisi_dev_event_create(&w->dev, event));
+}
+
+iris_status iris_event_destroy(iris_world *w, iris_event event)
+{
+    const iris_status status = irisi_enter(w, "iris_event_destroy");
+    return status != IRIS_OK || !event ? status
+                                       : irisi_device_result(w, "iris_event_destroy", irisi_dev_event_destroy(&w->dev, event));
+}
+
+iris_status iris_event_record(iris_world *w, iris_event event, iris_stream stream)
+{
+    const iris_status status = irisi_take_stream(w, "iris_event_record", &stream);
+    if (status != IRIS_OK)
+        return status;
+    if (!event)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_event_record: the event is null");
+    return irisi_device_result(w, "iris_event_record", irisi_dev_event_record(&w->dev, event, stream));
+}
+
+iris_status iris_stream_wait_event(iris_world *w, iris_stream stream, iris_event event)
+{
+    const iris_status status = irisi_take_stream(w, "iris_stream_wait_event", &stream);
+    if (status != IRIS_OK)
+        return status;
+    if (!event)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_stream_wait_event: the event is null");
+    return irisi_device_result(w, "iris_stream_wait_event", irisi_dev_stream_wait_event(&w->dev, stream, event));
+}
+
+iris_status iris_event_elapsed_ms(iris_world *w, float *ms, iris_event start, iris_event stop)
+{
+    const iris_status status = irisi_enter(w, "iris_event_elapsed_ms");
+    if (status != IRIS_OK)
+        return status;
+    if (!ms || !start || !stop)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_event_elapsed_ms: an event or the result's address is null");
+    return irisi_device_result(w, "iris_event_elapsed_ms", irisi_dev_event_elapsed_ms(&w->dev, ms, start, stop));
+}
+
+/* ---- spawn ---------------------------------------------------------------------------------------------------- */
+
+/* A socket pair for each rank, and in pair n one for the spawning parent: ends[i] the rank's, hub[i] the hub's. */
+static int irisi_pairs(int n, int *hub, int *ends)
+{
+    int pair[2];
+    for (int i = 0; i <= n; i++)
+        hub[i] = ends[i] = -1;
+    for (int i = 0; i <= n; i++) {
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+            irisi_close_all(hub, n + 1);
+            irisi_close_all(ends, n + 1);
+            return -1;
+        }
+        hub[i] = pair[0];
+        ends[i] = pair[1];
+    }
+    return 0;
+}
+
+/* One rank of iris_spawn or iris_init_all. */
+typedef struct irisi_seat {
+    irisi_settings settings;
+    irisi_link link;
+    iris_rank_main main; /* null: only make the world */
+    void *arg;
+    iris_world *world;
+    int result;
+    int caused; /* it failed because another rank did */
+    iris_status status;
+    char error[IRISI_SENTENCE];
+} irisi_seat;
+
+/* A rank from start to end: its main's value, or 1 for a failure of this library. */
+static void *irisi_seat_run(void *arg)
+{
+    irisi_seat *seat = (irisi_seat *)arg;
+    char text[96];
+    seat->status = irisi_start(&seat->world, &seat->settings, &seat->link);
+    if (seat->status != IRIS_OK || !seat->main) {
+        snprintf(seat->error, sizeof seat->error, "%s", irisi_last_error);
+        seat->result = seat->status == IRIS_OK ? 0 : 1;
+        if (seat->main)
+            irisi_try_failed(seat->status, "iris_init");
+        return NULL;
+    }
+    const int rank = seat->world->rank;
+    seat->result = seat->main(seat->world, seat->arg);
+    if (seat->result != 0) {
+        seat->caused = irisi_take_notice(seat->world) == IRIS_ERR_PEER;
+        snprintf(text, sizeof text, "rank %d failed: its main returned %d", rank, seat->result);
+        irisi_stop(seat->world, IRIS_ERR_PEER, text);
+        irisi_leave(seat->world, text);
+        irisi_world_free(seat->world);
+        return NULL;
+    }
+    seat->status = iris_finalize(seat->world);
+    seat->caused = seat->status == IRIS_ERR_PEER;
+    if (seat->status != IRIS_OK)
+        seat->result = irisi_try_failed(seat->status, "iris_finalize");
+    return NULL;
+}
+
+static void irisi_seats_free(irisi_seat *seats, int n) { munmap(seats, (size_t)n * sizeof *seats); }
+
+/* Settings and sockets for n ranks of one job; ends[n] is the spawning parent's. Forked ranks share the seats. */
+static irisi_seat *irisi_seats_new(int n, const iris_config *config, int *hub, int *ends)
+{
+    irisi_settings s;
+    if (irisi_settle_options(&s, config) != IRIS_OK)
+        return NULL;
+    void *memory = mmap(NULL, (size_t)n * sizeof(irisi_seat), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED || irisi_pairs(n, hub, ends) != 0) {
+        irisi_fail(NULL, IRIS_ERR_SYSTEM, "no memory or no descriptors for %d ranks (see ulimit -n)", n);
+        if (memory != MAP_FAILED)
+            irisi_seats_free((irisi_seat *)memory, n);
+        return NULL;
+    }
+    irisi_seat *seats = (irisi_seat *)memory;
+    s.launcher = "iris_spawn";
+    for (int r = 0; r < n; r++) {
+        seats[r].settings = s;
+        seats[r].settings.c.rank = r;
+        seats[r].settings.c.world = n;
+        seats[r].settings.ordinal = r;
+        seats[r].link.sock = n > 1 ? ends[r] : -1;
+        seats[r].link.parent = hub[n];
+        seats[r].link.hub = r == 0 && n > 1 ? hub : NULL;
+    }
+    return seats;
+}
+
+/* Runs the seats as threads of this process. */
+static iris_status irisi_run_threads(irisi_seat *seats, int n)
+{
+    pthread_t threads[IRISI_MAX_WORLD];
+    int started = 0;
+    while (started < n && pthread_create(&threads[started], NULL, irisi_seat_run, &seats[started]) == 0)
+        started++;
+    for (int r = started; r < n; r++) { /* no thread: the others see its connection close */
+        seats[r].status = irisi_fail(NULL, IRIS_ERR_SYSTEM, "cannot create a thread for rank %d of %d", r, n);
+        snprintf(seats[r].error, sizeof seats[r].error, "%s", irisi_last_error);
+        seats[r].result = 1;
+        close(seats[r].link.sock);
+    }
+    for (int r = 0; r < started; r++)
+        pthread_join(threads[r], NULL);
+    return started == n ? IRIS_OK : IRIS_ERR_SYSTEM;
+}
+
+iris_status iris_init_all(iris_world **worlds, int n, const iris_config *config)
+{
+    int hub[IRISI_MAX_WORLD + 1], ends[IRISI_MAX_WORLD + 1];
+    iris_status status = IRIS_OK;
+    if (!worlds || n < 1 || n > IRISI_MAX_WORLD)
+        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_init_all: %d ranks (1 to %d), worlds %s", n, (int)IRISI_MAX_WORLD,
+                          worlds ? "given" : "null");
+    irisi_seat *seats = irisi_seats_new(n, config, hub, ends);
+    if (!seats)
+        return IRIS_ERR_SYSTEM;
+    close(hub[n]);
+    close(ends[n]);
+    seats[0].link.parent = -1;
+    if (n == 1)
+        close(hub[0]), close(ends[0]);
+    irisi_run_threads(seats, n);
+    for (int r = 0; r < n && status == IRIS_OK; r++) {
+        status = seats[r].status;
+        memcpy(irisi_last_error, seats[r].error, sizeof irisi_last_error);
+    }
+    for (int r = 0; r < n; r++) {
+        worlds[r] = status == IRIS_OK ? seats[r].world : NULL;
+        if (status != IRIS_OK && seats[r].world)
+            irisi_world_free(seats[r].world);
+    }
+    irisi_seats_free(seats, n);
+    return status;
+}
+
+/* A forked rank; does not return. */
+static void irisi_child(irisi_seat *seats, int n, int rank, int *hub, int *ends, pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1); /* it died before the line above */
+    irisi_seat *seat = &seats[rank];
+    if (!seat->link.hub)
+        irisi_close_all(hub, n + 1);
+    for (int r = 0; r <= n; r++)
+        if (r != rank || n == 1)
+            close(ends[r]);
+    irisi_seat_run(seat);
+    fflush(NULL);
+    exit(seat->result == 0 ? 0 : seat->result & 255 ? seat->result & 255 : 255);
+}
+
+/* What a child's end means for the job: 0, its exit value, or 128 + signal; a death is told to the hub and to stderr. */
+static int irisi_child_ended(int rank, int how, int hub)
+{
+    char text[128];
+    if (WIFEXITED(how))
+        return WEXITSTATUS(how);
+    snprintf(text, sizeof text, "rank %d died (killed by signal %d, %s)", rank, WTERMSIG(how), strsignal(WTERMSIG(how)));
+    fprintf(stderr, "iris: %s\n", text);
+    irisi_send_text(hub, IRISI_DIED, rank, IRIS_ERR_PEER, text);
+    return 128 + WTERMSIG(how);
+}
+
+/* What a job returns: the value of the first rank that failed by itself, else of the first that failed. */
+typedef struct irisi_verdict {
+    int own, any;
+} irisi_verdict;
+
+static void irisi_judge(irisi_verdict *v, int value, int caused)
+{
+    if (value && !v->any)
+        v->any = value;
+    if (value && !caused && !v->own)
+        v->own = value;
+}
+
+static void irisi_kill_children(const pid_t *pids, int n)
+{
+    for (int r = 0; r < n; r++) {
+        if (pids[r] <= 0)
+            continue;
+        fprintf(stderr, "iris: rank %d did not leave after the failure and is killed\n", r);
+        kill(pids[r], SIGKILL);
+    }
+}
+
+/* Waits for every child. After the first failure the others have a deadline and two seconds to leave. */
+static int irisi_wait_children(const irisi_seat *seats, pid_t *pids, int n, int hub, int64_t timeout_ms)
+{
+    irisi_verdict verdict = {0, 0};
+    int left = 0, killed = 0;
+    int64_t until = 0;
+    for (int r = 0; r < n; r++)
+        left += pids[r] > 0;
+    while (left) {
+        for (int r = 0; r < n; r++) {
+            int how = 0;
+            if (pids[r] <= 0 || waitpid(pids[r], &how, WNOHANG) == 0)
+                continue;
+            pids[r] = 0;
+            left--;
+            irisi_judge(&verdict, irisi_child_ended(r, how, hub), WIFEXITED(how) ? seats[r].caused : killed);
+        }
+        if (verdict.any && !until)
+            until = irisi_now_ms() + (timeout_ms < 0 ? 0 : timeout_ms) + 2000;
+        if (until && !killed && irisi_now_ms() > until) {
+            irisi_kill_children(pids, n);
+            killed = 1;
+        }
+        if (left)
+            irisi_nap_ms(3);
+    }
+    return verdict.own ? verdict.own : verdict.any;
+}
+
+static int irisi_spawn_processes(irisi_seat *seats, int n, int *hub, int *ends)
+{
+    pid_t pids[IRISI_MAX_WORLD];
+    const pid_t parent = getpid();
+    int failed = 0;
+    fflush(NULL); /* or every child would write what is buffered once more */
+    for (int r = 0; r < n; r++) {
+        pids[r] = failed ? -1 : fork();
+        if (pids[r] == 0)
+            irisi_child(seats, n, r, hub, ends, parent);
+        failed |= pids[r] < 0;
+    }
+    irisi_close_all(hub, n + 1);
+    irisi_close_all(ends, n);
+    if (failed)
+        fprintf(stderr, "iris: cannot fork %d ranks: %s\n", n, strerror(errno));
+    const int result = irisi_wait_children(seats, pids, n, ends[n], failed ? -1 : seats[0].settings.c.timeout_ms);
+    close(ends[n]);
+    return failed ? 1 : result;
+}
+
+int iris_spawn(int n, iris_rank_main main, void *arg) { return iris_spawn_config(n, main, arg, NULL); }
+
+int iris_spawn_config(int n, iris_rank_main main, void *arg, const iris_config *config)
+{
+    int hub[IRISI_MAX_WORLD + 1], ends[IRISI_MAX_WORLD + 1], result = 0;
+    const char *how = getenv("IRIS_SPAWN");
+    const int threads = how && strcmp(how, "thread") == 0;
+    if (n < 1 || n > IRISI_MAX_WORLD || !main || (how && *how && !threads && strcmp(how, "process") != 0))
+        return irisi_try_failed(irisi_fail(NULL, IRIS_ERR_ARGUMENT,
+                                           "iris_spawn: %d ranks (1 to %d), main %s, IRIS_SPAWN=%.20s (process or thread)", n,
+                                           (int)IRISI_MAX_WORLD, main ? "given" : "null", how ? how : ""),
+                                "iris_spawn");
+    irisi_seat *seats = irisi_seats_new(n, config, hub, ends);
+    if (!seats)
+        return irisi_try_failed(IRIS_ERR_SYSTEM, "iris_spawn");
+    for (int r = 0; r < n; r++) {
+        seats[r].main = main;
+        seats[r].arg = arg;
+    }
+    if (!threads) {
+        result = irisi_spawn_processes(seats, n, hub, ends);
+    } else {
+        close(hub[n]);
+        close(ends[n]);
+        seats[0].link.parent = -1;
+        if (n == 1)
+            close(hub[0]), close(ends[0]);
+        irisi_run_threads(seats, n);
+        irisi_verdict verdict = {0, 0};
+        for (int r = 0; r < n; r++)
+            irisi_judge(&verdict, seats[r].result, seats[r].caused);
+        result = verdict.own ? verdict.own : verdict.any;
+    }
+    irisi_seats_free(seats, n);
+    return result;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * init.h: the host API. Plain C11, usable from C++; implemented by init.c, the only file that a user compiles.
+ *
+ *   start       iris_init iris_init_all iris_finalize iris_reset iris_spawn
+ *   facts       iris_rank iris_world_size iris_device iris_compute_units iris_arch_name iris_device_name
+ *               iris_device_ctx
+ *   together    iris_barrier iris_broadcast iris_allgather
+ *   heap        iris_malloc iris_malloc_kind iris_free iris_is_symmetric iris_as_symmetric iris_translate
+ *               iris_heap_used iris_heap_high_water iris_heap_size
+ *   memory      iris_memcpy iris_memset, and <iris/gen/create.h>: iris_zeros_f32 and its family, iris_peek_f32
+ *   signals     iris_signals iris_channel_create iris_channel_destroy
+ *   launching   iris_launch iris_grid iris_cooperative iris_max_workgroups iris_default_stream iris_stream_create
+ *               iris_stream_destroy iris_stream_synchronize iris_synchronize iris_event_create iris_event_destroy
+ *               iris_event_record iris_event_elapsed_ms iris_stream_wait_event
+ *   errors      iris_status_name iris_error_string IRIS_TRY
+ *
+ * Every function that can fail returns an iris_status (or a null pointer) and leaves one sentence for
+ * iris_error_string: what failed, on which rank, and what to do. "Collective" functions are called by every rank of
+ * the world, in the same order. A world is used by one host thread at a time.
+ *
+ * Environment: IRIS_RANK, IRIS_WORLD, IRIS_HOST, IRIS_PORT, IRIS_JOB, IRIS_TOKEN (start-up), IRIS_HEAP_MB,
+ * IRIS_SYNC_MB, IRIS_TIMEOUT_MS, IRIS_CHECKED, IRIS_LOG (error warn info debug), IRIS_SPAWN (process thread).
+ */
+#ifndef IRIS_INIT_H
+#define IRIS_INIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <iris/abi.h>
+#include <iris/arch/select.h>
+#include <iris/channel.h>
+#include <iris/ctx.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What a call says about itself. Everything but IRIS_OK leaves a sentence for iris_error_string. */
+typedef enum iris_status {
+    IRIS_OK = 0,
+    IRIS_ERR_ARGUMENT,   /**< a value the function does not take */
+    IRIS_ERR_NOMEM,      /**< the symmetric heap, or the machine's memory, is full */
+    IRIS_ERR_TIMEOUT,    /**< a wait passed its deadline; the world needs iris_reset */
+    IRIS_ERR_PEER,       /**< a rank died or left; the job is over */
+    IRIS_ERR_TOKEN,      /**< the job token does not match the other ranks' */
+    IRIS_ERR_MISMATCH,   /**< ranks called collectives with different arguments or in a different order */
+    IRIS_ERR_GRID,       /**< a cooperative grid is too large to be on the device at once */
+    IRIS_ERR_ARCH,       /**< no kernel for this device */
+    IRIS_ERR_DEVICE,     /**< the device runtime reported an error, or there is no device */
+    IRIS_ERR_SYSTEM,     /**< the operating system reported an error */
+    IRIS_ERR_UNSUPPORTED /**< not available on this platform or in this build */
+} iris_status;
+
+/** One rank's membership of a job: opaque. */
+typedef struct iris_world iris_world;
+
+/**
+ * Exchanges `bytes` bytes with every rank: `all` receives world * bytes, in rank order. Returns 0 on success.
+ * For start-up only; MPI_Allgather, PMIx or anything else can stand behind it.
+ */
+typedef int (*iris_allgather_fn)(void *arg, const void *mine, void *all, size_t bytes);
+
+/** How to start; a zeroed struct means defaults. Values left 0 come from the environment, then from defaults. */
+typedef struct iris_config {
+    int rank;                    /**< used with world > 0 */
+    int world;                   /**< 0: take rank and world from the launcher's environment, else 1 rank */
+    size_t heap_bytes;           /**< data part of the heap; IRIS_HEAP_MB; default 64 MiB on the host, 1 GiB on GPUs */
+    size_t sync_bytes;           /**< sync part; IRIS_SYNC_MB; default 4 MiB */
+    int64_t timeout_ms;          /**< deadline of every wait; IRIS_TIMEOUT_MS; default 10,000; -1 = none */
+    int checked;                 /**< 1: compare allocation sequences and arguments between ranks; IRIS_CHECKED */
+    const char *host;            /**< TCP rendezvous at host:port (rank 0's); IRIS_HOST; null: Unix socket, one node */
+    int port;                    /**< IRIS_PORT */
+    const char *job;             /**< names the job on this machine; IRIS_JOB, else the launcher's job id */
+    const char *token;           /**< secret that all ranks of a job share; IRIS_TOKEN */
+    iris_allgather_fn allgather; /**< used for start-up instead of the environment's rendezvous address */
+    void *allgather_arg;         /**< first argument of `allgather` */
+    int reserved[8];             /**< 0 */
+} iris_config;
+
+/**
+ * Joins (or starts) the job and creates this rank's symmetric heap, zeroed. Collective. Adopts the caller's current
+ * device and never changes it.
+ *
+ * @param world  receives the world; null on failure
+ * @param config null or zeroed for defaults
+ * @return IRIS_OK, or a status whose sentence iris_error_string(NULL) gives
+ */
+iris_status iris_init(iris_world **world, const iris_config *config);
+
+/**
+ * Creates `n` ranks inside this process (one for each device, or several on one), as if each had called iris_init.
+ * Each world must then be driven by a thread of its own, since collectives block until every rank has called.
+ */
+iris_status iris_init_all(iris_world **worlds, int n, const iris_config *config);
+
+/** Leaves the job and frees the heap. Collective; streams are drained first. Accepts null. */
+iris_status iris_finalize(iris_world *w);
+
+/** Makes a world usable again after IRIS_ERR_TIMEOUT: drains, clears the abort word and every signal. Collective. */
+iris_status iris_reset(iris_world *w);
+
+/** A rank's main function for iris_spawn. A return value other than 0 fails the job. */
+typedef int (*iris_rank_main)(iris_world *w, void *arg);
+
+/**
+ * Runs `n` ranks of `main` and waits for them: forked processes, before any device call, or with IRIS_SPAWN=thread
+ * threads of this process. Initialises and finalises each rank's world. When a rank dies the others are told, and the
+ * sentence naming it goes to stderr.
+ *
+ * @return 0, or the first failing rank's value (128 + signal number for one killed by a signal, 1 for an iris error)
+ */
+int iris_spawn(int n, iris_rank_main main, void *arg);
+/** iris_spawn with a config for every rank (rank and world are set for each). */
+int iris_spawn_config(int n, iris_rank_main main, void *arg, const iris_config *config);
+
+/** This rank's number, 0 .. iris_world_size(w) - 1. */
+int iris_rank(const iris_world *w);
+/** The number of ranks. */
+int iris_world_size(const iris_world *w);
+/** Index of the device in its runtime's numbering; 0 on the host. */
+int iris_device(const iris_world *w);
+/** Compute units (streaming multiprocessors; processor cores on the host). */
+int iris_compute_units(const iris_world *w);
+/** "gfx942", "sm_90", "host". */
+const char *iris_arch_name(const iris_world *w);
+/** What the device calls itself: "NVIDIA H200", "AMD Instinct MI300X"; the processor's name on the host. */
+const char *iris_device_name(const iris_world *w);
+/** What kernels need: pass it by value in the argument struct. */
+iris_ctx iris_device_ctx(const iris_world *w);
+
+/** Drains every stream of this world, then waits for every rank to do the same. Collective. */
+iris_status iris_barrier(iris_world *w);
+/** Copies `bytes` bytes of host memory from rank `root` to every rank. Collective. */
+iris_status iris_broadcast(iris_world *w, void *data, size_t bytes, int root);
+/** Gathers `bytes` bytes of host memory from every rank into `all` (world * bytes), in rank order. Collective. */
+iris_status iris_allgather(iris_world *w, const void *mine, void *all, size_t bytes);
+
+/** What memory is for. SYNC: signals, channels, LL packets and targets of remote atomics (uncached on AMD). */
+typedef enum iris_mem_kind { IRIS_MEM_DATA, IRIS_MEM_SYNC } iris_mem_kind;
+
+/** Symmetric data memory, 256-byte aligned, contents undefined: the same offset on every rank. Collective in effect:
+ *  equal call sequences give equal offsets. Null (and a sentence with the numbers) when the heap is full. */
+void *iris_malloc(iris_world *w, size_t bytes);
+/** iris_malloc with a kind and an alignment (a power of two, 0 for the default). */
+void *iris_malloc_kind(iris_world *w, size_t bytes, size_t align, iris_mem_kind kind);
+/** Gives memory back. Put an iris_barrier before it when peers may still touch it. Accepts null. */
+iris_status iris_free(iris_world *w, void *p);
+/** 1 when [p, p + bytes) lies in this rank's heap. */
+int iris_is_symmetric(const iris_world *w, const void *p, size_t bytes);
+/** A symmetric copy of ordinary device or host memory. Collective in effect, like iris_malloc. */
+void *iris_as_symmetric(iris_world *w, const void *p, size_t bytes);
+/** The address, valid in this rank's kernels, of object `p` on `rank`; null when p is outside the heap. */
+void *iris_translate(const iris_world *w, const void *p, int rank);
+/** Bytes of the heap's part for `kind`. */
+size_t iris_heap_size(const iris_world *w, iris_mem_kind kind);
+/** Bytes of it that are allocated now. */
+size_t iris_heap_used(const iris_world *w, iris_mem_kind kind);
+/** The most bytes of it that were ever allocated at once. */
+size_t iris_heap_high_water(const iris_world *w, iris_mem_kind kind);
+
+/** Copies between host and device memory, any direction; complete when it returns; ordered after the default
+ *  stream's earlier work. */
+iris_status iris_memcpy(iris_world *w, void *to, const void *from, size_t bytes);
+/** Fills device memory with a byte; complete when it returns. */
+iris_status iris_memset(iris_world *w, void *p, int byte, size_t bytes);
+
+/** `n` zeroed signals in sync memory. */
+iris_signal *iris_signals(iris_world *w, size_t n);
+
+/**
+ * State of one stateful operation: `signals` signals a rank, an epoch, two scratch banks of `bank_bytes` each.
+ * Collective in effect; put an iris_barrier between creation and first use.
+ */
+iris_status iris_channel_create(iris_world *w, iris_channel *ch, size_t signals, size_t bank_bytes);
+/** Gives a channel's memory back. Collective in effect; put an iris_barrier before it. Accepts a zeroed channel. */
+iris_status iris_channel_destroy(iris_world *w, iris_channel *ch);
+
+/** Shape of a launch; 0 means the default. */
+typedef struct iris_launch_config {
+    uint32_t workgroups;   /**< default: one for each compute unit */
+    uint32_t lanes;        /**< lanes a workgroup; default 256 */
+    uint32_t shared_bytes; /**< workgroup-shared memory, what iris_shared() returns */
+    uint32_t cluster;      /**< workgroups a cluster (sm_90); default 1 */
+    uint32_t flags;        /**< IRIS_LAUNCH_COOPERATIVE */
+} iris_launch_config;
+
+/** The kernel waits for other workgroups or ranks: the whole grid must be on the device at once. */
+enum { IRIS_LAUNCH_COOPERATIVE = 1 };
+
+/** An ordinary launch. */
+iris_launch_config iris_grid(uint32_t workgroups, uint32_t lanes);
+/** A launch for a kernel that waits. */
+iris_launch_config iris_cooperative(uint32_t workgroups, uint32_t lanes);
+
+#if defined(IRIS_TARGET_HOST)
+#define IRISI_KERNEL_PTR(kernel) (kernel)
+#else
+#define IRISI_KERNEL_PTR(kernel) ((const void *)(kernel))
+#endif
+
+/** iris_launch(w, kernel, &args, sizeof args, &cfg, stream): puts a kernel on a stream. Returns an iris_status. */
+#define iris_launch(w, kernel, args, bytes, cfg, stream)                                                               \
+    irisi_launch((w), IRISI_KERNEL_PTR(kernel), #kernel, (args), (bytes), (cfg), (stream))
+iris_status irisi_launch(iris_world *w, irisi_kernel kernel, const char *name, const void *args, size_t bytes,
+                         const iris_launch_config *cfg, iris_stream stream);
+/** iris_max_workgroups(w, kernel, lanes, shared_bytes): workgroups that can be on the device at once; 0 on error. */
+#define iris_max_workgroups(w, kernel, lanes, shared_bytes)                                                            \
+    irisi_max_workgroups((w), IRISI_KERNEL_PTR(kernel), (lanes), (shared_bytes))
+uint32_t irisi_max_workgroups(iris_world *w, irisi_kernel kernel, uint32_t lanes, uint32_t shared_bytes);
+
+/** The stream that memory copies are ordered with; it lives as long as the world. */
+iris_stream iris_default_stream(iris_world *w);
+/** Creates a stream whose work is not ordered with other streams' work. */
+iris_status iris_stream_create(iris_world *w, iris_stream *stream);
+/** Drains and frees a stream. */
+iris_status iris_stream_destroy(iris_world *w, iris_stream stream);
+/** Waits for a stream; reports a deadline that passed on the device, with who waited for whom. */
+iris_status iris_stream_synchronize(iris_world *w, iris_stream stream);
+/** Waits for every stream of the world. */
+iris_status iris_synchronize(iris_world *w);
+/** Creates an event for ordering streams and measuring time. */
+iris_status iris_event_create(iris_world *w, iris_event *event);
+/** Frees an event. */
+iris_status iris_event_destroy(iris_world *w, iris_event event);
+/** Marks the point in `stream` after everything submitted to it so far. */
+iris_status iris_event_record(iris_world *w, iris_event event, iris_stream stream);
+/** Later work of `stream` waits until the event's recorded point has passed; the host does not wait. */
+iris_status iris_stream_wait_event(iris_world *w, iris_stream stream, iris_event event);
+/** Milliseconds between two recorded events; waits for the second. */
+iris_status iris_event_elapsed_ms(iris_world *w, float *ms, iris_event start, iris_event stop);
+
+/** The status's name: "IRIS_ERR_NOMEM". */
+const char *iris_status_name(iris_status status);
+/** The last failure's sentence: of this world, or of the calling thread when `w` is null. Never null. */
+const char *iris_error_string(const iris_world *w);
+/* Records a failure with its sentence and returns it; for launchers in generated headers. */
+iris_status irisi_fail(iris_world *w, iris_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/** Returns from a rank's main function (int) with the sentence on stderr when a call fails. */
+#define IRIS_TRY(call)                                                                                                 \
+    do {                                                                                                               \
+        const iris_status irisi_status_ = (call);                                                                      \
+        if (irisi_status_ != IRIS_OK)                                                                                  \
+            return irisi_try_failed(irisi_status_, #call);                                                             \
+    } while (0)
+int irisi_try_failed(iris_status status, const char *call);
+
+#ifdef __cplusplus
+}
+#endif
+
+#ifdef IRIS_INIT_C
+#include <iris/arch/host_side.h>
+#include <iris/host/rendezvous.h>
+#else
+#include <iris/gen/create.h>
+#endif
+
+#endif
