@@ -15,9 +15,11 @@ typedef struct shape {
     int m, n, k;
 } shape;
 
+enum { MAX_SHAPES = 16, MAX_REPEATS = 1000 };
+
 typedef struct options {
     int ranks, repeats;
-    shape shapes[16];
+    shape shapes[MAX_SHAPES];
     int n_shapes;
     int pattern; /* 0: all five */
     iris_dtype dtype;
@@ -28,13 +30,13 @@ static const char *const pattern_names[] = {"all", "bulk_synchronous", "producer
                                             "wg_specialized", "wave_specialized"};
 
 /* The six shapes of Iris's study (arXiv 2511.12500) with every side divided by 8, and one that divides nothing. */
-static const shape default_shapes[] = {{1024, 448, 1792}, {1024, 512, 1536},  {1024, 512, 1792}, {1024, 576, 4608},
+static const shape default_shapes[] = {{1024, 448, 1792},  {1024, 512, 1536},  {1024, 512, 1792}, {1024, 576, 4608},
                                        {1024, 1024, 3584}, {1024, 1024, 3840}, {1021, 509, 1531}};
 
 static void print_help(void)
 {
-    puts("GEMM + all-scatter: every rank computes a band of C's columns and writes it to every rank, in five patterns,\n"
-         "each checked element by element against OpenBLAS in f64 and then timed.\n"
+    puts("GEMM + all-scatter: every rank computes a band of C's columns and writes it to every rank, in five\n"
+         "patterns, each checked element by element against OpenBLAS in f64 and then timed.\n"
          "\n"
          "  -n, --ranks N        rank processes, 1 to 8 (default 4)\n"
          "  -s, --shape MxNxK    this shape instead of the seven; may be given 16 times\n"
@@ -79,8 +81,8 @@ static int parse_option(options *o, int letter, const char *value)
     int i;
     switch (letter) {
     case 'n': return (o->ranks = parse_number(value, 1, 8)) != 0;
-    case 'r': return (o->repeats = parse_number(value, 1, 1000)) != 0;
-    case 's': return o->n_shapes < 16 && parse_shape(value, &o->shapes[o->n_shapes++]);
+    case 'r': return (o->repeats = parse_number(value, 1, MAX_REPEATS)) != 0;
+    case 's': return o->n_shapes < MAX_SHAPES && parse_shape(value, &o->shapes[o->n_shapes++]);
     case 'p': return (o->pattern = parse_name(value, pattern_names, IRIS_GEMM_PATTERNS)) >= 0;
     case 'd':
         i = parse_name(value, dtypes, 4);

@@ -84,7 +84,8 @@ IRIS_DEVICE void iris_barrier_team_wg(const iris_ctx *ctx, iris_team team, const
     iris_sync_wg();
     if (iris_wg_lane() == 0)
         irisi_atomic_set_u64(ch->state + IRISI_EPOCH, epoch, IRIS_RELAXED, IRIS_SCOPE_AGENT);
-    irisi_release();
+    if ((int32_t)iris_wg_lane() < team.size)
+        irisi_release(); /* once in each wave that signals, not in all: on AMD it writes back a cache */
     for (int32_t i = (int32_t)iris_wg_lane(); i < team.size; i += (int32_t)iris_wg_lanes())
         irisi_raise(ctx, ch->signals + ctx->rank, epoch, IRIS_SIGNAL_SET, team.start + i * team.stride);
     for (int32_t i = (int32_t)iris_wg_lane(); i < team.size; i += (int32_t)iris_wg_lanes()) {

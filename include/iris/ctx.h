@@ -3,7 +3,7 @@
  * ctx.h: what a kernel carries to reach its peers, and where a wait that failed leaves its report.
  *
  *   iris_ctx iris_signal iris_team
- *   irisi_control irisi_report irisi_cmp
+ *   irisi_control irisi_report irisi_cmp irisi_fault irisi_access
  *
  * These types have one layout on every platform and in every language; init.c fills them, kernels read them.
  */
@@ -38,16 +38,42 @@ typedef struct iris_team {
 /* What a wait compares with. */
 typedef enum irisi_cmp { IRISI_EQ, IRISI_NE, IRISI_GT, IRISI_GE, IRISI_LT, IRISI_LE } irisi_cmp;
 
-/* Written once by the first waiter of a rank whose deadline passed; read by the host. */
+/* What a report is about: a wait that passed its deadline, or what checked mode refused. */
+typedef enum irisi_fault {
+    IRISI_FAULT_NONE,
+    IRISI_FAULT_RANK,  /* no such rank */
+    IRISI_FAULT_RANGE, /* not inside the heap */
+    IRISI_FAULT_ALIGN, /* not a multiple of the item's size */
+    IRISI_FAULT_SYNC   /* an atomic on a peer's data memory, where only sync memory carries it */
+} irisi_fault;
+
+/* What an operation does at an address; the last four are atomic. */
+typedef enum irisi_access {
+    IRISI_ACCESS_AT,
+    IRISI_ACCESS_LOAD,
+    IRISI_ACCESS_STORE,
+    IRISI_ACCESS_PUT,
+    IRISI_ACCESS_GET,
+    IRISI_ACCESS_COPY,
+    IRISI_ACCESS_ATOMIC,
+    IRISI_ACCESS_SIGNAL,
+    IRISI_ACCESS_WAIT,
+    IRISI_ACCESS_LL
+} irisi_access;
+
+/* Written once by the first lane of a rank that has something to report; read by the host. */
 typedef struct irisi_report {
-    uint32_t claimed;  /* 0, then 1 by compare-and-swap: the first waiter writes */
+    uint32_t claimed;  /* 0, then 1 by compare-and-swap: the first one writes */
     uint32_t complete; /* 1 once the fields below are valid */
-    int32_t from;      /* rank that should have raised the signal, -1 unknown */
+    int32_t from;      /* rank that should have raised the signal, -1 unknown; rank that was to be accessed */
     uint32_t cmp;      /* irisi_cmp */
     uint32_t workgroup;
-    uint32_t pad;
-    uint64_t signal; /* heap offset of the signal */
+    uint32_t fault;  /* irisi_fault */
+    uint64_t signal; /* heap offset of the signal, or of the address */
     uint64_t expected, seen;
+    uint64_t address, items; /* of a refused access: where, how many */
+    uint32_t size, access;   /* bytes of one, irisi_access */
+    uint32_t workgroups, pad;
 } irisi_report;
 
 /* One for each rank, at the start of its heap, in sync memory. */
@@ -55,7 +81,8 @@ typedef struct irisi_control {
     uint32_t abort; /* 0, or 1 + the rank whose report says why the world stopped */
     uint32_t pad[15];
     irisi_report report;
-    uint64_t reserved[(256 - 64 - sizeof(irisi_report)) / 8];
+    uint64_t scratch[2]; /* where refused accesses to one element or vector go */
+    uint64_t reserved[(256 - 64 - sizeof(irisi_report) - 16) / 8];
 } irisi_control;
 
 /**

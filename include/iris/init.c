@@ -47,6 +47,7 @@ const char *iris_status_name(iris_status status)
     case IRIS_ERR_DEVICE: return "IRIS_ERR_DEVICE";
     case IRIS_ERR_SYSTEM: return "IRIS_ERR_SYSTEM";
     case IRIS_ERR_UNSUPPORTED: return "IRIS_ERR_UNSUPPORTED";
+    case IRIS_ERR_CHECK: return "IRIS_ERR_CHECK";
     }
     return "unknown iris_status";
 }
@@ -91,17 +92,20 @@ static iris_status irisi_import_heaps(iris_world *w, const irisi_hello *all)
         const irisi_hello *o = &all[r], *me = &all[w->rank];
         if (o->heap_bytes != me->heap_bytes || o->sync_bytes != me->sync_bytes || o->checked != me->checked)
             return irisi_fail(w, IRIS_ERR_MISMATCH,
-                              "heap sizes or checked mode differ: rank %d has %llu + %llu bytes (checked %d), rank %d has %llu + %llu "
+                              "heap sizes or checked mode differ: rank %d has %llu + %llu bytes (checked %d), rank %d "
+                              "has %llu + %llu "
                               "(checked %d)",
                               w->rank, (unsigned long long)(me->heap_bytes - me->sync_bytes),
                               (unsigned long long)me->sync_bytes, me->checked, r,
-                              (unsigned long long)(o->heap_bytes - o->sync_bytes), (unsigned long long)o->sync_bytes, o->checked);
+                              (unsigned long long)(o->heap_bytes - o->sync_bytes), (unsigned long long)o->sync_bytes,
+                              o->checked);
         if (o->alignment < w->dev.heap_alignment)
             w->dev.heap_alignment = (size_t)o->alignment;
         if (r == w->rank)
             continue;
         if (o->node != me->node)
-            return irisi_fail(w, IRIS_ERR_UNSUPPORTED, "rank %d runs on another machine; heaps are shared within one", r);
+            return irisi_fail(w, IRIS_ERR_UNSUPPORTED, "rank %d runs on another machine; heaps are shared within one",
+                              r);
         const char *why = irisi_dev_heap_import(&w->dev, &o->handle, o->pid == me->pid && o->pid_space == me->pid_space,
                                                 w->heap_bytes, &w->heaps[r]);
         if (why)
@@ -109,7 +113,7 @@ static iris_status irisi_import_heaps(iris_world *w, const irisi_hello *all)
         w->delta[r] = (int64_t)((uint64_t)(uintptr_t)w->heaps[r].base - (uint64_t)(uintptr_t)w->heaps[w->rank].base);
     }
     const size_t table = sizeof *w->delta * (size_t)w->size;
-    const char *why = w->size > IRIS_CTX_RANKS ? irisi_dev_table(&w->dev, w->delta, table, &w->far) : NULL;
+    const char *why = IRISI_MOST_RANKS > IRIS_CTX_RANKS ? irisi_dev_table(&w->dev, w->delta, table, &w->far) : NULL;
     return why ? irisi_fail(w, IRIS_ERR_DEVICE, "cannot make the table of heap addresses: %s", why) : IRIS_OK;
 }
 
@@ -120,7 +124,8 @@ static iris_status irisi_create_heap(iris_world *w, const irisi_settings *s)
     w->heap_bytes = w->sync_bytes + irisi_round_up(s->c.heap_bytes ? s->c.heap_bytes : w->dev.heap_bytes, block);
     const char *why = irisi_dev_heap_create(&w->dev, w->rank, w->heap_bytes, &w->heaps[w->rank]);
     if (why)
-        return irisi_fail(w, IRIS_ERR_NOMEM, "cannot create a heap of %zu MiB: %s; lower IRIS_HEAP_MB", w->heap_bytes >> 20, why);
+        return irisi_fail(w, IRIS_ERR_NOMEM, "cannot create a heap of %zu MiB: %s; lower IRIS_HEAP_MB",
+                          w->heap_bytes >> 20, why);
     w->control = (irisi_control *)(void *)w->heaps[w->rank].base;
     irisi_arena_init(&w->arena[IRIS_MEM_SYNC], sizeof *w->control, w->sync_bytes, 64);
     irisi_arena_init(&w->arena[IRIS_MEM_DATA], w->sync_bytes, w->heap_bytes, 256);
@@ -252,8 +257,8 @@ static iris_status irisi_start(iris_world **out, const irisi_settings *s, irisi_
         irisi_world_free(w);
         return status;
     }
-    irisi_log(w->rank, IRISI_INFO, "rank %d of %d (%s): %s, heap of %zu + %zu KiB", w->rank, w->size, s->launcher, w->dev.arch,
-              (w->heap_bytes - w->sync_bytes) >> 10, w->sync_bytes >> 10);
+    irisi_log(w->rank, IRISI_INFO, "rank %d of %d (%s): %s, heap of %zu + %zu KiB", w->rank, w->size, s->launcher,
+              w->dev.arch, (w->heap_bytes - w->sync_bytes) >> 10, w->sync_bytes >> 10);
     *out = w;
     return IRIS_OK;
 }
@@ -275,6 +280,16 @@ iris_status iris_init(iris_world **world, const iris_config *config)
     return status;
 }
 
+/* A rank knows its own kernels by name: what it says about one of them comes before what others say. */
+static void irisi_own_fault(iris_world *w, const irisi_control *own)
+{
+    char text[IRISI_SENTENCE];
+    if (w->failed || !own->report.complete || own->report.fault == IRISI_FAULT_NONE)
+        return;
+    const iris_status status = irisi_report_text(text, sizeof text, w, w->rank, &own->report);
+    irisi_stop(w, status, text);
+}
+
 /* Every function begins here: a world, that has not stopped, on its device. */
 static iris_status irisi_enter(iris_world *w, const char *call)
 {
@@ -283,13 +298,15 @@ static iris_status irisi_enter(iris_world *w, const char *call)
     const char *why = irisi_dev_use(&w->dev);
     if (why)
         return irisi_fail(w, IRIS_ERR_DEVICE, "%s: %s", call, why);
+    irisi_control own;
+    if (!w->failed && __atomic_load_n(&w->notice, __ATOMIC_ACQUIRE) == IRIS_ERR_CHECK &&
+        irisi_dev_read_control(&w->dev, w->control, &own) == NULL)
+        irisi_own_fault(w, &own);
     const iris_status noticed = irisi_take_notice(w);
     return noticed == IRIS_OK && w->failed ? irisi_fail(w, w->failed, "%s", w->failure) : noticed;
 }
 
-static const char *const irisi_cmp_text[] = {"equal", "differ from", "be above", "be at least", "be below", "be at most"};
-
-/* After streams were drained: did a kernel's wait, here or on another rank, pass its deadline? */
+/* After streams were drained: did a kernel, here or on another rank, report something? */
 static iris_status irisi_check(iris_world *w)
 {
     irisi_control own, origin;
@@ -297,6 +314,7 @@ static iris_status irisi_check(iris_world *w)
     const char *why = irisi_dev_read_control(&w->dev, w->control, &own);
     if (why)
         return irisi_fail(w, IRIS_ERR_DEVICE, "cannot read the control block: %s", why);
+    irisi_own_fault(w, &own);
     const iris_status noticed = irisi_take_notice(w); /* first: a notice raises the abort word too */
     if (noticed != IRIS_OK || !own.abort)
         return noticed;
@@ -304,22 +322,10 @@ static iris_status irisi_check(iris_world *w)
     memset(&origin, 0, sizeof origin);
     if (own.abort <= (uint32_t)w->size)
         irisi_dev_read_control(&w->dev, (const irisi_control *)(void *)w->heaps[rank].base, &origin);
-    const irisi_report *r = &origin.report;
-    if (r->complete && r->cmp <= IRISI_LE) {
-        char from[48] = "";
-        if (r->from >= 0)
-            snprintf(from, sizeof from, " from rank %d", (int)r->from);
-        snprintf(text, sizeof text,
-                 "rank %d, workgroup %u waited %lld ms for the signal at heap offset %llu to %s %llu (saw %llu)%s; call iris_reset on "
-                 "every rank",
-                 rank, r->workgroup, (long long)w->timeout_ms, (unsigned long long)r->signal, irisi_cmp_text[r->cmp],
-                 (unsigned long long)r->expected, (unsigned long long)r->seen, from);
-    } else {
-        snprintf(text, sizeof text, "rank %d stopped the world; call iris_reset on every rank", rank);
-    }
+    const iris_status status = irisi_report_text(text, sizeof text, w, rank, &origin.report);
     if (w->size > 1)
-        irisi_send_text(w->sock, IRISI_ABORT, rank, IRIS_ERR_TIMEOUT, text);
-    return irisi_stop(w, IRIS_ERR_TIMEOUT, text);
+        irisi_send_text(w->sock, IRISI_ABORT, rank, status, text);
+    return irisi_stop(w, status, text);
 }
 
 iris_status iris_synchronize(iris_world *w)
@@ -362,12 +368,14 @@ iris_status iris_broadcast(iris_world *w, void *bytes_of, size_t bytes, int root
     if (status == IRIS_OK && bytes && !bytes_of)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_broadcast: the buffer is null");
     if (status == IRIS_OK && (root < 0 || root >= w->size))
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_broadcast: root %d is not a rank of this world (0 to %d)", root, w->size - 1);
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_broadcast: root %d is not a rank of this world (0 to %d)", root,
+                          w->size - 1);
     for (size_t at = 0; status == IRIS_OK && (at < bytes || at == 0); at += IRISI_CHUNK) {
         const size_t part = bytes - at < (size_t)IRISI_CHUNK ? bytes - at : (size_t)IRISI_CHUNK;
         char *data;
         size_t total;
-        status = irisi_gather(w, IRISI_BROADCAST, bytes, (uint64_t)root, (char *)bytes_of + at, w->rank == root ? part : 0, &data, &total);
+        status = irisi_gather(w, IRISI_BROADCAST, bytes, (uint64_t)root, (char *)bytes_of + at,
+                              w->rank == root ? part : 0, &data, &total);
         if (status == IRIS_OK && part)
             memcpy((char *)bytes_of + at, data, part);
         free(data);
@@ -418,11 +426,12 @@ iris_status iris_reset(iris_world *w)
         why = irisi_dev_fill(&w->dev, w->control, 0, sizeof *w->control, w->stream);
     for (size_t i = 0; !why && status == IRIS_OK && i < sync->n; i++)
         if (sync->blocks[i].tag)
-            why = irisi_dev_fill(&w->dev, w->heaps[w->rank].base + sync->blocks[i].offset, 0, sync->blocks[i].bytes, w->stream);
+            why = irisi_dev_fill(&w->dev, w->heaps[w->rank].base + sync->blocks[i].offset, 0, sync->blocks[i].bytes,
+                                 w->stream);
     if (status != IRIS_OK)
         return status;
     pthread_mutex_lock(&w->lock);
-    if (w->notice == IRIS_ERR_TIMEOUT)
+    if (irisi_mendable(w->notice))
         __atomic_store_n(&w->notice, 0, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&w->lock);
     w->failed = IRIS_OK;
@@ -479,10 +488,12 @@ void *iris_malloc_kind(iris_world *w, size_t bytes, size_t align, iris_mem_kind 
     const irisi_block *block = bytes <= w->heap_bytes ? irisi_arena_alloc(a, bytes, aligned) : NULL;
     if (!block) {
         irisi_fail(w, IRIS_ERR_NOMEM,
-                   "the %s heap is full: asked for %zu bytes (aligned to %zu), %zu of %zu are free, the largest hole has %zu; raise %s "
+                   "the %s heap is full: asked for %zu bytes (aligned to %zu), %zu of %zu are free, the largest hole "
+                   "has %zu; raise %s "
                    "(now %zu)",
-                   irisi_mem_name[kind], bytes, aligned, a->end - a->start - a->used, a->end - a->start, irisi_arena_largest(a),
-                   irisi_mem_variable[kind], (a->end - (kind == IRIS_MEM_SYNC ? 0 : a->start)) >> 20);
+                   irisi_mem_name[kind], bytes, aligned, a->end - a->start - a->used, a->end - a->start,
+                   irisi_arena_largest(a), irisi_mem_variable[kind],
+                   (a->end - (kind == IRIS_MEM_SYNC ? 0 : a->start)) >> 20);
         return NULL;
     }
     return w->heaps[w->rank].base + block->offset;
@@ -496,7 +507,8 @@ iris_status iris_free(iris_world *w, void *p)
     const size_t offset = (size_t)((uintptr_t)p - (uintptr_t)w->heaps[w->rank].base);
     const iris_mem_kind kind = offset < w->sync_bytes ? IRIS_MEM_SYNC : IRIS_MEM_DATA;
     if (!iris_is_symmetric(w, p, 1) || !irisi_arena_free(&w->arena[kind], offset))
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_free: %p is not the start of a live allocation (freed twice?)", p);
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_free: %p is not the start of a live allocation (freed twice?)",
+                          p);
     irisi_log_call(w, offset, 0, kind, 1);
     return IRIS_OK;
 }
@@ -599,8 +611,10 @@ iris_signal *iris_signals(iris_world *w, size_t n)
     if (irisi_enter(w, "iris_signals") != IRIS_OK)
         return NULL;
     if (n == 0 || n > w->sync_bytes / sizeof(iris_signal)) {
-        irisi_fail(w, n ? IRIS_ERR_NOMEM : IRIS_ERR_ARGUMENT, "iris_signals: %zu signals do not fit the sync heap of %zu bytes; raise "
-                   "IRIS_SYNC_MB", n, w->sync_bytes);
+        irisi_fail(w, n ? IRIS_ERR_NOMEM : IRIS_ERR_ARGUMENT,
+                   "iris_signals: %zu signals do not fit the sync heap of %zu bytes; raise "
+                   "IRIS_SYNC_MB",
+                   n, w->sync_bytes);
         return NULL;
     }
     return (iris_signal *)irisi_sync_memory(w, n * sizeof(iris_signal), 0);
@@ -615,9 +629,10 @@ iris_status iris_channel_create(iris_world *w, iris_channel *ch, size_t signals,
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_channel_create: the channel is null");
     memset(ch, 0, sizeof *ch);
     if (signals > w->heap_bytes || bank_bytes > w->heap_bytes)
-        return irisi_fail(w, IRIS_ERR_NOMEM, "iris_channel_create: %zu signals and two banks of %zu bytes do not fit the heap of %zu",
+        return irisi_fail(w, IRIS_ERR_NOMEM,
+                          "iris_channel_create: %zu signals and two banks of %zu bytes do not fit the heap of %zu",
                           signals, bank_bytes, w->heap_bytes);
-    /* Signals, state and banks begin on lines of their own: what peers raise is not where this rank's workgroups count. */
+    /* Signals, state and banks begin on lines of their own: peers raise here, this rank's workgroups count there. */
     const size_t head = irisi_round_up(signals * sizeof(iris_signal), 256), state = 256;
     const size_t bank = irisi_round_up(bank_bytes, 256);
     char *p = (char *)irisi_sync_memory(w, head + state + 2 * bank, 256);
@@ -701,12 +716,14 @@ iris_status irisi_launch(iris_world *w, irisi_kernel kernel, const char *name, c
     if (!c.workgroups)
         c.workgroups = (uint32_t)w->dev.compute_units;
     if (!kernel || (bytes && !args) || bytes > IRISI_MAX_ARGS)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_launch(%s): kernel or arguments are null, or its %zu bytes of arguments exceed %d",
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_launch(%s): kernel or arguments are null, or its %zu bytes of arguments exceed %d",
                           name, bytes, (int)IRISI_MAX_ARGS);
     if (c.lanes > 1024 || c.workgroups > 0x7fffffffu || c.shared_bytes > (1u << 30) || (c.flags & ~1u))
-        return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_launch(%s): %u workgroups of %u lanes (at most 1024), %u bytes of shared memory, flags %u", name,
-                          c.workgroups, c.lanes, c.shared_bytes, c.flags);
+        return irisi_fail(
+            w, IRIS_ERR_ARGUMENT,
+            "iris_launch(%s): %u workgroups of %u lanes (at most 1024), %u bytes of shared memory, flags %u", name,
+            c.workgroups, c.lanes, c.shared_bytes, c.flags);
     if (c.flags & IRIS_LAUNCH_COOPERATIVE) {
         uint32_t most = 0;
         const char *why = irisi_dev_max_workgroups(&w->dev, kernel, c.lanes, c.shared_bytes, &most);
@@ -716,10 +733,12 @@ iris_status irisi_launch(iris_world *w, irisi_kernel kernel, const char *name, c
             c.workgroups = most;
         if (c.workgroups > most)
             return irisi_fail(w, IRIS_ERR_GRID,
-                              "iris_launch(%s): %u workgroups of %u lanes and %u bytes of shared memory cannot be on the device at once, "
+                              "iris_launch(%s): %u workgroups of %u lanes and %u bytes of shared memory cannot be on "
+                              "the device at once, "
                               "%u can; use at most iris_max_workgroups()",
                               name, c.workgroups, c.lanes, c.shared_bytes, most);
     }
+    irisi_remember_launch(w, name, c.workgroups);
     const char *why = irisi_dev_launch(&w->dev, kernel, args, bytes, &c, stream);
     return why ? irisi_fail(w, IRIS_ERR_DEVICE, "iris_launch(%s): %s", name, why) : IRIS_OK;
 }
@@ -774,8 +793,9 @@ iris_status iris_event_create(iris_world *w, iris_event *event)
 iris_status iris_event_destroy(iris_world *w, iris_event event)
 {
     const iris_status status = irisi_enter(w, "iris_event_destroy");
-    return status != IRIS_OK || !event ? status
-                                       : irisi_device_result(w, "iris_event_destroy", irisi_dev_event_destroy(&w->dev, event));
+    return status != IRIS_OK || !event
+               ? status
+               : irisi_device_result(w, "iris_event_destroy", irisi_dev_event_destroy(&w->dev, event));
 }
 
 iris_status iris_event_record(iris_world *w, iris_event event, iris_stream stream)
@@ -879,7 +899,8 @@ static irisi_seat *irisi_seats_new(int n, const iris_config *config, int *hub, i
     irisi_settings s;
     if (irisi_settle_options(&s, config) != IRIS_OK)
         return NULL;
-    void *memory = mmap(NULL, (size_t)n * sizeof(irisi_seat), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *memory =
+        mmap(NULL, (size_t)n * sizeof(irisi_seat), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED || irisi_pairs(n, hub, ends) != 0) {
         irisi_fail(NULL, IRIS_ERR_SYSTEM, "no memory or no descriptors for %d ranks (see ulimit -n)", n);
         if (memory != MAP_FAILED)
@@ -903,7 +924,7 @@ static irisi_seat *irisi_seats_new(int n, const iris_config *config, int *hub, i
 /* Runs the seats as threads of this process. */
 static iris_status irisi_run_threads(irisi_seat *seats, int n)
 {
-    pthread_t threads[IRISI_MAX_WORLD];
+    pthread_t threads[IRISI_MOST_RANKS];
     int started = 0;
     while (started < n && pthread_create(&threads[started], NULL, irisi_seat_run, &seats[started]) == 0)
         started++;
@@ -920,11 +941,11 @@ static iris_status irisi_run_threads(irisi_seat *seats, int n)
 
 iris_status iris_init_all(iris_world **worlds, int n, const iris_config *config)
 {
-    int hub[IRISI_MAX_WORLD + 1], ends[IRISI_MAX_WORLD + 1];
+    int hub[IRISI_MOST_RANKS + 1], ends[IRISI_MOST_RANKS + 1];
     iris_status status = IRIS_OK;
-    if (!worlds || n < 1 || n > IRISI_MAX_WORLD)
-        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_init_all: %d ranks (1 to %d), worlds %s", n, (int)IRISI_MAX_WORLD,
-                          worlds ? "given" : "null");
+    if (!worlds || n < 1 || n > IRISI_MOST_RANKS)
+        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_init_all: %d ranks (1 to %d%s), worlds %s", n,
+                          IRISI_MOST_RANKS, irisi_more_ranks, worlds ? "given" : "null");
     irisi_seat *seats = irisi_seats_new(n, config, hub, ends);
     if (!seats)
         return IRIS_ERR_SYSTEM;
@@ -964,13 +985,14 @@ static void irisi_child(irisi_seat *seats, int n, int rank, int *hub, int *ends,
     exit(seat->result == 0 ? 0 : seat->result & 255 ? seat->result & 255 : 255);
 }
 
-/* What a child's end means for the job: 0, its exit value, or 128 + signal; a death is told to the hub and to stderr. */
+/* What a child's end means for the job: 0, its exit value, or 128 + signal. The hub and stderr hear of a death. */
 static int irisi_child_ended(int rank, int how, int hub)
 {
     char text[128];
     if (WIFEXITED(how))
         return WEXITSTATUS(how);
-    snprintf(text, sizeof text, "rank %d died (killed by signal %d, %s)", rank, WTERMSIG(how), strsignal(WTERMSIG(how)));
+    snprintf(text, sizeof text, "rank %d died (killed by signal %d, %s)", rank, WTERMSIG(how),
+             strsignal(WTERMSIG(how)));
     fprintf(stderr, "iris: %s\n", text);
     irisi_send_text(hub, IRISI_DIED, rank, IRIS_ERR_PEER, text);
     return 128 + WTERMSIG(how);
@@ -1030,7 +1052,7 @@ static int irisi_wait_children(const irisi_seat *seats, pid_t *pids, int n, int 
 
 static int irisi_spawn_processes(irisi_seat *seats, int n, int *hub, int *ends)
 {
-    pid_t pids[IRISI_MAX_WORLD];
+    pid_t pids[IRISI_MOST_RANKS];
     const pid_t parent = getpid();
     int failed = 0;
     fflush(NULL); /* or every child would write what is buffered once more */
@@ -1053,14 +1075,15 @@ int iris_spawn(int n, iris_rank_main main, void *arg) { return iris_spawn_config
 
 int iris_spawn_config(int n, iris_rank_main main, void *arg, const iris_config *config)
 {
-    int hub[IRISI_MAX_WORLD + 1], ends[IRISI_MAX_WORLD + 1], result = 0;
+    int hub[IRISI_MOST_RANKS + 1], ends[IRISI_MOST_RANKS + 1], result = 0;
     const char *how = getenv("IRIS_SPAWN");
     const int threads = how && strcmp(how, "thread") == 0;
-    if (n < 1 || n > IRISI_MAX_WORLD || !main || (how && *how && !threads && strcmp(how, "process") != 0))
-        return irisi_try_failed(irisi_fail(NULL, IRIS_ERR_ARGUMENT,
-                                           "iris_spawn: %d ranks (1 to %d), main %s, IRIS_SPAWN=%.20s (process or thread)", n,
-                                           (int)IRISI_MAX_WORLD, main ? "given" : "null", how ? how : ""),
-                                "iris_spawn");
+    if (n < 1 || n > IRISI_MOST_RANKS || !main || (how && *how && !threads && strcmp(how, "process") != 0))
+        return irisi_try_failed(
+            irisi_fail(NULL, IRIS_ERR_ARGUMENT,
+                       "iris_spawn: %d ranks (1 to %d%s), main %s, IRIS_SPAWN=%.20s (process or thread)", n,
+                       IRISI_MOST_RANKS, irisi_more_ranks, main ? "given" : "null", how ? how : ""),
+            "iris_spawn");
     irisi_seat *seats = irisi_seats_new(n, config, hub, ends);
     if (!seats)
         return irisi_try_failed(IRIS_ERR_SYSTEM, "iris_spawn");

@@ -20,7 +20,10 @@
  * the world, in the same order. A world is used by one host thread at a time.
  *
  * Environment: IRIS_RANK, IRIS_WORLD, IRIS_HOST, IRIS_PORT, IRIS_JOB, IRIS_TOKEN (start-up), IRIS_HEAP_MB,
- * IRIS_SYNC_MB, IRIS_TIMEOUT_MS, IRIS_CHECKED, IRIS_LOG (error warn info debug), IRIS_SPAWN (process thread).
+ * IRIS_SYNC_MB, IRIS_TIMEOUT_MS (0: none), IRIS_CHECKED, IRIS_LOG (error warn info debug), IRIS_SPAWN (process thread).
+ * Launchers whose variables are understood: torchrun, Open MPI, MPICH (PMI) and Slurm.
+ *
+ * Where a stream is asked for, null means the world's default stream.
  */
 #ifndef IRIS_INIT_H
 #define IRIS_INIT_H
@@ -50,7 +53,8 @@ typedef enum iris_status {
     IRIS_ERR_ARCH,       /**< no kernel for this device */
     IRIS_ERR_DEVICE,     /**< the device runtime reported an error, or there is no device */
     IRIS_ERR_SYSTEM,     /**< the operating system reported an error */
-    IRIS_ERR_UNSUPPORTED /**< not available on this platform or in this build */
+    IRIS_ERR_UNSUPPORTED, /**< not available on this platform or in this build */
+    IRIS_ERR_CHECK        /**< checked mode refused what a kernel did; the world needs iris_reset */
 } iris_status;
 
 /** One rank's membership of a job: opaque. */
@@ -90,15 +94,16 @@ typedef struct iris_config {
 iris_status iris_init(iris_world **world, const iris_config *config);
 
 /**
- * Creates `n` ranks inside this process (one for each device, or several on one), as if each had called iris_init.
+ * Creates `n` ranks inside this process, rank r on device r modulo the devices, as if each had called iris_init.
  * Each world must then be driven by a thread of its own, since collectives block until every rank has called.
  */
 iris_status iris_init_all(iris_world **worlds, int n, const iris_config *config);
 
-/** Leaves the job and frees the heap. Collective; streams are drained first. Accepts null. */
+/** Leaves the job and frees the world and its heap, whatever it returns. Collective; streams are drained first.
+ *  Accepts null. */
 iris_status iris_finalize(iris_world *w);
 
-/** Makes a world usable again after IRIS_ERR_TIMEOUT: drains, clears the abort word and every signal. Collective. */
+/** Makes a world usable again after IRIS_ERR_TIMEOUT or IRIS_ERR_CHECK: drains, clears the abort word and every signal. Collective. */
 iris_status iris_reset(iris_world *w);
 
 /** A rank's main function for iris_spawn. A return value other than 0 fails the job. */
@@ -130,7 +135,8 @@ const char *iris_device_name(const iris_world *w);
 /** What kernels need: pass it by value in the argument struct. */
 iris_ctx iris_device_ctx(const iris_world *w);
 
-/** Drains every stream of this world, then waits for every rank to do the same. Collective. */
+/** Drains every stream of this world, then waits for every rank to do the same. Collective. In checked mode it also
+ *  compares the ranks' allocation calls: IRIS_ERR_MISMATCH names the first that differs. */
 iris_status iris_barrier(iris_world *w);
 /** Copies `bytes` bytes of host memory from rank `root` to every rank. Collective. */
 iris_status iris_broadcast(iris_world *w, void *data, size_t bytes, int root);
@@ -200,7 +206,8 @@ iris_launch_config iris_cooperative(uint32_t workgroups, uint32_t lanes);
 #define IRISI_KERNEL_PTR(kernel) ((const void *)(kernel))
 #endif
 
-/** iris_launch(w, kernel, &args, sizeof args, &cfg, stream): puts a kernel on a stream. Returns an iris_status. */
+/** iris_launch(w, kernel, &args, sizeof args, &cfg, stream): puts a kernel on a stream, with a copy of the arguments
+ *  (at most 4 KiB). Returns an iris_status: IRIS_ERR_GRID when a cooperative grid does not fit; cfg may be null. */
 #define iris_launch(w, kernel, args, bytes, cfg, stream)                                                               \
     irisi_launch((w), IRISI_KERNEL_PTR(kernel), #kernel, (args), (bytes), (cfg), (stream))
 iris_status irisi_launch(iris_world *w, irisi_kernel kernel, const char *name, const void *args, size_t bytes,
@@ -255,6 +262,9 @@ int irisi_try_failed(iris_status status, const char *call);
 #ifdef IRIS_INIT_C
 #include <iris/arch/host_side.h>
 #include <iris/host/rendezvous.h>
+#include <iris/host/report.h>
+
+#include <iris/gemm_host.h>
 #else
 #include <iris/gen/create.h>
 #endif

@@ -10,6 +10,7 @@
  *   iris_atomic_add_u64                     every order and scope                    <iris/gen/atomic.h>
  *   iris_signal_add_wg iris_wait_ge_wg      release here, acquire there              <iris/signal.h> <iris/gen/wait.h>
  *   iris_put_signal_f32_wg                  data, then signal                        <iris/gen/put_signal.h>
+ *   iris_ll_put_wg iris_ll_get_wg           short messages whose flag travels along  <iris/ll.h>
  *   iris_barrier_all_wg iris_channel_enter_wg   state that is used again and again   <iris/barrier.h>
  *   iris_gemm_all_scatter_bf16              a GEMM that overlaps its communication   <iris/gen/launch/…>
  *
@@ -42,5 +43,6 @@
 
 #include <iris/barrier.h>
 #include <iris/channel.h>
+#include <iris/ll.h>
 
 #endif

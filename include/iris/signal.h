@@ -26,7 +26,7 @@ enum { IRISI_WAIT_CHECK = 64 };
 /* The signal itself; the caller's writes have been drained (store-through puts) or released before. */
 IRIS_DEVICE void irisi_raise(const iris_ctx *ctx, iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
 {
-    uint64_t *at = (uint64_t *)iris_at(ctx, signal, rank);
+    uint64_t *at = (uint64_t *)irisi_reach(ctx, signal, rank, sizeof *at, IRISI_ACCESS_SIGNAL);
     if (op == IRIS_SIGNAL_ADD)
         irisi_raise_add(at, value);
     else
@@ -121,8 +121,7 @@ IRIS_DEVICE void iris_signal_add_wg(const iris_ctx *ctx, iris_signal *signal, ui
 /** The value of an own signal now; acquires, so that data behind the value seen may be read. One lane calls it. */
 IRIS_DEVICE uint64_t iris_signal_read(const iris_ctx *ctx, const iris_signal *signal)
 {
-    (void)ctx;
-    const uint64_t seen = irisi_poll(&signal->value);
+    const uint64_t seen = irisi_poll((const uint64_t *)irisi_own(ctx, signal, sizeof *signal, IRISI_ACCESS_WAIT));
     irisi_acquired();
     return seen;
 }
@@ -151,8 +150,8 @@ typedef struct irisi_wait {
 /* The deadline has passed: the first waiter of this rank reports, and every rank's abort word names the reporter. */
 IRIS_DEVICE void irisi_expire(const iris_ctx *ctx, const irisi_wait *wait, uint64_t seen)
 {
-    irisi_report *report = &ctx->control->report;
-    if (irisi_atomic_cas_u32(&report->claimed, 0, 1, IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM) != 0)
+    irisi_report *report = irisi_claim(ctx);
+    if (report == NULL)
         return;
     report->from = wait->from;
     report->cmp = (uint32_t)wait->cmp;
@@ -160,10 +159,7 @@ IRIS_DEVICE void irisi_expire(const iris_ctx *ctx, const irisi_wait *wait, uint6
     report->signal = (uint64_t)((uintptr_t)wait->signal - (uintptr_t)ctx->base);
     report->expected = wait->value;
     report->seen = seen;
-    irisi_atomic_set_u32(&report->complete, 1, IRIS_RELEASE, IRIS_SCOPE_SYSTEM);
-    for (int rank = 0; rank < ctx->world; rank++)
-        irisi_atomic_cas_u32((uint32_t *)iris_at(ctx, &ctx->control->abort, rank), 0, 1u + (uint32_t)ctx->rank,
-                             IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM);
+    irisi_publish(ctx, report);
 }
 
 /* Looked at once in IRISI_WAIT_CHECK turns: 1 when the wait should end although the value has not come. */
@@ -189,6 +185,7 @@ IRIS_DEVICE int irisi_give_up(const iris_ctx *ctx, irisi_wait *wait, uint64_t se
 IRIS_DEVICE uint64_t irisi_wait_signal(const iris_ctx *ctx, const iris_signal *signal, irisi_cmp cmp, uint64_t value,
                                        int from)
 {
+    signal = (const iris_signal *)irisi_own(ctx, signal, sizeof *signal, IRISI_ACCESS_WAIT);
     uint64_t seen = irisi_poll(&signal->value);
     if (!irisi_holds(cmp, seen, value)) {
         irisi_wait wait;
@@ -218,7 +215,7 @@ IRIS_DEVICE size_t irisi_wait_any(const iris_ctx *ctx, const iris_signal *signal
     wait.value = value;
     wait.from = -1;
     wait.start = 0;
-    size_t found = n;
+    size_t found = irisi_allowed(ctx, signals, ctx->rank, n, sizeof *signals, IRISI_ACCESS_WAIT) ? n : 0;
     for (uint32_t turn = 1; found == n; turn++) {
         uint64_t seen = 0;
         for (size_t i = 0; i < n && found == n; i++) {

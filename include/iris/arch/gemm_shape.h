@@ -11,12 +11,7 @@
 #ifndef IRIS_ARCH_GEMM_SHAPE_H
 #define IRIS_ARCH_GEMM_SHAPE_H
 
-#include <iris/arch/select.h>
-
-/* Rows and columns. */
-typedef struct irisi_gemm_extent {
-    uint32_t m, n;
-} irisi_gemm_extent;
+#include <iris/arch/gemm_extent.h>
 
 #if defined(IRIS_TARGET_NVIDIA)
 #include <iris/arch/nvidia/gemm_shape.h>

@@ -134,7 +134,7 @@ static const char *irisi_dev_heap_create(irisi_dev *d, int rank, size_t bytes, i
     void *base = NULL;
     (void)rank;
     const size_t block = (size_t)2 << 20; /* a whole block is the heap's own: IPC exports blocks, not parts of them */
-    const char *why = irisi_gpu_malloc(&base, (bytes + block - 1) / block * block);
+    const char *why = irisi_gpu_malloc(&base, (bytes + block - 1) / block * block, d->arch);
     if (why)
         return why;
     out->base = (char *)base;
@@ -322,6 +322,14 @@ static const char *irisi_dev_stream_wait_event(irisi_dev *d, iris_stream s, iris
 {
     (void)d;
     return irisi_hip(hipStreamWaitEvent(s, e, 0));
+}
+
+/* 1 while the stream's work goes into a graph instead of running. */
+static int irisi_dev_stream_capturing(irisi_dev *d, iris_stream s)
+{
+    hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
+    (void)d;
+    return irisi_hip(hipStreamIsCapturing(s, &status)) == NULL && status != hipStreamCaptureStatusNone;
 }
 
 static const char *irisi_dev_event_elapsed_ms(irisi_dev *d, float *ms, iris_event start, iris_event stop)

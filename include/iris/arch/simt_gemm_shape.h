@@ -5,6 +5,8 @@
 #ifndef IRIS_ARCH_SIMT_GEMM_SHAPE_H
 #define IRIS_ARCH_SIMT_GEMM_SHAPE_H
 
+#include <iris/arch/gemm_extent.h>
+
 enum {
     IRISI_GEMM_SIDE = 16,   /* lanes each way */
     IRISI_GEMM_BLOCK_K = 16,

@@ -34,9 +34,8 @@ static iris_status irisi_gemm_check_matrix(iris_world *w, const char *name, cons
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: %s at %p is not aligned to its %llu-byte elements",
                           name, p, (unsigned long long)element);
     if (rows > 0 && cols > 0 && irisi_gemm_span(rows, cols, ld, element) == 0)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_gemm_prepare: %s with %lld rows of ld%s %lld exceeds 2^63 bytes", name,
-                          (long long)rows, name, (long long)ld);
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: %s with %lld rows of ld%s %lld exceeds 2^63 bytes",
+                          name, (long long)rows, name, (long long)ld);
     return IRIS_OK;
 }
 
@@ -68,7 +67,8 @@ static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_
     if (g->workgroups > 65535 || (g->comm_workgroups > 0 && g->workgroups > 0 && g->comm_workgroups >= g->workgroups))
         return irisi_fail(w, IRIS_ERR_GRID,
                           "iris_gemm_prepare: %u workgroups, %u of them to send, cannot be: at most 65535, and one or "
-                          "more must compute", g->workgroups, g->comm_workgroups);
+                          "more must compute",
+                          g->workgroups, g->comm_workgroups);
     return IRIS_OK;
 }
 
@@ -93,7 +93,8 @@ static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan
     if (!iris_is_symmetric(w, p->c, bytes))
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: c must lie in the symmetric heap, so that peers can write it: its %llu "
-                          "bytes at %p do not; allocate it with iris_malloc", (unsigned long long)bytes, p->c);
+                          "bytes at %p do not; allocate it with iris_malloc",
+                          (unsigned long long)bytes, p->c);
     return IRIS_OK;
 }
 
@@ -147,12 +148,12 @@ typedef struct irisi_gemm_vote {
 /* Compares the ranks' arguments. Every rank calls it, whatever it thinks of its own. */
 static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris_status own)
 {
-    static const char *const names[] = {"status", "op", "dtype", "m", "n", "k", "c's place in the heap", "ldc",
-                                        "tile_m", "tile_n", "pattern"};
+    static const char *const names[] = {"status", "op",     "dtype",  "m",      "n", "k", "c's place in the heap",
+                                        "ldc",    "tile_m", "tile_n", "pattern"};
     enum { FIELDS = sizeof(irisi_gemm_vote) / sizeof(int64_t) };
     const int64_t place = own == IRIS_OK ? (int64_t)((uintptr_t)p->c - (uintptr_t)iris_device_ctx(w).base) : 0;
-    const int64_t mine[FIELDS] = {own, p->op, p->dtype, p->m, p->n, p->k, place, (int64_t)p->ldc, p->tile_m,
-                                  p->tile_n, p->pattern};
+    const int64_t mine[FIELDS] = {own,   p->op,           p->dtype,  p->m,      p->n,      p->k,
+                                  place, (int64_t)p->ldc, p->tile_m, p->tile_n, p->pattern};
     int64_t *all = (int64_t *)malloc(sizeof mine * p->world);
     if (all == NULL)
         return irisi_fail(w, IRIS_ERR_NOMEM, "iris_gemm_prepare: no memory for %zu bytes", sizeof mine * p->world);
@@ -236,9 +237,18 @@ iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan)
 
 const char *iris_gemm_pattern_name(iris_gemm_pattern pattern)
 {
-    static const char *const names[] = {"auto", "bulk_synchronous", "producer_consumer", "fused_sequential",
+    static const char *const names[] = {"auto",           "bulk_synchronous", "producer_consumer", "fused_sequential",
                                         "wg_specialized", "wave_specialized"};
     return (unsigned)pattern < IRIS_GEMM_PATTERNS ? names[pattern] : "none";
+}
+
+iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages)
+{
+    iris_launch_config cfg = iris_cooperative(plan->workgroups, IRISI_GEMM_LANES);
+    if (stages == 2)
+        cfg.lanes = IRISI_GEMM_LANES_WITH_COMM;
+    cfg.shared_bytes = stages ? irisi_gemm_shared_bytes(plan, stages) : 0;
+    return cfg;
 }
 
 /* One kernel: its grid, and what its workgroups hold. */
@@ -246,11 +256,8 @@ static iris_status irisi_gemm_start(iris_world *w, const iris_gemm_plan *plan, c
                                     uint32_t workgroups, uint32_t stages, uint32_t flags, iris_stream stream)
 {
     irisi_gemm_launch args;
-    iris_launch_config cfg;
-    memset(&cfg, 0, sizeof cfg);
+    iris_launch_config cfg = iris_gemm_grid(plan, stages);
     cfg.workgroups = workgroups;
-    cfg.lanes = stages == 2 ? IRISI_GEMM_LANES_WITH_COMM : IRISI_GEMM_LANES;
-    cfg.shared_bytes = stages ? irisi_gemm_shared_bytes(plan, stages) : 0;
     cfg.flags = flags;
     args.ctx = iris_device_ctx(w);
     args.plan = *plan;
@@ -271,6 +278,11 @@ static iris_status irisi_gemm_start_two(iris_world *w, const iris_gemm_plan *pla
     if (s == IRIS_OK)
         s = iris_event_record(w, plan->join, plan->second);
     return s == IRIS_OK ? iris_stream_wait_event(w, stream, plan->join) : s;
+}
+
+int irisi_gemm_capturing(iris_world *w, iris_stream stream)
+{
+    return w != NULL && irisi_dev_stream_capturing(&w->dev, stream ? stream : w->stream);
 }
 
 iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype dtype, iris_gemm_pattern pattern,
@@ -294,17 +306,20 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype
         return irisi_fail(w, IRIS_ERR_ARCH, "GEMM launch: this build has no kernel for the plan's mainloop %u",
                           plan->mainloop);
     switch (pattern) {
-    case IRIS_GEMM_AUTO: return irisi_gemm_start(w, plan, part[0], plan->workgroups, 1, 0, stream);
+    case IRIS_GEMM_AUTO:
+        return irisi_gemm_start(w, plan, part[0], plan->workgroups, 1, 0, stream);
     case IRIS_GEMM_BULK_SYNCHRONOUS: {
         const iris_status s = irisi_gemm_start(w, plan, part[0], plan->workgroups, 1, 0, stream);
         if (s != IRIS_OK)
             return s;
         return irisi_gemm_start(w, plan, part[1], plan->workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);
     }
-    case IRIS_GEMM_PRODUCER_CONSUMER: return irisi_gemm_start_two(w, plan, part[0], part[1], stream);
+    case IRIS_GEMM_PRODUCER_CONSUMER:
+        return irisi_gemm_start_two(w, plan, part[0], part[1], stream);
     case IRIS_GEMM_WAVE_SPECIALIZED:
         return irisi_gemm_start(w, plan, part[0], plan->workgroups, 2, IRIS_LAUNCH_COOPERATIVE, stream);
-    default: return irisi_gemm_start(w, plan, part[0], plan->workgroups, 1, IRIS_LAUNCH_COOPERATIVE, stream);
+    default:
+        return irisi_gemm_start(w, plan, part[0], plan->workgroups, 1, IRIS_LAUNCH_COOPERATIVE, stream);
     }
 }
 

@@ -132,9 +132,10 @@ static iris_status irisi_name_difference(iris_world *w, const irisi_history *a, 
         irisi_record_text(ours, sizeof ours, &a->log[i % IRISI_RECORDS]);
     if (i < b->count)
         irisi_record_text(theirs, sizeof theirs, &b->log[i % IRISI_RECORDS]);
-    return irisi_fail(w, IRIS_ERR_MISMATCH,
-                      "allocation call %llu differs between ranks: rank 0 %s, rank %d %s; make them in one order on all ranks",
-                      (unsigned long long)i + 1, ours, rank, theirs);
+    return irisi_fail(
+        w, IRIS_ERR_MISMATCH,
+        "allocation call %llu differs between ranks: rank 0 %s, rank %d %s; make them in one order on all ranks",
+        (unsigned long long)i + 1, ours, rank, theirs);
 }
 
 /* Checked mode: the ranks compare their allocation calls. */

@@ -79,12 +79,21 @@ static int irisi_send_text(int fd, irisi_frame_type type, int rank, iris_status 
 
 /* Collectives by number; the names are for sentences. */
 typedef enum irisi_kind {
-    IRISI_INIT, IRISI_BARRIER, IRISI_BROADCAST, IRISI_ALLGATHER, IRISI_CHECK, IRISI_RESET, IRISI_RESTART, IRISI_LEAVING, IRISI_FINALIZE,
+    IRISI_INIT,
+    IRISI_BARRIER,
+    IRISI_BROADCAST,
+    IRISI_ALLGATHER,
+    IRISI_CHECK,
+    IRISI_RESET,
+    IRISI_RESTART,
+    IRISI_LEAVING,
+    IRISI_FINALIZE,
     IRISI_KINDS
 } irisi_kind;
 
-static const char *const irisi_kind_name[IRISI_KINDS] = {"iris_init",  "iris_barrier", "iris_broadcast", "iris_allgather",
-                                                         "iris_barrier (checked)", "iris_reset", "iris_reset", "iris_finalize", "iris_finalize"};
+static const char *const irisi_kind_name[IRISI_KINDS] = {"iris_init",      "iris_barrier",           "iris_broadcast",
+                                                         "iris_allgather", "iris_barrier (checked)", "iris_reset",
+                                                         "iris_reset",     "iris_finalize",          "iris_finalize"};
 
 typedef struct irisi_conn {
     int fd;      /* -1: gone */
@@ -100,11 +109,11 @@ struct irisi_hub {
     irisi_conn *conns;
     struct pollfd *polls;
     int64_t patience_ms;
-    int64_t since;         /* when the running collective's first part came; 0: none has */
-    int stopped;           /* a TIMEOUT notice is out: only iris_reset goes on */
-    int dead;              /* a PEER notice is out: nothing goes on */
-    int over;              /* iris_finalize is through */
-    int lost;              /* a rank whose socket closed, and that the parent may say more about; -1: none */
+    int64_t since; /* when the running collective's first part came; 0: none has */
+    int stopped;   /* a TIMEOUT notice is out: only iris_reset goes on */
+    int dead;      /* a PEER notice is out: nothing goes on */
+    int over;      /* iris_finalize is through */
+    int lost;      /* a rank whose socket closed, and that the parent may say more about; -1: none */
     int64_t lost_at;
 };
 
@@ -127,9 +136,9 @@ static void irisi_hub_drop(irisi_conn *c)
 /* Tells every rank that the world has stopped, and why. */
 static void irisi_hub_notice(irisi_hub *h, iris_status status, int rank, const char *text)
 {
-    if (h->dead || h->over || (status == IRIS_ERR_TIMEOUT && h->stopped))
+    if (h->dead || h->over || (irisi_mendable(status) && h->stopped))
         return;
-    if (status == IRIS_ERR_TIMEOUT)
+    if (irisi_mendable(status))
         h->stopped = 1;
     else
         h->dead = 1;
@@ -153,7 +162,8 @@ static void irisi_hub_lost(irisi_hub *h, int rank)
 static void irisi_hub_call_text(char *text, size_t room, const irisi_frame *f)
 {
     if (f->kind == IRISI_BROADCAST)
-        snprintf(text, room, "iris_broadcast(%llu bytes, root %llu)", (unsigned long long)f->a, (unsigned long long)f->b);
+        snprintf(text, room, "iris_broadcast(%llu bytes, root %llu)", (unsigned long long)f->a,
+                 (unsigned long long)f->b);
     else if (f->kind == IRISI_ALLGATHER)
         snprintf(text, room, "iris_allgather(%llu bytes)", (unsigned long long)f->a);
     else
@@ -169,17 +179,20 @@ static void irisi_hub_finish(irisi_hub *h)
     for (int r = 0; r < h->n && !text[0]; r++) {
         const irisi_frame *f = &h->conns[r].frame;
         total += f->payload;
-        const int counted = f->seq == first.seq || f->kind == IRISI_RESET; /* a deadline left ranks at different calls */
+        const int counted =
+            f->seq == first.seq || f->kind == IRISI_RESET; /* a deadline left ranks at different calls */
         if (f->kind == first.kind && f->a == first.a && f->b == first.b && counted)
             continue;
         irisi_hub_call_text(ours, sizeof ours, &first);
         irisi_hub_call_text(theirs, sizeof theirs, f);
-        snprintf(text, sizeof text, "the ranks called different collectives: rank 0 %s (its call %llu), rank %d %s (its call %llu)",
-                 ours, (unsigned long long)first.seq, r, theirs, (unsigned long long)f->seq);
+        snprintf(text, sizeof text,
+                 "the ranks called different collectives: rank 0 %s (its call %llu), rank %d %s (its call %llu)", ours,
+                 (unsigned long long)first.seq, r, theirs, (unsigned long long)f->seq);
     }
     for (int to = 0; to < h->n; to++) {
         irisi_conn *c = &h->conns[to];
-        irisi_frame f = irisi_frame_of(IRISI_RESULT, to, text[0] ? IRIS_ERR_MISMATCH : IRIS_OK, text[0] ? strlen(text) : total);
+        irisi_frame f =
+            irisi_frame_of(IRISI_RESULT, to, text[0] ? IRIS_ERR_MISMATCH : IRIS_OK, text[0] ? strlen(text) : total);
         f.seq = c->frame.seq;
         f.kind = c->frame.kind;
         int bad = irisi_send_all(c->fd, &f, sizeof f);
@@ -235,7 +248,7 @@ static void irisi_hub_frame(irisi_hub *h, int rank)
     const irisi_frame frame = c->frame;
     irisi_hub_forget(c);
     if (frame.type == IRISI_ABORT) {
-        irisi_hub_notice(h, IRIS_ERR_TIMEOUT, frame.rank, text);
+        irisi_hub_notice(h, (iris_status)frame.status, frame.rank, text);
     } else if (frame.type == IRISI_LEAVE) {
         irisi_hub_notice(h, IRIS_ERR_PEER, rank, text);
         irisi_hub_drop(c);

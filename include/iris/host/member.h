@@ -13,7 +13,7 @@
 static void irisi_noticed(iris_world *w, iris_status status, int rank, const char *text)
 {
     pthread_mutex_lock(&w->lock);
-    const int news = !w->leaving && (!w->notice || (w->notice == IRIS_ERR_TIMEOUT && status == IRIS_ERR_PEER));
+    const int news = !w->leaving && (!w->notice || (irisi_mendable(w->notice) && status == IRIS_ERR_PEER));
     if (news) {
         snprintf(w->notice_text, sizeof w->notice_text, "%s", text);
         __atomic_store_n(&w->notice, (int)status, __ATOMIC_RELEASE);
@@ -72,7 +72,7 @@ static int irisi_await_reply(iris_world *w, irisi_kind kind, irisi_frame *f, cha
     deadline.tv_nsec = (long)(until % 1000) * 1000000;
     pthread_mutex_lock(&w->lock);
     for (;;) {
-        const int stopped = w->notice && !(kind == IRISI_RESET && w->notice == IRIS_ERR_TIMEOUT);
+        const int stopped = w->notice && !(kind == IRISI_RESET && irisi_mendable(w->notice));
         if (w->replied && w->reply.seq == w->seq) {
             *f = w->reply;
             *data = w->reply_data;
@@ -96,7 +96,7 @@ static int irisi_await_reply(iris_world *w, irisi_kind kind, irisi_frame *f, cha
 /* What stopped the world, once: from the hub, or from a wait whose deadline passed in a kernel. */
 static iris_status irisi_stop(iris_world *w, iris_status status, const char *text)
 {
-    if (!w->failed || (w->failed == IRIS_ERR_TIMEOUT && status == IRIS_ERR_PEER)) {
+    if (!w->failed || (irisi_mendable(w->failed) && status == IRIS_ERR_PEER)) {
         w->failed = status;
         snprintf(w->failure, sizeof w->failure, "%s", text);
     }
@@ -135,6 +135,9 @@ static iris_status irisi_gather(iris_world *w, irisi_kind kind, uint64_t a, uint
         return IRIS_OK;
     }
     f.kind = (uint32_t)kind;
+    pthread_mutex_lock(&w->lock);
+    w->replied = 0; /* what came too late for the last call */
+    pthread_mutex_unlock(&w->lock);
     f.seq = ++w->seq;
     f.a = a;
     f.b = b;
@@ -144,7 +147,8 @@ static iris_status irisi_gather(iris_world *w, irisi_kind kind, uint64_t a, uint
     if (came < 0)
         return irisi_take_notice(w);
     if (came > 0)
-        return irisi_stop(w, IRIS_ERR_PEER, "rank 0 gave no answer within the deadline; it may be stopped in a debugger");
+        return irisi_stop(w, IRIS_ERR_PEER,
+                          "rank 0 gave no answer within the deadline; it may be stopped in a debugger");
     if (f.status != IRIS_OK) {
         irisi_fail(w, (iris_status)f.status, "%s", data);
         free(data);

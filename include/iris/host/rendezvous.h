@@ -11,12 +11,12 @@
 #define IRIS_HOST_RENDEZVOUS_H
 #ifdef IRIS_INIT_C
 
-#include <iris/host/settings.h>
+#include <iris/host/address.h>
 
 enum {
     IRISI_VERSION = IRIS_VERSION_MAJOR << 16 | IRIS_VERSION_MINOR,
-    IRISI_STRANGERS = 64,     /* connections that have not said who they are */
-    IRISI_GREETING_MS = 5000  /* time to say it */
+    IRISI_STRANGERS = 64,    /* connections that have not said who they are */
+    IRISI_GREETING_MS = 5000 /* time to say it */
 };
 
 /* What a rank says when it connects. */
@@ -25,15 +25,6 @@ typedef struct irisi_greeting {
     int32_t rank, world;
     char token[IRISI_TOKEN];
 } irisi_greeting;
-
-/* The time that is left until `until`, as poll wants it; INT64_MAX is never. */
-static int irisi_poll_ms(int64_t until, int most)
-{
-    const int64_t left = until - irisi_now_ms();
-    return left < 0 ? 0 : left < most ? (int)left : most;
-}
-
-static int64_t irisi_until(int64_t timeout_ms) { return timeout_ms < 0 ? INT64_MAX : irisi_now_ms() + timeout_ms; }
 
 /* Takes the same time wherever the first difference is, so that a token cannot be guessed byte by byte. */
 static int irisi_token_differs(const char *a, const char *b)
@@ -58,92 +49,6 @@ static void irisi_job_token(const irisi_settings *s, char token[IRISI_TOKEN])
 {
     memset(token, 0, IRISI_TOKEN);
     snprintf(token, IRISI_TOKEN, "%s", s->c.token);
-}
-
-/* The job's abstract address: user and job name, the latter hashed when it is long. */
-static socklen_t irisi_unix_address(const irisi_settings *s, struct sockaddr_un *a)
-{
-    memset(a, 0, sizeof *a);
-    a->sun_family = AF_UNIX;
-    const int used = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "iris-%u-%.60s-%016llx", (unsigned)getuid(), s->job,
-                              (unsigned long long)irisi_hash_text(s->job));
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)used);
-}
-
-static int irisi_same_user(int fd)
-{
-    struct ucred other;
-    socklen_t bytes = sizeof other;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &other, &bytes) == 0 && other.uid == getuid();
-}
-
-static iris_status irisi_listen_unix(const irisi_settings *s, int *listener)
-{
-    struct sockaddr_un a;
-    const socklen_t bytes = irisi_unix_address(s, &a);
-    *listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (*listener >= 0 && bind(*listener, (struct sockaddr *)(void *)&a, bytes) == 0 && listen(*listener, 128) == 0)
-        return IRIS_OK;
-    return irisi_fail(NULL, IRIS_ERR_SYSTEM, "rank 0 cannot listen for job \"%s\" (%s); if another job has this name, set IRIS_JOB",
-                      s->job, strerror(errno));
-}
-
-/* The addresses of host:port; null and a sentence when there are none. */
-static struct addrinfo *irisi_resolve(const char *host, int port, int flags)
-{
-    struct addrinfo hints, *found = NULL;
-    char text[16];
-    memset(&hints, 0, sizeof hints);
-    hints.ai_socktype = SOCK_STREAM;
-    hints.ai_flags = flags;
-    snprintf(text, sizeof text, "%d", port);
-    const int failed = getaddrinfo(host, text, &hints, &found);
-    if (failed)
-        irisi_fail(NULL, IRIS_ERR_SYSTEM, "the rendezvous host \"%s\" has no address: %s", host ? host : "", gai_strerror(failed));
-    return failed ? NULL : found;
-}
-
-/* Listens on host:port; a null host means every address of this machine, and port 0 any free one (`*port` says which). */
-static iris_status irisi_listen_tcp(const char *host, int *port, int *listener)
-{
-    struct addrinfo *all = irisi_resolve(host, *port, AI_PASSIVE);
-    const int yes = 1;
-    int failed = 0;
-    if (!all)
-        return IRIS_ERR_SYSTEM;
-    *listener = -1;
-    for (struct addrinfo *a = all; a && *listener < 0; a = a->ai_next) {
-        const int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, a->ai_protocol);
-        if (fd >= 0)
-            setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-        if (fd >= 0 && bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, 128) == 0) {
-            *listener = fd;
-            break;
-        }
-        failed = errno;
-        if (fd >= 0)
-            close(fd);
-    }
-    freeaddrinfo(all);
-    if (*listener < 0)
-        return irisi_fail(NULL, IRIS_ERR_SYSTEM, "rank 0 cannot listen on %s:%d: %s", host ? host : "*", *port, strerror(failed));
-    struct sockaddr_storage own;
-    socklen_t bytes = sizeof own;
-    if (getsockname(*listener, (struct sockaddr *)(void *)&own, &bytes) == 0)
-        *port = ntohs(own.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)(void *)&own)->sin6_port
-                                                : ((struct sockaddr_in *)(void *)&own)->sin_port);
-    return IRIS_OK;
-}
-
-/* Small frames leave at once, and a machine that vanished is noticed within half a minute. */
-static void irisi_tune_tcp(int fd)
-{
-    const int yes = 1, idle = 10, every = 5, times = 4;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof every);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof times);
 }
 
 /* Rank 0's view of the ranks that arrive. */
@@ -174,12 +79,15 @@ static void irisi_admit(irisi_door *door, int fd, const irisi_greeting *g)
         door->refused++;
     } else if (irisi_token_differs(g->token, token)) {
         irisi_refuse(door, fd, IRIS_ERR_TOKEN, "the job token does not match rank 0's; give every rank one IRIS_TOKEN");
-    } else if (g->version != IRISI_VERSION || g->world != door->s->c.world || g->rank < 1 || g->rank >= door->s->c.world) {
-        snprintf(text, sizeof text, "rank %d of %d (version %u.%u) does not fit rank 0's world of %d (version %d.%d)", (int)g->rank,
-                 (int)g->world, g->version >> 16, g->version & 0xffffu, door->s->c.world, IRIS_VERSION_MAJOR, IRIS_VERSION_MINOR);
+    } else if (g->version != IRISI_VERSION || g->world != door->s->c.world || g->rank < 1 ||
+               g->rank >= door->s->c.world) {
+        snprintf(text, sizeof text, "rank %d of %d (version %u.%u) does not fit rank 0's world of %d (version %d.%d)",
+                 (int)g->rank, (int)g->world, g->version >> 16, g->version & 0xffffu, door->s->c.world,
+                 IRIS_VERSION_MAJOR, IRIS_VERSION_MINOR);
         irisi_refuse(door, fd, IRIS_ERR_MISMATCH, text);
     } else if (door->ranks[g->rank] >= 0) {
-        snprintf(text, sizeof text, "rank %d has arrived already; two processes have one rank, or two jobs one name (set IRIS_JOB)",
+        snprintf(text, sizeof text,
+                 "rank %d has arrived already; two processes have one rank, or two jobs one name (set IRIS_JOB)",
                  (int)g->rank);
         irisi_refuse(door, fd, IRIS_ERR_MISMATCH, text);
     } else {
@@ -232,7 +140,8 @@ static void irisi_absent(const irisi_door *door, char *text, size_t room)
     for (int r = 1; r < door->s->c.world && used + 200 < room; r++)
         if (door->ranks[r] < 0)
             used += (size_t)snprintf(text + used, room - used, "%s%d", used ? ", " : "rank ", r);
-    snprintf(text + used, room - used, " never arrived at rank 0 within %lld ms (job \"%.60s\", %d of %d are here, %d refused)",
+    snprintf(text + used, room - used,
+             " never arrived at rank 0 within %lld ms (job \"%.60s\", %d of %d are here, %d refused)",
              (long long)door->s->c.timeout_ms, door->s->job, door->here + 1, door->s->c.world, door->refused);
 }
 
@@ -269,30 +178,6 @@ static iris_status irisi_receive(const irisi_settings *s, int listener, int *ran
     return text[0] ? irisi_fail(NULL, IRIS_ERR_PEER, "%s", text) : IRIS_OK;
 }
 
-/* One attempt to connect, which does not outlast the deadline; the socket or -1. */
-static int irisi_dial_once(const struct sockaddr *a, socklen_t bytes, int family, int64_t until)
-{
-    int failed = 0;
-    socklen_t size = sizeof failed;
-    const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return -1;
-    if (connect(fd, a, bytes) != 0) {
-        struct pollfd p;
-        p.fd = fd;
-        p.events = POLLOUT;
-        p.revents = 0;
-        failed = errno;
-        if (failed == EINPROGRESS && poll(&p, 1, irisi_poll_ms(until, 10000)) == 1)
-            getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &size);
-    }
-    if (!failed && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK) == 0)
-        return fd;
-    close(fd);
-    errno = failed;
-    return -1;
-}
-
 /* Connects to rank 0, which may start later than this rank. */
 static iris_status irisi_dial(const irisi_settings *s, int64_t until, int *sock)
 {
@@ -316,16 +201,18 @@ static iris_status irisi_dial(const irisi_settings *s, int64_t until, int *sock)
     if (all)
         freeaddrinfo(all);
     if (*sock < 0)
-        return irisi_fail(NULL, IRIS_ERR_PEER, "rank %d found nobody listening at %s%s:%d (job \"%.60s\") within %lld ms: %s; is rank 0 "
+        return irisi_fail(NULL, IRIS_ERR_PEER,
+                          "rank %d found nobody listening at %s%s:%d (job \"%.60s\") within %lld ms: %s; is rank 0 "
                           "started?",
-                          s->c.rank, s->c.host ? "" : "the Unix socket, not ", s->c.host ? s->c.host : "TCP", s->c.port, s->job,
-                          (long long)s->c.timeout_ms, strerror(failed));
+                          s->c.rank, s->c.host ? "" : "the Unix socket, not ", s->c.host ? s->c.host : "TCP", s->c.port,
+                          s->job, (long long)s->c.timeout_ms, strerror(failed));
     if (s->c.host)
         irisi_tune_tcp(*sock);
     if (s->c.host || irisi_same_user(*sock))
         return IRIS_OK;
     close(*sock);
-    return irisi_fail(NULL, IRIS_ERR_TOKEN, "another user listens under the name of job \"%.60s\"; set IRIS_JOB", s->job);
+    return irisi_fail(NULL, IRIS_ERR_TOKEN, "another user listens under the name of job \"%.60s\"; set IRIS_JOB",
+                      s->job);
 }
 
 /* Every rank but 0: connects, says who it is, and waits to be welcomed. */
@@ -349,8 +236,9 @@ static iris_status irisi_arrive(const irisi_settings *s, int *sock)
     patience.tv_usec = 0;
     setsockopt(*sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     status = IRIS_ERR_PEER;
-    if (irisi_send_all(*sock, &g, sizeof g) == 0 && irisi_recv_all(*sock, &f, sizeof f) == 0 && f.magic == IRISI_MAGIC &&
-        f.type == IRISI_WELCOME && f.payload < sizeof text && irisi_recv_all(*sock, text, f.payload) == 0) {
+    if (irisi_send_all(*sock, &g, sizeof g) == 0 && irisi_recv_all(*sock, &f, sizeof f) == 0 &&
+        f.magic == IRISI_MAGIC && f.type == IRISI_WELCOME && f.payload < sizeof text &&
+        irisi_recv_all(*sock, text, f.payload) == 0) {
         text[f.payload] = 0;
         status = (iris_status)f.status;
     }
@@ -372,7 +260,8 @@ typedef struct irisi_place {
 static iris_status irisi_ask(const irisi_settings *s, const irisi_place *mine, irisi_place *all)
 {
     const int failed = s->c.allgather(s->c.allgather_arg, mine, all, sizeof *mine);
-    return failed ? irisi_fail(NULL, IRIS_ERR_SYSTEM, "rank %d: the allgather callback returned %d", s->c.rank, failed) : IRIS_OK;
+    return failed ? irisi_fail(NULL, IRIS_ERR_SYSTEM, "rank %d: the allgather callback returned %d", s->c.rank, failed)
+                  : IRIS_OK;
 }
 
 /* The caller's allgather tells everyone rank 0's address and a random token; the settings then say so. */

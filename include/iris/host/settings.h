@@ -62,8 +62,8 @@ static int irisi_env_number(const char *name, int64_t low, int64_t high, int64_t
     errno = 0;
     const long long n = strtoll(text, &end, 10);
     if (errno || *end || n < low || n > high) {
-        irisi_fail(NULL, IRIS_ERR_ARGUMENT, "%s=%.40s is not a whole number from %lld to %lld", name, text, (long long)low,
-                   (long long)high);
+        irisi_fail(NULL, IRIS_ERR_ARGUMENT, "%s=%.40s is not a whole number from %lld to %lld", name, text,
+                   (long long)low, (long long)high);
         return -1;
     }
     *value = n;
@@ -106,9 +106,11 @@ static iris_status irisi_settle_options(irisi_settings *s, const iris_config *co
     if (config)
         s->c = *config;
     if (s->c.heap_bytes > (size_t)1 << 52 || s->c.sync_bytes > (size_t)1 << 52)
-        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_config asks for a heap of %zu + %zu bytes", s->c.heap_bytes, s->c.sync_bytes);
+        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_config asks for a heap of %zu + %zu bytes", s->c.heap_bytes,
+                          s->c.sync_bytes);
     if (s->c.timeout_ms < -1)
-        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_config.timeout_ms is %lld; -1 means none", (long long)s->c.timeout_ms);
+        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_config.timeout_ms is %lld; -1 means none",
+                          (long long)s->c.timeout_ms);
     if (irisi_env_size("IRIS_HEAP_MB", &s->c.heap_bytes) < 0 || irisi_env_size("IRIS_SYNC_MB", &s->c.sync_bytes) < 0)
         return IRIS_ERR_ARGUMENT;
     if (!s->c.sync_bytes)
@@ -117,7 +119,9 @@ static iris_status irisi_settle_options(irisi_settings *s, const iris_config *co
         const int found = irisi_env_number("IRIS_TIMEOUT_MS", 0, (int64_t)1 << 40, &number);
         if (found < 0)
             return IRIS_ERR_ARGUMENT;
-        s->c.timeout_ms = found == 0 ? irisi_default_timeout_ms() : number == 0 ? -1 : number; /* 0 in the variable: none */
+        s->c.timeout_ms = found == 0    ? irisi_default_timeout_ms()
+                          : number == 0 ? -1
+                                        : number; /* 0 in the variable: none */
     }
     number = 0;
     if (!s->c.checked && irisi_env_number("IRIS_CHECKED", 0, 1, &number) < 0)
@@ -128,7 +132,8 @@ static iris_status irisi_settle_options(irisi_settings *s, const iris_config *co
     if (!s->c.token)
         s->c.token = "";
     if (strlen(s->c.token) >= IRISI_TOKEN)
-        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "the job token has %zu bytes; at most %d", strlen(s->c.token), IRISI_TOKEN - 1);
+        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "the job token has %zu bytes; at most %d", strlen(s->c.token),
+                          IRISI_TOKEN - 1);
     if (!s->c.host)
         s->c.host = getenv("IRIS_HOST");
     number = 0;
@@ -178,13 +183,14 @@ static iris_status irisi_settle(irisi_settings *s, const iris_config *config)
         int64_t rank = 0, world = 0;
         if (l->only_with && !getenv(l->only_with))
             continue;
-        const int has_world = irisi_env_number(l->world, 1, IRISI_MAX_WORLD, &world);
-        const int has_rank = has_world < 0 ? -1 : irisi_env_number(l->rank, 0, has_world ? world - 1 : (int64_t)IRISI_MAX_WORLD, &rank);
+        const int has_world = irisi_env_number(l->world, 1, IRISI_MANY_RANKS, &world);
+        const int has_rank =
+            has_world < 0 ? -1 : irisi_env_number(l->rank, 0, has_world ? world - 1 : (int64_t)IRISI_MANY_RANKS, &rank);
         if (has_rank < 0)
             return IRIS_ERR_ARGUMENT;
         if (has_rank != has_world)
-            return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "%s is set but %s is not; set both or neither", has_rank ? l->rank : l->world,
-                              has_rank ? l->world : l->rank);
+            return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "%s is set but %s is not; set both or neither",
+                              has_rank ? l->rank : l->world, has_rank ? l->world : l->rank);
         if (has_rank) {
             s->c.rank = (int)rank;
             s->c.world = (int)world;
@@ -197,9 +203,9 @@ static iris_status irisi_settle(irisi_settings *s, const iris_config *config)
         s->c.world = 1;
         s->launcher = "alone";
     }
-    if (s->c.world < 0 || s->c.world > IRISI_MAX_WORLD || s->c.rank < 0 || s->c.rank >= s->c.world)
-        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "rank %d of a world of %d (at most %d) does not exist", s->c.rank, s->c.world,
-                          (int)IRISI_MAX_WORLD);
+    if (s->c.world < 0 || s->c.world > IRISI_MOST_RANKS || s->c.rank < 0 || s->c.rank >= s->c.world)
+        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "there is no rank %d of a world of %d (at most %d%s)", s->c.rank,
+                          s->c.world, IRISI_MOST_RANKS, irisi_more_ranks);
     irisi_settle_job(s, found);
     return IRIS_OK;
 }

@@ -33,19 +33,30 @@
 #include <unistd.h>
 
 enum {
-    IRISI_SENTENCE = 640,     /* longest error sentence */
-    IRISI_TOKEN = 128,        /* longest job token, with its end */
-    IRISI_CHUNK = 256 << 10,  /* most bytes that one rank sends in one frame */
-    IRISI_MAX_WORLD = 1024,
-    IRISI_RECORDS = 256,      /* allocation calls that checked mode can name */
-    IRISI_MAX_ARGS = 4096     /* bytes of a kernel's argument struct */
+    IRISI_SENTENCE = 640,    /* longest error sentence */
+    IRISI_TOKEN = 128,       /* longest job token, with its end */
+    IRISI_CHUNK = 256 << 10, /* most bytes that one rank sends in one frame */
+    IRISI_MANY_RANKS = 1024,
+    IRISI_LAUNCHES = 16,  /* launches whose kernels a report can name */
+    IRISI_RECORDS = 256,  /* allocation calls that checked mode can name */
+    IRISI_MAX_ARGS = 4096 /* bytes of a kernel's argument struct */
 };
+
+/* What a sentence about too many ranks adds. */
+static const char *const irisi_more_ranks =
+    IRISI_MOST_RANKS < IRISI_MANY_RANKS ? "; more when every file is compiled with -DIRIS_FAR_RANKS" : "";
 
 /* One call that changed the heap, as checked mode compares it. */
 typedef struct irisi_record {
-    uint64_t bytes;  /* asked for; or the offset given back */
+    uint64_t bytes; /* asked for; or the offset given back */
     uint32_t align, kind, freed, pad;
 } irisi_record;
+
+/* A kernel that was launched. */
+typedef struct irisi_launched {
+    const char *name;
+    uint32_t workgroups;
+} irisi_launched;
 
 /* A live allocation; `tag` 1: zeroed by iris_reset. */
 typedef struct irisi_block {
@@ -66,7 +77,7 @@ typedef struct irisi_hub irisi_hub;
 typedef enum irisi_frame_type {
     IRISI_GATHER = 1, /* member to hub: its part of a collective */
     IRISI_RESULT,     /* hub to member: everyone's parts, or a mismatch */
-    IRISI_ABORT,      /* member to hub: a wait of `rank` passed its deadline */
+    IRISI_ABORT,      /* member to hub: a kernel of `rank` reported why it stopped the world */
     IRISI_LEAVE,      /* member to hub: leaves without the others */
     IRISI_DIED,       /* spawning parent to hub: `rank` was killed */
     IRISI_NOTICE,     /* hub to member: the world has stopped */
@@ -93,6 +104,8 @@ struct iris_world {
     irisi_arena arena[2];
     uint64_t log_count, log_hash; /* allocation calls so far */
     irisi_record log[IRISI_RECORDS];
+    irisi_launched launched[IRISI_LAUNCHES]; /* the latest, by the count of launches */
+    uint32_t launches;
     char error[IRISI_SENTENCE];
     iris_status failed; /* why the world has stopped */
     char failure[IRISI_SENTENCE];
@@ -110,6 +123,9 @@ struct iris_world {
     int notice; /* iris_status; atomic, written under the lock */
     char notice_text[IRISI_SENTENCE];
 };
+
+/* What iris_reset mends: a kernel stopped the world, and nobody is gone. */
+static int irisi_mendable(int status) { return status == IRIS_ERR_TIMEOUT || status == IRIS_ERR_CHECK; }
 
 static __thread char irisi_last_error[IRISI_SENTENCE];
 

@@ -33,6 +33,12 @@
 
 /* A pointee in global memory: accesses through a generic pointer would also occupy the LDS counter (flat_*). */
 #define IRISI_GLOBAL __attribute__((address_space(1)))
+#define IRISI_LOCAL __attribute__((address_space(3)))
+
+/* Atomics on a peer's memory are coherent in sync memory only, which is uncached. */
+#if !defined(IRISI_REMOTE_ATOMICS_NEED_SYNC)
+#define IRISI_REMOTE_ATOMICS_NEED_SYNC 1
+#endif
 
 /**
  * Declares and defines a kernel: `IRIS_KERNEL(name, args_type, var, max_lanes) { body }`.
@@ -83,7 +89,7 @@ IRIS_DEVICE void *iris_shared(void)
     return irisi_shared_bytes;
 }
 
-/** Ticks (100 MHz) of a clock that never goes back; ticks per second are iris_ctx.clock_hz. */
+/** Ticks (100 MHz) of a clock that never goes back: the unit of iris_ctx.deadline. */
 IRIS_DEVICE uint64_t iris_clock(void) { return __builtin_amdgcn_s_memrealtime(); }
 
 /**
@@ -119,6 +125,20 @@ IRIS_DEVICE void iris_sync_wg(void)
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
     __builtin_amdgcn_s_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+
+/* Counters in workgroup-shared memory: get acquires, set releases, add does both; within the workgroup. */
+IRIS_DEVICE uint32_t irisi_shared_get(const uint32_t *p)
+{
+    return __hip_atomic_load((const IRISI_LOCAL uint32_t *)p, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_WORKGROUP);
+}
+IRIS_DEVICE void irisi_shared_set(uint32_t *p, uint32_t value)
+{
+    __hip_atomic_store((IRISI_LOCAL uint32_t *)p, value, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_WORKGROUP);
+}
+IRIS_DEVICE void irisi_shared_add(uint32_t *p, uint32_t value)
+{
+    (void)__hip_atomic_fetch_add((IRISI_LOCAL uint32_t *)p, value, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_WORKGROUP);
 }
 
 /** The value that lane `from` of the wave holds. Every lane of the wave calls it. */

@@ -46,11 +46,14 @@ static const char *irisi_gpu_identify(int device, char *arch, size_t arch_bytes,
  * where the runtime has it, else fine-grained. IRIS_HEAP_KIND=fine asks for fine-grained, coarse for ordinary memory
  * (for machines whose iris_self_test has passed with it).
  */
-static const char *irisi_gpu_malloc(void **out, size_t bytes)
+static const char *irisi_gpu_malloc(void **out, size_t bytes, const char *arch)
 {
     const char *kind = getenv("IRIS_HEAP_KIND");
     if (kind && strcmp(kind, "coarse") != 0 && strcmp(kind, "fine") != 0 && strcmp(kind, "uncached") != 0)
         return "IRIS_HEAP_KIND is none of uncached, fine and coarse";
+    if (kind && strcmp(kind, "coarse") == 0 && strcmp(arch, "gfx90a") == 0)
+        return "IRIS_HEAP_KIND=coarse cannot be on gfx90a: its puts reach another device only through fine-grained "
+               "memory";
     if (kind && strcmp(kind, "coarse") == 0)
         return irisi_hip(hipMalloc(out, bytes));
     if (!kind || strcmp(kind, "fine") != 0) {
@@ -63,13 +66,12 @@ static const char *irisi_gpu_malloc(void **out, size_t bytes)
 
 static const char *irisi_gpu_allow_shared(irisi_kernel kernel, uint32_t bytes)
 {
-    return bytes <= 64u << 10 ? NULL
-                              : irisi_hip(hipFuncSetAttribute(kernel, hipFuncAttributeMaxDynamicSharedMemorySize,
-                                                              (int)bytes));
+    return bytes <= 64u << 10
+               ? NULL
+               : irisi_hip(hipFuncSetAttribute(kernel, hipFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
 }
 
-static const char *irisi_gpu_launch(irisi_kernel kernel, const void *args, const iris_launch_config *cfg,
-                                    iris_stream s)
+static const char *irisi_gpu_launch(irisi_kernel kernel, const void *args, const iris_launch_config *cfg, iris_stream s)
 {
     dim3 grid, block;
     void *parameters[1];

@@ -52,6 +52,11 @@ void irisi_host_nap(uint32_t turn);
 }
 #endif
 
+/* Atomics on a peer's memory work on every page of its heap. */
+#if !defined(IRISI_REMOTE_ATOMICS_NEED_SYNC)
+#define IRISI_REMOTE_ATOMICS_NEED_SYNC 0
+#endif
+
 /**
  * Declares and defines a kernel: `IRIS_KERNEL(name, args_type, var, max_lanes) { body }`.
  *
@@ -121,6 +126,11 @@ IRIS_DEVICE void iris_sync_wg(void)
     for (uint32_t turn = 0; __atomic_load_n(&g->generation, __ATOMIC_ACQUIRE) == generation; turn++)
         iris_pause(turn);
 }
+
+/* Counters in workgroup-shared memory: get acquires, set releases, add does both; within the workgroup. */
+IRIS_DEVICE uint32_t irisi_shared_get(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
+IRIS_DEVICE void irisi_shared_set(uint32_t *p, uint32_t value) { __atomic_store_n(p, value, __ATOMIC_RELEASE); }
+IRIS_DEVICE void irisi_shared_add(uint32_t *p, uint32_t value) { __atomic_fetch_add(p, value, __ATOMIC_ACQ_REL); }
 
 /** The value that lane `from` of the wave holds. Every lane of the wave calls it. */
 IRIS_DEVICE uint32_t iris_shuffle_u32(uint32_t value, uint32_t from) { return (void)from, value; }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gemm.h (host): the blocked loop's ground: which vector unit, what a thread owns.
+ * gemm.h (host): the blocked loop's ground: what a thread owns.
  *
  *   iris_gemm_pipe iris_gemm_pipe_begin iris_gemm_has_loader
  *
@@ -11,39 +11,13 @@
 #ifndef IRIS_ARCH_HOST_GEMM_H
 #define IRIS_ARCH_HOST_GEMM_H
 
-#include <iris/arch/gemm_shape.h>
+#include <iris/arch/host/gemm_isa.h>
 #include <iris/tile.h>
 
 enum { iris_gemm_has_loader = 0 };
 
 /* The mainloops that this platform has. */
 #define IRISI_GEMM_HAS_PLAIN 1
-
-/* Vector units, narrowest first. */
-typedef enum irisi_gemm_isa { IRISI_GEMM_BASE, IRISI_GEMM_AVX2, IRISI_GEMM_AVX512 } irisi_gemm_isa;
-
-#if defined(__x86_64__)
-#define IRISI_GEMM_FOR_AVX2 __attribute__((target("avx2,fma")))
-#define IRISI_GEMM_FOR_AVX512 __attribute__((target("avx512f,avx2,fma")))
-IRIS_DEVICE irisi_gemm_isa irisi_gemm_best_isa(void)
-{
-    if (__builtin_cpu_supports("avx512f"))
-        return IRISI_GEMM_AVX512;
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? IRISI_GEMM_AVX2 : IRISI_GEMM_BASE;
-}
-#else
-#define IRISI_GEMM_FOR_AVX2
-#define IRISI_GEMM_FOR_AVX512
-IRIS_DEVICE irisi_gemm_isa irisi_gemm_best_isa(void) { return IRISI_GEMM_BASE; }
-#endif
-#define IRISI_GEMM_FOR_BASE
-
-/* Loops over registers must be unrolled at every optimisation level, or the registers become memory. */
-#if defined(__clang__)
-#define IRISI_GEMM_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define IRISI_GEMM_UNROLL _Pragma("GCC unroll 16")
-#endif
 
 /** What a mainloop keeps from tile to tile. */
 typedef struct iris_gemm_pipe {

@@ -7,6 +7,8 @@
 #ifndef IRIS_ARCH_HOST_GEMM_SHAPE_H
 #define IRIS_ARCH_HOST_GEMM_SHAPE_H
 
+#include <iris/arch/gemm_extent.h>
+
 enum { IRISI_GEMM_WAVE_LANES = 64, IRISI_GEMM_MATH_WAVES = 1, IRISI_GEMM_LOADER_WAVES = 0, IRISI_GEMM_COMM_WAVES = 1 };
 
 enum {

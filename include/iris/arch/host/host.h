@@ -246,8 +246,9 @@ static const char *irisi_dev_read_control(irisi_dev *d, const irisi_control *fro
     (void)d;
     memset(to, 0, sizeof *to);
     to->abort = __atomic_load_n(&from->abort, __ATOMIC_ACQUIRE);
-    if (__atomic_load_n(&from->report.complete, __ATOMIC_ACQUIRE))
-        to->report = from->report;
+    to->report.complete = __atomic_load_n(&from->report.complete, __ATOMIC_ACQUIRE);
+    if (to->report.complete) /* other lanes may still try to claim it */
+        memcpy(&to->report.from, &from->report.from, sizeof to->report - offsetof(irisi_report, from));
     return NULL;
 }
 

@@ -2,143 +2,13 @@
 /*
  * stream.h (host): streams, events and launches; the part of host.h that runs kernels. Only init.c includes it.
  *
- * A stream is a thread with a queue. A launch needs `slots * waves` threads at once: the stream's own and its workers,
- * which are created when a launch first needs them, and then park. A cooperative launch has a slot for each
- * workgroup; any other has as many as the processor has room for, and each slot runs its workgroups in turn.
+ * A stream is a thread with a queue of tasks: launches (job.h), events to record, events to wait for.
  */
 #ifndef IRIS_ARCH_HOST_STREAM_H
 #define IRIS_ARCH_HOST_STREAM_H
 #ifdef IRIS_INIT_C
 
-#include <errno.h>
-#include <pthread.h>
-#include <semaphore.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <iris/arch/host/device.h>
-
-enum {
-    IRISI_MAX_THREADS = 1024,      /* of one launch */
-    IRISI_LANES_A_WAVE = 64,       /* lanes asked for that become one thread */
-    IRISI_STACK_BYTES = 1024 * 1024 /* of each thread that runs kernels */
-};
-
-__thread irisi_thread irisi_self;
-
-/* One launch, until it is over. */
-typedef struct irisi_job {
-    irisi_kernel kernel;
-    void *args;
-    irisi_group *groups; /* one for each slot */
-    uint32_t waves, workgroups, slots;
-    uint32_t left; /* workers that still run */
-} irisi_job;
-
-typedef enum irisi_task_kind { IRISI_TASK_LAUNCH, IRISI_TASK_RECORD, IRISI_TASK_WAIT, IRISI_TASK_CLOSE } irisi_task_kind;
-
-typedef struct irisi_task {
-    struct irisi_task *next;
-    irisi_task_kind kind;
-    iris_event event;
-    uint64_t turn; /* which recording of the event */
-    irisi_job job;
-} irisi_task;
-
-/* Alive while its owner or a queued task still uses it. */
-struct irisi_event {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    uint64_t recorded, done; /* recordings asked for, and reached */
-    uint64_t time;           /* iris_clock() of the last one */
-    uint32_t users;
-};
-
-typedef struct irisi_worker {
-    pthread_t thread;
-    sem_t go;
-    struct irisi_stream *stream;
-    uint32_t index; /* thread of the launch: 1, 2, … (the stream's own thread is 0) */
-} irisi_worker;
-
-struct irisi_stream {
-    struct irisi_stream *next; /* of the same world */
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t work, idle;
-    irisi_task *head, *tail;
-    uint64_t submitted, finished;
-    irisi_job *job; /* what the workers run; null: leave */
-    sem_t done;     /* the last worker has finished */
-    uint32_t n_workers;
-    irisi_worker *workers[IRISI_MAX_THREADS];
-};
-
-static void irisi_sem_wait(sem_t *s)
-{
-    while (sem_wait(s) != 0 && errno == EINTR)
-        continue;
-}
-
-/* Thread `index` of a launch: one wave of one slot, which runs every slots-th workgroup. */
-static void irisi_run_wave(irisi_job *job, uint32_t index)
-{
-    const uint32_t slot = index / job->waves;
-    irisi_self.group = &job->groups[slot];
-    irisi_self.wave = index % job->waves;
-    irisi_self.workgroups = job->workgroups;
-    for (uint32_t wg = slot; wg < job->workgroups; wg += job->slots) {
-        if (wg != slot)
-            iris_sync_wg(); /* everyone has left the previous workgroup's shared memory */
-        irisi_self.workgroup = wg;
-        job->kernel(job->args);
-    }
-}
-
-static void *irisi_worker_main(void *arg)
-{
-    irisi_worker *me = (irisi_worker *)arg;
-    for (;;) {
-        irisi_sem_wait(&me->go);
-        irisi_job *job = me->stream->job;
-        if (!job)
-            return NULL;
-        irisi_run_wave(job, me->index);
-        if (__atomic_sub_fetch(&job->left, 1, __ATOMIC_ACQ_REL) == 0)
-            sem_post(&me->stream->done);
-    }
-}
-
-static int irisi_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
-{
-    pthread_attr_t attr;
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, IRISI_STACK_BYTES);
-    const int failed = pthread_create(thread, &attr, run, arg);
-    pthread_attr_destroy(&attr);
-    return failed;
-}
-
-static void irisi_job_free(irisi_job *job)
-{
-    for (uint32_t i = 0; job->groups && i < job->slots; i++)
-        free(job->groups[i].shared);
-    free(job->groups);
-    free(job->args);
-}
-
-static void irisi_run_job(iris_stream s, irisi_job *job)
-{
-    const uint32_t others = job->slots * job->waves - 1;
-    job->left = others;
-    s->job = job;
-    for (uint32_t i = 0; i < others; i++)
-        sem_post(&s->workers[i]->go);
-    irisi_run_wave(job, 0);
-    if (others)
-        irisi_sem_wait(&s->done);
-    irisi_job_free(job);
-}
+#include <iris/arch/host/job.h>
 
 static void irisi_event_release(iris_event e)
 {
@@ -347,6 +217,9 @@ static const char *irisi_dev_stream_wait_event(irisi_dev *d, iris_stream s, iris
     return NULL;
 }
 
+/* There are no graphs here. */
+static int irisi_dev_stream_capturing(irisi_dev *d, iris_stream s) { return (void)d, (void)s, 0; }
+
 static const char *irisi_dev_event_elapsed_ms(irisi_dev *d, float *ms, iris_event start, iris_event stop)
 {
     (void)d;
@@ -363,56 +236,11 @@ static const char *irisi_dev_event_elapsed_ms(irisi_dev *d, float *ms, iris_even
     return NULL;
 }
 
-static uint32_t irisi_waves_of(uint32_t lanes) { return (lanes + IRISI_LANES_A_WAVE - 1) / IRISI_LANES_A_WAVE; }
-
 static const char *irisi_dev_max_workgroups(irisi_dev *d, irisi_kernel kernel, uint32_t lanes, uint32_t shared_bytes,
                                             uint32_t *workgroups)
 {
     (void)d, (void)kernel, (void)shared_bytes;
     *workgroups = IRISI_MAX_THREADS / irisi_waves_of(lanes);
-    return NULL;
-}
-
-/* Makes sure that a stream has the workers that a launch of `threads` threads needs. */
-static const char *irisi_more_workers(iris_stream s, uint32_t threads)
-{
-    while (s->n_workers + 1 < threads) {
-        irisi_worker *worker = (irisi_worker *)calloc(1, sizeof *worker);
-        if (!worker)
-            return "no memory for a kernel's threads";
-        worker->stream = s;
-        worker->index = s->n_workers + 1;
-        sem_init(&worker->go, 0, 0);
-        if (irisi_thread_start(&worker->thread, irisi_worker_main, worker) != 0) {
-            sem_destroy(&worker->go);
-            free(worker);
-            return "cannot create a kernel's threads (see ulimit -u)";
-        }
-        s->workers[s->n_workers++] = worker;
-    }
-    return NULL;
-}
-
-static const char *irisi_job_init(irisi_job *job, const void *args, size_t bytes, uint32_t shared_bytes)
-{
-    const size_t shared = ((size_t)shared_bytes + 127) / 128 * 128;
-    job->args = aligned_alloc(64, (bytes + 64) / 64 * 64);
-    job->groups = (irisi_group *)calloc(job->slots, sizeof *job->groups);
-    if (!job->args || !job->groups)
-        return "no memory for a launch";
-    if (bytes)
-        memcpy(job->args, args, bytes);
-    for (uint32_t i = 0; i < job->slots; i++) {
-        job->groups[i].waves = job->waves;
-        if (!shared)
-            continue;
-        job->groups[i].shared = aligned_alloc(128, shared);
-        if (!job->groups[i].shared)
-            return "no memory for a launch's workgroup-shared memory";
-#ifndef NDEBUG
-        memset(job->groups[i].shared, 0xA5, shared); /* shared memory holds nothing a kernel may rely on */
-#endif
-    }
     return NULL;
 }
 

@@ -24,6 +24,11 @@
 #define IRIS_DEVICE static __device__ __forceinline__ __attribute__((unused))
 #define IRIS_HOST_DEVICE static __host__ __device__ __forceinline__ __attribute__((unused))
 
+/* Atomics on a peer's memory work on every page of its heap. */
+#if !defined(IRISI_REMOTE_ATOMICS_NEED_SYNC)
+#define IRISI_REMOTE_ATOMICS_NEED_SYNC 0
+#endif
+
 /**
  * Declares and defines a kernel: `IRIS_KERNEL(name, args_type, var, max_lanes) { body }`.
  *
@@ -69,7 +74,7 @@ IRIS_DEVICE void *iris_shared(void)
     return irisi_shared_bytes;
 }
 
-/** Nanoseconds of a clock that never goes back; ticks per second are iris_ctx.clock_hz. */
+/** Nanoseconds of a clock that never goes back: the unit of iris_ctx.deadline. */
 IRIS_DEVICE uint64_t iris_clock(void)
 {
     uint64_t t;
@@ -94,6 +99,27 @@ IRIS_DEVICE void iris_sync_wave(void) { __syncwarp(); }
 
 /** Workgroup barrier: every lane of the workgroup calls it; orders their memory operations among themselves. */
 IRIS_DEVICE void iris_sync_wg(void) { __syncthreads(); }
+
+/* Counters in workgroup-shared memory: get acquires, set releases, add does both; within the workgroup. */
+IRIS_DEVICE uint32_t irisi_shared_get(const uint32_t *p)
+{
+    uint32_t value;
+    asm volatile("ld.acquire.cta.shared.u32 %0, [%1];"
+                 : "=r"(value)
+                 : "r"((uint32_t)__cvta_generic_to_shared(p))
+                 : "memory");
+    return value;
+}
+IRIS_DEVICE void irisi_shared_set(uint32_t *p, uint32_t value)
+{
+    asm volatile("st.release.cta.shared.u32 [%0], %1;" ::"r"((uint32_t)__cvta_generic_to_shared(p)), "r"(value)
+                 : "memory");
+}
+IRIS_DEVICE void irisi_shared_add(uint32_t *p, uint32_t value)
+{
+    asm volatile("atom.acq_rel.cta.shared.add.u32 _, [%0], %1;" ::"r"((uint32_t)__cvta_generic_to_shared(p)), "r"(value)
+                 : "memory");
+}
 
 /** The value that lane `from` of the wave holds. Every lane of the wave calls it. */
 IRIS_DEVICE uint32_t iris_shuffle_u32(uint32_t value, uint32_t from)

@@ -39,6 +39,9 @@ typedef cudaIpcMemHandle_t hipIpcMemHandle_t;
 #define hipStreamNonBlocking cudaStreamNonBlocking
 #define hipStreamDestroy cudaStreamDestroy
 #define hipStreamSynchronize cudaStreamSynchronize
+#define hipStreamIsCapturing cudaStreamIsCapturing
+#define hipStreamCaptureStatus enum cudaStreamCaptureStatus
+#define hipStreamCaptureStatusNone cudaStreamCaptureStatusNone
 #define hipStreamWaitEvent cudaStreamWaitEvent
 #define hipEventCreate cudaEventCreate
 #define hipEventDestroy cudaEventDestroy

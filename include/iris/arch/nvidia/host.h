@@ -38,18 +38,21 @@ static const char *irisi_gpu_identify(int device, char *arch, size_t arch_bytes,
     return NULL;
 }
 
-static const char *irisi_gpu_malloc(void **out, size_t bytes) { return irisi_hip(cudaMalloc(out, bytes)); }
+static const char *irisi_gpu_malloc(void **out, size_t bytes, const char *arch)
+{
+    (void)arch;
+    return irisi_hip(cudaMalloc(out, bytes));
+}
 
 /* Beyond 48 KiB a kernel must be told how much shared memory it may use. */
 static const char *irisi_gpu_allow_shared(irisi_kernel kernel, uint32_t bytes)
 {
-    return bytes <= 48u << 10 ? NULL
-                              : irisi_hip(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                               (int)bytes));
+    return bytes <= 48u << 10
+               ? NULL
+               : irisi_hip(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
 }
 
-static const char *irisi_gpu_launch(irisi_kernel kernel, const void *args, const iris_launch_config *cfg,
-                                    iris_stream s)
+static const char *irisi_gpu_launch(irisi_kernel kernel, const void *args, const iris_launch_config *cfg, iris_stream s)
 {
     cudaLaunchConfig_t launch;
     cudaLaunchAttribute attributes[2];

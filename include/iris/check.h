@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check.h: from an address here to the same object on another rank, and whether an operation may touch it.
+ *
+ *   irisi_translate                                            the address, unchecked
+ *   irisi_allowed irisi_reach irisi_own irisi_count        what operations call, with checks in checked mode
+ *   irisi_claim irisi_publish                              who reports, and how the host learns of it
+ *
+ * Checked mode is a macro of the file that holds the kernel: -DIRIS_CHECKED=1. Without it all of this is one load and
+ * one add. With it every operation says what it will touch first. What is not allowed is reported like a wait that
+ * passed its deadline (the first report of a rank counts, every rank's waits end) and then does nothing: copies become
+ * empty, and one element or vector goes to the scratch word of the own control block. Never a fault, never a trap.
+ */
+#ifndef IRIS_CHECK_H
+#define IRIS_CHECK_H
+
+#include <iris/arch/select.h>
+#include <iris/ctx.h>
+
+#if defined(IRIS_CHECKED) && IRIS_CHECKED
+#define IRISI_CHECKED 1
+#else
+#define IRISI_CHECKED 0
+#endif
+
+#if IRIS_HAS_DEVICE
+
+/* The address of own object p on `rank`. */
+IRIS_DEVICE void *irisi_translate(const iris_ctx *ctx, const void *p, int rank)
+{
+#if IRISI_CHECKED /* the tables have no row for it; the operation has been refused, or will be */
+    if (rank < 0 || rank >= ctx->world)
+        return (char *)p;
+#endif
+#if defined(IRIS_FAR_RANKS) /* worlds beyond IRIS_CTX_RANKS ranks pay one more load */
+    return (char *)p + ctx->far[rank];
+#else
+    return (char *)p + ctx->delta[rank];
+#endif
+}
+
+/* The rank's report, for the first of its lanes that has something to say; null for all others. */
+IRIS_DEVICE irisi_report *irisi_claim(const iris_ctx *ctx)
+{
+    irisi_report *report = &ctx->control->report;
+    return irisi_atomic_cas_u32(&report->claimed, 0, 1, IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM) == 0 ? report : NULL;
+}
+
+/* The report is written: every rank's abort word names the reporter, so every wait ends. */
+IRIS_DEVICE void irisi_publish(const iris_ctx *ctx, irisi_report *report)
+{
+    irisi_atomic_set_u32(&report->complete, 1, IRIS_RELEASE, IRIS_SCOPE_SYSTEM);
+    for (int rank = 0; rank < ctx->world; rank++)
+        irisi_atomic_cas_u32((uint32_t *)irisi_translate(ctx, &ctx->control->abort, rank), 0, 1u + (uint32_t)ctx->rank,
+                             IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM);
+}
+
+#if IRISI_CHECKED
+
+/* What is wrong with an access to n items of `size` bytes, aligned to their size, at p on `rank`. */
+IRIS_DEVICE irisi_fault irisi_fault_of(const iris_ctx *ctx, const void *p, int rank, size_t n, size_t size,
+                                       irisi_access access)
+{
+    const uint64_t offset = (uint64_t)(uintptr_t)p - ctx->base;
+    if (rank < 0 || rank >= ctx->world)
+        return IRISI_FAULT_RANK;
+    if (offset > ctx->bytes || n > (ctx->bytes - offset) / size)
+        return IRISI_FAULT_RANGE;
+    if ((uintptr_t)p % size != 0)
+        return IRISI_FAULT_ALIGN;
+    if (IRISI_REMOTE_ATOMICS_NEED_SYNC && rank != ctx->rank && access >= IRISI_ACCESS_ATOMIC &&
+        offset + n * size > ctx->sync_bytes)
+        return IRISI_FAULT_SYNC;
+    return IRISI_FAULT_NONE;
+}
+
+/* 1 when the access is allowed; else it is reported and the result is 0. */
+IRIS_DEVICE int irisi_allowed(const iris_ctx *ctx, const void *p, int rank, size_t n, size_t size, irisi_access access)
+{
+    const irisi_fault fault = irisi_fault_of(ctx, p, rank, n, size, access);
+    if (fault == IRISI_FAULT_NONE)
+        return 1;
+    irisi_report *report = irisi_claim(ctx);
+    if (report == NULL)
+        return 0;
+    report->fault = (uint32_t)fault;
+    report->access = (uint32_t)access;
+    report->workgroup = iris_workgroup();
+    report->workgroups = iris_workgroups();
+    report->from = rank;
+    report->signal = (uint64_t)(uintptr_t)p - ctx->base;
+    report->address = (uint64_t)(uintptr_t)p;
+    report->items = n;
+    report->size = (uint32_t)size;
+    irisi_publish(ctx, report);
+    return 0;
+}
+
+#else
+
+IRIS_DEVICE int irisi_allowed(const iris_ctx *ctx, const void *p, int rank, size_t n, size_t size, irisi_access access)
+{
+    (void)ctx, (void)p, (void)rank, (void)n, (void)size, (void)access;
+    return 1;
+}
+
+#endif
+
+/* One item of `size` bytes at p on `rank`: its address, or the scratch word. */
+IRIS_DEVICE void *irisi_reach(const iris_ctx *ctx, const void *p, int rank, size_t size, irisi_access access)
+{
+    return irisi_allowed(ctx, p, rank, 1, size, access) ? irisi_translate(ctx, p, rank) : (void *)ctx->control->scratch;
+}
+
+/* The same for an item of the own heap. */
+IRIS_DEVICE const void *irisi_own(const iris_ctx *ctx, const void *p, size_t size, irisi_access access)
+{
+    return irisi_allowed(ctx, p, ctx->rank, 1, size, access) ? p : (const void *)ctx->control->scratch;
+}
+
+/* How many of n items of `size` bytes at p on `rank` may be touched: all, or none. */
+IRIS_DEVICE size_t irisi_count(const iris_ctx *ctx, const void *p, int rank, size_t n, size_t size,
+                               irisi_access access)
+{
+    return n == 0 || irisi_allowed(ctx, p, rank, n, size, access) ? n : 0;
+}
+
+#endif
+#endif

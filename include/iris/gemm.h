@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gemm.h: what GEMM kernels that communicate are made of, besides the mainloops (arch/gemm.h) and tiles (tile.h).
+ *
+ *   iris_gemm_part iris_gemm_begin       waves by role, shared memory, the epoch
+ *   iris_gemm_enter iris_gemm_await_peers iris_gemm_finish     the handshakes at either end
+ *   iris_gemm_send                       the whole of a workgroup that only sends
+ *   irisi_mailbox_*                      two staging tiles between math waves and communication waves
+ *
+ * Shared memory of a workgroup: IRISI_GEMM_COUNTERS bytes of counters, the mainloop's workspace, the staging tiles.
+ *
+ * Handshakes of epoch e. Entry: a rank raises ready[me] to e on every peer once its stream has reached the operation,
+ * so that earlier readers of its C are done; nobody writes to it before. Exit: a rank raises done[me] on every peer
+ * once for each of its tiles, after the tile; a kernel ends when every peer's tiles of all epochs so far have come.
+ * Neither depends on the grid or the pattern.
+ */
+#ifndef IRIS_GEMM_H
+#define IRIS_GEMM_H
+
+#include <iris/arch/gemm.h>
+
+/* Counters at the start of shared memory, 4 bytes each. */
+enum { IRISI_CREW_MATH, IRISI_CREW_LOADER, IRISI_CREW_COMM, IRISI_FULL, IRISI_EMPTY = IRISI_FULL + 2 };
+
+#if IRIS_HAS_DEVICE
+
+/** What the waves of a workgroup do. */
+typedef enum iris_gemm_role { IRIS_GEMM_MATH, IRIS_GEMM_LOADER, IRIS_GEMM_COMM } iris_gemm_role;
+
+/** A wave's part in a GEMM kernel. */
+typedef struct iris_gemm_part {
+    iris_gemm_role role;
+    iris_crew crew; /**< the waves of this role */
+    uint64_t epoch;
+    uint32_t *counters;
+    char *workspace, *stages;
+} iris_gemm_part;
+
+/**
+ * Begins a kernel: splits the workgroup's waves by role. The last `comm_waves` waves communicate, those before them
+ * load where the platform has loaders, the others compute. Every lane of the workgroup calls it.
+ */
+IRIS_DEVICE iris_gemm_part iris_gemm_begin(const iris_gemm_plan *plan, uint32_t comm_waves)
+{
+    const uint32_t math = iris_waves() - IRISI_GEMM_LOADER_WAVES - comm_waves;
+    char *shared = (char *)iris_shared();
+    iris_gemm_part part;
+    part.counters = (uint32_t *)shared;
+    part.workspace = shared + IRISI_GEMM_COUNTERS;
+    part.stages = part.workspace + plan->workspace_bytes;
+    part.epoch = iris_channel_enter_wg(&plan->channel);
+    for (uint32_t i = iris_wg_lane(); i < IRISI_GEMM_COUNTERS / 4; i += iris_wg_lanes())
+        part.counters[i] = 0;
+    iris_sync_wg();
+    part.role = IRIS_GEMM_MATH;
+    if (math == iris_waves()) {
+        part.crew = iris_crew_all();
+    } else if (iris_wave() < math) {
+        part.crew = iris_crew_of(0, math, part.counters + IRISI_CREW_MATH);
+    } else if (iris_wave() < math + IRISI_GEMM_LOADER_WAVES) {
+        part.role = IRIS_GEMM_LOADER;
+        part.crew = iris_crew_of(math, IRISI_GEMM_LOADER_WAVES, part.counters + IRISI_CREW_LOADER);
+    } else {
+        part.role = IRIS_GEMM_COMM;
+        part.crew = iris_crew_of(math + IRISI_GEMM_LOADER_WAVES, comm_waves, part.counters + IRISI_CREW_COMM);
+    }
+    return part;
+}
+
+/** Tells every peer that this rank has begun epoch `epoch`. Every lane of the grid calls it; workgroup 0 does it. */
+IRIS_DEVICE void iris_gemm_enter(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch)
+{
+    if (iris_workgroup() != 0)
+        return;
+    for (int rank = (int)iris_wg_lane(); rank < ctx->world; rank += (int)iris_wg_lanes()) {
+        if (rank == ctx->rank)
+            continue;
+        irisi_raise(ctx, irisi_gemm_ready(plan, ctx->rank), epoch, IRIS_SIGNAL_SET, rank);
+        if (plan->tiles_n == 0) /* nothing will come from here: say so at once */
+            irisi_raise(ctx, irisi_gemm_done(plan, ctx->rank), 1, IRIS_SIGNAL_ADD, rank);
+    }
+}
+
+/** Waits until every peer has begun the epoch: before the first put. Every lane of the crew calls it. */
+IRIS_DEVICE void iris_gemm_await_peers(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch,
+                                       iris_crew *crew)
+{
+    if (crew->wave == 0)
+        for (int rank = 0; rank < ctx->world; rank++)
+            if (rank != ctx->rank)
+                irisi_wait_signal(ctx, irisi_gemm_ready(plan, rank), IRISI_GE, epoch, rank);
+    iris_crew_sync(crew);
+}
+
+/**
+ * Ends a kernel: workgroup 0 waits for everything that peers send here, and the last workgroup to leave ends the
+ * epoch. Every lane of the grid calls it.
+ */
+IRIS_DEVICE void iris_gemm_finish(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch)
+{
+    if (iris_workgroup() == 0 && iris_wave() == 0)
+        for (int rank = 0; rank < ctx->world; rank++)
+            if (rank != ctx->rank)
+                irisi_wait_signal(ctx, irisi_gemm_done(plan, rank), IRISI_GE,
+                                  epoch * irisi_gemm_amount(plan, (uint32_t)rank), rank);
+    iris_channel_leave_wg(&plan->channel, epoch, iris_workgroups());
+}
+
+/**
+ * Sends tiles that stand in this rank's C to every peer: worker `worker` of `workers` crews. Every lane of the crew
+ * calls it.
+ *
+ * @param flagged 1: the tiles are still being computed; wait for each tile's flag. 0: all are there
+ */
+IRIS_DEVICE void iris_gemm_send(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch, iris_crew *crew,
+                                uint32_t worker, uint32_t workers, int flagged)
+{
+    iris_tile tile;
+    iris_gemm_await_peers(ctx, plan, epoch, crew);
+    for (iris_tile_begin(plan, &tile, worker, workers); iris_tile_next(plan, &tile);) {
+        if (flagged)
+            iris_tile_await(ctx, plan, &tile, epoch, crew);
+        iris_tile_send(ctx, plan, &tile, crew);
+        iris_tile_raise_all(ctx, plan, crew);
+    }
+}
+
+/*
+ * The mailbox: staging tile `turn % 2` passes from the math waves to the communication waves and back. FULL counts
+ * how often each was filled, EMPTY how often it was emptied.
+ */
+IRIS_DEVICE char *irisi_mailbox_stage(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
+{
+    return part->stages + (turn & 1) * plan->stage_bytes;
+}
+
+/* Math waves: waits until the tile of this turn may be filled. */
+IRIS_DEVICE char *irisi_mailbox_open(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
+{
+    irisi_await_counter(part->counters + IRISI_EMPTY + (turn & 1), turn / 2);
+    return irisi_mailbox_stage(part, plan, turn);
+}
+
+/* Math waves: the tile of this turn is filled. Every lane of the crew calls it. */
+IRIS_DEVICE void irisi_mailbox_post(iris_gemm_part *part, uint32_t turn)
+{
+    iris_crew_sync(&part->crew);
+    if (part->crew.member == 0)
+        irisi_shared_set(part->counters + IRISI_FULL + (turn & 1), turn / 2 + 1);
+}
+
+/* Communication waves: waits for the tile of this turn. */
+IRIS_DEVICE char *irisi_mailbox_take(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
+{
+    irisi_await_counter(part->counters + IRISI_FULL + (turn & 1), turn / 2 + 1);
+    return irisi_mailbox_stage(part, plan, turn);
+}
+
+/* Communication waves: the tile of this turn has been read by the whole crew, which has met since. */
+IRIS_DEVICE void irisi_mailbox_return(const iris_gemm_part *part, uint32_t turn)
+{
+    if (part->crew.member == 0)
+        irisi_shared_set(part->counters + IRISI_EMPTY + (turn & 1), turn / 2 + 1);
+}
+
+#endif
+#endif

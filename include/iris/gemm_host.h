@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gemm_host.h: plans for GEMMs with communication, from the host. Implemented by init.c.
+ *
+ *   iris_gemm_prepare iris_gemm_release iris_gemm_pattern_name
+ *   iris_gemm_grid                            for kernels of one's own that carry a plan
+ *   irisi_gemm_run                            what the launchers in gen/launch/ call
+ */
+#ifndef IRIS_GEMM_HOST_H
+#define IRIS_GEMM_HOST_H
+
+#include <iris/gemm_plan.h>
+#include <iris/init.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Makes a plan: checks every value, lets the ranks compare what they passed, chooses what was left open, and creates
+ * the plan's channel. Collective; when one rank's arguments are refused, every rank returns an error. The plan can be
+ * used at once, without a barrier, by any pattern's launcher.
+ *
+ * @param plan  receives the plan; it may be copied, but only one copy is to be released
+ * @param dtype of A, B, C and bias: f32 f64 f16 bf16; 16-bit types accumulate in f32
+ * @return IRIS_OK; IRIS_ERR_ARGUMENT for a value that cannot be; IRIS_ERR_UNSUPPORTED for a dtype without kernels;
+ *         IRIS_ERR_NOMEM when the heap cannot hold the channel; IRIS_ERR_MISMATCH when ranks differ
+ */
+iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op op, iris_dtype dtype,
+                              const iris_gemm_args *args);
+
+/** Frees what a plan holds. Collective; the plan's work is drained first. Accepts a zeroed plan. */
+iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan);
+
+/** "fused_sequential"; "auto"; "none" when `pattern` is none. */
+const char *iris_gemm_pattern_name(iris_gemm_pattern pattern);
+
+/**
+ * The launch of a kernel of one's own that carries a plan: the plan's workgroups, cooperative.
+ *
+ * @param stages staging tiles in shared memory: 1, or 2 for kernels with communication waves in each workgroup
+ */
+iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages);
+
+/* A kernel and the mainloop it is made with. */
+typedef struct irisi_gemm_kernel {
+    uint32_t mainloop;
+    irisi_kernel kernel;
+    const char *name;
+} irisi_gemm_kernel;
+
+/* 1 while the stream (null: the default one) is captured into a graph, which may run branches one after the other. */
+int irisi_gemm_capturing(iris_world *w, iris_stream stream);
+
+#define IRISI_GEMM_KERNEL(mainloop, kernel) {(mainloop), IRISI_KERNEL_PTR(kernel), #kernel}
+
+/*
+ * Launches a pattern's kernels: those of `kernels` made with the plan's mainloop, in order of their parts. AUTO means
+ * the first part of bulk_synchronous alone.
+ */
+iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype dtype, iris_gemm_pattern pattern,
+                           const irisi_gemm_kernel *kernels, size_t n, iris_stream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#ifdef IRIS_INIT_C
+#include <iris/host/gemm_prepare.h>
+#endif
+
+#endif

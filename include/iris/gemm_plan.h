@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gemm_plan.h: what a GEMM with communication is asked to do, and the plan that its kernels carry.
+ *
+ *   iris_gemm_args iris_gemm_op iris_gemm_pattern iris_activation     the question, for the host
+ *   iris_gemm_plan                                                    the answer, from gemm_host.h; by value to kernels
+ *   iris_gemm_band irisi_gemm_tiles irisi_gemm_amount                 who computes what
+ *
+ * C = act(alpha * A * B + beta * C + bias), all row-major. N is split as evenly as possible over the ranks: rank r
+ * owns the columns iris_gemm_band(n, world, r) of B and C. It has all of A and its own columns of B, computes its band
+ * of C, and writes it into every rank's C.
+ */
+#ifndef IRIS_GEMM_PLAN_H
+#define IRIS_GEMM_PLAN_H
+
+#include <iris/arch/types.h>
+#include <iris/channel.h>
+#include <iris/dtype.h>
+#include <iris/gen/dtypes.h>
+
+/** What follows the GEMM. */
+typedef enum iris_gemm_op {
+    IRIS_GEMM_ALL_SCATTER /**< N split; every rank's band of columns goes to every rank */
+} iris_gemm_op;
+
+/** How communication and arithmetic share the device. */
+typedef enum iris_gemm_pattern {
+    IRIS_GEMM_AUTO,              /**< the library chooses, the same on every rank */
+    IRIS_GEMM_BULK_SYNCHRONOUS,  /**< a GEMM kernel, then a kernel that sends */
+    IRIS_GEMM_PRODUCER_CONSUMER, /**< the two at once on two streams, with a signal for each tile */
+    IRIS_GEMM_FUSED_SEQUENTIAL,  /**< each workgroup computes a tile, then sends it */
+    IRIS_GEMM_WG_SPECIALIZED,    /**< some workgroups of one kernel compute, the others send */
+    IRIS_GEMM_WAVE_SPECIALIZED,  /**< some waves of each workgroup compute, the others send */
+    IRIS_GEMM_PATTERNS           /**< how many values there are */
+} iris_gemm_pattern;
+
+/** Applied last, in the accumulator's type. GELU is the form with tanh; SiLU is x * sigmoid(x). */
+typedef enum iris_activation {
+    IRIS_ACTIVATION_NONE,
+    IRIS_ACTIVATION_RELU,
+    IRIS_ACTIVATION_GELU,
+    IRIS_ACTIVATION_SILU,
+    IRIS_ACTIVATIONS /**< how many there are */
+} iris_activation;
+
+/** What to compute; a zeroed field means its default. Everything but a, b, bias is the same on every rank. */
+typedef struct iris_gemm_args {
+    int64_t m, n, k;              /**< C is m x n, A is m x k, B is k x n; each from 1 to 2^31 - 1 */
+    const void *a;                /**< m x k, local memory of the device */
+    const void *b;                /**< this rank's columns: k x n_r, or n_r x k with b_transposed; local memory */
+    void *c;                      /**< m x n, in the symmetric heap; with beta, its own band is also read */
+    const void *bias;             /**< n_r values of C's type, local memory; null: none */
+    int64_t lda, ldb, ldc;        /**< elements from row to row; 0: k, n_r (transposed: k), n */
+    double alpha;                 /**< 0 means 1: a zeroed struct is a plain product */
+    double beta;                  /**< 0: C is not read */
+    iris_activation activation;   /**< default none */
+    int b_transposed;             /**< 1: B is given as n_r x k */
+    iris_gemm_pattern pattern;    /**< for the launcher that chooses; default: by the library */
+    uint32_t tile_m, tile_n;      /**< rows and columns of a tile, at most the kernel's own; default: by the library */
+    uint32_t workgroups;          /**< of the whole operation; default: one for each compute unit, 2 or more */
+    uint32_t comm_workgroups;     /**< those of them that send, where a pattern splits them; default: by the library */
+} iris_gemm_args;
+
+/* Mainloops; each platform has some of them. */
+enum { IRISI_GEMM_PLAIN };
+
+/* Tensor maps in a plan: A, B, and C on up to 8 ranks. */
+enum { IRISI_GEMM_MAPS = 10, IRISI_GEMM_MAP_BYTES = 128, IRISI_GEMM_PLAN_BYTES = 2048 };
+
+/**
+ * Everything a kernel needs to know besides iris_ctx; from iris_gemm_prepare. One layout on every platform; embed it
+ * by value in a kernel's argument struct. Its fields are the library's business.
+ */
+typedef struct iris_gemm_plan {
+    IRISI_ALIGN(64) unsigned char maps[IRISI_GEMM_MAPS][IRISI_GEMM_MAP_BYTES];
+    const void *a, *b, *bias;
+    void *c;
+    uint64_t lda, ldb, ldc;
+    double alpha, beta;
+    uint32_t m, n, k;
+    uint32_t band, columns;   /* own band of C: first column, number of columns */
+    uint32_t tile_m, tile_n;  /* of a full tile */
+    uint32_t tiles_m, tiles_n; /* tiles of the own band */
+    uint32_t group_m;         /* rows of tiles that are walked together */
+    uint32_t rotate;          /* where the walk starts, so that ranks are spread over C */
+    uint32_t xcds;            /* chiplets that workgroups are dealt to in turn; 1 where there are none */
+    uint32_t pitch;           /* bytes from row to row of a staging tile */
+    uint32_t stage_bytes;     /* of one staging tile */
+    uint32_t workspace_bytes; /* shared memory of the mainloop */
+    uint32_t dtype, op, pattern, activation, mainloop;
+    uint32_t b_transposed, element; /* element: bytes of one */
+    uint32_t workgroups, comm_workgroups, rank, world;
+    iris_channel channel; /* signals: ready[world], done[world], then one for each tile */
+    uint64_t reserved[64];
+    iris_stream second; /* host only: the stream that sends in producer_consumer, and its events */
+    iris_event fork, join;
+    uint64_t magic; /* tells a plan from memory that never was one */
+} iris_gemm_plan;
+
+enum { IRISI_GEMM_PLAN_FITS = 1 / (sizeof(iris_gemm_plan) == IRISI_GEMM_PLAN_BYTES) };
+
+/* Bytes of counters at the start of a workgroup's shared memory; the mainloop's workspace and the stages follow. */
+enum { IRISI_GEMM_COUNTERS = 128 };
+
+/* Shared memory of a workgroup with `stages` staging tiles. */
+IRIS_HOST_DEVICE uint32_t irisi_gemm_shared_bytes(const iris_gemm_plan *plan, uint32_t stages)
+{
+    return IRISI_GEMM_COUNTERS + plan->workspace_bytes + stages * plan->stage_bytes;
+}
+
+/* Argument struct of the library's own GEMM kernels. */
+typedef struct irisi_gemm_launch {
+    iris_ctx ctx;
+    iris_gemm_plan plan;
+} irisi_gemm_launch;
+
+/** A band of columns: first, first + 1, … (count of them). */
+typedef struct iris_gemm_columns {
+    uint32_t first, count;
+} iris_gemm_columns;
+
+/** The columns of C that `rank` of `world` ranks owns: as even as possible, the first ranks one more. */
+IRIS_HOST_DEVICE iris_gemm_columns iris_gemm_band(uint32_t n, uint32_t world, uint32_t rank)
+{
+    const uint32_t each = n / world;
+    const uint32_t more = n % world;
+    iris_gemm_columns band;
+    band.first = rank * each + (rank < more ? rank : more);
+    band.count = each + (rank < more ? 1 : 0);
+    return band;
+}
+
+/* Tiles of a rank's band; 0 for an empty one. Tiles have the same size on every rank. */
+IRIS_HOST_DEVICE uint32_t irisi_gemm_tiles(const iris_gemm_plan *plan, uint32_t rank)
+{
+    const uint32_t columns = iris_gemm_band(plan->n, plan->world, rank).count;
+    return plan->tiles_m * ((columns + plan->tile_n - 1) / plan->tile_n);
+}
+
+/* By how much a rank raises every peer's `done` in one epoch: once for each tile, once when it has none. */
+IRIS_HOST_DEVICE uint32_t irisi_gemm_amount(const iris_gemm_plan *plan, uint32_t rank)
+{
+    const uint32_t tiles = irisi_gemm_tiles(plan, rank);
+    return tiles == 0 ? 1 : tiles;
+}
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tile.h: the walk over a plan's tiles, and what becomes of a finished tile.
+ *
+ *   iris_crew iris_crew_all iris_crew_of iris_crew_sync           waves of a workgroup that work together
+ *   iris_tile iris_tile_begin iris_tile_next                      the walk
+ *   iris_tile_row                                                 a row of the staging tile
+ *   iris_tile_put iris_tile_store iris_tile_put_all iris_tile_send
+ *   iris_tile_flag iris_tile_await iris_tile_raise_all
+ *
+ * A finished tile stands in workgroup-shared memory, row after row in C's own type ("staging tile"). Each row starts
+ * at the same place within 16 bytes as its row of C does, so that copies are 16 bytes wide on both sides whatever
+ * column the band starts at; heaps are page-aligned, so the place is the same on every rank.
+ */
+#ifndef IRIS_TILE_H
+#define IRIS_TILE_H
+
+#include <iris/barrier.h>
+#include <iris/bytes.h>
+#include <iris/gemm_plan.h>
+#include <iris/signal.h>
+
+#if IRIS_HAS_DEVICE
+
+/**
+ * Waves of one workgroup that carry out something together, while other waves of it do something else. A crew that
+ * is the whole workgroup meets at the workgroup's barrier, a part of it at a counter in shared memory.
+ */
+typedef struct iris_crew {
+    uint32_t member, members; /* lanes */
+    uint32_t wave, waves;
+    uint32_t *counter; /* in shared memory, 0 when the crew is formed; null: the crew is the workgroup */
+    uint32_t met;      /* arrivals that the last meeting waited for */
+} iris_crew;
+
+/** The crew of waves first .. first + waves - 1; the calling lane is in it. `counter` is zeroed shared memory. */
+IRIS_DEVICE iris_crew iris_crew_of(uint32_t first, uint32_t waves, uint32_t *counter)
+{
+    iris_crew crew;
+    crew.wave = iris_wave() - first;
+    crew.waves = waves;
+    crew.member = crew.wave * iris_wave_lanes() + iris_lane();
+    crew.members = waves * iris_wave_lanes();
+    crew.counter = counter;
+    crew.met = 0;
+    return crew;
+}
+
+/** The whole workgroup as a crew. */
+IRIS_DEVICE iris_crew iris_crew_all(void) { return iris_crew_of(0, iris_waves(), NULL); }
+
+/* Waits until a counter in shared memory has reached `value`; it may wrap. Every lane of a wave calls it. */
+IRIS_DEVICE void irisi_await_counter(const uint32_t *counter, uint32_t value)
+{
+    for (uint32_t turn = 1;
+         (int32_t)(irisi_shared_get(counter) - value) < 0; turn++)
+        iris_pause(turn);
+    iris_sync_wave();
+}
+
+/** Barrier of a crew: every lane of it calls; orders their memory operations among themselves. */
+IRIS_DEVICE void iris_crew_sync(iris_crew *crew)
+{
+    iris_sync_wave();
+    if (crew->counter == NULL) {
+        iris_sync_wg();
+    } else if (crew->waves > 1) {
+        crew->met += crew->waves;
+        if (iris_lane() == 0)
+            irisi_shared_add(crew->counter, 1);
+        irisi_await_counter(crew->counter, crew->met);
+    }
+}
+
+/** A tile of the own band, and where the walk stands. */
+typedef struct iris_tile {
+    uint32_t m0, n0;     /**< first row of C, first column within the own band */
+    uint32_t rows, cols; /**< less than the plan's tile at the edges */
+    uint32_t index;      /**< which of the band's tiles */
+    uint32_t turn, step; /* the walk */
+} iris_tile;
+
+/*
+ * The place in the walk of worker w: on devices made of chiplets, workgroups are dealt to those in turn, and each
+ * chiplet's workgroups take neighbouring places so that they share what is in its cache.
+ */
+IRIS_DEVICE uint32_t irisi_tile_place(const iris_gemm_plan *plan, uint32_t worker, uint32_t workers)
+{
+    if (plan->xcds <= 1 || workers % plan->xcds != 0)
+        return worker;
+    return worker % plan->xcds * (workers / plan->xcds) + worker / plan->xcds;
+}
+
+/** Begins the walk of worker `worker` of `workers`; iris_tile_next gives the first tile. */
+IRIS_DEVICE void iris_tile_begin(const iris_gemm_plan *plan, iris_tile *tile, uint32_t worker, uint32_t workers)
+{
+    tile->turn = irisi_tile_place(plan, worker, workers);
+    tile->step = workers;
+}
+
+/**
+ * The next tile of a walk: 1, or 0 at its end. All workers together meet each tile once. group_m rows of tiles are
+ * walked column by column, so that tiles computed at one time share rows of A and columns of B; the walk starts
+ * elsewhere on each rank.
+ */
+IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
+{
+    const uint32_t tiles = plan->tiles_m * plan->tiles_n;
+    if (tile->turn >= tiles)
+        return 0;
+    const uint32_t place = (tile->turn + plan->rotate) % tiles;
+    const uint32_t first = place / (plan->group_m * plan->tiles_n) * plan->group_m;
+    const uint32_t left = plan->tiles_m - first;
+    const uint32_t high = left < plan->group_m ? left : plan->group_m;
+    const uint32_t within = place % (plan->group_m * plan->tiles_n);
+    const uint32_t i = first + within % high;
+    const uint32_t j = within / high;
+    tile->m0 = i * plan->tile_m;
+    tile->n0 = j * plan->tile_n;
+    tile->rows = plan->m - tile->m0 < plan->tile_m ? plan->m - tile->m0 : plan->tile_m;
+    tile->cols = plan->columns - tile->n0 < plan->tile_n ? plan->columns - tile->n0 : plan->tile_n;
+    tile->index = i * plan->tiles_n + j;
+    tile->turn += tile->step;
+    return 1;
+}
+
+/* Where row `row` of a tile stands in this rank's C. */
+IRIS_DEVICE char *irisi_tile_c(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t row)
+{
+    const uint64_t at = (uint64_t)(tile->m0 + row) * plan->ldc + plan->band + tile->n0;
+    return (char *)plan->c + at * plan->element;
+}
+
+/** Where row `row` of a tile starts in its staging tile. */
+IRIS_DEVICE char *iris_tile_row(const iris_gemm_plan *plan, const iris_tile *tile, char *stage, uint32_t row)
+{
+    return stage + (size_t)row * plan->pitch + ((uintptr_t)irisi_tile_c(plan, tile, row) & 15);
+}
+
+/*
+ * Staging tiles are workgroup-shared memory, which is another address space than global memory on GPUs: it is read in
+ * plain C (memcpy is how C reads memory of another type), never by irisi_load_*.
+ */
+IRIS_DEVICE void irisi_tile_unstage_unit(char *to, const char *from, uint32_t unit)
+{
+    uint64_t bits = 0;
+    if (unit == 2) {
+        __builtin_memcpy(&bits, from, 2);
+        irisi_store_16(to, (uint16_t)bits, IRIS_CACHE_DEFAULT);
+    } else if (unit == 4) {
+        __builtin_memcpy(&bits, from, 4);
+        irisi_store_32(to, (uint32_t)bits, IRIS_CACHE_DEFAULT);
+    } else if (unit == 8) {
+        __builtin_memcpy(&bits, from, 8);
+        irisi_store_64(to, bits, IRIS_CACHE_DEFAULT);
+    } else {
+        __builtin_memcpy(&bits, from, 1);
+        irisi_store_8(to, (uint8_t)bits, IRIS_CACHE_DEFAULT);
+    }
+}
+
+/* Copies a row of a staging tile to C; the two are alike within 16 bytes. */
+IRIS_DEVICE void irisi_tile_unstage_row(char *to, const char *from, uint32_t bytes, uint32_t unit, uint32_t member,
+                                        uint32_t members)
+{
+    const uint32_t gap = (uint32_t)(0 - (uintptr_t)to) & 15;
+    const uint32_t head = gap < bytes ? gap : bytes;
+    const uint32_t chunks = (bytes - head) / 16;
+    const irisi_span s = irisi_split(chunks, member, members);
+    for (uint32_t i = member * unit; i < head; i += members * unit)
+        irisi_tile_unstage_unit(to + i, from + i, unit);
+    for (size_t i = s.first; i < s.end; i += s.step) {
+        irisi_b128 v;
+        __builtin_memcpy(&v, __builtin_assume_aligned(from + head + 16 * i, 16), sizeof v);
+        irisi_store_128(to + head + 16 * i, v, IRIS_CACHE_DEFAULT);
+    }
+    for (uint32_t i = head + 16 * chunks + member * unit; i < bytes; i += members * unit)
+        irisi_tile_unstage_unit(to + i, from + i, unit);
+}
+
+/*
+ * Copies a row from this rank's C to another's; the two are alike within 16 bytes: whole chunks, and units of C's
+ * elements at either end. Member `member` of `members` lanes does its share.
+ */
+IRIS_DEVICE void irisi_tile_copy_row(char *to, const char *from, uint32_t bytes, uint32_t unit, uint32_t member,
+                                     uint32_t members)
+{
+    const uint32_t gap = (uint32_t)(0 - (uintptr_t)to) & 15;
+    const uint32_t head = gap < bytes ? gap : bytes;
+    const uint32_t chunks = (bytes - head) / 16;
+    const uint32_t tail = head + 16 * chunks;
+    irisi_copy_edge(to, from, head, unit, member, members);
+    irisi_copy_chunks(to + head, from + head, chunks, member, members);
+    irisi_copy_edge(to + tail, from + tail, bytes - tail, unit, member, members);
+}
+
+/*
+ * Copies the rows of a tile to C on `rank`, from its staging tile, or from this rank's C where `stage` is null.
+ * As many lanes share a row as it has 16-byte chunks, at most a wave; rows are dealt to the crew.
+ */
+IRIS_DEVICE void irisi_tile_copy(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
+                                 const iris_crew *crew, int rank)
+{
+    const uint32_t bytes = tile->cols * plan->element;
+    uint32_t share = 1;
+    while (share < iris_wave_lanes() && 16 * share < bytes)
+        share *= 2;
+    const irisi_span rows = irisi_split(tile->rows, crew->member / share, crew->members / share);
+    for (size_t row = rows.first; row < rows.end; row += rows.step) {
+        char *own = irisi_tile_c(plan, tile, (uint32_t)row);
+        char *to = (char *)iris_at(ctx, own, rank);
+        if (stage == NULL)
+            irisi_tile_copy_row(to, own, bytes, plan->element, crew->member % share, share);
+        else
+            irisi_tile_unstage_row(to, iris_tile_row(plan, tile, stage, (uint32_t)row), bytes, plan->element,
+                                   crew->member % share, share);
+    }
+}
+
+/** Puts a staging tile into C on `rank`. Every lane of the crew calls it, after a meeting of those who filled it. */
+IRIS_DEVICE void iris_tile_put(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
+                               const iris_crew *crew, int rank)
+{
+    irisi_tile_copy(ctx, plan, tile, stage, crew, rank);
+}
+
+/** Puts a staging tile into this rank's own C. */
+IRIS_DEVICE void iris_tile_store(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
+                                 const iris_crew *crew)
+{
+    irisi_tile_copy(ctx, plan, tile, stage, crew, ctx->rank);
+}
+
+/* The rank that comes i-th for a tile: another first one for each rank and tile, so that links are used evenly. */
+IRIS_DEVICE int irisi_tile_target(const iris_ctx *ctx, const iris_tile *tile, uint32_t i)
+{
+    return (int)(((uint32_t)ctx->rank + tile->index + i) % (uint32_t)ctx->world);
+}
+
+/** Puts a staging tile into C on every rank, this one included. */
+IRIS_DEVICE void iris_tile_put_all(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
+                                   const iris_crew *crew)
+{
+    for (uint32_t i = 0; i < (uint32_t)ctx->world; i++)
+        irisi_tile_copy(ctx, plan, tile, stage, crew, irisi_tile_target(ctx, tile, i));
+}
+
+/** Puts a tile that stands in this rank's C into C on every other rank. */
+IRIS_DEVICE void iris_tile_send(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
+                                const iris_crew *crew)
+{
+    for (uint32_t i = 0; i < (uint32_t)ctx->world; i++) {
+        const int rank = irisi_tile_target(ctx, tile, i);
+        if (rank != ctx->rank)
+            irisi_tile_copy(ctx, plan, tile, NULL, crew, rank);
+    }
+}
+
+/* Signals of the plan's channel. */
+IRIS_DEVICE iris_signal *irisi_gemm_ready(const iris_gemm_plan *plan, int rank) { return plan->channel.signals + rank; }
+IRIS_DEVICE iris_signal *irisi_gemm_done(const iris_gemm_plan *plan, int rank)
+{
+    return plan->channel.signals + plan->world + rank;
+}
+IRIS_DEVICE iris_signal *irisi_gemm_flag(const iris_gemm_plan *plan, const iris_tile *tile)
+{
+    return plan->channel.signals + 2 * plan->world + tile->index;
+}
+
+/** Says on this rank that the crew's tile stands in its C: after iris_tile_store. Every lane of the crew calls it. */
+IRIS_DEVICE void iris_tile_flag(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, uint64_t epoch,
+                                iris_crew *crew)
+{
+    irisi_drain();
+    iris_crew_sync(crew);
+    if (crew->member == 0)
+        irisi_raise(ctx, irisi_gemm_flag(plan, tile), epoch, IRIS_SIGNAL_SET, ctx->rank);
+}
+
+/** Waits for iris_tile_flag. Every lane of the crew calls it. */
+IRIS_DEVICE void iris_tile_await(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
+                                 uint64_t epoch, iris_crew *crew)
+{
+    if (crew->wave == 0)
+        irisi_wait_signal(ctx, irisi_gemm_flag(plan, tile), IRISI_GE, epoch, ctx->rank);
+    iris_crew_sync(crew);
+}
+
+/** Says on every peer that one more of this rank's tiles has arrived there. Every lane of the crew calls it, after
+ *  its puts; when it returns, the staging tile may be filled again. */
+IRIS_DEVICE void iris_tile_raise_all(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_crew *crew)
+{
+    irisi_drain();
+    iris_crew_sync(crew);
+    for (int rank = (int)crew->member; rank < ctx->world; rank += (int)crew->members)
+        if (rank != ctx->rank)
+            irisi_raise(ctx, irisi_gemm_done(plan, ctx->rank), 1, IRIS_SIGNAL_ADD, rank);
+}
+
+#endif
+#endif
