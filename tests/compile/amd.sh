@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every header, example and test for MI200, MI300X and MI350: clang alone, without ROCm, without a warning.
+# A pattern as argument chooses checks by name.
+. "$(dirname "$0")/common.sh"
+
+archs="gfx90a gfx942 gfx950"
+compiler=$(command -v clang++-22 || command -v hipcc) || {
+    echo "skipped: neither clang++-22 nor hipcc is here"
+    exit 0
+}
+flags="-x hip -std=c++17 -nogpuinc -nogpulib $warnings $includes"
+device="$flags --cuda-device-only --no-gpu-bundle-output -O3 -c -o /dev/null"
+# The C++ library as it is, not as clang wraps it for HIP's headers; Catch2 uses __COUNTER__.
+plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-dir)/include"
+{
+    for arch in $archs; do
+        for file in $(programs); do
+            check "$arch $file" "$compiler $device --offload-arch=$arch $root/$file"
+        done
+        for file in $(tests); do
+            check "$arch $file" "$compiler $device $plain --offload-arch=$arch -I$root/tests $root/$file"
+        done
+    done
+    for header in $(headers amd); do
+        check "gfx942 $header" "printf '%s\\n' $(alone "$header") | $compiler $flags --cuda-device-only -fsyntax-only --offload-arch=gfx942 -"
+    done
+    # The host's half of HIP files, and init.c as HIP and as plain C for HIP.
+    for file in include/iris/init.c $(programs); do
+        check "hip host $file" "$compiler $flags --cuda-host-only -c -o /dev/null $root/$file"
+    done
+    check "c11 for amd init.c" "clang-22 -std=c11 -DIRIS_TARGET_AMD -D__HIP_PLATFORM_AMD__ -fsyntax-only $warnings $includes $root/include/iris/init.c"
+} | check_all

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+# Sourced by the scripts here: they name checks, and check_all runs them.
+set -eu
+only=${1:-}
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+includes="-I$root/include -I$scratch"
+warnings="-Wall -Wextra -Wpedantic -Werror"
+(cd "$root" && python3 -B -m gen --out "$scratch/iris/gen")
+
+# Headers by the name they are included with; of arch/ those that the platform asked for uses.
+headers() {
+    others=$(echo host nvidia amd | tr ' ' '\n' | grep -vx "$1" | paste -sd'|')
+    [ "$1" != host ] || others="$others|simt"
+    (cd "$root/include" && find iris -name '*.h' && cd "$scratch" && find iris -name '*.h') | sort |
+        grep -vE "arch/(\w+_)?($others)(/|_|\.h)"
+}
+
+# The lines of a source that includes one header alone. Headers that are parts of another are entered through that one.
+alone() {
+    case $1 in
+    iris/arch/*gemm* | iris/gen/arch/*gemm*) whole=gemm.h ;;
+    iris/arch/* | iris/gen/arch/*) whole=arch/select.h ;;
+    iris/create_fill.h) whole=init.h ;;
+    *) whole=${1#iris/} ;;
+    esac
+    echo "'#include <iris/$whole>' '#include <$1>' 'typedef int alone;'"
+}
+
+# check NAME COMMAND: a line for check_all.
+check() { printf '%s|%s\n' "$1" "$2"; }
+
+# What a user or a test compiles: kernels in one file with the host code that launches them.
+programs() {
+    (cd "$root" && find examples docs bench tests -name '*.c' -not -path 'tests/consumers/*' -not -path 'tests/isa/*') | sort
+}
+tests() { (cd "$root" && find tests bench -name '*.cpp') | sort; }
+
+# Runs the checks that come in, as many at once as there are processors; fails when one fails.
+check_all() {
+    grep -e "^[^|]*$only" | xargs -d '\n' -n 1 -P "$(nproc)" "$here/job.sh" | tee "$scratch/log"
+    ! grep -q '^not ok' "$scratch/log"
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * every_function.c: a kernel that takes the address of every generated function, so that the compiler makes code for
+ * each of them and not only a syntax tree.
+ */
+#include <iris/gen/index.h>
+#include <iris/iris.h>
+
+typedef struct every_args {
+    void (**out)(void);
+} every_args;
+
+#define REFER(function) a->out[i++] = (void (*)(void))(function);
+#define CONVERT(name, NAME, ctype, bits, kind, acc) REFER(iris_widen_##name) REFER(iris_narrow_##name)
+
+IRIS_KERNEL(every_function, every_args, a, 256)
+{
+    size_t i = 0;
+    IRIS_EACH_DTYPE(CONVERT)
+    IRIS_EACH_IN_OP(REFER)
+    IRIS_EACH_IN_LOAD_STORE(REFER)
+    IRIS_EACH_IN_RMA(REFER)
+    IRIS_EACH_IN_PUT_SIGNAL(REFER)
+    IRIS_EACH_IN_ATOMIC(REFER)
+    IRIS_EACH_IN_WAIT(REFER)
+}

@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every header, example and test for sm_80 and sm_90a by nvcc, without a warning.
+# A pattern as argument chooses checks by name.
+. "$(dirname "$0")/common.sh"
+
+compiler=$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc) || {
+    echo "skipped: nvcc is not here"
+    exit 0
+}
+# Not -Wpedantic: the code that nvcc itself makes for the host does not pass it.
+flags="-x cu -std=c++17 -Werror all-warnings -Xcompiler -Wall,-Wextra -c -o /dev/null $includes"
+archs="-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a"
+{
+    for file in include/iris/init.c $(programs); do
+        check "sm_80 sm_90a $file" "$compiler $flags $archs $root/$file"
+    done
+    for file in $(tests); do
+        check "sm_80 sm_90a $file" "$compiler $flags $archs -I$root/tests $root/$file"
+    done
+    (echo '#include <iris/init.h>' && headers nvidia | sed 's/.*/#include <&>/') >"$scratch/every_header.cu"
+    check "sm_80 sm_90a every header" "$compiler $flags $archs $scratch/every_header.cu"
+    check "c11 for nvidia init.c" "cc -std=c11 -DIRIS_TARGET_NVIDIA -isystem $(dirname "$compiler")/../include -fsyntax-only $warnings $includes $root/include/iris/init.c"
+} | check_all

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""The documentation agrees with the tree: the first program is the example, names exist, links lead somewhere."""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT))
+from gen import registry, render  # noqa: E402
+
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/README.md")])
+NAME = re.compile(r"\b(?:iris_\w*[a-z0-9]|IRIS_\w*[A-Z0-9])\b(?![<_*…{])")
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
+
+
+def known_names():
+    """Every word of the sources, generated ones included."""
+    text = [f.read_text(encoding="utf-8") for pattern in ("include/**/*.[hc]", "examples/**/*.c", "docs/programs/*.c",
+            "tests/*.h", "gen/*.py", "**/meson.build") for f in ROOT.glob(pattern)]
+    files, failures = render.render_all(registry.TEMPLATES)
+    return set(re.findall(r"\w+", "\n".join([*text, *files.values(), *failures])))
+
+
+def complete():
+    """Every status and every environment variable has its line."""
+    source = "\n".join(f.read_text(encoding="utf-8") for f in ROOT.glob("include/iris/**/*.[ch]"))
+    for page, pattern in (("errors", r"^    (IRIS_ERR_\w+)\b.*/\*\*<"), ("environment", r'getenv\("(IRIS_\w+)"\)'),
+                          ("environment", r'irisi_env_\w+\("(IRIS_\w+)"')):
+        text = (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
+        for name in sorted(set(re.findall(pattern, source, re.M))):
+            if f"`{name}`" not in text:
+                yield f"docs/{page}.md does not say what {name} is"
+
+
+def problems():
+    first = BLOCK.search((ROOT / "README.md").read_text(encoding="utf-8"))
+    program = "examples/00_pass_right/main.c"
+    if not first or first[1] != "c" or first[2] != (ROOT / program).read_text(encoding="utf-8"):
+        yield f"README.md: its first block is not {program}: copy the file there, byte for byte"
+    yield from complete()
+    known = known_names()
+    for page in PAGES:
+        name, text = page.relative_to(ROOT), page.read_text(encoding="utf-8")
+        # What a page's own diffs add is known on that page.
+        added = {w for kind, body in BLOCK.findall(text) if kind == "diff" for w in re.findall(r"\w+", body)}
+        for word in sorted(set(NAME.findall(text)) - known - added):
+            yield f"{name}: {word} is in no source: was it renamed?"
+        for link in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", text):
+            if not (page.parent / link).exists():
+                yield f"{name}: the link to {link} leads nowhere"
+
+
+found = list(problems())
+print("\n".join(found) or f"{len(PAGES)} pages agree with the tree")
+sys.exit(1 if found else 0)

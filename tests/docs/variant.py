@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+"""The diffs of docs/adding-a-variant.md apply to this tree, and the generator accepts what they add."""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+page = (ROOT / "docs/adding-a-variant.md").read_text(encoding="utf-8")
+diffs = [(ROOT / "docs/variant/all_gather_push.diff").read_text(encoding="utf-8"),
+         re.search(r"^```diff\n(.*?)^```$", page, re.M | re.S)[1]]
+
+with tempfile.TemporaryDirectory() as tree:
+    for folder in ("gen", "include", "templates", "tests"):
+        shutil.copytree(ROOT / folder, f"{tree}/{folder}", ignore=shutil.ignore_patterns("__pycache__"))
+    for diff in diffs:
+        if subprocess.run(["git", "apply", "-C1"], input=diff.encode(), cwd=tree).returncode != 0:
+            sys.exit("a diff of docs/adding-a-variant.md does not apply any more: make it again")
+    for what in (["--check"], ["--out", f"{tree}/out"]):
+        if subprocess.run([sys.executable, "-B", "-m", "gen", *what], cwd=tree).returncode != 0:
+            sys.exit("the generator refuses the variant of docs/adding-a-variant.md")
+    made = pathlib.Path(f"{tree}/out/all_gather_star.h").read_text(encoding="utf-8")
+    if "iris_all_gather_star_bf16_wg(" not in made:
+        sys.exit("the variant of docs/adding-a-variant.md makes no iris_all_gather_star_bf16_wg")
+print("the variant applies and is complete")

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * all_scatter.cpp: GEMM + all-scatter: five patterns, four dtypes, every shape against the triple loop of problem.h.
+ * The shapes take gemm_tiles.h over every edge: tiles that end early, ranks without columns.
+ */
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER
+#include "problem.h"
+
+static const problem_shape shapes[] = {
+    {1, 1, 1},    {1, 7, 5},     {5, 3, 1},      {2, 8, 16},    {13, 17, 19},   {31, 37, 41},  {64, 64, 64},
+    {1, 129, 33}, {129, 1, 65},  {128, 131, 1},  {33, 2, 300},  {127, 257, 63}, {97, 101, 103}, {300, 40, 130},
+};
+
+static const problem_options variants[] = {
+    {"plain", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+    {"alpha, beta, padded", 1.5, -0.5, 0, IRIS_ACTIVATION_NONE, 0, 3, 1, 5, 16, 24, 3, 1, 0},
+    {"transposed, bias, relu", 0, 0, 1, IRIS_ACTIVATION_RELU, 1, 0, 2, 1, 32, 8, 2, 1, 0},
+    {"everything, gelu", -0.5, 2, 1, IRIS_ACTIVATION_GELU, 1, 1, 0, 8, 8, 40, 5, 2, 0},
+    {"silu, real", 1, 0, 0, IRIS_ACTIVATION_SILU, 0, 0, 0, 0, 0, 0, 4, 2, 1},
+    {"real, odd tile", 0.75, 1.25, 1, IRIS_ACTIVATION_NONE, 0, 2, 2, 2, 19, 13, 3, 2, 1},
+};
+
+enum { SHAPES = sizeof shapes / sizeof shapes[0], VARIANTS = sizeof variants / sizeof variants[0] };
+
+#define LAUNCHERS(d)                                                                                                   \
+    {                                                                                                                  \
+        iris_gemm_all_scatter_##d, iris_gemm_all_scatter_bulk_synchronous_##d,                                         \
+            iris_gemm_all_scatter_producer_consumer_##d, iris_gemm_all_scatter_fused_sequential_##d,                   \
+            iris_gemm_all_scatter_wg_specialized_##d, iris_gemm_all_scatter_wave_specialized_##d                       \
+    }
+
+problem_launcher problem_launcher_of(iris_dtype dtype, int pattern)
+{
+    static const problem_launcher launchers[4][IRIS_GEMM_PATTERNS] = {LAUNCHERS(f16), LAUNCHERS(bf16), LAUNCHERS(f32),
+                                                                      LAUNCHERS(f64)};
+    return launchers[dtype == IRIS_F16 ? 0 : dtype == IRIS_BF16 ? 1 : dtype == IRIS_F32 ? 2 : 3][pattern];
+}
+
+/* One problem by every pattern, all with one plan. */
+static void every_pattern(irist_rank *t, iris_dtype dtype, problem_shape shape, const problem_options &options)
+{
+    problem p;
+    if (problem_create(&p, t, dtype, shape, options)) {
+        problem_expect(&p);
+        for (int pattern = 0; pattern < IRIS_GEMM_PATTERNS; pattern++) {
+            const std::vector<unsigned char> before = problem_poison(&p);
+            problem_launch(&p, pattern);
+            irist_ok(t, iris_synchronize(t->world));
+            problem_check(&p, before, iris_gemm_pattern_name((iris_gemm_pattern)pattern));
+        }
+    }
+    problem_free(&p);
+}
+
+static void shape_work(irist_rank *t)
+{
+    const iris_dtype dtype = *(const iris_dtype *)t->arg;
+    for (int s = 0; s < SHAPES; s++)
+        for (int v = 0; v < VARIANTS; v++)
+            if (t->full || (s + v) % 3 == 0)
+                every_pattern(t, dtype, shapes[s], variants[v]);
+}
+
+#define SHAPE_CASE(d, D)                                                                                               \
+    TEST_CASE("GEMM + all-scatter of " #d " is right for every shape, option and pattern", "[gemm][" #d "]")           \
+    {                                                                                                                  \
+        const iris_dtype dtype = IRIS_##D;                                                                             \
+        irist_spmd(shape_work, &dtype);                                                                                \
+    }
+SHAPE_CASE(f32, F32)
+SHAPE_CASE(f64, F64)
+SHAPE_CASE(f16, F16)
+SHAPE_CASE(bf16, BF16)
+
+/* Bitwise equal, however often and by whichever pattern; nothing but the first launch is checked against the oracle. */
+static void repeat_work(irist_rank *t)
+{
+    problem p;
+    const problem_options options = {"repeats", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 16, 16, 3, 1, 1};
+    const problem_shape shape = {67, 61, 129};
+    if (problem_create(&p, t, IRIS_F32, shape, options)) {
+        problem_expect(&p);
+        std::vector<unsigned char> before = problem_poison(&p);
+        problem_launch(&p, IRIS_GEMM_AUTO);
+        problem_check(&p, before, "auto");
+        const std::vector<unsigned char> first = irist_download(t, p.c, p.c_bytes);
+        const int laps = (int)irist_laps(20, 100);
+        for (int lap = 0; lap < laps; lap++) {
+            problem_poison(&p);
+            irist_delay(t, (uint64_t)lap);
+            problem_launch(&p, 1 + lap % (IRIS_GEMM_PATTERNS - 1));
+            irist_check(t, irist_download(t, p.c, p.c_bytes) == first, "lap %d differs from the first", lap);
+        }
+    }
+    problem_free(&p);
+}
+
+TEST_CASE("GEMM + all-scatter gives the same bits every time", "[gemm]") { irist_spmd(repeat_work, nullptr); }
+
+/* Copies C as it is when the stream gets there. */
+typedef struct keep_args {
+    const char *from;
+    char *to;
+    size_t bytes;
+} keep_args;
+
+IRIS_KERNEL(keep_c, keep_args, a, 64)
+{
+    if (iris_workgroup() == 0)
+        irisi_copy_wg(a->to, a->from, a->bytes);
+}
+
+enum { KEPT = 12 };
+
+/*
+ * Many launches in a row on one stream, without the host in between. A reader of C stands between two launches: a
+ * rank that is ahead must not write over what a rank that is behind still reads. beta makes each result another.
+ */
+static void row_work(irist_rank *t)
+{
+    problem p;
+    const problem_options options = {"in a row", 0.5, 0.5, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 16, 16, 3, 1, 0};
+    const problem_shape shape = {40, 44, 8};
+    if (problem_create(&p, t, IRIS_F64, shape, options)) {
+        char *kept = (char *)iris_malloc(t->world, KEPT * p.c_bytes);
+        problem_expect(&p);
+        problem_poison(&p);
+        for (int lap = 0; lap < KEPT; lap++) {
+            const iris_launch_config one = iris_grid(1, 64);
+            const keep_args args = {p.c, kept + (size_t)lap * p.c_bytes, p.c_bytes};
+            irist_delay(t, (uint64_t)lap);
+            problem_launch(&p, 1 + lap % (IRIS_GEMM_PATTERNS - 1));
+            irist_ok(t, iris_launch(t->world, keep_c, &args, sizeof args, &one, iris_default_stream(t->world)));
+        }
+        irist_ok(t, iris_synchronize(t->world));
+        const std::vector<unsigned char> got = irist_download(t, kept, KEPT * p.c_bytes);
+        std::vector<double> c(p.expect.size());
+        for (size_t i = 0; i < c.size(); i++) /* what the product alone adds each time */
+            c[i] = problem_input(&p, INPUT_C, (int64_t)i / shape.n, (int64_t)i % shape.n);
+        for (int lap = 0; lap < KEPT; lap++)
+            for (size_t i = 0; i < c.size() && t->failures == 0; i++) {
+                const double product =
+                    p.expect[i] - 0.5 * problem_input(&p, INPUT_C, (int64_t)i / shape.n, (int64_t)i % shape.n);
+                c[i] = product + 0.5 * c[i];
+                const double v = element_get(IRIS_F64, &got[(size_t)lap * p.c_bytes + 8 * i]);
+                irist_check(t, v == c[i], "launch %d: element %zu is %.17g, expected %.17g", lap, i, v, c[i]);
+            }
+        irist_meet(t);
+        iris_free(t->world, kept);
+    }
+    problem_free(&p);
+}
+
+TEST_CASE("launches in a row see each other's C and nothing newer", "[gemm]") { irist_spmd(row_work, nullptr); }
+
+/* A GEMM of its own needs no peer and leaves their bands alone. */
+static void local_work(irist_rank *t)
+{
+    problem p;
+    const problem_options options = {"local", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 16, 16, 2, 0, 0};
+    const problem_shape shape = {33, 35, 37};
+    if (problem_create(&p, t, IRIS_F32, shape, options)) {
+        problem_expect(&p);
+        std::vector<unsigned char> want = problem_poison(&p);
+        for (int64_t i = 0; i < shape.m; i++)
+            for (int64_t j = p.own.first; j < (int64_t)(p.own.first + p.own.count); j++)
+                element_set(IRIS_F32, &want[(size_t)(i * p.ldc + j) * 4], p.expect[(size_t)(i * shape.n + j)]);
+        irist_ok(t, iris_gemm_local_f32(t->world, &p.plan, iris_default_stream(t->world)));
+        irist_check(t, irist_download(t, p.c, p.c_bytes) == want, "more than the own band was written, or not all");
+        irist_meet(t);
+    }
+    problem_free(&p);
+}
+
+TEST_CASE("a local GEMM writes its own band only", "[gemm]") { irist_spmd(local_work, nullptr); }
+
+/* Plans come and go: nothing is left of them in the heap. */
+static void release_work(irist_rank *t)
+{
+    const size_t before = iris_heap_used(t->world, IRIS_MEM_SYNC);
+    for (int lap = 0; lap < 10; lap++)
+        every_pattern(t, IRIS_BF16, shapes[lap % SHAPES], variants[0]);
+    irist_check(t, iris_heap_used(t->world, IRIS_MEM_SYNC) == before, "plans left %zu bytes in the heap",
+                iris_heap_used(t->world, IRIS_MEM_SYNC) - before);
+}
+
+TEST_CASE("released plans leave nothing in the heap", "[gemm]") { irist_spmd(release_work, nullptr); }

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bad_arguments.cpp: what iris_gemm_prepare and the launchers refuse, and the sentence that says why.
+ */
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
+#include <cstring>
+
+#include <iris/gen/launch/gemm_all_scatter.h>
+
+#include "harness.h"
+
+/* A sound question that each row spoils in one way. */
+struct question {
+    iris_gemm_args args;
+    iris_gemm_op op;
+    iris_dtype dtype;
+};
+
+enum { M = 40, N = 48, K = 24 };
+
+static void null_a(question *q) { q->args.a = nullptr; }
+static void null_b(question *q) { q->args.b = nullptr; }
+static void null_c(question *q) { q->args.c = nullptr; }
+static void local_c(question *q)
+{
+    static double c[M * N];
+    q->args.c = c;
+}
+static void zero_m(question *q) { q->args.m = 0; }
+static void negative_n(question *q) { q->args.n = -4; }
+static void huge_k(question *q) { q->args.k = (int64_t)1 << 31; }
+static void overflow(question *q) { q->args.m = 2147483647, q->args.ldc = INT64_MAX / 8; }
+static void beyond_heap(question *q) { q->args.ldc = (int64_t)1 << 30; }
+static void short_lda(question *q) { q->args.lda = K - 1; }
+static void short_ldb(question *q) { q->args.ldb = 1, q->args.b_transposed = 1; }
+static void short_ldc(question *q) { q->args.ldc = N - 1; }
+static void odd_a(question *q) { q->args.a = (const char *)q->args.a + 1; }
+static void odd_bias(question *q) { q->args.bias = (const char *)q->args.a + 2; }
+static void no_kernel(question *q) { q->dtype = IRIS_I32; }
+static void no_dtype(question *q) { q->dtype = (iris_dtype)77; }
+static void no_op(question *q) { q->op = (iris_gemm_op)5; }
+static void no_pattern(question *q) { q->args.pattern = (iris_gemm_pattern)9; }
+static void no_activation(question *q) { q->args.activation = (iris_activation)8; }
+static void large_tile(question *q) { q->args.tile_m = 4096; }
+static void one_workgroup(question *q) { q->args.workgroups = 1, q->args.pattern = IRIS_GEMM_WG_SPECIALIZED; }
+static void all_send(question *q) { q->args.workgroups = 4, q->args.comm_workgroups = 4; }
+static void many_workgroups(question *q) { q->args.workgroups = 70000; }
+
+static const struct {
+    void (*spoil)(question *);
+    iris_status status;
+    const char *sentence; /* part of it */
+} rows[] = {
+    {null_a, IRIS_ERR_ARGUMENT, "a is a null pointer; pass 40 x 24"},
+    {null_b, IRIS_ERR_ARGUMENT, "b is a null pointer; pass 24 x"},
+    {null_c, IRIS_ERR_ARGUMENT, "c is a null pointer; pass 40 x 48"},
+    {local_c, IRIS_ERR_ARGUMENT, "c must lie in the symmetric heap"},
+    {zero_m, IRIS_ERR_ARGUMENT, "m, n, k are 0, 48, 24"},
+    {negative_n, IRIS_ERR_ARGUMENT, "m, n, k are 40, -4, 24"},
+    {huge_k, IRIS_ERR_ARGUMENT, "2147483648; each must be from 1 to 2147483647"},
+    {overflow, IRIS_ERR_ARGUMENT, "exceeds 2^63 bytes"},
+    {beyond_heap, IRIS_ERR_ARGUMENT, "its 167503724736 bytes"},
+    {short_lda, IRIS_ERR_ARGUMENT, "lda is 23, less than the 24 elements of a row of a"},
+    {short_ldb, IRIS_ERR_ARGUMENT, "ldb is 1, less than the 24 elements of a row of b"},
+    {short_ldc, IRIS_ERR_ARGUMENT, "ldc is 47, less than the 48 elements of a row of c"},
+    {odd_a, IRIS_ERR_ARGUMENT, "is not aligned to its 4-byte elements"},
+    {odd_bias, IRIS_ERR_ARGUMENT, "is not aligned to its 4-byte elements"},
+    {no_kernel, IRIS_ERR_UNSUPPORTED, "there is no GEMM kernel for i32"},
+    {no_dtype, IRIS_ERR_UNSUPPORTED, "there is no GEMM kernel for none"},
+    {no_op, IRIS_ERR_ARGUMENT, "operation 5 does not exist"},
+    {no_pattern, IRIS_ERR_ARGUMENT, "pattern 9"},
+    {no_activation, IRIS_ERR_ARGUMENT, "activation 8"},
+    {large_tile, IRIS_ERR_ARGUMENT, "a tile of 4096 x 0 is too large; the f32 kernel's is"},
+    {one_workgroup, IRIS_ERR_GRID, "wg_specialized needs 2 or more workgroups, but workgroups is 1"},
+    {all_send, IRIS_ERR_GRID, "4 workgroups, 4 of them to send"},
+    {many_workgroups, IRIS_ERR_GRID, "70000 workgroups"},
+};
+
+static question sound(irist_rank *t, float *memory)
+{
+    question q;
+    std::memset(&q, 0, sizeof q);
+    q.op = IRIS_GEMM_ALL_SCATTER;
+    q.dtype = IRIS_F32;
+    q.args.m = M, q.args.n = N, q.args.k = K;
+    q.args.a = memory, q.args.b = memory + M * K, q.args.c = memory + M * K + K * N;
+    (void)t;
+    return q;
+}
+
+static float *operands(irist_rank *t)
+{
+    float *memory = (float *)iris_malloc(t->world, (M * K + K * N + M * N) * sizeof(float));
+    irist_check(t, memory != nullptr, "%s", iris_error_string(t->world));
+    return memory;
+}
+
+/* Expects a refusal and its sentence. */
+static void refused(irist_rank *t, const question *q, iris_status status, const char *sentence, const char *who)
+{
+    iris_gemm_plan plan;
+    const iris_status got = iris_gemm_prepare(t->world, &plan, q->op, q->dtype, &q->args);
+    irist_check(t, got == status, "%s: %s, expected %s", who, iris_status_name(got), iris_status_name(status));
+    irist_check(t, std::strstr(iris_error_string(t->world), sentence) != nullptr, "%s: \"%s\" lacks \"%s\"", who,
+                iris_error_string(t->world), sentence);
+    irist_ok(t, iris_gemm_release(t->world, &plan));
+}
+
+static void refuse_work(irist_rank *t)
+{
+    float *memory = operands(t);
+    for (size_t i = 0; memory && i < sizeof rows / sizeof rows[0]; i++) {
+        question q = sound(t, memory);
+        rows[i].spoil(&q);
+        refused(t, &q, rows[i].status, rows[i].sentence, rows[i].sentence);
+    }
+    iris_free(t->world, memory);
+}
+
+TEST_CASE("iris_gemm_prepare refuses what cannot be, with the numbers", "[gemm]") { irist_spmd(refuse_work, nullptr); }
+
+/* One rank's mistake is every rank's error, and nobody hangs. */
+static void differ_work(irist_rank *t)
+{
+    float *memory = operands(t);
+    question q = sound(t, memory);
+    const int last = t->ranks - 1;
+    if (t->ranks > 1 && memory) {
+        q.args.m = t->rank == last ? M - 8 : M;
+        char sentence[80];
+        std::snprintf(sentence, sizeof sentence, "m is 32 on rank %d but 40 on rank 0", last);
+        refused(t, &q, IRIS_ERR_MISMATCH, sentence, "another m");
+        q = sound(t, memory);
+        if (t->rank == last)
+            q.args.lda = 1;
+        std::snprintf(sentence, sizeof sentence, "rank %d refused its arguments (IRIS_ERR_ARGUMENT)", last);
+        if (t->rank == last)
+            refused(t, &q, IRIS_ERR_ARGUMENT, "lda is 1", "one rank's lda");
+        else
+            refused(t, &q, IRIS_ERR_MISMATCH, sentence, "another rank's lda");
+    }
+    iris_free(t->world, memory);
+}
+
+TEST_CASE("ranks that differ are told so, all of them", "[gemm]") { irist_spmd(differ_work, nullptr); }
+
+static void launch_work(irist_rank *t)
+{
+    float *memory = operands(t);
+    const question q = sound(t, memory);
+    iris_stream stream = iris_default_stream(t->world);
+    iris_gemm_plan plan;
+    std::memset(&plan, 0, sizeof plan);
+    irist_check(t, iris_gemm_all_scatter_f32(t->world, &plan, stream) == IRIS_ERR_ARGUMENT, "a zeroed plan was taken");
+    irist_check(t, std::strstr(iris_error_string(t->world), "not from iris_gemm_prepare") != nullptr, "%s",
+                iris_error_string(t->world));
+    irist_check(t, iris_gemm_all_scatter_f32(t->world, nullptr, stream) == IRIS_ERR_ARGUMENT, "no plan was taken");
+    irist_ok(t, iris_gemm_prepare(t->world, &plan, q.op, IRIS_BF16, &q.args));
+    irist_check(t, iris_gemm_all_scatter_f32(t->world, &plan, stream) == IRIS_ERR_ARGUMENT, "a bf16 plan was taken");
+    irist_check(t, std::strstr(iris_error_string(t->world), "for f32 was given a plan for bf16") != nullptr, "%s",
+                iris_error_string(t->world));
+    irist_ok(t, iris_gemm_release(t->world, &plan));
+    irist_check(t, iris_gemm_all_scatter_wg_specialized_f32(t->world, &plan, stream) == IRIS_ERR_ARGUMENT,
+                "a released plan was taken");
+    irist_ok(t, iris_gemm_release(t->world, &plan));
+    iris_free(t->world, memory);
+}
+
+TEST_CASE("launchers refuse plans that are not theirs", "[gemm]") { irist_spmd(launch_work, nullptr); }

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * problem.h: a GEMM on a rank's heap, and the plain triple loop that says what must come out.
+ *
+ *   element                    one value of a dtype
+ *   problem_shape problem_options
+ *   problem_create problem_free problem_poison problem_launch problem_expect problem_check
+ *
+ * Inputs are small multiples of 1/8, so that every product and sum is exact in every accumulator: whatever comes out
+ * without an activation must be the exact result, rounded once.
+ */
+#ifndef TESTS_GEMM_PROBLEM_H
+#define TESTS_GEMM_PROBLEM_H
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include <iris/gen/launch/gemm_all_scatter.h>
+
+#include "harness.h"
+
+struct problem_shape {
+    int64_t m, n, k;
+};
+
+struct problem_options {
+    const char *name;
+    double alpha, beta;
+    int bias;
+    iris_activation activation;
+    int b_transposed;
+    int64_t pad_a, pad_b, pad_c; /* elements beyond each row */
+    uint32_t tile_m, tile_n, workgroups, comm_workgroups;
+    int real; /* 1: inputs are any values in [-1, 1]; the result is checked within an error bound */
+};
+
+/* Everything about one GEMM of one rank. */
+struct problem {
+    irist_rank *t;
+    iris_dtype dtype;
+    problem_shape shape;
+    problem_options options;
+    iris_gemm_columns own;
+    int64_t lda, ldb, ldc;
+    char *a, *b, *c, *bias;
+    size_t c_bytes;
+    iris_gemm_plan plan;
+    std::vector<double> expect, bound; /* m x n */
+};
+
+/* One element of a dtype, as a double and back (rounded once: v is exact in f32 wherever that matters). */
+static inline double element_get(iris_dtype dtype, const unsigned char *p)
+{
+    iris_f16 h;
+    iris_bf16 b;
+    float f;
+    double d;
+    switch (dtype) {
+    case IRIS_F16: return std::memcpy(&h, p, sizeof h), (double)iris_widen_f16(h);
+    case IRIS_BF16: return std::memcpy(&b, p, sizeof b), (double)iris_widen_bf16(b);
+    case IRIS_F32: return std::memcpy(&f, p, sizeof f), (double)f;
+    default: return std::memcpy(&d, p, sizeof d), d;
+    }
+}
+
+static inline void element_set(iris_dtype dtype, unsigned char *p, double v)
+{
+    const iris_f16 h = iris_narrow_f16((float)v);
+    const iris_bf16 b = iris_narrow_bf16((float)v);
+    const float f = (float)v;
+    switch (dtype) {
+    case IRIS_F16: std::memcpy(p, &h, sizeof h); break;
+    case IRIS_BF16: std::memcpy(p, &b, sizeof b); break;
+    case IRIS_F32: std::memcpy(p, &f, sizeof f); break;
+    default: std::memcpy(p, &v, sizeof v); break;
+    }
+}
+
+/* The value at (row, col) of input `which`, the same on every rank and exact in the dtype. */
+static inline double problem_input(const problem *p, uint64_t which, int64_t row, int64_t col)
+{
+    const uint64_t bits = irist_random(p->t->seed, which, (uint64_t)row * 1000003u + (uint64_t)col);
+    if (!p->options.real)
+        return ((double)(bits >> 40) - (double)((bits >> 40) / 17 * 17) - 8) / 8;
+    unsigned char rounded[8];
+    element_set(p->dtype, rounded, (double)(bits >> 11) / 9007199254740992.0 * 2 - 1);
+    return element_get(p->dtype, rounded);
+}
+
+enum { INPUT_A = 11, INPUT_B, INPUT_C, INPUT_BIAS };
+
+/* A matrix of rows x cols with leading dimension ld; the rest is poison. */
+static inline std::vector<unsigned char> problem_matrix(const problem *p, uint64_t which, int64_t rows, int64_t cols,
+                                                        int64_t ld, int64_t row0, int64_t col0, int transposed)
+{
+    const size_t size = iris_dtype_bytes(p->dtype);
+    std::vector<unsigned char> bytes = irist_poisoned((size_t)(rows * ld) * size);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols; j++)
+            element_set(p->dtype, &bytes[(size_t)(i * ld + j) * size],
+                        transposed ? problem_input(p, which, row0 + j, col0 + i)
+                                   : problem_input(p, which, row0 + i, col0 + j));
+    return bytes;
+}
+
+/* C before the operation: poison, but for the own band where beta reads it. Returns what was written. */
+static inline std::vector<unsigned char> problem_poison(problem *p)
+{
+    const size_t size = iris_dtype_bytes(p->dtype);
+    std::vector<unsigned char> bytes = irist_poisoned(p->c_bytes);
+    if (p->options.beta != 0)
+        for (int64_t i = 0; i < p->shape.m; i++)
+            for (int64_t j = 0; j < (int64_t)p->own.count; j++)
+                element_set(p->dtype, &bytes[(size_t)(i * p->ldc + p->own.first + j) * size],
+                            problem_input(p, INPUT_C, i, p->own.first + j));
+    irist_upload(p->t, p->c, bytes);
+    return bytes;
+}
+
+static inline double problem_activate(iris_activation activation, double x)
+{
+    switch (activation) {
+    case IRIS_ACTIVATION_RELU: return x > 0 ? x : 0;
+    case IRIS_ACTIVATION_GELU: return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    case IRIS_ACTIVATION_SILU: return x / (1 + std::exp(-x));
+    default: return x;
+    }
+}
+
+/* The triple loop. The bound is on what the accumulator's type may lose; rounding to the dtype comes on top. */
+static inline void problem_expect(problem *p)
+{
+    const problem_shape s = p->shape;
+    const problem_options &o = p->options;
+    const double unit = p->dtype == IRIS_F64 ? std::ldexp(1, -53) : std::ldexp(1, -24);
+    const double alpha = o.alpha == 0 ? 1 : o.alpha;
+    std::vector<double> a((size_t)(s.m * s.k)), b((size_t)(s.k * s.n));
+    for (int64_t i = 0; i < s.m * s.k; i++)
+        a[(size_t)i] = problem_input(p, INPUT_A, i / s.k, i % s.k);
+    for (int64_t i = 0; i < s.k * s.n; i++)
+        b[(size_t)i] = problem_input(p, INPUT_B, i / s.n, i % s.n);
+    p->expect.assign((size_t)(s.m * s.n), 0);
+    p->bound.assign((size_t)(s.m * s.n), 0);
+    for (int64_t i = 0; i < s.m; i++)
+        for (int64_t j = 0; j < s.n; j++) {
+            double sum = 0, size = 0;
+            for (int64_t k = 0; k < s.k; k++) {
+                sum += a[(size_t)(i * s.k + k)] * b[(size_t)(k * s.n + j)];
+                size += std::fabs(a[(size_t)(i * s.k + k)] * b[(size_t)(k * s.n + j)]);
+            }
+            const double c = o.beta == 0 ? 0 : o.beta * problem_input(p, INPUT_C, i, j);
+            const double bias = o.bias ? problem_input(p, INPUT_BIAS, 0, j) : 0;
+            const double x = alpha * sum + c + bias;
+            p->expect[(size_t)(i * s.n + j)] = problem_activate(o.activation, x);
+            /* k additions and products, alpha, beta, bias: each rounds once. */
+            if (o.real)
+                p->bound[(size_t)(i * s.n + j)] =
+                    unit * ((double)s.k + 4) * (std::fabs(alpha) * size + std::fabs(c) + std::fabs(bias));
+            /* An exponential, a quotient and four products, each within a few units; gelu's argument is amplified. */
+            if (o.activation >= IRIS_ACTIVATION_GELU)
+                p->bound[(size_t)(i * s.n + j)] += 16 * unit * (std::fabs(x) + x * x) + 1e-30;
+        }
+}
+
+/* Memory, inputs and a plan. The same allocations on every rank, whatever its band. */
+static inline bool problem_create(problem *p, irist_rank *t, iris_dtype dtype, problem_shape shape,
+                                  const problem_options &options)
+{
+    const size_t size = iris_dtype_bytes(dtype);
+    p->t = t, p->dtype = dtype, p->shape = shape, p->options = options;
+    p->own = iris_gemm_band((uint32_t)shape.n, (uint32_t)t->ranks, (uint32_t)t->rank);
+    const int64_t widest = iris_gemm_band((uint32_t)shape.n, (uint32_t)t->ranks, 0).count;
+    p->lda = shape.k + options.pad_a;
+    p->ldb = (options.b_transposed ? shape.k : widest) + options.pad_b;
+    p->ldc = shape.n + options.pad_c;
+    p->c_bytes = (size_t)(shape.m * p->ldc) * size;
+    p->a = (char *)iris_malloc(t->world, (size_t)(shape.m * p->lda) * size);
+    p->b = (char *)iris_malloc(t->world, (size_t)((options.b_transposed ? widest : shape.k) * p->ldb) * size);
+    p->c = (char *)iris_malloc(t->world, p->c_bytes);
+    p->bias = (char *)iris_malloc(t->world, (size_t)widest * size);
+    if (!irist_check(t, p->a && p->b && p->c && p->bias, "%s", iris_error_string(t->world)))
+        return false;
+    const int64_t b_rows = options.b_transposed ? p->own.count : shape.k;
+    const int64_t b_cols = options.b_transposed ? shape.k : p->own.count;
+    irist_upload(t, p->a, problem_matrix(p, INPUT_A, shape.m, shape.k, p->lda, 0, 0, 0));
+    if (p->own.count > 0) {
+        irist_upload(t, p->b, problem_matrix(p, INPUT_B, b_rows, b_cols, p->ldb, 0, p->own.first,
+                                             options.b_transposed));
+        irist_upload(t, p->bias, problem_matrix(p, INPUT_BIAS, 1, p->own.count, p->own.count, 0, p->own.first, 0));
+    }
+    iris_gemm_args g = {};
+    g.m = shape.m, g.n = shape.n, g.k = shape.k;
+    g.a = p->a, g.b = p->b, g.c = p->c, g.bias = options.bias ? p->bias : nullptr;
+    g.lda = p->lda, g.ldb = p->ldb, g.ldc = p->ldc;
+    g.alpha = options.alpha, g.beta = options.beta, g.activation = options.activation;
+    g.b_transposed = options.b_transposed;
+    g.tile_m = options.tile_m, g.tile_n = options.tile_n;
+    g.workgroups = options.workgroups, g.comm_workgroups = options.comm_workgroups;
+    return irist_ok(t, iris_gemm_prepare(t->world, &p->plan, IRIS_GEMM_ALL_SCATTER, dtype, &g));
+}
+
+static inline void problem_free(problem *p)
+{
+    irist_ok(p->t, iris_gemm_release(p->t->world, &p->plan));
+    irist_ok(p->t, iris_free(p->t->world, p->bias));
+    irist_ok(p->t, iris_free(p->t->world, p->c));
+    irist_ok(p->t, iris_free(p->t->world, p->b));
+    irist_ok(p->t, iris_free(p->t->world, p->a));
+}
+
+typedef iris_status (*problem_launcher)(iris_world *, const iris_gemm_plan *, iris_stream);
+
+/* The launcher of a pattern; IRIS_GEMM_AUTO is the one that chooses. */
+problem_launcher problem_launcher_of(iris_dtype dtype, int pattern);
+
+static inline bool problem_launch(problem *p, int pattern)
+{
+    return irist_ok(p->t, problem_launcher_of(p->dtype, pattern)(p->t->world, &p->plan,
+                                                                 iris_default_stream(p->t->world)));
+}
+
+/* Half a unit in the last place of a value of a dtype. */
+static inline double problem_half_unit(iris_dtype dtype, double v)
+{
+    const int digits = dtype == IRIS_F16 ? 11 : dtype == IRIS_BF16 ? 8 : dtype == IRIS_F32 ? 24 : 53;
+    const int lowest = dtype == IRIS_F16 ? -24 : dtype == IRIS_F64 ? -1074 : dtype == IRIS_BF16 ? -133 : -149;
+    const int last = v == 0 ? lowest : std::ilogb(v) - digits + 1;
+    return std::ldexp(0.5, last > lowest ? last : lowest);
+}
+
+/* Every element of C, and every byte between its rows. `before` is what problem_poison wrote. */
+static inline bool problem_check(problem *p, const std::vector<unsigned char> &before, const char *what)
+{
+    const size_t size = iris_dtype_bytes(p->dtype);
+    const std::vector<unsigned char> got = irist_download(p->t, p->c, p->c_bytes);
+    for (int64_t i = 0; i < p->shape.m; i++) {
+        for (int64_t j = 0; j < p->shape.n; j++) {
+            const double v = element_get(p->dtype, &got[(size_t)(i * p->ldc + j) * size]);
+            const double want = p->expect[(size_t)(i * p->shape.n + j)];
+            const double slack = p->bound[(size_t)(i * p->shape.n + j)];
+            if (!irist_check(p->t, std::fabs(v - want) <= slack + problem_half_unit(p->dtype, want),
+                             "%s %s %lldx%lldx%lld, %s: C[%lld][%lld] is %.17g, expected %.17g", what,
+                             iris_dtype_name(p->dtype), (long long)p->shape.m, (long long)p->shape.n,
+                             (long long)p->shape.k, p->options.name, (long long)i, (long long)j, v, want))
+                return false;
+        }
+        const size_t from = (size_t)(i * p->ldc + p->shape.n) * size;
+        const size_t to = (size_t)((i + 1) * p->ldc) * size;
+        if (!irist_check(p->t, to <= from || std::memcmp(&got[from], &before[from], to - from) == 0,
+                         "%s %s, %s: row %lld was written beyond its end", what, iris_dtype_name(p->dtype),
+                         p->options.name, (long long)i))
+            return false;
+    }
+    return true;
+}
+
+#endif

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT
+"""The generator: what it makes is known, the same every time and in the house format, and each mistake in the table
+fails with a sentence. `python3 tests/gen/test_gen.py --update-goldens` rewrites golden/ after a wanted change."""
+import dataclasses
+import difflib
+import json
+import os
+import pathlib
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT))
+from gen import check, registry, render  # noqa: E402
+
+GOLDEN = ROOT / "tests/gen/golden"
+GOLDEN_DTYPES = [d for d in registry.DTYPES if d.name in ("i32", "u32", "bf16")]  # enough to see a template's loops
+GOLDEN_OUTPUTS = ("load_store.h", "put_signal.h", "atomic.h", "arch/atomic_host.h")
+
+
+def goldens():
+    rows = [r for r in registry.TEMPLATES if r.output in GOLDEN_OUTPUTS]
+    files, failures = render.render_all(rows, GOLDEN_DTYPES)
+    assert not failures, failures
+    return files
+
+
+def gen(*args, **env):
+    return subprocess.run([sys.executable, "-B", "-m", "gen", *args], cwd=ROOT, env={**os.environ, **env},
+                          capture_output=True, text=True)
+
+
+class Output(unittest.TestCase):
+    def test_equals_the_goldens(self):
+        for name, text in goldens().items():
+            path = GOLDEN / name
+            self.assertTrue(path.exists(), f"no golden for {name}: run this file with --update-goldens")
+            self.assertEqual(path.read_text(encoding="utf-8"), text, f"{name} changed: --update-goldens if wanted")
+
+    def test_is_the_same_on_every_run_and_takes_less_than_3_seconds(self):
+        with tempfile.TemporaryDirectory() as folder:
+            trees = []
+            for seed in ("1", "2"):
+                out = pathlib.Path(folder, seed)
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                run = gen("--out", str(out), PYTHONHASHSEED=seed)
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                self.assertEqual(run.returncode, 0, run.stderr)
+                self.assertLess(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 3)
+                trees.append({f.relative_to(out): f.read_bytes() for f in out.rglob("*.h")})
+            self.assertEqual(*trees)
+            self.assertEqual({str(f) for f in trees[0]}, {r.output for r in registry.TEMPLATES})
+
+    def test_is_written_only_where_it_changed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            gen("--out", folder)
+            file = pathlib.Path(folder, "load_store.h")
+            os.utime(file, (1, 1))
+            gen("--out", folder)
+            self.assertEqual(file.stat().st_mtime, 1)
+
+    def test_is_clean_and_says_where_it_comes_from(self):
+        files, failures = render.render_all(registry.TEMPLATES)
+        self.assertEqual(failures, [])
+        rows = {r.output: r for r in registry.TEMPLATES}
+        for name, text in files.items():
+            with self.subTest(name):
+                self.assertNotRegex(text, r"[ \t]\n|\n\n\n|\t|[{%]{2}")
+                self.assertTrue(text.startswith("/* SPDX-License-Identifier: MIT */\n/*\n"))
+                self.assertIn(f"Generated from templates/{rows[name].path};", text)
+                self.assertNotIn(str(ROOT), text)
+
+    def test_reads_as_clang_format_would_leave_it(self):
+        tool = shutil.which("clang-format")
+        if not tool:
+            self.skipTest("clang-format is not installed")
+        changed = total = 0
+        for text in render.render_all(registry.TEMPLATES)[0].values():
+            formatted = subprocess.run([tool, f"--style=file:{ROOT}/.clang-format", "--assume-filename=a.h"],
+                                       input=text, capture_output=True, text=True, check=True).stdout
+            diff = difflib.unified_diff(text.splitlines(), formatted.splitlines(), n=0)
+            changed += sum(line.startswith("-") for line in diff)
+            total += text.count("\n")
+        self.assertLess(changed / total, 0.03, "lines that clang-format would change")  # versions differ a little
+
+
+class Table(unittest.TestCase):
+    rows = registry.TEMPLATES
+
+    def problems(self, rows):
+        return "\n".join(check.problems(tuple(rows)))
+
+    def replaced(self, **fields):
+        return (dataclasses.replace(self.rows[0], **fields), *self.rows[1:])
+
+    def test_holds(self):
+        self.assertEqual(self.problems(self.rows), "")
+
+    def test_template_without_row_fails(self):
+        self.assertIn(f"templates/{self.rows[0].path} has no row", self.problems(self.rows[1:]))
+
+    def test_output_without_template_fails(self):
+        self.assertIn(f"output {self.rows[0].output} has no template: templates/none.h.j2", self.problems(
+            self.replaced(path="none.h.j2")))
+
+    def test_row_without_test_fails(self):
+        for tests in ("", "tests/none.cpp"):
+            self.assertIn(f"output {self.rows[0].output} has no test", self.problems(self.replaced(tests=tests)))
+        self.assertIn("names neither it nor one of its functions", self.problems(
+            self.replaced(tests="tests/gen/meson.build")))
+        self.assertIn("tests/meson.build has no row", self.problems(self.replaced(tests="tests/gen/test_gen.py")))
+
+    def test_two_rows_of_one_output_fail(self):
+        self.assertIn("outputs need different names", self.problems(self.rows + self.rows[:1]))
+
+    def test_include_of_a_header_that_no_row_makes_fails(self):
+        self.assertIn("which no row of gen/registry.py makes", self.problems(
+            r for r in self.rows if r.output != "load_store.h"))
+
+    def test_failures_leave_with_1_and_misspelt_names_are_refused(self):
+        self.assertEqual(gen("--check").returncode, 0)
+        run = gen("--single", "iris.h", "--dtypes", "f31")
+        self.assertNotEqual(run.returncode, 0)
+        self.assertIn("f31", run.stderr)
+
+    def test_unknown_variable_fails_with_the_template_s_name(self):
+        broken = dataclasses.replace(next(r for r in self.rows if r.rows), rows={})
+        files, failures = render.render_all([broken])
+        self.assertEqual(files, {})
+        self.assertIn(f"templates/{broken.path} does not render", failures[0])
+
+    def test_list_is_machine_readable(self):
+        table = json.loads(gen("--list", "json").stdout)
+        self.assertIn(dict(function="iris_load_f32", dtype="f32", header="iris/gen/load_store.h",
+                           template="memory/load_store.h.j2", tests="tests/memory/load_store.cpp"), table)
+        self.assertEqual(len(gen("--list").stdout.splitlines()), len(table))
+
+    def test_generator_is_short(self):
+        lines = {f.name: sum(bool(line.strip()) for line in f.read_text(encoding="utf-8").splitlines())
+                 for f in (ROOT / "gen").glob("*.py")}  # blank lines not counted
+        self.assertLessEqual(max(lines.values()), 300, lines)
+        self.assertLessEqual(sum(lines.values()), 500, lines)
+
+
+if __name__ == "__main__":
+    if "--update-goldens" in sys.argv:
+        render.write_changed(goldens(), GOLDEN)
+    else:
+        unittest.main()

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Captured once, replayed a thousand times: put_signal and wait, barriers, a channel's epochs, LL messages, and every
+ * pattern of GEMM and all-scatter. Arguments are fixed at capture, so whatever changes from use to use must be on the
+ * device. GPUs only: the host platform has no graphs.
+ */
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
+
+#include <cstring>
+
+#include "../gemm/problem.h"
+#include "capture.h"
+
+#include <iris/barrier.h>
+#include <iris/gen/load_store.h>
+#include <iris/gen/put_signal.h>
+#include <iris/gen/wait.h>
+#include <iris/ll.h>
+
+namespace {
+
+enum { REPLAYS = 1000, IN_FLIGHT = 25, WORDS = 301, GROUPS = 3 };
+
+struct args {
+    iris_ctx ctx;
+    iris_channel ch;       /* the operation's */
+    iris_channel barrier;  /* the barriers' */
+    iris_signal *arrived;
+    uint32_t *inbox;       /* symmetric: a message */
+    uint32_t *message;     /* own memory: one for each workgroup */
+    uint64_t *cells;       /* symmetric, two */
+    uint64_t *turn;        /* own memory: replays so far */
+    uint64_t *bad;         /* own memory: [0] how often, [1..3] the first time */
+    const uint32_t *want;  /* own memory: what `got` must be */
+    uint32_t *got;
+    uint64_t n;
+};
+
+IRIS_DEVICE uint32_t word_of(uint64_t turn, uint32_t from, uint64_t i)
+{
+    return (uint32_t)(turn * 2654435761u + from * 40503u + i);
+}
+
+IRIS_DEVICE void expect(const args *a, uint64_t turn, uint64_t saw, uint64_t wanted)
+{
+    if (saw != wanted && irisi_atomic_add_u64(a->bad, 1, IRIS_RELAXED, IRIS_SCOPE_AGENT) == 0) {
+        a->bad[1] = turn;
+        a->bad[2] = saw;
+        a->bad[3] = wanted;
+    }
+}
+
+IRIS_KERNEL(put_kernel, args, a, 256)
+{
+    const uint64_t turn = *a->turn + 1;
+    for (uint32_t i = iris_wg_lane(); i < WORDS; i += iris_wg_lanes())
+        a->message[i] = word_of(turn, (uint32_t)a->ctx.rank, i);
+    iris_sync_wg();
+    iris_put_signal_u32_wg(&a->ctx, a->inbox, a->message, WORDS, a->arrived, 1, IRIS_SIGNAL_ADD,
+                           (a->ctx.rank + 1) % a->ctx.world);
+}
+
+IRIS_KERNEL(wait_kernel, args, a, 256)
+{
+    const uint64_t turn = *a->turn + 1;
+    const uint32_t left = (uint32_t)((a->ctx.rank + a->ctx.world - 1) % a->ctx.world);
+    iris_wait_ge_wg(&a->ctx, a->arrived, turn);
+    for (uint32_t i = iris_wg_lane(); i < WORDS; i += iris_wg_lanes())
+        expect(a, turn, iris_load_u32(&a->ctx, a->inbox + i, a->ctx.rank), word_of(turn, left, i));
+}
+
+/* Closes a replay: nobody begins the next one before everyone is here. */
+IRIS_KERNEL(meet_kernel, args, a, 256)
+{
+    iris_barrier_all_grid(&a->ctx, &a->barrier);
+    if (iris_grid_lane() == 0)
+        *a->turn += 1;
+}
+
+IRIS_KERNEL(barrier_kernel, args, a, 256)
+{
+    const uint64_t turn = *a->turn + 1;
+    uint64_t *cell = a->cells + (turn & 1);
+    if (iris_wg_lane() == iris_wg_lanes() - 1)
+        iris_store_u64(&a->ctx, cell, turn, (a->ctx.rank + 1) % a->ctx.world);
+    iris_barrier_all_wg(&a->ctx, &a->ch);
+    expect(a, turn, iris_load_u64(&a->ctx, cell, a->ctx.rank), turn);
+    iris_sync_wg();
+    if (iris_wg_lane() == 0)
+        *a->turn = turn;
+}
+
+/* Each workgroup sends to every rank and waits for every rank's message of its own number. */
+IRIS_KERNEL(channel_kernel, args, a, 256)
+{
+    const uint32_t g = iris_workgroup(), n = iris_workgroups(), world = (uint32_t)a->ctx.world;
+    const uint32_t me = (uint32_t)a->ctx.rank;
+    const uint64_t epoch = iris_channel_enter_wg(&a->ch);
+    uint32_t *bank = (uint32_t *)(void *)iris_channel_bank(&a->ch, epoch), *message = a->message + g * WORDS;
+    for (uint32_t i = iris_wg_lane(); i < WORDS; i += iris_wg_lanes())
+        message[i] = word_of(epoch, me * GROUPS + g, i);
+    iris_sync_wg();
+    for (uint32_t k = 0; k < world; k++)
+        iris_put_signal_u32_wg(&a->ctx, bank + (me * n + g) * WORDS, message, WORDS, a->ch.signals + g * world + me, 1,
+                               IRIS_SIGNAL_ADD, (int)((me + k) % world));
+    iris_wait_all_ge_wg(&a->ctx, a->ch.signals + g * world, world, epoch);
+    for (uint32_t r = 0; r < world; r++)
+        for (uint32_t i = iris_wg_lane(); i < WORDS; i += iris_wg_lanes())
+            expect(a, epoch, iris_load_u32(&a->ctx, bank + (r * n + g) * WORDS + i, (int)me),
+                   word_of(epoch, r * GROUPS + g, i));
+    iris_channel_leave_wg(&a->ch, epoch, n);
+}
+
+IRIS_KERNEL(ll_kernel, args, a, 256)
+{
+    const uint32_t world = (uint32_t)a->ctx.world, me = (uint32_t)a->ctx.rank;
+    const uint64_t epoch = iris_channel_enter_wg(&a->ch);
+    iris_ll_packet *bank = iris_ll_bank(&a->ch, epoch);
+    for (uint32_t i = iris_wg_lane(); i < WORDS; i += iris_wg_lanes())
+        a->message[i] = word_of(epoch, me, i);
+    iris_sync_wg();
+    for (uint32_t k = 0; k < world; k++)
+        iris_ll_put_wg(&a->ctx, bank + me * WORDS, a->message, sizeof(uint32_t) * WORDS, iris_ll_flag(epoch),
+                       (int)((me + k) % world));
+    for (uint32_t r = 0; r < world; r++) {
+        uint32_t *got = a->message + WORDS;
+        iris_ll_get_wg(&a->ctx, got, bank + r * WORDS, sizeof(uint32_t) * WORDS, iris_ll_flag(epoch), (int)r);
+        for (uint32_t i = iris_wg_lane(); i < WORDS; i += iris_wg_lanes())
+            expect(a, epoch, got[i], word_of(epoch, r, i));
+        iris_sync_wg();
+    }
+    iris_channel_leave_wg(&a->ch, epoch, 1);
+    iris_ll_barrier_wg(&a->ctx, &a->barrier);
+}
+
+IRIS_KERNEL(clear_kernel, args, a, 256)
+{
+    for (uint64_t i = iris_grid_lane(); i < a->n; i += iris_grid_lanes())
+        a->got[i] = ~a->want[i];
+}
+
+IRIS_KERNEL(compare_kernel, args, a, 256)
+{
+    for (uint64_t i = iris_grid_lane(); i < a->n; i += iris_grid_lanes())
+        expect(a, i, a->got[i], a->want[i]);
+}
+
+/* What a case captures. */
+struct scene {
+    irist_rank *t;
+    args a;
+    problem gemm;
+    int pattern;
+    iris_stream stream;
+};
+
+void launch(scene *s, irisi_kernel kernel, const char *name, uint32_t workgroups, int waits)
+{
+    const iris_launch_config cfg = waits ? iris_cooperative(workgroups, 128) : iris_grid(workgroups, 128);
+    irist_ok(s->t, irisi_launch(s->t->world, kernel, name, &s->a, sizeof s->a, &cfg, s->stream));
+}
+#define LAUNCH(s, kernel, workgroups, waits) launch((s), IRISI_KERNEL_PTR(kernel), #kernel, (workgroups), (waits))
+
+void submit_put(scene *s)
+{
+    LAUNCH(s, put_kernel, 1, 0);
+    LAUNCH(s, wait_kernel, 1, 1);
+    LAUNCH(s, meet_kernel, 2, 1);
+}
+void submit_barrier(scene *s) { LAUNCH(s, barrier_kernel, 1, 1); }
+void submit_channel(scene *s) { LAUNCH(s, channel_kernel, GROUPS, 1); }
+void submit_ll(scene *s) { LAUNCH(s, ll_kernel, 1, 1); }
+void submit_gemm(scene *s)
+{
+    static const problem_launcher launchers[] = {
+        iris_gemm_all_scatter_f32,
+        iris_gemm_all_scatter_bulk_synchronous_f32,
+        iris_gemm_all_scatter_producer_consumer_f32,
+        iris_gemm_all_scatter_fused_sequential_f32,
+        iris_gemm_all_scatter_wg_specialized_f32,
+        iris_gemm_all_scatter_wave_specialized_f32,
+    };
+    LAUNCH(s, clear_kernel, 2, 0);
+    irist_ok(s->t, launchers[s->pattern](s->t->world, &s->gemm.plan, s->stream));
+    LAUNCH(s, compare_kernel, 2, 0);
+}
+
+void *zeroed(irist_rank *t, size_t bytes, iris_mem_kind kind)
+{
+    void *p = iris_malloc_kind(t->world, bytes, 0, kind);
+    irist_check(t, p != nullptr, "%s", iris_error_string(t->world));
+    irist_ok(t, iris_memset(t->world, p, 0, bytes));
+    return p;
+}
+
+void open_scene(scene *s, irist_rank *t)
+{
+    const size_t ranks = (size_t)t->ranks;
+    std::memset(static_cast<void *>(&s->a), 0, sizeof s->a);
+    s->t = t;
+    s->a.ctx = iris_device_ctx(t->world);
+    s->a.arrived = iris_signals(t->world, 1);
+    s->a.inbox = (uint32_t *)zeroed(t, WORDS * sizeof(uint32_t), IRIS_MEM_DATA);
+    s->a.message = (uint32_t *)zeroed(t, GROUPS * WORDS * sizeof(uint32_t), IRIS_MEM_DATA);
+    s->a.cells = (uint64_t *)zeroed(t, 2 * sizeof(uint64_t), IRIS_MEM_SYNC);
+    s->a.turn = (uint64_t *)zeroed(t, sizeof(uint64_t), IRIS_MEM_DATA);
+    s->a.bad = (uint64_t *)zeroed(t, 4 * sizeof(uint64_t), IRIS_MEM_DATA);
+    irist_ok(t, iris_channel_create(t->world, &s->a.ch, GROUPS * ranks, GROUPS * ranks * WORDS * sizeof(uint64_t)));
+    irist_ok(t, iris_channel_create(t->world, &s->a.barrier, ranks, ranks * sizeof(iris_ll_packet)));
+    irist_ok(t, iris_stream_create(t->world, &s->stream));
+    irist_meet(t);
+}
+
+void close_scene(scene *s)
+{
+    irist_rank *t = s->t;
+    irist_meet(t);
+    irist_ok(t, iris_stream_destroy(t->world, s->stream));
+    irist_ok(t, iris_channel_destroy(t->world, &s->a.barrier));
+    irist_ok(t, iris_channel_destroy(t->world, &s->a.ch));
+    void *const memory[] = {s->a.bad, s->a.turn, s->a.cells, s->a.message, s->a.inbox, s->a.arrived};
+    for (void *p : memory)
+        irist_ok(t, iris_free(t->world, p));
+}
+
+/* Once as it is, then captured and replayed. A few replays are in flight at a time. */
+void replay(scene *s, const char *what, void (*submit)(scene *))
+{
+    irist_rank *t = s->t;
+    irist_graph graph = nullptr;
+    uint64_t bad[4];
+    submit(s);
+    irist_meet(t);
+    if (irist_capture_begin(t, s->stream)) {
+        submit(s);
+        irist_capture_end(t, s->stream, &graph);
+    }
+    irist_meet(t);
+    for (int lap = 1; lap <= REPLAYS && graph && !t->failures; lap++) {
+        irist_replay(t, graph, s->stream);
+        if (lap % IN_FLIGHT == 0)
+            irist_ok(t, iris_stream_synchronize(t->world, s->stream));
+    }
+    irist_ok(t, iris_memcpy(t->world, bad, s->a.bad, sizeof bad));
+    irist_check(t, bad[0] == 0, "%s: %llu times wrong, first at %llu: saw %llu, not %llu", what,
+                (unsigned long long)bad[0], (unsigned long long)bad[1], (unsigned long long)bad[2],
+                (unsigned long long)bad[3]);
+    irist_meet(t);
+    irist_graph_free(t, graph);
+}
+
+void expect_count(scene *s, const char *what, const uint64_t *counter)
+{
+    uint64_t n = 0;
+    irist_ok(s->t, iris_memcpy(s->t->world, &n, counter, sizeof n));
+    irist_check(s->t, n == REPLAYS + 1, "%s: %llu of %d uses took place", what, (unsigned long long)n, REPLAYS + 1);
+}
+
+void messages(irist_rank *t)
+{
+    scene s;
+    open_scene(&s, t);
+    replay(&s, "put_signal and wait", submit_put);
+    expect_count(&s, "put_signal and wait", s.a.turn);
+    close_scene(&s);
+}
+
+void barriers(irist_rank *t)
+{
+    scene s;
+    open_scene(&s, t);
+    replay(&s, "barrier_all_wg", submit_barrier);
+    expect_count(&s, "barrier_all_wg", s.a.turn);
+    close_scene(&s);
+}
+
+void channels(irist_rank *t)
+{
+    scene s;
+    open_scene(&s, t);
+    replay(&s, "channel", submit_channel);
+    expect_count(&s, "channel", s.a.ch.state);
+    close_scene(&s);
+}
+
+void ll_messages(irist_rank *t)
+{
+    scene s;
+    open_scene(&s, t);
+    replay(&s, "LL messages", submit_ll);
+    expect_count(&s, "LL messages", s.a.ch.state);
+    close_scene(&s);
+}
+
+void gemms(irist_rank *t)
+{
+    const problem_options options = {"graph", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 4, 1, 0};
+    const problem_shape shape = {150, 331, 40};
+    for (int pattern = 0; pattern < IRIS_GEMM_PATTERNS && !t->failures; pattern++) {
+        scene s;
+        open_scene(&s, t);
+        if (problem_create(&s.gemm, t, IRIS_F32, shape, options)) {
+            problem_expect(&s.gemm);
+            const std::vector<unsigned char> before = problem_poison(&s.gemm);
+            uint32_t *want = (uint32_t *)zeroed(t, s.gemm.c_bytes, IRIS_MEM_DATA);
+            s.a.got = (uint32_t *)(void *)s.gemm.c;
+            s.a.want = want;
+            s.pattern = pattern;
+            irist_meet(t);
+            irist_ok(t, iris_gemm_all_scatter_fused_sequential_f32(t->world, &s.gemm.plan, s.stream));
+            irist_meet(t);
+            problem_check(&s.gemm, before, "before the capture");
+            irist_ok(t, iris_memcpy(t->world, want, s.gemm.c, s.gemm.c_bytes));
+            s.a.n = s.gemm.c_bytes / sizeof(uint32_t);
+            irist_meet(t);
+            replay(&s, iris_gemm_pattern_name((iris_gemm_pattern)pattern), submit_gemm);
+            irist_ok(t, iris_free(t->world, want));
+        }
+        problem_free(&s.gemm);
+        close_scene(&s);
+    }
+}
+
+} // namespace
+
+TEST_CASE("a captured put with signal and its wait replay", "[graph]") { irist_spmd(messages, nullptr); }
+TEST_CASE("captured barriers replay", "[graph]") { irist_spmd(barriers, nullptr); }
+TEST_CASE("a captured channel operation replays", "[graph]") { irist_spmd(channels, nullptr); }
+TEST_CASE("captured LL messages replay", "[graph]") { irist_spmd(ll_messages, nullptr); }
+TEST_CASE("every captured pattern of GEMM and all-scatter replays", "[graph]") { irist_spmd(gemms, nullptr); }

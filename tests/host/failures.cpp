@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ranks that die, wait for what never comes, or disagree: the others get a sentence in time, and iris_spawn its value.
+ */
+#include "job.h"
+
+#include <dirent.h>
+
+typedef struct wait_args {
+    iris_ctx ctx;
+    iris_signal *signal;
+    uint64_t value;
+    int32_t from, pad;
+} wait_args;
+
+IRIS_KERNEL(wait_for_value, wait_args, a, 256) { iris_wait_ge_wg(&a->ctx, a->signal, a->value); }
+
+typedef struct raise_args {
+    iris_ctx ctx;
+    iris_signal *signal;
+    int32_t to, pad;
+} raise_args;
+
+IRIS_KERNEL(raise_one, raise_args, a, 256) { iris_signal_add_wg(&a->ctx, a->signal, 1, a->to); }
+
+static iris_status launch_wait(iris_world *w, iris_signal *signal, uint64_t value)
+{
+    wait_args a;
+    iris_launch_config grid = iris_cooperative(2, 128);
+    std::memset(&a, 0, sizeof a);
+    a.ctx = iris_device_ctx(w);
+    a.signal = signal;
+    a.value = value;
+    return iris_launch(w, wait_for_value, &a, sizeof a, &grid, iris_default_stream(w));
+}
+
+static iris_status launch_raise(iris_world *w, iris_signal *signal, int to)
+{
+    raise_args a;
+    iris_launch_config grid = iris_grid(1, 64);
+    std::memset(&a, 0, sizeof a);
+    a.ctx = iris_device_ctx(w);
+    a.signal = signal;
+    a.to = to;
+    return iris_launch(w, raise_one, &a, sizeof a, &grid, iris_default_stream(w));
+}
+
+static iris_config patient(int ms)
+{
+    iris_config c = small_config();
+    c.timeout_ms = ms;
+    return c;
+}
+
+/* ---- iris_spawn's value --------------------------------------------------------------------------------------- */
+
+static int return_mine(iris_world *w, void *values) { return ((const int *)values)[iris_rank(w)]; }
+
+TEST_CASE("iris_spawn returns the failing rank's value", "[host]")
+{
+    const iris_config c = patient(1000);
+    int all_well[3] = {0, 0, 0}, one_fails[3] = {0, 7, 0}, odd[3] = {256, 0, 0};
+    REQUIRE(iris_spawn_config(3, return_mine, all_well, &c) == 0);
+    REQUIRE(iris_spawn_config(3, return_mine, one_fails, &c) == 7);
+    REQUIRE(iris_spawn_config(3, return_mine, odd, &c) != 0);
+    REQUIRE(iris_spawn_config(1, return_mine, one_fails + 1, &c) == 7);
+    REQUIRE(iris_spawn_config(0, return_mine, all_well, &c) == 1);
+    REQUIRE(iris_spawn_config(2, nullptr, all_well, &c) == 1);
+    REQUIRE(iris_spawn_config(100000, return_mine, all_well, &c) == 1);
+    setenv("IRIS_SPAWN", "thread", 1);
+    REQUIRE(iris_spawn_config(3, return_mine, all_well, &c) == 0);
+    REQUIRE(iris_spawn_config(3, return_mine, one_fails, &c) == 7);
+    setenv("IRIS_SPAWN", "nonsense", 1);
+    REQUIRE(iris_spawn_config(2, return_mine, all_well, &c) == 1);
+    unsetenv("IRIS_SPAWN");
+}
+
+static int print_rank(iris_world *w, void *)
+{
+    std::printf("rank %d speaks\n", iris_rank(w));
+    return 0;
+}
+
+TEST_CASE("what is buffered when ranks are forked is written once", "[host]")
+{
+    char path[] = "/tmp/iris-test-XXXXXX", text[400] = "";
+    const int file = mkstemp(path);
+    REQUIRE(file >= 0);
+    unlink(path);
+    const iris_config c = patient(1000);
+    const pid_t pid = fork_rank([&] {
+        dup2(file, 1);
+        std::printf("before\n");
+        const int value = iris_spawn_config(2, print_rank, nullptr, &c);
+        std::printf("after\n");
+        std::fflush(stdout);
+        return value;
+    });
+    REQUIRE(reap(pid) == 0);
+    REQUIRE(pread(file, text, sizeof text - 1, 0) > 0);
+    close(file);
+    const std::string all = text;
+    CHECK(all.size() == std::strlen("before\nrank 0 speaks\nrank 1 speaks\nafter\n"));
+    CHECK(all.find("before\n") == 0);
+    CHECK(contains(text, "rank 0 speaks\n"));
+    CHECK(contains(text, "rank 1 speaks\n"));
+}
+
+/* ---- death ---------------------------------------------------------------------------------------------------- */
+
+enum { IN_KERNEL, IN_BARRIER, IN_HOST_CODE };
+
+struct death {
+    int victim, where;
+    outcome *said;
+};
+
+static int die_somewhere(iris_world *w, void *arg)
+{
+    const death *d = (const death *)arg;
+    outcome *mine = &d->said[iris_rank(w)];
+    iris_signal *signal = iris_signals(w, 1);
+    IRIS_TRY(iris_barrier(w));
+    if (iris_rank(w) == d->victim) {
+        if (d->where == IN_KERNEL)
+            IRIS_TRY(launch_wait(w, signal, 1));
+        nap_ms(100);
+        kill(getpid(), SIGKILL);
+    }
+    if (d->where == IN_BARRIER) {
+        tell(mine, iris_barrier(w), w);
+    } else if (d->where == IN_KERNEL) {
+        IRIS_TRY(launch_wait(w, signal, 1));
+        tell(mine, iris_synchronize(w), w);
+    } else {
+        nap_ms(slow(600));
+        tell(mine, iris_malloc(w, 64) ? IRIS_OK : IRIS_ERR_PEER, w);
+    }
+    return 0;
+}
+
+TEST_CASE("a killed rank is named by every other rank, in time", "[host]")
+{
+    outcome *said = shared_outcomes(4);
+    for (int where = IN_KERNEL; where <= IN_HOST_CODE; where++) {
+        for (int victim = 0; victim < 4; victim += 2) {
+            death d = {victim, where, said};
+            const iris_config c = patient(30000); /* far more than the test may take */
+            const double start = seconds();
+            for (int r = 0; r < 4; r++)
+                said[r].status = -1;
+            INFO("victim " << victim << " where " << where);
+            CHECK(iris_spawn_config(4, die_somewhere, &d, &c) == 128 + SIGKILL);
+            CHECK(seconds() - start < slow(5));
+            for (int r = 0; r < 4; r++) {
+                if (r == victim)
+                    continue;
+                INFO("rank " << r << " says: " << said[r].sentence);
+                CHECK(said[r].status == IRIS_ERR_PEER);
+                CHECK(contains(said[r].sentence, victim ? "rank 2 died (killed by signal 9" : "rank 0 died"));
+            }
+        }
+    }
+}
+
+static int leave_early(iris_world *w, void *said)
+{
+    if (iris_rank(w) == 1)
+        std::_Exit(0); /* no iris_finalize */
+    tell(&((outcome *)said)[iris_rank(w)], iris_barrier(w), w);
+    return 0;
+}
+
+TEST_CASE("a rank that exits without iris_finalize is named", "[host]")
+{
+    outcome *said = shared_outcomes(3);
+    const iris_config c = patient(30000);
+    CHECK(iris_spawn_config(3, leave_early, said, &c) == 1);
+    CHECK(said[0].status == IRIS_ERR_PEER);
+    CHECK(said[2].status == IRIS_ERR_PEER);
+    CHECK(contains(said[2].sentence, "rank 1"));
+}
+
+static int fail_one(iris_world *w, void *said)
+{
+    if (iris_rank(w) == 1)
+        return 9;
+    tell(&((outcome *)said)[iris_rank(w)], iris_barrier(w), w);
+    return 0;
+}
+
+TEST_CASE("a rank whose main fails is named, with its value", "[host]")
+{
+    outcome *said = shared_outcomes(3);
+    const iris_config c = patient(30000);
+    for (int threads = 0; threads < 2; threads++) {
+        if (threads)
+            setenv("IRIS_SPAWN", "thread", 1);
+        CHECK(iris_spawn_config(3, fail_one, said, &c) != 0);
+        CHECK(said[0].status == IRIS_ERR_PEER);
+        CHECK(said[2].status == IRIS_ERR_PEER);
+        CHECK(contains(said[0].sentence, "rank 1 failed: its main returned 9"));
+    }
+    unsetenv("IRIS_SPAWN");
+}
+
+static int hang_on(iris_world *w, void *)
+{
+    if (iris_rank(w) == 0)
+        return 5;
+    for (;;)
+        pause();
+}
+
+TEST_CASE("ranks that ignore a failure are killed", "[host]")
+{
+    const iris_config c = patient(500);
+    const double start = seconds();
+    CHECK(iris_spawn_config(3, hang_on, nullptr, &c) == 5);
+    CHECK(seconds() - start > 2.4);
+    CHECK(seconds() - start < slow(6));
+}
+
+/* ---- nothing is left ------------------------------------------------------------------------------------------ */
+
+static int sleep_forever(iris_world *w, void *pids)
+{
+    ((volatile pid_t *)pids)[iris_rank(w)] = getpid();
+    for (;;)
+        pause();
+}
+
+/* Lines of /proc/net/unix with this process's job, and files of the usual places whose names begin with iris. */
+static int leftovers()
+{
+    const std::string job = "leftovers-" + std::to_string((int)getpid());
+    char line[512];
+    int n = 0;
+    FILE *f = std::fopen("/proc/net/unix", "r");
+    REQUIRE(f != nullptr);
+    while (std::fgets(line, sizeof line, f))
+        n += contains(line, job.c_str());
+    std::fclose(f);
+    for (const char *folder : {"/dev/shm", "/tmp"}) {
+        DIR *d = opendir(folder);
+        for (const dirent *e = d ? readdir(d) : nullptr; e; e = readdir(d))
+            n += std::strncmp(e->d_name, "iris-", 5) == 0 || std::strncmp(e->d_name, "iris_", 5) == 0;
+        if (d)
+            closedir(d);
+    }
+    return n;
+}
+
+TEST_CASE("a killed job leaves no process, socket or file", "[host]")
+{
+    volatile pid_t *pids = (volatile pid_t *)shared_alloc(4096);
+    const iris_config c = patient(10000);
+    const int before = leftovers();
+    const pid_t job = fork_rank([&] { return iris_spawn_config(4, sleep_forever, (void *)pids, &c); });
+    for (int r = 0; r < 4; r++)
+        while (!pids[r])
+            nap_ms(5);
+    REQUIRE(kill(job, SIGKILL) == 0);
+    CHECK(reap(job) == 128 + SIGKILL);
+    for (int r = 0; r < 4; r++) {
+        int turns = 0;
+        for (; turns < 400 && kill(pids[r], 0) == 0; turns++) {
+            char path[64], state = 'Z';
+            std::snprintf(path, sizeof path, "/proc/%d/stat", (int)pids[r]);
+            FILE *f = std::fopen(path, "r"); /* a zombie waits for whoever adopted it; it holds nothing any more */
+            if (f && std::fscanf(f, "%*d %*s %c", &state) != 1)
+                state = 'Z';
+            if (f)
+                std::fclose(f);
+            if (state == 'Z')
+                break;
+            nap_ms(5);
+        }
+        CHECK(turns < 400);
+    }
+    CHECK(leftovers() == before);
+}
+
+TEST_CASE("ranks killed at the rendezvous leave its name free", "[host]")
+{
+    const std::string job = "leftovers-" + std::to_string((int)getpid());
+    const int before = leftovers();
+    iris_config c = patient(20000);
+    c.world = 3;
+    c.job = job.c_str();
+    for (int lap = 0; lap < 3; lap++) {
+        const pid_t zero = fork_rank([&] {
+            iris_world *w;
+            return (int)iris_init(&w, &c);
+        });
+        c.rank = 1;
+        const pid_t one = fork_rank([&] {
+            iris_world *w;
+            return (int)iris_init(&w, &c);
+        });
+        c.rank = 0;
+        for (int i = 0; i < 1000 && leftovers() < before + 2; i++)
+            nap_ms(5); /* until it listens and rank 1 is there */
+        CHECK(leftovers() >= before + 2);
+        kill(zero, SIGKILL);
+        CHECK(reap(zero) == 128 + SIGKILL);
+        CHECK(reap(one) == (int)IRIS_ERR_PEER);
+        CHECK(leftovers() == before);
+    }
+}
+
+/* ---- deadlines ------------------------------------------------------------------------------------------------ */
+
+struct deadline_case {
+    outcome *first, *again; /* of each rank */
+};
+
+/* Rank 1's kernel waits for 7 and gets 3; everyone hears of it, resets, and the same signal works from 0 on. */
+static int wait_in_vain(iris_world *w, void *arg)
+{
+    const deadline_case *d = (const deadline_case *)arg;
+    const int me = iris_rank(w);
+    iris_signal *signal = iris_signals(w, 1), *other = iris_signals(w, 1);
+    iris_channel ch;
+    IRIS_TRY(iris_channel_create(w, &ch, 4, 100));
+    IRIS_TRY(iris_barrier(w));
+    if (me == 0)
+        for (int i = 0; i < 3; i++)
+            IRIS_TRY(launch_raise(w, signal, 1));
+    IRIS_TRY(launch_wait(w, me == 1 ? signal : other, me == 1 ? 7 : me == 0 ? 0 : 1));
+    iris_status status = iris_synchronize(w);
+    if (status == IRIS_OK)
+        status = iris_barrier(w);
+    tell(&d->first[me], status, w);
+    if (iris_malloc(w, 64) || iris_barrier(w) != IRIS_ERR_TIMEOUT)
+        return 50; /* a stopped world does nothing */
+    IRIS_TRY(iris_reset(w));
+    if (signal->value != 0 || ch.state[0] != 0)
+        return 51;
+    IRIS_TRY(iris_barrier(w)); /* before anyone raises it again */
+    IRIS_TRY(launch_raise(w, signal, (me + 1) % iris_world_size(w)));
+    IRIS_TRY(launch_wait(w, signal, 1));
+    status = iris_barrier(w);
+    tell(&d->again[me], status, w);
+    return status == IRIS_OK && iris_malloc(w, 64) ? 0 : 52;
+}
+
+TEST_CASE("a wait that passes its deadline is reported on every rank, and reset mends the world", "[host]")
+{
+    deadline_case d = {shared_outcomes(3), shared_outcomes(3)};
+    const int ms = slow(500);
+    const iris_config c = patient(ms);
+    char waited[64];
+    std::snprintf(waited, sizeof waited, "waited %d ms for the signal at heap offset", ms);
+    for (int threads = 0; threads < 2; threads++) {
+        if (threads)
+            setenv("IRIS_SPAWN", "thread", 1);
+        CHECK(iris_spawn_config(3, wait_in_vain, &d, &c) == 0);
+        unsetenv("IRIS_SPAWN");
+        for (int r = 0; r < 3; r++) {
+            INFO("rank " << r << " says: " << d.first[r].sentence);
+            CHECK(d.first[r].status == IRIS_ERR_TIMEOUT);
+            CHECK(contains(d.first[r].sentence, waited));
+            CHECK(contains(d.first[r].sentence, "call iris_reset"));
+            CHECK(d.again[r].status == IRIS_OK);
+        }
+        CHECK(contains(d.first[1].sentence, "be at least"));
+    }
+}
+
+static int miss_the_barrier(iris_world *w, void *arg)
+{
+    outcome *said = (outcome *)arg;
+    iris_status status = IRIS_OK;
+    if (iris_rank(w) == 2) {
+        for (int i = 0; i < 2000 && status == IRIS_OK; i++) {
+            nap_ms(10);
+            status = iris_synchronize(w);
+        }
+    } else {
+        status = iris_barrier(w);
+    }
+    tell(&said[iris_rank(w)], status, w);
+    IRIS_TRY(iris_reset(w));
+    IRIS_TRY(iris_barrier(w));
+    return 0;
+}
+
+TEST_CASE("a rank that misses a barrier is named; reset mends the world", "[host]")
+{
+    outcome *said = shared_outcomes(4);
+    const iris_config c = patient(300);
+    CHECK(iris_spawn_config(4, miss_the_barrier, said, &c) == 0);
+    for (int r = 0; r < 4; r++) {
+        INFO("rank " << r << " says: " << said[r].sentence);
+        CHECK(said[r].status == IRIS_ERR_TIMEOUT);
+        CHECK(contains(said[r].sentence, "rank 2 did not come to iris_barrier"));
+    }
+}
+
+/* ---- disagreement --------------------------------------------------------------------------------------------- */
+
+static int disagree(iris_world *w, void *arg)
+{
+    outcome *said = (outcome *)arg;
+    const int me = iris_rank(w);
+    int value = me, all[3] = {0, 0, 0};
+    char eight[8] = {0};
+    tell(&said[me], me == 1 ? iris_broadcast(w, &value, sizeof value, 0) : iris_barrier(w), w);
+    IRIS_TRY(iris_barrier(w)); /* the world goes on: everyone has been told */
+    tell(&said[3 + me], iris_broadcast(w, eight, me == 2 ? 8 : 4, 0), w);
+    tell(&said[6 + me], iris_broadcast(w, eight, 8, me == 2), w);
+    IRIS_TRY(iris_allgather(w, &value, all, sizeof value));
+    return all[0] == 0 && all[1] == 1 && all[2] == 2 ? 0 : 60;
+}
+
+TEST_CASE("ranks that call different collectives are told which", "[host]")
+{
+    outcome *said = shared_outcomes(9);
+    const iris_config c = patient(5000);
+    CHECK(iris_spawn_config(3, disagree, said, &c) == 0);
+    for (int i = 0; i < 9; i++) {
+        INFO("rank " << i % 3 << " says: " << said[i].sentence);
+        CHECK(said[i].status == IRIS_ERR_MISMATCH);
+    }
+    CHECK(contains(said[2].sentence, "rank 0 iris_barrier"));
+    CHECK(contains(said[2].sentence, "rank 1 iris_broadcast(4 bytes, root 0)"));
+    CHECK(contains(said[3].sentence, "rank 2 iris_broadcast(8 bytes, root 0)"));
+    CHECK(contains(said[6].sentence, "root 1"));
+}
+
+static int allocate_differently(iris_world *w, void *arg)
+{
+    outcome *said = (outcome *)arg;
+    const int me = iris_rank(w);
+    void *p = iris_malloc(w, 1000);
+    IRIS_TRY(iris_barrier(w));
+    IRIS_TRY(iris_free(w, p));
+    iris_malloc(w, me == 2 ? 2000 : 1000);
+    iris_malloc(w, 10);
+    tell(&said[me], iris_barrier(w), w);
+    return 0;
+}
+
+TEST_CASE("checked mode names the first allocation that differs", "[host]")
+{
+    outcome *said = shared_outcomes(3);
+    iris_config c = patient(5000);
+    c.checked = 1;
+    iris_spawn_config(3, allocate_differently, said, &c);
+    for (int r = 0; r < 3; r++) {
+        INFO("rank " << r << " says: " << said[r].sentence);
+        CHECK(said[r].status == IRIS_ERR_MISMATCH);
+        CHECK(contains(said[r].sentence, "allocation call 3 differs"));
+        CHECK(contains(said[r].sentence, "rank 0 asked for 1000 bytes"));
+        CHECK(contains(said[r].sentence, "rank 2 asked for 2000 bytes"));
+    }
+}
+
+int main(int argc, char **argv) { return job_main(argc, argv); }

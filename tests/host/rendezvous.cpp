@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How ranks find each other: launchers' environments, tokens, TCP, the caller's allgather; and who is told what when
+ * they do not.
+ */
+#include "job.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+/* Starts, checks who it is, meets the others, leaves. 0 when all went well. */
+static int visit(const iris_config *c, outcome *said, int rank, int world)
+{
+    iris_world *w = nullptr;
+    int all[8] = {0}, me = rank;
+    tell(said, iris_init(&w, c), nullptr);
+    if (said->status != IRIS_OK)
+        return w ? 99 : 10 + said->status;
+    if (iris_rank(w) != rank || iris_world_size(w) != world)
+        return 90;
+    if (iris_allgather(w, &me, all, sizeof me) != IRIS_OK)
+        return 91;
+    for (int r = 0; r < world; r++)
+        if (all[r] != r)
+            return 92;
+    int *slots = (int *)iris_malloc(w, sizeof(int) * (size_t)world);
+    if (!slots || iris_memset(w, slots, 0, sizeof(int) * (size_t)world) != IRIS_OK || iris_barrier(w) != IRIS_OK)
+        return 93;
+    for (int r = 0; r < world; r++) /* the heaps are each other's */
+        ((volatile int *)iris_translate(w, slots, r))[rank] = rank + 1;
+    if (iris_barrier(w) != IRIS_OK)
+        return 94;
+    for (int r = 0; r < world; r++)
+        if (slots[r] != r + 1)
+            return 95;
+    return iris_finalize(w) == IRIS_OK ? 0 : 96;
+}
+
+typedef std::vector<std::pair<std::string, std::string>> variables;
+
+static void forget_launchers()
+{
+    const char *names[] = {"IRIS_RANK",
+                           "IRIS_WORLD",
+                           "RANK",
+                           "WORLD_SIZE",
+                           "TORCHELASTIC_RUN_ID",
+                           "MASTER_PORT",
+                           "OMPI_COMM_WORLD_RANK",
+                           "OMPI_COMM_WORLD_SIZE",
+                           "OMPI_MCA_ess_base_jobid",
+                           "PMIX_NAMESPACE",
+                           "PMI_RANK",
+                           "PMI_SIZE",
+                           "PMI_JOBID",
+                           "SLURM_PROCID",
+                           "SLURM_NTASKS",
+                           "SLURM_STEP_ID",
+                           "SLURM_JOB_ID",
+                           "IRIS_JOB",
+                           "IRIS_TOKEN",
+                           "IRIS_HOST",
+                           "IRIS_PORT"};
+    for (const char *name : names)
+        unsetenv(name);
+}
+
+/* Forks `world` ranks whose environment says who they are; the exit value of each. */
+static std::vector<int> run_job(int world, outcome *said, const iris_config &config, const variables &common,
+                                const char *rank_name, const char *world_name, int missing = -1)
+{
+    std::vector<pid_t> pids;
+    std::vector<int> values;
+    for (int r = world - 1; r >= 0; r--) { /* rank 0 last: the others have to wait for it */
+        if (r == missing)
+            continue;
+        pids.push_back(fork_rank([&] {
+            for (const auto &v : common)
+                setenv(v.first.c_str(), v.second.c_str(), 1);
+            if (rank_name)
+                setenv(rank_name, std::to_string(r).c_str(), 1);
+            if (world_name)
+                setenv(world_name, std::to_string(world).c_str(), 1);
+            return visit(&config, &said[r], r, world);
+        }));
+        if (r == 1)
+            nap_ms(50);
+    }
+    for (pid_t pid : pids)
+        values.insert(values.begin(), reap(pid));
+    return values;
+}
+
+static const std::vector<int> all_well(int n) { return std::vector<int>((size_t)n, 0); }
+
+TEST_CASE("every launcher's environment is understood", "[host]")
+{
+    forget_launchers();
+    outcome *said = shared_outcomes(3);
+    const iris_config c = small_config();
+    const char *port = "29511";
+    struct {
+        const char *rank, *world;
+        variables more;
+    } const launchers[] = {
+        {"IRIS_RANK", "IRIS_WORLD", {{"IRIS_JOB", "test-own"}}},
+        {"IRIS_RANK", "IRIS_WORLD", {}}, /* named after user and parent */
+        {"RANK", "WORLD_SIZE", {{"TORCHELASTIC_RUN_ID", "none"}, {"MASTER_PORT", port}}},
+        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", {{"PMIX_NAMESPACE", "prterun-host-77@1"}}},
+        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", {{"OMPI_MCA_ess_base_jobid", "1234567"}}},
+        {"PMI_RANK", "PMI_SIZE", {}},
+        {"SLURM_PROCID", "SLURM_NTASKS", {{"SLURM_JOB_ID", "4711"}, {"SLURM_STEP_ID", "0"}}},
+    };
+    for (const auto &l : launchers) {
+        INFO(l.rank << ": " << said[0].sentence << " | " << said[1].sentence);
+        CHECK(run_job(3, said, c, l.more, l.rank, l.world) == all_well(3));
+    }
+    /* The own variables win over an outer launcher's. */
+    CHECK(run_job(2, said, c, {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}}, "IRIS_RANK",
+                  "IRIS_WORLD") == all_well(2));
+    /* sbatch without srun: one process, though a task count is set. */
+    CHECK(run_job(1, said, c, {{"SLURM_NTASKS", "8"}, {"SLURM_PROCID", "0"}}, nullptr, nullptr) == all_well(1));
+}
+
+TEST_CASE("an environment that makes no sense gets a sentence", "[host]")
+{
+    struct {
+        variables set;
+        const char *says;
+    } const nonsense[] = {
+        {{{"IRIS_RANK", "1"}}, "IRIS_RANK is set but IRIS_WORLD is not"},
+        {{{"WORLD_SIZE", "4"}}, "WORLD_SIZE is set but RANK is not"},
+        {{{"IRIS_RANK", "2"}, {"IRIS_WORLD", "2"}}, "IRIS_RANK=2 is not a whole number from 0 to 1"},
+        {{{"IRIS_RANK", "-1"}, {"IRIS_WORLD", "2"}}, "IRIS_RANK=-1"},
+        {{{"IRIS_RANK", "0"}, {"IRIS_WORLD", "two"}}, "IRIS_WORLD=two"},
+        {{{"IRIS_RANK", "0"}, {"IRIS_WORLD", "99999999999999999999"}}, "IRIS_WORLD=9999"},
+        {{{"IRIS_HEAP_MB", "64MB"}}, "IRIS_HEAP_MB=64MB"},
+        {{{"IRIS_SYNC_MB", "0"}}, "IRIS_SYNC_MB=0"},
+        {{{"IRIS_TIMEOUT_MS", "soon"}}, "IRIS_TIMEOUT_MS=soon"},
+        {{{"IRIS_CHECKED", "yes"}}, "IRIS_CHECKED=yes"},
+        {{{"IRIS_PORT", "70000"}}, "IRIS_PORT=70000"},
+        {{{"IRIS_TOKEN", std::string(200, 't')}}, "the job token has 200 bytes"},
+        {{{"IRIS_RANK", "0"}, {"IRIS_WORLD", "2"}, {"IRIS_HOST", "localhost"}}, "needs a port"},
+        {{{"IRIS_RANK", "0"}, {"IRIS_WORLD", "2"}, {"IRIS_HOST", "localhost"}, {"IRIS_PORT", "9"}},
+         "needs a job token"},
+        {{{"IRIS_RANK", "1"},
+          {"IRIS_WORLD", "2"},
+          {"IRIS_HOST", "no.such.host.invalid"},
+          {"IRIS_PORT", "9"},
+          {"IRIS_TOKEN", "t"}},
+         "no.such.host.invalid"},
+    };
+    forget_launchers();
+    outcome *said = shared_outcomes(1);
+    for (const auto &n : nonsense) {
+        iris_config c;
+        std::memset(&c, 0, sizeof c);
+        reap(fork_rank([&] {
+            for (const auto &v : n.set)
+                setenv(v.first.c_str(), v.second.c_str(), 1);
+            return visit(&c, said, 0, 1);
+        }));
+        INFO(said->sentence);
+        CHECK((said->status == IRIS_ERR_ARGUMENT || said->status == IRIS_ERR_SYSTEM));
+        CHECK(contains(said->sentence, n.says));
+    }
+}
+
+TEST_CASE("a config that makes no sense gets a sentence", "[host]")
+{
+    forget_launchers();
+    iris_world *w = (iris_world *)(void *)&w;
+    iris_config c = small_config();
+    CHECK(iris_init(nullptr, &c) == IRIS_ERR_ARGUMENT);
+    c.world = 2;
+    c.rank = 2;
+    CHECK(iris_init(&w, &c) == IRIS_ERR_ARGUMENT);
+    CHECK(w == nullptr);
+    c.rank = -1;
+    CHECK(iris_init(&w, &c) == IRIS_ERR_ARGUMENT);
+    c.world = -5;
+    CHECK(iris_init(&w, &c) == IRIS_ERR_ARGUMENT);
+    c.rank = 0;
+    c.world = 65;
+    CHECK(iris_init(&w, &c) == IRIS_ERR_ARGUMENT);
+    CHECK(contains(iris_error_string(nullptr), "IRIS_FAR_RANKS"));
+    c = small_config();
+    c.timeout_ms = -2;
+    CHECK(iris_init(&w, &c) == IRIS_ERR_ARGUMENT);
+    c = small_config();
+    c.heap_bytes = SIZE_MAX;
+    CHECK(iris_init(&w, &c) == IRIS_ERR_ARGUMENT);
+    c.heap_bytes = (size_t)1 << 50;
+    CHECK(iris_init(&w, &c) == IRIS_ERR_NOMEM);
+    CHECK(contains(iris_error_string(nullptr), "IRIS_HEAP_MB"));
+    CHECK(w == nullptr);
+}
+
+TEST_CASE("a wrong token is refused at once, and rank 0 waits on for the right one", "[host]")
+{
+    forget_launchers();
+    outcome *said = shared_outcomes(3);
+    iris_config c = small_config();
+    const int port = 20000 + (int)(getpid() % 20000);
+    for (int tcp = 0; tcp < 2; tcp++) {
+        c.world = 2;
+        c.timeout_ms = 20000;
+        c.job = "test-token";
+        c.host = tcp ? "127.0.0.1" : nullptr;
+        c.port = tcp ? port : 0;
+        c.token = "the right one";
+        c.rank = 0;
+        const pid_t zero = fork_rank([&] { return visit(&c, &said[0], 0, 2); });
+        nap_ms(100);
+        c.rank = 1;
+        c.token = "the right ona";
+        const double start = seconds();
+        const pid_t wrong = fork_rank([&] { return visit(&c, &said[1], 1, 2); });
+        CHECK(reap(wrong) == 10 + IRIS_ERR_TOKEN);
+        CHECK(seconds() - start < slow(3));
+        INFO(said[1].sentence);
+        CHECK(contains(said[1].sentence, "token does not match"));
+        c.token = "the right one";
+        const pid_t right = fork_rank([&] { return visit(&c, &said[2], 1, 2); });
+        CHECK(reap(right) == 0);
+        CHECK(reap(zero) == 0);
+    }
+}
+
+TEST_CASE("ranks that never arrive are named to those that did", "[host]")
+{
+    forget_launchers();
+    outcome *said = shared_outcomes(4);
+    iris_config c = small_config();
+    c.timeout_ms = 600;
+    c.job = "test-missing";
+    const double start = seconds();
+    const std::vector<int> values = run_job(4, said, c, {}, "IRIS_RANK", "IRIS_WORLD", 2);
+    CHECK(values == std::vector<int>(3, 10 + IRIS_ERR_PEER));
+    CHECK(seconds() - start < slow(6));
+    for (int r : {0, 1, 3}) {
+        INFO("rank " << r << " says: " << said[r].sentence);
+        CHECK(contains(said[r].sentence, "rank 2 never arrived"));
+    }
+    run_job(2, said, c, {}, "IRIS_RANK", "IRIS_WORLD", 0);
+    INFO(said[1].sentence);
+    CHECK(contains(said[1].sentence, "is rank 0 started?"));
+}
+
+TEST_CASE("two processes with one rank, and another world's size, are refused", "[host]")
+{
+    forget_launchers();
+    outcome *said = shared_outcomes(4);
+    iris_config c = small_config();
+    c.timeout_ms = 1500;
+    c.job = "test-twice";
+    c.world = 3;
+    c.rank = 0;
+    const pid_t zero = fork_rank([&] { return visit(&c, &said[0], 0, 3); });
+    nap_ms(100);
+    c.rank = 1;
+    const pid_t one = fork_rank([&] { return visit(&c, &said[1], 1, 3); });
+    nap_ms(100);
+    const pid_t twin = fork_rank([&] { return visit(&c, &said[2], 1, 3); });
+    c.world = 5;
+    const pid_t stranger = fork_rank([&] { return visit(&c, &said[3], 1, 5); });
+    CHECK(reap(twin) == 10 + IRIS_ERR_MISMATCH);
+    CHECK(contains(said[2].sentence, "rank 1 has arrived already"));
+    CHECK(reap(stranger) == 10 + IRIS_ERR_MISMATCH);
+    CHECK(contains(said[3].sentence, "does not fit rank 0's world of 3"));
+    CHECK(reap(one) == 10 + IRIS_ERR_PEER);
+    CHECK(reap(zero) == 10 + IRIS_ERR_PEER);
+    CHECK(contains(said[0].sentence, "rank 2 never arrived"));
+}
+
+TEST_CASE("ranks meet over TCP, while strangers knock", "[host]")
+{
+    forget_launchers();
+    outcome *said = shared_outcomes(3);
+    iris_config c = small_config();
+    const int port = 20000 + (int)((getpid() + 7) % 20000);
+    c.timeout_ms = 20000;
+    const pid_t stranger = fork_rank([&] {
+        for (int i = 0; i < 60; i++) {
+            sockaddr_in a;
+            std::memset(&a, 0, sizeof a);
+            a.sin_family = AF_INET;
+            a.sin_port = htons((uint16_t)port);
+            a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+            const int fd = socket(AF_INET, SOCK_STREAM, 0);
+            char noise[300];
+            std::memset(noise, i, sizeof noise);
+            if (connect(fd, (sockaddr *)&a, sizeof a) == 0 &&
+                send(fd, noise, i % 3 ? sizeof noise : 7, MSG_NOSIGNAL) < 0)
+                return 1;
+            nap_ms(5);
+            if (i % 2)
+                close(fd);
+        }
+        return 0;
+    });
+    const variables where = {{"IRIS_HOST", "localhost"}, {"IRIS_PORT", std::to_string(port)}, {"IRIS_TOKEN", "s3cret"}};
+    nap_ms(20);
+    CHECK(run_job(3, said, c, where, "IRIS_RANK", "IRIS_WORLD") == all_well(3));
+    INFO(said[0].sentence << " | " << said[1].sentence);
+    reap(stranger);
+}
+
+/* The caller's allgather, over memory that all ranks share. */
+struct meeting {
+    int world, arrived[8];
+    char data[8][4096];
+};
+struct member {
+    meeting *m;
+    int rank, call, fail;
+};
+
+static int gather_in_memory(void *arg, const void *mine, void *all, size_t bytes)
+{
+    member *me = (member *)arg;
+    meeting *m = me->m + me->call++;
+    if (me->fail || bytes > sizeof m->data[0])
+        return 77;
+    std::memcpy(m->data[me->rank], mine, bytes);
+    __atomic_store_n(&m->arrived[me->rank], 1, __ATOMIC_RELEASE);
+    for (int r = 0; r < m->world; r++) {
+        while (!__atomic_load_n(&m->arrived[r], __ATOMIC_ACQUIRE))
+            nap_ms(1);
+        std::memcpy((char *)all + (size_t)r * bytes, m->data[r], bytes);
+    }
+    return 0;
+}
+
+TEST_CASE("the caller's allgather starts a job", "[host]")
+{
+    forget_launchers();
+    outcome *said = shared_outcomes(4);
+    for (int fail = 0; fail < 2; fail++) {
+        meeting *m = (meeting *)shared_alloc(4 * sizeof *m);
+        std::vector<pid_t> pids;
+        for (int i = 0; i < 4; i++)
+            m[i].world = 4;
+        for (int r = 0; r < 4; r++) {
+            pids.push_back(fork_rank([&] {
+                member me = {m, r, 0, fail};
+                iris_config c = small_config();
+                c.rank = r;
+                c.world = 4;
+                c.allgather = gather_in_memory;
+                c.allgather_arg = &me;
+                return visit(&c, &said[r], r, 4);
+            }));
+        }
+        for (pid_t pid : pids)
+            CHECK(reap(pid) == (fail ? 10 + (int)IRIS_ERR_SYSTEM : 0));
+        INFO(said[0].sentence << " | " << said[1].sentence);
+        if (fail)
+            CHECK(contains(said[2].sentence, "callback returned 77"));
+    }
+}
+
+TEST_CASE("ranks whose heaps differ in size are told", "[host]")
+{
+    forget_launchers();
+    outcome *said = shared_outcomes(2);
+    iris_config c = small_config();
+    c.world = 2;
+    c.job = "test-sizes";
+    const pid_t zero = fork_rank([&] { return visit(&c, &said[0], 0, 2); });
+    c.rank = 1;
+    c.heap_bytes *= 2;
+    const pid_t one = fork_rank([&] { return visit(&c, &said[1], 1, 2); });
+    CHECK(reap(zero) == 10 + IRIS_ERR_MISMATCH);
+    CHECK(reap(one) == 10 + IRIS_ERR_MISMATCH);
+    INFO(said[0].sentence);
+    CHECK(contains(said[0].sentence, "heap sizes"));
+}
+
+TEST_CASE("one rank's failed start is every rank's sentence", "[host]")
+{
+    forget_launchers();
+    outcome *said = shared_outcomes(2);
+    iris_config c = small_config();
+    c.world = 2;
+    c.job = "test-start";
+    const pid_t zero = fork_rank([&] { return visit(&c, &said[0], 0, 2); });
+    c.rank = 1;
+    c.heap_bytes = (size_t)1 << 50;
+    const pid_t one = fork_rank([&] { return visit(&c, &said[1], 1, 2); });
+    CHECK(reap(zero) == 10 + IRIS_ERR_NOMEM);
+    CHECK(reap(one) == 10 + IRIS_ERR_NOMEM);
+    INFO(said[0].sentence);
+    CHECK(contains(said[0].sentence, "rank 1: cannot create a heap"));
+}
+
+TEST_CASE("iris_init_all makes ranks of one process", "[host]")
+{
+    forget_launchers();
+    iris_world *worlds[3];
+    iris_config c = small_config();
+    REQUIRE(iris_init_all(worlds, 3, &c) == IRIS_OK);
+    for (int r = 0; r < 3; r++) {
+        CHECK(iris_rank(worlds[r]) == r);
+        CHECK(iris_world_size(worlds[r]) == 3);
+    }
+    void *p = iris_malloc(worlds[0], 64);
+    CHECK(iris_translate(worlds[0], p, 0) == p);
+    CHECK(iris_translate(worlds[0], p, 1) == iris_malloc(worlds[1], 64)); /* mapped once */
+    pthread_t threads[3];
+    for (int r = 0; r < 3; r++)
+        pthread_create(
+            &threads[r], nullptr, [](void *w) -> void * { return (void *)(intptr_t)iris_finalize((iris_world *)w); },
+            worlds[r]);
+    for (int r = 0; r < 3; r++) {
+        void *status;
+        pthread_join(threads[r], &status);
+        CHECK((intptr_t)status == IRIS_OK);
+    }
+    CHECK(iris_init_all(nullptr, 3, &c) == IRIS_ERR_ARGUMENT);
+    CHECK(iris_init_all(worlds, 0, &c) == IRIS_ERR_ARGUMENT);
+}
+
+int main(int argc, char **argv) { return job_main(argc, argv); }

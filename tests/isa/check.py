@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Looks at the instructions that the public vocabulary becomes: `tests/isa/check.py [--include DIR] [--table]`.
+
+Compiles kernels.c and matrix.c for each AMD architecture (clang-22, or $IRIS_HIPCC) and, where nvcc is, for NVIDIA;
+checks gates.py's promises and that each gate notices its own breakage; one line a gate, then the counts.
+"""
+import argparse
+import copy
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import gates
+import listing
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+AMD = ("gfx90a", "gfx942", "gfx950")
+NVIDIA = ("sm_80", "sm_90a")
+SOURCES = ("kernels.c", "matrix.c")
+
+
+class Report:
+    """Counts gates and prints a line for each."""
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def line(self, where, text, problems):
+        self.passed, self.failed = self.passed + (not problems), self.failed + bool(problems)
+        print(f"{'FAIL' if problems else 'ok  '} {where:7} {text}")
+        for problem in problems:
+            print(f"     {problem}")
+
+
+def find(name, *others):
+    return next((shutil.which(n) for n in (name, *others) if n and shutil.which(n)), None)
+
+
+def call(command):
+    """(exit status, both outputs) of a command."""
+    done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return done.returncode, done.stdout
+
+
+def compile_amd(source, arch, level, include, out):
+    clang = os.environ.get("IRIS_HIPCC") or find("clang++-22", "clang++")
+    return call([clang, "-x", "hip", "-nogpuinc", "-nogpulib", f"--offload-arch={arch}", "--cuda-device-only",
+                 "--no-gpu-bundle-output", level, "-std=c++17", *WARN, "-Rpass-analysis=kernel-resource-usage",
+                 "-fno-caret-diagnostics", f"-I{ROOT}/include", f"-I{include}", "-c", source, "-o", out])
+
+
+def compile_nvidia(source, arch, include, out):
+    """To PTX, then to machine code for ptxas's report."""
+    status, text = call([find("nvcc", "/usr/local/cuda/bin/nvcc"), "-x", "cu", f"-arch={arch}", "-std=c++17",
+                         "-Xcompiler", ",".join(WARN), "-Werror", "all-warnings", f"-I{ROOT}/include", f"-I{include}",
+                         "-ptx", source, "-o", out])
+    if status:
+        return status, text
+    return call([find("ptxas", "/usr/local/cuda/bin/ptxas"), "-v", f"-arch={arch}", out, "-o", f"{out}.cubin"])
+
+
+def example(arch, include, folder, report):
+    """README's program: the library around it is always-inline functions, so its image holds its own kernel only."""
+    source, out = ROOT / "examples/00_pass_right/main.c", pathlib.Path(folder) / f"example.{arch}"
+    began = time.monotonic()
+    if arch in AMD:
+        status, text = compile_amd(source, arch, "-O3", include, out)
+        names = re.findall(r"Function Name: (\S+)", text)
+    else:
+        status, text = compile_nvidia(source, arch, include, out)
+        names = re.findall(r"Compiling entry function '(\S+)'", text)
+    took = time.monotonic() - began
+    problems = [text] if status else [f"{len(names)} kernels: {' '.join(names)}"] if len(names) != 1 else []
+    report.line(arch, "00_pass_right compiles within 10 s to an image of one kernel",
+                problems + ([f"took {took:.1f} s"] if took > 10 else []))
+
+
+REMARK = re.compile(r"remark:\s+(?:Function )?([A-Za-z ]+?)(?: \[.*?\])?: (\S+) \[-Rpass")
+
+
+def resources(text):
+    """{kernel: {what: value}} from the compiler's remarks."""
+    table, row = {}, {}
+    for key, value in REMARK.findall(text):
+        if key == "Name":
+            name = re.sub(r"^_Z\d+(isa_\w+?)8isa_args$", r"\1", value)
+            row = table.setdefault(name, {})
+        else:
+            row[key] = value
+    return table
+
+
+def amd(arch, include, folder, report, table):
+    kernels = {}
+    for source in SOURCES:
+        for level in ("-O0", "-O3"):
+            out = pathlib.Path(folder) / f"{source}.{arch}{level}.co"
+            status, text = compile_amd(HERE / source, arch, level, include, out)
+            report.line(arch, f"{source} compiles at {level}", [text] if status else [])
+        if out.exists():
+            _, text_of = call([find("llvm-objdump-22", "llvm-objdump"), "-d", "--no-show-raw-insn", "--demangle", out])
+            kernels.update(listing.amd(text_of))
+            for name, row in resources(text).items():
+                used = [f"{key} is {row[key]}" for key in ("ScratchSize", "SGPRs Spill", "VGPRs Spill")
+                        if row[key] != "0"]
+                report.line(arch, f"{name}: no scratch, no spills", used)
+                table.append((arch, name, row["VGPRs"], row["TotalSGPRs"], row["LDS Size"], row["Occupancy"]))
+    return kernels
+
+
+PTXAS = re.compile(r"entry function '_Z\d+(isa_\w+?)8isa_args'.*?\n.*?\n\s*(\d+) bytes stack frame, (\d+) bytes spill "
+                   r"stores.*?\n.*?Used (\d+) registers(.*)")
+
+
+def nvidia(arch, include, folder, report, table):
+    out = pathlib.Path(folder) / f"kernels.{arch}.ptx"
+    status, text = compile_nvidia(HERE / "kernels.c", arch, include, out)
+    report.line(arch, "kernels.c compiles", [text] if status else [])
+    if status:
+        return {}
+    for name, stack, spills, used, rest in PTXAS.findall(text):
+        report.line(arch, f"{name}: no stack, no spills", [] if stack == spills == "0" else [f"stack {stack} bytes"])
+        shared = re.search(r"(\d+) bytes smem", rest)
+        warps = min(64, 65536 // (32 * -(-int(used) // 8) * 8)) // 4
+        table.append((arch, name, used, "-", shared[1] if shared else "0", str(warps)))
+    return listing.ptx(out.read_text(encoding="utf-8"))
+
+
+def broken(kernel, pattern, replacement):
+    """The kernel with every instruction that matches replaced, or None when there is none."""
+    kernel = copy.deepcopy(kernel)
+    hits = kernel.find(pattern)
+    for i in hits:
+        kernel.code[i].op, _, kernel.code[i].args = replacement.partition(" ")
+    return kernel if hits else None
+
+
+def check(arch, kernels, report):
+    isa, wanted = gates.SETS[arch if arch in gates.SETS else "ptx"]
+    for gate in wanted:
+        problems = [f"{name}: the kernel is missing" for name in gate.kernels if name not in kernels]
+        for name in gate.kernels:
+            if name in kernels:
+                problems += [f"{name}: {p}" for p in gate.check(kernels[name], isa)]
+        report.line(arch, gate.text, problems)
+        for pattern, replacement in gate.breaks:
+            if gate.kernels[0] in kernels:
+                kernel = broken(kernels[gate.kernels[0]], pattern, replacement)
+                caught = kernel and list(gate.check(kernel, isa))
+                report.line(arch, f"  notices {pattern} -> {replacement}",
+                            [] if caught else ["the edit went unnoticed" if kernel else "nothing to edit"])
+
+
+def print_table(rows):
+    print("\n| architecture | kernel | vector registers | scalar registers | LDS bytes | waves a SIMD |")
+    print("|---|---|---|---|---|---|")
+    for row in rows:
+        print("| " + " | ".join(row) + " |")
+    print()
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    p.add_argument("--include", metavar="DIR", help="where iris/gen/ lies (default: generated for this run)")
+    p.add_argument("--arch", action="append", choices=AMD + NVIDIA, help="only this architecture (may be repeated)")
+    p.add_argument("--table", action="store_true", help="print what each kernel uses, as Markdown")
+    args = p.parse_args()
+    report, table = Report(), []
+    with tempfile.TemporaryDirectory() as folder:
+        include = args.include or folder
+        if not args.include:
+            subprocess.run([sys.executable, "-B", ROOT / "gen/__main__.py", "--out", f"{folder}/iris/gen"], check=True)
+        for arch in args.arch or AMD + NVIDIA:
+            if arch in AMD and find("clang++-22", "clang++"):
+                check(arch, amd(arch, include, folder, report, table), report)
+            elif arch in NVIDIA and find("nvcc", "/usr/local/cuda/bin/nvcc"):
+                check(arch, nvidia(arch, include, folder, report, table), report)
+            else:
+                print(f"skip {arch:7} no compiler for it here")
+                continue
+            example(arch, include, folder, report)
+    if args.table:
+        print_table(table)
+    print(f"{report.passed} passed, {report.failed} failed")
+    return 1 if report.failed else 0
+
+
+sys.exit(main())

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kernels.c: small kernels, one for each promise about the instructions that check.py looks at.
+ *
+ * Compiled as HIP and as CUDA, never linked and never run. A kernel's name is what gates.py calls it.
+ */
+#include <iris/iris.h>
+
+typedef struct isa_args {
+    iris_ctx ctx;
+    iris_channel channel;
+    float *dst;
+    const float *src;
+    iris_signal *signal;
+    size_t n;
+    uint64_t value;
+    int rank;
+} isa_args;
+
+/* A group's put, then one signal: no cache write-back, every wave waits for its own stores before the barrier. */
+IRIS_KERNEL(isa_put_signal_wg, isa_args, a, 256)
+{
+    iris_put_signal_f32_wg(&a->ctx, a->dst, a->src, a->n, a->signal, 1, IRIS_SIGNAL_ADD, a->rank);
+}
+
+IRIS_KERNEL(isa_put_signal_wave, isa_args, a, 256)
+{
+    iris_put_signal_f32_wave(&a->ctx, a->dst, a->src, a->n, a->signal, 1, IRIS_SIGNAL_ADD, a->rank);
+}
+
+/* A user's ordinary stores, then a signal: one write-back after the barrier, then the signal. */
+IRIS_KERNEL(isa_signal_add_wg, isa_args, a, 256)
+{
+    float *out = (float *)iris_at(&a->ctx, a->dst, a->rank);
+    for (size_t i = iris_grid_lane(); i < a->n; i += iris_grid_lanes())
+        out[i] = a->src[i] + 1.0f;
+    iris_signal_add_wg(&a->ctx, a->signal, 1, a->rank);
+}
+
+IRIS_KERNEL(isa_signal_set, isa_args, a, 256)
+{
+    a->dst[iris_grid_lane()] = 1.0f;
+    iris_signal_set(&a->ctx, a->signal + iris_grid_lane(), a->value, a->rank);
+}
+
+/* A wait, then a use of what the signal was for. */
+IRIS_KERNEL(isa_wait_wg, isa_args, a, 256)
+{
+    iris_wait_ge_wg(&a->ctx, a->signal, a->value);
+    for (size_t i = iris_grid_lane(); i < a->n; i += iris_grid_lanes())
+        a->dst[i] = iris_load_f32(&a->ctx, a->src + i, a->ctx.rank);
+}
+
+/* Ordinary stores before a barrier of all ranks are seen after it. */
+IRIS_KERNEL(isa_barrier_wg, isa_args, a, 256)
+{
+    a->dst[iris_grid_lane()] = 1.0f;
+    iris_barrier_all_wg(&a->ctx, &a->channel);
+}
+
+IRIS_KERNEL(isa_barrier_grid, isa_args, a, 256) { iris_barrier_all_grid(&a->ctx, &a->channel); }
+
+IRIS_KERNEL(isa_fence_wg, isa_args, a, 256)
+{
+    iris_put_f32_wg(&a->ctx, a->dst, a->src, a->n, a->rank);
+    iris_fence_wg(&a->ctx);
+}
+
+/* One element and 16 bytes, with and without the hint. */
+IRIS_KERNEL(isa_store, isa_args, a, 256)
+{
+    const size_t i = iris_grid_lane();
+    iris_store_f32(&a->ctx, a->dst + i, iris_load_f32(&a->ctx, a->src + i, a->rank), a->rank);
+}
+
+IRIS_KERNEL(isa_store_stream, isa_args, a, 256)
+{
+    const size_t i = iris_grid_lane();
+    const float value = iris_load_cache_f32(&a->ctx, a->src + i, a->rank, IRIS_CACHE_STREAM);
+    iris_store_cache_f32(&a->ctx, a->dst + i, value, a->rank, IRIS_CACHE_STREAM);
+}
+
+IRIS_KERNEL(isa_store_vec, isa_args, a, 256)
+{
+    const size_t i = 4 * iris_grid_lane();
+    const iris_vec_f32 v = iris_load_vec_f32(&a->ctx, a->src + i, a->rank, IRIS_CACHE_DEFAULT);
+    iris_store_vec_f32(&a->ctx, a->dst + i, v, a->rank, IRIS_CACHE_DEFAULT);
+}
+
+/* Atomics that some memory does not carry, and one that all does. */
+IRIS_KERNEL(isa_atomic_add_f32, isa_args, a, 256)
+{
+    (void)iris_atomic_add_f32(&a->ctx, a->dst, 1.0f, a->rank, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
+}
+
+IRIS_KERNEL(isa_atomic_min_i64, isa_args, a, 256)
+{
+    (void)iris_atomic_min_i64(&a->ctx, (int64_t *)a->signal, 1, a->rank, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
+}
+
+IRIS_KERNEL(isa_atomic_add_u64, isa_args, a, 256)
+{
+    a->signal[1].value =
+        iris_atomic_add_u64(&a->ctx, (uint64_t *)a->signal, 1, a->rank, IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM);
+}

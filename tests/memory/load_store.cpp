@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tries <iris/gen/load_store.h> and <iris/gen/bits.h>: iris_load, iris_store, their _cache and _vec forms.
+ */
+#include "transfer.h"
+
+namespace {
+
+enum {
+    LOAD,
+    LOAD_CACHE,
+    LOAD_STREAM,
+    STORE,
+    STORE_CACHE,
+    STORE_STREAM,
+    VEC_LOAD,
+    VEC_LOAD_STREAM,
+    VEC_STORE,
+    VEC_STORE_STREAM
+};
+
+const irist_movement movements[] = {
+    {"load", LOAD, true, false, false},
+    {"load_cache", LOAD_CACHE, true, false, false},
+    {"load_cache stream", LOAD_STREAM, true, false, false},
+    {"store", STORE, false, true, false},
+    {"store_cache", STORE_CACHE, false, true, false},
+    {"store_cache stream", STORE_STREAM, false, true, false},
+    {"load_vec", VEC_LOAD, true, false, true},
+    {"load_vec stream", VEC_LOAD_STREAM, true, false, true},
+    {"store_vec", VEC_STORE, false, true, true},
+    {"store_vec stream", VEC_STORE_STREAM, false, true, true},
+};
+
+template <typename V>
+IRIS_DEVICE void one_element(const irist_transfer *a, typename V::type *dst, const typename V::type *src)
+{
+    const iris_ctx *c = &a->ctx;
+    if (a->op == LOAD)
+        *dst = V::load(c, src, a->from);
+    else if (a->op == LOAD_CACHE)
+        *dst = V::load_cache(c, src, a->from, IRIS_CACHE_DEFAULT);
+    else if (a->op == LOAD_STREAM)
+        *dst = V::load_cache(c, src, a->from, IRIS_CACHE_STREAM);
+    else if (a->op == STORE)
+        V::store(c, dst, *src, a->to);
+    else if (a->op == STORE_CACHE)
+        V::store_cache(c, dst, *src, a->to, IRIS_CACHE_DEFAULT);
+    else
+        V::store_cache(c, dst, *src, a->to, IRIS_CACHE_STREAM);
+}
+
+template <typename V>
+IRIS_DEVICE void one_vector(const irist_transfer *a, typename V::type *dst, const typename V::type *src)
+{
+    const iris_ctx *c = &a->ctx;
+    if (a->op == VEC_LOAD)
+        *(typename V::vec *)dst = V::load_vec(c, src, a->from, IRIS_CACHE_DEFAULT);
+    else if (a->op == VEC_LOAD_STREAM)
+        *(typename V::vec *)dst = V::load_vec(c, src, a->from, IRIS_CACHE_STREAM);
+    else if (a->op == VEC_STORE)
+        V::store_vec(c, dst, *(const typename V::vec *)src, a->to, IRIS_CACHE_DEFAULT);
+    else
+        V::store_vec(c, dst, *(const typename V::vec *)src, a->to, IRIS_CACHE_STREAM);
+}
+
+/* Every lane of the grid takes its share of every piece. */
+template <typename V> IRIS_DEVICE void irist_chosen(const irist_transfer *a)
+{
+    const size_t step = a->op >= VEC_LOAD ? 16 / sizeof(typename V::type) : 1;
+    for (uint64_t k = 0; k < a->n_pieces; k++) {
+        typename V::type *dst = (typename V::type *)(a->dst + a->pieces[k].dst);
+        const typename V::type *src = (const typename V::type *)(a->src + a->pieces[k].src);
+        for (size_t i = step * iris_grid_lane(); i < a->pieces[k].n; i += step * iris_grid_lanes()) {
+            if (a->op >= VEC_LOAD)
+                one_vector<V>(a, dst + i, src + i);
+            else
+                one_element<V>(a, dst + i, src + i);
+        }
+    }
+}
+
+IRIS_KERNEL(load_store_kernel, irist_transfer, a, 256)
+{
+    switch (a->dtype) {
+        IRIS_EACH_DTYPE(IRIST_DTYPE_CASE)
+    }
+}
+
+void move(irist_rank *t)
+{
+    for (bool vectors : {false, true}) {
+        irist_areas areas(t, *(const int *)t->arg, vectors);
+        for (const irist_movement &m : movements)
+            if (m.vectors == vectors)
+                IRIST_MOVE(t, &areas, load_store_kernel, &m);
+        areas.free(t);
+    }
+}
+
+#define IRIST_BITS_CASE(d, D, ctype, bits, kind, acc)                                                                  \
+    for (uint32_t i = 0; i < 1000; i++) {                                                                              \
+        const uint##bits##_t code = (uint##bits##_t)irist_random(irist_seed(), IRIS_##D, i);                           \
+        wrong += irisi_bits_##d(irisi_unbits_##d(code)) != code;                                                       \
+    }
+
+} // namespace
+
+TEST_CASE("loads and stores of every dtype move exactly their elements", "[memory]"){
+#define IRIST_SECTION(d, D, ctype, bits, kind, acc)                                                                    \
+    SECTION(#d)                                                                                                        \
+    {                                                                                                                  \
+        const int dtype = IRIS_##D;                                                                                    \
+        irist_spmd(move, &dtype);                                                                                      \
+    }
+    IRIS_EACH_DTYPE(IRIST_SECTION)}
+
+TEST_CASE("values survive as bits, NaNs included", "[memory]")
+{
+    uint32_t wrong = 0;
+    IRIS_EACH_DTYPE(IRIST_BITS_CASE)
+    CHECK(wrong == 0);
+}

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""The mutants: one wrong line each, and the test that must notice it.
+
+A pattern must occur exactly once in its header; `tsan` mutants are run with ranks as threads under thread sanitizer,
+where a missing order is a data race even on a machine that never shows it.
+"""
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutant:
+    name: str
+    header: str  # under include/
+    old: str
+    new: str
+    test: str  # under tests/
+    case: str  # what Catch2 runs: a case
+    ranks: int = 2
+    tsan: bool = False
+    tries: int = 1  # seeds; for what a machine shows only sometimes
+    tier: str = "smoke"
+    section: str = ""
+
+
+MESSAGE = "who sees a signal sees the data before it*"
+BARRIER = "a barrier of the world holds back*"
+
+MUTANTS = (
+    # order
+    Mutant("release of signal_add turned relaxed", "iris/arch/host/memory.h",
+           "__atomic_fetch_add(signal, v, __ATOMIC_RELEASE)", "__atomic_fetch_add(signal, v, __ATOMIC_RELAXED)",
+           "litmus/message.cpp", MESSAGE, tsan=True),
+    Mutant("release of signal_set turned relaxed", "iris/arch/host/memory.h",
+           "__atomic_store_n(signal, v, __ATOMIC_RELEASE)", "__atomic_store_n(signal, v, __ATOMIC_RELAXED)",
+           "litmus/message.cpp", MESSAGE, tsan=True),
+    Mutant("acquire of a wait turned relaxed", "iris/arch/host/memory.h",
+           "__atomic_load_n(signal, __ATOMIC_ACQUIRE)", "__atomic_load_n(signal, __ATOMIC_RELAXED)",
+           "litmus/message.cpp", MESSAGE, tsan=True),
+    Mutant("signal_wg raised before the workgroup has met", "iris/signal.h",
+           """    iris_sync_wg();
+    if (iris_wg_lane() == 0) {
+        irisi_release();""", """    if (iris_wg_lane() == 0) {
+        irisi_release();""", "litmus/message.cpp", MESSAGE, tsan=True),
+    Mutant("signal raised before the data", "iris/gen/put_signal.h",
+           """    iris_put_u32_wg(ctx, dst, src, n, rank);
+    irisi_put_raise_wg(ctx, signal, value, op, rank);""", """    irisi_put_raise_wg(ctx, signal, value, op, rank);
+    iris_put_u32_wg(ctx, dst, src, n, rank);""", "litmus/message.cpp", MESSAGE, tries=3),
+    Mutant("fence that lets a load overtake a store", "iris/arch/host/memory.h",
+           "__atomic_thread_fence(__ATOMIC_SEQ_CST)", "__atomic_thread_fence(__ATOMIC_ACQ_REL)",
+           "litmus/litmus.cpp", "what the memory model forbids*", tries=8, tier="full",
+           section="store buffering with fences"),
+    # epochs, banks, barriers
+    Mutant("epoch of a channel not advanced", "iris/barrier.h",
+           "irisi_atomic_set_u64(ch->state + IRISI_EPOCH, epoch, IRIS_RELEASE",
+           "irisi_atomic_set_u64(ch->state + IRISI_EPOCH, epoch - 1, IRIS_RELEASE",
+           "channel/channel.cpp", "a channel's epoch lasts*"),
+    Mutant("epoch of a barrier not advanced", "iris/barrier.h",
+           "irisi_atomic_set_u64(ch->state + IRISI_EPOCH, epoch, IRIS_RELAXED",
+           "irisi_atomic_set_u64(ch->state + IRISI_EPOCH, epoch - 1, IRIS_RELAXED",
+           "channel/channel.cpp", BARRIER),
+    Mutant("bank not switched", "iris/barrier.h", "(epoch & 1) * ch->bank_bytes", "(epoch & 0) * ch->bank_bytes",
+           "channel/channel.cpp", "a channel's banks keep*", ranks=3, tries=5),
+    Mutant("barrier one rank short", "iris/barrier.h",
+           "i < team.size; i += (int32_t)iris_wg_lanes()) {", "i < team.size - 1; i += (int32_t)iris_wg_lanes()) {",
+           "channel/channel.cpp", BARRIER, tries=3),
+    Mutant("grid barrier one workgroup short", "iris/barrier.h",
+           "+ 1 == iris_workgroups()", "+ 1 >= iris_workgroups() - (iris_workgroups() > 1)",
+           "channel/channel.cpp", "a barrier of the grid*", tries=3),
+    # waits
+    Mutant("comparison of signals signed", "iris/signal.h",
+           "seen > value;", "(int64_t)seen > (int64_t)value;", "signal/wait.cpp", "a test of a signal*"),
+    Mutant("wait_all forgets the first signal", "iris/signal.h",
+           "for (size_t i = member; i < n; i += members)", "for (size_t i = member + 1; i < n; i += members)",
+           "signal/wait.cpp", "wait_all returns*", tries=5),
+    Mutant("waits deaf to the abort word", "iris/signal.h",
+           "IRIS_RELAXED, IRIS_SCOPE_SYSTEM) != 0)\n        return 1;",
+           "IRIS_RELAXED, IRIS_SCOPE_SYSTEM) == 77)\n        return 1;",
+           "signal/deadline.cpp", "one rank's deadline*"),
+    # data and atomics
+    Mutant("tail of a copy left out", "iris/bytes.h",
+           "(uint32_t)(bytes - tail), align", "0u, align", "litmus/message.cpp", MESSAGE),
+    Mutant("narrow atomics tear their word", "iris/atomic.h",
+           "const uint32_t seen = irisi_atomic_cas_u32(c.word, old, next, order, scope);",
+           "const uint32_t seen = old; irisi_atomic_set_u32(c.word, next, order, scope);",
+           "atomic/atomic.cpp", "atomics of every order*", tries=5, section="u8"),
+    # GEMM
+    Mutant("entry handshake of GEMM dropped", "iris/gemm.h",
+           "irisi_wait_signal(ctx, irisi_gemm_ready(plan, rank), IRISI_GE, epoch, rank);", "(void)epoch;",
+           "mutants/gemm_row.cpp", "GEMMs in a row*", ranks=3, tries=10),
+    Mutant("GEMM ends before its peers' tiles are here", "iris/gemm.h",
+           "epoch * irisi_gemm_amount(plan, (uint32_t)rank), rank);",
+           "0 * epoch * irisi_gemm_amount(plan, (uint32_t)rank), rank);",
+           "mutants/gemm_row.cpp", "GEMMs in a row*", ranks=3, tries=10),
+)

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""Shows that the tests notice what they are for: each mutant of the headers must fail its test, and the unchanged
+headers must pass it.
+
+    python3 tests/mutants/run.py --generated BUILD/include --work DIR [NAME…]
+
+Headers are copied into DIR; nothing else is touched. Exits 0 when every mutant was noticed.
+"""
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+from mutants import MUTANTS  # noqa: E402
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SECONDS = 120  # of one test run; a mutant that hangs was noticed, a control was not
+
+
+class Mode:
+    """Plain, or thread sanitizer with ranks as threads: flags, environment, and what is compiled once."""
+
+    def __init__(self, args, tsan):
+        self.args, self.name = args, "tsan" if tsan else "plain"
+        self.flags = ["-O1", "-g", "-w"] + (["-fsanitize=thread"] if tsan else [])
+        self.env = dict(os.environ, IRIS_SPAWN="thread" if tsan else "process", TSAN_OPTIONS="halt_on_error=1")
+        self.objects = None
+
+    def compile(self, source, output, include, *more):
+        compiler = ["gcc", "-std=c11"] if source.suffix == ".c" else ["g++", "-std=c++17"]
+        command = [*compiler, *self.flags, f"-I{include}", f"-I{ROOT / 'tests'}", str(source), "-o", str(output), *more]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{source.relative_to(ROOT)} does not compile:\n{done.stderr[-3000:]}")
+
+    def prepare(self, include):
+        """The harness and the library, from unchanged headers."""
+        self.objects = [self.args.work / f"{name}.{self.name}.o" for name in ("harness", "init")]
+        self.compile(ROOT / "tests/harness.cpp", self.objects[0], include, "-c")
+        self.compile(ROOT / "include/iris/init.c", self.objects[1], include, "-c")
+
+    def build(self, test, folder):
+        """The test's program, from the headers in `folder`."""
+        program = folder / (Path(test).stem + "." + self.name)
+        self.compile(ROOT / "tests" / test, program, folder / "include", *map(str, self.objects), "-pthread", "-ldl", "-lm")
+        return program
+
+    def fails(self, program, mutant, seed):
+        """None when the test passed, else why it did not."""
+        command = [str(program), mutant.case, "--ranks", str(mutant.ranks), "--tier", mutant.tier, "--seed", str(seed)]
+        command += ["-c", mutant.section] if mutant.section else []
+        try:
+            done = subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            return f"no end within {SECONDS} s"
+        text = done.stdout + done.stderr
+        if "No test cases matched" in text or "No tests ran" in text:
+            raise RuntimeError(f"{mutant.test} has no case '{mutant.case}'")
+        if done.returncode == 0:
+            return None
+        return "data race" if "data race" in text else "test failed"
+
+
+def mutate(mutant, include, folder):
+    """A copy of the headers with the mutant's one change."""
+    shutil.copytree(include, folder / "include")
+    header = folder / "include" / mutant.header
+    text = header.read_text(encoding="utf-8")
+    if text.count(mutant.old) != 1:
+        return f"mutant no longer applies: its pattern occurs {text.count(mutant.old)} times in {mutant.header}"
+    header.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+    return None
+
+
+def try_mutant(number, mutant, mode, include, work):
+    """A line for the report, and whether all is well."""
+    folder, start = work / f"mutant{number}", time.monotonic()
+    wrong = mutate(mutant, include, folder)
+    noticed = None
+    if not wrong:
+        program = mode.build(mutant.test, folder)
+        for seed in range(1, mutant.tries + 1):
+            noticed = noticed or mode.fails(program, mutant, seed)
+        wrong = None if noticed else f"not noticed by {mutant.test} ({mode.name})"
+    shutil.rmtree(folder)
+    return f"{'not ok' if wrong else 'ok'}: {mutant.name}: {wrong or noticed}, {time.monotonic() - start:.0f} s", not wrong
+
+
+def try_control(test, mode, mutants, folder):
+    """A line for the report, and whether the unchanged headers pass every case that the mutants are to fail."""
+    program = mode.build(test, folder)
+    why = None
+    for case, mutant in {m.case: m for m in mutants}.items():
+        failure = why or mode.fails(program, mutant, 1)
+        why = why or failure and f"{failure} in '{case}'"
+    return f"{'not ok' if why else 'ok'}: unchanged headers, {test} ({mode.name}): {why or 'passes'}", not why
+
+
+def try_all(chosen, modes, control, work):
+    """Everything that can go on at the same time does, two at once."""
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda mode: mode.prepare(control / "include"), modes.values()))
+        jobs = [pool.submit(try_control, test, modes[tsan], [m for m in chosen if (m.test, m.tsan) == (test, tsan)], control)
+                for test, tsan in sorted({(m.test, m.tsan) for m in chosen})]
+        jobs += [pool.submit(try_mutant, i, m, modes[m.tsan], control / "include", work) for i, m in enumerate(chosen)]
+        return [job.result() for job in jobs]
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    p.add_argument("--generated", type=Path, required=True, help="folder that holds the generated iris/gen")
+    p.add_argument("--work", type=Path, required=True, help="scratch folder; emptied first")
+    p.add_argument("names", nargs="*", help="only mutants whose name contains one of these")
+    args = p.parse_args()
+    chosen = [m for m in MUTANTS if not args.names or any(n in m.name for n in args.names)]
+    if not chosen:
+        sys.exit("mutants: no mutant has such a name")
+    args.work = args.work.resolve() / "mutants"
+    shutil.rmtree(args.work, ignore_errors=True)
+    control = args.work / "control"
+    shutil.copytree(ROOT / "include", control / "include")
+    shutil.copytree(args.generated / "iris/gen", control / "include/iris/gen", dirs_exist_ok=True)
+    modes = {tsan: Mode(args, tsan) for tsan in sorted({m.tsan for m in chosen})}
+    try:
+        results = try_all(chosen, modes, control, args.work)
+    except RuntimeError as why:
+        sys.exit(f"mutants: {why}")
+    for line, _ in results:
+        print(line)
+    shutil.rmtree(args.work)
+    failed = sum(not well for _, well in results)
+    print(f"{len(results) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+sys.exit(main())

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""The budgets that keep the tree readable, and where platform macros may stand. One sentence for each thing too much."""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MACRO = re.compile(r"\b__(CUDA|NVCC|HIP|HCC|gfx|AMDGCN|AMDGPU|NVPTX)\w*")
+LINES = (  # (files, most lines)
+    ("include/iris/**/*.h", 400),
+    ("include/iris/init.c", 1200),
+    ("templates/**/*.j2", 150),
+    ("meson.build", 60),
+    ("run", 80),
+    ("gen/*.py", 300),
+)
+FUNCTION_LINES = 60
+CODE = ("include/iris/**/*.[ch]", "templates/**/*.j2", "tests/**/*.[ch]", "tests/**/*.cpp", "examples/**/*.[ch]",
+        "bench/**/*.[ch]", "bench/**/*.cpp")
+PLATFORM_CODE = ("include/iris/arch", "templates/arch", "tests/isa")
+
+
+def files(*patterns):
+    for pattern in patterns:
+        yield from sorted(ROOT.glob(pattern))
+
+
+def problems():
+    for pattern, most in LINES:
+        for file in files(pattern):
+            lines = len(file.read_text(encoding="utf-8").splitlines())
+            if lines > most:
+                yield f"{file.relative_to(ROOT)} has {lines} lines, more than {most}: split it"
+    for file in files(*CODE):
+        path, start = file.relative_to(ROOT).as_posix(), None
+        for n, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+            if len(line) > 120 and not path.endswith(".j2"):
+                yield f"{path}:{n} has {len(line)} columns, more than 120"
+            if not path.startswith(PLATFORM_CODE) and MACRO.search(line):
+                yield f"{path}:{n} tests {MACRO.search(line)[0]}: only include/iris/arch may know the platform"
+            if line == "{":
+                start = n
+            elif line == "}" and start:
+                if n - start - 1 > FUNCTION_LINES:
+                    yield f"{path}:{start} is a function of {n - start - 1} lines, more than {FUNCTION_LINES}"
+                start = None
+    options = (ROOT / "meson_options.txt").read_text(encoding="utf-8").count("option(")
+    if options > 5:
+        yield f"meson_options.txt has {options} options, more than 5"
+
+
+found = list(problems())
+print("\n".join(f"style: {p}." for p in found) or "every budget holds")
+sys.exit(bool(found))
