@@ -5,7 +5,7 @@
  */
 #include "bench.h"
 
-enum { LAPS = 500, LANES = 256, MOST = 8 };
+enum { LAPS = 5000, MOST = 8 };
 
 /* 16 bytes as a hand-written kernel would move them. */
 typedef struct hand_vec {
@@ -50,20 +50,34 @@ IRIS_KERNEL(copy, rma_args, a, 1024)
     if (!idle(a))
         iris_copy_u32_wg(&a->ctx, a->dst + first, a->src + first, end - first, a->peer, a->ctx.rank);
 }
+/* One vector a lane at a time is the user's loop: four loads are under way before the first store. */
+IRIS_DEVICE void move_vectors(const rma_args *a, int to, int from)
+{
+    const size_t step = 4 * iris_grid_lanes();
+    size_t i = 4 * iris_grid_lane();
+    for (; i + 3 * step < a->n; i += 4 * step) {
+        const iris_vec_u32 v0 = iris_load_vec_u32(&a->ctx, a->src + i, from, IRIS_CACHE_DEFAULT);
+        const iris_vec_u32 v1 = iris_load_vec_u32(&a->ctx, a->src + i + step, from, IRIS_CACHE_DEFAULT);
+        const iris_vec_u32 v2 = iris_load_vec_u32(&a->ctx, a->src + i + 2 * step, from, IRIS_CACHE_DEFAULT);
+        const iris_vec_u32 v3 = iris_load_vec_u32(&a->ctx, a->src + i + 3 * step, from, IRIS_CACHE_DEFAULT);
+        iris_store_vec_u32(&a->ctx, a->dst + i, v0, to, IRIS_CACHE_DEFAULT);
+        iris_store_vec_u32(&a->ctx, a->dst + i + step, v1, to, IRIS_CACHE_DEFAULT);
+        iris_store_vec_u32(&a->ctx, a->dst + i + 2 * step, v2, to, IRIS_CACHE_DEFAULT);
+        iris_store_vec_u32(&a->ctx, a->dst + i + 3 * step, v3, to, IRIS_CACHE_DEFAULT);
+    }
+    for (; i < a->n; i += step)
+        iris_store_vec_u32(&a->ctx, a->dst + i, iris_load_vec_u32(&a->ctx, a->src + i, from, IRIS_CACHE_DEFAULT), to,
+                           IRIS_CACHE_DEFAULT);
+}
 IRIS_KERNEL(store, rma_args, a, 1024)
 {
     if (!idle(a))
-        for (size_t i = 4 * iris_grid_lane(); i < a->n; i += 4 * iris_grid_lanes())
-            iris_store_vec_u32(&a->ctx, a->dst + i,
-                               iris_load_vec_u32(&a->ctx, a->src + i, a->ctx.rank, IRIS_CACHE_DEFAULT), a->peer,
-                               IRIS_CACHE_DEFAULT);
+        move_vectors(a, a->peer, a->ctx.rank);
 }
 IRIS_KERNEL(load, rma_args, a, 1024)
 {
     if (!idle(a))
-        for (size_t i = 4 * iris_grid_lane(); i < a->n; i += 4 * iris_grid_lanes())
-            iris_store_vec_u32(&a->ctx, a->dst + i, iris_load_vec_u32(&a->ctx, a->src + i, a->peer, IRIS_CACHE_DEFAULT),
-                               a->ctx.rank, IRIS_CACHE_DEFAULT);
+        move_vectors(a, a->ctx.rank, a->peer);
 }
 IRIS_KERNEL(all_store, rma_args, a, 1024)
 {
@@ -248,10 +262,10 @@ typedef struct bandwidth {
 } bandwidth;
 
 static int run_bandwidth(iris_world *w, const bench_options *o, bench_file *f, rma_args *a, const bandwidth *c,
-                         uint32_t workgroups)
+                         uint32_t workgroups, uint32_t lanes)
 {
     const int world = iris_world_size(w), rank = iris_rank(w);
-    iris_launch_config cfg = iris_grid(workgroups, LANES);
+    iris_launch_config cfg = iris_grid(workgroups, lanes);
     bench_row row;
     memset(&row, 0, sizeof row);
     a->pair = !c->all;
@@ -270,7 +284,7 @@ static int run_bandwidth(iris_world *w, const bench_options *o, bench_file *f, r
     row.name = c->name, row.dtype = "u32", row.variant = c->all ? "all" : "pair";
     row.bytes = 4 * a->n * (c->all ? (size_t)(world - 1) : 1);
     row.gbps = 1e-3 * (double)row.bytes / row.us;
-    row.workgroups = (int)workgroups, row.lanes = LANES;
+    row.workgroups = (int)workgroups, row.lanes = (int)lanes;
     row.ceiling = -1;
     if (c->all && world > 1) {
         for (int k = 1; k < world; k++) {
@@ -322,17 +336,18 @@ static int run_all(iris_world *w, const bench_options *o, bench_file *f, rma_arg
         {"copy", IRISI_KERNEL_PTR(copy), 0, 0}, {"store", IRISI_KERNEL_PTR(store), 0, 0},
         {"load", IRISI_KERNEL_PTR(load), 0, 1}, {"all_store", IRISI_KERNEL_PTR(all_store), 1, 0},
         {"all_load", IRISI_KERNEL_PTR(all_load), 1, 1}};
-    static const uint32_t grids[] = {1, 4, 8, 16, 32, 64, 132, 264};
+    static const uint32_t grids[][2] = {{1, 256}, {4, 256}, {1, 1024}, {4, 1024}, {8, 1024}, {12, 1024}, {16, 256}, {16, 512}, {16, 1024},
+                                        {32, 512}, {64, 256}, {132, 256}, {264, 256}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         if (o->only && strcmp(o->only, cases[c].name) != 0)
             continue;
         for (size_t bytes = o->min_bytes; bytes <= o->max_bytes; bytes *= 16)
             for (size_t g = 0; g < sizeof grids / sizeof *grids; g++) {
-                if (iris_compute_units(w) < 16 && grids[g] > 8)
+                if (iris_compute_units(w) < 16 && (grids[g][0] > 8 || grids[g][1] > 256))
                     continue; /* the host: threads beyond its cores say nothing */
                 a->n = bytes / 4;
                 if (a->n * 4 * (cases[c].all ? (size_t)iris_world_size(w) : 1) <= room &&
-                    run_bandwidth(w, o, f, a, &cases[c], grids[g]))
+                    run_bandwidth(w, o, f, a, &cases[c], grids[g][0], grids[g][1]))
                     return 1;
             }
     }
@@ -340,8 +355,8 @@ static int run_all(iris_world *w, const bench_options *o, bench_file *f, rma_arg
         return 0;
     if (run_latency(w, o, f, a, "signal", IRISI_KERNEL_PTR(ping), IRISI_KERNEL_PTR(hand_ping), 64, 0) ||
         run_latency(w, o, f, a, "barrier", IRISI_KERNEL_PTR(barrier), NULL, 64, 0) ||
-        run_latency(w, o, f, a, "atomic_add", IRISI_KERNEL_PTR(atomic_add), NULL, LANES, 0) ||
-        run_latency(w, o, f, a, "atomic_xchg", IRISI_KERNEL_PTR(atomic_xchg), NULL, LANES, 0))
+        run_latency(w, o, f, a, "atomic_add", IRISI_KERNEL_PTR(atomic_add), NULL, 256, 0) ||
+        run_latency(w, o, f, a, "atomic_xchg", IRISI_KERNEL_PTR(atomic_xchg), NULL, 256, 0))
         return 1;
     for (size_t bytes = 512; bytes <= 65536; bytes *= 2)
         if (run_latency(w, o, f, a, "put_signal", IRISI_KERNEL_PTR(ping_put), IRISI_KERNEL_PTR(hand_ping_put), 512, bytes))
