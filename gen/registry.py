@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The one table: what exists. Rows hold names and facts, templates hold control flow, headers hold C."""
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
+
+
+def row(name, fields, **defaults):
+    """A class of frozen rows that are nothing but their fields."""
+    return make_dataclass(name, [(f, object, defaults[f]) if f in defaults else f for f in fields.split()], frozen=True)
 
 
 PLATFORMS = ("host", "nvidia", "amd")
@@ -57,14 +62,8 @@ DTYPES = (
 )
 
 
-@dataclass(frozen=True)
-class Group:
-    """Who carries an operation out together: one lane, a wave, or a workgroup."""
-    name: str    # lane wave wg
-    suffix: str  # what the symbol ends in
-    who: str     # for comments
-
-
+# Who carries an operation out together; `suffix` ends its symbol, `who` is for comments.
+Group = row("Group", "name suffix who")
 GROUPS = (
     Group("lane", "", "One lane calls it alone."),
     Group("wave", "_wave", "Every lane of one wave calls it together."),
@@ -72,14 +71,8 @@ GROUPS = (
 )
 
 
-@dataclass(frozen=True)
-class Cmp:
-    """A comparison that a wait is for: seen <c> value."""
-    name: str
-    c: str
-    text: str
-
-
+# A comparison that a wait is for: seen <c> value.
+Cmp = row("Cmp", "name c text")
 CMPS = (
     Cmp("eq", "==", "equals"),
     Cmp("ne", "!=", "differs from"),
@@ -90,13 +83,8 @@ CMPS = (
 )
 
 
-@dataclass(frozen=True)
-class Atomic:
-    """An atomic of one dtype: an instruction of dtype `arch`, or `combine`_<acc> inside a compare-and-swap loop."""
-    op: str
-    t: DType
-    arch: DType = None
-    combine: str = ""
+# An atomic of one dtype: an instruction of dtype `arch`, or `combine`_<acc> inside a compare-and-swap loop.
+Atomic = row("Atomic", "op t arch combine", arch=None, combine="")
 
 
 def by_name(rows):
@@ -104,6 +92,7 @@ def by_name(rows):
 
 
 _D = by_name(DTYPES)
+assert len(_D) == len(DTYPES) and all(t.acc in _D for t in DTYPES), "dtypes have names of their own and sum up in one"
 _INTS = [t for t in DTYPES if t.kind != "float"]
 _WIDE = [t for t in _INTS if t.bits >= 32]
 _NARROW = [t for t in _INTS if t.bits < 32]
@@ -122,25 +111,13 @@ ATOMICS_BY_CAS = tuple(
     [Atomic("add", _D[n], combine=_COMBINE["add"]) for n in ("f16", "bf16")])
 
 
-@dataclass(frozen=True)
-class Order:
-    """A memory order: C's and PTX's word for it, and what is left of it for a load and for a store."""
-    name: str
-    c: str
-    load: str  # C's word for a load, or for a compare-and-swap that fails
-    ptx: str
-    ptx_load: str
-    ptx_store: str
+# A memory order: C's and PTX's word for it, and what is left of it for a load (and a failed compare-and-swap) and for
+# a store.
+Order = row("Order", "name c load ptx ptx_load ptx_store")
 
 
-@dataclass(frozen=True)
-class Scope:
-    """Who must agree on an order: PTX's and HIP's word for it."""
-    name: str
-    ptx: str
-    hip: str
-
-
+# Who must agree on an order: PTX's and HIP's word for it.
+Scope = row("Scope", "name ptx hip")
 ORDERS = (
     Order("IRIS_RELAXED", "__ATOMIC_RELAXED", "__ATOMIC_RELAXED", "relaxed", "relaxed", "relaxed"),
     Order("IRIS_ACQUIRE", "__ATOMIC_ACQUIRE", "__ATOMIC_ACQUIRE", "acquire", "acquire", "relaxed"),
@@ -190,18 +167,13 @@ WORD_ROWS = dict(
     xchg=WORD_XCHG, add=WORD_ADD, bits=WORD_BITS, extrema=WORD_EXTREMA, floats=WORD_FLOATS)
 
 
-@dataclass(frozen=True)
-class GemmPattern:
-    """How a GEMM and its communication share the device. `parts` are what its kernels' names add to the pattern's."""
-    name: str
-    text: str  # for comments
-    parts: tuple = ("",)
-    lanes: str = "IRISI_GEMM_LANES"  # most lanes of a workgroup
-
-
+# How a GEMM and its communication share the device. `parts` are what its kernels' names add to the pattern's, `lanes`
+# the most lanes of a workgroup, `captured` the pattern that stands in for it in a graph, whose branches may run in turn.
+GemmPattern = row("GemmPattern", "name text parts lanes captured", parts=("",), lanes="IRISI_GEMM_LANES", captured="")
 GEMM_PATTERNS = (
     GemmPattern("bulk_synchronous", "a GEMM kernel, then a kernel that sends", ("_compute", "_send")),
-    GemmPattern("producer_consumer", "a kernel that computes and one that sends, on two streams", ("_compute", "_send")),
+    GemmPattern("producer_consumer", "a kernel that computes and one that sends, on two streams", ("_compute", "_send"),
+                captured="wg_specialized"),
     GemmPattern("fused_sequential", "workgroups that compute a tile, then send it"),
     GemmPattern("wg_specialized", "workgroups that compute and workgroups that send"),
     GemmPattern("wave_specialized", "waves that compute and waves that send, in each workgroup",
@@ -226,15 +198,8 @@ GEMM_TYPES = tuple(t for t in DTYPES if t.gemm)
 GEMM_KERNELS = tuple(GemmKernel(t, "IRISI_GEMM_PLAIN", "IRISI_GEMM_HAS_PLAIN") for t in GEMM_TYPES)
 
 
-@dataclass(frozen=True)
-class GemmIsa:
-    """A vector unit of the host: bytes of a vector; rows and vectors of columns that a micro-kernel computes."""
-    name: str
-    bytes: int
-    rows: int
-    vectors: int
-
-
+# A vector unit of the host: bytes of a vector; rows and vectors of columns that a micro-kernel computes.
+GemmIsa = row("GemmIsa", "name bytes rows vectors")
 GEMM_ISAS = (GemmIsa("base", 16, 4, 2), GemmIsa("avx2", 32, 4, 2), GemmIsa("avx512", 64, 8, 2))
 GEMM_ROWS = dict(gemm_types=GEMM_TYPES, gemm_kernels=GEMM_KERNELS, gemm_patterns=GEMM_PATTERNS, gemm_isas=GEMM_ISAS,
                  gemm_accs=(_D["f32"], _D["f64"]))

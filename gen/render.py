@@ -16,6 +16,7 @@ NAMES = "|".join(sorted((d.name for d in registry.DTYPES), key=len, reverse=True
 SYMBOL = re.compile(rf"(.*_)({NAMES})((?:_.*)?)")
 FUNCTION = re.compile(r"^(?:IRIS_\w+|static|extern|const|struct|void|int|float|double|\w+_t|iris_\w+)\b[^;={}()\n]*?"
                       r"\b(irisi?_\w+)\(", re.M)
+CASE = re.compile(r"^(( *)(?:case \w+|default):\n(?: +[^\n{}]*;\n){1,3})(?= *(?:case|default|\}))", re.M)
 ONE_STATEMENT = re.compile(r"^(\w[^\n;{}]*\))\n\{\n    ([^\n{}]*;)\n\}$", re.M)
 
 
@@ -33,20 +34,21 @@ def split(symbol):
 def function_list(text):
     """The public functions as lines for a banner: `iris_load_{i8, u8, f32}`, one line a family."""
     families = {}
-    for name in functions(text):
-        if name.startswith("iris_"):
-            families.setdefault(split(name)[0], []).append(name)
+    for name in filter(re.compile("iris_").match, functions(text)):
+        families.setdefault(split(name)[0], []).append(name)
     for members in families.values():
-        line = members[0]
-        if len(members) > 1:
-            line = SYMBOL.sub(r"\1{" + ", ".join(split(m)[1] for m in members) + r"}\3", line)
+        dtypes = "{" + ", ".join(split(m)[1] for m in members) + "}"
+        line = SYMBOL.sub(rf"\1{dtypes}\3", members[0]) if len(members) > 1 else members[0]
         yield from textwrap.wrap(line, WIDTH - 5, initial_indent="  ", subsequent_indent="      ")
 
 
 def commas(line, opened):
     """{depth: (column after, columns of the open parentheses)} of the last commas at which a line can break."""
-    found, stack = {}, list(opened)
+    found, stack, quoted = {}, list(opened), False
     for i, c in enumerate(line[:WIDTH]):
+        quoted ^= c == '"' and line[i - 1:i] not in ("\\", "'")
+        if quoted:
+            continue
         if c == "(":
             stack.append(i + 1)
         elif c == ")" and stack:
@@ -64,7 +66,7 @@ def wrap(line):
         lead = indent + " * "
         yield from [indent + "/**"] + textwrap.wrap(comment[1], WIDTH, initial_indent=lead, subsequent_indent=lead)
         line = indent + " */"
-    opened, first = [], True  # columns after the parentheses that are open
+    opened, first = [], True
     while len(line) > WIDTH and not line.lstrip().startswith(("*", "/*", "//", "#")) and commas(line, opened):
         cut, opened = min(commas(line, opened).values(), key=lambda c: len(c[1]))
         rest = " " * opened[-1] + line[cut:].lstrip()
@@ -91,8 +93,7 @@ def joined(lines):
 def tidy(text):
     """The house format, as clang-format would leave it."""
     text = re.sub(r"^(.*?) *\\$", lambda m: f"{m[1]:{WIDTH - 1}}\\", text, flags=re.M)
-    text = re.sub(r"^( *)((?:case \w+|default):) (\S.*;)$", lambda m: f"{m[1]}{m[2]}\n{m[1]}    " + m[3].replace(
-        "; ", f";\n{m[1]}    "), text, flags=re.M)
+    text = CASE.sub(lambda m: m[0] if len(line := m[2] + " ".join(m[1].split())) > WIDTH else line + "\n", text)
     text = ONE_STATEMENT.sub(lambda m: m[0] if len(m[1] + m[2]) > WIDTH - 5 else f"{m[1]} {{ {m[2]} }}", text)
     lines = [part for line in joined(text.split("\n")) for part in wrap(line.rstrip())]
     text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines).strip("\n") + "\n")
@@ -146,8 +147,7 @@ def symbols(dtypes=registry.DTYPES):
 
 def inputs(rows):
     """Every file that the outputs of rows are made from."""
-    templates = {TEMPLATES / r.path for r in rows} | set(TEMPLATES.glob("**/_*.j2"))
-    return templates | set((ROOT / "gen").glob("*.py"))
+    return {TEMPLATES / r.path for r in rows} | {*TEMPLATES.rglob("_*.j2"), *(ROOT / "gen").glob("*.py")}
 
 
 def write_changed(files, folder):

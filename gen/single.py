@@ -39,16 +39,19 @@ def fold(name, files, left_out, done):
 def single(path, platforms, dtypes, families):
     """Writes the one header to `path` and init.c into the same folder. Returns what failed, in sentences.
 
-    The host's files are always there: plain C files of a GPU build use them. A family that was not asked for is still
-    there when one that was asked for needs it."""
+    What was asked for brings along what it stands on: the host's files (plain C files of a GPU build use them), the
+    types that sums accumulate in, u32 and u64 (signals and atomics are such words), and families."""
+    needed = {"u32", "u64", *dtypes, *(d.acc for d in registry.DTYPES if d.name in dtypes)}
+    dtypes = [d for d in registry.DTYPES if d.name in needed]
     include, done = render.ROOT / "include", set()
-    rendered, failures = render.render_all(registry.TEMPLATES, [d for d in registry.DTYPES if d.name in dtypes])
+    rendered, failures = render.render_all(registry.TEMPLATES, dtypes)
     files = {f.relative_to(include).as_posix(): f.read_text(encoding="utf-8") for f in include.rglob("*.[ch]")}
     files.update((f"iris/gen/{name}", text) for name, text in rendered.items())
-    left_out = {f"iris/gen/{r.output}" for r in registry.TEMPLATES if r.family not in families}
+    left_out = {f"iris/gen/{r.output}" for r in registry.TEMPLATES if r.family not in ("arch", *families)}
     left_out |= {f for f in files if platform(f) not in (None, "host", *platforms)}
+    roots = [*ROOTS, *sorted(f for f in files if f.startswith("iris/gen/launch/") and f not in left_out)]
     try:
-        parts = ["\n".join(fold(root, files, left_out, done)) for root in ROOTS if root not in done]
+        parts = ["\n".join(fold(root, files, left_out, done)) for root in roots if root not in done]
     except KeyError as e:
         return [*failures, f"a header includes <{e.args[0]}>, which does not exist"]
     header = render.environment().get_template("_single.h.j2").render(
