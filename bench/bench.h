@@ -45,9 +45,9 @@ typedef struct bench_file {
 /* Fills the options from the command line; what is not asked for keeps its value. Ends the program when it must. */
 static void bench_parse(bench_options *o, int argc, char **argv, const char *what)
 {
-    static const struct option names[] = {{"ranks", 1, NULL, 'n'}, {"only", 1, NULL, 'o'},   {"json", 1, NULL, 'j'},
-                                          {"min", 1, NULL, 'm'},   {"max", 1, NULL, 'M'},    {"repeats", 1, NULL, 'r'},
-                                          {"commit", 1, NULL, 'c'}, {"help", 0, NULL, 'h'},  {NULL, 0, NULL, 0}};
+    static const struct option names[] = {{"ranks", 1, NULL, 'n'},  {"only", 1, NULL, 'o'}, {"json", 1, NULL, 'j'},
+                                          {"min", 1, NULL, 'm'},    {"max", 1, NULL, 'M'},  {"repeats", 1, NULL, 'r'},
+                                          {"commit", 1, NULL, 'c'}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
     for (int c; (c = getopt_long(argc, argv, "n:o:j:m:M:r:c:h", names, NULL)) != -1;) {
         switch (c) {
         case 'n': o->ranks = atoi(optarg); break;
@@ -58,8 +58,10 @@ static void bench_parse(bench_options *o, int argc, char **argv, const char *wha
         case 'r': o->repeats = atoi(optarg); break;
         case 'c': o->commit = optarg; break;
         default:
-            printf("%s\n\n  -n, --ranks N     ranks (default %d)\n  -o, --only NAME   one case\n  -m, --min BYTES   smallest "
-                   "message\n  -M, --max BYTES   largest message\n  -r, --repeats N   repetitions of each\n  -c, --commit ID "
+            printf("%s\n\n  -n, --ranks N     ranks (default %d)\n  -o, --only NAME   one case\n  -m, --min BYTES   "
+                   "smallest "
+                   "message\n  -M, --max BYTES   largest message\n  -r, --repeats N   repetitions of each\n  -c, "
+                   "--commit ID "
                    "  what is measured\n  -j, --json FILE   write rows to a file\n",
                    what, o->ranks);
             exit(c == 'h' ? 0 : 2);
@@ -89,8 +91,8 @@ static int bench_open(bench_file *f, iris_world *w, const bench_options *o, cons
     fprintf(f->file,
             "{\n  \"schema\": \"iris-bench-1\",\n  \"benchmark\": \"%s\",\n  \"device\": \"%s\",\n  \"arch\": \"%s\",\n"
             "  \"compute_units\": %d,\n  \"commit\": \"%s\",\n  \"ranks\": %d,\n  \"repeats\": %d,\n  \"rows\": [",
-            benchmark, iris_device_name(w), iris_arch_name(w), iris_compute_units(w),
-            o->commit ? o->commit : "unknown", iris_world_size(w), o->repeats);
+            benchmark, iris_device_name(w), iris_arch_name(w), iris_compute_units(w), o->commit ? o->commit : "unknown",
+            iris_world_size(w), o->repeats);
     return 0;
 }
 
@@ -108,7 +110,8 @@ static void bench_put(bench_file *f, const bench_row *r)
     if (!f->file)
         return;
     fprintf(f->file,
-            "%s\n    {\"case\": \"%s\", \"dtype\": \"%s\", \"variant\": \"%s\", \"bytes\": %zu, \"workgroups\": %d, \"lanes\": %d, "
+            "%s\n    {\"case\": \"%s\", \"dtype\": \"%s\", \"variant\": \"%s\", \"bytes\": %zu, \"workgroups\": %d, "
+            "\"lanes\": %d, "
             "\"us\": %.4f",
             f->rows++ ? "," : "", r->name, r->dtype, r->variant, r->bytes, r->workgroups, r->lanes, r->us);
     if (r->gbps > 0)
@@ -137,8 +140,8 @@ static int bench_compare(const void *a, const void *b)
  * Microseconds of one launch: the median over repetitions of the maximum over ranks, each repetition begun together.
  * Negative, with the sentence on stderr, when a launch failed.
  */
-static double bench_time(iris_world *w, const bench_options *o, irisi_kernel kernel, const char *name,
-                         const void *args, size_t bytes, const iris_launch_config *cfg)
+static double bench_time(iris_world *w, const bench_options *o, irisi_kernel kernel, const char *name, const void *args,
+                         size_t bytes, const iris_launch_config *cfg)
 {
     double times[256], mine, all[64];
     iris_stream stream = iris_default_stream(w);

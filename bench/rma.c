@@ -332,12 +332,12 @@ static int run_latency(iris_world *w, const bench_options *o, bench_file *f, rma
 static int run_all(iris_world *w, const bench_options *o, bench_file *f, rma_args *a, size_t room)
 {
     static const bandwidth cases[] = {
-        {"put", IRISI_KERNEL_PTR(put), 0, 0},   {"get", IRISI_KERNEL_PTR(get), 0, 1},
-        {"copy", IRISI_KERNEL_PTR(copy), 0, 0}, {"store", IRISI_KERNEL_PTR(store), 0, 0},
-        {"load", IRISI_KERNEL_PTR(load), 0, 1}, {"all_store", IRISI_KERNEL_PTR(all_store), 1, 0},
+        {"put", IRISI_KERNEL_PTR(put), 0, 0},          {"get", IRISI_KERNEL_PTR(get), 0, 1},
+        {"copy", IRISI_KERNEL_PTR(copy), 0, 0},        {"store", IRISI_KERNEL_PTR(store), 0, 0},
+        {"load", IRISI_KERNEL_PTR(load), 0, 1},        {"all_store", IRISI_KERNEL_PTR(all_store), 1, 0},
         {"all_load", IRISI_KERNEL_PTR(all_load), 1, 1}};
-    static const uint32_t grids[][2] = {{1, 256}, {4, 256}, {1, 1024}, {4, 1024}, {8, 1024}, {12, 1024}, {16, 256}, {16, 512}, {16, 1024},
-                                        {32, 512}, {64, 256}, {132, 256}, {264, 256}};
+    static const uint32_t grids[][2] = {{1, 256},  {4, 256},   {1, 1024}, {4, 1024}, {8, 1024},  {12, 1024}, {16, 256},
+                                        {16, 512}, {16, 1024}, {32, 512}, {64, 256}, {132, 256}, {264, 256}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         if (o->only && strcmp(o->only, cases[c].name) != 0)
             continue;
@@ -359,7 +359,8 @@ static int run_all(iris_world *w, const bench_options *o, bench_file *f, rma_arg
         run_latency(w, o, f, a, "atomic_xchg", IRISI_KERNEL_PTR(atomic_xchg), NULL, 256, 0))
         return 1;
     for (size_t bytes = 512; bytes <= 65536; bytes *= 2)
-        if (run_latency(w, o, f, a, "put_signal", IRISI_KERNEL_PTR(ping_put), IRISI_KERNEL_PTR(hand_ping_put), 512, bytes))
+        if (run_latency(w, o, f, a, "put_signal", IRISI_KERNEL_PTR(ping_put), IRISI_KERNEL_PTR(hand_ping_put), 512,
+                        bytes))
             return 1;
     return 0;
 }

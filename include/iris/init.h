@@ -43,16 +43,16 @@ extern "C" {
 /** What a call says about itself. Everything but IRIS_OK leaves a sentence for iris_error_string. */
 typedef enum iris_status {
     IRIS_OK = 0,
-    IRIS_ERR_ARGUMENT,   /**< a value the function does not take */
-    IRIS_ERR_NOMEM,      /**< the symmetric heap, or the machine's memory, is full */
-    IRIS_ERR_TIMEOUT,    /**< a wait passed its deadline; the world needs iris_reset */
-    IRIS_ERR_PEER,       /**< a rank died or left; the job is over */
-    IRIS_ERR_TOKEN,      /**< the job token does not match the other ranks' */
-    IRIS_ERR_MISMATCH,   /**< ranks called collectives with different arguments or in a different order */
-    IRIS_ERR_GRID,       /**< a cooperative grid is too large to be on the device at once */
-    IRIS_ERR_ARCH,       /**< no kernel for this device */
-    IRIS_ERR_DEVICE,     /**< the device runtime reported an error, or there is no device */
-    IRIS_ERR_SYSTEM,     /**< the operating system reported an error */
+    IRIS_ERR_ARGUMENT,    /**< a value the function does not take */
+    IRIS_ERR_NOMEM,       /**< the symmetric heap, or the machine's memory, is full */
+    IRIS_ERR_TIMEOUT,     /**< a wait passed its deadline; the world needs iris_reset */
+    IRIS_ERR_PEER,        /**< a rank died or left; the job is over */
+    IRIS_ERR_TOKEN,       /**< the job token does not match the other ranks' */
+    IRIS_ERR_MISMATCH,    /**< ranks called collectives with different arguments or in a different order */
+    IRIS_ERR_GRID,        /**< a cooperative grid is too large to be on the device at once */
+    IRIS_ERR_ARCH,        /**< no kernel for this device */
+    IRIS_ERR_DEVICE,      /**< the device runtime reported an error, or there is no device */
+    IRIS_ERR_SYSTEM,      /**< the operating system reported an error */
     IRIS_ERR_UNSUPPORTED, /**< not available on this platform or in this build */
     IRIS_ERR_CHECK        /**< checked mode refused what a kernel did; the world needs iris_reset */
 } iris_status;

@@ -23,15 +23,15 @@ enum { REPLAYS = 1000, IN_FLIGHT = 25, WORDS = 301, GROUPS = 3 };
 
 struct args {
     iris_ctx ctx;
-    iris_channel ch;       /* the operation's */
-    iris_channel barrier;  /* the barriers' */
+    iris_channel ch;      /* the operation's */
+    iris_channel barrier; /* the barriers' */
     iris_signal *arrived;
-    uint32_t *inbox;       /* symmetric: a message */
-    uint32_t *message;     /* own memory: one for each workgroup */
-    uint64_t *cells;       /* symmetric, two */
-    uint64_t *turn;        /* own memory: replays so far */
-    uint64_t *bad;         /* own memory: [0] how often, [1..3] the first time */
-    const uint32_t *want;  /* own memory: what `got` must be */
+    uint32_t *inbox;      /* symmetric: a message */
+    uint32_t *message;    /* own memory: one for each workgroup */
+    uint64_t *cells;      /* symmetric, two */
+    uint64_t *turn;       /* own memory: replays so far */
+    uint64_t *bad;        /* own memory: [0] how often, [1..3] the first time */
+    const uint32_t *want; /* own memory: what `got` must be */
     uint32_t *got;
     uint64_t n;
 };

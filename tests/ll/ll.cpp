@@ -279,6 +279,23 @@ void many_epochs(irist_rank *t)
     f.free(t);
 }
 
+/* Where the flags begin anew: the last ones before are still in the slots, and are greater. */
+void flags_wrap(irist_rank *t)
+{
+    fixture f(t);
+    const uint64_t done = 0x7fffffff - 20;
+    irist_ok(t, iris_memcpy(t->world, f.a.ch.state, &done, sizeof done));
+    irist_meet(t);
+    f.a.first = done + 1;
+    f.a.bytes = MOST + 1;
+    for (f.a.group = 0; f.a.group < GROUPS; f.a.group++) {
+        f.a.turns = 15;
+        f.run(t, 128);
+        f.expect_good(t, "epochs around the last flag");
+    }
+    f.free(t);
+}
+
 void ring(irist_rank *t)
 {
     fixture f(t);
@@ -311,6 +328,7 @@ TEST_CASE("an LL message of any length and alignment arrives whole and writes no
 }
 TEST_CASE("an LL message arrives whoever comes first", "[ll]") { irist_spmd(arrival_orders, nullptr); }
 TEST_CASE("LL packets of one epoch are never taken for another's", "[ll]") { irist_spmd(many_epochs, nullptr); }
+TEST_CASE("LL flags begin anew", "[ll]") { irist_spmd(flags_wrap, nullptr); }
 TEST_CASE("a word goes around the ring of ranks", "[ll]") { irist_spmd(ring, nullptr); }
 TEST_CASE("the LL barrier holds back who is early", "[ll]") { irist_spmd(barrier, nullptr); }
 

@@ -21,9 +21,32 @@
 namespace {
 
 enum deed {
-    AT, LOAD, LOAD_CACHE, LOAD_VEC, STORE, STORE_VEC, PUT, PUT_WAVE, PUT_WG, GET_WG, COPY_FROM, COPY_TO, PUT_SIGNAL,
-    ATOMIC_ADD, ATOMIC_CAS, ATOMIC_NARROW, SIGNAL_SET, SIGNAL_ADD_WG, SIGNAL_READ, WAIT, WAIT_ANY, WAIT_ALL_WG, LL_SEND,
-    LL_RECEIVE, LL_PUT_WG, LL_GET_WG
+    AT,
+    LOAD,
+    LOAD_CACHE,
+    LOAD_VEC,
+    STORE,
+    STORE_VEC,
+    PUT,
+    PUT_WAVE,
+    PUT_WG,
+    GET_WG,
+    COPY_FROM,
+    COPY_TO,
+    PUT_SIGNAL,
+    ATOMIC_ADD,
+    ATOMIC_CAS,
+    ATOMIC_NARROW,
+    SIGNAL_SET,
+    SIGNAL_ADD_WG,
+    SIGNAL_READ,
+    WAIT,
+    WAIT_ANY,
+    WAIT_ALL_WG,
+    LL_SEND,
+    LL_RECEIVE,
+    LL_PUT_WG,
+    LL_GET_WG
 };
 
 /* Where the operation points to, from a good place on. */
@@ -74,9 +97,9 @@ enum { BYTES = 256, WORKGROUPS = 3 };
 
 struct args {
     iris_ctx ctx;
-    char *p;      /* what the operation points to */
-    char *good;   /* sync memory of BYTES bytes */
-    char *own;    /* own memory, as long */
+    char *p;    /* what the operation points to */
+    char *good; /* sync memory of BYTES bytes */
+    char *own;  /* own memory, as long */
     uint32_t *out;
     iris_signal *signal;
     uint64_t n;
@@ -101,7 +124,9 @@ IRIS_DEVICE void one_lane(const args *a, uint32_t *p)
     case PUT_SIGNAL: iris_put_signal_u32(c, p, own, a->n, a->signal, 1, IRIS_SIGNAL_ADD, a->rank); break;
     case ATOMIC_ADD: iris_atomic_add_u64(c, (uint64_t *)(void *)p, 1, a->rank, IRIS_RELAXED, IRIS_SCOPE_SYSTEM); break;
     case ATOMIC_CAS: iris_atomic_cas_f32(c, (float *)(void *)p, 0, 1, a->rank, IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM); break;
-    case ATOMIC_NARROW: iris_atomic_max_i16(c, (int16_t *)(void *)p, 9, a->rank, IRIS_RELAXED, IRIS_SCOPE_SYSTEM); break;
+    case ATOMIC_NARROW:
+        iris_atomic_max_i16(c, (int16_t *)(void *)p, 9, a->rank, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
+        break;
     case SIGNAL_SET: iris_signal_set(c, (iris_signal *)(void *)p, 7, a->rank); break;
     case SIGNAL_READ: own[0] = (uint32_t)iris_signal_read(c, (const iris_signal *)(void *)p); break;
     case WAIT: iris_wait_ge(c, (const iris_signal *)(void *)p, 7); break;
@@ -165,8 +190,10 @@ struct fixture {
     }
     void expect_untouched(irist_rank *t, const char *what)
     {
-        irist_check(t, irist_download(t, a.good, BYTES) == irist_poisoned(BYTES) &&
-                    irist_download(t, data, BYTES) == irist_poisoned(BYTES), "%s: a good place was written", what);
+        irist_check(t,
+                    irist_download(t, a.good, BYTES) == irist_poisoned(BYTES) &&
+                        irist_download(t, data, BYTES) == irist_poisoned(BYTES),
+                    "%s: a good place was written", what);
     }
     void free(irist_rank *t)
     {
@@ -198,7 +225,9 @@ void refused(irist_rank *t)
     if (v->place == NOWHERE)
         f.a.p = v->deed == STORE ? nothing : nullptr;
     if (v->place == ODD)
-        f.a.p = f.a.good + (v->deed == LOAD_VEC || v->deed == STORE_VEC ? 8 : v->deed == LOAD || v->deed == GET_WG ? 2 : 4);
+        f.a.p = f.a.good + (v->deed == LOAD_VEC || v->deed == STORE_VEC ? 8
+                            : v->deed == LOAD || v->deed == GET_WG      ? 2
+                                                                        : 4);
     if (v->place == DATA)
         f.a.p = f.data;
     iris_status status = IRIS_OK;
@@ -255,8 +284,10 @@ void allowed(irist_rank *t)
     uint32_t word[16], was[16];
     std::memcpy(word, got.data(), sizeof word);
     std::memcpy(was, before.data(), sizeof was);
-    irist_check(t, word[0] == 11 && word[4] == was[8] && word[12] == was[12] + 5 && word[14] == 3 &&
-                word[15] == iris_ll_flag(1) && got[64] == 0 && got[255] == 0, "an allowed operation did not take place");
+    irist_check(t,
+                word[0] == 11 && word[4] == was[8] && word[12] == was[12] + 5 && word[14] == 3 &&
+                    word[15] == iris_ll_flag(1) && got[64] == 0 && got[255] == 0,
+                "an allowed operation did not take place");
     f.free(t);
 }
 

@@ -36,18 +36,10 @@ static void irisi_kernel_text(const iris_world *w, uint32_t workgroups, char *te
 static void irisi_fault_text(const iris_world *w, const irisi_report *r, char *text, size_t bytes)
 {
     switch ((irisi_fault)r->fault) {
-    case IRISI_FAULT_RANK:
-        snprintf(text, bytes, "names no rank of this world (0 to %d)", w->size - 1);
-        break;
-    case IRISI_FAULT_RANGE:
-        snprintf(text, bytes, "is not inside the heap of %zu bytes", w->heap_bytes);
-        break;
-    case IRISI_FAULT_ALIGN:
-        snprintf(text, bytes, "is not aligned to %u bytes", r->size);
-        break;
-    default:
-        snprintf(text, bytes, "is atomic but not in sync memory (iris_malloc_kind with IRIS_MEM_SYNC)");
-        break;
+    case IRISI_FAULT_RANK: snprintf(text, bytes, "names no rank of this world (0 to %d)", w->size - 1); break;
+    case IRISI_FAULT_RANGE: snprintf(text, bytes, "is not inside the heap of %zu bytes", w->heap_bytes); break;
+    case IRISI_FAULT_ALIGN: snprintf(text, bytes, "is not aligned to %u bytes", r->size); break;
+    default: snprintf(text, bytes, "is atomic but not in sync memory (iris_malloc_kind with IRIS_MEM_SYNC)"); break;
     }
 }
 
@@ -55,8 +47,8 @@ static void irisi_fault_text(const iris_world *w, const irisi_report *r, char *t
 static iris_status irisi_report_text(char *text, size_t bytes, const iris_world *w, int rank, const irisi_report *r)
 {
     static const char *const cmps[] = {"equal", "differ from", "be above", "be at least", "be below", "be at most"};
-    static const char *const accesses[] = {"iris_at", "load", "store",  "put",  "get",
-                                           "copy",    "atomic operation", "signal", "wait", "LL message"};
+    static const char *const accesses[] = {"iris_at",          "load",   "store", "put",       "get", "copy",
+                                           "atomic operation", "signal", "wait",  "LL message"};
     char kernel[160] = "", from[48] = "", what[96], where[48], count[48] = "";
     if (!r->complete || r->cmp > IRISI_LE || r->access > IRISI_ACCESS_LL) {
         snprintf(text, bytes, "rank %d stopped the world; call iris_reset on every rank", rank);
@@ -81,8 +73,8 @@ static iris_status irisi_report_text(char *text, size_t bytes, const iris_world 
     if (r->access != IRISI_ACCESS_AT)
         snprintf(count, sizeof count, " of %llu x %u bytes", (unsigned long long)r->items, r->size);
     irisi_fault_text(w, r, what, sizeof what);
-    snprintf(text, bytes, "rank %d, %sworkgroup %u: %s%s at %s on rank %d %s; call iris_reset on every rank", rank, kernel,
-             r->workgroup, accesses[r->access], count, where, (int)r->from, what);
+    snprintf(text, bytes, "rank %d, %sworkgroup %u: %s%s at %s on rank %d %s; call iris_reset on every rank", rank,
+             kernel, r->workgroup, accesses[r->access], count, where, (int)r->from, what);
     return IRIS_ERR_CHECK;
 }
 
