@@ -8,7 +8,6 @@ from pathlib import Path, PurePosixPath
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # also runs by its path, from anywhere
 from gen import check, registry, render, single  # noqa: E402
 
-
 def arguments():
     p = argparse.ArgumentParser(prog="python3 -m gen", description="Generates the headers of <iris/gen/>.")
     p.add_argument("--out", metavar="DIR", help="write the generated headers under DIR; only what changed")
@@ -24,10 +23,8 @@ def arguments():
         p.add_argument(f"--{option}", choices=known, nargs="+", default=known, help="with --single: only these")
     return p.parse_args()
 
-
 def folder_rows(folder):
     return [r for r in registry.TEMPLATES if folder in (None, str(PurePosixPath(r.output).parent))]
-
 
 def listing(form):
     """Every public function with its header, template and tests."""
@@ -35,7 +32,6 @@ def listing(form):
                   tests=row.tests) for row, names in render.symbols() for f in names]
     lines = "\n".join("{function:40} <{header}>  templates/{template}  {tests}".format(**t) for t in table)
     return json.dumps(table, indent=1) if form == "json" else lines
-
 
 def main():
     args, failures, made, inputs = arguments(), [], None, set()
@@ -60,6 +56,5 @@ def main():
     if args.depfile and made:
         Path(args.depfile).write_text(f"{made}: {' '.join(sorted(map(str, inputs)))}\n", encoding="utf-8")
     return "\n".join(f"gen: {f}." for f in failures) or None
-
 
 sys.exit(main())

@@ -6,21 +6,17 @@ from pathlib import PurePosixPath
 
 from . import registry, render
 from .render import ROOT, TEMPLATES
-
 GEN_INCLUDE = re.compile(r"#include <iris/gen/([\w/.]+)>")
-
 
 def sources():
     """Everything hand-written that may include a generated header."""
     for pattern in ("include/**/*.[ch]", "templates/**/*.j2", "tests/**/*.c*", "examples/**/*.c", "bench/**/*.c*"):
         yield from ROOT.glob(pattern)
 
-
 def inputs():
     """Every file and folder that `problems` looks at; a new file changes its folder."""
     files = {*sources(), *TEMPLATES.rglob("*"), *(ROOT / "gen").glob("*.py"), ROOT / "tests/meson.build"}
     return files | {f.parent for f in files}
-
 
 def problems(rows=registry.TEMPLATES):
     """Yields a sentence for each thing that is wrong."""
@@ -40,7 +36,6 @@ def problems(rows=registry.TEMPLATES):
     for output, text in files.items():
         if max(map(len, text.split("\n"))) > render.WIDTH:
             yield f"{output} has a line of more than {render.WIDTH} columns: break it in templates/"
-
 
 def untested(row, names):
     """The row of a test: the source exists, names something of the output, and has a row in tests/meson.build."""

@@ -2,14 +2,9 @@
 """The one table: what exists. Rows hold names and facts, templates hold control flow, headers hold C."""
 from dataclasses import dataclass, field, make_dataclass
 
-
-def row(name, fields, **defaults):
-    """A class of frozen rows that are nothing but their fields."""
+def row(name, fields, **defaults):  # a class of frozen rows that are nothing but their fields
     return make_dataclass(name, [(f, object, defaults[f]) if f in defaults else f for f in fields.split()], frozen=True)
-
-
 PLATFORMS = ("host", "nvidia", "amd")
-
 
 @dataclass(frozen=True)
 class DType:
@@ -22,26 +17,10 @@ class DType:
     digits: int = 0     # bits of a float's significand, the leading one included
     gemm: bool = False  # has GEMM kernels
 
-    @property
-    def bytes(self):
-        return self.bits // 8
-
-    @property
-    def native(self):
-        """True when C can compute with the type itself (every integer, f32, f64)."""
-        return self.acc == self.name
-
-    @property
-    def wide(self):
-        """The 64-bit type that creation computes its values in."""
-        return "f64" if self.kind == "float" else "u64"
-
-    @property
-    def whole(self):
-        """The type of whole numbers that become elements: an integer itself."""
-        return "i64" if self.kind == "float" else self.name
-
-
+    bytes = property(lambda self: self.bits // 8)
+    native = property(lambda self: self.acc == self.name)  # C computes with the type itself: integers, f32, f64
+    wide = property(lambda self: "f64" if self.kind == "float" else "u64")  # what creation computes its values in
+    whole = property(lambda self: "i64" if self.kind == "float" else self.name)  # whole numbers that become elements
 DTYPES = (
     DType("i8", "int8_t", 8, "int", "i8"),
     DType("u8", "uint8_t", 8, "uint", "u8"),
@@ -60,8 +39,6 @@ DTYPES = (
     DType("f8e4m3fnuz", "iris_f8e4m3fnuz", 8, "float", "f32", digits=4),
     DType("f8e5m2fnuz", "iris_f8e5m2fnuz", 8, "float", "f32", digits=3),
 )
-
-
 # Who carries an operation out together; `suffix` ends its symbol, `who` is for comments.
 Group = row("Group", "name suffix who")
 GROUPS = (
@@ -69,28 +46,14 @@ GROUPS = (
     Group("wave", "_wave", "Every lane of one wave calls it together."),
     Group("wg", "_wg", "Every lane of one workgroup calls it together."),
 )
-
-
-# A comparison that a wait is for: seen <c> value.
-Cmp = row("Cmp", "name c text")
-CMPS = (
-    Cmp("eq", "==", "equals"),
-    Cmp("ne", "!=", "differs from"),
-    Cmp("gt", ">", "is above"),
-    Cmp("ge", ">=", "is at least"),
-    Cmp("lt", "<", "is below"),
-    Cmp("le", "<=", "is at most"),
-)
-
-
+Cmp = row("Cmp", "name c text")  # a comparison that a wait is for: seen <c> value
+CMPS = (Cmp("eq", "==", "equals"), Cmp("ne", "!=", "differs from"), Cmp("gt", ">", "is above"),
+        Cmp("ge", ">=", "is at least"), Cmp("lt", "<", "is below"), Cmp("le", "<=", "is at most"))
 # An atomic of one dtype: an instruction of dtype `arch`, or `combine`_<acc> inside a compare-and-swap loop.
 Atomic = row("Atomic", "op t arch combine", arch=None, combine="")
 
-
 def by_name(rows):
     return {r.name: r for r in rows}
-
-
 _D = by_name(DTYPES)
 assert len(_D) == len(DTYPES) and all(t.acc in _D for t in DTYPES), "dtypes have names of their own and sum up in one"
 _INTS = [t for t in DTYPES if t.kind != "float"]
@@ -103,19 +66,15 @@ ATOMICS_NATIVE = tuple(
     [Atomic(op, t, arch=_D[f"u{t.bits}"]) for t in _WIDE for op in ("add", "sub", "and", "or", "xor")] +
     [Atomic(op, t, arch=t) for t in _WIDE for op in ("min", "max")] +
     [Atomic("add", _D[n], arch=_D[n]) for n in ("f32", "f64")])
-_COMBINE = dict(add="iris_sum", sub="irisi_difference", min="iris_min", max="iris_max", xor="iris_xor")
-_COMBINE.update({"and": "iris_and", "or": "iris_or"})
+_COMBINE = {"add": "iris_sum", "sub": "irisi_difference", "min": "iris_min", "max": "iris_max", "and": "iris_and",
+            "or": "iris_or", "xor": "iris_xor"}
 ATOMICS_BY_CAS = tuple(
     [Atomic(op, t, combine=f) for t in _NARROW for op, f in _COMBINE.items()] +
     [Atomic(op, _D[n], combine=_COMBINE[op]) for n in ("f32", "f64") for op in ("min", "max")] +
     [Atomic("add", _D[n], combine=_COMBINE["add"]) for n in ("f16", "bf16")])
-
-
 # A memory order: C's and PTX's word for it, and what is left of it for a load (and a failed compare-and-swap) and for
 # a store.
 Order = row("Order", "name c load ptx ptx_load ptx_store")
-
-
 # Who must agree on an order: PTX's and HIP's word for it.
 Scope = row("Scope", "name ptx hip")
 ORDERS = (
@@ -130,7 +89,6 @@ SCOPES = (
     Scope("IRIS_SCOPE_SYSTEM", "sys", "__HIP_MEMORY_SCOPE_SYSTEM"),
 )
 
-
 @dataclass(frozen=True)
 class WordAtomic:
     """irisi_atomic_<op>_<t>, which every platform has. In a compare-and-swap loop its next value is
@@ -141,17 +99,9 @@ class WordAtomic:
     sign: str = ""
     wins: str = ""
 
-    @property
-    def hip(self):
-        """The end of clang's __hip_atomic_<...>."""
-        return "exchange" if self.op == "xchg" else f"fetch_{self.op}"
-
-    @property
-    def c(self):
-        """The end of C's __atomic_<...>."""
-        return "exchange_n" if self.op == "xchg" else f"fetch_{self.op}"
-
-
+    # The ends of clang's __hip_atomic_<...> and of C's __atomic_<...>.
+    hip = property(lambda self: "exchange" if self.op == "xchg" else f"fetch_{self.op}")
+    c = property(lambda self: "exchange_n" if self.op == "xchg" else f"fetch_{self.op}")
 PTX_REGISTERS = dict(i32="r", u32="r", i64="l", u64="l", f32="f", f64="d")
 _SIGNS = {"and": "&", "or": "|", "xor": "^"}
 _PTX_TYPES = {t: t.replace("i", "s") for t in PTX_REGISTERS}
@@ -165,8 +115,6 @@ WORD_FLOATS = tuple(WordAtomic("add", _D[n], f"add.{n}", sign="+") for n in ("f3
 WORD_ROWS = dict(
     words=WORDS, orders=ORDERS, scopes=SCOPES, modes=tuple((o, s) for s in SCOPES for o in ORDERS), reg=PTX_REGISTERS,
     xchg=WORD_XCHG, add=WORD_ADD, bits=WORD_BITS, extrema=WORD_EXTREMA, floats=WORD_FLOATS)
-
-
 # How a GEMM and its communication share the device. `parts` are what its kernels' names add to the pattern's, `lanes`
 # the most lanes of a workgroup, `captured` the pattern that stands in for it in a graph, whose branches may run in turn.
 GemmPattern = row("GemmPattern", "name text parts lanes captured", parts=("",), lanes="IRISI_GEMM_LANES", captured="")
@@ -180,7 +128,6 @@ GEMM_PATTERNS = (
                 lanes="IRISI_GEMM_LANES_WITH_COMM"),
 )
 
-
 @dataclass(frozen=True)
 class GemmKernel:
     """A mainloop for a dtype. `name` ends its functions' names; `macro` is 1 on platforms that have the mainloop."""
@@ -189,21 +136,14 @@ class GemmKernel:
     macro: str
     suffix: str = ""
 
-    @property
-    def name(self):
-        return self.t.name + self.suffix
-
-
+    name = property(lambda self: self.t.name + self.suffix)
 GEMM_TYPES = tuple(t for t in DTYPES if t.gemm)
 GEMM_KERNELS = tuple(GemmKernel(t, "IRISI_GEMM_PLAIN", "IRISI_GEMM_HAS_PLAIN") for t in GEMM_TYPES)
-
-
 # A vector unit of the host: bytes of a vector; rows and vectors of columns that a micro-kernel computes.
 GemmIsa = row("GemmIsa", "name bytes rows vectors")
 GEMM_ISAS = (GemmIsa("base", 16, 4, 2), GemmIsa("avx2", 32, 4, 2), GemmIsa("avx512", 64, 8, 2))
 GEMM_ROWS = dict(gemm_types=GEMM_TYPES, gemm_kernels=GEMM_KERNELS, gemm_patterns=GEMM_PATTERNS, gemm_isas=GEMM_ISAS,
                  gemm_accs=(_D["f32"], _D["f64"]))
-
 
 @dataclass(frozen=True)
 class Template:
@@ -218,52 +158,33 @@ class Template:
     tests: str   # the test source that tries it: it must exist and name `output`'s functions or file
     rows: dict = field(default_factory=dict)  # further variables of the template
 
-    @property
-    def family(self):
-        """The template's folder."""
-        return self.path.split("/")[0]
+    family = property(lambda self: self.path.split("/")[0])
 
-
+def T(path, title, tests, output="", **rows):
+    """A row; its output has its template's name unless another is given."""
+    return Template(f"{path}.h.j2", f"{output or path.split('/')[1]}.h", title, f"tests/{tests}", rows)
+_ATOMIC = dict(atomic_types=ATOMIC_TYPES, atomics_native=ATOMICS_NATIVE, atomics_by_cas=ATOMICS_BY_CAS)
+_GEMM = "gemm/all_scatter.cpp"
 TEMPLATES = (
-    Template("dtype/dtypes.h.j2", "dtypes.h", title="every element type: its value at run time, widening and narrowing",
-             tests="tests/dtype/convert.cpp"),
-    Template("op/op.h.j2", "op.h", title="sum, product, minimum, maximum and bit operations of every type",
-             tests="tests/dtype/op.cpp"),
-    Template("memory/bits.h.j2", "bits.h", title="values of every type as bits of their width, and back",
-             tests="tests/memory/load_store.cpp"),
-    Template("memory/load_store.h.j2", "load_store.h", title="loads and stores of one element, or of 16 bytes, on any "
-             "rank", tests="tests/memory/load_store.cpp"),
-    Template("memory/rma.h.j2", "rma.h", title="put, get and copy of any length by a lane, a wave or a workgroup",
-             tests="tests/memory/rma.cpp"),
-    Template("memory/put_signal.h.j2", "put_signal.h", title="a put, and a signal that says it has arrived",
-             tests="tests/memory/put_signal.cpp"),
-    Template("atomic/atomic.h.j2", "atomic.h", title="atomic operations on any rank",
-             tests="tests/atomic/atomic.cpp", rows=dict(
-                 atomic_types=ATOMIC_TYPES, atomics_native=ATOMICS_NATIVE, atomics_by_cas=ATOMICS_BY_CAS)),
-    Template("signal/wait.h.j2", "wait.h", title="waiting for and testing signals",
-             tests="tests/signal/wait.cpp"),
-    Template("host/create.h.j2", "create.h", title="typed creation and access from the host",
-             tests="tests/create/create.cpp"),
-    Template("arch/atomic_host.h.j2", "arch/atomic_host.h", title="atomics of 32 and 64 bits on the CPU",
-             tests="tests/arch/atomic.cpp", rows=WORD_ROWS),
-    Template("arch/atomic_nvidia.h.j2", "arch/atomic_nvidia.h", title="atomics of 32 and 64 bits in PTX",
-             tests="tests/arch/atomic.cpp", rows=WORD_ROWS),
-    Template("arch/atomic_amd.h.j2", "arch/atomic_amd.h", title="atomics of 32 and 64 bits by clang's builtins",
-             tests="tests/arch/atomic.cpp", rows=WORD_ROWS),
-    Template("arch/gemm_micro_host.h.j2", "arch/gemm_micro_host.h", title="micro-kernels of the blocked loop, by vector "
-             "unit", tests="tests/gemm/all_scatter.cpp", rows=GEMM_ROWS),
-    Template("arch/gemm_host.h.j2", "arch/gemm_host.h", title="the mainloop of GEMMs on the CPU",
-             tests="tests/gemm/all_scatter.cpp", rows=GEMM_ROWS),
-    Template("arch/gemm_simt.h.j2", "arch/gemm_simt.h", title="the plain mainloop of GEMMs on GPUs",
-             tests="tests/gemm/all_scatter.cpp", rows=GEMM_ROWS),
-    Template("gemm/epilogue.h.j2", "gemm_epilogue.h", title="from accumulators to the staging tile: alpha, beta, bias, "
-             "activation", tests="tests/gemm/all_scatter.cpp", rows=GEMM_ROWS),
-    Template("gemm/tiles.h.j2", "gemm_tiles.h", title="what math and loader waves do for a tile",
-             tests="tests/gemm/all_scatter.cpp", rows=GEMM_ROWS),
-    *(Template(f"gemm/all_scatter_{p.name}.h.j2", f"gemm_all_scatter_{p.name}.h", title=f"GEMM and all-scatter by {p.text}",
-               tests="tests/gemm/all_scatter.cpp", rows=GEMM_ROWS) for p in GEMM_PATTERNS),
-    Template("gemm/launch_all_scatter.h.j2", "launch/gemm_all_scatter.h", title="launchers of GEMM and all-scatter",
-             tests="tests/gemm/all_scatter.cpp", rows=GEMM_ROWS),
-    Template("index/index.h.j2", "index.h", title="X-macros over everything that is generated",
-             tests="tests/gen/index.c"),
+    T("dtype/dtypes", "every element type: its value at run time, widening and narrowing", "dtype/convert.cpp"),
+    T("op/op", "sum, product, minimum, maximum and bit operations of every type", "dtype/op.cpp"),
+    T("memory/bits", "values of every type as bits of their width, and back", "memory/load_store.cpp"),
+    T("memory/load_store", "loads and stores of one element, or of 16 bytes, on any rank", "memory/load_store.cpp"),
+    T("memory/rma", "put, get and copy of any length by a lane, a wave or a workgroup", "memory/rma.cpp"),
+    T("memory/put_signal", "a put, and a signal that says it has arrived", "memory/put_signal.cpp"),
+    T("atomic/atomic", "atomic operations on any rank", "atomic/atomic.cpp", **_ATOMIC),
+    T("signal/wait", "waiting for and testing signals", "signal/wait.cpp"),
+    T("host/create", "typed creation and access from the host", "create/create.cpp"),
+    *(T(f"arch/atomic_{p}", f"atomics of 32 and 64 bits {how}", "arch/atomic.cpp", f"arch/atomic_{p}", **WORD_ROWS)
+      for p, how in (("host", "on the CPU"), ("nvidia", "in PTX"), ("amd", "by clang's builtins"))),
+    *(T(f"arch/gemm_{name}", title, _GEMM, f"arch/gemm_{name}", **GEMM_ROWS) for name, title in (
+        ("micro_host", "micro-kernels of the blocked loop, by vector unit"),
+        ("host", "the mainloop of GEMMs on the CPU"), ("simt", "the plain mainloop of GEMMs on GPUs"))),
+    T("gemm/epilogue", "from accumulators to the staging tile: alpha, beta, bias, activation", _GEMM, "gemm_epilogue",
+      **GEMM_ROWS),
+    T("gemm/tiles", "what math and loader waves do for a tile", _GEMM, "gemm_tiles", **GEMM_ROWS),
+    *(T(f"gemm/all_scatter_{p.name}", f"GEMM and all-scatter by {p.text}", _GEMM, f"gemm_all_scatter_{p.name}", **GEMM_ROWS)
+      for p in GEMM_PATTERNS),
+    T("gemm/launch_all_scatter", "launchers of GEMM and all-scatter", _GEMM, "launch/gemm_all_scatter", **GEMM_ROWS),
+    T("index/index", "X-macros over everything that is generated", "gen/index.c"),
 )

@@ -5,13 +5,11 @@ import re
 import textwrap
 
 import jinja2
-
 from . import registry
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TEMPLATES = ROOT / "templates"
 WIDTH = 120
-
 NAMES = "|".join(sorted((d.name for d in registry.DTYPES), key=len, reverse=True))
 SYMBOL = re.compile(rf"(.*_)({NAMES})((?:_.*)?)")
 FUNCTION = re.compile(r"^(?:IRIS_\w+|static|extern|const|struct|void|int|float|double|\w+_t|iris_\w+)\b[^;={}()\n]*?"
@@ -19,17 +17,14 @@ FUNCTION = re.compile(r"^(?:IRIS_\w+|static|extern|const|struct|void|int|float|d
 CASE = re.compile(r"^(( *)(?:case \w+|default):\n(?: +[^\n{}]*;\n){1,3})(?= *(?:case|default|\}))", re.M)
 ONE_STATEMENT = re.compile(r"^(\w[^\n;{}]*\))\n\{\n    ([^\n{}]*;)\n\}$", re.M)
 
-
 def functions(text):
     """Names of the functions that C text declares or defines at column 0, each once, in order."""
     return list(dict.fromkeys(FUNCTION.findall(text)))
-
 
 def split(symbol):
     """(stem, dtype) of a symbol: iris_put_f32_wg is ("iris_put__wg", "f32"); dtype is "" where there is none."""
     parts = SYMBOL.fullmatch(symbol)
     return (parts[1] + parts[3], parts[2]) if parts else (symbol, "")
-
 
 def function_list(text):
     """The public functions as lines for a banner: `iris_load_{i8, u8, f32}`, one line a family."""
@@ -40,7 +35,6 @@ def function_list(text):
         dtypes = "{" + ", ".join(split(m)[1] for m in members) + "}"
         line = SYMBOL.sub(rf"\1{dtypes}\3", members[0]) if len(members) > 1 else members[0]
         yield from textwrap.wrap(line, WIDTH - 5, initial_indent="  ", subsequent_indent="      ")
-
 
 def commas(line, opened):
     """{depth: (column after, columns of the open parentheses)} of the last commas at which a line can break."""
@@ -56,7 +50,6 @@ def commas(line, opened):
         elif c == "," and stack:
             found[len(stack)] = (i + 1, list(stack))
     return found
-
 
 def wrap(line):
     """Breaks a line that is too long as clang-format does: after a comma, aligned with the open parenthesis."""
@@ -78,7 +71,6 @@ def wrap(line):
         line, first = rest, False
     yield line
 
-
 def joined(lines):
     """Lines of C where what a template broke inside parentheses is one line again; `wrap` knows how long names are."""
     whole = ""
@@ -89,7 +81,6 @@ def joined(lines):
         yield whole
         whole = ""
 
-
 def tidy(text):
     """The house format, as clang-format would leave it."""
     text = re.sub(r"^(.*?) *\\$", lambda m: f"{m[1]:{WIDTH - 1}}\\", text, flags=re.M)
@@ -99,20 +90,17 @@ def tidy(text):
     text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines).strip("\n") + "\n")
     return re.sub(r"\{\n\n", "{\n", re.sub(r"\n\n(\s*\})", r"\n\1", text))
 
-
 def environment():
     env = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), undefined=jinja2.StrictUndefined,
                              trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
     env.filters["function_list"] = function_list
     return env
 
-
 def subset(value, dtypes):
     """A row variable without the parts that are for a dtype outside the subset."""
     if not isinstance(value, (tuple, list)):
         return value
     return tuple(v for v in value if (v if isinstance(v, registry.DType) else getattr(v, "t", dtypes[0])) in dtypes)
-
 
 def context(row, dtypes):
     """What a template sees. `d` always holds every dtype by name; `dtypes` is what the output is for."""
@@ -121,7 +109,6 @@ def context(row, dtypes):
     rows = {name: subset(value, dtypes) for name, value in row.rows.items()}
     return dict(dtypes=dtypes, d=registry.by_name(registry.DTYPES), groups=registry.GROUPS, cmps=registry.CMPS,
                 platforms=registry.PLATFORMS, **names, **rows)
-
 
 def render_all(rows, dtypes=registry.DTYPES):
     """{output: text} for rows, and a sentence for each template that fails; the others are rendered all the same."""
@@ -137,18 +124,15 @@ def render_all(rows, dtypes=registry.DTYPES):
             failures.append(f"templates/{row.path} does not render: {e}")
     return files, failures
 
-
 def symbols(dtypes=registry.DTYPES):
     """[(row, its public functions)] of every header but the index."""
     rows = [r for r in registry.TEMPLATES if r.family != "index"]
     files = render_all(rows, dtypes)[0]
     return [(r, [f for f in functions(files.get(r.output, "")) if f.startswith("iris_")]) for r in rows]
 
-
 def inputs(rows):
     """Every file that the outputs of rows are made from."""
     return {TEMPLATES / r.path for r in rows} | {*TEMPLATES.rglob("_*.j2"), *(ROOT / "gen").glob("*.py")}
-
 
 def write_changed(files, folder):
     """Writes only what differs, so that nothing is rebuilt without need."""

@@ -3,16 +3,13 @@
 import re
 
 from . import registry, render
-
 DIRECTIVE = re.compile(r"\s*#\s*(if|elif|else|endif|include <(iris/[\w/.]+)>)")
 GUARD = re.compile(r"#ifndef IRIS\w*_H$")
 ROOTS = ("iris/iris.h", "iris/init.h")
 
-
 def platform(name):
     """The platform that a header belongs to, or None for all."""
     return next((p for p in registry.PLATFORMS if re.search(rf"arch/(\w+_)?{p}(/|\.h)", name)), None)
-
 
 def fold(name, files, left_out, done):
     """Lines of a file with every header in place of its first #include. Branches of an #if do not see each other, so
@@ -34,7 +31,6 @@ def fold(name, files, left_out, done):
             yield f'#error "this file was made without platform {platform(target)}"'
         elif target not in branches[-1] and not (target in left_out and name in ROOTS):
             yield from fold(target, files, left_out, branches[-1])
-
 
 def single(path, platforms, dtypes, families):
     """Writes the one header to `path` and init.c into the same folder. Returns what failed, in sentences.

@@ -92,6 +92,7 @@ IRIS_DEVICE void iris_barrier_team_wg(const iris_ctx *ctx, iris_team team, const
         const int from = team.start + i * team.stride;
         irisi_wait_signal(ctx, ch->signals + from, IRISI_GE, epoch, from);
     }
+    irisi_drain(); /* the epoch has arrived before another wave reads it in the next barrier */
     iris_sync_wg();
 }
 

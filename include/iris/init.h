@@ -103,7 +103,8 @@ iris_status iris_init_all(iris_world **worlds, int n, const iris_config *config)
  *  Accepts null. */
 iris_status iris_finalize(iris_world *w);
 
-/** Makes a world usable again after IRIS_ERR_TIMEOUT or IRIS_ERR_CHECK: drains, clears the abort word and every signal. Collective. */
+/** Makes a world usable again after IRIS_ERR_TIMEOUT or IRIS_ERR_CHECK: drains, clears the abort word and every signal.
+ *  Collective. */
 iris_status iris_reset(iris_world *w);
 
 /** A rank's main function for iris_spawn. A return value other than 0 fails the job. */

@@ -24,6 +24,8 @@ class Mutant:
 
 MESSAGE = "who sees a signal sees the data before it*"
 BARRIER = "a barrier of the world holds back*"
+LL_EPOCHS = "LL packets of one epoch*"
+CHECKED = "checked mode refuses*"
 
 MUTANTS = (
     # order
@@ -83,6 +85,22 @@ MUTANTS = (
            "const uint32_t seen = irisi_atomic_cas_u32(c.word, old, next, order, scope);",
            "const uint32_t seen = old; irisi_atomic_set_u32(c.word, next, order, scope);",
            "atomic/atomic.cpp", "atomics of every order*", tries=5, section="u8"),
+    # LL messages
+    Mutant("LL flag compared with >=", "iris/ll.h",
+           "seen[k] >> 32 == flag", "seen[k] >> 32 >= flag", "ll/ll.cpp", "LL flags begin anew", tries=3),
+    Mutant("LL bank not switched", "iris/ll.h",
+           "iris_channel_bank(ch, epoch)", "iris_channel_bank(ch, epoch * 0)", "ll/ll.cpp", LL_EPOCHS, tries=3),
+    Mutant("LL flag the same in every epoch", "iris/ll.h",
+           "return (uint32_t)epoch | 0x80000000u;", "return (uint32_t)(epoch * 0) | 0x80000000u;", "ll/ll.cpp", LL_EPOCHS),
+    Mutant("LL barrier waits for itself only", "iris/ll.h",
+           "iris_ll_receive(ctx, slots + rank, iris_ll_flag(epoch), rank);",
+           "iris_ll_receive(ctx, slots + ctx->rank, iris_ll_flag(epoch), rank);",
+           "ll/ll.cpp", "the LL barrier holds back*", tries=3),
+    # checked mode
+    Mutant("checked mode looks at the first byte only", "iris/check.h",
+           "n > (ctx->bytes - offset) / size", "offset == ctx->bytes", "memory/checked.cpp", CHECKED),
+    Mutant("checked mode lets remote atomics go anywhere", "iris/check.h",
+           "offset + n * size > ctx->sync_bytes", "offset > ctx->bytes", "memory/checked.cpp", CHECKED),
     # GEMM
     Mutant("entry handshake of GEMM dropped", "iris/gemm.h",
            "irisi_wait_signal(ctx, irisi_gemm_ready(plan, rank), IRISI_GE, epoch, rank);", "(void)epoch;",

@@ -15,7 +15,8 @@
 
 namespace {
 
-enum how { WAIT, WAIT_WAVE, WAIT_WG, ANY, ANY_WAVE, ALL, ALL_WAVE, ALL_WG, BARRIER, GRID, LL_GET, LL_RECEIVE, LL_BARRIER, HOWS };
+enum how { WAIT, WAIT_WAVE, WAIT_WG, ANY, ANY_WAVE, ALL, ALL_WAVE, ALL_WG, BARRIER, GRID, LL_GET, LL_RECEIVE,
+           LL_BARRIER, HOWS };
 
 struct args {
     iris_ctx ctx;
