@@ -5,6 +5,8 @@
  */
 #include "bench.h"
 
+#include <iris/ll.h>
+
 enum { LAPS = 5000, MOST = 8 };
 
 /* 16 bytes as a hand-written kernel would move them. */
@@ -14,11 +16,12 @@ typedef struct hand_vec {
 
 typedef struct rma_args {
     iris_ctx ctx;
-    iris_channel ch;
+    iris_channel ch, ll; /* of the two barriers */
     uint32_t *src, *dst; /* symmetric */
     hand_vec *hand_from, *hand_to;
     hand_vec *all_from[MOST], *all_to[MOST]; /* what rank k after this one is sent from and to */
     iris_signal *signal;
+    iris_ll_packet *slot; /* symmetric: one packet */
     uint64_t *lap, *word; /* own: laps so far; symmetric: target of atomics */
     size_t n;             /* u32 elements */
     int pair, peer;
@@ -167,6 +170,21 @@ IRIS_KERNEL(hand_ping, rma_args, a, 64)
     if (iris_wg_lane() == 0)
         *a->lap = base + LAPS;
 }
+IRIS_KERNEL(ping_ll, rma_args, a, 64)
+{
+    const uint64_t base = *a->lap;
+    if (a->ctx.rank < 2 && iris_wg_lane() == 0)
+        for (uint64_t lap = base + 1; lap <= base + LAPS; lap++) {
+            if (a->ctx.rank == 0)
+                iris_ll_send(&a->ctx, a->slot, (uint32_t)lap, iris_ll_flag(lap), a->peer);
+            const uint32_t seen = iris_ll_receive(&a->ctx, a->slot, iris_ll_flag(lap), a->peer);
+            if (a->ctx.rank == 1)
+                iris_ll_send(&a->ctx, a->slot, seen, iris_ll_flag(lap), a->peer);
+        }
+    iris_sync_wg();
+    if (iris_wg_lane() == 0)
+        *a->lap = base + LAPS;
+}
 IRIS_KERNEL(ping_put, rma_args, a, 1024)
 {
     const uint64_t base = *a->lap;
@@ -211,6 +229,11 @@ IRIS_KERNEL(barrier, rma_args, a, 64)
 {
     for (int lap = 0; lap < LAPS; lap++)
         iris_barrier_all_wg(&a->ctx, &a->ch);
+}
+IRIS_KERNEL(ll_barrier, rma_args, a, 64)
+{
+    for (int lap = 0; lap < LAPS; lap++)
+        iris_ll_barrier_wg(&a->ctx, &a->ll);
 }
 IRIS_KERNEL(atomic_add, rma_args, a, 1024)
 {
@@ -354,6 +377,8 @@ static int run_all(iris_world *w, const bench_options *o, bench_file *f, rma_arg
     if (o->only && strcmp(o->only, "latency") != 0)
         return 0;
     if (run_latency(w, o, f, a, "signal", IRISI_KERNEL_PTR(ping), IRISI_KERNEL_PTR(hand_ping), 64, 0) ||
+        run_latency(w, o, f, a, "ll", IRISI_KERNEL_PTR(ping_ll), NULL, 64, 0) ||
+        run_latency(w, o, f, a, "ll_barrier", IRISI_KERNEL_PTR(ll_barrier), NULL, 64, 0) ||
         run_latency(w, o, f, a, "barrier", IRISI_KERNEL_PTR(barrier), NULL, 64, 0) ||
         run_latency(w, o, f, a, "atomic_add", IRISI_KERNEL_PTR(atomic_add), NULL, 256, 0) ||
         run_latency(w, o, f, a, "atomic_xchg", IRISI_KERNEL_PTR(atomic_xchg), NULL, 256, 0))
@@ -378,10 +403,12 @@ static int rank_main(iris_world *w, void *arg)
     a.signal = iris_signals(w, 1);
     a.lap = iris_zeros_u64(w, 1);
     a.word = (uint64_t *)iris_signals(w, 2048);
+    a.slot = (iris_ll_packet *)(void *)iris_signals(w, 1);
     a.peer = iris_rank(w) == 0 && iris_world_size(w) > 1 ? 1 : 0;
     IRIS_TRY(iris_channel_create(w, &a.ch, (size_t)iris_world_size(w), 0));
+    IRIS_TRY(iris_channel_create(w, &a.ll, 0, 8 * (size_t)iris_world_size(w)));
     IRIS_TRY(iris_barrier(w));
-    if (!a.src || !a.dst || !a.signal || !a.lap || !a.word) {
+    if (!a.src || !a.dst || !a.signal || !a.lap || !a.word || !a.slot) {
         fprintf(stderr, "%s\n", iris_error_string(w));
         return 1;
     }

@@ -214,6 +214,7 @@ IRIS_DEVICE void iris_ll_barrier_wg(const iris_ctx *ctx, const iris_channel *ch)
         iris_ll_send(ctx, slots + ctx->rank, 0, iris_ll_flag(epoch), rank);
     for (int rank = (int)iris_wg_lane(); rank < ctx->world; rank += (int)iris_wg_lanes())
         iris_ll_receive(ctx, slots + rank, iris_ll_flag(epoch), rank);
+    irisi_drain(); /* the epoch has arrived before another wave reads it in the next barrier */
     iris_sync_wg();
 }
 
