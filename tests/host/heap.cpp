@@ -57,10 +57,10 @@ static void against_model(irist_rank *t, iris_mem_kind kind, size_t granule)
         irist_check(t, iris_is_symmetric(t->world, p, bytes), "lap %u: outside the heap", i);
         if (!irist_check(t, !overlaps(blocks, p, bytes ? bytes : 1), "lap %u: overlaps a live block", i))
             return;
-        for (size_t k = 0; k < bytes; k += 61)
-            p[k] = (char)(bytes + k);
-        hash = irist_random(hash, 2, (uint64_t)(p - (char *)(uintptr_t)iris_device_ctx(t->world).base));
         live b = {p, bytes ? bytes : 1};
+        for (size_t k = 0; k < b.bytes; k += 61)
+            p[k] = (char)(b.bytes + k);
+        hash = irist_random(hash, 2, (uint64_t)(p - (char *)(uintptr_t)iris_device_ctx(t->world).base));
         blocks.push_back(b);
         irist_check(t, iris_heap_used(t->world, kind) == before + granted(blocks, granule),
                     "lap %u: used bytes are wrong", i);
