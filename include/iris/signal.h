@@ -122,6 +122,7 @@ IRIS_DEVICE void iris_signal_add_wg(const iris_ctx *ctx, iris_signal *signal, ui
 IRIS_DEVICE uint64_t iris_signal_read(const iris_ctx *ctx, const iris_signal *signal)
 {
     const uint64_t seen = irisi_poll((const uint64_t *)irisi_own(ctx, signal, sizeof *signal, IRISI_ACCESS_WAIT));
+    irisi_drain(); /* nobody has compared the value yet: it arrives before caches drop what is older (AMD) */
     irisi_acquired();
     return seen;
 }
