@@ -30,7 +30,7 @@ IRIS_DEVICE uint64_t iris_channel_enter_wg(const iris_channel *ch)
 
 /**
  * Leaves the epoch: the last of `leavers` workgroups to call makes it the finished one. Every lane of the workgroup
- * calls it; no wave of it may use the channel afterwards.
+ * calls it, once in a kernel; no wave of it may use the channel afterwards.
  */
 IRIS_DEVICE void iris_channel_leave_wg(const iris_channel *ch, uint64_t epoch, uint32_t leavers)
 {

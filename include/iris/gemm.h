@@ -81,7 +81,10 @@ IRIS_DEVICE void iris_gemm_enter(const iris_ctx *ctx, const iris_gemm_plan *plan
     }
 }
 
-/** Waits until every peer has begun the epoch: before the first put. Every lane of the crew calls it. */
+/**
+ * Waits until every peer has begun the epoch: before the first put. Every lane of the crew calls it. Where the world
+ * has stopped instead, the crew puts nothing: a peer that is late may still read the C of its last epoch.
+ */
 IRIS_DEVICE void iris_gemm_await_peers(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch,
                                        iris_crew *crew)
 {
@@ -90,6 +93,7 @@ IRIS_DEVICE void iris_gemm_await_peers(const iris_ctx *ctx, const iris_gemm_plan
             if (rank != ctx->rank)
                 irisi_wait_signal(ctx, irisi_gemm_ready(plan, rank), IRISI_GE, epoch, rank);
     iris_crew_sync(crew);
+    crew->stopped = irisi_atomic_fetch_u32(&ctx->control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) != 0;
 }
 
 /**

@@ -29,7 +29,8 @@ extern "C" {
 iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op op, iris_dtype dtype,
                               const iris_gemm_args *args);
 
-/** Frees what a plan holds. Collective; the plan's work is drained first. Accepts a zeroed plan. */
+/** Frees what a plan holds. Collective; the plan's work is drained first. Accepts a zeroed plan. In a world that needs
+ *  iris_reset it frees nothing, and the plan is released afterwards. */
 iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan);
 
 /** "fused_sequential"; "auto"; "none" when `pattern` is none. */

@@ -127,7 +127,8 @@ int iris_rank(const iris_world *w);
 int iris_world_size(const iris_world *w);
 /** Index of the device in its runtime's numbering; 0 on the host. */
 int iris_device(const iris_world *w);
-/** Compute units (streaming multiprocessors; processor cores on the host). */
+/** Compute units that this rank counts on (streaming multiprocessors; processor cores on the host): the device's,
+ *  shared out evenly where several ranks run on it. */
 int iris_compute_units(const iris_world *w);
 /** "gfx942", "sm_90", "host". */
 const char *iris_arch_name(const iris_world *w);

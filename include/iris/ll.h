@@ -15,11 +15,12 @@
  * access is single-copy atomic between devices. (PTX calls a v4 access four separate ones; LL128 as NCCL does it relies
  * on what NVLink happens to do, which is why NCCL keeps a table of machines where it is safe.)
  *
- * Flags and banks. Slots are in sync memory, best in a channel's two banks, and start zeroed. Flags come from the epoch
- * and are never 0; consecutive epochs have different flags and different banks. A slot may be written again in epoch
- * e + 2, once its sender knows that the receiver has read epoch e. Where every rank receives, in each epoch, from
- * everyone that it sends to, it knows that: what it received in epoch e + 1 was sent after the peer was done with e.
- * (An empty message is none.) Whoever sends one way only must be told by the receiver, or meet it at a barrier.
+ * Flags and banks. Slots are in sync memory, best in a channel's two banks, and start zeroed: iris_reset, after which
+ * epochs begin anew, zeroes a channel's banks and no other slots. Flags come from the epoch and are never 0;
+ * consecutive epochs have different flags and different banks. A slot may be written again in epoch e + 2, once its
+ * sender knows that the receiver has read epoch e. Where every rank receives, in each epoch, from everyone that it
+ * sends to, it knows that: what it received in epoch e + 1 was sent after the peer was done with e. (An empty message
+ * is none.) Whoever sends one way only must be told by the receiver, or meet it at a barrier.
  */
 #ifndef IRIS_LL_H
 #define IRIS_LL_H

@@ -175,8 +175,8 @@ IRIS_DEVICE int irisi_give_up(const iris_ctx *ctx, irisi_wait *wait, uint64_t se
         wait->start = now;
     if (now - wait->start < ctx->deadline)
         return 0;
-    irisi_expire(ctx, wait, seen);
-    return 1;
+    irisi_expire(ctx, wait, seen); /* or another lane does: who gives up has seen the abort word raised */
+    return irisi_atomic_fetch_u32(&ctx->control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) != 0;
 }
 
 /*

@@ -31,6 +31,7 @@ typedef struct iris_crew {
     uint32_t wave, waves;
     uint32_t *counter; /* in shared memory, 0 when the crew is formed; null: the crew is the workgroup */
     uint32_t met;      /* arrivals that the last meeting waited for */
+    int stopped;       /* 1: the wait for peers was given up, so nothing is put into their memory */
 } iris_crew;
 
 /** The crew of waves first .. first + waves - 1; the calling lane is in it. `counter` is zeroed shared memory. */
@@ -43,6 +44,7 @@ IRIS_DEVICE iris_crew iris_crew_of(uint32_t first, uint32_t waves, uint32_t *cou
     crew.members = waves * iris_wave_lanes();
     crew.counter = counter;
     crew.met = 0;
+    crew.stopped = 0;
     return crew;
 }
 
@@ -203,6 +205,8 @@ IRIS_DEVICE void irisi_tile_copy(const iris_ctx *ctx, const iris_gemm_plan *plan
 {
     const uint32_t bytes = tile->cols * plan->element;
     uint32_t share = 1;
+    if (crew->stopped && rank != ctx->rank)
+        return;
     while (share < iris_wave_lanes() && 16 * share < bytes)
         share *= 2;
     const irisi_span rows = irisi_split(tile->rows, crew->member / share, crew->members / share);

@@ -188,7 +188,13 @@ static const char *irisi_dev_heap_import(irisi_dev *d, const irisi_handle *from,
     return irisi_hip(error);
 }
 
-static void irisi_dev_heap_published(irisi_dev *d, irisi_heap *heap) { (void)d, (void)heap; }
+/* All heaps are imported, so it is known how many ranks share the device: each counts on its part of it. */
+static void irisi_dev_heap_published(irisi_dev *d, irisi_heap *heap)
+{
+    (void)heap;
+    d->compute_units = d->compute_units > d->sharers ? d->compute_units / d->sharers : 1;
+    d->sharers = 1;
+}
 
 static void irisi_dev_heap_close(irisi_dev *d, irisi_heap *heap, int own)
 {
@@ -347,7 +353,7 @@ static const char *irisi_dev_max_workgroups(irisi_dev *d, irisi_kernel kernel, u
     const char *why = irisi_gpu_allow_shared(kernel, shared_bytes);
     if (!why)
         why = irisi_hip(hipOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, (int)lanes, shared_bytes));
-    *workgroups = why ? 0 : (uint32_t)each * (uint32_t)d->compute_units / (uint32_t)d->sharers;
+    *workgroups = why ? 0 : (uint32_t)each * (uint32_t)d->compute_units;
     return why;
 }
 

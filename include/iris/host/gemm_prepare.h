@@ -231,6 +231,8 @@ iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan)
     if (plan->magic != irisi_gemm_magic)
         return IRIS_OK;
     const iris_status met = iris_barrier(w); /* no peer raises the channel's signals any more */
+    if (irisi_mendable(met))
+        return met; /* nothing can be given back before iris_reset; the plan stays whole */
     const iris_status freed = irisi_gemm_free(w, plan);
     return met != IRIS_OK ? met : freed;
 }
@@ -264,10 +266,17 @@ static iris_status irisi_gemm_start(iris_world *w, const iris_gemm_plan *plan, c
     return irisi_launch(w, k->kernel, k->name, &args, sizeof args, &cfg, stream);
 }
 
-/* Two kernels on two streams; the operation's stream goes on when both have ended. */
+/*
+ * Two kernels on two streams; the operation's stream goes on when both have ended. That the second can start is made
+ * sure first: without it the tiles' flags would stay raised in an epoch that has not ended.
+ */
 static iris_status irisi_gemm_start_two(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *compute,
                                         const irisi_gemm_kernel *send, iris_stream stream)
 {
+    const uint32_t most = irisi_max_workgroups(w, send->kernel, iris_gemm_grid(plan, 0).lanes, 0);
+    if (plan->comm_workgroups > most)
+        return irisi_fail(w, IRIS_ERR_GRID, "GEMM launch: %u workgroups that send cannot be on the device at once, %u can",
+                          plan->comm_workgroups, most);
     iris_status s = iris_event_record(w, plan->fork, stream);
     if (s == IRIS_OK)
         s = iris_stream_wait_event(w, plan->second, plan->fork);

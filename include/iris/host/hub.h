@@ -221,14 +221,16 @@ static void irisi_hub_gather(irisi_hub *h, int rank)
         return;
     }
     c->pending = 1;
-    int here = 0, resets = 0;
+    int here = 0, resets = 0, resetter = -1;
     for (int r = 0; r < h->n; r++) {
+        const int reset = h->conns[r].pending && h->conns[r].frame.kind == IRISI_RESET;
         here += h->conns[r].pending;
-        resets += h->conns[r].pending && h->conns[r].frame.kind == IRISI_RESET;
+        resets += reset;
+        resetter = reset ? r : resetter;
     }
     if (resets && resets < here) {
-        snprintf(text, sizeof text, "rank %d called iris_reset; every rank must", rank);
-        irisi_hub_notice(h, IRIS_ERR_TIMEOUT, rank, text);
+        snprintf(text, sizeof text, "rank %d called iris_reset; every rank must", resetter);
+        irisi_hub_notice(h, IRIS_ERR_TIMEOUT, resetter, text);
     } else if (here == h->n) {
         irisi_hub_finish(h);
     } else if (!h->since) {
@@ -297,7 +299,7 @@ static void irisi_hub_read(irisi_hub *h, int rank)
     }
 }
 
-/* The running collective has waited long enough: says who is missing. */
+/* The running collective has waited long enough: says who is missing. In iris_reset that ends the world. */
 static void irisi_hub_expire(irisi_hub *h)
 {
     char text[IRISI_SENTENCE], call[96] = "";
@@ -312,9 +314,9 @@ static void irisi_hub_expire(irisi_hub *h)
         if (!h->conns[r].pending && first < 0)
             first = r;
     }
-    snprintf(text + used, sizeof text - used, " did not come to %s within %lld ms; call iris_reset on every rank", call,
-             (long long)h->patience_ms);
-    irisi_hub_notice(h, IRIS_ERR_TIMEOUT, first, text);
+    snprintf(text + used, sizeof text - used, " did not come to %s within %lld ms%s", call, (long long)h->patience_ms,
+             h->stopped ? "" : "; call iris_reset on every rank");
+    irisi_hub_notice(h, h->stopped ? IRIS_ERR_PEER : IRIS_ERR_TIMEOUT, first, text);
 }
 
 static void *irisi_hub_main(void *arg)
