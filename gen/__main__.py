@@ -21,7 +21,7 @@ def arguments():
     for option, known in (("platforms", registry.PLATFORMS), ("dtypes", [d.name for d in registry.DTYPES]),
                           ("families", sorted({r.family for r in registry.TEMPLATES}))):
         p.add_argument(f"--{option}", choices=known, nargs="+", default=known, help="with --single: only these")
-    return p.parse_args()
+    return p.parse_args(sys.argv[1:] or ["--help"])
 
 def folder_rows(folder):
     return [r for r in registry.TEMPLATES if folder in (None, str(PurePosixPath(r.output).parent))]

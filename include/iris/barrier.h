@@ -30,17 +30,18 @@ IRIS_DEVICE uint64_t iris_channel_enter_wg(const iris_channel *ch)
 
 /**
  * Leaves the epoch: the last of `leavers` workgroups to call makes it the finished one. Every lane of the workgroup
- * calls it, once in a kernel; no wave of it may use the channel afterwards.
+ * calls it. Where it is the only one, it may enter the next epoch in the same kernel; of several, none may.
  */
 IRIS_DEVICE void iris_channel_leave_wg(const iris_channel *ch, uint64_t epoch, uint32_t leavers)
 {
     iris_sync_wg();
-    if (iris_wg_lane() != 0)
-        return;
-    if (irisi_atomic_add_u64(ch->state + IRISI_LEFT, 1, IRIS_ACQ_REL, IRIS_SCOPE_AGENT) + 1 == leavers) {
+    if (iris_wg_lane() == 0 &&
+        irisi_atomic_add_u64(ch->state + IRISI_LEFT, 1, IRIS_ACQ_REL, IRIS_SCOPE_AGENT) + 1 == leavers) {
         irisi_atomic_set_u64(ch->state + IRISI_LEFT, 0, IRIS_RELAXED, IRIS_SCOPE_AGENT);
         irisi_atomic_set_u64(ch->state + IRISI_EPOCH, epoch, IRIS_RELEASE, IRIS_SCOPE_AGENT);
     }
+    irisi_drain(); /* the epoch has arrived before another wave reads it */
+    iris_sync_wg();
 }
 
 /** The scratch bank of an epoch: two take turns, so that a peer one epoch ahead does not write over this one's. */

@@ -247,9 +247,13 @@ static inline void *irisi_create(iris_world *w, const char *who, size_t n, size_
 {
     if (n > SIZE_MAX / bytes) {
         irisi_fail(w, IRIS_ERR_NOMEM, "%s: %zu elements of %zu bytes are more than memory can have", who, n, bytes);
+        irisi_creation_failed(w);
         return NULL;
     }
-    return iris_malloc_kind(w, n ? n * bytes : 1, 0, kind);
+    void *p = iris_malloc_kind(w, n ? n * bytes : 1, 0, kind);
+    if (!p)
+        irisi_creation_failed(w);
+    return p;
 }
 
 /* The kind of memory that p lies in; data memory when p is not in the heap. */
@@ -286,11 +290,14 @@ static inline void *irisi_create_filled(iris_world *w, const char *who, size_t b
                                         irisi_fill how)
 {
     void *p = NULL;
-    if (how.wrong)
+    if (how.wrong) {
         irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: %s", who, how.wrong);
-    else
+        irisi_creation_failed(w);
+    } else {
         p = irisi_create(w, who, how.n, bytes, IRIS_MEM_DATA);
+    }
     if (p && irisi_fill_device(w, who, p, bytes, store, &how) != IRIS_OK) {
+        irisi_creation_failed(w);
         iris_free(w, p);
         p = NULL;
     }

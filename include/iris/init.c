@@ -63,8 +63,10 @@ iris_status irisi_fail(iris_world *w, iris_status status, const char *format, ..
     vsnprintf(text + used, sizeof text - (size_t)used, format, args);
     va_end(args);
     memcpy(irisi_last_error, text, sizeof text);
-    if (w)
+    if (w) {
         memcpy(w->error, text, sizeof text);
+        w->last = status;
+    }
     irisi_log(w ? w->rank : -1, IRISI_ERROR, "%s: %s", iris_status_name(status), text);
     return status;
 }
@@ -337,12 +339,26 @@ iris_status iris_synchronize(iris_world *w)
     return why ? irisi_fail(w, IRIS_ERR_DEVICE, "iris_synchronize: %s", why) : irisi_check(w);
 }
 
+void irisi_creation_failed(iris_world *w)
+{
+    if (!w || w->pending != IRIS_OK)
+        return;
+    w->pending = w->last;
+    memcpy(w->pending_text, w->error, sizeof w->pending_text);
+}
+
 iris_status iris_barrier(iris_world *w)
 {
     iris_status status = iris_synchronize(w);
-    if (status == IRIS_OK && w->checked && w->size > 1)
-        return irisi_compare_logs(w);
-    return status == IRIS_OK ? irisi_meet(w, IRISI_BARRIER) : status;
+    if (status == IRIS_OK)
+        status = w->checked && w->size > 1 ? irisi_compare_logs(w) : irisi_meet(w, IRISI_BARRIER);
+    if (status != IRIS_OK || w->pending == IRIS_OK)
+        return status;
+    status = w->pending;
+    w->pending = IRIS_OK;
+    memcpy(w->error, w->pending_text, sizeof w->error);
+    memcpy(irisi_last_error, w->pending_text, sizeof irisi_last_error);
+    return status;
 }
 
 iris_status iris_allgather(iris_world *w, const void *mine, void *all, size_t bytes)
@@ -413,6 +429,31 @@ iris_status iris_finalize(iris_world *w)
     return status;
 }
 
+/* While the world was stopped a rank may have allocated what another could not: then addresses no longer agree. */
+static iris_status irisi_compare_heaps(iris_world *w)
+{
+    uint64_t mine[2] = {0, 0}; /* live allocations; a hash of where they are */
+    for (int kind = 0; kind < 2; kind++)
+        for (size_t i = 0; i < w->arena[kind].n; i++) {
+            const irisi_block *b = &w->arena[kind].blocks[i];
+            mine[0]++;
+            mine[1] = (mine[1] ^ b->offset) * 0x9E3779B97F4A7C15u + b->bytes;
+        }
+    uint64_t(*all)[2] = (uint64_t(*)[2])calloc((size_t)w->size, sizeof mine);
+    if (!all)
+        return irisi_fail(w, IRIS_ERR_NOMEM, "iris_reset: no host memory to compare the heaps");
+    iris_status status = iris_allgather(w, mine, all, sizeof mine);
+    for (int r = 0; status == IRIS_OK && r < w->size; r++)
+        if (all[r][0] != mine[0] || all[r][1] != mine[1])
+            status =
+                irisi_fail(w, IRIS_ERR_MISMATCH,
+                           "iris_reset: this rank has %llu live allocations, rank %d has %llu or has them elsewhere; "
+                           "free what was allocated after the world had stopped, then reset again",
+                           (unsigned long long)mine[0], r, (unsigned long long)all[r][0]);
+    free(all);
+    return status;
+}
+
 iris_status iris_reset(iris_world *w)
 {
     if (!w)
@@ -437,7 +478,9 @@ iris_status iris_reset(iris_world *w)
     w->failed = IRIS_OK;
     w->seq = 0;
     status = w->size > 1 ? irisi_meet(w, IRISI_RESTART) : IRIS_OK;
-    return why ? irisi_fail(w, IRIS_ERR_DEVICE, "iris_reset: %s", why) : status;
+    if (why)
+        return irisi_fail(w, IRIS_ERR_DEVICE, "iris_reset: %s", why);
+    return status == IRIS_OK && w->size > 1 ? irisi_compare_heaps(w) : status;
 }
 
 int iris_rank(const iris_world *w) { return w ? w->rank : -1; }
@@ -502,8 +545,8 @@ void *iris_malloc_kind(iris_world *w, size_t bytes, size_t align, iris_mem_kind 
 iris_status iris_free(iris_world *w, void *p)
 {
     const iris_status status = irisi_enter(w, "iris_free");
-    if (status != IRIS_OK || !p)
-        return status;
+    if (!w || !p || (status != IRIS_OK && !irisi_mendable(w->failed)))
+        return status; /* a stopped world that iris_reset can mend lets go of what it holds */
     const size_t offset = (size_t)((uintptr_t)p - (uintptr_t)w->heaps[w->rank].base);
     const iris_mem_kind kind = offset < w->sync_bytes ? IRIS_MEM_SYNC : IRIS_MEM_DATA;
     if (!iris_is_symmetric(w, p, 1) || !irisi_arena_free(&w->arena[kind], offset))
@@ -615,9 +658,13 @@ iris_signal *iris_signals(iris_world *w, size_t n)
                    "iris_signals: %zu signals do not fit the sync heap of %zu bytes; raise "
                    "IRIS_SYNC_MB",
                    n, w->sync_bytes);
+        irisi_creation_failed(w);
         return NULL;
     }
-    return (iris_signal *)irisi_sync_memory(w, n * sizeof(iris_signal), 0);
+    iris_signal *signals = (iris_signal *)irisi_sync_memory(w, n * sizeof(iris_signal), 0);
+    if (!signals)
+        irisi_creation_failed(w);
+    return signals;
 }
 
 iris_status iris_channel_create(iris_world *w, iris_channel *ch, size_t signals, size_t bank_bytes)
@@ -715,10 +762,12 @@ iris_status irisi_launch(iris_world *w, irisi_kernel kernel, const char *name, c
         c.lanes = 256;
     if (!c.workgroups)
         c.workgroups = (uint32_t)w->dev.compute_units;
-    if (!kernel || (bytes && !args) || bytes > IRISI_MAX_ARGS)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_launch(%s): kernel or arguments are null, or its %zu bytes of arguments exceed %d",
-                          name, bytes, (int)IRISI_MAX_ARGS);
+    if (!kernel || (bytes && !args))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_launch(%s): its %s null", name,
+                          kernel ? "arguments are" : "kernel is");
+    if (bytes > IRISI_MAX_ARGS)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_launch(%s): its %zu bytes of arguments are more than %d", name,
+                          bytes, (int)IRISI_MAX_ARGS);
     if (c.lanes > 1024 || c.workgroups > 0x7fffffffu || c.shared_bytes > (1u << 30) || (c.flags & ~1u))
         return irisi_fail(
             w, IRIS_ERR_ARGUMENT,

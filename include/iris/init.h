@@ -137,8 +137,12 @@ const char *iris_device_name(const iris_world *w);
 /** What kernels need: pass it by value in the argument struct. */
 iris_ctx iris_device_ctx(const iris_world *w);
 
-/** Drains every stream of this world, then waits for every rank to do the same. Collective. In checked mode it also
- *  compares the ranks' allocation calls: IRIS_ERR_MISMATCH names the first that differs. */
+/**
+ * Drains every stream that this world knows, then waits for every rank to do the same. Collective. Typed creation and
+ * iris_signals return null on failure, and the next barrier also returns that failure's status, once: a program that
+ * creates and then meets need not look at every pointer. In checked mode it also compares the ranks' allocation calls:
+ * IRIS_ERR_MISMATCH names the first that differs.
+ */
 iris_status iris_barrier(iris_world *w);
 /** Copies `bytes` bytes of host memory from rank `root` to every rank. Collective. */
 iris_status iris_broadcast(iris_world *w, void *data, size_t bytes, int root);
@@ -202,12 +206,6 @@ iris_launch_config iris_grid(uint32_t workgroups, uint32_t lanes);
 /** A launch for a kernel that waits. */
 iris_launch_config iris_cooperative(uint32_t workgroups, uint32_t lanes);
 
-#if defined(IRIS_TARGET_HOST)
-#define IRISI_KERNEL_PTR(kernel) (kernel)
-#else
-#define IRISI_KERNEL_PTR(kernel) ((const void *)(kernel))
-#endif
-
 /** iris_launch(w, kernel, &args, sizeof args, &cfg, stream): puts a kernel on a stream, with a copy of the arguments
  *  (at most 4 KiB). Returns an iris_status: IRIS_ERR_GRID when a cooperative grid does not fit; cfg may be null. */
 #define iris_launch(w, kernel, args, bytes, cfg, stream)                                                               \
@@ -255,6 +253,8 @@ iris_status irisi_fail(iris_world *w, iris_status status, const char *format, ..
         if (irisi_status_ != IRIS_OK)                                                                                  \
             return irisi_try_failed(irisi_status_, #call);                                                             \
     } while (0)
+/* Remembers the last failure for the next iris_barrier: a creation function returns null. */
+void irisi_creation_failed(iris_world *w);
 int irisi_try_failed(iris_status status, const char *call);
 
 #ifdef __cplusplus

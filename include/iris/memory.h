@@ -50,7 +50,7 @@ IRIS_DEVICE void iris_fence_wg(const iris_ctx *ctx)
 {
     irisi_drain();
     iris_sync_wg();
-    if (iris_wave() == 0)
+    if (iris_wave() == 0 || irisi_fence_is_own())
         iris_fence(ctx);
     iris_sync_wg();
 }

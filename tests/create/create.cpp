@@ -245,6 +245,8 @@ void access(irist_rank *t)
     IRIST_BOTH(iris_f8e5m2, float, int64_t, f8e5m2)
     IRIST_BOTH(iris_f8e4m3fnuz, float, int64_t, f8e4m3fnuz)
     IRIST_BOTH(iris_f8e5m2fnuz, float, int64_t, f8e5m2fnuz)
+    irist_check(t, iris_barrier(t->world) != IRIS_OK, "the barrier does not report creations that failed");
+    irist_ok(t, iris_barrier(t->world)); /* once */
 }
 
 /* Rank r creates the same things as the others; seeds that include the rank must change contents, not places. */

@@ -127,6 +127,9 @@ static void full_heap(irist_rank *t)
     irist_check(t, std::strstr(iris_error_string(t->world), "IRIS_SYNC_MB") != nullptr, "%s",
                 iris_error_string(t->world));
     irist_check(t, iris_signals(t->world, 0) == nullptr, "no signals were granted");
+    irist_check(t, iris_barrier(t->world) == IRIS_ERR_NOMEM && std::strstr(iris_error_string(t->world), "IRIS_SYNC_MB"),
+                "the barrier does not report the first creation that failed: %s", iris_error_string(t->world));
+    irist_ok(t, iris_barrier(t->world)); /* once */
     iris_channel ch;
     irist_check(t, iris_channel_create(t->world, &ch, SIZE_MAX / 16, 64) == IRIS_ERR_NOMEM,
                 "a huge channel was granted");

@@ -66,16 +66,19 @@
 typedef struct CUstream_st *iris_stream;
 typedef struct CUevent_st *iris_event;
 typedef const void *irisi_kernel;
+#define IRISI_KERNEL_PTR(kernel) ((const void *)(kernel))
 #elif defined(IRIS_TARGET_AMD)
 typedef struct ihipStream_t *iris_stream;
 typedef struct ihipEvent_t *iris_event;
 typedef const void *irisi_kernel;
+#define IRISI_KERNEL_PTR(kernel) ((const void *)(kernel))
 #else
 /** An in-order queue of work on a device: the native handle on GPUs (hipStream_t, cudaStream_t). */
 typedef struct irisi_stream *iris_stream;
 /** A point in a stream: the native handle on GPUs. */
 typedef struct irisi_event *iris_event;
 typedef void (*irisi_kernel)(const void *args);
+#define IRISI_KERNEL_PTR(kernel) (kernel)
 #endif
 
 #if !IRIS_HAS_DEVICE

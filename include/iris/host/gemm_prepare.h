@@ -275,7 +275,8 @@ static iris_status irisi_gemm_start_two(iris_world *w, const iris_gemm_plan *pla
 {
     const uint32_t most = irisi_max_workgroups(w, send->kernel, iris_gemm_grid(plan, 0).lanes, 0);
     if (plan->comm_workgroups > most)
-        return irisi_fail(w, IRIS_ERR_GRID, "GEMM launch: %u workgroups that send cannot be on the device at once, %u can",
+        return irisi_fail(w, IRIS_ERR_GRID,
+                          "GEMM launch: %u workgroups that send cannot be on the device at once, %u can",
                           plan->comm_workgroups, most);
     iris_status s = iris_event_record(w, plan->fork, stream);
     if (s == IRIS_OK)

@@ -201,11 +201,12 @@ static iris_status irisi_dial(const irisi_settings *s, int64_t until, int *sock)
     if (all)
         freeaddrinfo(all);
     if (*sock < 0)
-        return irisi_fail(NULL, IRIS_ERR_PEER,
-                          "rank %d found nobody listening at %s%s:%d (job \"%.60s\") within %lld ms: %s; is rank 0 "
-                          "started?",
-                          s->c.rank, s->c.host ? "" : "the Unix socket, not ", s->c.host ? s->c.host : "TCP", s->c.port,
-                          s->job, (long long)s->c.timeout_ms, strerror(failed));
+        return irisi_fail(
+            NULL, IRIS_ERR_PEER,
+            "rank %d found nobody listening at %s%s (job \"%.60s\", port %d) within %lld ms: %s; is rank 0 "
+            "started?",
+            s->c.rank, s->c.host ? "" : "the job's Unix socket", s->c.host ? s->c.host : "", s->job, s->c.port,
+            (long long)s->c.timeout_ms, strerror(failed));
     if (s->c.host)
         irisi_tune_tcp(*sock);
     if (s->c.host || irisi_same_user(*sock))

@@ -107,6 +107,9 @@ struct iris_world {
     irisi_launched launched[IRISI_LAUNCHES]; /* the latest, by the count of launches */
     uint32_t launches;
     char error[IRISI_SENTENCE];
+    iris_status last;    /* of the last failure */
+    iris_status pending; /* of a creation that returned null; the next iris_barrier reports it */
+    char pending_text[IRISI_SENTENCE];
     iris_status failed; /* why the world has stopped */
     char failure[IRISI_SENTENCE];
 

@@ -253,4 +253,7 @@ IRIS_DEVICE void irisi_fence(void)
     irisi_acquired();
 }
 
+/* 0: the fence writes back the L2 that all waves of the workgroup share; one wave does it for all. */
+IRIS_DEVICE int irisi_fence_is_own(void) { return 0; }
+
 #endif

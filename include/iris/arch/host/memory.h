@@ -79,4 +79,7 @@ IRIS_DEVICE void irisi_fence(void)
 #endif
 }
 
+/* 1 where a fence orders only the later stores of its own lane, so that each wave needs one (C11). */
+IRIS_DEVICE int irisi_fence_is_own(void) { return 1; }
+
 #endif

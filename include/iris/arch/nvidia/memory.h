@@ -163,4 +163,7 @@ IRIS_DEVICE void irisi_raise_add(uint64_t *signal, uint64_t v)
  */
 IRIS_DEVICE void irisi_fence(void) { asm volatile("fence.sc.sys;" ::: "memory"); }
 
+/* 1 where a fence orders only the later stores of its own lane, so that each wave needs one (PTX: release patterns). */
+IRIS_DEVICE int irisi_fence_is_own(void) { return 1; }
+
 #endif
