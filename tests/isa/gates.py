@@ -110,6 +110,7 @@ def acquire(listing, isa):
     for goal in (isa.barrier, isa.end):
         yield from reaches(listing, polls, goal, [isa.invalidate], "goes on without dropping stale lines")
     yield from reaches(listing, [-1], isa.invalidate, [isa.poll], "drops stale lines before the signal was seen")
+    yield from reaches(listing, polls, isa.invalidate, [isa.arrived], "drops stale lines while it still polls")
 
 
 def use_follows_wait(listing, isa):
@@ -220,6 +221,8 @@ AMD_GATES = (
                    ("^v_mbcnt_hi", "global_store_dword v[2:3], v1, off"), ("^v_mbcnt_hi", "s_barrier"))),
     Gate("a wait polls at system scope and then drops stale lines", ("isa_wait_wg",), acquire,
          (("^buffer_(inv|wbinvl1_vol)", NOP), ("^global_load_dwordx2", "global_load_dwordx2 v[2:3], v1, s[4:5]"))),
+    Gate("a test sees its signal before it drops stale lines", ("isa_test",), acquire,
+         ((WAIT, NOP), ("^buffer_(inv|wbinvl1_vol)", NOP))),
     Gate("data is used after the wait and the barrier", ("isa_wait_wg",), use_follows_wait,
          (("^s_barrier", NOP), ("^global_load_dwordx2", NOP))),
     Gate("puts store 16 bytes at once", ("isa_store_vec", "isa_put_signal_wg", "isa_put_signal_wave"), puts_are_wide,

@@ -51,6 +51,13 @@ IRIS_KERNEL(isa_wait_wg, isa_args, a, 256)
         a->dst[i] = iris_load_f32(&a->ctx, a->src + i, a->ctx.rank);
 }
 
+/* A look at a signal, then a use of what it was for. */
+IRIS_KERNEL(isa_test, isa_args, a, 256)
+{
+    if (iris_test_ge(&a->ctx, a->signal, a->value))
+        a->dst[iris_grid_lane()] = iris_load_f32(&a->ctx, a->src + iris_grid_lane(), a->ctx.rank);
+}
+
 /* Ordinary stores before a barrier of all ranks are seen after it. */
 IRIS_KERNEL(isa_barrier_wg, isa_args, a, 256)
 {
