@@ -44,7 +44,7 @@ static const char *irisi_gpu_identify(int device, char *arch, size_t arch_bytes,
 /*
  * Signals need memory that is coherent between devices while kernels run, and the heap is one allocation: uncached
  * where the runtime has it, else fine-grained. IRIS_HEAP_KIND=fine asks for fine-grained, coarse for ordinary memory
- * (for machines whose iris_self_test has passed with it).
+ * (only where it is known to be coherent between devices while kernels run).
  */
 static const char *irisi_gpu_malloc(void **out, size_t bytes, const char *arch)
 {
