@@ -24,8 +24,11 @@ enum { IRISI_FINE_GRAINED = 0x1, IRISI_UNCACHED = 0x3 };
 
 static const char *irisi_hip(hipError_t error);
 
-/* HIP loads a module's kernels with the module: nothing to ask for. */
-static void irisi_gpu_prepare(void) {}
+/*
+ * HIP loads a module's kernels with the module. It deals streams to 4 queues by default, and two streams of one queue
+ * run in turn: a kernel that waits could hold up the kernel that it waits for. The caller's own setting wins.
+ */
+static void irisi_gpu_prepare(void) { setenv("GPU_MAX_HW_QUEUES", "8", 0); }
 
 /* Names, and the rate of s_memrealtime: 100 MHz on every chip this library runs on. */
 static const char *irisi_gpu_identify(int device, char *arch, size_t arch_bytes, char *name, size_t name_bytes,

@@ -22,7 +22,13 @@ static const char *irisi_hip(hipError_t error);
  * Every kernel is loaded when the context is made: loading one at its first launch may wait for the device, where a
  * peer's kernel may be waiting for exactly that launch. The caller's own setting wins.
  */
-static void irisi_gpu_prepare(void) { setenv("CUDA_MODULE_LOADING", "EAGER", 0); }
+static void irisi_gpu_prepare(void)
+{
+    setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+    /* Streams beyond the 8 queues that a context has by default share one: a kernel that waits would hold up the very
+     * kernel that it waits for, in another stream or of another rank on this device. 32 is the most there is. */
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+}
 
 /* Names, and the rate of %globaltimer. */
 static const char *irisi_gpu_identify(int device, char *arch, size_t arch_bytes, char *name, size_t name_bytes,
