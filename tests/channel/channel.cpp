@@ -210,7 +210,8 @@ template <typename F> void in_launches(irist_rank *t, fixture *f, uint64_t turns
 void world_barrier(irist_rank *t)
 {
     fixture f(t, 2, (size_t)t->ranks, 16);
-    in_launches(t, &f, irist_laps(2000, 100000), [&] { irist_run(t, barrier_kernel, f.a, iris_cooperative(1, 64)); });
+    in_launches(t, &f, irist_laps(2000, t->ranks > 4 ? 20000 : 100000),
+                [&] { irist_run(t, barrier_kernel, f.a, iris_cooperative(1, 64)); });
     f.expect_good(t, "barrier_all_wg, 1 wave");
     in_launches(t, &f, irist_laps(500, 10000), [&] { irist_run(t, barrier_kernel, f.a, iris_cooperative(1, 192)); });
     f.expect_good(t, "barrier_all_wg, 3 waves");
@@ -257,7 +258,7 @@ void grid_barrier(irist_rank *t)
 void epochs_in_one_kernel(irist_rank *t)
 {
     fixture f(t, 2, MOST * (size_t)t->ranks, (size_t)t->ranks * MOST * WORDS * sizeof(uint32_t));
-    in_launches(t, &f, irist_laps(2000, 100000),
+    in_launches(t, &f, irist_laps(2000, t->ranks > 4 ? 20000 : 100000),
                 [&] { irist_run(t, channel_loop_kernel, f.a, iris_cooperative(1, 64)); });
     f.expect_good(t, "channel, one workgroup");
     f.free(t);
