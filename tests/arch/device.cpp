@@ -108,7 +108,8 @@ IRIS_KERNEL(arch_signals, args, a, LANES)
         return;
     for (uint64_t turn = 1; turn <= a->n; turn++) {
         uint64_t *raise = iris_workgroup() == 0 ? there : back, *poll = iris_workgroup() == 0 ? back : there;
-        irisi_store_32(a->bytes + 64 * iris_workgroup(), (uint32_t)turn, IRIS_CACHE_DEFAULT);
+        unsigned char *data = a->bytes + 128 * (turn % 2); /* in turn: the other may still read the last one */
+        irisi_store_32(data + 64 * iris_workgroup(), (uint32_t)turn, IRIS_CACHE_DEFAULT);
         irisi_drain();
         if (turn % 2 == 0)
             irisi_raise_set(raise, turn);
@@ -117,7 +118,7 @@ IRIS_KERNEL(arch_signals, args, a, LANES)
         for (uint32_t spins = 0; irisi_poll(poll) < turn; spins++)
             iris_pause(spins);
         irisi_acquired();
-        wrong += irisi_load_32(a->bytes + 64 * (1 - iris_workgroup()), IRIS_CACHE_DEFAULT) < turn;
+        wrong += irisi_load_32(data + 64 * (1 - iris_workgroup()), IRIS_CACHE_DEFAULT) != turn;
         irisi_fence();
     }
     irisi_atomic_add_u64(a->out + MAX_LANES + 1, wrong, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
