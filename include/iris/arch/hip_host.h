@@ -30,6 +30,8 @@ typedef struct irisi_dev {
     iris_stream known[IRISI_STREAMS];
     int owned[IRISI_STREAMS];
     int n_known;
+    iris_stream spare[IRISI_STREAMS]; /* made here, given back, to be handed out again */
+    int n_spare;
     int sharers;            /* ranks on this device */
     char bus_id[IRISI_BUS_ID];
     iris_stream side;       /* copies of control blocks, while kernels run */
@@ -114,11 +116,17 @@ static void irisi_dev_close(irisi_dev *d)
     d->open = 0;
 }
 
-/* Work that the null stream must not order: copies and fills of this world, on `stream`, complete on return. */
+/*
+ * Work that the null stream must not order: copies and fills of this world, on `stream`, complete on return. A copy of
+ * pageable memory waits for the stream inside the runtime, where it may keep another rank of this process from
+ * launching what the stream's kernel waits for (seen on an H100); so the stream is drained before.
+ */
 static const char *irisi_dev_copy(irisi_dev *d, void *to, const void *from, size_t bytes, iris_stream stream)
 {
     (void)d;
-    const char *why = irisi_hip(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream));
+    const char *why = irisi_hip(hipStreamSynchronize(stream));
+    if (!why)
+        why = irisi_hip(hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream));
     return why ? why : irisi_hip(hipStreamSynchronize(stream));
 }
 
@@ -259,9 +267,18 @@ static const char *irisi_stream_note(irisi_dev *d, iris_stream s, int own)
     return NULL;
 }
 
+/*
+ * Streams that were given back are handed out again before new ones are made: a context deals its few hardware queues
+ * to streams as they are made, so that a late one may share the queue of another rank of this process and stand behind
+ * that rank's waiting kernel for good (seen on an H100: 4 ranks, the 30th plan).
+ */
 static const char *irisi_dev_stream_create(irisi_dev *d, iris_stream *out)
 {
-    const char *why = irisi_hip(hipStreamCreateWithFlags(out, hipStreamNonBlocking));
+    const char *why = NULL;
+    if (d->n_spare > 0)
+        *out = d->spare[--d->n_spare];
+    else
+        why = irisi_hip(hipStreamCreateWithFlags(out, hipStreamNonBlocking));
     return why ? why : irisi_stream_note(d, *out, 1);
 }
 
@@ -276,7 +293,11 @@ static const char *irisi_dev_stream_destroy(irisi_dev *d, iris_stream s)
         d->known[at] = d->known[d->n_known];
         d->owned[at] = d->owned[d->n_known];
     }
-    return own ? irisi_hip(hipStreamDestroy(s)) : NULL;
+    if (own && d->n_spare < IRISI_STREAMS)
+        d->spare[d->n_spare++] = s;
+    else if (own)
+        return irisi_hip(hipStreamDestroy(s));
+    return own ? irisi_hip(hipStreamSynchronize(s)) : NULL;
 }
 
 /* Any stream of the runtime will do; the world learns of it when it is first used. */
@@ -304,6 +325,8 @@ static void irisi_dev_stop(irisi_dev *d)
     (void)irisi_dev_synchronize(d);
     while (d->n_known > 0)
         (void)irisi_dev_stream_destroy(d, d->known[d->n_known - 1]);
+    while (d->n_spare > 0)
+        (void)hipStreamDestroy(d->spare[--d->n_spare]);
 }
 
 static const char *irisi_dev_event_create(irisi_dev *d, iris_event *out)
