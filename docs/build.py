@@ -24,7 +24,7 @@ SHOWN = ("bf16", "f32", "i32", "u64")
 # all three.
 HEADERS = ("iris.h", "init.h", "ctx.h", "arch/types.h", "arch/select.h", "arch/host/device.h", "dtype.h", "op.h",
            "random.h", "memory.h", "signal.h", "ll.h", "channel.h", "barrier.h", "gemm_plan.h", "activation.h", "tile.h",
-           "gemm.h", "gemm_host.h")
+           "gemm.h", "gemm_host.h", "self_test.h")
 PACKAGES = ("doxygen", "python3-sphinx", "python3-breathe", "python3-myst-parser")
 
 

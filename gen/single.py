@@ -5,7 +5,7 @@ import re
 from . import registry, render
 DIRECTIVE = re.compile(r"\s*#\s*(if|elif|else|endif|include <(iris/[\w/.]+)>)")
 GUARD = re.compile(r"#ifndef IRIS\w*_H$")
-ROOTS = ("iris/iris.h", "iris/init.h")
+ROOTS = ("iris/iris.h", "iris/init.h", "iris/self_test.h")
 
 def platform(name):
     """The platform that a header belongs to, or None for all."""

@@ -51,7 +51,7 @@ typedef enum iris_status {
     IRIS_ERR_MISMATCH,    /**< ranks called collectives with different arguments or in a different order */
     IRIS_ERR_GRID,        /**< a cooperative grid is too large to be on the device at once */
     IRIS_ERR_ARCH,        /**< no kernel for this device */
-    IRIS_ERR_DEVICE,      /**< the device runtime reported an error, or there is no device */
+    IRIS_ERR_DEVICE,      /**< the device runtime reported an error, there is no device, or the self-test failed */
     IRIS_ERR_SYSTEM,      /**< the operating system reported an error */
     IRIS_ERR_UNSUPPORTED, /**< not available on this platform or in this build */
     IRIS_ERR_CHECK        /**< checked mode refused what a kernel did; the world needs iris_reset */

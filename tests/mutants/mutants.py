@@ -26,6 +26,13 @@ MESSAGE = "who sees a signal sees the data before it*"
 BARRIER = "a barrier of the world holds back*"
 LL_EPOCHS = "LL packets of one epoch*"
 CHECKED = "checked mode refuses*"
+SELF_TEST = "a sound machine passes*"
+
+ATOMIC = """{} value, iris_order order, iris_scope scope)
+{{
+    (void)scope;
+    switch (order) {{
+    case IRIS_RELAXED: return {};"""
 
 MUTANTS = (
     # order
@@ -85,6 +92,19 @@ MUTANTS = (
            "const uint32_t seen = irisi_atomic_cas_u32(c.word, old, next, order, scope);",
            "const uint32_t seen = old; irisi_atomic_set_u32(c.word, next, order, scope);",
            "atomic/atomic.cpp", "atomics of every order*", tries=5, section="u8"),
+    # the self-test notices what it is for
+    Mutant("signal raised before the data, by the self-test", "iris/gen/put_signal.h",
+           """    iris_put_u32_wg(ctx, dst, src, n, rank);
+    irisi_put_raise_wg(ctx, signal, value, op, rank);""", """    irisi_put_raise_wg(ctx, signal, value, op, rank);
+    iris_put_u32_wg(ctx, dst, src, n, rank);""", "self_test/self_test.cpp", SELF_TEST, tries=3),
+    Mutant("atomic add that loses updates", "iris/gen/arch/atomic_host.h",
+           ATOMIC.format("uint64_t irisi_atomic_add_u64(uint64_t *p, uint64_t", "__atomic_fetch_add(p, value, __ATOMIC_RELAXED)"),
+           ATOMIC.format("uint64_t irisi_atomic_add_u64(uint64_t *p, uint64_t", "__atomic_load_n(p, 0); __atomic_store_n(p, *p + value, 0)"), "self_test/self_test.cpp", SELF_TEST, tries=3),
+    Mutant("exchange that is a load and a store", "iris/gen/arch/atomic_host.h",
+           ATOMIC.format("uint64_t irisi_atomic_xchg_u64(uint64_t *p, uint64_t",
+                         "__atomic_exchange_n(p, value, __ATOMIC_RELAXED)"),
+           ATOMIC.format("uint64_t irisi_atomic_xchg_u64(uint64_t *p, uint64_t",
+                         "__atomic_load_n(p, 0); __atomic_store_n(p, value, 0)"), "self_test/self_test.cpp", SELF_TEST, tries=3),
     # LL messages
     Mutant("LL flag compared with >=", "iris/ll.h",
            "seen[k] >> 32 == flag", "seen[k] >> 32 >= flag", "ll/ll.cpp", "LL flags begin anew", tries=3),
