@@ -330,13 +330,26 @@ static iris_status irisi_check(iris_world *w)
     return irisi_stop(w, status, text);
 }
 
+/*
+ * What draining ended with. When a peer dies its memory may go away under this rank's kernels; the device reports that
+ * as a fault of their own, often before the death is known here. The peer's death is what happened.
+ */
+static iris_status irisi_drained(iris_world *w, const char *call, const char *why)
+{
+    if (!why)
+        return irisi_check(w);
+    for (int ms = 0; ms < 1000 && w->size > 1 && !__atomic_load_n(&w->notice, __ATOMIC_ACQUIRE); ms += 10)
+        irisi_nap_ms(10);
+    const iris_status noticed = irisi_take_notice(w);
+    return noticed == IRIS_ERR_PEER ? noticed : irisi_fail(w, IRIS_ERR_DEVICE, "%s: %s", call, why);
+}
+
 iris_status iris_synchronize(iris_world *w)
 {
     const iris_status status = irisi_enter(w, "iris_synchronize");
     if (status != IRIS_OK)
         return status;
-    const char *why = irisi_dev_synchronize(&w->dev);
-    return why ? irisi_fail(w, IRIS_ERR_DEVICE, "iris_synchronize: %s", why) : irisi_check(w);
+    return irisi_drained(w, "iris_synchronize", irisi_dev_synchronize(&w->dev));
 }
 
 void irisi_creation_failed(iris_world *w)
@@ -823,8 +836,7 @@ iris_status iris_stream_synchronize(iris_world *w, iris_stream stream)
     const iris_status status = irisi_take_stream(w, "iris_stream_synchronize", &stream);
     if (status != IRIS_OK)
         return status;
-    const char *why = irisi_dev_stream_synchronize(&w->dev, stream);
-    return why ? irisi_device_result(w, "iris_stream_synchronize", why) : irisi_check(w);
+    return irisi_drained(w, "iris_stream_synchronize", irisi_dev_stream_synchronize(&w->dev, stream));
 }
 
 iris_status iris_event_create(iris_world *w, iris_event *event)

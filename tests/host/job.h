@@ -5,7 +5,8 @@
  *   shared_alloc   memory that every forked process of a test shares
  *   outcome        what a rank has to say: a status and its sentence
  *   fork_rank      a process that is one rank of a job, found through its environment or config
- *   job_main       main: ignores the options that the suite gives to tests of ranks
+ *   job_main       main: takes --ranks, ignores the suite's other options
+ *   job_ranks      what --ranks says, for tests whose jobs may be of any size
  */
 #ifndef IRIST_JOB_H
 #define IRIST_JOB_H
@@ -109,12 +110,20 @@ inline int slow(int n)
 #endif
 }
 
+inline int &job_ranks()
+{
+    static int ranks = 2;
+    return ranks;
+}
+
 inline int job_main(int argc, char **argv)
 {
     unsetenv("IRIS_SPAWN"); /* each case says what it wants: some kill their ranks */
     std::vector<char *> kept;
     for (int i = 0; i < argc; i++) {
         const std::string a = argv[i];
+        if (a == "--ranks" && i + 1 < argc)
+            job_ranks() = std::atoi(argv[i + 1]);
         if (a == "--tier" || a == "--ranks" || a == "--seed")
             i++;
         else
