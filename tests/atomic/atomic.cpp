@@ -31,10 +31,20 @@ struct args {
     uint64_t *old;   /* symmetric: what the calls of this rank returned, `laps` for each lane of the grid */
     uint64_t *lanes; /* symmetric: lanes of the grid */
     uint64_t seed;
-    uint32_t laps;
+    uint32_t laps; /* calls of a lane, where few lanes make a workgroup; see laps_of */
     int dtype, op, order, scope;
     int target; /* rank whose cells are changed */
 };
+
+/*
+ * Calls of each lane. On the host a workgroup is two threads; on a GPU a hundred lanes fight as hard with fewer calls
+ * each, and the host has as many fewer to explain.
+ */
+IRIS_HOST_DEVICE uint32_t laps_of(uint32_t most, uint64_t wg_lanes)
+{
+    const uint64_t enough = (most < 512 ? 8 * (uint64_t)most : 4096) / wg_lanes;
+    return enough < 1 ? 1 : enough < most ? (uint32_t)enough : most;
+}
 
 /* The operand of call `lap` of a lane: bits whose meaning depends on the operation. */
 IRIS_HOST_DEVICE uint64_t operand(uint64_t seed, int op, int rank, uint64_t lane, uint32_t lap)
@@ -198,10 +208,11 @@ IRIS_DEVICE typename A::value_type one_call(const args *a, typename A::value_typ
 template <typename A> IRIS_DEVICE void many_calls(const args *a)
 {
     const uint64_t lane = iris_grid_lane();
+    const uint32_t laps = laps_of(a->laps, iris_wg_lanes());
     iris_barrier_all_grid(&a->ctx, &a->ch);
-    for (uint32_t lap = 0; lap < a->laps; lap++) {
+    for (uint32_t lap = 0; lap < laps; lap++) {
         const uint64_t bits = operand(a->seed, a->op, a->ctx.rank, lane, lap);
-        a->old[lane * a->laps + lap] = bits_of(one_call<A>(a, cell_of<typename A::value_type>(a), bits));
+        a->old[lane * laps + lap] = bits_of(one_call<A>(a, cell_of<typename A::value_type>(a), bits));
     }
     if (lane == 0)
         *a->lanes = iris_grid_lanes();
@@ -359,13 +370,16 @@ struct shared_memory {
         irist_ok(t, iris_free(t->world, a.cells));
     }
 
+    /* Calls of each of so many lanes. */
+    uint32_t laps(uint64_t lanes) const { return laps_of(a.laps, lanes / WORKGROUPS); }
+
     /* What rank r's calls returned, and how many lanes made them. */
     std::vector<uint64_t> returned(irist_rank *t, int r, uint64_t *lanes)
     {
         irist_ok(t, iris_memcpy(t->world, lanes, iris_translate(t->world, a.lanes, r), sizeof *lanes));
         const bool ran =
             irist_check(t, *lanes >= 1 && *lanes <= (uint64_t)WORKGROUPS * LANES, "the kernel did not run");
-        std::vector<uint64_t> v(ran ? *lanes * a.laps : 0);
+        std::vector<uint64_t> v(ran ? *lanes * laps(*lanes) : 0);
         irist_ok(t, iris_memcpy(t->world, v.data(), iris_translate(t->world, a.old, r), v.size() * sizeof v[0]));
         return v;
     }
@@ -388,9 +402,9 @@ template <typename T> void judge(irist_rank *t, shared_memory *m, const std::vec
         for (uint64_t lane = 0; lane < lanes; lane++) {
             const uint64_t wg = a.scope == IRIS_SCOPE_WG ? lane / (lanes / WORKGROUPS) : 0;
             history &h = histories[wg * CELLS + lane % (lanes / WORKGROUPS) % CELLS];
-            for (uint32_t lap = 0; lap < a.laps; lap++) {
+            for (uint32_t lap = 0; lap < m->laps(lanes); lap++) {
                 h.operands.push_back(operand(a.seed, a.op, r, lane, lap));
-                h.old.push_back(old[lane * a.laps + lap]);
+                h.old.push_back(old[lane * m->laps(lanes) + lap]);
             }
         }
     }

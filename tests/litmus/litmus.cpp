@@ -19,7 +19,7 @@
 namespace {
 
 enum test { SB, MP_ATOMIC, MP_FENCE, MP_SIGNAL, MP_ADD, MP_PUT, LB, IRIW, WRC, CORR };
-enum { BATCH = 1024, CELL = 16, AGENTS = 4 }; /* cells of a batch, words of a cell (64 bytes), most agents */
+enum { BATCH = 1024, CELL = 16, AGENTS = 4, LANES = 64 }; /* cells of a batch, words of a cell, most agents */
 
 struct args {
     iris_ctx ctx;
@@ -152,8 +152,8 @@ IRIS_DEVICE int forbidden(int test, const uint32_t *s, uint32_t i, uint32_t now)
 IRIS_DEVICE void meet(const args *a, int agent, uint64_t turn)
 {
     for (int other = 0; other < a->agents; other++)
-        iris_signal_set(&a->ctx, a->met + other * AGENTS + agent, turn, other % a->ctx.world);
-    iris_wait_all_ge(&a->ctx, a->met + agent * AGENTS, (size_t)a->agents, turn);
+        iris_signal_set_wg(&a->ctx, a->met + other * AGENTS + agent, turn, other % a->ctx.world);
+    iris_wait_all_ge_wg(&a->ctx, a->met + agent * AGENTS, (size_t)a->agents, turn);
 }
 
 /*
@@ -170,28 +170,35 @@ IRIS_DEVICE void start_together(const args *a, int agent, uint32_t now)
         other += iris_atomic_fetch_u32(&a->ctx, own + other, a->ctx.rank, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) >= now;
 }
 
-/* One lane of a workgroup is an agent; the others have nothing to do. */
-IRIS_KERNEL(litmus_kernel, args, a, 64)
+/*
+ * A workgroup is an agent, and each of its lanes runs the agent's line for cells of its own: lane l of every agent has
+ * the same cells, so as many tests go on at once as there are lanes. On the host that is one.
+ */
+IRIS_KERNEL(litmus_kernel, args, a, LANES)
 {
     const int agent = (int)iris_workgroup() * a->ctx.world + a->ctx.rank;
-    if (agent >= a->agents || iris_wg_lane() != 0)
+    if (agent >= a->agents)
         return;
     uint32_t *own = a->own + iris_workgroup() * 2 * BATCH;
     for (uint64_t b = a->first; b < a->first + a->batches; b++) {
         const uint32_t now = (uint32_t)b;
         meet(a, agent, 2 * b);
-        start_together(a, agent, now);
+        if (iris_wg_lane() == 0)
+            start_together(a, agent, now);
+        iris_sync_wg();
         for (uint32_t k = irist_pick(a->seed, (uint64_t)agent, b, 64); k > 0; k--)
             iris_pause(0);
-        for (uint32_t i = 0; i < BATCH; i++) {
+        for (uint32_t i = iris_wg_lane(); i < BATCH; i += iris_wg_lanes()) {
             own[2 * i] = own[2 * i + 1] = 0;
             line(a, agent, i, now, own + 2 * i);
         }
+        iris_sync_wg();
         uint32_t *bank = a->seen + (b & 1) * AGENTS * 2 * BATCH;
-        iris_put_u32(&a->ctx, bank + agent * 2 * BATCH, own, 2 * BATCH, 0);
+        iris_put_u32_wg(&a->ctx, bank + agent * 2 * BATCH, own, 2 * BATCH, 0);
         meet(a, agent, 2 * b + 1);
-        for (uint32_t i = 0; agent == 0 && i < BATCH; i++) {
-            if (forbidden(a->test, bank, i, now) && a->bad[0]++ == 0) {
+        for (uint32_t i = iris_wg_lane(); agent == 0 && i < BATCH; i += iris_wg_lanes()) {
+            if (forbidden(a->test, bank, i, now) &&
+                irisi_atomic_add_u64(a->bad, 1, IRIS_RELAXED, IRIS_SCOPE_AGENT) == 0) {
                 a->bad[1] = b;
                 a->bad[2] = i;
             }
@@ -242,7 +249,7 @@ void try_litmus(irist_rank *t)
             a.home[0] = a.home[1];
         a.batches = all / 4 + 1;
         irist_meet(t);
-        irist_run(t, litmus_kernel, a, iris_cooperative(workgroups, 1));
+        irist_run(t, litmus_kernel, a, iris_cooperative(workgroups, LANES));
         a.first += a.batches;
     }
     uint64_t bad[3] = {0, 0, 0};
