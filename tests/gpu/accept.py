@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: MIT
+"""Runs what tests/gpu/run.sh built on every topology that this machine's GPUs make, several topologies at once.
+
+    tests/gpu/run.sh accept [--commit HASH] [--only REGEX] [--seconds N] [--gpus N] [--list]
+
+One GPU with four ranks as threads, two GPUs and four GPUs with a process each: the smoke tier three times and the full
+tier once; compute-sanitizer on a GPU of its own meanwhile. A run has a time limit; what fails is noted and the rest goes
+on. --only chooses runs whose "topology test tier" matches; --seconds ends everything in time, half for each of two
+phases. In $OUT (default
+build-gpu/logs): results.json, and one log for each topology. The last line is "N passed, N failed".
+"""
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / os.environ.get("IRIS_GPU_BUILD", "build-gpu")
+LIMITS = {"smoke": 60, "full": 150, "example": 60}  # seconds of a run
+SANITIZER_LIMIT = 200
+AT_ONCE = 6  # sanitizer runs: of one rank each or of one process, so that they may share a GPU
+OPENBLAS = ("07_gemm_all_scatter",)  # examples that need more than a number of ranks
+
+# tool: [(test, ranks)]. Ranks are threads of one process. A tool that lets one kernel run at a time cannot run two that
+# wait for each other, so everything is tried with one rank first.
+SANITIZERS = {
+    "memcheck": [("memory_load_store", 1), ("memory_rma", 1), ("memory_put_signal", 1), ("gemm_all_scatter", 1),
+                 ("gemm_own_kernel", 1), ("memory_rma", 2), ("memory_put_signal", 2), ("gemm_own_kernel", 2)],
+    "synccheck": [("memory_load_store", 1), ("memory_rma", 1), ("memory_put_signal", 1), ("gemm_all_scatter", 1),
+                  ("gemm_own_kernel", 1)],
+    "racecheck": [("arch_device", 1), ("self_test_self_test", 1), ("gemm_own_kernel", 1), ("gemm_all_scatter", 1)],
+    "initcheck": [("arch_device", 1), ("arch_atomic", 1), ("dtype_convert", 1), ("dtype_op", 1), ("create_random", 1)],
+}
+SUMMARY = re.compile(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard")
+
+
+@dataclass
+class Run:
+    """One program: what it is called in the results, and how to start it."""
+
+    topology: str
+    test: str
+    tier: str
+    command: list
+    env: dict
+    limit: int
+    verdict: str = "not run"
+    seconds: float = 0.0
+    errors: int | None = None  # of a sanitizer
+
+    def name(self):
+        return f"{self.topology} {self.test} {self.tier}"
+
+
+def programs(kind):
+    return sorted(p for p in BUILD.glob(f"{kind}_*") if os.access(p, os.X_OK) and p.is_file())
+
+
+def topology(name, devices, mode, ranks):
+    """Every test and example: the most telling runs first, in case time runs out."""
+    env = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, devices)), "IRIS_SPAWN": mode}
+    tests = [p for p in programs("test") if mode == "process" or p.name != "test_gpu_killed"]  # it kills processes
+    runs = [Run(name, p.name[len("test_"):], tier, [p, "--ranks", str(ranks), "--tier", tier], env, LIMITS[tier])
+            for tier in ("smoke", "full", "smoke", "smoke") for p in tests]
+    runs += [Run(name, p.name, "example", [p, str(ranks)], env, LIMITS["example"])
+             for p in programs("example") if not p.name.endswith(OPENBLAS)]
+    return sorted(runs, key=lambda run: run.test == "gpu_killed")  # last: it may spoil the devices
+
+
+def sanitizers(device):
+    env = {"CUDA_VISIBLE_DEVICES": str(device), "IRIS_SPAWN": "thread", "IRIS_TIMEOUT_MS": "1000000"}
+    # What API calls return is the tests' business: some are made to fail.
+    tool = ["compute-sanitizer", "--target-processes", "all", "--error-exitcode", "9", "--tool"]
+    return [Run("sanitizers", f"{test}, {ranks} rank{'s' * (ranks > 1)}", name,
+                [*tool, name, *(["--report-api-errors", "no"] if name == "memcheck" else []),
+                 BUILD / f"test_{test}", "--ranks", str(ranks), "--tier", "smoke"], env, SANITIZER_LIMIT)
+            for name, rows in SANITIZERS.items() for test, ranks in rows]
+
+
+def phases(gpus):
+    """Lists of (topology's runs, how many at once) that go on at the same time, one list after the other."""
+    one, tools = topology("1gpu", [0], "thread", 4), sanitizers(1 % gpus)
+    if gpus == 1:
+        return [[(one, 1)], [(tools, AT_ONCE)]]
+    if gpus < 4:
+        return [[(one, 1), (tools, AT_ONCE)], [(topology("2gpu", [0, 1], "process", 2), 1)]]
+    return [[(one, 1), (tools, AT_ONCE), (topology("2gpu", [2, 3], "process", 2), 1)],
+            [(topology("4gpu", [0, 1, 2, 3], "process", 4), 1)]]
+
+
+def judge(run, rc, text):
+    """The verdict, and for a sanitizer how many errors it counted."""
+    counts = [int(a or b) for a, b in SUMMARY.findall(text)]
+    if run.topology == "sanitizers":
+        run.errors = sum(counts) if counts else None
+        if rc == 0 and not counts:
+            return "no summary"
+    return "ok" if rc == 0 and not run.errors else f"failed (rc {rc})"
+
+
+def start_and_wait(run, limit):
+    """Exit status, None when the time limit came first, and what the program printed."""
+    with tempfile.TemporaryFile() as out:
+        try:
+            child = subprocess.Popen(list(map(str, run.command)), env={**os.environ, **run.env}, stdin=subprocess.DEVNULL,
+                                     stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+        except OSError as why:
+            return 127, str(why)
+        try:
+            rc = child.wait(limit)
+        except subprocess.TimeoutExpired:
+            rc = None
+            os.killpg(child.pid, signal.SIGKILL)  # its ranks too
+            child.wait()
+        out.seek(0)
+        return rc, out.read().decode(errors="replace")
+
+
+def execute(run, end, logs, lock):
+    limit = min(run.limit, end - time.monotonic())
+    if limit < 5:
+        return
+    start = time.monotonic()
+    rc, text = start_and_wait(run, limit)
+    run.seconds = round(time.monotonic() - start, 1)
+    run.verdict = f"did not finish in {limit:.0f} s" if rc is None else judge(run, rc, text)
+    with lock:
+        with open(logs / f"{run.topology}.log", "a", encoding="utf-8") as log:
+            log.write(f"==== {run.name()}: {run.verdict}, {run.seconds} s\n{text}\n")
+        print(f"{'ok    ' if run.verdict == 'ok' else 'FAILED'} {run.name()} ({run.seconds} s)", flush=True)
+        if run.verdict != "ok":
+            lines = [line for line in text.splitlines() if line.strip() and not re.fullmatch(r"[-~=.]+", line.strip())]
+            print("\n".join("       " + line for line in [run.verdict, *lines[:8]]), flush=True)
+
+
+def run_phase(phase, end, logs, lock):
+    """Topologies at the same time; the runs of one in order, as many at once as it says."""
+    pools = [ThreadPoolExecutor(at_once) for _, at_once in phase]
+    jobs = [pool.submit(execute, run, end, logs, lock) for pool, (runs, _) in zip(pools, phase) for run in runs]
+    for job in jobs:
+        job.result()
+
+
+def ask(query):
+    done = subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"], capture_output=True,
+                          text=True, check=False)
+    return [line.strip() for line in done.stdout.splitlines() if line.strip()]
+
+
+def table(runs):
+    """Passed of all for each topology and tier."""
+    rows = {}
+    for run in runs:
+        row = rows.setdefault((run.topology, run.tier), [0, 0, 0.0])
+        row[0] += run.verdict == "ok"
+        row[1] += 1
+        row[2] += run.seconds
+    return "\n".join(f"{a:10} {b:10} {good:3} of {n:3} passed {s:7.0f} s" for (a, b), (good, n, s) in rows.items())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("--commit", default="unknown", help="what the results name")
+    parser.add_argument("--only", default="", help='runs whose "topology test tier" matches')
+    parser.add_argument("--seconds", type=float, default=520, help="for everything")
+    parser.add_argument("--gpus", type=int, default=0, help="as if the machine had so many")
+    parser.add_argument("--list", action="store_true", help="only say what would run")
+    args = parser.parse_args()
+    start, names, lock = time.monotonic(), [], threading.Lock()
+    if not args.gpus:
+        names = ask("name")
+    gpus = args.gpus or len(names)
+    if not gpus:
+        sys.exit("accept: nvidia-smi shows no GPU")
+    plan = [[([r for r in runs if re.search(args.only, r.name())], n) for runs, n in phase] for phase in phases(gpus)]
+    chosen = [run for phase in plan for runs, _ in phase for run in runs]
+    if args.list or not chosen:
+        print("\n".join(run.name() for run in chosen) or "accept: nothing matches; is it built?")
+        return 0 if args.list else 1
+    logs = Path(os.environ.get("OUT") or BUILD / "logs")
+    logs.mkdir(parents=True, exist_ok=True)
+    for old in {run.topology for run in chosen}:
+        (logs / f"{old}.log").unlink(missing_ok=True)
+    left = [phase for phase in plan if any(runs for runs, _ in phase)]
+    for i, phase in enumerate(left):
+        now = time.monotonic()
+        run_phase(phase, now + (start + args.seconds - now) / (len(left) - i), logs, lock)
+    results = {"commit": args.commit, "device": f"{gpus} x {names[0] if names else 'unknown'}",
+               "driver": (ask("driver_version") or ["unknown"])[0] if names else "unknown",
+               "runs": [{k: v for k, v in asdict(r).items() if k not in ("command", "env", "limit")} for r in chosen]}
+    (logs / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    print(table(chosen))
+    failed = [run for run in chosen if run.verdict != "ok"]
+    for run in failed:
+        print(f"FAILED {run.name()}: {run.verdict}" + (f", {run.errors} errors" if run.errors else ""))
+    print(f"{len(chosen) - len(failed)} passed, {len(failed)} failed")
+    return 1 if failed else 0
+
+
+sys.exit(main())
