@@ -40,6 +40,7 @@ tests() { (cd "$root" && find tests bench -name '*.cpp') | sort; }
 
 # Runs the checks that come in, as many at once as there are processors; fails when one fails.
 check_all() {
-    grep -e "^[^|]*$only" | xargs -d '\n' -n 1 -P "$(nproc)" "$here/job.sh" | tee "$scratch/log"
+    grep -e "^[^|]*$only" | xargs -r -d '\n' -n 1 -P "$(nproc)" "$here/job.sh" | tee "$scratch/log"
+    [ -s "$scratch/log" ] || echo "no check has a name that matches '$only'"
     ! grep -q '^not ok' "$scratch/log"
 }

@@ -20,5 +20,9 @@ archs="-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a
     done
     (echo '#include <iris/init.h>' && headers nvidia | sed 's/.*/#include <&>/') >"$scratch/every_header.cu"
     check "sm_80 sm_90a every header" "$compiler $flags $archs $scratch/every_header.cu"
+    # HIP's headers are not needed, and where they came first the alias file stands back: a stand-in has only its guard.
+    hip="-DHIP_INCLUDE_HIP_HIP_RUNTIME_API_H $root/include/iris/init.c"
+    check "no HIP header for nvidia" "! $compiler -x cu -std=c++17 -arch=sm_90 $includes -M $root/include/iris/init.c | grep /hip/"
+    check "HIP's own names win" "$here/refuses.sh hipError_t $compiler $flags -arch=sm_90 $hip"
     check "c11 for nvidia init.c" "cc -std=c11 -DIRIS_TARGET_NVIDIA -isystem $(dirname "$compiler")/../include -fsyntax-only $warnings $includes $root/include/iris/init.c"
 } | check_all

@@ -57,9 +57,12 @@ typedef struct irisi_handle {
 /* What went wrong, in the runtime's words; null when nothing did. Clears the runtime's sticky last error. */
 static const char *irisi_hip(hipError_t error)
 {
+    int driver = 1;
     if (error == hipSuccess)
         return NULL;
     (void)hipGetLastError();
+    if (error == hipErrorInsufficientDriver && (hipDriverGetVersion(&driver) != hipSuccess || driver == 0))
+        error = hipErrorNoDevice; /* how CUDA says that there is no driver at all */
     if (error == hipErrorNoDevice)
         return "there is no GPU on this machine that the runtime can use (check the driver and device permissions)";
     return hipGetErrorString(error);

@@ -13,6 +13,8 @@ typedef cudaError_t hipError_t;
 typedef cudaIpcMemHandle_t hipIpcMemHandle_t;
 #define hipSuccess cudaSuccess
 #define hipErrorNoDevice cudaErrorNoDevice
+#define hipErrorInsufficientDriver cudaErrorInsufficientDriver
+#define hipDriverGetVersion cudaDriverGetVersion
 #define hipErrorPeerAccessAlreadyEnabled cudaErrorPeerAccessAlreadyEnabled
 #define hipGetErrorString cudaGetErrorString
 #define hipGetLastError cudaGetLastError

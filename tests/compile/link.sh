@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Programs linked for MI300X and for H100, and what they say on a machine without a GPU: one sentence, no crash. Then
+# devices that are too old: a compiler's sentence. A pattern as argument chooses checks by name.
+. "$(dirname "$0")/common.sh"
+
+no_gpu="there is no GPU on this machine"
+clang=$(command -v clang++-22 || command -v hipcc) || clang=
+nvcc=$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc) || nvcc=
+init=$root/include/iris/init.c
+simple=$(cd "$root" && ls examples/0*/main.c docs/programs/*.c bench/*.c tests/gen/*.c | grep -v 07_gemm | sort)
+[ -e /usr/include/hip/hip_runtime_api.h ] || [ -e /opt/rocm/include/hip/hip_runtime_api.h ] || hip=missing
+
+# program NAME COMPILE FILE…: an executable $scratch/NAME.
+program() {
+    name=$1 compile=$2
+    shift 2
+    echo "$compile $* -o $scratch/$name"
+}
+# silent NAME: runs it where there is no GPU; elsewhere it was linked, which is enough.
+silent() {
+    if [ -e /dev/kfd ] || [ -e /dev/nvidiactl ]; then
+        echo true
+    else
+        echo "$here/refuses.sh '$no_gpu' $scratch/$1"
+    fi
+}
+{
+    if [ -n "$clang" ] && [ -z "${hip:-}" ]; then
+        hip="$clang -x hip --offload-arch=gfx942 -nogpuinc -nogpulib -O1 $includes"
+        (cd "$scratch" && $hip -c "$init" -o amd.o && cc -std=c11 -O1 -DIRIS_TARGET_AMD -D__HIP_PLATFORM_AMD__ \
+            $includes -c "$init" -o amd_c11.o) || echo "init.c for AMD does not compile" >&2
+        for file in $simple; do
+            name=amd_$(echo "${file%.c}" | tr / _)
+            check "gfx942 links $file" "$(program "$name" "$hip" "$root/$file" -x none "$scratch/amd.o" -lamdhip64 -pthread -lm)"
+        done
+        name=amd_refuses
+        check "gfx942 without a GPU" \
+            "$(program "$name" "$hip" "$root/examples/00_pass_right/main.c" -x none "$scratch/amd.o" -lamdhip64 -pthread) && $(silent $name)"
+        name=amd_refuses_c11
+        check "gfx942 without a GPU, init.c as C11" \
+            "$(program "$name" "$hip" "$root/examples/08_self_test/main.c" -x none "$scratch/amd_c11.o" -lamdhip64 -pthread) && $(silent $name)"
+    fi
+    if [ -n "$clang" ]; then
+        check "an AMD device that is too old" "$here/refuses.sh 'Iris supports the AMD GPUs gfx90a, gfx942 and gfx950' \
+            $clang -x hip --offload-arch=gfx906 -nogpuinc -nogpulib --cuda-device-only -c -o /dev/null $includes $root/examples/00_pass_right/main.c"
+    fi
+    if [ -n "$nvcc" ]; then
+        cuda="$nvcc -x cu -std=c++17 $includes"
+        check "sm_90 without a GPU" \
+            "$cuda -arch=sm_90 $root/examples/00_pass_right/main.c $init -o $scratch/nvidia && $(silent nvidia)"
+        check "an NVIDIA device that is too old" "$here/refuses.sh 'compute capability 8.0 or newer' \
+            $cuda -arch=sm_75 -c -o /dev/null $root/examples/00_pass_right/main.c"
+    fi
+} | check_all
