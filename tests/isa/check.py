@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Looks at the instructions that the public vocabulary becomes: `tests/isa/check.py [--include DIR] [--table]`.
 
-Compiles kernels.c and matrix.c for each AMD architecture (clang-22, or $IRIS_HIPCC) and, where nvcc is, for NVIDIA;
-checks gates.py's promises and that each gate notices its own breakage; one line a gate, then the counts.
+Compiles kernels.c, orders.c and matrix.c for each AMD architecture (clang-22, or $IRIS_HIPCC) and, where nvcc is, for NVIDIA;
+checks the promises of gates.py and orders.py and that each gate notices its own breakage; one line a gate, then the counts.
 """
 import argparse
 import copy
@@ -18,13 +18,15 @@ import time
 
 import gates
 import listing
+import orders
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 AMD = ("gfx90a", "gfx942", "gfx950")
 NVIDIA = ("sm_80", "sm_90a")
-SOURCES = ("kernels.c", "matrix.c")
+SOURCES = ("kernels.c", "orders.c", "matrix.c")
+NVIDIA_SOURCES = ("kernels.c", "orders.c")
 
 
 class Report:
@@ -120,17 +122,20 @@ PTXAS = re.compile(r"entry function '_Z\d+(isa_\w+?)8isa_args'.*?\n.*?\n\s*(\d+)
 
 
 def nvidia(arch, include, folder, report, table):
-    out = pathlib.Path(folder) / f"kernels.{arch}.ptx"
-    status, text = compile_nvidia(HERE / "kernels.c", arch, include, out)
-    report.line(arch, "kernels.c compiles", [text] if status else [])
-    if status:
-        return {}
-    for name, stack, spills, used, rest in PTXAS.findall(text):
-        report.line(arch, f"{name}: no stack, no spills", [] if stack == spills == "0" else [f"stack {stack} bytes"])
-        shared = re.search(r"(\d+) bytes smem", rest)
-        warps = min(64, 65536 // (32 * -(-int(used) // 8) * 8)) // 4
-        table.append((arch, name, used, "-", shared[1] if shared else "0", str(warps)))
-    return listing.ptx(out.read_text(encoding="utf-8"))
+    kernels = {}
+    for source in NVIDIA_SOURCES:
+        out = pathlib.Path(folder) / f"{source}.{arch}.ptx"
+        status, text = compile_nvidia(HERE / source, arch, include, out)
+        report.line(arch, f"{source} compiles", [text] if status else [])
+        if status:
+            continue
+        for name, stack, spills, used, rest in PTXAS.findall(text):
+            report.line(arch, f"{name}: no stack, no spills", [] if stack == spills == "0" else [f"stack {stack} bytes"])
+            shared = re.search(r"(\d+) bytes smem", rest)
+            warps = min(64, 65536 // (32 * -(-int(used) // 8) * 8)) // 4
+            table.append((arch, name, used, "-", shared[1] if shared else "0", str(warps)))
+        kernels.update(listing.ptx(out.read_text(encoding="utf-8")))
+    return kernels
 
 
 def broken(kernel, pattern, replacement):
@@ -143,8 +148,9 @@ def broken(kernel, pattern, replacement):
 
 
 def check(arch, kernels, report):
-    isa, wanted = gates.SETS[arch if arch in gates.SETS else "ptx"]
-    for gate in wanted:
+    family = arch if arch in gates.SETS else "ptx"
+    isa, wanted = gates.SETS[family]
+    for gate in wanted + orders.GATES[family]:
         problems = [f"{name}: the kernel is missing" for name in gate.kernels if name not in kernels]
         for name in gate.kernels:
             if name in kernels:
