@@ -185,14 +185,14 @@ IRIS_KERNEL(atomic_xchg, ping_args, a, 1024)
 }
 
 /* What a case leaves behind, and so how it is checked. */
-typedef enum trace { TRACE_NONE, TRACE_SIGNAL, TRACE_DATA, TRACE_PACKET, TRACE_EPOCH, TRACE_WORD } trace;
+typedef enum trace_kind { TRACE_NONE, TRACE_SIGNAL, TRACE_DATA, TRACE_PACKET, TRACE_EPOCH, TRACE_WORD } trace_kind;
 
 typedef struct ping_case {
     const char *name, *variant;
     irisi_kernel kernel, by_hand; /* by_hand: null where nothing stands beside it */
     uint32_t lanes;
     size_t bytes;
-    trace trace;
+    trace_kind trace;
     int no_deadline; /* the case itself, or only what stands beside it */
 } ping_case;
 
@@ -226,7 +226,7 @@ static int data_arrived(iris_world *w, const ping_args *a)
 }
 
 /* Collective: whether every rank holds what the case's laps leave. */
-static int left_behind(ping_run *r, trace t)
+static int left_behind(ping_run *r, trace_kind t)
 {
     iris_world *w = r->b->w;
     const int rank = iris_rank(w), plays = rank < 2 && iris_world_size(w) > 1;

@@ -30,7 +30,7 @@ IRIS_DEVICE void MOVES_OF(vectors)(const move_args *a, BENCH_CTYPE *dst, const B
     }
     for (; i < whole; i += step)
         MOVES_OF(iris_store_vec)
-        (ctx, dst + i, MOVES_OF(iris_load_vec)(ctx, src + i, from, IRIS_CACHE_DEFAULT), to, IRIS_CACHE_DEFAULT);
+    (ctx, dst + i, MOVES_OF(iris_load_vec)(ctx, src + i, from, IRIS_CACHE_DEFAULT), to, IRIS_CACHE_DEFAULT);
     for (i = whole + iris_grid_lane(); i < n; i += iris_grid_lanes())
         MOVES_OF(iris_store)(ctx, dst + i, MOVES_OF(iris_load)(ctx, src + i, from), to);
 }

@@ -33,14 +33,14 @@ typedef struct bench_copy {
 typedef BENCH_GPU(GraphExec_t) bench_graph;
 
 /* A runtime's error as the library's. */
-static iris_status bench_gpu(iris_world *w, BENCH_GPU(Error_t) error, const char *call)
+static inline iris_status bench_gpu(iris_world *w, BENCH_GPU(Error_t) error, const char *call)
 {
     return error == BENCH_GPU(Success)
                ? IRIS_OK
                : irisi_fail(w, IRIS_ERR_DEVICE, "%s: %s", call, BENCH_GPU(GetErrorString)(error));
 }
 
-static iris_status bench_submit_copy(iris_world *w, void *arg, iris_stream stream, int turn)
+static inline iris_status bench_submit_copy(iris_world *w, void *arg, iris_stream stream, int turn)
 {
     const bench_copy *c = (const bench_copy *)arg;
     const size_t at = (size_t)turn % c->places * c->bytes;
@@ -49,7 +49,7 @@ static iris_status bench_submit_copy(iris_world *w, void *arg, iris_stream strea
 }
 
 /* What `submit` puts on the stream `times` times, as one graph. */
-static iris_status bench_graph_make(bench *b, bench_graph *out, bench_submit submit, void *arg, int times)
+static inline iris_status bench_graph_make(bench *b, bench_graph *out, bench_submit submit, void *arg, int times)
 {
     iris_stream stream = NULL;
     BENCH_GPU(Graph_t) graph = NULL;
@@ -76,13 +76,13 @@ static iris_status bench_graph_make(bench *b, bench_graph *out, bench_submit sub
     return status;
 }
 
-static iris_status bench_submit_graph(iris_world *w, void *arg, iris_stream stream, int turn)
+static inline iris_status bench_submit_graph(iris_world *w, void *arg, iris_stream stream, int turn)
 {
     (void)turn;
     return bench_gpu(w, BENCH_GPU(GraphLaunch)(*(bench_graph *)arg, stream), "GraphLaunch");
 }
 
-static void bench_graph_free(bench_graph graph)
+static inline void bench_graph_free(bench_graph graph)
 {
     if (graph)
         (void)BENCH_GPU(GraphExecDestroy)(graph);

@@ -61,7 +61,8 @@ PTX = Isa(
     add=r"^red\.release\.sys", set=r"^st\.release\.sys", poll=r"^ld\.(relaxed|acquire)\.sys\.global\.u64",
     end=r"^ret", invalidate=r"^fence\.acquire\.sys",
     stream_load=r"^ld\.global\.L1::no_allocate", stream_store=r"^st\.global\.cs",
-    delta_load=rf"^ld\.param\.u64 .*\[%rd\d+\+{DELTA}\]", address_add=r"^add\.s64", other_load=r"^ld\.(global|local|const)")
+    delta_load=rf"^ld\.param\.u64 .*\[%rd\d+\+{DELTA}\]", address_add=r"^add\.s64",
+    other_load=r"^ld\.(global|local|const)")
 
 
 def reaches(listing, starts, goal, without, sentence):
