@@ -2,10 +2,13 @@
 /*
  * bench.h: what every benchmark needs: options, times, a JSON file.
  *
- *   bench_options bench_parse bench_time bench_row bench_open bench_close
+ *   bench_options bench_parse bench bench_open bench_close bench_row bench_put bench_late
+ *   bench_submit bench_time bench_kernel bench_submit_kernel bench_all_ok
  *
- * A time is the median over repetitions of the maximum over ranks, from events on the stream, after warm-up. A row is
- * written only with the outcome of its check. One schema for all benchmarks (bench/README.md).
+ * A time is the median over repetitions of the maximum over ranks, from events on the stream, after warm-up. Before
+ * each repetition the ranks meet on their devices, so that all begin within about a microsecond and no launch is timed
+ * that the host was late with. A row is written only with the outcome of its check. One schema for all benchmarks
+ * (bench/README.md).
  */
 #ifndef IRIS_BENCH_H
 #define IRIS_BENCH_H
@@ -15,19 +18,38 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <iris/iris.h>
 #include <iris/init.h>
 
+#include <iris/ll.h>
+
+enum { BENCH_RANKS = 8, BENCH_REPEATS = 256 };
+
 typedef struct bench_options {
     int ranks, repeats, warmup;
+    int laps;    /* of what goes back and forth inside one kernel */
+    int seconds; /* no new row is begun after so many */
     size_t min_bytes, max_bytes;
+    size_t piece;       /* bytes that a workgroup puts or gets at a time, 0 for one part of the whole */
     const char *only;   /* a case's name, or null for all */
+    const char *dtype;  /* an element type, or null for those of the table */
     const char *json;   /* file, or null */
     const char *commit; /* of the tree that was measured */
 } bench_options;
 
-/* One line of a result; unused numbers are negative and left out of the file. */
+/* One run of a benchmark, as one rank has it. */
+typedef struct bench {
+    iris_world *w;
+    const bench_options *o;
+    iris_channel meet; /* of the meeting before each repetition */
+    FILE *file;        /* rank 0's, or null */
+    int rows, failed, cut;
+    double began;
+} bench;
+
+/* One line of a result; unused numbers are negative (times and bandwidths: 0) and left out of the file. */
 typedef struct bench_row {
     const char *name, *dtype, *variant;
     size_t bytes;
@@ -37,97 +59,174 @@ typedef struct bench_row {
     int ok;
 } bench_row;
 
-typedef struct bench_file {
-    FILE *file;
-    int rows, failed, quiet;
-} bench_file;
+/* Puts one repetition's work on the stream. */
+typedef iris_status (*bench_submit)(iris_world *w, void *arg, iris_stream stream, int turn);
+
+/* The commonest: one kernel. */
+typedef struct bench_kernel {
+    irisi_kernel kernel;
+    const char *name;
+    const void *args;
+    size_t bytes;
+    iris_launch_config cfg;
+} bench_kernel;
+
+typedef struct bench_meeting {
+    iris_ctx ctx;
+    iris_channel ch;
+} bench_meeting;
+
+IRIS_KERNEL(bench_meet, bench_meeting, a, 64) { iris_ll_barrier_wg(&a->ctx, &a->ch); }
+
+static double bench_clock(void)
+{
+    struct timespec t;
+    timespec_get(&t, TIME_UTC);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static size_t bench_number(const char *program, const char *text)
+{
+    char *end = NULL;
+    const unsigned long long n = strtoull(text, &end, 0);
+    if (end == text || *end || *text == '-') {
+        fprintf(stderr, "%s: '%s' is no number; see --help\n", program, text);
+        exit(2);
+    }
+    return (size_t)n;
+}
+
+static void bench_help(const bench_options *o, const char *what)
+{
+    printf("%s\n\n"
+           "  -n, --ranks N     ranks (default %d)\n"
+           "  -o, --only NAME   one case\n"
+           "  -t, --dtype NAME  one element type\n"
+           "  -m, --min BYTES   smallest message (default %zu)\n"
+           "  -M, --max BYTES   largest message (default %zu)\n"
+           "  -p, --piece BYTES what a workgroup puts or gets at a time (default %zu; 0: its part of the whole)\n"
+           "  -l, --laps N      round trips in one kernel (default %d)\n"
+           "  -r, --repeats N   repetitions of each, at least 1 (default %d)\n"
+           "  -s, --seconds N   begin no row after so many (default %d)\n"
+           "  -c, --commit ID   what is measured\n"
+           "  -j, --json FILE   write rows to a file\n",
+           what, o->ranks, o->min_bytes, o->max_bytes, o->piece, o->laps, o->repeats, o->seconds);
+}
 
 /* Fills the options from the command line; what is not asked for keeps its value. Ends the program when it must. */
 static void bench_parse(bench_options *o, int argc, char **argv, const char *what)
 {
-    static const struct option names[] = {{"ranks", 1, NULL, 'n'},  {"only", 1, NULL, 'o'}, {"json", 1, NULL, 'j'},
-                                          {"min", 1, NULL, 'm'},    {"max", 1, NULL, 'M'},  {"repeats", 1, NULL, 'r'},
-                                          {"commit", 1, NULL, 'c'}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
-    for (int c; (c = getopt_long(argc, argv, "n:o:j:m:M:r:c:h", names, NULL)) != -1;) {
+    static const struct option names[] = {
+        {"ranks", 1, NULL, 'n'},   {"only", 1, NULL, 'o'},   {"dtype", 1, NULL, 't'}, {"min", 1, NULL, 'm'},
+        {"max", 1, NULL, 'M'},     {"piece", 1, NULL, 'p'},  {"laps", 1, NULL, 'l'},  {"repeats", 1, NULL, 'r'},
+        {"seconds", 1, NULL, 's'}, {"commit", 1, NULL, 'c'}, {"json", 1, NULL, 'j'},  {"help", 0, NULL, 'h'},
+        {NULL, 0, NULL, 0}};
+    for (int c; (c = getopt_long(argc, argv, "n:o:t:m:M:p:l:r:s:c:j:h", names, NULL)) != -1;) {
         switch (c) {
-        case 'n': o->ranks = atoi(optarg); break;
+        case 'n': o->ranks = (int)bench_number(argv[0], optarg); break;
         case 'o': o->only = optarg; break;
-        case 'j': o->json = optarg; break;
-        case 'm': o->min_bytes = (size_t)strtoull(optarg, NULL, 0); break;
-        case 'M': o->max_bytes = (size_t)strtoull(optarg, NULL, 0); break;
-        case 'r': o->repeats = atoi(optarg); break;
+        case 't': o->dtype = optarg; break;
+        case 'm': o->min_bytes = bench_number(argv[0], optarg); break;
+        case 'M': o->max_bytes = bench_number(argv[0], optarg); break;
+        case 'p': o->piece = bench_number(argv[0], optarg); break;
+        case 'l': o->laps = (int)bench_number(argv[0], optarg); break;
+        case 'r': o->repeats = (int)bench_number(argv[0], optarg); break;
+        case 's': o->seconds = (int)bench_number(argv[0], optarg); break;
         case 'c': o->commit = optarg; break;
-        default:
-            printf("%s\n\n  -n, --ranks N     ranks (default %d)\n  -o, --only NAME   one case\n  -m, --min BYTES   "
-                   "smallest "
-                   "message\n  -M, --max BYTES   largest message\n  -r, --repeats N   repetitions of each\n  -c, "
-                   "--commit ID "
-                   "  what is measured\n  -j, --json FILE   write rows to a file\n",
-                   what, o->ranks);
-            exit(c == 'h' ? 0 : 2);
+        case 'j': o->json = optarg; break;
+        default: bench_help(o, what); exit(c == 'h' ? 0 : 2);
         }
     }
-    if (o->ranks < 1 || o->repeats < 1 || o->min_bytes > o->max_bytes || optind != argc) {
-        fprintf(stderr, "%s: ranks and repeats are at least 1, --min is at most --max; see --help\n", argv[0]);
+    if (o->ranks < 1 || o->ranks > BENCH_RANKS || o->repeats < 1 || o->repeats > BENCH_REPEATS || o->laps < 1 ||
+        o->min_bytes < 4 || o->min_bytes > o->max_bytes || optind != argc) {
+        fprintf(stderr,
+                "%s: 1 to %d ranks, 1 to %d repetitions, at least 1 lap, messages of at least 4 bytes, --min at most "
+                "--max; see --help\n",
+                argv[0], BENCH_RANKS, BENCH_REPEATS);
         exit(2);
     }
 }
 
-static int bench_open(bench_file *f, iris_world *w, const bench_options *o, const char *benchmark)
+/* Collective: makes the channel of the meetings and, on rank 0, the file. An iris_barrier must follow. */
+static int bench_open(bench *b, iris_world *w, const bench_options *o, const char *benchmark)
 {
-    memset(f, 0, sizeof *f);
-    f->quiet = iris_rank(w) != 0;
-    if (f->quiet)
+    memset(b, 0, sizeof *b);
+    b->w = w;
+    b->o = o;
+    b->began = bench_clock();
+    IRIS_TRY(iris_channel_create(w, &b->meet, 0, 8 * (size_t)iris_world_size(w)));
+    if (iris_rank(w) != 0)
         return 0;
-    printf("%-12s %-6s %-14s %12s %5s %5s %11s %9s %9s %6s %s\n", "case", "dtype", "variant", "bytes", "wgs", "lanes",
+    printf("%-16s %-5s %-10s %11s %5s %5s %11s %9s %9s %6s %s\n", "case", "dtype", "variant", "bytes", "wgs", "lanes",
            "us", "GB/s", "ceiling", "ratio", "ok");
     if (!o->json)
         return 0;
-    f->file = fopen(o->json, "w");
-    if (!f->file) {
+    b->file = fopen(o->json, "w");
+    if (!b->file) {
         fprintf(stderr, "cannot write %s\n", o->json);
         return 1;
     }
-    fprintf(f->file,
+    fprintf(b->file,
             "{\n  \"schema\": \"iris-bench-1\",\n  \"benchmark\": \"%s\",\n  \"device\": \"%s\",\n  \"arch\": \"%s\",\n"
-            "  \"compute_units\": %d,\n  \"commit\": \"%s\",\n  \"ranks\": %d,\n  \"repeats\": %d,\n  \"rows\": [",
+            "  \"compute_units\": %d,\n  \"commit\": \"%s\",\n  \"world\": %d,\n  \"repeats\": %d,\n  \"rows\": [",
             benchmark, iris_device_name(w), iris_arch_name(w), iris_compute_units(w), o->commit ? o->commit : "unknown",
             iris_world_size(w), o->repeats);
     return 0;
 }
 
-/* Bandwidths are better when high, latencies (gbps < 0) when low; the ratio is above 1 when ours is better. */
-static void bench_put(bench_file *f, const bench_row *r)
+/* Bandwidths are better when high, latencies (no gbps) when low; the ratio is above 1 when ours is better. */
+static void bench_put(bench *b, const bench_row *r)
 {
-    const double ratio = r->ceiling <= 0 ? -1 : r->gbps > 0 ? r->gbps / r->ceiling : r->ceiling / r->us;
-    f->failed += !r->ok;
-    if (f->quiet)
+    const double ratio = r->ceiling <= 0 ? 0 : r->gbps > 0 ? r->gbps / r->ceiling : r->ceiling / r->us;
+    b->failed += !r->ok;
+    if (iris_rank(b->w) != 0)
         return;
-    printf("%-12s %-6s %-14s %12zu %5d %5d %11.3f %9.2f %9.2f %6.3f %s\n", r->name, r->dtype, r->variant, r->bytes,
-           r->workgroups, r->lanes, r->us, r->gbps > 0 ? r->gbps : 0, r->ceiling > 0 ? r->ceiling : 0,
-           ratio > 0 ? ratio : 0, r->ok ? "ok" : "WRONG");
+    printf("%-16s %-5s %-10s %11zu %5d %5d %11.3f %9.2f %9.2f %6.3f %s\n", r->name, r->dtype, r->variant, r->bytes,
+           r->workgroups, r->lanes, r->us, r->gbps, r->ceiling > 0 ? r->ceiling : 0, ratio, r->ok ? "ok" : "WRONG");
     fflush(stdout);
-    if (!f->file)
+    if (!b->file)
         return;
-    fprintf(f->file,
+    fprintf(b->file,
             "%s\n    {\"case\": \"%s\", \"dtype\": \"%s\", \"variant\": \"%s\", \"bytes\": %zu, \"workgroups\": %d, "
-            "\"lanes\": %d, "
-            "\"us\": %.4f",
-            f->rows++ ? "," : "", r->name, r->dtype, r->variant, r->bytes, r->workgroups, r->lanes, r->us);
+            "\"lanes\": %d, \"us\": %.4f",
+            b->rows++ ? "," : "", r->name, r->dtype, r->variant, r->bytes, r->workgroups, r->lanes, r->us);
     if (r->gbps > 0)
-        fprintf(f->file, ", \"gbps\": %.3f", r->gbps);
+        fprintf(b->file, ", \"gbps\": %.3f", r->gbps);
     if (r->ceiling > 0)
-        fprintf(f->file, ", \"ceiling\": %.4f, \"ratio\": %.4f", r->ceiling, ratio);
-    fprintf(f->file, ", \"ok\": %s}", r->ok ? "true" : "false");
+        fprintf(b->file, ", \"ceiling\": %.4f, \"ratio\": %.4f", r->ceiling, ratio);
+    fprintf(b->file, ", \"ok\": %s}", r->ok ? "true" : "false");
 }
 
-static int bench_close(bench_file *f)
+/* Closes the file; 1 when a row's check failed. */
+static int bench_close(bench *b)
 {
-    if (f->file) {
-        fprintf(f->file, "\n  ]\n}\n");
-        fclose(f->file);
+    if (b->cut && iris_rank(b->w) == 0)
+        printf("stopped after %d s: rows are missing\n", b->o->seconds);
+    if (b->file) {
+        fprintf(b->file, "\n  ],\n  \"complete\": %s,\n  \"seconds\": %.1f\n}\n", b->cut ? "false" : "true",
+                bench_clock() - b->began);
+        fclose(b->file);
     }
-    return f->failed != 0;
+    return b->failed != 0;
+}
+
+/* Collective: 1 on every rank when it is 1 on each. */
+static int bench_all_ok(bench *b, int ok)
+{
+    int all[BENCH_RANKS];
+    if (iris_allgather(b->w, &ok, all, sizeof ok) != IRIS_OK)
+        return 0;
+    for (int r = 0; r < iris_world_size(b->w); r++)
+        ok &= all[r];
+    return ok;
+}
+
+/* Collective: 1 once the time is up. */
+static int bench_late(bench *b)
+{
+    if (!b->cut && !bench_all_ok(b, bench_clock() - b->began < b->o->seconds))
+        b->cut = 1;
+    return b->cut;
 }
 
 static int bench_compare(const void *a, const void *b)
@@ -136,47 +235,69 @@ static int bench_compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/*
- * Microseconds of one launch: the median over repetitions of the maximum over ranks, each repetition begun together.
- * Negative, with the sentence on stderr, when a launch failed.
- */
-static double bench_time(iris_world *w, const bench_options *o, irisi_kernel kernel, const char *name, const void *args,
-                         size_t bytes, const iris_launch_config *cfg)
+/* One repetition: the ranks meet on their devices, then the work, between two events. */
+static iris_status bench_once(bench *b, bench_submit submit, void *arg, int turn, iris_event begin, iris_event end,
+                              double *us)
 {
-    double times[256], mine, all[64];
-    iris_stream stream = iris_default_stream(w);
-    iris_event begin = NULL, end = NULL;
-    iris_status status = iris_event_create(w, &begin);
+    iris_stream stream = iris_default_stream(b->w);
+    iris_launch_config one = iris_cooperative(1, 64);
+    bench_meeting m;
+    float ms = 0;
+    m.ctx = iris_device_ctx(b->w);
+    m.ch = b->meet;
+    iris_status status = iris_launch(b->w, bench_meet, &m, sizeof m, &one, stream);
     if (status == IRIS_OK)
-        status = iris_event_create(w, &end);
-    const int repeats = o->repeats < 256 ? o->repeats : 256;
-    for (int i = -o->warmup; i < repeats && status == IRIS_OK; i++) {
-        float ms = 0;
-        if ((status = iris_barrier(w)) != IRIS_OK || (status = iris_event_record(w, begin, stream)) != IRIS_OK ||
-            (status = irisi_launch(w, kernel, name, args, bytes, cfg, stream)) != IRIS_OK ||
-            (status = iris_event_record(w, end, stream)) != IRIS_OK ||
-            (status = iris_event_elapsed_ms(w, &ms, begin, end)) != IRIS_OK ||
-            (status = iris_stream_synchronize(w, stream)) != IRIS_OK)
-            break;
-        mine = 1e3 * ms;
-        if ((status = iris_allgather(w, &mine, all, sizeof mine)) != IRIS_OK)
-            break;
-        for (int r = 0; r < iris_world_size(w); r++)
-            mine = all[r] > mine ? all[r] : mine;
-        if (i >= 0)
-            times[i] = mine;
-    }
-    iris_event_destroy(w, begin);
-    iris_event_destroy(w, end);
-    if (status != IRIS_OK) {
-        fprintf(stderr, "%s: %s\n", name, iris_error_string(w));
-        return -1;
-    }
-    qsort(times, (size_t)repeats, sizeof *times, bench_compare);
-    return times[repeats / 2];
+        status = iris_event_record(b->w, begin, stream);
+    if (status == IRIS_OK)
+        status = submit(b->w, arg, stream, turn);
+    if (status == IRIS_OK)
+        status = iris_event_record(b->w, end, stream);
+    if (status == IRIS_OK)
+        status = iris_event_elapsed_ms(b->w, &ms, begin, end);
+    if (status == IRIS_OK)
+        status = iris_stream_synchronize(b->w, stream);
+    *us = 1e3 * ms;
+    return status;
 }
 
-#define bench_launch(w, o, kernel, args, cfg)                                                                          \
-    bench_time((w), (o), IRISI_KERNEL_PTR(kernel), #kernel, &(args), sizeof(args), (cfg))
+/*
+ * Collective: microseconds of what `submit` submits, the median over repetitions of the maximum over ranks. Turns are
+ * counted from 0, warm-up included. Negative on every rank, with the sentence on stderr, when one rank failed.
+ */
+static double bench_time(bench *b, const char *name, bench_submit submit, void *arg)
+{
+    double times[BENCH_REPEATS], us = 0;
+    iris_event begin = NULL, end = NULL;
+    iris_status status = iris_event_create(b->w, &begin);
+    if (status == IRIS_OK)
+        status = iris_event_create(b->w, &end);
+    for (int turn = 0; turn < b->o->warmup + b->o->repeats && status == IRIS_OK; turn++) {
+        status = bench_once(b, submit, arg, turn, begin, end, &us);
+        if (turn >= b->o->warmup)
+            times[turn - b->o->warmup] = us;
+    }
+    if (status != IRIS_OK)
+        fprintf(stderr, "%s: %s\n", name, iris_error_string(b->w));
+    iris_event_destroy(b->w, begin);
+    iris_event_destroy(b->w, end);
+    if (!bench_all_ok(b, status == IRIS_OK))
+        return -1;
+    const size_t repeats = (size_t)b->o->repeats;
+    double *seen = (double *)malloc(BENCH_RANKS * sizeof times);
+    status = seen ? iris_allgather(b->w, times, seen, repeats * sizeof *times) : IRIS_ERR_SYSTEM;
+    for (size_t i = 0; i < repeats; i++)
+        for (int r = 0; r < iris_world_size(b->w); r++)
+            times[i] = seen && seen[(size_t)r * repeats + i] > times[i] ? seen[(size_t)r * repeats + i] : times[i];
+    free(seen);
+    qsort(times, repeats, sizeof *times, bench_compare);
+    return status == IRIS_OK ? times[repeats / 2] : -1;
+}
+
+static iris_status bench_submit_kernel(iris_world *w, void *arg, iris_stream stream, int turn)
+{
+    const bench_kernel *k = (const bench_kernel *)arg;
+    (void)turn;
+    return irisi_launch(w, k->kernel, k->name, k->args, k->bytes, &k->cfg, stream);
+}
 
 #endif

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Draws a result file's rows: bandwidth and time against message size, and against the number of workgroups."""
+"""Draws a result file's rows: bandwidth and time against message size, and against the number of workgroups.
+
+Dotted lines are the hand-written kernels of the same run, dashed ones the copy engine's.
+"""
 import argparse
 import collections
 import json
@@ -12,29 +15,31 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402 (the backend must be chosen first)
 
 
-def lines(rows, key, x):
-    """{label: sorted [(x, row)]}, the best row where several have the same x."""
+def lines(rows, x):
+    """{case: sorted [(x, row)]}, the fastest row where several have the same x."""
     found = collections.defaultdict(dict)
     for row in rows:
-        held = found[row[key]].get(row[x])
+        held = found[row["case"]].get(row[x])
         if held is None or row["us"] < held["us"]:
-            found[row[key]][row[x]] = row
-    return {label: sorted(points.items()) for label, points in found.items()}
+            found[row["case"]][row[x]] = row
+    return {case: sorted(points.items()) for case, points in found.items()}
 
 
 def draw(rows, x, y, title, labels, file):
     fig, axes = plt.subplots(figsize=(7, 4.5))
-    for label, points in sorted(lines(rows, "case", x).items()):
-        drawn, = axes.plot([p for p, _ in points], [r[y] for _, r in points], marker="o", label=label)
-        if all("ceiling" in r for _, r in points):
-            axes.plot([p for p, _ in points], [r["ceiling"] for _, r in points], ls=":", color=drawn.get_color())
+    for case, points in sorted(lines(rows, x).items()):
+        style = "--" if case.startswith("copy_engine") else ":" if case.startswith("hand") else "-"
+        drawn, = axes.plot([p for p, _ in points], [r[y] for _, r in points], ls=style, marker=".", label=case)
+        beside = [(p, r["ceiling"]) for p, r in points if "ceiling" in r]
+        if beside:
+            axes.plot(*zip(*beside), ls=":", color=drawn.get_color())
     axes.set_xscale("log", base=2)
     axes.set_ylim(bottom=0)
     axes.set_xlabel(labels[0])
     axes.set_ylabel(labels[1])
     axes.set_title(title, fontsize=9)
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=8, title="dotted: hand-written", title_fontsize=7)
+    axes.legend(fontsize=8, title="dotted: by hand", title_fontsize=7)
     fig.tight_layout()
     fig.savefig(file)
     plt.close(fig)
@@ -53,17 +58,22 @@ def main():
     if len(rows) != len(result["rows"]):
         parser.error(f"{args.result} has rows whose check failed: not drawn")
     args.folder.mkdir(parents=True, exist_ok=True)
-    where = f"{result['ranks']} × {result['device']}, {result['commit']}"
+    where = f"{result.get('world', result.get('ranks'))} × {result['device']}, {result['commit']}"
     stem = args.result.stem
-    moved = [r for r in rows if "gbps" in r]
-    for variant in sorted({r["variant"] for r in moved}):
-        part = [r for r in moved if r["variant"] == variant]
+    for variant in ("pair", "all"):
+        part = [r for r in rows if "gbps" in r and r["variant"] == variant
+                and (r["dtype"] == "u32" or r["case"].startswith("copy_engine"))]
+        if not part:
+            continue
         draw(part, "bytes", "gbps", f"{variant}: {where}", ("bytes", "GB/s a rank"),
              args.folder / f"{stem}_{variant}_size.svg")
-        largest = [r for r in part if r["bytes"] == max(q["bytes"] for q in part)]
-        draw(largest, "workgroups", "gbps", f"{variant}, {largest[0]['bytes']} bytes: {where}",
-             ("workgroups", "GB/s a rank"), args.folder / f"{stem}_{variant}_workgroups.svg")
-    small = [r for r in rows if "gbps" not in r and r["bytes"]]
+        # The size that has been measured in most grids.
+        grids = collections.Counter(r["bytes"] for r in part if r["workgroups"])
+        swept = max(grids, key=lambda n: (grids[n], n))
+        draw([r for r in part if r["bytes"] == swept and r["workgroups"]], "workgroups", "gbps",
+             f"{variant}, {swept} bytes: {where}", ("workgroups", "GB/s a rank"),
+             args.folder / f"{stem}_{variant}_workgroups.svg")
+    small = [r for r in rows if "gbps" not in r and r["case"] == "put_signal"]
     if small:
         draw(small, "bytes", "us", f"round trip: {where}", ("bytes", "µs"), args.folder / f"{stem}_latency.svg")
 

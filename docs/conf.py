@@ -22,6 +22,8 @@ breathe_domain_by_extension = {"h": "c"}
 breathe_default_members = ("members",)
 c_id_attributes = ["__restrict__"]
 
+exclude_patterns = ["performance/*.md"]  # tables that performance.md includes
+
 html_theme = "alabaster"
 html_theme_options = dict(
     description="Several GPUs programmable as one, from inside a kernel",

@@ -59,6 +59,28 @@ IRIS_DEVICE irisi_b128 irisi_gather_128(const char *src, uint32_t align)
     return v;
 }
 
+/*
+ * What is left at the end of irisi_copy_chunks, one to three chunks a lane: again every load is in flight before the
+ * first store. One after the other they would cost a short message a round trip to memory each.
+ */
+IRIS_DEVICE void irisi_copy_last(char *dst, const char *src, size_t i, size_t step, size_t end)
+{
+    const int second = i + step < end, third = i + 2 * step < end;
+    irisi_b128 v0 = irisi_load_128(src + i, IRIS_CACHE_DEFAULT), v1 = v0, v2 = v0;
+    if (second)
+        v1 = irisi_load_128(src + i + step, IRIS_CACHE_DEFAULT);
+    if (third)
+        v2 = irisi_load_128(src + i + 2 * step, IRIS_CACHE_DEFAULT);
+    irisi_loaded(&v0);
+    irisi_loaded(&v1);
+    irisi_loaded(&v2);
+    irisi_store_128(dst + i, v0, IRIS_CACHE_DEFAULT);
+    if (second)
+        irisi_store_128(dst + i + step, v1, IRIS_CACHE_DEFAULT);
+    if (third)
+        irisi_store_128(dst + i + 2 * step, v2, IRIS_CACHE_DEFAULT);
+}
+
 /* 16-byte chunks, both sides aligned: four loads are in flight before the first store. */
 IRIS_DEVICE void irisi_copy_chunks(char *dst, const char *src, size_t chunks, size_t member, size_t members)
 {
@@ -80,8 +102,8 @@ IRIS_DEVICE void irisi_copy_chunks(char *dst, const char *src, size_t chunks, si
         irisi_store_128(dst + i + 2 * step, v2, IRIS_CACHE_DEFAULT);
         irisi_store_128(dst + i + 3 * step, v3, IRIS_CACHE_DEFAULT);
     }
-    for (; i < end; i += step)
-        irisi_store_128(dst + i, irisi_load_128(src + i, IRIS_CACHE_DEFAULT), IRIS_CACHE_DEFAULT);
+    if (i < end)
+        irisi_copy_last(dst, src, i, step, end);
 }
 
 /*

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The documentation agrees with the tree: the first program is the example, names exist, links lead somewhere."""
+import json
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT / "bench"))
+import report  # noqa: E402
 from gen import registry, render  # noqa: E402
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/README.md")])
@@ -32,12 +35,26 @@ def complete():
                 yield f"docs/{page}.md does not say what {name} is"
 
 
+def measured():
+    """Each table of figures is what its result file says, and each result file that a page shows has one."""
+    shown = (ROOT / "docs/performance.md").read_text(encoding="utf-8")
+    for page in sorted(ROOT.glob("docs/performance/*.md")):
+        source = ROOT / f"bench/results/{page.stem}.json"
+        if not source.exists():
+            yield f"docs/performance/{page.name} has no bench/results/{source.name}"
+        elif page.read_text(encoding="utf-8") != "\n".join(report.report(json.loads(source.read_text()))) + "\n":
+            yield f"docs/performance/{page.name} is not what bench/report.py makes of bench/results/{source.name}"
+        if f"performance/{page.name}" not in shown:
+            yield f"docs/performance.md does not include {page.name}"
+
+
 def problems():
     first = BLOCK.search((ROOT / "README.md").read_text(encoding="utf-8"))
     program = "examples/00_pass_right/main.c"
     if not first or first[1] != "c" or first[2] != (ROOT / program).read_text(encoding="utf-8"):
         yield f"README.md: its first block is not {program}: copy the file there, byte for byte"
     yield from complete()
+    yield from measured()
     known = known_names()
     for page in PAGES:
         name, text = page.relative_to(ROOT), page.read_text(encoding="utf-8")

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Looks at the instructions that the public vocabulary becomes: `tests/isa/check.py [--include DIR] [--table]`.
+"""Looks at the instructions that the public vocabulary becomes: `tests/isa/check.py [--include DIR] [--library]`.
 
-Compiles kernels.c and matrix.c for each AMD architecture (clang-22, or $IRIS_HIPCC) and, where nvcc is, for NVIDIA;
-checks gates.py's promises and that each gate notices its own breakage; one line a gate, then the counts.
+Compiles kernels.c, orders.c and matrix.c for each AMD architecture (clang-22, or $IRIS_HIPCC) and, where nvcc is, for
+NVIDIA; checks the promises of gates.py and orders.py and that each gate notices its own breakage; one line a gate, then
+the counts.
 """
 import argparse
 import copy
@@ -18,13 +19,16 @@ import time
 
 import gates
 import listing
+import orders
+import page
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 AMD = ("gfx90a", "gfx942", "gfx950")
 NVIDIA = ("sm_80", "sm_90a")
-SOURCES = ("kernels.c", "matrix.c")
+SOURCES = ("kernels.c", "orders.c", "matrix.c")
+NVIDIA_SOURCES = ("kernels.c", "orders.c")
 
 
 class Report:
@@ -120,17 +124,21 @@ PTXAS = re.compile(r"entry function '_Z\d+(isa_\w+?)8isa_args'.*?\n.*?\n\s*(\d+)
 
 
 def nvidia(arch, include, folder, report, table):
-    out = pathlib.Path(folder) / f"kernels.{arch}.ptx"
-    status, text = compile_nvidia(HERE / "kernels.c", arch, include, out)
-    report.line(arch, "kernels.c compiles", [text] if status else [])
-    if status:
-        return {}
-    for name, stack, spills, used, rest in PTXAS.findall(text):
-        report.line(arch, f"{name}: no stack, no spills", [] if stack == spills == "0" else [f"stack {stack} bytes"])
-        shared = re.search(r"(\d+) bytes smem", rest)
-        warps = min(64, 65536 // (32 * -(-int(used) // 8) * 8)) // 4
-        table.append((arch, name, used, "-", shared[1] if shared else "0", str(warps)))
-    return listing.ptx(out.read_text(encoding="utf-8"))
+    kernels = {}
+    for source in NVIDIA_SOURCES:
+        out = pathlib.Path(folder) / f"{source}.{arch}.ptx"
+        status, text = compile_nvidia(HERE / source, arch, include, out)
+        report.line(arch, f"{source} compiles", [text] if status else [])
+        if status:
+            continue
+        for name, stack, spills, used, rest in PTXAS.findall(text):
+            used_stack = [] if stack == spills == "0" else [f"stack {stack} bytes"]
+            report.line(arch, f"{name}: no stack, no spills", used_stack)
+            shared = re.search(r"(\d+) bytes smem", rest)
+            warps = min(64, 65536 // (32 * -(-int(used) // 8) * 8)) // 4
+            table.append((arch, name, used, "-", shared[1] if shared else "0", str(warps)))
+        kernels.update(listing.ptx(out.read_text(encoding="utf-8")))
+    return kernels
 
 
 def broken(kernel, pattern, replacement):
@@ -143,8 +151,9 @@ def broken(kernel, pattern, replacement):
 
 
 def check(arch, kernels, report):
-    isa, wanted = gates.SETS[arch if arch in gates.SETS else "ptx"]
-    for gate in wanted:
+    family = arch if arch in gates.SETS else "ptx"
+    isa, wanted = gates.SETS[family]
+    for gate in wanted + orders.GATES[family]:
         problems = [f"{name}: the kernel is missing" for name in gate.kernels if name not in kernels]
         for name in gate.kernels:
             if name in kernels:
@@ -158,36 +167,66 @@ def check(arch, kernels, report):
                             [] if caught else ["the edit went unnoticed" if kernel else "nothing to edit"])
 
 
-def print_table(rows):
-    print("\n| architecture | kernel | vector registers | scalar registers | LDS bytes | waves a SIMD |")
-    print("|---|---|---|---|---|---|")
-    for row in rows:
-        print("| " + " | ".join(row) + " |")
-    print()
+def disassembled(folder):
+    """The translation on sm_90a as nvdisasm shows it, or None: CUDA's compiler can be there without it."""
+    tool = os.environ.get("IRIS_NVDISASM") or find("nvdisasm", "/usr/local/cuda/bin/nvdisasm")
+    cubin = pathlib.Path(folder) / "kernels.c.sm_90a.ptx.cubin"
+    return page.sass(call([tool, cubin])[1], "isa_translate") if tool and cubin.exists() else None
+
+
+def library(include, folder, names):
+    """What the library's own kernels use: rows of the page's table."""
+    source, rows = pathlib.Path(folder) / "library.c", []
+    lines = [f"#define {name}" for name in names] + ["#include <iris/iris.h>", "#include <iris/init.h>"]
+    lines += [f"#include <iris/gen/launch/{h.name}>" for h in sorted(pathlib.Path(include).glob("iris/gen/launch/*.h"))]
+    source.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for arch in AMD:
+        status, text = compile_amd(source, arch, "-O3", include, pathlib.Path(folder) / "library.co")
+        if status:
+            sys.exit(text)
+        rows += [(arch, name, row["VGPRs"], row["TotalSGPRs"], row["LDS Size"], row["Occupancy"])
+                 for name, row in resources(text).items() if name.startswith("irisi_")]
+    return rows
+
+
+def look_at_page(include, folder, kernels, table, report, write):
+    """docs/instructions.md against this run, which has looked at every AMD architecture."""
+    names, launched = page.launched(f"{include}/iris/gen/launch", "bf16")
+    version = call([os.environ.get("IRIS_HIPCC") or find("clang++-22", "clang++"), "--version"])[1].split("\n")[0]
+    parts = {"compiler": re.search(r"clang version [\d.]+", version)[0] + "\n",
+             "translation-gfx942": page.listing_of(kernels["gfx942"]["isa_translate"]),
+             "vocabulary": page.table([r for r in table if r[0] in AMD and not r[1].startswith("isa_order")], AMD)}
+    if write:
+        parts["library"] = page.table(library(include, folder, names), AMD)
+        parts.update({"translation-sm_90a": text for text in [disassembled(folder)] if text})
+        page.write(parts)
+    report.line("docs", "instructions.md says what the compilers make", list(page.differences(parts, launched)))
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     p.add_argument("--include", metavar="DIR", help="where iris/gen/ lies (default: generated for this run)")
     p.add_argument("--arch", action="append", choices=AMD + NVIDIA, help="only this architecture (may be repeated)")
-    p.add_argument("--table", action="store_true", help="print what each kernel uses, as Markdown")
+    p.add_argument("--library", action="store_true",
+                   help="compile the library's kernels too, and write docs/instructions.md")
     args = p.parse_args()
-    report, table = Report(), []
+    report, table, seen = Report(), [], {}
     with tempfile.TemporaryDirectory() as folder:
         include = args.include or folder
         if not args.include:
             subprocess.run([sys.executable, "-B", ROOT / "gen/__main__.py", "--out", f"{folder}/iris/gen"], check=True)
         for arch in args.arch or AMD + NVIDIA:
             if arch in AMD and find("clang++-22", "clang++"):
-                check(arch, amd(arch, include, folder, report, table), report)
+                seen[arch] = amd(arch, include, folder, report, table)
+                check(arch, seen[arch], report)
             elif arch in NVIDIA and find("nvcc", "/usr/local/cuda/bin/nvcc"):
                 check(arch, nvidia(arch, include, folder, report, table), report)
             else:
                 print(f"skip {arch:7} no compiler for it here")
                 continue
             example(arch, include, folder, report)
-    if args.table:
-        print_table(table)
+        if all(arch in seen for arch in AMD):
+            look_at_page(include, folder, seen, table, report, args.library)
     print(f"{report.passed} passed, {report.failed} failed")
     return 1 if report.failed else 0
 

@@ -8,6 +8,10 @@ a gate that does not see its own breakage is no gate.
 from dataclasses import dataclass
 
 WG_PUTS = ("isa_put_signal_wg", "isa_barrier_wg", "isa_fence_wg", "isa_signal_add_wg")
+# Every form of a put: by a lane, a wave, a workgroup; alone, with a signal that adds, with one that sets.
+SIGNAL_PUTS = ("isa_put_signal_wg", "isa_put_signal_wave", "isa_put_signal", "isa_put_signal_set_wg")
+PUTS = SIGNAL_PUTS + ("isa_put", "isa_put_wave", "isa_put_wg", "isa_copy_wg")
+DELTA = 64  # offset of iris_ctx.delta, which translation reads
 
 
 @dataclass(frozen=True)
@@ -28,25 +32,37 @@ class Isa:
     write_back: str = ""
     invalidate: str = ""
     settle: str = ""
+    delta_load: str = ""   # of an offset between two heaps, from the context
+    address_add: str = ""  # of 64 bits, counted once
+    other_load: str = ""   # from memory that is no kernel argument
 
 
+AMD_TRANSLATION = {
+    "delta_load": rf"^s_load_dwordx2 s\[\d+:\d+\], s\[\d+:\d+\], {DELTA:#x}$",
+    "address_add": r"^(s_add_u32|v_lshl_add_u64|v_add_co_u32)",
+    "other_load": r"^(global|flat|scratch|buffer)_load|^ds_"}
 GFX942 = Isa(
     store=r"^global_store", data_store=r"^global_store(?!_dwordx2 .* sc1)", wide=r"^global_store_dwordx4",
     barrier=r"^s_barrier", add=r"^global_atomic_add_x2 .* sc1", set=r"^global_store_dwordx2 .* sc0 sc1",
     poll=r"^global_load_dwordx2 .* sc0 sc1", end=r"^s_endpgm", arrived=r"^s_waitcnt .*vmcnt\(0\)", through=r" sc0 sc1",
     write_back=r"^buffer_wbl2 sc0 sc1$", invalidate=r"^buffer_inv sc0 sc1$", settle=r"^s_nop [1-9]",
-    stream_load=r"^global_load_dword .* nt$", stream_store=r"^global_store_dword .* sc0 nt sc1$")
+    stream_load=r"^global_load_dword .* nt$", stream_store=r"^global_store_dword .* sc0 nt sc1$",
+    **AMD_TRANSLATION)
 # gfx90a has no system bits: fine-grained memory writes through by its page (arch/amd/memory.h).
 GFX90A = Isa(
     store=r"^global_store", data_store=r"^global_store(?!_dwordx2)", wide=r"^global_store_dwordx4",
     barrier=r"^s_barrier", add=r"^global_atomic_add_x2", set=r"^global_store_dwordx2",
     poll=r"^global_load_dwordx2 .* glc", end=r"^s_endpgm", arrived=r"^s_waitcnt .*vmcnt\(0\)",
     write_back=r"^buffer_wbl2$", invalidate=r"^buffer_wbinvl1_vol$", settle=r"^s_nop",
-    stream_load=r"^global_load_dword .* glc slc$", stream_store=r"^global_store_dword .* glc slc$")
+    stream_load=r"^global_load_dword .* glc slc$", stream_store=r"^global_store_dword .* glc slc$",
+    **AMD_TRANSLATION)
 PTX = Isa(
     store=r"^st\.(?!param)", data_store=r"^st\.global", wide=r"^st\.global\.v4", barrier=r"^bar\.sync",
-    add=r"^red\.release\.sys", set=r"^st\.release\.sys", poll=r"^ld\.acquire\.sys", end=r"^ret",
-    stream_load=r"^ld\.global\.L1::no_allocate", stream_store=r"^st\.global\.cs")
+    add=r"^red\.release\.sys", set=r"^st\.release\.sys", poll=r"^ld\.(relaxed|acquire)\.sys\.global\.u64",
+    end=r"^ret", invalidate=r"^fence\.acquire\.sys",
+    stream_load=r"^ld\.global\.L1::no_allocate", stream_store=r"^st\.global\.cs",
+    delta_load=rf"^ld\.param\.u64 .*\[%rd\d+\+{DELTA}\]", address_add=r"^add\.s64",
+    other_load=r"^ld\.(global|local|const)")
 
 
 def reaches(listing, starts, goal, without, sentence):
@@ -63,13 +79,13 @@ def reaches(listing, starts, goal, without, sentence):
 def stores_arrive(listing, isa):
     yield from reaches(listing, listing.find(isa.store), isa.barrier, [isa.arrived],
                        "a store is still under way at a barrier")
-    if "signal" in listing.name:
+    if "signal" in listing.name and "set" not in listing.name:
         yield from reaches(listing, listing.find(isa.data_store), isa.add, [isa.arrived],
                            "a store is still under way at the signal")
 
 
 def signal_follows_barrier(listing, isa):
-    signal = isa.set if "barrier" in listing.name else isa.add
+    signal = isa.set if "barrier" in listing.name or "set" in listing.name else isa.add
     if not listing.find(signal):
         yield "no signal"
     stores = [-1] + [i for i in listing.find(isa.data_store) if not listing.find(signal) or i < listing.find(signal)[0]]
@@ -119,7 +135,7 @@ def use_follows_wait(listing, isa):
         yield "no load of the data"
     yield from reaches(listing, [-1], uses, [isa.barrier], "data is read before the workgroup has met")
     if not listing.find(isa.poll):
-        yield "no look at the signal that acquires"
+        yield "no look at the signal of system scope"
 
 
 def puts_are_wide(listing, isa):
@@ -161,6 +177,29 @@ def matrix_results_rest(listing, isa):
         yield "no matrix instruction"
 
 
+def translation(listing, isa):
+    """One load from the context, one add of 64 bits after it, and the address is there."""
+    loads = listing.find(isa.delta_load)
+    if len(loads) != 1:
+        yield f"{len(loads)} loads of an offset between heaps"
+    adds = [i for i in listing.find(isa.address_add) if loads and i > loads[0]]
+    if len(adds) != 1:
+        yield f"{len(adds)} additions after the load"
+    for i in listing.find(isa.other_load):
+        yield f"reads memory: {listing.code[i].text}"
+    for i in listing.find(r"branch|^bra|^v_cmp|^setp|^s_cmp"):
+        yield f"decides something: {listing.code[i].text}"
+
+
+def acquires_once(listing, isa):
+    """Looks of relaxed order need the fence before anybody goes on; acquiring ones (older compilers) do not."""
+    if not listing.find(isa.poll):
+        yield "no look at the signal of system scope"
+    for goal in (isa.barrier, isa.end):
+        yield from reaches(listing, listing.find(r"^ld\.relaxed\.sys\.global\.u64"), goal, [isa.invalidate],
+                           "goes on without having acquired")
+
+
 def streams(listing, isa):
     if not listing.find(isa.stream_load):
         yield "the load does not stream"
@@ -194,7 +233,7 @@ def fences(listing, isa):
     yield from reaches(listing, listing.find(r"^fence\.sc\.sys"), isa.end, [isa.barrier], "goes on before the fence")
 
 
-ALL = ("isa_put_signal_wg", "isa_put_signal_wave", "isa_signal_add_wg", "isa_signal_set", "isa_wait_wg",
+ALL = PUTS + ("isa_translate", "isa_signal_add_wg", "isa_signal_set", "isa_wait_wg",
        "isa_barrier_wg", "isa_barrier_grid", "isa_fence_wg", "isa_store", "isa_store_stream", "isa_store_vec",
        "isa_atomic_add_f32", "isa_atomic_min_i64", "isa_atomic_add_u64")
 
@@ -210,12 +249,12 @@ class Gate:
 NOP = "s_nop 0"
 WAIT = r"^s_waitcnt vmcnt\(0\)$"
 AMD_GATES = (
-    Gate("every wave waits for its stores before a barrier or signal", WG_PUTS + ("isa_put_signal_wave",),
+    Gate("every wave waits for its stores before a barrier or signal", WG_PUTS + SIGNAL_PUTS[1:],
          stores_arrive, ((WAIT, NOP),)),
     Gate("a workgroup's signal follows its barrier", ("isa_put_signal_wg", "isa_signal_add_wg"),
          signal_follows_barrier, (("^s_barrier", NOP), ("^global_atomic_add_x2", NOP))),
-    Gate("a put's signal writes no cache back", ("isa_put_signal_wg", "isa_put_signal_wave"),
-         puts_write_nothing_back, (("^s_barrier", "buffer_wbl2 sc0 sc1"),)),
+    Gate("a put's signal writes no cache back", PUTS, puts_write_nothing_back,
+         (("^s_barrier", "buffer_wbl2 sc0 sc1"),)),
     Gate("write-back, its wait, then the signal", ("isa_signal_add_wg", "isa_signal_set"),
          release, (("^buffer_wbl2", NOP), (r"^s_waitcnt vmcnt\(0\)$", "v_mov_b32_e32 v0, 0"),
                    ("^v_mbcnt_hi", "global_store_dword v[2:3], v1, off"), ("^v_mbcnt_hi", "s_barrier"))),
@@ -225,10 +264,10 @@ AMD_GATES = (
          ((WAIT, NOP), ("^buffer_(inv|wbinvl1_vol)", NOP))),
     Gate("data is used after the wait and the barrier", ("isa_wait_wg",), use_follows_wait,
          (("^s_barrier", NOP), ("^global_load_dwordx2", NOP))),
-    Gate("puts store 16 bytes at once", ("isa_store_vec", "isa_put_signal_wg", "isa_put_signal_wave"), puts_are_wide,
+    Gate("puts store 16 bytes at once", ("isa_store_vec",) + PUTS, puts_are_wide,
          (("^global_store_dwordx4", "global_store_dwordx2 v[0:1], v[2:3], off sc0 sc1"),)),
-    Gate("16 bytes are read before their registers change", ("isa_put_signal_wg", "isa_store_vec"),
-         stores_settle, (("^s_nop", "v_mov_b32_e32 v4, 0"),)),
+    Gate("16 bytes are read before their registers change", PUTS + ("isa_store_vec",), stores_settle,
+         (("^s_nop", "v_mov_b32_e32 v4, 0"),)),
     Gate("accumulators rest before they are stored", ("isa_matrix_store",), matrix_results_rest,
          (("^v_or_b32", NOP), ("^v_mfma", NOP))),
     Gate("the hint reaches loads and stores", ("isa_store_stream",), streams,
@@ -238,6 +277,9 @@ AMD_GATES = (
          safe_atomics, (("^global_atomic_cmpswap", "global_atomic_add_f32 v0, v1, s[0:1] sc1"),)),
     Gate("an acquire-release atomic writes back before and drops stale lines after", ("isa_atomic_add_u64",),
          ordered_atomic, (("^buffer_wbl2", NOP), ("^buffer_(inv|wbinvl1_vol)", NOP), ("^global_atomic_add", NOP))),
+    Gate("translation is one load from the context and one addition", ("isa_translate",), translation, (
+        ("^v_mov_b32_e32 v1", "s_load_dwordx2 s[6:7], s[0:1], 0x40"), ("^global_store", "s_add_u32 s0, s0, s4"),
+        ("^v_mov_b32_e32 v1", "global_load_dword v1, v0, s[4:5]"), ("^s_lshl", "s_cbranch_scc0 2"))),
     Gate("only global instructions touch memory", ALL, only_global_memory,
          (("^global_store_dwordx4", "scratch_store_dwordx4 off, v[0:3], s32"),
           ("^global_store_dwordx4", "flat_store_dwordx4 v[0:1], v[2:5]"))),
@@ -249,8 +291,7 @@ GFX942_GATES = (
     Gate("a barrier raises its signals after a write-back", ("isa_barrier_wg",), release, (("^buffer_wbl2", NOP),)),
     Gate("a barrier polls at system scope and then drops stale lines", ("isa_barrier_wg",), acquire,
          (("^buffer_inv", NOP), ("^global_load_dwordx2", "global_load_dwordx2 v[2:3], v1, s[4:5]"))),
-    Gate("puts and signals reach the system", ("isa_put_signal_wg", "isa_put_signal_wave", "isa_store",
-                                               "isa_store_vec"), system_scope,
+    Gate("puts and signals reach the system", PUTS + ("isa_store", "isa_store_vec"), system_scope,
          (("^global_store_dwordx4", "global_store_dwordx4 v[0:1], v[2:5], off"),
           ("^global_store_dwordx4", "global_store_dwordx4 v[0:1], v[2:5], off nt"),
           ("^global_atomic_add_x2", "global_atomic_add_x2 v1, v[0:1], s[2:3]"))),
@@ -258,14 +299,19 @@ GFX942_GATES = (
 PTX_GATES = (
     Gate("a workgroup's signal follows its barrier", ("isa_put_signal_wg", "isa_signal_add_wg", "isa_barrier_wg"),
          signal_follows_barrier, ((r"^bar\.sync", "nop"), (r"^red\.release\.sys", "red.relaxed.sys.global.add.u64"))),
-    Gate("a wait polls with ld.acquire.sys, then the workgroup meets, then data is used", ("isa_wait_wg",),
-         use_follows_wait, ((r"^bar\.sync", "nop"), (r"^ld\.acquire\.sys", "ld.relaxed.sys.global.u64"))),
-    Gate("puts store 16 bytes at once", ("isa_store_vec", "isa_put_signal_wg", "isa_put_signal_wave"), puts_are_wide,
+    Gate("a wait polls at system scope, then the workgroup meets, then data is used", ("isa_wait_wg",),
+         use_follows_wait, ((r"^bar\.sync", "nop"), (r"^ld\.relaxed\.sys\.global\.u64", "ld.relaxed.gpu.global.u64"))),
+    Gate("who saw the signal has acquired before it goes on", ("isa_wait_wg", "isa_test"), acquires_once,
+         ((r"^fence\.acquire", "nop"), (r"^ld\.relaxed\.sys\.global\.u64", "ld.relaxed.gpu.global.u64"))),
+    Gate("puts store 16 bytes at once", ("isa_store_vec",) + PUTS, puts_are_wide,
          ((r"^st\.global\.v4", "st.global.u32"),)),
     Gate("the hint reaches loads and stores", ("isa_store_stream",), streams,
          ((r"^st\.global\.cs", "st.global.u32"), (r"^ld\.global\.L1", "ld.global.u32"))),
     Gate("a fence is sequentially consistent and covers the workgroup", ("isa_fence_wg",), fences,
          ((r"^fence", "fence.acq_rel.sys"), (r"^bar\.sync", "nop"))),
+    Gate("translation is one load from the context and one addition", ("isa_translate",), translation, (
+        (r"^mul\.wide", "ld.param.u64 %rd9, [%rd6+64]"), (r"^st\.global", "add.s64 %rd8, %rd8, %rd7"),
+        (r"^mul\.wide", "ld.global.u64 %rd9, [%rd6]"), (r"^mul\.wide", "setp.ne.s32 %p1, %r1, 0"))),
     Gate("no local memory, no read-only path", ALL, only_global_memory,
          ((r"^st\.global\.v4", "st.local.v4.u32"), (r"^ld\.global\.v4", "ld.global.nc.v4.u32"))),
 )

@@ -28,6 +28,27 @@ IRIS_KERNEL(isa_put_signal_wave, isa_args, a, 256)
     iris_put_signal_f32_wave(&a->ctx, a->dst, a->src, a->n, a->signal, 1, IRIS_SIGNAL_ADD, a->rank);
 }
 
+/* The same by one lane; with a signal that is set; and puts without one. */
+IRIS_KERNEL(isa_put_signal, isa_args, a, 256)
+{
+    iris_put_signal_f32(&a->ctx, a->dst, a->src, a->n, a->signal, 1, IRIS_SIGNAL_ADD, a->rank);
+}
+
+IRIS_KERNEL(isa_put_signal_set_wg, isa_args, a, 256)
+{
+    iris_put_signal_f32_wg(&a->ctx, a->dst, a->src, a->n, a->signal, 1, IRIS_SIGNAL_SET, a->rank);
+}
+
+IRIS_KERNEL(isa_put, isa_args, a, 256) { iris_put_f32(&a->ctx, a->dst, a->src, a->n, a->rank); }
+IRIS_KERNEL(isa_put_wave, isa_args, a, 256) { iris_put_f32_wave(&a->ctx, a->dst, a->src, a->n, a->rank); }
+IRIS_KERNEL(isa_put_wg, isa_args, a, 256) { iris_put_f32_wg(&a->ctx, a->dst, a->src, a->n, a->rank); }
+
+/* Between two other ranks. */
+IRIS_KERNEL(isa_copy_wg, isa_args, a, 256) { iris_copy_f32_wg(&a->ctx, a->dst, a->src, a->n, a->rank, a->ctx.rank); }
+
+/* What translation costs: the address of one object on another rank. */
+IRIS_KERNEL(isa_translate, isa_args, a, 256) { *(float *)iris_at(&a->ctx, a->dst, a->rank) = 1.0f; }
+
 /* A user's ordinary stores, then a signal: one write-back after the barrier, then the signal. */
 IRIS_KERNEL(isa_signal_add_wg, isa_args, a, 256)
 {

@@ -90,7 +90,7 @@ IRIS_DEVICE uint64_t iris_clock(void)
  */
 IRIS_DEVICE void iris_pause(uint32_t turn)
 {
-    if (turn >= 16)
+    if (turn >= 64)
         __nanosleep(turn < 1024 ? 32 : 256);
 }
 

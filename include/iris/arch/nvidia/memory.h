@@ -135,15 +135,27 @@ IRIS_DEVICE void irisi_store_128(void *p, irisi_b128 v, iris_cache hint)
                      : "memory");
 }
 
+/*
+ * Looks are relaxed, and one fence acquires once the value is there: an acquiring load drops the L1 after every look
+ * (CCTL.IVALL), which makes looks rarer. A fence that only acquires costs no more than that one; fence.acq_rel, all
+ * that PTX before 8.6 has, costs a microsecond.
+ */
+#if defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ >= 13
+#define IRISI_LOOK "ld.relaxed.sys.global.u64 %0, [%1];"
+#define IRISI_ACQUIRE "fence.acquire.sys;"
+#else
+#define IRISI_LOOK "ld.acquire.sys.global.u64 %0, [%1];"
+#define IRISI_ACQUIRE ""
+#endif
 IRIS_DEVICE uint64_t irisi_poll(const uint64_t *signal)
 {
     uint64_t v;
-    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(irisi_global(signal)) : "memory");
+    asm volatile(IRISI_LOOK : "=l"(v) : "l"(irisi_global(signal)) : "memory");
     return v;
 }
+IRIS_DEVICE void irisi_acquired(void) { asm volatile(IRISI_ACQUIRE ::: "memory"); }
 
 /* Empty on this platform; the asm keeps the compiler from moving accesses across. */
-IRIS_DEVICE void irisi_acquired(void) { asm volatile("" ::: "memory"); }
 IRIS_DEVICE void irisi_drain(void) { asm volatile("" ::: "memory"); }
 IRIS_DEVICE void irisi_release(void) { asm volatile("" ::: "memory"); }
 

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Tables of a result file, as Markdown, and what was asked for beside what was measured.
+
+docs/performance/<name>.md is what this prints for bench/results/<name>.json; tests/docs/check.py compares them.
+"""
+import argparse
+import json
+import pathlib
+import sys
+
+MIB = 1 << 20
+PULLS = ("get", "load", "all_load")
+OPERATIONS = ("put", "get", "copy", "store", "load", "all_store", "all_load")
+
+
+def size(n):
+    """1536 -> '1.5 KiB'."""
+    for unit, name in ((1 << 30, "GiB"), (MIB, "MiB"), (1024, "KiB")):
+        if n >= unit:
+            return f"{n / unit:g} {name}"
+    return f"{n} B"
+
+
+def table(head, rows):
+    if rows:
+        yield from ("", "| " + " | ".join(head) + " |", "|" + "---|" * len(head))
+        yield from ("| " + " | ".join(str(c) for c in row) + " |" for row in rows)
+
+
+def grid(row):
+    return f"{row['workgroups']} × {row['lanes']:,}"
+
+
+def fastest(rows):
+    return max(rows, key=lambda r: r["gbps"], default=None)
+
+
+def hand(rows, like):
+    """The best that was written by hand for the same message in the same direction, in any grid."""
+    pull = like["case"] in PULLS
+    ceilings = [r["ceiling"] for r in rows if "ceiling" in r and (r["case"] in PULLS) == pull
+                and r["bytes"] == like["bytes"] and r["variant"].startswith(like["variant"])]
+    own = [r["gbps"] for r in rows if r["case"].startswith("hand_pull" if pull else "hand_push")
+           and r["bytes"] == like["bytes"] and r["variant"] == like["variant"]]
+    return max(ceilings + own)
+
+
+def bandwidths(rows):
+    """(operation, best row, best with at most 16 workgroups, best by hand) at each size from 64 MiB on, or the largest."""
+    sizes = {v: max(r["bytes"] for r in rows if r["variant"] == v) for v in {r["variant"] for r in rows}}
+    for case in OPERATIONS:
+        own = [r for r in rows if r["case"] == case and r["dtype"] == "u32" and r["variant"] in ("pair", "all")]
+        for n in sorted({r["bytes"] for r in own if r["bytes"] >= min(64 * MIB, sizes[r["variant"]])}):
+            there = [r for r in own if r["bytes"] == n]
+            best = fastest(there)
+            yield case, best, fastest([r for r in there if r["workgroups"] <= 16]), hand(rows, best)
+
+
+def bandwidth_tables(rows):
+    found = list(bandwidths(rows))
+    yield from table(("operation", "bytes from a rank", "GB/s", "grid", "of the best by hand",
+                      "with at most 16 workgroups", "grid"),
+                     [(f"`{case}`", size(best["bytes"]), f"{best['gbps']:.0f}", grid(best),
+                       f"{best['gbps'] / most:.3f}", f"{few['gbps'] / most:.3f}", grid(few))
+                      for case, best, few, most in found])
+    engine = [(f"`{r['case']}`", size(r["bytes"]), f"{r['gbps']:.0f}") for r in rows
+              if r["case"].startswith("copy_engine") and r["bytes"] >= 64 * MIB]
+    yield from table(("copy engine", "bytes", "GB/s"), engine)
+    types = sorted({r["dtype"] for r in rows if r["case"] in OPERATIONS})
+    if len(types) > 1:
+        cells = []
+        for case in OPERATIONS:
+            own = [r for r in rows if r["case"] == case and r["variant"] in ("pair", "all")]
+            usual = {n for n in {r["bytes"] for r in own} if {r["dtype"] for r in own if r["bytes"] == n} == set(types)}
+            if usual:
+                best = [fastest([r for r in own if r["dtype"] == t and r["bytes"] == max(usual)]) for t in types]
+                cells.append((f"`{case}`", size(max(usual)), *(f"{r['gbps']:.0f}" for r in best)))
+        yield from table(("GB/s of", "bytes from a rank", *types), cells)
+    parts = [r for r in rows if r["variant"] == "pair_parts"]
+    cells = []
+    for case in sorted({r["case"] for r in parts}):
+        one = fastest([r for r in parts if r["case"] == case])
+        other = fastest([r for r in rows if r["case"] == case and r["variant"] == "pair" and r["dtype"] == "u32"
+                         and r["bytes"] == one["bytes"]])
+        cells.append((f"`{case}`", size(one["bytes"]), f"{other['gbps']:.0f}", f"{one['gbps']:.0f}"))
+    yield from table(("GB/s of", "bytes", "pieces in turn", "one part for each workgroup"), cells)
+
+
+def latency_table(rows):
+    return table(("what", "how", "bytes", "lanes", "µs", "by hand, µs"),
+                 [(f"`{r['case']}`", r["variant"], r["bytes"] or "", r["lanes"], f"{r['us']:.2f}",
+                   f"{r['ceiling']:.2f}" if "ceiling" in r else "") for r in rows])
+
+
+def demands(moved, timed):
+    """(what, asked for, measured, whether it is met) of issue 3 for what the file has."""
+    found = list(bandwidths(moved))
+    for case in OPERATIONS:
+        own = [f for f in found if f[0] == case and f[1]["bytes"] >= 64 * MIB]
+        if not own or case == "copy":
+            continue
+        worst = min(best["gbps"] / most for _, best, _, most in own)
+        yield f"`{case}` from 64 MiB on, of the best by hand", "≥ 0.98", f"{worst:.3f}", worst >= 0.98
+        if case.startswith("all"):
+            continue
+        worst = min(few["gbps"] / most for _, _, few, most in own)
+        yield f"`{case}` with at most 16 workgroups", "≥ 0.95", f"{worst:.3f}", worst >= 0.95
+    for case, variant, most, what in (("signal", "library", 2.6, "signal, round trip"),
+                                      ("ll", "lane", 1.7, "LL packet of 4 bytes, round trip"),
+                                      ("ll", "wave", 1.7, "LL message of 8 bytes, round trip"),
+                                      ("ll_barrier", "device", 2.0, "barrier of all ranks with LL packets"),
+                                      ("launch_ll_barrier", "cooperative_graph", 4.0, "launch and barrier in a graph")):
+        for r in timed:
+            if r["case"] == case and r["variant"] == variant:
+                yield what, f"≤ {most} µs", f"{r['us']:.2f} µs", r["us"] <= most
+    for r in timed:
+        if r["case"] == "signal_deadline":
+            cost = r["us"] / r["ceiling"] - 1
+            yield "what a deadline costs a round trip", "≤ 1 %", f"{100 * cost:.1f} %", cost <= 0.01
+    puts = [r["us"] / r["ceiling"] for r in timed if r["case"] == "put_signal" and "ceiling" in r]
+    if puts:
+        yield "`put_signal` beside the loop by hand, worst size", "≤ 1.05", f"{max(puts):.3f}", max(puts) <= 1.05
+
+
+def report(result):
+    """The lines of the page."""
+    rows = result["rows"]
+    wrong = [r for r in rows if not r["ok"]]
+    if wrong:
+        sys.exit(f"the check of {len(wrong)} rows failed, {wrong[0]['case']} first: nothing to report")
+    moved, timed = [r for r in rows if "gbps" in r], [r for r in rows if "gbps" not in r]
+    world = result.get("world", result.get("ranks"))
+    yield f"{world} × {result['device']} ({result['arch']}), commit {result['commit']}, median of {result['repeats']}."
+    if not result.get("complete", True):
+        yield "The run was cut short: rows are missing."
+    if result["arch"] != "host":  # there only ratios mean anything
+        yield from table(("issue 3", "asked for", "measured", ""),
+                         [(*d[:3], "met" if d[3] else "**missed**") for d in demands(moved, timed)])
+    if moved:
+        yield from bandwidth_tables(moved)
+    yield from latency_table(timed)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("result", type=pathlib.Path, help="a JSON file of bench/")
+    args = parser.parse_args()
+    result = json.loads(args.result.read_text(encoding="utf-8"))
+    if result.get("schema") != "iris-bench-1":
+        parser.error(f"{args.result} is not of schema iris-bench-1")
+    print("\n".join(report(result)))
+
+
+if __name__ == "__main__":
+    main()
