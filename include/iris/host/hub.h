@@ -88,12 +88,15 @@ typedef enum irisi_kind {
     IRISI_RESTART,
     IRISI_LEAVING,
     IRISI_FINALIZE,
+    IRISI_GROW,
+    IRISI_ADOPT,
     IRISI_KINDS
 } irisi_kind;
 
 static const char *const irisi_kind_name[IRISI_KINDS] = {"iris_init",      "iris_barrier",           "iris_broadcast",
                                                          "iris_allgather", "iris_barrier (checked)", "iris_reset",
-                                                         "iris_reset",     "iris_finalize",          "iris_finalize"};
+                                                         "iris_reset",     "iris_finalize",          "iris_finalize",
+                                                         "iris_heap_grow", "iris_as_symmetric"};
 
 typedef struct irisi_conn {
     int fd;      /* -1: gone */
@@ -166,6 +169,8 @@ static void irisi_hub_call_text(char *text, size_t room, const irisi_frame *f)
                  (unsigned long long)f->b);
     else if (f->kind == IRISI_ALLGATHER)
         snprintf(text, room, "iris_allgather(%llu bytes)", (unsigned long long)f->a);
+    else if (f->kind == IRISI_GROW || f->kind == IRISI_ADOPT)
+        snprintf(text, room, "%s(%llu bytes)", irisi_kind_name[f->kind], (unsigned long long)f->a);
     else
         snprintf(text, room, "%s", irisi_kind_name[f->kind]);
 }

@@ -26,6 +26,7 @@ typedef cudaIpcMemHandle_t hipIpcMemHandle_t;
 #define hipDeviceEnablePeerAccess cudaDeviceEnablePeerAccess
 #define hipMalloc cudaMalloc
 #define hipFree cudaFree
+#define hipMemGetInfo cudaMemGetInfo
 #define hipHostMalloc cudaHostAlloc
 #define hipHostFree cudaFreeHost
 #define hipMemcpyAsync cudaMemcpyAsync
