@@ -379,7 +379,7 @@ iris_status iris_reset(iris_world *w)
     if (!why && status == IRIS_OK)
         why = irisi_dev_fill(&w->dev, w->control, 0, sizeof *w->control, w->stream);
     for (size_t i = 0; !why && status == IRIS_OK && i < sync->n; i++)
-        if (sync->blocks[i].tag)
+        if (sync->blocks[i].tag == IRISI_BLOCK_ZEROED)
             why = irisi_dev_fill(&w->dev, w->heaps[w->rank].base + sync->blocks[i].offset, 0, sync->blocks[i].bytes,
                                  w->stream);
     if (status != IRIS_OK)
@@ -463,7 +463,13 @@ iris_status iris_free(iris_world *w, void *p)
         return status; /* a stopped world that iris_reset can mend lets go of what it holds */
     const size_t offset = (size_t)((uintptr_t)p - (uintptr_t)w->heaps[w->rank].base);
     const iris_mem_kind kind = offset < w->sync_bytes ? IRIS_MEM_SYNC : IRIS_MEM_DATA;
-    if (!iris_is_symmetric(w, p, 1) || !irisi_arena_free(&w->arena[kind], offset))
+    irisi_block *lent = irisi_adopted(w, offset);
+    const char *why = lent ? irisi_dev_synchronize(&w->dev) : NULL;
+    if (why)
+        return irisi_fail(w, IRIS_ERR_DEVICE, "iris_free: %s", why);
+    if (lent && offset == lent->offset + lent->lead)
+        irisi_give_back(w, lent);
+    else if (!iris_is_symmetric(w, p, 1) || !irisi_arena_free(&w->arena[kind], offset))
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_free: %p is not the start of a live allocation (freed twice?)",
                           p);
     irisi_log_call(w, offset, 0, kind, 1);
@@ -480,18 +486,27 @@ int iris_is_symmetric(const iris_world *w, const void *p, size_t bytes)
 
 void *iris_as_symmetric(iris_world *w, const void *p, size_t bytes)
 {
-    if (irisi_enter(w, "iris_as_symmetric") != IRIS_OK)
-        return NULL;
-    if (!p && bytes) {
-        irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_as_symmetric: the source is null");
-        return NULL;
-    }
+    iris_status status = irisi_enter(w, "iris_as_symmetric");
+    if (status == IRIS_OK)
+        status = iris_synchronize(w); /* memory is mapped while no kernel of this rank runs */
+    void *alias = NULL;
+    if (status == IRIS_OK && w->mode == IRISI_HEAP_VMM)
+        alias = irisi_adopt(w, p, bytes, &status);
+    else if (status == IRIS_OK && !p && bytes)
+        status = irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_as_symmetric: the source is null");
+    if (status != IRIS_OK || alias)
+        return alias;
     void *copy = iris_malloc(w, bytes);
     if (copy && iris_memcpy(w, copy, p, bytes) != IRIS_OK) {
         iris_free(w, copy);
         return NULL;
     }
     return copy;
+}
+
+int iris_is_alias(const iris_world *w, const void *p)
+{
+    return iris_is_symmetric(w, p, 1) && irisi_adopted(w, (size_t)((uintptr_t)p - (uintptr_t)w->heaps[w->rank].base));
 }
 
 void *iris_translate(const iris_world *w, const void *p, int rank)
@@ -509,12 +524,14 @@ static const irisi_arena *irisi_arena_of(const iris_world *w, iris_mem_kind kind
 size_t iris_heap_size(const iris_world *w, iris_mem_kind kind)
 {
     const irisi_arena *a = irisi_arena_of(w, kind);
-    return a ? a->end - a->start : 0;
+    return a ? a->end - a->start - irisi_absent_bytes(a) : 0;
 }
 
 iris_status iris_heap_grow(iris_world *w, size_t bytes)
 {
-    const iris_status status = iris_synchronize(w); /* memory is mapped while no kernel of this rank runs */
+    iris_status status = irisi_enter(w, "iris_heap_grow");
+    if (status == IRIS_OK)
+        status = iris_synchronize(w); /* as above */
     return status == IRIS_OK ? irisi_grow(w, bytes) : status;
 }
 
@@ -566,7 +583,7 @@ static void *irisi_sync_memory(iris_world *w, size_t bytes, size_t align)
     char *p = (char *)iris_malloc_kind(w, bytes, align, IRIS_MEM_SYNC);
     for (size_t i = 0; p && i < a->n; i++)
         if (a->blocks[i].offset == (size_t)(p - w->heaps[w->rank].base))
-            a->blocks[i].tag = 1;
+            a->blocks[i].tag = IRISI_BLOCK_ZEROED;
     if (p && bytes && iris_memset(w, p, 0, bytes) != IRIS_OK)
         return NULL;
     return p;

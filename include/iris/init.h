@@ -6,7 +6,7 @@
  *   facts       iris_rank iris_world_size iris_device iris_compute_units iris_arch_name iris_device_name
  *               iris_device_ctx
  *   together    iris_barrier iris_broadcast iris_allgather
- *   heap        iris_malloc iris_malloc_kind iris_free iris_is_symmetric iris_as_symmetric iris_translate
+ *   heap        iris_malloc iris_malloc_kind iris_free iris_is_symmetric iris_as_symmetric iris_is_alias iris_translate
  *               iris_heap_used iris_heap_high_water iris_heap_size iris_heap_grow iris_heap_limit iris_heap_mode
  *   memory      iris_memcpy iris_memset, and <iris/gen/create.h>: iris_zeros_f32 and its family, iris_peek_f32
  *   signals     iris_signals iris_channel_create iris_channel_destroy
@@ -165,8 +165,18 @@ void *iris_malloc_kind(iris_world *w, size_t bytes, size_t align, iris_mem_kind 
 iris_status iris_free(iris_world *w, void *p);
 /** 1 when [p, p + bytes) lies in this rank's heap. */
 int iris_is_symmetric(const iris_world *w, const void *p, size_t bytes);
-/** A symmetric copy of ordinary device or host memory. Collective in effect, like iris_malloc. */
+/**
+ * Ordinary memory as a part of the heap, until iris_free. Collective: the same `bytes` on every rank.
+ *
+ * Without a copy where the memory can be mapped a second time: on NVIDIA device memory of cuMemCreate with the handle
+ * type POSIX_FILE_DESCRIPTOR (as expandable segments and communication libraries make it), in one mapping; on the host a
+ * memfd sealed against shrinking and mapped as a whole; on all ranks the same place in a mapping of the same size.
+ * Everything else (cudaMalloc, hipMalloc, malloc, the stack) no driver can map there, and it is copied.
+ * iris_is_alias tells which it was. Keep the original as long as the alias. Drains this rank's streams.
+ */
 void *iris_as_symmetric(iris_world *w, const void *p, size_t bytes);
+/** 1 when `p` is memory that iris_as_symmetric put into the heap without a copy: a write here shows there. */
+int iris_is_alias(const iris_world *w, const void *p);
 /** The address, valid in this rank's kernels, of object `p` on `rank`; null when p is outside the heap. */
 void *iris_translate(const iris_world *w, const void *p, int rank);
 /**
@@ -281,9 +291,9 @@ int irisi_try_failed(iris_status status, const char *call);
 
 #ifdef IRIS_INIT_C
 #include <iris/arch/host_side.h>
+#include <iris/host/adopt.h>
 #include <iris/host/rendezvous.h>
 #include <iris/host/report.h>
-#include <iris/host/share.h>
 
 #include <iris/gemm_host.h>
 #else

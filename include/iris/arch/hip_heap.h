@@ -183,6 +183,32 @@ static const char *irisi_dev_heap_attach(irisi_dev *d, irisi_heap *heap, size_t 
     return why;
 }
 
+/* Memory of the caller's that can be mapped a second time. */
+typedef struct irisi_found {
+    char *base;
+    size_t bytes;
+    int fd; /* none here: -1 */
+} irisi_found;
+
+/* The mapping that [p, p + bytes) lies in. */
+static const char *irisi_dev_heap_find(irisi_dev *d, const void *p, size_t bytes, irisi_found *out)
+{
+    const char *why = irisi_vmm_find(&d->vmm, p, bytes, &out->base, &out->bytes);
+    return why || out->bytes % d->vmm.block == 0 ? why : "its mapping is no multiple of the memory's granularity";
+}
+
+/* Maps it behind the own heap's addresses too. */
+static const char *irisi_dev_heap_alias(irisi_dev *d, irisi_heap *heap, size_t offset, const irisi_found *found)
+{
+    const char *why = irisi_heap_note(heap, offset, found->bytes);
+    if (why)
+        return why;
+    why = irisi_vmm_alias(&d->vmm, heap->base + offset, found->bytes, found->base, &heap->fd);
+    if (why)
+        heap->n_pieces--;
+    return why;
+}
+
 /* All heaps are mapped, so it is known how many ranks share the device: each counts on its part of it. */
 static void irisi_dev_heap_settled(irisi_dev *d)
 {

@@ -58,10 +58,18 @@ typedef struct irisi_launched {
     uint32_t workgroups;
 } irisi_launched;
 
-/* A live allocation; `tag` 1: zeroed by iris_reset. */
+typedef enum irisi_block_tag {
+    IRISI_BLOCK_PLAIN,
+    IRISI_BLOCK_ZEROED, /* by iris_reset */
+    IRISI_BLOCK_LENT,   /* memory of the caller's, mapped here */
+    IRISI_BLOCK_ABSENT  /* addresses that lent memory has left */
+} irisi_block_tag;
+
+/* A live allocation. */
 typedef struct irisi_block {
     size_t offset, bytes;
-    int tag;
+    irisi_block_tag tag;
+    size_t lead, mapped; /* lent: where in the block the caller's memory begins, and how much of it is mapped */
 } irisi_block;
 
 /* The allocator of one memory kind: live blocks in the order of their offsets. */

@@ -53,5 +53,17 @@ static const char *irisi_vmm_take(irisi_vmm *v, char *at, size_t bytes, int fd)
     return irisi_vmm_open(v, 0);
 }
 
+static const char *irisi_vmm_find(irisi_vmm *v, const void *p, size_t bytes, char **base, size_t *size)
+{
+    (void)p, (void)bytes, (void)base, (void)size;
+    return irisi_vmm_open(v, 0);
+}
+
+static const char *irisi_vmm_alias(irisi_vmm *v, char *at, size_t bytes, char *base, int *fd)
+{
+    (void)base;
+    return irisi_vmm_make(v, at, bytes, fd);
+}
+
 #endif
 #endif

@@ -137,6 +137,63 @@ static const char *irisi_dev_heap_attach(irisi_dev *d, irisi_heap *heap, size_t 
     return irisi_map(heap, offset, bytes, fd);
 }
 
+/* Memory of the caller's that can be mapped a second time. */
+typedef struct irisi_found {
+    char *base;
+    size_t bytes;
+    int fd; /* of its file; the finder's to close */
+} irisi_found;
+
+/* A descriptor of the file, if this process has it open; or -1. */
+static int irisi_descriptor_of(unsigned long inode)
+{
+    struct stat file;
+    DIR *all = opendir("/proc/self/fd");
+    int fd = -1;
+    for (struct dirent *e = all ? readdir(all) : NULL; e && fd < 0; e = readdir(all)) {
+        const int n = atoi(e->d_name);
+        if (e->d_name[0] != '.' && fstat(n, &file) == 0 && file.st_ino == inode && fcntl(n, F_GET_SEALS) >= 0)
+            fd = fcntl(n, F_DUPFD_CLOEXEC, 0);
+    }
+    if (all)
+        closedir(all);
+    return fd;
+}
+
+/* The whole memfd that [p, p + bytes) lies in, when its size is sealed. */
+static const char *irisi_dev_heap_find(irisi_dev *d, const void *p, size_t bytes, irisi_found *out)
+{
+    char line[256];
+    unsigned long start = 0, end = 0, offset = 0, inode = 0;
+    struct stat file;
+    int found = 0;
+    (void)d;
+    FILE *f = fopen("/proc/self/maps", "r");
+    while (f && !found && fgets(line, sizeof line, f))
+        found = sscanf(line, "%lx-%lx rw-s %lx %*s %lu", &start, &end, &offset, &inode) == 4 &&
+                (uintptr_t)p >= start && (uintptr_t)p < end;
+    if (f)
+        fclose(f);
+    if (!found || bytes > end - (uintptr_t)p || offset != 0)
+        return "it is no shared mapping of a file from its start";
+    out->fd = irisi_descriptor_of(inode);
+    if (out->fd < 0 || fstat(out->fd, &file) != 0 || (size_t)file.st_size != end - start ||
+        !(fcntl(out->fd, F_GET_SEALS) & F_SEAL_SHRINK))
+        return "it is no memfd that is open, sealed against shrinking and mapped as a whole";
+    out->base = (char *)start;
+    out->bytes = (size_t)(end - start);
+    return NULL;
+}
+
+/* Maps it behind the own heap's addresses too. */
+static const char *irisi_dev_heap_alias(irisi_dev *d, irisi_heap *heap, size_t offset, const irisi_found *found)
+{
+    (void)d;
+    const char *why = irisi_map(heap, offset, found->bytes, found->fd);
+    heap->fd = why ? -1 : fcntl(found->fd, F_DUPFD_CLOEXEC, 0);
+    return why ? why : heap->fd < 0 ? "no more descriptors (see ulimit -n)" : NULL;
+}
+
 /* All heaps are mapped. */
 static void irisi_dev_heap_settled(irisi_dev *d) { (void)d; }
 

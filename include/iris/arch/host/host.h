@@ -14,6 +14,7 @@
 #define IRIS_ARCH_HOST_HOST_H
 #ifdef IRIS_INIT_C
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
