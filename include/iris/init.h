@@ -6,8 +6,9 @@
  *   facts       iris_rank iris_world_size iris_device iris_compute_units iris_arch_name iris_device_name
  *               iris_device_ctx
  *   together    iris_barrier iris_broadcast iris_allgather
- *   heap        iris_malloc iris_malloc_kind iris_free iris_is_symmetric iris_as_symmetric iris_is_alias iris_translate
- *               iris_heap_used iris_heap_high_water iris_heap_size iris_heap_grow iris_heap_limit iris_heap_mode
+ *   heap        iris_malloc iris_malloc_kind iris_free iris_is_symmetric iris_as_symmetric iris_is_alias
+ *               iris_translate iris_heap_used iris_heap_high_water iris_heap_size iris_heap_grow iris_heap_limit
+ *               iris_heap_mode
  *   memory      iris_memcpy iris_memset, and <iris/gen/create.h>: iris_zeros_f32 and its family, iris_peek_f32
  *   signals     iris_signals iris_channel_create iris_channel_destroy
  *   launching   iris_launch iris_grid iris_cooperative iris_max_workgroups iris_default_stream iris_stream_create
@@ -169,8 +170,8 @@ int iris_is_symmetric(const iris_world *w, const void *p, size_t bytes);
  * Ordinary memory as a part of the heap, until iris_free. Collective: the same `bytes` on every rank.
  *
  * Without a copy where the memory can be mapped a second time: on NVIDIA device memory of cuMemCreate with the handle
- * type POSIX_FILE_DESCRIPTOR (as expandable segments and communication libraries make it), in one mapping; on the host a
- * memfd sealed against shrinking and mapped as a whole; on all ranks the same place in a mapping of the same size.
+ * type POSIX_FILE_DESCRIPTOR (as expandable segments and communication libraries make it), in one mapping; on the host
+ * a memfd sealed against shrinking and mapped as a whole; on all ranks the same place in a mapping of the same size.
  * Everything else (cudaMalloc, hipMalloc, malloc, the stack) no driver can map there, and it is copied.
  * iris_is_alias tells which it was. Keep the original as long as the alias. Drains this rank's streams.
  */

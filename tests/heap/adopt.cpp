@@ -52,7 +52,7 @@ void shared_both_ways(irist_rank *t, char *original, char *symmetric, size_t n)
     const int left = (t->rank + t->ranks - 1) % t->ranks;
     irist_check(t, irist_download(t, original, n) == of_rank(left, n), "a peer's put is not in the original");
     irist_upload(t, original, of_rank(99, n));
-    irist_check(t, irist_download(t, symmetric, n) == of_rank(99, n), "the original's new contents are not in the heap");
+    irist_check(t, irist_download(t, symmetric, n) == of_rank(99, n), "what the original got is not in the heap");
     irist_meet(t);
     irist_ok(t, iris_free(t->world, a.from));
 }

@@ -41,6 +41,7 @@ typedef struct irisi_dev {
     irisi_control *bounce;  /* pinned */
     pthread_mutex_t lock;   /* of side and bounce: the thread that listens uses them too */
     int open;
+    char said[128];
 } irisi_dev;
 
 /* What went wrong, in the runtime's words; null when nothing did. Clears the runtime's sticky last error. */
@@ -285,6 +286,18 @@ static const char *irisi_dev_event_elapsed_ms(irisi_dev *d, float *ms, iris_even
     return why ? why : irisi_hip(hipEventElapsedTime(ms, start, stop));
 }
 
+/* Why a kernel cannot run with that many lanes, when that is why; else `why` as it is. */
+static const char *irisi_too_many_lanes(irisi_dev *d, irisi_kernel kernel, uint32_t lanes, const char *why)
+{
+    struct hipFuncAttributes a;
+    memset((void *)&a, 0, sizeof a);
+    if (irisi_hip(hipFuncGetAttributes(&a, kernel)) != NULL || (int)lanes <= a.maxThreadsPerBlock)
+        return why;
+    snprintf(d->said, sizeof d->said, "%u lanes a workgroup are more than the %d that the kernel is declared for",
+             lanes, a.maxThreadsPerBlock);
+    return d->said;
+}
+
 /* Ranks that share a device share its compute units: each may fill its part, since all their kernels wait at once. */
 static const char *irisi_dev_max_workgroups(irisi_dev *d, irisi_kernel kernel, uint32_t lanes, uint32_t shared_bytes,
                                             uint32_t *workgroups)
@@ -294,15 +307,17 @@ static const char *irisi_dev_max_workgroups(irisi_dev *d, irisi_kernel kernel, u
     if (!why)
         why = irisi_hip(hipOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, (int)lanes, shared_bytes));
     *workgroups = why ? 0 : (uint32_t)each * (uint32_t)d->compute_units;
-    return why;
+    return why || !each ? irisi_too_many_lanes(d, kernel, lanes, why) : NULL;
 }
 
 static const char *irisi_dev_launch(irisi_dev *d, irisi_kernel kernel, const void *args, size_t bytes,
                                     const iris_launch_config *cfg, iris_stream s)
 {
-    (void)d, (void)bytes;
+    (void)bytes;
     const char *why = irisi_gpu_allow_shared(kernel, cfg->shared_bytes);
-    return why ? why : irisi_gpu_launch(kernel, args, cfg, s);
+    if (!why)
+        why = irisi_gpu_launch(kernel, args, cfg, s);
+    return why ? irisi_too_many_lanes(d, kernel, cfg->lanes, why) : NULL;
 }
 
 #endif

@@ -167,9 +167,7 @@ static void irisi_hub_call_text(char *text, size_t room, const irisi_frame *f)
     if (f->kind == IRISI_BROADCAST)
         snprintf(text, room, "iris_broadcast(%llu bytes, root %llu)", (unsigned long long)f->a,
                  (unsigned long long)f->b);
-    else if (f->kind == IRISI_ALLGATHER)
-        snprintf(text, room, "iris_allgather(%llu bytes)", (unsigned long long)f->a);
-    else if (f->kind == IRISI_GROW || f->kind == IRISI_ADOPT)
+    else if (f->kind == IRISI_ALLGATHER || f->kind == IRISI_GROW || f->kind == IRISI_ADOPT)
         snprintf(text, room, "%s(%llu bytes)", irisi_kind_name[f->kind], (unsigned long long)f->a);
     else
         snprintf(text, room, "%s", irisi_kind_name[f->kind]);

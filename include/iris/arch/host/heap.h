@@ -144,16 +144,22 @@ typedef struct irisi_found {
     int fd; /* of its file; the finder's to close */
 } irisi_found;
 
-/* A descriptor of the file, if this process has it open; or -1. */
+/* A descriptor of the memfd, if this process has it open; or -1. Other threads may open and close meanwhile. */
 static int irisi_descriptor_of(unsigned long inode)
 {
+    char path[64];
     struct stat file;
     DIR *all = opendir("/proc/self/fd");
     int fd = -1;
     for (struct dirent *e = all ? readdir(all) : NULL; e && fd < 0; e = readdir(all)) {
-        const int n = atoi(e->d_name);
-        if (e->d_name[0] != '.' && fstat(n, &file) == 0 && file.st_ino == inode && fcntl(n, F_GET_SEALS) >= 0)
-            fd = fcntl(n, F_DUPFD_CLOEXEC, 0);
+        snprintf(path, sizeof path, "/proc/self/fd/%.20s", e->d_name);
+        if (e->d_name[0] == '.' || stat(path, &file) != 0 || file.st_ino != inode)
+            continue;
+        fd = open(path, O_RDWR | O_CLOEXEC);
+        if (fd < 0 || (fstat(fd, &file) == 0 && file.st_ino == inode && fcntl(fd, F_GET_SEALS) >= 0))
+            continue;
+        close(fd);
+        fd = -1;
     }
     if (all)
         closedir(all);
