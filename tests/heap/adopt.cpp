@@ -67,8 +67,9 @@ void alias(irist_rank *t)
         char *p = (char *)iris_as_symmetric(t->world, m.base + lead, BYTES);
         if (!irist_check(t, p != nullptr, "%s", iris_error_string(t->world)))
             return;
-        irist_check(t, iris_is_alias(t->world, p) && iris_is_alias(t->world, p + BYTES - 1) &&
-                           iris_is_symmetric(t->world, p, BYTES),
+        irist_check(t,
+                    iris_is_alias(t->world, p) && iris_is_alias(t->world, p + BYTES - 1) &&
+                        iris_is_symmetric(t->world, p, BYTES),
                     "memory that can be lent was copied");
         irist_check(t, iris_heap_used(t->world, IRIS_MEM_DATA) > used, "lent memory is not counted");
         shared_both_ways(t, m.base + lead, p, BYTES);
@@ -89,8 +90,9 @@ void alias(irist_rank *t)
         irist_meet(t);
     }
     irist_check(t, iris_heap_used(t->world, IRIS_MEM_DATA) == used, "lent memory is counted after it was given back");
-    irist_check(t, iris_heap_size(t->world, IRIS_MEM_DATA) >= size + (2 << 20) &&
-                       iris_heap_size(t->world, IRIS_MEM_DATA) < size + (8 << 20),
+    irist_check(t,
+                iris_heap_size(t->world, IRIS_MEM_DATA) >= size + (2 << 20) &&
+                    iris_heap_size(t->world, IRIS_MEM_DATA) < size + (8 << 20),
                 "addresses without memory are counted");
 }
 
@@ -136,7 +138,7 @@ void refused(irist_rank *t)
                 iris_error_string(t->world));
     if (lends(t) && t->ranks > 1) {
         irist_check(t, iris_as_symmetric(t->world, local, t->rank == 0 ? 32 : 64) == nullptr, "different sizes");
-        irist_check(t, std::strstr(iris_error_string(t->world), "iris_as_symmetric(32 bytes)") != nullptr, "%s",
+        irist_check(t, std::strstr(iris_error_string(t->world), "iris_as_symmetric(32 bytes;") != nullptr, "%s",
                     iris_error_string(t->world));
         irist_check(t, iris_as_symmetric(t->world, t->rank == 0 ? nullptr : local, 8) == nullptr, "one null was taken");
         irist_check(t, std::strstr(iris_error_string(t->world), "null on rank 0") != nullptr, "%s",

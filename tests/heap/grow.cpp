@@ -165,8 +165,9 @@ void refused(irist_rank *t)
     if (t->ranks > 1) {
         const size_t mine = t->rank == t->ranks - 1 ? 2 << 20 : 4 << 20;
         irist_check(t, iris_heap_grow(t->world, mine) == IRIS_ERR_MISMATCH, "different sizes were granted");
-        irist_check(t, has(iris_error_string(t->world), "iris_heap_grow(4194304 bytes)") &&
-                           has(iris_error_string(t->world), "iris_heap_grow(2097152 bytes)"),
+        irist_check(t,
+                    has(iris_error_string(t->world), "iris_heap_grow(4194304 bytes;") &&
+                        has(iris_error_string(t->world), "iris_heap_grow(2097152 bytes;"),
                     "%s", iris_error_string(t->world));
         const iris_status status = t->rank == 0 ? iris_heap_grow(t->world, 4096) : iris_barrier(t->world);
         irist_check(t, status == IRIS_ERR_MISMATCH && has(iris_error_string(t->world), "iris_barrier"), "%s",
@@ -210,8 +211,9 @@ void fixed(irist_rank *t)
 {
     const size_t before = size_of(t);
     irist_check(t, iris_heap_limit(t->world) == before, "the limit of a heap that cannot grow is not its size");
-    irist_check(t, iris_heap_grow(t->world, 4096) == IRIS_ERR_UNSUPPORTED &&
-                       has(iris_error_string(t->world), "IRIS_HEAP=vmm") && size_of(t) == before,
+    irist_check(t,
+                iris_heap_grow(t->world, 4096) == IRIS_ERR_UNSUPPORTED &&
+                    has(iris_error_string(t->world), "IRIS_HEAP=vmm") && size_of(t) == before,
                 "%s", iris_error_string(t->world));
 }
 

@@ -46,8 +46,7 @@ static const char *irisi_dev_heap_vmm(irisi_dev *d)
 /* Remembers what is mapped, so that it can be taken back piece by piece. */
 static const char *irisi_heap_note(irisi_heap *heap, size_t offset, size_t bytes)
 {
-    irisi_piece *pieces =
-        (irisi_piece *)realloc(heap->pieces, (size_t)(heap->n_pieces + 1) * sizeof *pieces);
+    irisi_piece *pieces = (irisi_piece *)realloc(heap->pieces, (size_t)(heap->n_pieces + 1) * sizeof *pieces);
     if (!pieces)
         return "no memory";
     heap->pieces = pieces;

@@ -141,9 +141,8 @@ static iris_status irisi_share_piece(iris_world *w, irisi_kind kind, size_t offs
     iris_status status = IRIS_OK;
     irisi_parcel parcel;
     for (int r = 0; r < w->size; r++) {
-        const char *why = r != w->rank && w->peers[r].near
-                              ? irisi_dev_heap_attach(&w->dev, &w->heaps[r], offset, bytes, -1)
-                              : NULL;
+        const char *why =
+            r != w->rank && w->peers[r].near ? irisi_dev_heap_attach(&w->dev, &w->heaps[r], offset, bytes, -1) : NULL;
         if (why)
             status = irisi_fail(w, IRIS_ERR_DEVICE, "cannot reach the heap of rank %d: %s", r, why);
     }
@@ -212,8 +211,7 @@ static void irisi_heaps_free(iris_world *w)
 /* Every rank's heap, in the mode that was chosen. */
 static iris_status irisi_build_heaps(iris_world *w)
 {
-    const char *why =
-        irisi_dev_heap_create(&w->dev, w->mode, w->rank, w->heap_bytes, w->heap_most, &w->heaps[w->rank]);
+    const char *why = irisi_dev_heap_create(&w->dev, w->mode, w->rank, w->heap_bytes, w->heap_most, &w->heaps[w->rank]);
     iris_status status = why ? irisi_fail(w, IRIS_ERR_NOMEM,
                                           "cannot create a heap of %zu MiB (%s, addresses for %zu MiB): %s; lower "
                                           "IRIS_HEAP_MB",

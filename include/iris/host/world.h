@@ -107,7 +107,7 @@ typedef struct irisi_frame {
 
 struct iris_world {
     int rank, size, checked;
-    int64_t timeout_ms; /* -1: none */
+    int64_t timeout_ms;            /* -1: none */
     size_t heap_bytes, sync_bytes; /* heap_bytes: both parts, as far as there is memory behind them */
     size_t heap_most;              /* what heap_bytes can grow to: addresses are reserved */
     size_t heap_block;             /* heaps grow by multiples of it */

@@ -66,8 +66,7 @@ static void irisi_dev_heap_detach(irisi_dev *d, irisi_heap *heap, size_t offset,
 {
     (void)d;
     if (heap->base && !heap->near && bytes)
-        mmap(heap->base + offset, bytes, PROT_NONE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        mmap(heap->base + offset, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 /* Puts a piece of zeroed memory behind the own heap. Its size is sealed: nobody's access can find it gone. */
@@ -176,8 +175,8 @@ static const char *irisi_dev_heap_find(irisi_dev *d, const void *p, size_t bytes
     (void)d;
     FILE *f = fopen("/proc/self/maps", "r");
     while (f && !found && fgets(line, sizeof line, f))
-        found = sscanf(line, "%lx-%lx rw-s %lx %*s %lu", &start, &end, &offset, &inode) == 4 &&
-                (uintptr_t)p >= start && (uintptr_t)p < end;
+        found = sscanf(line, "%lx-%lx rw-s %lx %*s %lu", &start, &end, &offset, &inode) == 4 && (uintptr_t)p >= start &&
+                (uintptr_t)p < end;
     if (f)
         fclose(f);
     if (!found || bytes > end - (uintptr_t)p || offset != 0)

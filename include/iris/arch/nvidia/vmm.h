@@ -104,9 +104,9 @@ static const char *irisi_vmm_open(irisi_vmm *v, int device)
     int has = 0, gives = 0;
     const char *why = irisi_vmm_look_up_all(v);
     if (!why)
-        why = irisi_vmm_said(v, "cuDeviceGetAttribute",
-                             v->DeviceGetAttribute(&has, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
-                                                   device));
+        why = irisi_vmm_said(
+            v, "cuDeviceGetAttribute",
+            v->DeviceGetAttribute(&has, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device));
     if (!why)
         why = irisi_vmm_said(
             v, "cuDeviceGetAttribute",
@@ -120,16 +120,14 @@ static const char *irisi_vmm_open(irisi_vmm *v, int device)
     v->prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     v->prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     v->prop.location.id = device;
-    return irisi_vmm_said(
-        v, "cuMemGetAllocationGranularity",
-        v->MemGetAllocationGranularity(&v->block, &v->prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED));
+    return irisi_vmm_said(v, "cuMemGetAllocationGranularity",
+                          v->MemGetAllocationGranularity(&v->block, &v->prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED));
 }
 
 static const char *irisi_vmm_reserve(irisi_vmm *v, char **base, size_t bytes)
 {
     CUdeviceptr at = 0;
-    const char *why =
-        irisi_vmm_said(v, "cuMemAddressReserve", v->MemAddressReserve(&at, bytes, v->block, 0, 0));
+    const char *why = irisi_vmm_said(v, "cuMemAddressReserve", v->MemAddressReserve(&at, bytes, v->block, 0, 0));
     *base = why ? NULL : (char *)(uintptr_t)at;
     return why;
 }
@@ -175,9 +173,8 @@ static const char *irisi_vmm_make(irisi_vmm *v, char *at, size_t bytes, int *fd)
     *fd = -1;
     if (why)
         return why;
-    why = irisi_vmm_said(
-        v, "cuMemExportToShareableHandle",
-        v->MemExportToShareableHandle(fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    why = irisi_vmm_said(v, "cuMemExportToShareableHandle",
+                         v->MemExportToShareableHandle(fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
     if (why) {
         (void)v->MemRelease(handle);
         *fd = -1;
@@ -238,14 +235,12 @@ static const char *irisi_vmm_find(irisi_vmm *v, const void *p, size_t bytes, cha
 static const char *irisi_vmm_alias(irisi_vmm *v, char *at, size_t bytes, char *base, int *fd)
 {
     CUmemGenericAllocationHandle handle = 0;
-    const char *why =
-        irisi_vmm_said(v, "cuMemRetainAllocationHandle", v->MemRetainAllocationHandle(&handle, base));
+    const char *why = irisi_vmm_said(v, "cuMemRetainAllocationHandle", v->MemRetainAllocationHandle(&handle, base));
     *fd = -1;
     if (why)
         return why;
-    why = irisi_vmm_said(
-        v, "cuMemExportToShareableHandle",
-        v->MemExportToShareableHandle(fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    why = irisi_vmm_said(v, "cuMemExportToShareableHandle",
+                         v->MemExportToShareableHandle(fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
     if (why) {
         (void)v->MemRelease(handle);
         *fd = -1;
