@@ -72,6 +72,7 @@ void alias(irist_rank *t)
                         iris_is_symmetric(t->world, p, BYTES),
                     "memory that can be lent was copied");
         irist_check(t, iris_heap_used(t->world, IRIS_MEM_DATA) > used, "lent memory is not counted");
+        irist_check(t, m.mapped() == 2 || m.mapped() < 0, "mapped %d times, not 2", m.mapped());
         shared_both_ways(t, m.base + lead, p, BYTES);
         irist_ok(t, iris_heap_grow(t->world, 1 << 20)); /* behind it */
         char *q = (char *)iris_as_symmetric(t->world, m.base + lead, BYTES);
@@ -85,6 +86,7 @@ void alias(irist_rank *t)
         irist_meet(t);
         irist_ok(t, iris_free(t->world, q));
         irist_ok(t, iris_free(t->world, p));
+        irist_check(t, m.mapped() == 1 || m.mapped() < 0, "given back, and mapped %d times", m.mapped());
         irist_upload(t, m.base + lead, of_rank(5, BYTES));
         irist_check(t, irist_download(t, m.base + lead, BYTES) == of_rank(5, BYTES), "the original is gone");
         irist_meet(t);

@@ -2,13 +2,14 @@
 /*
  * lender.h: memory as another library would make it, which iris_as_symmetric can put into the heap without a copy.
  *
- *   lent_memory   base is null where this platform has none
+ *   lent_memory   base is null where this platform has none; mapped() says how often this process maps it, -1 unknown
  */
 #ifndef IRIST_LENDER_H
 #define IRIST_LENDER_H
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 
 #include <iris/init.h>
@@ -64,6 +65,7 @@ struct lent_memory {
         driver<decltype(&cuMemUnmap)>("cuMemUnmap")((CUdeviceptr)(uintptr_t)base, bytes);
         driver<decltype(&cuMemAddressFree)>("cuMemAddressFree")((CUdeviceptr)(uintptr_t)base, bytes);
     }
+    int mapped() const { return -1; }
 };
 
 #elif defined(IRIS_TARGET_AMD)
@@ -71,11 +73,13 @@ struct lent_memory {
 struct lent_memory {
     char *base;
     lent_memory(iris_world *, size_t) : base(nullptr) {}
+    int mapped() const { return -1; }
 };
 
 #else
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct lent_memory {
@@ -99,6 +103,20 @@ struct lent_memory {
             munmap(base, bytes);
         if (fd >= 0)
             close(fd);
+    }
+    int mapped() const
+    {
+        struct stat file;
+        char line[512];
+        unsigned long inode = 0;
+        int n = 0;
+        FILE *f = std::fopen("/proc/self/maps", "r");
+        fstat(fd, &file);
+        while (f && std::fgets(line, sizeof line, f))
+            n += std::sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1 && inode == file.st_ino;
+        if (f)
+            std::fclose(f);
+        return n;
     }
 };
 
