@@ -3,7 +3,8 @@
  * init.c: the host API's one implementation file; compile it into the program as C, C++, CUDA or HIP.
  *
  * It holds no platform test: what differs is behind the functions of arch/<platform>/host.h. Its larger parts are in
- * host/: hub.h and member.h (how ranks talk), heap.h (the allocator), rendezvous.h (how ranks find each other).
+ * host/: hub.h and member.h (how ranks talk), heap.h (the allocator), share.h (how heaps are made, shared and grown),
+ * rendezvous.h (how ranks find each other).
  * Here, in order: errors, world (making and ending one), together, heap, launching, spawn.
  */
 #ifndef _GNU_SOURCE
@@ -79,102 +80,6 @@ int irisi_try_failed(iris_status status, const char *call)
 
 /* ---- world ---------------------------------------------------------------------------------------------------- */
 
-/* What ranks tell each other first. */
-typedef struct irisi_hello {
-    uint64_t heap_bytes, sync_bytes, alignment, base;
-    uint64_t node, pid_space;
-    int64_t timeout_ms;
-    int32_t pid, checked;
-    irisi_handle handle;
-} irisi_hello;
-
-static iris_status irisi_import_heaps(iris_world *w, const irisi_hello *all)
-{
-    for (int r = 0; r < w->size; r++) {
-        const irisi_hello *o = &all[r], *me = &all[w->rank];
-        if (o->heap_bytes != me->heap_bytes || o->sync_bytes != me->sync_bytes || o->checked != me->checked)
-            return irisi_fail(w, IRIS_ERR_MISMATCH,
-                              "heap sizes or checked mode differ: rank %d has %llu + %llu bytes (checked %d), rank %d "
-                              "has %llu + %llu "
-                              "(checked %d)",
-                              w->rank, (unsigned long long)(me->heap_bytes - me->sync_bytes),
-                              (unsigned long long)me->sync_bytes, me->checked, r,
-                              (unsigned long long)(o->heap_bytes - o->sync_bytes), (unsigned long long)o->sync_bytes,
-                              o->checked);
-        if (o->alignment < w->dev.heap_alignment)
-            w->dev.heap_alignment = (size_t)o->alignment;
-        if (r == w->rank)
-            continue;
-        if (o->node != me->node)
-            return irisi_fail(w, IRIS_ERR_UNSUPPORTED, "rank %d runs on another machine; heaps are shared within one",
-                              r);
-        const char *why = irisi_dev_heap_import(&w->dev, &o->handle, o->pid == me->pid && o->pid_space == me->pid_space,
-                                                w->heap_bytes, &w->heaps[r]);
-        if (why)
-            return irisi_fail(w, IRIS_ERR_DEVICE, "cannot map the heap of rank %d: %s", r, why);
-        w->delta[r] = (int64_t)((uint64_t)(uintptr_t)w->heaps[r].base - (uint64_t)(uintptr_t)w->heaps[w->rank].base);
-    }
-    const size_t table = sizeof *w->delta * (size_t)w->size;
-    const char *why = IRISI_MOST_RANKS > IRIS_CTX_RANKS ? irisi_dev_table(&w->dev, w->delta, table, &w->far) : NULL;
-    return why ? irisi_fail(w, IRIS_ERR_DEVICE, "cannot make the table of heap addresses: %s", why) : IRIS_OK;
-}
-
-static iris_status irisi_create_heap(iris_world *w, const irisi_settings *s)
-{
-    size_t block = (size_t)64 << 10;
-    w->sync_bytes = irisi_round_up(s->c.sync_bytes, block);
-    w->heap_bytes = w->sync_bytes + irisi_round_up(s->c.heap_bytes ? s->c.heap_bytes : w->dev.heap_bytes, block);
-    const char *why = irisi_dev_heap_create(&w->dev, w->rank, w->heap_bytes, &w->heaps[w->rank]);
-    if (why)
-        return irisi_fail(w, IRIS_ERR_NOMEM, "cannot create a heap of %zu MiB: %s; lower IRIS_HEAP_MB",
-                          w->heap_bytes >> 20, why);
-    w->control = (irisi_control *)(void *)w->heaps[w->rank].base;
-    irisi_arena_init(&w->arena[IRIS_MEM_SYNC], sizeof *w->control, w->sync_bytes, 64);
-    irisi_arena_init(&w->arena[IRIS_MEM_DATA], w->sync_bytes, w->heap_bytes, 256);
-    why = irisi_dev_stream_create(&w->dev, &w->stream);
-    return why ? irisi_fail(w, IRIS_ERR_DEVICE, "cannot create the default stream: %s", why) : IRIS_OK;
-}
-
-/* Every rank maps every heap. Each step ends with the ranks agreeing that it went well everywhere. */
-static iris_status irisi_share_heaps(iris_world *w)
-{
-    irisi_hello mine;
-    struct stat space;
-    char *data;
-    size_t total;
-    memset(&mine, 0, sizeof mine);
-    mine.heap_bytes = w->heap_bytes;
-    mine.sync_bytes = w->sync_bytes;
-    mine.alignment = w->dev.heap_alignment;
-    mine.node = irisi_node();
-    mine.pid_space = stat("/proc/self/ns/pid", &space) == 0 ? (uint64_t)space.st_ino : 0;
-    mine.pid = (int32_t)getpid();
-    mine.checked = w->checked;
-    const char *why = w->size > 1 ? irisi_dev_heap_export(&w->dev, &w->heaps[w->rank], &mine.handle) : NULL;
-    iris_status status = why ? irisi_fail(w, IRIS_ERR_DEVICE, "cannot export the heap: %s", why) : IRIS_OK;
-    status = irisi_agree(w, status);
-    if (status == IRIS_OK)
-        status = irisi_gather(w, IRISI_INIT, sizeof mine, 1, &mine, sizeof mine, &data, &total);
-    if (status != IRIS_OK)
-        return status;
-    if (total != sizeof mine * (size_t)w->size)
-        status = irisi_fail(w, IRIS_ERR_MISMATCH, "the ranks run different builds of this library");
-    else
-        status = irisi_import_heaps(w, (const irisi_hello *)(void *)data);
-    free(data);
-    status = irisi_agree(w, status);
-    if (status == IRIS_OK)
-        irisi_dev_heap_published(&w->dev, &w->heaps[w->rank]);
-    return status;
-}
-
-static void irisi_close_imports(iris_world *w)
-{
-    for (int r = 0; w->heaps && r < w->size; r++)
-        if (r != w->rank)
-            irisi_dev_heap_close(&w->dev, &w->heaps[r], 0);
-}
-
 /* Frees everything that a world holds; works for one that is half made. */
 static void irisi_world_free(iris_world *w)
 {
@@ -185,13 +90,13 @@ static void irisi_world_free(iris_world *w)
     }
     if (w->sock >= 0)
         close(w->sock);
+    if (w->post >= 0)
+        close(w->post);
     if (w->hub)
         irisi_hub_join(w->hub);
     if (w->far)
         irisi_dev_table_free(&w->dev, w->far);
-    irisi_close_imports(w);
-    if (w->heaps)
-        irisi_dev_heap_close(&w->dev, &w->heaps[w->rank], 1);
+    irisi_heaps_free(w);
     irisi_dev_close(&w->dev);
     pthread_cond_destroy(&w->changed);
     pthread_mutex_destroy(&w->lock);
@@ -199,6 +104,7 @@ static void irisi_world_free(iris_world *w)
     free(w->arena[0].blocks);
     free(w->arena[1].blocks);
     free(w->heaps);
+    free(w->peers);
     free(w->delta);
     free(w);
 }
@@ -213,7 +119,7 @@ static iris_world *irisi_world_new(const irisi_settings *s)
     w->size = s->c.world;
     w->checked = s->c.checked;
     w->timeout_ms = s->c.timeout_ms;
-    w->sock = -1;
+    w->sock = w->post = -1;
     w->log_hash = 14695981039346656037u;
     pthread_mutex_init(&w->lock, NULL);
     pthread_condattr_init(&monotonic);
@@ -221,9 +127,14 @@ static iris_world *irisi_world_new(const irisi_settings *s)
     pthread_cond_init(&w->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
     w->heaps = (irisi_heap *)calloc((size_t)w->size, sizeof *w->heaps);
+    w->peers = (irisi_peer *)calloc((size_t)w->size, sizeof *w->peers);
     w->delta = (int64_t *)calloc((size_t)w->size, sizeof *w->delta);
-    if (w->heaps && w->delta)
+    for (int r = 0; w->heaps && r < w->size; r++)
+        w->heaps[r].fd = -1;
+    if (w->heaps && w->peers && w->delta) {
+        w->peers[w->rank].near = 1;
         return w;
+    }
     irisi_world_free(w);
     return NULL;
 }
@@ -244,23 +155,25 @@ static iris_status irisi_start(iris_world **out, const irisi_settings *s, irisi_
     }
     const char *why = irisi_dev_open(&w->dev, s->ordinal);
     iris_status status = why ? irisi_fail(w, IRIS_ERR_DEVICE, "%s", why) : IRIS_OK;
-    if (status == IRIS_OK)
-        status = irisi_create_heap(w, s);
+    why = status == IRIS_OK ? irisi_dev_stream_create(&w->dev, &w->stream) : NULL;
+    if (why)
+        status = irisi_fail(w, IRIS_ERR_DEVICE, "cannot create the default stream: %s", why);
     if (w->size > 1) {
         w->have_reader = pthread_create(&w->reader, NULL, irisi_reader_main, w) == 0;
         if (!w->have_reader)
             status = irisi_fail(w, IRIS_ERR_SYSTEM, "cannot create the thread that listens to rank 0");
     }
     if (w->size == 1 || w->have_reader)
-        status = irisi_agree(w, status);
+        status = irisi_agree(w, IRISI_INIT, status);
     if (status == IRIS_OK)
-        status = irisi_share_heaps(w);
+        status = irisi_make_heaps(w, s);
     if (status != IRIS_OK) {
         irisi_world_free(w);
         return status;
     }
-    irisi_log(w->rank, IRISI_INFO, "rank %d of %d (%s): %s, heap of %zu + %zu KiB", w->rank, w->size, s->launcher,
-              w->dev.arch, (w->heap_bytes - w->sync_bytes) >> 10, w->sync_bytes >> 10);
+    irisi_log(w->rank, IRISI_INFO, "rank %d of %d (%s): %s, heap of %zu + %zu KiB (%s, at most %zu MiB)", w->rank,
+              w->size, s->launcher, w->dev.arch, (w->heap_bytes - w->sync_bytes) >> 10, w->sync_bytes >> 10,
+              irisi_mode_name[w->mode], w->heap_most >> 20);
     *out = w;
     return IRIS_OK;
 }
@@ -479,7 +392,7 @@ iris_status iris_reset(iris_world *w)
     if (!why && status == IRIS_OK)
         why = irisi_dev_fill(&w->dev, w->control, 0, sizeof *w->control, w->stream);
     for (size_t i = 0; !why && status == IRIS_OK && i < sync->n; i++)
-        if (sync->blocks[i].tag)
+        if (sync->blocks[i].tag == IRISI_BLOCK_ZEROED)
             why = irisi_dev_fill(&w->dev, w->heaps[w->rank].base + sync->blocks[i].offset, 0, sync->blocks[i].bytes,
                                  w->stream);
     if (status != IRIS_OK)
@@ -545,10 +458,11 @@ void *iris_malloc_kind(iris_world *w, size_t bytes, size_t align, iris_mem_kind 
     if (!block) {
         irisi_fail(w, IRIS_ERR_NOMEM,
                    "the %s heap is full: asked for %zu bytes (aligned to %zu), %zu of %zu are free, the largest hole "
-                   "has %zu; raise %s "
-                   "(now %zu)",
+                   "has %zu; %sraise %s (now %zu)",
                    irisi_mem_name[kind], bytes, aligned, a->end - a->start - a->used, a->end - a->start,
-                   irisi_arena_largest(a), irisi_mem_variable[kind],
+                   irisi_arena_largest(a),
+                   kind == IRIS_MEM_DATA && w->heap_most > w->heap_bytes ? "call iris_heap_grow or " : "",
+                   irisi_mem_variable[kind],
                    (a->end - (kind == IRIS_MEM_SYNC ? 0 : a->start)) >> 20);
         return NULL;
     }
@@ -562,7 +476,13 @@ iris_status iris_free(iris_world *w, void *p)
         return status; /* a stopped world that iris_reset can mend lets go of what it holds */
     const size_t offset = (size_t)((uintptr_t)p - (uintptr_t)w->heaps[w->rank].base);
     const iris_mem_kind kind = offset < w->sync_bytes ? IRIS_MEM_SYNC : IRIS_MEM_DATA;
-    if (!iris_is_symmetric(w, p, 1) || !irisi_arena_free(&w->arena[kind], offset))
+    irisi_block *lent = irisi_adopted(w, offset);
+    const char *why = lent ? irisi_dev_synchronize(&w->dev) : NULL;
+    if (why)
+        return irisi_fail(w, IRIS_ERR_DEVICE, "iris_free: %s", why);
+    if (lent && offset == lent->offset + lent->lead)
+        irisi_give_back(w, lent);
+    else if (!iris_is_symmetric(w, p, 1) || !irisi_arena_free(&w->arena[kind], offset))
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_free: %p is not the start of a live allocation (freed twice?)",
                           p);
     irisi_log_call(w, offset, 0, kind, 1);
@@ -579,18 +499,27 @@ int iris_is_symmetric(const iris_world *w, const void *p, size_t bytes)
 
 void *iris_as_symmetric(iris_world *w, const void *p, size_t bytes)
 {
-    if (irisi_enter(w, "iris_as_symmetric") != IRIS_OK)
-        return NULL;
-    if (!p && bytes) {
-        irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_as_symmetric: the source is null");
-        return NULL;
-    }
+    iris_status status = irisi_enter(w, "iris_as_symmetric");
+    if (status == IRIS_OK)
+        status = iris_synchronize(w); /* memory is mapped while no kernel of this rank runs */
+    void *alias = NULL;
+    if (status == IRIS_OK && w->mode == IRISI_HEAP_VMM)
+        alias = irisi_adopt(w, p, bytes, &status);
+    else if (status == IRIS_OK && !p && bytes)
+        status = irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_as_symmetric: the source is null");
+    if (status != IRIS_OK || alias)
+        return alias;
     void *copy = iris_malloc(w, bytes);
     if (copy && iris_memcpy(w, copy, p, bytes) != IRIS_OK) {
         iris_free(w, copy);
         return NULL;
     }
     return copy;
+}
+
+int iris_is_alias(const iris_world *w, const void *p)
+{
+    return iris_is_symmetric(w, p, 1) && irisi_adopted(w, (size_t)((uintptr_t)p - (uintptr_t)w->heaps[w->rank].base));
 }
 
 void *iris_translate(const iris_world *w, const void *p, int rank)
@@ -608,8 +537,19 @@ static const irisi_arena *irisi_arena_of(const iris_world *w, iris_mem_kind kind
 size_t iris_heap_size(const iris_world *w, iris_mem_kind kind)
 {
     const irisi_arena *a = irisi_arena_of(w, kind);
-    return a ? a->end - a->start : 0;
+    return a ? a->end - a->start - irisi_absent_bytes(a) : 0;
 }
+
+iris_status iris_heap_grow(iris_world *w, size_t bytes)
+{
+    iris_status status = irisi_enter(w, "iris_heap_grow");
+    if (status == IRIS_OK)
+        status = iris_synchronize(w); /* as above */
+    return status == IRIS_OK ? irisi_grow(w, bytes) : status;
+}
+
+size_t iris_heap_limit(const iris_world *w) { return w ? w->heap_most - w->sync_bytes : 0; }
+const char *iris_heap_mode(const iris_world *w) { return w ? irisi_mode_name[w->mode] : ""; }
 
 size_t iris_heap_used(const iris_world *w, iris_mem_kind kind)
 {
@@ -656,7 +596,7 @@ static void *irisi_sync_memory(iris_world *w, size_t bytes, size_t align)
     char *p = (char *)iris_malloc_kind(w, bytes, align, IRIS_MEM_SYNC);
     for (size_t i = 0; p && i < a->n; i++)
         if (a->blocks[i].offset == (size_t)(p - w->heaps[w->rank].base))
-            a->blocks[i].tag = 1;
+            a->blocks[i].tag = IRISI_BLOCK_ZEROED;
     if (p && bytes && iris_memset(w, p, 0, bytes) != IRIS_OK)
         return NULL;
     return p;

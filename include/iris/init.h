@@ -6,8 +6,9 @@
  *   facts       iris_rank iris_world_size iris_device iris_compute_units iris_arch_name iris_device_name
  *               iris_device_ctx
  *   together    iris_barrier iris_broadcast iris_allgather
- *   heap        iris_malloc iris_malloc_kind iris_free iris_is_symmetric iris_as_symmetric iris_translate
- *               iris_heap_used iris_heap_high_water iris_heap_size
+ *   heap        iris_malloc iris_malloc_kind iris_free iris_is_symmetric iris_as_symmetric iris_is_alias
+ *               iris_translate iris_heap_used iris_heap_high_water iris_heap_size iris_heap_grow iris_heap_limit
+ *               iris_heap_mode
  *   memory      iris_memcpy iris_memset, and <iris/gen/create.h>: iris_zeros_f32 and its family, iris_peek_f32
  *   signals     iris_signals iris_channel_create iris_channel_destroy
  *   launching   iris_launch iris_grid iris_cooperative iris_max_workgroups iris_default_stream iris_stream_create
@@ -20,7 +21,8 @@
  * the world, in the same order. A world is used by one host thread at a time.
  *
  * Environment: IRIS_RANK, IRIS_WORLD, IRIS_HOST, IRIS_PORT, IRIS_JOB, IRIS_TOKEN (start-up), IRIS_HEAP_MB,
- * IRIS_SYNC_MB, IRIS_TIMEOUT_MS (0: none), IRIS_CHECKED, IRIS_LOG (error warn info debug), IRIS_SPAWN (process thread).
+ * IRIS_SYNC_MB, IRIS_HEAP (auto ipc vmm), IRIS_HEAP_MAX_MB, IRIS_TIMEOUT_MS (0: none), IRIS_CHECKED, IRIS_LOG (error
+ * warn info debug), IRIS_SPAWN (process thread).
  * Launchers whose variables are understood: torchrun, Open MPI, MPICH (PMI) and Slurm.
  *
  * Where a stream is asked for, null means the world's default stream.
@@ -80,7 +82,10 @@ typedef struct iris_config {
     const char *token;           /**< secret that all ranks of a job share; IRIS_TOKEN */
     iris_allgather_fn allgather; /**< used for start-up instead of the environment's rendezvous address */
     void *allgather_arg;         /**< first argument of `allgather` */
-    int reserved[8];             /**< 0 */
+    const char *heap;            /**< "ipc", "vmm" or "auto" (vmm where it can be had); IRIS_HEAP; default auto */
+    size_t heap_max_bytes;       /**< most that iris_heap_grow can make of the data part; IRIS_HEAP_MAX_MB; default the
+                                      device's memory, 8 GiB on the host. Addresses for it are reserved at start */
+    int reserved[4];             /**< 0 */
 } iris_config;
 
 /**
@@ -161,10 +166,34 @@ void *iris_malloc_kind(iris_world *w, size_t bytes, size_t align, iris_mem_kind 
 iris_status iris_free(iris_world *w, void *p);
 /** 1 when [p, p + bytes) lies in this rank's heap. */
 int iris_is_symmetric(const iris_world *w, const void *p, size_t bytes);
-/** A symmetric copy of ordinary device or host memory. Collective in effect, like iris_malloc. */
+/**
+ * Ordinary memory as a part of the heap, until iris_free. Collective: the same `bytes` on every rank.
+ *
+ * Without a copy where the memory can be mapped a second time: on NVIDIA device memory of cuMemCreate with the handle
+ * type POSIX_FILE_DESCRIPTOR (as expandable segments and communication libraries make it), in one mapping; on the host
+ * a memfd sealed against shrinking and mapped as a whole; on all ranks the same place in a mapping of the same size.
+ * Everything else (cudaMalloc, hipMalloc, malloc, the stack) no driver can map there, and it is copied.
+ * iris_is_alias tells which it was. Keep the original as long as the alias. Drains this rank's streams.
+ */
 void *iris_as_symmetric(iris_world *w, const void *p, size_t bytes);
+/** 1 when `p` is memory that iris_as_symmetric put into the heap without a copy: a write here shows there. */
+int iris_is_alias(const iris_world *w, const void *p);
 /** The address, valid in this rank's kernels, of object `p` on `rank`; null when p is outside the heap. */
 void *iris_translate(const iris_world *w, const void *p, int rank);
+/**
+ * Puts `bytes` more bytes of memory, rounded up and zeroed, behind the data part of every rank's heap. Collective: the
+ * same `bytes` on every rank. Nothing moves: addresses, translations, captured graphs and contexts stay valid; checked
+ * kernels accept the new part with a context that was made afterwards. Drains this rank's streams first; do not call it
+ * while a kernel that waits is running.
+ *
+ * @return IRIS_ERR_MISMATCH when the ranks differ, IRIS_ERR_NOMEM beyond iris_heap_limit or without memory (the heap
+ *         then is as before, on every rank), IRIS_ERR_UNSUPPORTED when iris_heap_mode is "ipc"
+ */
+iris_status iris_heap_grow(iris_world *w, size_t bytes);
+/** Bytes that the data part can have at most. */
+size_t iris_heap_limit(const iris_world *w);
+/** "vmm": the heap can grow; "ipc": it is one allocation. */
+const char *iris_heap_mode(const iris_world *w);
 /** Bytes of the heap's part for `kind`. */
 size_t iris_heap_size(const iris_world *w, iris_mem_kind kind);
 /** Bytes of it that are allocated now. */
@@ -263,6 +292,7 @@ int irisi_try_failed(iris_status status, const char *call);
 
 #ifdef IRIS_INIT_C
 #include <iris/arch/host_side.h>
+#include <iris/host/adopt.h>
 #include <iris/host/rendezvous.h>
 #include <iris/host/report.h>
 

@@ -5,6 +5,8 @@
  */
 #include "../harness.h"
 
+#include <cstring>
+#include <string>
 #include <vector>
 
 namespace {
@@ -216,6 +218,29 @@ TEST_CASE("data stored before a signal is there after it", "[arch]")
 {
     irist_spmd([](irist_rank *t) { launch(t, IRISI_KERNEL_PTR(arch_signals), "arch_signals", irist_laps(200, 5000)); },
                nullptr);
+}
+
+static void too_many_lanes(irist_rank *t)
+{
+    args a;
+    std::memset((void *)&a, 0, sizeof a);
+    const iris_launch_config grid = iris_grid(1, 2 * LANES), together = iris_cooperative(1, 2 * LANES);
+    for (const iris_launch_config *c : {&grid, &together}) {
+        const iris_status status = iris_launch(t->world, arch_ids, &a, sizeof a, c, nullptr);
+        irist_check(t, status != IRIS_OK, "too many lanes were taken");
+        const std::string said = iris_error_string(t->world);
+        irist_check(t, said.find("more than the " + std::to_string(LANES)) != std::string::npos &&
+                           said.find("iris_launch(arch_ids)") != std::string::npos,
+                    "%s", said.c_str());
+    }
+    irist_check(t, iris_max_workgroups(t->world, arch_ids, 2 * LANES, 0) == 0, "too many lanes fit");
+    irist_check(t, iris_max_workgroups(t->world, arch_ids, LANES, 0) > 0, "%s", iris_error_string(t->world));
+    irist_ok(t, iris_synchronize(t->world));
+}
+
+TEST_CASE("a launch with more lanes than its kernel is declared for gets a sentence", "[arch]")
+{
+    irist_spmd(too_many_lanes, nullptr);
 }
 
 TEST_CASE("a split gives every item to one member", "[arch]")

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The symmetric heap: the allocator against a model, equal offsets on every rank, a full heap's sentence.
+ * The symmetric heap: the allocator against a model, equal offsets on every rank, a full heap's sentence, and what
+ * strangers send to the socket through which heaps are exchanged.
  */
 #include "harness.h"
 
+#include <cstdlib>
 #include <cstring>
+#include <dirent.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 struct live {
     char *p;
@@ -199,3 +205,78 @@ static void addresses(irist_rank *t)
 }
 
 TEST_CASE("addresses on other ranks are one addition away", "[host][heap]") { irist_spmd(addresses, nullptr); }
+
+static int open_descriptors()
+{
+    int n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    while (d && readdir(d))
+        n++;
+    if (d)
+        closedir(d);
+    return n;
+}
+
+/* The socket at which this rank receives descriptors of heaps. */
+static socklen_t own_post(sockaddr_un *a)
+{
+    for (int fd = 0; fd < 1024; fd++) {
+        socklen_t bytes = sizeof *a;
+        std::memset(a, 0, sizeof *a);
+        if (getsockname(fd, (sockaddr *)(void *)a, &bytes) == 0 && a->sun_family == AF_UNIX &&
+            std::strncmp(a->sun_path + 1, "iris-post-", 10) == 0)
+            return bytes;
+    }
+    return 0;
+}
+
+/* Whatever somebody sends there: it is closed, and the heap grows by what the ranks send each other. */
+static void strangers(irist_rank *t)
+{
+    sockaddr_un a;
+    const char *how = std::getenv("IRIS_SPAWN");
+    if (how && std::strcmp(how, "thread") == 0)
+        return; /* ranks of one process send nothing */
+    const socklen_t bytes = own_post(&a);
+    const int before = open_descriptors(), sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    irist_check(t, bytes > 0 && sock >= 0, "no socket");
+    for (size_t n : {(size_t)0, (size_t)1, (size_t)40, (size_t)48}) {
+        unsigned char letter[48];
+        union {
+            cmsghdr align;
+            char room[CMSG_SPACE(2 * sizeof(int))];
+        } u;
+        const int given[2] = {STDERR_FILENO, sock};
+        iovec part = {letter, n};
+        msghdr m;
+        std::memset(letter, n == 40 ? 0xFF : 0, sizeof letter);
+        std::memset(&u, 0, sizeof u);
+        std::memset(&m, 0, sizeof m);
+        m.msg_name = &a;
+        m.msg_namelen = bytes;
+        m.msg_iov = &part;
+        m.msg_iovlen = 1;
+        m.msg_control = u.room;
+        m.msg_controllen = sizeof u.room;
+        cmsghdr *c = CMSG_FIRSTHDR(&m);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof given);
+        std::memcpy(CMSG_DATA(c), given, sizeof given);
+        irist_check(t, sendmsg(sock, &m, MSG_DONTWAIT) == (ssize_t)n, "cannot send a letter of %zu bytes", n);
+    }
+    close(sock);
+    irist_meet(t);
+    const size_t size = iris_heap_size(t->world, IRIS_MEM_DATA);
+    irist_ok(t, iris_heap_grow(t->world, 1 << 16));
+    char *p = (char *)(uintptr_t)iris_device_ctx(t->world).base + iris_device_ctx(t->world).sync_bytes + size;
+    ((volatile char *)iris_translate(t->world, p, (t->rank + 1) % t->ranks))[t->rank] = 7;
+    irist_meet(t);
+    irist_check(t, p[(t->rank + t->ranks - 1) % t->ranks] == 7, "the new part is not everyone's");
+    irist_check(t, open_descriptors() == before, "%d descriptors are open, %d were", open_descriptors(), before);
+}
+
+TEST_CASE("letters that are not the heap's are thrown away, with what they carry", "[host][heap]")
+{
+    irist_spmd(strangers, nullptr);
+}

@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 /* Starts, checks who it is, meets the others, leaves. 0 when all went well. */
@@ -137,6 +138,9 @@ TEST_CASE("an environment that makes no sense gets a sentence", "[host]")
         {{{"IRIS_RANK", "0"}, {"IRIS_WORLD", "99999999999999999999"}}, "IRIS_WORLD=9999"},
         {{{"IRIS_HEAP_MB", "64MB"}}, "IRIS_HEAP_MB=64MB"},
         {{{"IRIS_SYNC_MB", "0"}}, "IRIS_SYNC_MB=0"},
+        {{{"IRIS_HEAP", "nonsense"}}, "IRIS_HEAP=nonsense is none of auto, ipc and vmm"},
+        {{{"IRIS_HEAP_MAX_MB", "-1"}}, "IRIS_HEAP_MAX_MB=-1"},
+        {{{"IRIS_HEAP_MAX_MB", "1"}}, "is to grow to 1048576 at most (IRIS_HEAP_MAX_MB)"},
         {{{"IRIS_TIMEOUT_MS", "soon"}}, "IRIS_TIMEOUT_MS=soon"},
         {{{"IRIS_CHECKED", "yes"}}, "IRIS_CHECKED=yes"},
         {{{"IRIS_PORT", "70000"}}, "IRIS_PORT=70000"},
@@ -378,6 +382,92 @@ TEST_CASE("ranks whose heaps differ in size are told", "[host]")
     CHECK(contains(said[0].sentence, "heap sizes"));
 }
 
+/* What two ranks say who differ in nothing but what `differ` does to the config of rank 1. */
+template <class Differ> static void two_ranks(const char *job, outcome *said, iris_config c, Differ differ)
+{
+    c.world = 2;
+    c.job = job;
+    const pid_t zero = fork_rank([&] { return visit(&c, &said[0], 0, 2); });
+    c.rank = 1;
+    const pid_t one = fork_rank([&] {
+        differ(&c);
+        return visit(&c, &said[1], 1, 2);
+    });
+    reap(zero);
+    reap(one);
+}
+
+TEST_CASE("ranks that want different heaps are told", "[host]")
+{
+    forget_launchers();
+    outcome *said = shared_outcomes(2);
+    iris_config c = small_config();
+    c.heap = "ipc";
+    two_ranks("test-modes", said, c, [](iris_config *o) { o->heap = "vmm"; });
+    for (int r = 0; r < 2; r++) {
+        INFO(said[r].sentence);
+        CHECK(said[r].status == IRIS_ERR_MISMATCH);
+        CHECK(contains(said[r].sentence, "IRIS_HEAP differs: rank 0 has ipc, rank 1 vmm"));
+    }
+}
+
+TEST_CASE("checked ranks whose deadlines differ are told, others get along", "[host]")
+{
+    forget_launchers();
+    outcome *said = shared_outcomes(2);
+    iris_config c = small_config();
+    c.timeout_ms = 20000;
+    two_ranks("test-deadlines", said, c, [](iris_config *o) { o->timeout_ms = 30000; });
+    CHECK(said[0].status == IRIS_OK);
+    CHECK(said[1].status == IRIS_OK);
+    c.checked = 1;
+    two_ranks("test-deadlines", said, c, [](iris_config *o) { o->timeout_ms = 30000; });
+    for (int r = 0; r < 2; r++) {
+        INFO(said[r].sentence);
+        CHECK(said[r].status == IRIS_ERR_MISMATCH);
+        CHECK(contains(said[r].sentence, "deadlines differ (IRIS_TIMEOUT_MS): rank 0 has 20000 ms, rank 1 30000 ms"));
+    }
+}
+
+/* A rank that says which kind of heap it has got. */
+static int say_mode(const iris_config *c, outcome *said)
+{
+    iris_world *w = nullptr;
+    tell(said, iris_init(&w, c), nullptr);
+    if (said->status == IRIS_OK)
+        std::snprintf(said->sentence, sizeof said->sentence, "%s", iris_heap_mode(w));
+    return iris_finalize(w);
+}
+
+TEST_CASE("where one rank has no room for addresses, no heap grows, or IRIS_HEAP=vmm says why", "[host]")
+{
+    if (slow(1) != 1)
+        return; /* sanitizers need more addresses than a limit could leave them */
+    forget_launchers();
+    outcome *said = shared_outcomes(2);
+    iris_config c = small_config();
+    c.world = 2;
+    c.job = "test-addresses";
+    for (const char *mode : {"auto", "vmm"}) {
+        c.heap = mode;
+        c.rank = 0;
+        const pid_t zero = fork_rank([&] { return say_mode(&c, &said[0]); });
+        c.rank = 1;
+        const pid_t one = fork_rank([&] {
+            const rlimit few = {(rlim_t)2 << 30, (rlim_t)2 << 30};
+            setrlimit(RLIMIT_AS, &few);
+            return say_mode(&c, &said[1]);
+        });
+        reap(zero);
+        reap(one);
+        for (int r = 0; r < 2; r++) {
+            INFO(mode << ", rank " << r << ": " << said[r].sentence);
+            CHECK(said[r].status == (std::strcmp(mode, "auto") == 0 ? IRIS_OK : IRIS_ERR_NOMEM));
+            CHECK(contains(said[r].sentence, std::strcmp(mode, "auto") == 0 ? "ipc" : "IRIS_HEAP_MAX_MB"));
+        }
+    }
+}
+
 TEST_CASE("one rank's failed start is every rank's sentence", "[host]")
 {
     forget_launchers();
@@ -387,8 +477,12 @@ TEST_CASE("one rank's failed start is every rank's sentence", "[host]")
     c.job = "test-start";
     const pid_t zero = fork_rank([&] { return visit(&c, &said[0], 0, 2); });
     c.rank = 1;
-    c.heap_bytes = (size_t)1 << 50;
-    const pid_t one = fork_rank([&] { return visit(&c, &said[1], 1, 2); });
+    const pid_t one = fork_rank([&] {
+        const rlimit short_files = {1 << 20, 1 << 20}; /* so rank 1 cannot make the file of its heap */
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &short_files);
+        return visit(&c, &said[1], 1, 2);
+    });
     CHECK(reap(zero) == 10 + IRIS_ERR_NOMEM);
     CHECK(reap(one) == 10 + IRIS_ERR_NOMEM);
     INFO(said[0].sentence);

@@ -170,7 +170,7 @@ static void side_by_side(irist_rank *t)
 
 TEST_CASE("kernels on two streams run side by side", "[host][stream]") { irist_spmd(side_by_side, nullptr); }
 
-IRIS_KERNEL(take_a_moment, pass_args, a, 64)
+IRIS_KERNEL(take_a_moment, pass_args, a, 256)
 {
     const uint64_t until = iris_clock() + a->times;
     while (iris_clock() < until)

@@ -3,9 +3,8 @@
  * hip_host.h: what init.c asks of a GPU, in HIP's names. nvidia/host.h spells them in CUDA, amd/host.h includes HIP;
  * both then include this file, and only init.c includes them. The functions are those of host/host.h.
  *
- * A heap is one allocation. Ranks of one process use its address as it is, with peer access between devices; other
- * processes open its IPC handle. Streams that the caller made with the runtime itself are drained with the world's
- * own once a launch has named them. Never hipDeviceSynchronize: with several ranks on one device it would wait for a
+ * Heaps are in hip_heap.h. Streams that the caller made with the runtime itself are drained with the world's own once
+ * a launch has named them. Never hipDeviceSynchronize: with several ranks on one device it would wait for a
  * peer's kernel, which may itself wait for this rank's next one.
  */
 #ifndef IRIS_ARCH_HIP_HOST_H
@@ -16,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { IRISI_STREAMS = 256, IRISI_BUS_ID = 32 };
 
@@ -26,7 +26,10 @@ typedef struct irisi_dev {
     char name[128];
     uint64_t clock_hz;     /* of iris_clock */
     size_t heap_bytes;     /* data part, by default */
+    size_t heap_most;      /* what it can grow to, by default */
+    size_t heap_block;     /* by multiples of this */
     size_t heap_alignment; /* of a heap's first byte */
+    irisi_vmm vmm;
     iris_stream known[IRISI_STREAMS];
     int owned[IRISI_STREAMS];
     int n_known;
@@ -38,21 +41,8 @@ typedef struct irisi_dev {
     irisi_control *bounce;  /* pinned */
     pthread_mutex_t lock;   /* of side and bounce: the thread that listens uses them too */
     int open;
+    char said[128];
 } irisi_dev;
-
-typedef struct irisi_heap {
-    char *base;
-    int opened; /* by IPC handle */
-    int pad;
-} irisi_heap;
-
-typedef struct irisi_handle {
-    hipIpcMemHandle_t ipc;
-    uint64_t base; /* valid in the same process */
-    int32_t device;
-    int32_t pad;
-    char bus_id[IRISI_BUS_ID];
-} irisi_handle;
 
 /* What went wrong, in the runtime's words; null when nothing did. Clears the runtime's sticky last error. */
 static const char *irisi_hip(hipError_t error)
@@ -99,7 +89,11 @@ static const char *irisi_dev_open(irisi_dev *d, int ordinal)
         why = irisi_hip(hipStreamCreateWithFlags(&d->side, hipStreamNonBlocking));
     if (!why)
         why = irisi_hip(hipHostMalloc((void **)&d->bounce, sizeof *d->bounce, 0));
+    size_t free_bytes = 0;
+    if (!why)
+        why = irisi_hip(hipMemGetInfo(&free_bytes, &d->heap_most));
     d->heap_bytes = (size_t)1 << 30;
+    d->heap_block = (size_t)2 << 20; /* a whole block is the heap's own: IPC exports blocks, not parts of them */
     d->heap_alignment = (size_t)2 << 20;
     d->sharers = 1;
     pthread_mutex_init(&d->lock, NULL);
@@ -140,83 +134,7 @@ static const char *irisi_dev_fill(irisi_dev *d, void *to, int byte, size_t bytes
     return why ? why : irisi_hip(hipStreamSynchronize(stream));
 }
 
-static const char *irisi_dev_heap_create(irisi_dev *d, int rank, size_t bytes, irisi_heap *out)
-{
-    void *base = NULL;
-    (void)rank;
-    const size_t block = (size_t)2 << 20; /* a whole block is the heap's own: IPC exports blocks, not parts of them */
-    const char *why = irisi_gpu_malloc(&base, (bytes + block - 1) / block * block, d->arch);
-    if (why)
-        return why;
-    out->base = (char *)base;
-    while (d->heap_alignment > 256 && (uintptr_t)base % d->heap_alignment != 0)
-        d->heap_alignment /= 2;
-    return irisi_dev_fill(d, base, 0, bytes, d->side);
-}
-
-static const char *irisi_dev_heap_export(irisi_dev *d, const irisi_heap *heap, irisi_handle *out)
-{
-    out->base = (uint64_t)(uintptr_t)heap->base;
-    out->device = d->device;
-    memcpy(out->bus_id, d->bus_id, sizeof out->bus_id);
-    /* Ranks of one process need no handle, and some machines have none to give: their importers say so. */
-    if (hipIpcGetMemHandle(&out->ipc, heap->base) != hipSuccess)
-        (void)hipGetLastError();
-    return NULL;
-}
-
-static const char *irisi_dev_heap_import(irisi_dev *d, const irisi_handle *from, int same_process, size_t bytes,
-                                         irisi_heap *out)
-{
-    (void)bytes;
-    if (memcmp(from->bus_id, d->bus_id, sizeof d->bus_id) == 0)
-        d->sharers++;
-    if (!same_process) {
-        void *base = NULL;
-        const hipError_t error = hipIpcOpenMemHandle(&base, from->ipc, hipIpcMemLazyEnablePeerAccess);
-        if (error != hipSuccess) {
-            const char *why = irisi_hip(error);
-            return IRISI_IPC_HINT[0] ? IRISI_IPC_HINT : why;
-        }
-        out->base = (char *)base;
-        out->opened = 1;
-        return NULL;
-    }
-    out->base = (char *)(uintptr_t)from->base;
-    if (from->device == d->device)
-        return NULL;
-    int can = 0;
-    const char *why = irisi_hip(hipDeviceCanAccessPeer(&can, d->device, from->device));
-    if (why)
-        return why;
-    if (!can)
-        return "its device cannot be reached from this one (no NVLink, xGMI or PCIe peer access)";
-    const hipError_t error = hipDeviceEnablePeerAccess(from->device, 0);
-    if (error == hipErrorPeerAccessAlreadyEnabled) {
-        (void)hipGetLastError();
-        return NULL;
-    }
-    return irisi_hip(error);
-}
-
-/* All heaps are imported, so it is known how many ranks share the device: each counts on its part of it. */
-static void irisi_dev_heap_published(irisi_dev *d, irisi_heap *heap)
-{
-    (void)heap;
-    d->compute_units = d->compute_units > d->sharers ? d->compute_units / d->sharers : 1;
-    d->sharers = 1;
-}
-
-static void irisi_dev_heap_close(irisi_dev *d, irisi_heap *heap, int own)
-{
-    if (!heap->base || irisi_dev_use(d) != NULL)
-        return;
-    if (own)
-        (void)hipFree(heap->base);
-    else if (heap->opened)
-        (void)hipIpcCloseMemHandle(heap->base);
-    heap->base = NULL;
-}
+#include <iris/arch/hip_heap.h>
 
 static const char *irisi_dev_table(irisi_dev *d, const void *from, size_t bytes, void **out)
 {
@@ -371,6 +289,18 @@ static const char *irisi_dev_event_elapsed_ms(irisi_dev *d, float *ms, iris_even
     return why ? why : irisi_hip(hipEventElapsedTime(ms, start, stop));
 }
 
+/* Why a kernel cannot run with that many lanes, when that is why; else `why` as it is. */
+static const char *irisi_too_many_lanes(irisi_dev *d, irisi_kernel kernel, uint32_t lanes, const char *why)
+{
+    struct hipFuncAttributes a;
+    memset((void *)&a, 0, sizeof a);
+    if (irisi_hip(hipFuncGetAttributes(&a, kernel)) != NULL || (int)lanes <= a.maxThreadsPerBlock)
+        return why;
+    snprintf(d->said, sizeof d->said, "%u lanes a workgroup are more than the %d that the kernel is declared for",
+             lanes, a.maxThreadsPerBlock);
+    return d->said;
+}
+
 /* Ranks that share a device share its compute units: each may fill its part, since all their kernels wait at once. */
 static const char *irisi_dev_max_workgroups(irisi_dev *d, irisi_kernel kernel, uint32_t lanes, uint32_t shared_bytes,
                                             uint32_t *workgroups)
@@ -380,15 +310,17 @@ static const char *irisi_dev_max_workgroups(irisi_dev *d, irisi_kernel kernel, u
     if (!why)
         why = irisi_hip(hipOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, (int)lanes, shared_bytes));
     *workgroups = why ? 0 : (uint32_t)each * (uint32_t)d->compute_units;
-    return why;
+    return why || !each ? irisi_too_many_lanes(d, kernel, lanes, why) : NULL;
 }
 
 static const char *irisi_dev_launch(irisi_dev *d, irisi_kernel kernel, const void *args, size_t bytes,
                                     const iris_launch_config *cfg, iris_stream s)
 {
-    (void)d, (void)bytes;
+    (void)bytes;
     const char *why = irisi_gpu_allow_shared(kernel, cfg->shared_bytes);
-    return why ? why : irisi_gpu_launch(kernel, args, cfg, s);
+    if (!why)
+        why = irisi_gpu_launch(kernel, args, cfg, s);
+    return why ? irisi_too_many_lanes(d, kernel, cfg->lanes, why) : NULL;
 }
 
 #endif

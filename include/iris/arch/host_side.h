@@ -7,6 +7,9 @@
 
 #include <iris/arch/select.h>
 
+/* Where heaps come from. IPC: one allocation each, opened by a handle. VMM: memory behind reserved addresses. */
+typedef enum irisi_heap_mode { IRISI_HEAP_AUTO, IRISI_HEAP_IPC, IRISI_HEAP_VMM } irisi_heap_mode;
+
 #if defined(IRIS_TARGET_NVIDIA)
 #include <iris/arch/nvidia/host.h>
 #elif defined(IRIS_TARGET_AMD)

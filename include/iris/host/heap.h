@@ -21,6 +21,31 @@ static void irisi_arena_init(irisi_arena *a, size_t start, size_t end, size_t gr
     a->granule = granule;
 }
 
+/* Room for one more block; 0: there is no memory. */
+static int irisi_arena_room(irisi_arena *a)
+{
+    const size_t room = a->room ? 2 * a->room : 64;
+    if (a->n < a->room)
+        return 1;
+    irisi_block *blocks = (irisi_block *)realloc(a->blocks, room * sizeof *blocks);
+    if (!blocks)
+        return 0;
+    a->blocks = blocks;
+    a->room = room;
+    return 1;
+}
+
+/* A block behind the arena's end, which the caller moves. */
+static irisi_block *irisi_arena_append(irisi_arena *a, size_t bytes)
+{
+    if (!irisi_arena_room(a))
+        return NULL;
+    memset(&a->blocks[a->n], 0, sizeof *a->blocks);
+    a->blocks[a->n].offset = a->end;
+    a->blocks[a->n].bytes = bytes;
+    return &a->blocks[a->n++];
+}
+
 /*
  * First fit by offset: looks at the holes from the lowest on. Equal call sequences give equal offsets on every rank.
  */
@@ -28,21 +53,15 @@ static irisi_block *irisi_arena_alloc(irisi_arena *a, size_t bytes, size_t align
 {
     const size_t want = irisi_round_up(bytes ? bytes : 1, a->granule);
     size_t from = a->start, i;
-    if (a->n == a->room) {
-        const size_t room = a->room ? 2 * a->room : 64;
-        irisi_block *blocks = (irisi_block *)realloc(a->blocks, room * sizeof *blocks);
-        if (!blocks)
-            return NULL;
-        a->blocks = blocks;
-        a->room = room;
-    }
+    if (!irisi_arena_room(a))
+        return NULL;
     for (i = 0; i <= a->n; i++) {
         const size_t end = i < a->n ? a->blocks[i].offset : a->end, at = irisi_round_up(from, align);
         if (at <= end && end - at >= want) {
             memmove(a->blocks + i + 1, a->blocks + i, (a->n - i) * sizeof *a->blocks);
+            memset(&a->blocks[i], 0, sizeof *a->blocks);
             a->blocks[i].offset = at;
             a->blocks[i].bytes = want;
-            a->blocks[i].tag = 0;
             a->n++;
             a->used += want;
             if (a->used > a->high)
@@ -79,7 +98,7 @@ static int irisi_arena_free(irisi_arena *a, size_t offset)
         else
             high = mid;
     }
-    if (low == a->n || a->blocks[low].offset != offset)
+    if (low == a->n || a->blocks[low].offset != offset || a->blocks[low].tag >= IRISI_BLOCK_LENT)
         return 0;
     a->used -= a->blocks[low].bytes;
     memmove(a->blocks + low, a->blocks + low + 1, (a->n - low - 1) * sizeof *a->blocks);

@@ -88,12 +88,14 @@ typedef enum irisi_kind {
     IRISI_RESTART,
     IRISI_LEAVING,
     IRISI_FINALIZE,
+    IRISI_GROW,
+    IRISI_ADOPT,
     IRISI_KINDS
 } irisi_kind;
 
-static const char *const irisi_kind_name[IRISI_KINDS] = {"iris_init",      "iris_barrier",           "iris_broadcast",
-                                                         "iris_allgather", "iris_barrier (checked)", "iris_reset",
-                                                         "iris_reset",     "iris_finalize",          "iris_finalize"};
+static const char *const irisi_kind_name[IRISI_KINDS] = {
+    "iris_init",  "iris_barrier",  "iris_broadcast", "iris_allgather", "iris_barrier (checked)", "iris_reset",
+    "iris_reset", "iris_finalize", "iris_finalize",  "iris_heap_grow", "iris_as_symmetric"};
 
 typedef struct irisi_conn {
     int fd;      /* -1: gone */
@@ -161,11 +163,13 @@ static void irisi_hub_lost(irisi_hub *h, int rank)
 
 static void irisi_hub_call_text(char *text, size_t room, const irisi_frame *f)
 {
+    const unsigned long long a = f->a, b = f->b;
     if (f->kind == IRISI_BROADCAST)
-        snprintf(text, room, "iris_broadcast(%llu bytes, root %llu)", (unsigned long long)f->a,
-                 (unsigned long long)f->b);
+        snprintf(text, room, "iris_broadcast(%llu bytes, root %llu)", a, b);
+    else if (f->kind == IRISI_GROW || f->kind == IRISI_ADOPT)
+        snprintf(text, room, "%s(%llu bytes; heap %llu)", irisi_kind_name[f->kind], a, b);
     else if (f->kind == IRISI_ALLGATHER)
-        snprintf(text, room, "iris_allgather(%llu bytes)", (unsigned long long)f->a);
+        snprintf(text, room, "iris_allgather(%llu bytes)", a);
     else
         snprintf(text, room, "%s", irisi_kind_name[f->kind]);
 }

@@ -19,8 +19,9 @@ static void irisi_noticed(iris_world *w, iris_status status, int rank, const cha
         __atomic_store_n(&w->notice, (int)status, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&w->lock);
-    if (news && w->control)
-        irisi_dev_raise_abort(&w->dev, w->control, 1u + (uint32_t)(rank < 0 ? 0 : rank));
+    irisi_control *control = __atomic_load_n(&w->control, __ATOMIC_ACQUIRE);
+    if (news && control)
+        irisi_dev_raise_abort(&w->dev, control, 1u + (uint32_t)(rank < 0 ? 0 : rank));
     pthread_mutex_lock(&w->lock);
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
@@ -170,7 +171,7 @@ static iris_status irisi_meet(iris_world *w, irisi_kind kind)
 }
 
 /* Everyone tells how a step went; everyone fails with the first sentence of a rank that failed. */
-static iris_status irisi_agree(iris_world *w, iris_status status)
+static iris_status irisi_agree(iris_world *w, irisi_kind kind, iris_status status)
 {
     struct {
         int32_t status;
@@ -182,7 +183,7 @@ static iris_status irisi_agree(iris_world *w, iris_status status)
     mine.status = (int32_t)status;
     if (status != IRIS_OK)
         snprintf(mine.text, sizeof mine.text, "%s", w->error);
-    const iris_status met = irisi_gather(w, IRISI_INIT, sizeof mine, 0, &mine, sizeof mine, &data, &total);
+    const iris_status met = irisi_gather(w, kind, sizeof mine, 0, &mine, sizeof mine, &data, &total);
     if (met != IRIS_OK)
         return status != IRIS_OK ? status : met;
     for (int r = 0; r < w->size && total == sizeof mine * (size_t)w->size; r++) {

@@ -13,6 +13,7 @@
 typedef struct irisi_settings {
     iris_config c;
     int ordinal; /* of the device; -1: the current one */
+    irisi_heap_mode heap_mode;
     const char *launcher;
     char job[160];
 } irisi_settings;
@@ -96,6 +97,28 @@ static int irisi_env_size(const char *name, size_t *bytes)
     return found;
 }
 
+/* How heaps are to be made, and what they may grow to. */
+static iris_status irisi_settle_heap(irisi_settings *s)
+{
+    const char *mode = s->c.heap ? s->c.heap : getenv("IRIS_HEAP");
+    s->heap_mode = IRISI_HEAP_AUTO;
+    if (mode && strcmp(mode, "ipc") == 0)
+        s->heap_mode = IRISI_HEAP_IPC;
+    else if (mode && strcmp(mode, "vmm") == 0)
+        s->heap_mode = IRISI_HEAP_VMM;
+    else if (mode && *mode && strcmp(mode, "auto") != 0)
+        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "IRIS_HEAP=%.40s is none of auto, ipc and vmm", mode);
+    if (s->c.heap_bytes > (size_t)1 << 52 || s->c.sync_bytes > (size_t)1 << 52 || s->c.heap_max_bytes > (size_t)1 << 52)
+        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_config asks for a heap of %zu + %zu bytes, at most %zu",
+                          s->c.heap_bytes, s->c.sync_bytes, s->c.heap_max_bytes);
+    if (irisi_env_size("IRIS_HEAP_MB", &s->c.heap_bytes) < 0 || irisi_env_size("IRIS_SYNC_MB", &s->c.sync_bytes) < 0 ||
+        irisi_env_size("IRIS_HEAP_MAX_MB", &s->c.heap_max_bytes) < 0)
+        return IRIS_ERR_ARGUMENT;
+    if (!s->c.sync_bytes)
+        s->c.sync_bytes = (size_t)4 << 20;
+    return IRIS_OK;
+}
+
 /* Everything of the config but rank and world. */
 static iris_status irisi_settle_options(irisi_settings *s, const iris_config *config)
 {
@@ -105,16 +128,11 @@ static iris_status irisi_settle_options(irisi_settings *s, const iris_config *co
     s->launcher = "config";
     if (config)
         s->c = *config;
-    if (s->c.heap_bytes > (size_t)1 << 52 || s->c.sync_bytes > (size_t)1 << 52)
-        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_config asks for a heap of %zu + %zu bytes", s->c.heap_bytes,
-                          s->c.sync_bytes);
     if (s->c.timeout_ms < -1)
         return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_config.timeout_ms is %lld; -1 means none",
                           (long long)s->c.timeout_ms);
-    if (irisi_env_size("IRIS_HEAP_MB", &s->c.heap_bytes) < 0 || irisi_env_size("IRIS_SYNC_MB", &s->c.sync_bytes) < 0)
+    if (irisi_settle_heap(s) != IRIS_OK)
         return IRIS_ERR_ARGUMENT;
-    if (!s->c.sync_bytes)
-        s->c.sync_bytes = (size_t)4 << 20;
     if (!s->c.timeout_ms) {
         const int found = irisi_env_number("IRIS_TIMEOUT_MS", 0, (int64_t)1 << 40, &number);
         if (found < 0)

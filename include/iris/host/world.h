@@ -3,8 +3,8 @@
  * world.h: what init.c and its parts share: the world's layout, limits, the frames that travel between ranks.
  *
  * The files of this folder are parts of init.c, and only it includes them (through init.h, so that the single header
- * holds them too): world.h, hub.h (rank 0's thread), member.h (each rank's end), heap.h (the allocator) and
- * rendezvous.h (how ranks find each other).
+ * holds them too): world.h, hub.h (rank 0's thread), member.h (each rank's end), heap.h (the allocator), post.h (how
+ * descriptors travel), share.h (how heaps are made, shared and grown) and rendezvous.h (how ranks find each other).
  */
 #ifndef IRIS_HOST_WORLD_H
 #define IRIS_HOST_WORLD_H
@@ -58,10 +58,18 @@ typedef struct irisi_launched {
     uint32_t workgroups;
 } irisi_launched;
 
-/* A live allocation; `tag` 1: zeroed by iris_reset. */
+typedef enum irisi_block_tag {
+    IRISI_BLOCK_PLAIN,
+    IRISI_BLOCK_ZEROED, /* by iris_reset */
+    IRISI_BLOCK_LENT,   /* memory of the caller's, mapped here */
+    IRISI_BLOCK_ABSENT  /* addresses that lent memory has left */
+} irisi_block_tag;
+
+/* A live allocation. */
 typedef struct irisi_block {
     size_t offset, bytes;
-    int tag;
+    irisi_block_tag tag;
+    size_t lead, mapped; /* lent: where in the block the caller's memory begins, and how much of it is mapped */
 } irisi_block;
 
 /* The allocator of one memory kind: live blocks in the order of their offsets. */
@@ -71,6 +79,12 @@ typedef struct irisi_arena {
     irisi_block *blocks;
     size_t n, room;
 } irisi_arena;
+
+/* What a rank remembers of another. */
+typedef struct irisi_peer {
+    uint64_t key[2]; /* names its socket for descriptors */
+    int near;        /* same process */
+} irisi_peer;
 
 typedef struct irisi_hub irisi_hub;
 
@@ -93,10 +107,17 @@ typedef struct irisi_frame {
 
 struct iris_world {
     int rank, size, checked;
-    int64_t timeout_ms; /* -1: none */
-    size_t heap_bytes, sync_bytes;
+    int64_t timeout_ms;            /* -1: none */
+    size_t heap_bytes, sync_bytes; /* heap_bytes: both parts, as far as there is memory behind them */
+    size_t heap_most;              /* what heap_bytes can grow to: addresses are reserved */
+    size_t heap_block;             /* heaps grow by multiples of it */
+    irisi_heap_mode mode;
+    int mode_auto; /* nobody asked for this mode */
     irisi_dev dev;
     irisi_heap *heaps;      /* of every rank */
+    irisi_peer *peers;      /* of every rank */
+    int post;               /* the socket that descriptors arrive at; -1: none */
+    uint64_t turn;          /* exchanges of descriptors so far */
     irisi_control *control; /* own */
     int64_t *delta;         /* of every rank */
     void *far;              /* the same, where kernels can read it; beyond IRIS_CTX_RANKS */

@@ -87,6 +87,8 @@ static const char *irisi_gpu_launch(irisi_kernel kernel, const void *args, const
                          : hipLaunchKernel(kernel, grid, block, parameters, cfg->shared_bytes, s));
 }
 
+#include <iris/arch/amd/vmm.h>
+
 #include <iris/arch/hip_host.h>
 
 #endif

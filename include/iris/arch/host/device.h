@@ -39,7 +39,7 @@ typedef struct irisi_thread {
     uint32_t wave;
     uint32_t workgroup;
     uint32_t workgroups;
-    uint32_t pad;
+    uint32_t most_lanes; /* what a kernel says when it is called without arguments */
 } irisi_thread;
 
 #ifdef __cplusplus
@@ -66,7 +66,13 @@ void irisi_host_nap(uint32_t turn);
 #define IRIS_KERNEL(name, args_type, var, max_lanes)                                                                   \
     void name(const void *irisi_args);                                                                                 \
     IRIS_DEVICE void irisi_body_##name(const args_type *var);                                                          \
-    void name(const void *irisi_args) { irisi_body_##name((const args_type *)irisi_args); }                            \
+    void name(const void *irisi_args)                                                                                  \
+    {                                                                                                                  \
+        if (irisi_args)                                                                                                \
+            irisi_body_##name((const args_type *)irisi_args);                                                          \
+        else                                                                                                           \
+            irisi_self.most_lanes = (max_lanes);                                                                       \
+    }                                                                                                                  \
     IRIS_DEVICE void irisi_body_##name(const args_type *var)
 
 /** Lane within its wave, 0 .. iris_wave_lanes()-1. */

@@ -236,20 +236,33 @@ static const char *irisi_dev_event_elapsed_ms(irisi_dev *d, float *ms, iris_even
     return NULL;
 }
 
+/* A kernel without arguments does nothing but say how many lanes it was declared for. */
+static const char *irisi_too_many_lanes(irisi_dev *d, irisi_kernel kernel, uint32_t lanes)
+{
+    kernel(NULL);
+    if (lanes <= irisi_self.most_lanes)
+        return NULL;
+    snprintf(d->said, sizeof d->said, "%u lanes a workgroup are more than the %u that the kernel is declared for",
+             lanes, irisi_self.most_lanes);
+    return d->said;
+}
+
 static const char *irisi_dev_max_workgroups(irisi_dev *d, irisi_kernel kernel, uint32_t lanes, uint32_t shared_bytes,
                                             uint32_t *workgroups)
 {
-    (void)d, (void)kernel, (void)shared_bytes;
-    *workgroups = IRISI_MAX_THREADS / irisi_waves_of(lanes);
-    return NULL;
+    (void)shared_bytes;
+    const char *why = irisi_too_many_lanes(d, kernel, lanes);
+    *workgroups = why ? 0 : IRISI_MAX_THREADS / irisi_waves_of(lanes);
+    return why;
 }
 
 static const char *irisi_dev_launch(irisi_dev *d, irisi_kernel kernel, const void *args, size_t bytes,
                                     const iris_launch_config *cfg, iris_stream s)
 {
-    irisi_task *task = irisi_task_new(IRISI_TASK_LAUNCH, NULL);
+    const char *why = irisi_too_many_lanes(d, kernel, cfg->lanes);
+    irisi_task *task = why ? NULL : irisi_task_new(IRISI_TASK_LAUNCH, NULL);
     if (!task)
-        return "no memory for a launch";
+        return why ? why : "no memory for a launch";
     irisi_job *job = &task->job;
     job->kernel = kernel;
     job->waves = irisi_waves_of(cfg->lanes);
@@ -259,7 +272,7 @@ static const char *irisi_dev_launch(irisi_dev *d, irisi_kernel kernel, const voi
         const uint32_t room = (uint32_t)d->compute_units / job->waves;
         job->slots = room < 1 ? 1 : room < cfg->workgroups ? room : cfg->workgroups;
     }
-    const char *why = irisi_job_init(job, args, bytes, cfg->shared_bytes);
+    why = irisi_job_init(job, args, bytes, cfg->shared_bytes);
     if (!why)
         why = irisi_more_workers(s, job->slots * job->waves);
     if (why) {

@@ -28,6 +28,7 @@ typedef cudaIpcMemHandle_t hipIpcMemHandle_t;
 #define hipDeviceEnablePeerAccess cudaDeviceEnablePeerAccess
 #define hipMalloc cudaMalloc
 #define hipFree cudaFree
+#define hipMemGetInfo cudaMemGetInfo
 #define hipHostMalloc cudaHostAlloc
 #define hipHostFree cudaFreeHost
 #define hipMemcpyAsync cudaMemcpyAsync
@@ -50,6 +51,8 @@ typedef cudaIpcMemHandle_t hipIpcMemHandle_t;
 #define hipEventRecord cudaEventRecord
 #define hipEventSynchronize cudaEventSynchronize
 #define hipEventElapsedTime cudaEventElapsedTime
+#define hipFuncAttributes cudaFuncAttributes
+#define hipFuncGetAttributes cudaFuncGetAttributes
 #define hipOccupancyMaxActiveBlocksPerMultiprocessor cudaOccupancyMaxActiveBlocksPerMultiprocessor
 #endif
 

@@ -86,6 +86,8 @@ static const char *irisi_gpu_launch(irisi_kernel kernel, const void *args, const
     return irisi_hip(cudaLaunchKernelExC(&launch, kernel, parameters));
 }
 
+#include <iris/arch/nvidia/vmm.h>
+
 #include <iris/arch/hip_host.h>
 
 #endif

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hip_heap.h: the part of hip_host.h that makes and maps heaps. Only init.c includes it.
+ *
+ * IPC: a heap is one allocation. Ranks of one process use its address as it is, with peer access between devices; other
+ * processes open its handle. VMM: a heap is reserved addresses with pieces of memory behind them (<platform>/vmm.h),
+ * and each device of the world is given access to each piece.
+ */
+#ifndef IRIS_ARCH_HIP_HEAP_H
+#define IRIS_ARCH_HIP_HEAP_H
+#ifdef IRIS_INIT_C
+
+/* Memory that this rank has mapped behind a heap's addresses. */
+typedef struct irisi_piece {
+    size_t offset, bytes;
+} irisi_piece;
+
+typedef struct irisi_heap {
+    char *base;
+    size_t reserved; /* addresses that this rank reserved; 0: none */
+    irisi_piece *pieces;
+    int n_pieces;
+    int opened; /* by IPC handle */
+    int near;   /* another rank of this process made it and puts memory behind it */
+    int grants; /* this rank's device has to be given access to each piece */
+    int fd;     /* of the latest piece of the own heap, until the others have it; or -1 */
+} irisi_heap;
+
+typedef struct irisi_handle {
+    hipIpcMemHandle_t ipc;
+    uint64_t base; /* valid in the same process */
+    int32_t device;
+    int32_t pad;
+    char bus_id[IRISI_BUS_ID];
+} irisi_handle;
+
+/* Why heaps cannot grow on this device; null: they can. */
+static const char *irisi_dev_heap_vmm(irisi_dev *d)
+{
+    const char *why = irisi_vmm_open(&d->vmm, d->device);
+    if (!why && d->vmm.block > d->heap_block)
+        d->heap_block = d->vmm.block;
+    return why;
+}
+
+/* Remembers what is mapped, so that it can be taken back piece by piece. */
+static const char *irisi_heap_note(irisi_heap *heap, size_t offset, size_t bytes)
+{
+    irisi_piece *pieces = (irisi_piece *)realloc(heap->pieces, (size_t)(heap->n_pieces + 1) * sizeof *pieces);
+    if (!pieces)
+        return "no memory";
+    heap->pieces = pieces;
+    pieces[heap->n_pieces].offset = offset;
+    pieces[heap->n_pieces++].bytes = bytes;
+    return NULL;
+}
+
+/* Takes back the piece that is mapped there, if there is one; the addresses stay reserved. */
+static void irisi_dev_heap_detach(irisi_dev *d, irisi_heap *heap, size_t offset, size_t bytes)
+{
+    (void)bytes;
+    if (heap->fd >= 0)
+        close(heap->fd);
+    heap->fd = -1;
+    for (int i = 0; i < heap->n_pieces; i++) {
+        if (heap->pieces[i].offset != offset)
+            continue;
+        irisi_vmm_drop(&d->vmm, heap->base + offset, heap->pieces[i].bytes);
+        heap->pieces[i] = heap->pieces[--heap->n_pieces];
+        return;
+    }
+}
+
+/* Puts a piece of zeroed memory behind the own heap. */
+static const char *irisi_dev_heap_extend(irisi_dev *d, irisi_heap *heap, size_t offset, size_t bytes)
+{
+    const char *why = irisi_heap_note(heap, offset, bytes);
+    if (why)
+        return why;
+    why = irisi_vmm_make(&d->vmm, heap->base + offset, bytes, &heap->fd);
+    if (why) {
+        heap->n_pieces--;
+        return why;
+    }
+    why = irisi_dev_fill(d, heap->base + offset, 0, bytes, d->side);
+    if (why)
+        irisi_dev_heap_detach(d, heap, offset, bytes);
+    return why;
+}
+
+/* Makes the own heap: with VMM addresses for `most` bytes, memory behind the first `bytes`. */
+static const char *irisi_dev_heap_create(irisi_dev *d, irisi_heap_mode mode, int rank, size_t bytes, size_t most,
+                                         irisi_heap *out)
+{
+    const char *why;
+    (void)rank;
+    d->sharers = 1;
+    if (mode == IRISI_HEAP_VMM) {
+        why = irisi_vmm_reserve(&d->vmm, &out->base, most);
+        out->reserved = why ? 0 : most;
+        why = why ? why : irisi_dev_heap_extend(d, out, 0, bytes);
+    } else {
+        void *base = NULL;
+        why = irisi_gpu_malloc(&base, bytes, d->arch);
+        out->base = (char *)base;
+        why = why ? why : irisi_dev_fill(d, base, 0, bytes, d->side);
+    }
+    while (!why && d->heap_alignment > 256 && (uintptr_t)out->base % d->heap_alignment != 0)
+        d->heap_alignment /= 2;
+    return why;
+}
+
+static void irisi_dev_heap_export(irisi_dev *d, irisi_heap_mode mode, const irisi_heap *heap, irisi_handle *out)
+{
+    out->base = (uint64_t)(uintptr_t)heap->base;
+    out->device = d->device;
+    memcpy(out->bus_id, d->bus_id, sizeof out->bus_id);
+    /* Ranks of one process need no handle, and some machines have none to give: their importers say so. */
+    if (mode == IRISI_HEAP_IPC && hipIpcGetMemHandle(&out->ipc, heap->base) != hipSuccess)
+        (void)hipGetLastError();
+}
+
+/* The heap of a rank of this process, by its own address. With VMM each piece grants access by itself. */
+static const char *irisi_heap_near(irisi_dev *d, irisi_heap_mode mode, const irisi_handle *from, irisi_heap *out)
+{
+    int can = 0;
+    out->base = (char *)(uintptr_t)from->base;
+    out->near = 1;
+    if (from->device == d->device)
+        return NULL;
+    const char *why = irisi_hip(hipDeviceCanAccessPeer(&can, d->device, from->device));
+    if (why)
+        return why;
+    if (!can)
+        return "its device cannot be reached from this one (no NVLink, xGMI or PCIe peer access)";
+    out->grants = mode == IRISI_HEAP_VMM;
+    const hipError_t error = out->grants ? hipSuccess : hipDeviceEnablePeerAccess(from->device, 0);
+    if (error == hipErrorPeerAccessAlreadyEnabled) {
+        (void)hipGetLastError();
+        return NULL;
+    }
+    return irisi_hip(error);
+}
+
+/* Addresses for another rank's heap; with IPC the heap itself. */
+static const char *irisi_dev_heap_import(irisi_dev *d, irisi_heap_mode mode, const irisi_handle *from, int near,
+                                         size_t most, irisi_heap *out)
+{
+    if (memcmp(from->bus_id, d->bus_id, sizeof d->bus_id) == 0)
+        d->sharers++;
+    if (near)
+        return irisi_heap_near(d, mode, from, out);
+    if (mode == IRISI_HEAP_VMM) {
+        const char *why = irisi_vmm_reserve(&d->vmm, &out->base, most);
+        out->reserved = why ? 0 : most;
+        return why;
+    }
+    void *base = NULL;
+    const hipError_t error = hipIpcOpenMemHandle(&base, from->ipc, hipIpcMemLazyEnablePeerAccess);
+    if (error != hipSuccess) {
+        const char *why = irisi_hip(error);
+        return IRISI_IPC_HINT[0] ? IRISI_IPC_HINT : why;
+    }
+    out->base = (char *)base;
+    out->opened = 1;
+    return NULL;
+}
+
+/* Maps a piece of another rank's heap whose descriptor came; in the same process it is there, and wants access. */
+static const char *irisi_dev_heap_attach(irisi_dev *d, irisi_heap *heap, size_t offset, size_t bytes, int fd)
+{
+    if (heap->near)
+        return heap->grants ? irisi_vmm_grant(&d->vmm, heap->base + offset, bytes) : NULL;
+    if (fd < 0)
+        return NULL; /* an IPC handle opened all of it */
+    const char *why = irisi_heap_note(heap, offset, bytes);
+    if (why)
+        return why;
+    why = irisi_vmm_take(&d->vmm, heap->base + offset, bytes, fd);
+    if (why)
+        heap->n_pieces--;
+    return why;
+}
+
+/* Memory of the caller's that can be mapped a second time. */
+typedef struct irisi_found {
+    char *base;
+    size_t bytes;
+    int fd; /* none here: -1 */
+} irisi_found;
+
+/* The mapping that [p, p + bytes) lies in. */
+static const char *irisi_dev_heap_find(irisi_dev *d, const void *p, size_t bytes, irisi_found *out)
+{
+    const char *why = irisi_vmm_find(&d->vmm, p, bytes, &out->base, &out->bytes);
+    return why || out->bytes % d->vmm.block == 0 ? why : "its mapping is no multiple of the memory's granularity";
+}
+
+/* Maps it behind the own heap's addresses too. */
+static const char *irisi_dev_heap_alias(irisi_dev *d, irisi_heap *heap, size_t offset, const irisi_found *found)
+{
+    const char *why = irisi_heap_note(heap, offset, found->bytes);
+    if (why)
+        return why;
+    why = irisi_vmm_alias(&d->vmm, heap->base + offset, found->bytes, found->base, &heap->fd);
+    if (why)
+        heap->n_pieces--;
+    return why;
+}
+
+/* All heaps are mapped, so it is known how many ranks share the device: each counts on its part of it. */
+static void irisi_dev_heap_settled(irisi_dev *d)
+{
+    d->compute_units = d->compute_units > d->sharers ? d->compute_units / d->sharers : 1;
+    d->sharers = 1;
+}
+
+static void irisi_dev_heap_close(irisi_dev *d, irisi_heap *heap, int own)
+{
+    if (heap->fd >= 0)
+        close(heap->fd);
+    heap->fd = -1;
+    if (!heap->base || irisi_dev_use(d) != NULL)
+        return;
+    while (heap->n_pieces > 0)
+        irisi_dev_heap_detach(d, heap, heap->pieces[heap->n_pieces - 1].offset, 0);
+    if (heap->reserved)
+        irisi_vmm_release(&d->vmm, heap->base, heap->reserved);
+    else if (own)
+        (void)hipFree(heap->base);
+    else if (heap->opened)
+        (void)hipIpcCloseMemHandle(heap->base);
+    free(heap->pieces);
+    memset(heap, 0, sizeof *heap);
+    heap->fd = -1;
+}
+
+#endif
+#endif
