@@ -21,6 +21,8 @@ typedef enum move_op {
     MOVE_OPS
 } move_op;
 
+enum { VECTORS = 8 }; /* loads that a lane of the user's loop has under way */
+
 /* 16 bytes as a hand-written kernel would move them. */
 typedef struct hand_vec {
     IRISI_ALIGN(16) uint32_t w[4];

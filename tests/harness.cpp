@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <unistd.h>
 
@@ -36,7 +37,8 @@ namespace {
 
 struct options {
     int ranks = 2;
-    bool full = false;
+    bool full = false;              /* the tier that runs */
+    std::vector<std::string> tiers; /* one after the other, in one job */
     uint64_t seed = 1;
     bool threads = false;            /* ranks are threads of this process */
     std::vector<std::string> catch2; /* what is left for Catch2, program name first */
@@ -171,13 +173,18 @@ int run_session(void)
             std::signal(s, crash);
     }
     Catch::Session session;
-    int status = session.applyCommandLine((int)argv.size(), argv.data());
-    if (status == 0)
-        status = session.run();
-    if (own_rank == 0 && status != 0)
-        std::fprintf(stderr, "%s failed; repeat with --ranks %d --tier %s --seed %llu\n", argv[0], chosen.ranks,
-                     chosen.full ? "full" : "smoke", (unsigned long long)chosen.seed);
-    return status == 0 ? 0 : 1;
+    int failed = session.applyCommandLine((int)argv.size(), argv.data()) != 0;
+    for (size_t i = 0; i < chosen.tiers.size() && (!failed || i > 0); i++) {
+        chosen.full = chosen.tiers[i] == "full";
+        const int status = session.run();
+        if (own_rank == 0 && status != 0)
+            std::fprintf(stderr, "%s failed; repeat with --ranks %d --tier %s --seed %llu\n", argv[0], chosen.ranks,
+                         chosen.tiers[i].c_str(), (unsigned long long)chosen.seed);
+        if (own_rank == 0 && chosen.tiers.size() > 1)
+            std::fprintf(stderr, "tier %s: %s\n", chosen.tiers[i].c_str(), status == 0 ? "ok" : "failed");
+        failed |= status != 0;
+    }
+    return failed;
 }
 
 int rank_main(iris_world *world, void *)
@@ -218,8 +225,13 @@ bool parse(int argc, char **argv)
     }
     chosen.ranks = std::atoi(ranks.c_str());
     chosen.seed = std::strtoull(seed.c_str(), nullptr, 0);
-    chosen.full = tier == "full";
-    return chosen.ranks >= 1 && chosen.ranks <= 64 && (tier == "smoke" || tier == "full");
+    std::istringstream tiers(tier);
+    for (std::string one; std::getline(tiers, one, ',');) {
+        if (one != "smoke" && one != "full")
+            return false;
+        chosen.tiers.push_back(one);
+    }
+    return chosen.ranks >= 1 && chosen.ranks <= 64 && !chosen.tiers.empty();
 }
 
 } // namespace
@@ -313,7 +325,8 @@ bool irist_meet(irist_rank *t) { return irist_ok(t, iris_barrier(t->world)); }
 int main(int argc, char **argv)
 {
     if (!parse(argc, argv)) {
-        std::fprintf(stderr, "usage: %s [--ranks 1..64] [--tier smoke|full] [--seed N] [Catch2 options]\n", argv[0]);
+        std::fprintf(stderr, "usage: %s [--ranks 1..64] [--tier smoke|full[,…]] [--seed N] [Catch2 options]\n",
+                     argv[0]);
         return 2;
     }
     iris_config config;

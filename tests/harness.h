@@ -13,7 +13,8 @@
  *   static void work(irist_rank *t) { irist_check(t, 1 + 1 == 2, "sum is %d", 1 + 1); }
  *   TEST_CASE("addition works", "[memory]") { irist_spmd(work, NULL); }
  *
- * Options: --ranks N (IRIS_TEST_RANKS), --tier smoke|full (IRIS_TEST_TIER), --seed N (IRIS_TEST_SEED), and Catch2's.
+ * Options: --ranks N (IRIS_TEST_RANKS), --tier smoke|full (IRIS_TEST_TIER; several, with commas, run one after the
+ * other), --seed N (IRIS_TEST_SEED), and Catch2's.
  */
 #ifndef IRIST_HARNESS_H
 #define IRIST_HARNESS_H

@@ -24,13 +24,23 @@ enum { IRISI_WAIT_CHECK = 64 };
 #if IRIS_HAS_DEVICE
 
 /* The signal itself; the caller's writes have been drained (store-through puts) or released before. */
-IRIS_DEVICE void irisi_raise(const iris_ctx *ctx, iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
+IRIS_DEVICE void irisi_raise_at(uint64_t *at, uint64_t value, iris_signal_op op)
 {
-    uint64_t *at = (uint64_t *)irisi_reach(ctx, signal, rank, sizeof *at, IRISI_ACCESS_SIGNAL);
     if (op == IRIS_SIGNAL_ADD)
         irisi_raise_add(at, value);
     else
         irisi_raise_set(at, value);
+}
+
+/* Where a signal stands on `rank`. */
+IRIS_DEVICE uint64_t *irisi_signal_at(const iris_ctx *ctx, iris_signal *signal, int rank)
+{
+    return (uint64_t *)irisi_reach(ctx, signal, rank, sizeof *signal, IRISI_ACCESS_SIGNAL);
+}
+
+IRIS_DEVICE void irisi_raise(const iris_ctx *ctx, iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
+{
+    irisi_raise_at(irisi_signal_at(ctx, signal, rank), value, op);
 }
 
 /* Every lane of the workgroup calls it: drain, meet, and one lane releases and raises. */
@@ -63,27 +73,28 @@ IRIS_DEVICE void irisi_raise_lane(const iris_ctx *ctx, iris_signal *signal, uint
     irisi_raise(ctx, signal, value, op, rank);
 }
 
-/* The same without the release, after a put of the same lane, wave or workgroup: its stores store through. */
-IRIS_DEVICE void irisi_put_raise(const iris_ctx *ctx, iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
+/*
+ * The same without the release, after a put of the same lane, wave or workgroup: its stores store through. Where the
+ * signal stands on the other rank is looked up before the put, so that it does not wait behind it.
+ */
+IRIS_DEVICE void irisi_put_raise(uint64_t *at, uint64_t value, iris_signal_op op)
 {
     irisi_drain();
-    irisi_raise(ctx, signal, value, op, rank);
+    irisi_raise_at(at, value, op);
 }
-IRIS_DEVICE void irisi_put_raise_wave(const iris_ctx *ctx, iris_signal *signal, uint64_t value, iris_signal_op op,
-                                      int rank)
+IRIS_DEVICE void irisi_put_raise_wave(uint64_t *at, uint64_t value, iris_signal_op op)
 {
     irisi_drain();
     iris_sync_wave();
     if (iris_lane() == 0)
-        irisi_raise(ctx, signal, value, op, rank);
+        irisi_raise_at(at, value, op);
 }
-IRIS_DEVICE void irisi_put_raise_wg(const iris_ctx *ctx, iris_signal *signal, uint64_t value, iris_signal_op op,
-                                    int rank)
+IRIS_DEVICE void irisi_put_raise_wg(uint64_t *at, uint64_t value, iris_signal_op op)
 {
     irisi_drain();
     iris_sync_wg();
     if (iris_wg_lane() == 0)
-        irisi_raise(ctx, signal, value, op, rank);
+        irisi_raise_at(at, value, op);
 }
 
 /** Sets `signal` on `rank` to `value`. One lane calls it; its own earlier writes are visible to who waits for it. */

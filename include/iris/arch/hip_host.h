@@ -306,11 +306,13 @@ static const char *irisi_dev_max_workgroups(irisi_dev *d, irisi_kernel kernel, u
                                             uint32_t *workgroups)
 {
     int each = 0;
-    const char *why = irisi_gpu_allow_shared(kernel, shared_bytes);
+    const char *why = irisi_too_many_lanes(d, kernel, lanes, NULL); /* the runtime's answer looks at registers alone */
+    if (!why)
+        why = irisi_gpu_allow_shared(kernel, shared_bytes);
     if (!why)
         why = irisi_hip(hipOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, (int)lanes, shared_bytes));
     *workgroups = why ? 0 : (uint32_t)each * (uint32_t)d->compute_units;
-    return why || !each ? irisi_too_many_lanes(d, kernel, lanes, why) : NULL;
+    return why;
 }
 
 static const char *irisi_dev_launch(irisi_dev *d, irisi_kernel kernel, const void *args, size_t bytes,

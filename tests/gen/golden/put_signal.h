@@ -25,8 +25,9 @@
 IRIS_DEVICE void iris_put_signal_i32(const iris_ctx *ctx, int32_t *dst, const int32_t *src, size_t n,
                                      iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
 {
+    uint64_t *at = irisi_signal_at(ctx, signal, rank);
     iris_put_i32(ctx, dst, src, n, rank);
-    irisi_put_raise(ctx, signal, value, op, rank);
+    irisi_put_raise(at, value, op);
 }
 
 /**
@@ -36,8 +37,9 @@ IRIS_DEVICE void iris_put_signal_i32(const iris_ctx *ctx, int32_t *dst, const in
 IRIS_DEVICE void iris_put_signal_i32_wave(const iris_ctx *ctx, int32_t *dst, const int32_t *src, size_t n,
                                           iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
 {
+    uint64_t *at = irisi_signal_at(ctx, signal, rank);
     iris_put_i32_wave(ctx, dst, src, n, rank);
-    irisi_put_raise_wave(ctx, signal, value, op, rank);
+    irisi_put_raise_wave(at, value, op);
 }
 
 /**
@@ -47,16 +49,18 @@ IRIS_DEVICE void iris_put_signal_i32_wave(const iris_ctx *ctx, int32_t *dst, con
 IRIS_DEVICE void iris_put_signal_i32_wg(const iris_ctx *ctx, int32_t *dst, const int32_t *src, size_t n,
                                         iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
 {
+    uint64_t *at = irisi_signal_at(ctx, signal, rank);
     iris_put_i32_wg(ctx, dst, src, n, rank);
-    irisi_put_raise_wg(ctx, signal, value, op, rank);
+    irisi_put_raise_wg(at, value, op);
 }
 
 /** iris_put_u32, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. One lane calls it alone. */
 IRIS_DEVICE void iris_put_signal_u32(const iris_ctx *ctx, uint32_t *dst, const uint32_t *src, size_t n,
                                      iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
 {
+    uint64_t *at = irisi_signal_at(ctx, signal, rank);
     iris_put_u32(ctx, dst, src, n, rank);
-    irisi_put_raise(ctx, signal, value, op, rank);
+    irisi_put_raise(at, value, op);
 }
 
 /**
@@ -66,8 +70,9 @@ IRIS_DEVICE void iris_put_signal_u32(const iris_ctx *ctx, uint32_t *dst, const u
 IRIS_DEVICE void iris_put_signal_u32_wave(const iris_ctx *ctx, uint32_t *dst, const uint32_t *src, size_t n,
                                           iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
 {
+    uint64_t *at = irisi_signal_at(ctx, signal, rank);
     iris_put_u32_wave(ctx, dst, src, n, rank);
-    irisi_put_raise_wave(ctx, signal, value, op, rank);
+    irisi_put_raise_wave(at, value, op);
 }
 
 /**
@@ -77,16 +82,18 @@ IRIS_DEVICE void iris_put_signal_u32_wave(const iris_ctx *ctx, uint32_t *dst, co
 IRIS_DEVICE void iris_put_signal_u32_wg(const iris_ctx *ctx, uint32_t *dst, const uint32_t *src, size_t n,
                                         iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
 {
+    uint64_t *at = irisi_signal_at(ctx, signal, rank);
     iris_put_u32_wg(ctx, dst, src, n, rank);
-    irisi_put_raise_wg(ctx, signal, value, op, rank);
+    irisi_put_raise_wg(at, value, op);
 }
 
 /** iris_put_bf16, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. One lane calls it alone. */
 IRIS_DEVICE void iris_put_signal_bf16(const iris_ctx *ctx, iris_bf16 *dst, const iris_bf16 *src, size_t n,
                                       iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
 {
+    uint64_t *at = irisi_signal_at(ctx, signal, rank);
     iris_put_bf16(ctx, dst, src, n, rank);
-    irisi_put_raise(ctx, signal, value, op, rank);
+    irisi_put_raise(at, value, op);
 }
 
 /**
@@ -96,8 +103,9 @@ IRIS_DEVICE void iris_put_signal_bf16(const iris_ctx *ctx, iris_bf16 *dst, const
 IRIS_DEVICE void iris_put_signal_bf16_wave(const iris_ctx *ctx, iris_bf16 *dst, const iris_bf16 *src, size_t n,
                                            iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
 {
+    uint64_t *at = irisi_signal_at(ctx, signal, rank);
     iris_put_bf16_wave(ctx, dst, src, n, rank);
-    irisi_put_raise_wave(ctx, signal, value, op, rank);
+    irisi_put_raise_wave(at, value, op);
 }
 
 /**
@@ -107,8 +115,9 @@ IRIS_DEVICE void iris_put_signal_bf16_wave(const iris_ctx *ctx, iris_bf16 *dst, 
 IRIS_DEVICE void iris_put_signal_bf16_wg(const iris_ctx *ctx, iris_bf16 *dst, const iris_bf16 *src, size_t n,
                                          iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
 {
+    uint64_t *at = irisi_signal_at(ctx, signal, rank);
     iris_put_bf16_wg(ctx, dst, src, n, rank);
-    irisi_put_raise_wg(ctx, signal, value, op, rank);
+    irisi_put_raise_wg(at, value, op);
 }
 
 #endif
