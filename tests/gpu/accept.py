@@ -78,7 +78,9 @@ def topology(name, devices, mode, ranks):
 
 
 def sanitizers(device):
-    env = {"CUDA_VISIBLE_DEVICES": str(device), "IRIS_SPAWN": "thread", "IRIS_TIMEOUT_MS": "1000000"}
+    # initcheck keeps a shadow of all memory: a small heap of the plain kind.
+    env = {"CUDA_VISIBLE_DEVICES": str(device), "IRIS_SPAWN": "thread", "IRIS_TIMEOUT_MS": "1000000",
+           "IRIS_HEAP": "ipc", "IRIS_HEAP_MB": "64"}
     # What API calls return is the tests' business: some are made to fail.
     tool = ["compute-sanitizer", "--target-processes", "all", "--error-exitcode", "9", "--tool"]
     return [Run("sanitizers", f"{test}, {ranks} rank{'s' * (ranks > 1)}", name,
