@@ -130,15 +130,14 @@ GEMM_PATTERNS = (
 
 @dataclass(frozen=True)
 class GemmKernel:
-    """A mainloop for a dtype. `name` ends its functions' names; `macro` is 1 on platforms that have the mainloop."""
+    """Mainloop IRISI_GEMM_<loop> for a dtype, where IRISI_GEMM_HAS_<loop> is 1; `name` ends its functions' names."""
+    loop: str
+    suffix: str
     t: DType
-    mainloop: str  # value of plan.mainloop
-    macro: str
-    suffix: str = ""
 
     name = property(lambda self: self.t.name + self.suffix)
 GEMM_TYPES = tuple(t for t in DTYPES if t.gemm)
-GEMM_KERNELS = tuple(GemmKernel(t, "IRISI_GEMM_PLAIN", "IRISI_GEMM_HAS_PLAIN") for t in GEMM_TYPES)
+GEMM_KERNELS = tuple(GemmKernel("PLAIN", "", t) for t in GEMM_TYPES)
 # A vector unit of the host: bytes of a vector; rows and vectors of columns that a micro-kernel computes.
 GemmIsa = row("GemmIsa", "name bytes rows vectors")
 GEMM_ISAS = (GemmIsa("base", 16, 4, 2), GemmIsa("avx2", 32, 4, 2), GemmIsa("avx512", 64, 8, 2))

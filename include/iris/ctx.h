@@ -82,7 +82,8 @@ typedef struct irisi_control {
     uint32_t pad[15];
     irisi_report report;
     uint64_t scratch[2]; /* where refused accesses to one element or vector go */
-    uint64_t reserved[(256 - 64 - sizeof(irisi_report) - 16) / 8];
+    uint64_t mainloops;  /* the answer of the latest irisi_gemm_probe */
+    uint64_t reserved[(256 - 64 - sizeof(irisi_report) - 24) / 8];
 } irisi_control;
 
 /**

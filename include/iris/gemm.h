@@ -24,9 +24,6 @@ enum { IRISI_CREW_MATH, IRISI_CREW_LOADER, IRISI_CREW_COMM, IRISI_FULL, IRISI_EM
 
 #if IRIS_HAS_DEVICE
 
-/** What the waves of a workgroup do. */
-typedef enum iris_gemm_role { IRIS_GEMM_MATH, IRIS_GEMM_LOADER, IRIS_GEMM_COMM } iris_gemm_role;
-
 /** A wave's part in a GEMM kernel. */
 typedef struct iris_gemm_part {
     iris_gemm_role role;
@@ -34,20 +31,25 @@ typedef struct iris_gemm_part {
     uint64_t epoch;
     uint32_t *counters;
     char *workspace, *stages;
+    uint32_t workspace_bytes;
 } iris_gemm_part;
 
 /**
- * Begins a kernel: splits the workgroup's waves by role. The last `comm_waves` waves communicate, those before them
- * load where the platform has loaders, the others compute. Every lane of the workgroup calls it.
+ * Begins a kernel: splits the workgroup's waves by role. The first waves compute, as many as the plan says, and the
+ * last `comm_waves` waves communicate; those between load. Every lane of the workgroup calls it.
+ *
+ * @param comm_waves 0, or plan->comm_waves
  */
 IRIS_DEVICE iris_gemm_part iris_gemm_begin(const iris_gemm_plan *plan, uint32_t comm_waves)
 {
-    const uint32_t math = iris_waves() - IRISI_GEMM_LOADER_WAVES - comm_waves;
+    const uint32_t math = plan->math_waves;
+    const uint32_t loaders = iris_waves() - math - comm_waves;
     char *shared = (char *)iris_shared();
     iris_gemm_part part;
     part.counters = (uint32_t *)shared;
     part.workspace = shared + IRISI_GEMM_COUNTERS;
-    part.stages = part.workspace + plan->workspace_bytes;
+    part.workspace_bytes = comm_waves ? plan->workspace_bytes_with_comm : plan->workspace_bytes;
+    part.stages = part.workspace + part.workspace_bytes;
     part.epoch = iris_channel_enter_wg(&plan->channel);
     for (uint32_t i = iris_wg_lane(); i < IRISI_GEMM_COUNTERS / 4; i += iris_wg_lanes())
         part.counters[i] = 0;
@@ -57,12 +59,12 @@ IRIS_DEVICE iris_gemm_part iris_gemm_begin(const iris_gemm_plan *plan, uint32_t 
         part.crew = iris_crew_all();
     } else if (iris_wave() < math) {
         part.crew = iris_crew_of(0, math, part.counters + IRISI_CREW_MATH);
-    } else if (iris_wave() < math + IRISI_GEMM_LOADER_WAVES) {
+    } else if (iris_wave() < math + loaders) {
         part.role = IRIS_GEMM_LOADER;
-        part.crew = iris_crew_of(math, IRISI_GEMM_LOADER_WAVES, part.counters + IRISI_CREW_LOADER);
+        part.crew = iris_crew_of(math, loaders, part.counters + IRISI_CREW_LOADER);
     } else {
         part.role = IRIS_GEMM_COMM;
-        part.crew = iris_crew_of(math + IRISI_GEMM_LOADER_WAVES, comm_waves, part.counters + IRISI_CREW_COMM);
+        part.crew = iris_crew_of(math + loaders, comm_waves, part.counters + IRISI_CREW_COMM);
     }
     return part;
 }
@@ -130,8 +132,8 @@ IRIS_DEVICE void iris_gemm_send(const iris_ctx *ctx, const iris_gemm_plan *plan,
 }
 
 /*
- * The mailbox: staging tile `turn % 2` passes from the math waves to the communication waves and back. FULL counts
- * how often each was filled, EMPTY how often it was emptied.
+ * The mailbox: staging tile `turn % 2`, with one piece of a tile, passes from the math waves to the communication waves
+ * and back. FULL counts how often each was filled, EMPTY how often it was emptied.
  */
 IRIS_DEVICE char *irisi_mailbox_stage(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
 {

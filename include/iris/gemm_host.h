@@ -43,6 +43,9 @@ const char *iris_gemm_pattern_name(iris_gemm_pattern pattern);
  */
 iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages);
 
+/* Makes a probe kernel known, before main: launch headers do, once for each dtype that they hold kernels for. */
+void irisi_gemm_offer(iris_dtype dtype, irisi_kernel probe);
+
 /* A kernel and the mainloop it is made with. */
 typedef struct irisi_gemm_kernel {
     uint32_t mainloop;

@@ -58,11 +58,19 @@ typedef struct iris_gemm_args {
     iris_gemm_pattern pattern;    /**< for the launcher that chooses; default: by the library */
     uint32_t tile_m, tile_n;      /**< rows and columns of a tile, at most the kernel's own; default: by the library */
     uint32_t workgroups;          /**< of the whole operation; default: one for each compute unit, 2 or more */
+    int plain_mainloop;           /**< 1: no other, for kernels of one's own that call the plain one's functions */
     uint32_t comm_workgroups;     /**< those of them that send, where a pattern splits them; default: by the library */
 } iris_gemm_args;
 
-/* Mainloops; each platform has some of them. */
-enum { IRISI_GEMM_PLAIN };
+/* Mainloops; each platform has some of them, each image may hold fewer. */
+enum {
+    IRISI_GEMM_PLAIN,
+    IRISI_GEMM_SM80,
+    IRISI_GEMM_SM90A,
+    IRISI_GEMM_MFMA_GFX90A,
+    IRISI_GEMM_MFMA_GFX942,
+    IRISI_GEMM_MFMA_GFX950
+};
 
 /* Tensor maps in a plan: A, B, and C on up to 8 ranks. */
 enum { IRISI_GEMM_MAPS = 10, IRISI_GEMM_MAP_BYTES = 128, IRISI_GEMM_PLAN_BYTES = 2048 };
@@ -84,14 +92,19 @@ typedef struct iris_gemm_plan {
     uint32_t group_m;         /* rows of tiles that are walked together */
     uint32_t rotate;          /* where the walk starts, so that ranks are spread over C */
     uint32_t xcds;            /* chiplets that workgroups are dealt to in turn; 1 where there are none */
+    uint32_t stage_n;         /* columns of a staging tile; a wider tile leaves in pieces */
     uint32_t pitch;           /* bytes from row to row of a staging tile */
     uint32_t stage_bytes;     /* of one staging tile */
-    uint32_t workspace_bytes; /* shared memory of the mainloop */
+    uint32_t workspace_bytes; /* shared memory of the mainloop, without and with communication waves */
+    uint32_t workspace_bytes_with_comm;
+    uint32_t math_waves, comm_waves;  /* of a workgroup, by role; loader waves are those left */
+    uint32_t waves, waves_with_comm;  /* of a workgroup, without and with communication waves */
+    uint32_t wave_lanes;
     uint32_t dtype, op, pattern, activation, mainloop;
     uint32_t b_transposed, element; /* element: bytes of one */
     uint32_t workgroups, comm_workgroups, rank, world;
     iris_channel channel; /* signals: ready[world], done[world], then one for each tile */
-    uint64_t reserved[64];
+    uint64_t reserved[60];
     iris_stream second; /* host only: the stream that sends in producer_consumer, and its events */
     iris_event fork, join;
     uint64_t magic; /* tells a plan from memory that never was one */
@@ -102,10 +115,11 @@ enum { IRISI_GEMM_PLAN_FITS = 1 / (sizeof(iris_gemm_plan) == IRISI_GEMM_PLAN_BYT
 /* Bytes of counters at the start of a workgroup's shared memory; the mainloop's workspace and the stages follow. */
 enum { IRISI_GEMM_COUNTERS = 128 };
 
-/* Shared memory of a workgroup with `stages` staging tiles. */
+/* Shared memory of a workgroup with `stages` staging tiles; 2 where waves of it communicate. */
 IRIS_HOST_DEVICE uint32_t irisi_gemm_shared_bytes(const iris_gemm_plan *plan, uint32_t stages)
 {
-    return IRISI_GEMM_COUNTERS + plan->workspace_bytes + stages * plan->stage_bytes;
+    return IRISI_GEMM_COUNTERS + stages * plan->stage_bytes +
+           (stages > 1 ? plan->workspace_bytes_with_comm : plan->workspace_bytes);
 }
 
 /* Argument struct of the library's own GEMM kernels. */
@@ -113,6 +127,11 @@ typedef struct irisi_gemm_launch {
     iris_ctx ctx;
     iris_gemm_plan plan;
 } irisi_gemm_launch;
+
+/* Argument struct of the kernels that say which mainloops an image holds: bit i of control->mainloops is mainloop i. */
+typedef struct irisi_gemm_probe {
+    irisi_control *control;
+} irisi_gemm_probe;
 
 /** A band of columns: first, first + 1, … (count of them). */
 typedef struct iris_gemm_columns {

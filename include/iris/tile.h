@@ -3,14 +3,15 @@
  * tile.h: the walk over a plan's tiles, and what becomes of a finished tile.
  *
  *   iris_crew iris_crew_all iris_crew_of iris_crew_sync           waves of a workgroup that work together
- *   iris_tile iris_tile_begin iris_tile_next                      the walk
+ *   iris_tile iris_tile_begin iris_tile_next iris_tile_piece      the walk
  *   iris_tile_row                                                 a row of the staging tile
  *   iris_tile_put iris_tile_store iris_tile_put_all iris_tile_send
  *   iris_tile_flag iris_tile_await iris_tile_raise_all
  *
- * A finished tile stands in workgroup-shared memory, row after row in C's own type ("staging tile"). Each row starts
- * at the same place within 16 bytes as its row of C does, so that copies are 16 bytes wide on both sides whatever
- * column the band starts at; heaps are page-aligned, so the place is the same on every rank.
+ * A finished tile, or a piece of its columns where it is wide, stands in workgroup-shared memory, row after row in C's
+ * own type ("staging tile"). Each row starts at the same place within 16 bytes as its row of C does, so that copies
+ * are 16 bytes wide on both sides whatever column the band starts at; heaps are page-aligned, so the place is the same
+ * on every rank.
  */
 #ifndef IRIS_TILE_H
 #define IRIS_TILE_H
@@ -24,7 +25,8 @@
 
 /**
  * Waves of one workgroup that carry out something together, while other waves of it do something else. A crew that
- * is the whole workgroup meets at the workgroup's barrier, a part of it at a counter in shared memory.
+ * is the whole workgroup meets at the workgroup's barrier, a part of it at a barrier of the device that its counter
+ * stands for, or at the counter itself. Counters of one workgroup's crews are neighbours in shared memory.
  */
 typedef struct iris_crew {
     uint32_t member, members; /* lanes */
@@ -66,7 +68,7 @@ IRIS_DEVICE void iris_crew_sync(iris_crew *crew)
     iris_sync_wave();
     if (crew->counter == NULL) {
         iris_sync_wg();
-    } else if (crew->waves > 1) {
+    } else if (crew->waves > 1 && !irisi_sync_part(crew->counter, crew->members)) {
         crew->met += crew->waves;
         if (iris_lane() == 0)
             irisi_shared_add(crew->counter, 1);
@@ -123,6 +125,21 @@ IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
     tile->cols = plan->columns - tile->n0 < plan->tile_n ? plan->columns - tile->n0 : plan->tile_n;
     tile->index = i * plan->tiles_n + j;
     tile->turn += tile->step;
+    return 1;
+}
+
+/**
+ * Piece `i` of a tile, itself a tile: as many of its columns as a staging tile holds. 1, or 0 when there is none.
+ * Flags and signals are those of the tile that was cut.
+ */
+IRIS_DEVICE int iris_tile_piece(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t i, iris_tile *piece)
+{
+    const uint32_t first = i * plan->stage_n;
+    if (first >= tile->cols)
+        return 0;
+    *piece = *tile;
+    piece->n0 += first;
+    piece->cols = tile->cols - first < plan->stage_n ? tile->cols - first : plan->stage_n;
     return 1;
 }
 
@@ -287,6 +304,13 @@ IRIS_DEVICE void iris_tile_await(const iris_ctx *ctx, const iris_gemm_plan *plan
 {
     if (crew->wave == 0)
         irisi_wait_signal(ctx, irisi_gemm_flag(plan, tile), IRISI_GE, epoch, ctx->rank);
+    iris_crew_sync(crew);
+}
+
+/** Makes sure that a staging tile whose puts are under way may be written: where they are asynchronous, waits until it
+ *  has been read. Every lane of the crew calls it. */
+IRIS_DEVICE void iris_tile_reuse(iris_crew *crew)
+{
     iris_crew_sync(crew);
 }
 

@@ -3,13 +3,20 @@
  * gemm.h: the mainloops of this platform: arch/<platform>/gemm.h. Every platform defines, for each dtype <d> with GEMM
  * kernels and each of its mainloops (suffix <s>, empty for the plain one):
  *
- *   iris_gemm_has_loader                 1 where waves of their own load (sm_90a); a constant
- *   iris_gemm_pipe                       the state that a mainloop keeps from tile to tile: begin, then use
- *   iris_gemm_pipe_begin(plan, workspace)
+ *   iris_gemm_has_loader_<d><s>          1 where waves of their own load; a constant
+ *   iris_gemm_in_image_<d><s>()          1 where the compiler's pass can make this mainloop; elsewhere its functions do
+ *                                        nothing, and no plan chooses it
+ *   iris_gemm_pipe_<d><s>                the state that a mainloop keeps from tile to tile
+ *   iris_gemm_pipe_begin_<d><s>(plan, workspace, bytes)
  *   iris_gemm_acc_<d><s>                 one lane's share of a tile's accumulators, in registers
  *   iris_gemm_load_tile_<d><s>(plan, tile, pipe, crew)        loader waves: fetch what the tile needs
  *   iris_gemm_mma_tile_<d><s>(plan, tile, pipe, crew, acc)    math waves: acc = A * B
- *   iris_gemm_stage_tile_<d><s>(plan, tile, acc, crew, stage) math waves: epilogue, into the staging tile
+ *   iris_gemm_stage_tile_<d><s>(plan, piece, i, acc, crew, stage)   math waves: epilogue of the tile's i-th piece,
+ *                                                                   into the staging tile
+ *
+ * and once irisi_gemm_registers(mainloop, role, begins), which the waves of a role call at either end of what they do.
+ *
+ * The workspace starts 128 bytes behind the start of shared memory.
  */
 #ifndef IRIS_ARCH_GEMM_H
 #define IRIS_ARCH_GEMM_H
@@ -18,6 +25,10 @@
 #include <iris/tile.h>
 
 #if IRIS_HAS_DEVICE
+
+/** What the waves of a workgroup do. */
+typedef enum iris_gemm_role { IRIS_GEMM_MATH, IRIS_GEMM_LOADER, IRIS_GEMM_COMM } iris_gemm_role;
+
 #include <iris/gen/gemm_epilogue.h>
 #if defined(IRIS_TARGET_NVIDIA)
 #include <iris/arch/nvidia/gemm.h>

@@ -56,11 +56,6 @@ static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: pattern %d or activation %d does not exist (below %d and %d do)",
                           (int)g->pattern, (int)g->activation, IRIS_GEMM_PATTERNS, IRIS_ACTIVATIONS);
-    const irisi_gemm_extent most = irisi_gemm_largest_tile(dtype == IRIS_F64 ? 8 : 4);
-    if (g->tile_m > most.m || g->tile_n > most.n)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_gemm_prepare: a tile of %u x %u is too large; the %s kernel's is %u x %u", g->tile_m,
-                          g->tile_n, iris_dtype_name(dtype), most.m, most.n);
     if (g->workgroups == 1 && (g->pattern == IRIS_GEMM_WG_SPECIALIZED || g->pattern == IRIS_GEMM_PRODUCER_CONSUMER))
         return irisi_fail(w, IRIS_ERR_GRID, "iris_gemm_prepare: %s needs 2 or more workgroups, but workgroups is 1",
                           iris_gemm_pattern_name(g->pattern));
@@ -98,13 +93,12 @@ static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan
     return IRIS_OK;
 }
 
-/* Everything in a plan that follows from the arguments. */
+/* Everything in a plan that follows from this rank's arguments; tile and pattern as they were asked for. */
 static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op op, iris_dtype dtype,
                             const iris_gemm_args *g)
 {
-    const uint32_t acc = dtype == IRIS_F64 ? 8 : 4;
     const uint32_t units = (uint32_t)iris_compute_units(w);
-    p->op = op, p->dtype = dtype, p->activation = g->activation, p->mainloop = IRISI_GEMM_PLAIN;
+    p->op = op, p->dtype = dtype, p->activation = g->activation, p->pattern = g->pattern;
     p->rank = (uint32_t)iris_rank(w), p->world = (uint32_t)iris_world_size(w);
     p->m = (uint32_t)g->m, p->n = (uint32_t)g->n, p->k = (uint32_t)g->k;
     p->a = g->a, p->b = g->b, p->c = g->c, p->bias = g->bias;
@@ -119,16 +113,70 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
         p->workgroups = g->comm_workgroups + 1;
     /* About one compute unit in six saturates the links of current devices. */
     p->comm_workgroups = g->comm_workgroups ? g->comm_workgroups : (p->workgroups + 5) / 6;
-    const uint32_t widest = iris_gemm_band(p->n, p->world, 0).count;
-    const irisi_gemm_extent tile = irisi_gemm_good_tile(acc, p->m, widest, p->workgroups);
-    p->tile_m = g->tile_m ? g->tile_m : tile.m, p->tile_n = g->tile_n ? g->tile_n : tile.n;
+    p->tile_m = g->tile_m, p->tile_n = g->tile_n;
+    p->xcds = irisi_gemm_xcds(iris_arch_name(w));
+}
+
+/* What all ranks' operands have in common, as the choice of a mainloop sees it. */
+typedef struct irisi_gemm_common {
+    uint64_t mainloops; /* of the image and the device */
+    uint64_t aligned;   /* all ones, or 0 */
+} irisi_gemm_common;
+
+static irisi_kernel irisi_gemm_probes[IRIS_DTYPES];
+
+void irisi_gemm_offer(iris_dtype dtype, irisi_kernel probe) { irisi_gemm_probes[dtype] = probe; }
+
+/* Asks the device which mainloops it has for the plan's dtype. Kernels of one's own alone: the plain one. */
+static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int plain, irisi_gemm_common *own)
+{
+    const irisi_kernel probe = irisi_gemm_probes[p->dtype];
+    const iris_launch_config one = iris_grid(1, IRISI_GEMM_WAVE_LANES);
+    const uint64_t c = (uint64_t)(uintptr_t)p->c | p->ldc * p->element | (uint64_t)p->band * p->element;
+    const uint64_t a = (uint64_t)(uintptr_t)p->a | p->lda * p->element;
+    const uint64_t b = p->columns == 0 ? 0 : (uint64_t)(uintptr_t)p->b | p->ldb * p->element;
+    irisi_gemm_probe args;
+    irisi_control control;
+    own->aligned = (a | b | c) % 16 == 0 ? UINT64_MAX : 0;
+    own->mainloops = 1u << IRISI_GEMM_PLAIN;
+    if (probe == NULL || plain)
+        return IRIS_OK;
+    args.control = w->control;
+    iris_status s = irisi_launch(w, probe, "irisi_gemm_probe", &args, sizeof args, &one, NULL);
+    if (s == IRIS_OK)
+        s = iris_memcpy(w, &control, w->control, sizeof control);
+    if (s == IRIS_OK)
+        own->mainloops = control.mainloops;
+    return s;
+}
+
+/* The mainloop and all that follows from its shape, once the ranks know what they have in common. */
+static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const irisi_gemm_common *all)
+{
+    irisi_gemm_problem q;
+    q.mainloops = (uint32_t)all->mainloops, q.aligned = all->aligned != 0;
+    q.dtype = p->dtype, q.element = p->element, q.accumulator = p->element == 8 ? 8 : 4;
+    q.m = p->m, q.n = iris_gemm_band(p->n, p->world, 0).count, q.k = p->k;
+    q.b_transposed = p->b_transposed, q.workgroups = p->workgroups;
+    q.tile_m = p->tile_m, q.tile_n = p->tile_n;
+    const irisi_gemm_shape s = irisi_gemm_pick(iris_arch_name(w), &q);
+    const irisi_gemm_extent most = irisi_gemm_largest_tile(s.mainloop, q.accumulator);
+    if (!irisi_gemm_fits(&q, most))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: a tile of %u x %u is too large; the %s kernel's is %u x %u", q.tile_m,
+                          q.tile_n, iris_dtype_name((iris_dtype)p->dtype), most.m, most.n);
+    p->mainloop = s.mainloop, p->tile_m = s.tile_m, p->tile_n = s.tile_n, p->stage_n = s.stage_n;
+    p->math_waves = s.math_waves, p->comm_waves = s.comm_waves, p->wave_lanes = IRISI_GEMM_WAVE_LANES;
+    p->waves = s.waves, p->waves_with_comm = s.waves_with_comm;
     p->tiles_m = (p->m + p->tile_m - 1) / p->tile_m, p->tiles_n = (p->columns + p->tile_n - 1) / p->tile_n;
-    p->group_m = 8, p->xcds = irisi_gemm_xcds(iris_arch_name(w));
+    p->group_m = 8;
     p->rotate = (uint32_t)((uint64_t)p->tiles_m * p->tiles_n * p->rank / p->world);
     /* 16 bytes more than a row needs: room for a start within 16 bytes, and rows spread over the memory's banks. */
-    p->pitch = (p->tile_n * p->element + 15) / 16 * 16 + 16;
+    p->pitch = (p->stage_n * p->element + 15) / 16 * 16 + 16;
     p->stage_bytes = (p->tile_m * p->pitch + 127) / 128 * 128;
-    p->workspace_bytes = (irisi_gemm_workspace(acc, p->tile_m, p->tile_n) + 127) / 128 * 128;
+    p->workspace_bytes = (s.workspace_bytes + 127) / 128 * 128;
+    p->workspace_bytes_with_comm = (s.workspace_bytes_with_comm + 127) / 128 * 128;
+    return IRIS_OK;
 }
 
 /* The library's choice of a pattern, from what all ranks know alike. */
@@ -142,18 +190,22 @@ static iris_gemm_pattern irisi_gemm_choose(const iris_gemm_plan *p)
 
 /* What all ranks must have alike, and whether this one's arguments were sound. */
 typedef struct irisi_gemm_vote {
-    int64_t status, op, dtype, m, n, k, c, ldc, tile_m, tile_n, pattern;
+    int64_t status, op, dtype, m, n, k, c, ldc, tile_m, tile_n, pattern, mainloop, mainloops, aligned;
 } irisi_gemm_vote;
 
-/* Compares the ranks' arguments. Every rank calls it, whatever it thinks of its own. */
-static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris_status own)
+/*
+ * Compares the ranks' arguments, and leaves in `common` what all have. Every rank calls it, whatever it thinks of its
+ * own.
+ */
+static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris_status own, irisi_gemm_common *common)
 {
     static const char *const names[] = {"status", "op",     "dtype",  "m",      "n", "k", "c's place in the heap",
-                                        "ldc",    "tile_m", "tile_n", "pattern"};
-    enum { FIELDS = sizeof(irisi_gemm_vote) / sizeof(int64_t) };
+                                        "ldc",    "tile_m", "tile_n", "pattern", "the mainloop that fits"};
+    enum { FIELDS = sizeof(irisi_gemm_vote) / sizeof(int64_t), SAME = FIELDS - 2 };
     const int64_t place = own == IRIS_OK ? (int64_t)((uintptr_t)p->c - (uintptr_t)iris_device_ctx(w).base) : 0;
     const int64_t mine[FIELDS] = {own,   p->op,           p->dtype,  p->m,      p->n,      p->k,
-                                  place, (int64_t)p->ldc, p->tile_m, p->tile_n, p->pattern};
+                                  place, (int64_t)p->ldc, p->tile_m, p->tile_n, p->pattern, p->mainloop,
+                                  (int64_t)common->mainloops, (int64_t)common->aligned};
     int64_t *all = (int64_t *)malloc(sizeof mine * p->world);
     if (all == NULL)
         return irisi_fail(w, IRIS_ERR_NOMEM, "iris_gemm_prepare: no memory for %zu bytes", sizeof mine * p->world);
@@ -163,20 +215,25 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
         if (all[r * FIELDS] != IRIS_OK)
             s = irisi_fail(w, IRIS_ERR_MISMATCH, "iris_gemm_prepare: rank %u refused its arguments (%s)", r,
                            iris_status_name((iris_status)all[r * FIELDS]));
-        for (int f = 1; s == IRIS_OK && f < FIELDS; f++)
+        for (int f = 1; s == IRIS_OK && f < SAME; f++)
             if (all[r * FIELDS + f] != all[f])
                 s = irisi_fail(w, IRIS_ERR_MISMATCH,
                                "iris_gemm_prepare: %s is %lld on rank %u but %lld on rank 0; it must be the same",
                                names[f], (long long)all[r * FIELDS + f], r, (long long)all[f]);
+        common->mainloops &= (uint64_t)all[r * FIELDS + SAME], common->aligned &= (uint64_t)all[r * FIELDS + SAME + 1];
     }
     free(all);
     return s;
 }
 
-/* What a plan holds besides values: the channel, and what producer_consumer needs. */
-static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p)
+/* What the ranks choose together, and what a plan holds besides values: the channel, producer_consumer's stream. */
+static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const irisi_gemm_common *common)
 {
-    iris_status s = iris_channel_create(w, &p->channel, 2 * p->world + (size_t)irisi_gemm_tiles(p, 0), 0);
+    iris_status s = irisi_gemm_shape_plan(w, p, common);
+    if (s == IRIS_OK && p->pattern == IRIS_GEMM_AUTO)
+        p->pattern = irisi_gemm_choose(p);
+    if (s == IRIS_OK)
+        s = iris_channel_create(w, &p->channel, 2 * p->world + (size_t)irisi_gemm_tiles(p, 0), 0);
     if (s == IRIS_OK)
         s = iris_stream_create(w, &p->second);
     if (s == IRIS_OK)
@@ -206,17 +263,19 @@ iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op 
 {
     if (w == NULL || plan == NULL || args == NULL)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: world, plan and args must not be null");
+    irisi_gemm_common common = {0, 0};
     memset(plan, 0, sizeof *plan);
     plan->world = (uint32_t)iris_world_size(w);
     iris_status s = irisi_gemm_check_values(w, op, dtype, args);
     if (s == IRIS_OK) {
         irisi_gemm_fill(w, plan, op, dtype, args);
-        plan->pattern = args->pattern == IRIS_GEMM_AUTO ? irisi_gemm_choose(plan) : args->pattern;
         s = irisi_gemm_check_operands(w, plan, dtype);
     }
-    s = irisi_gemm_agree(w, plan, s); /* before the heap is touched: all ranks allocate, or none */
     if (s == IRIS_OK)
-        s = irisi_gemm_agree(w, plan, irisi_gemm_acquire(w, plan)); /* peers may raise the channel's signals now */
+        s = irisi_gemm_ask(w, plan, args->plain_mainloop, &common);
+    s = irisi_gemm_agree(w, plan, s, &common); /* before the heap is touched: all ranks allocate, or none */
+    if (s == IRIS_OK)
+        s = irisi_gemm_agree(w, plan, irisi_gemm_acquire(w, plan, &common), &common); /* peers may raise signals now */
     if (s == IRIS_OK)
         plan->magic = irisi_gemm_magic;
     else
@@ -246,9 +305,8 @@ const char *iris_gemm_pattern_name(iris_gemm_pattern pattern)
 
 iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages)
 {
-    iris_launch_config cfg = iris_cooperative(plan->workgroups, IRISI_GEMM_LANES);
-    if (stages == 2)
-        cfg.lanes = IRISI_GEMM_LANES_WITH_COMM;
+    const uint32_t waves = stages > 1 ? plan->waves_with_comm : plan->waves;
+    iris_launch_config cfg = iris_cooperative(plan->workgroups, waves * plan->wave_lanes);
     cfg.shared_bytes = stages ? irisi_gemm_shared_bytes(plan, stages) : 0;
     return cfg;
 }

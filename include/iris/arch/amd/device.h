@@ -127,6 +127,9 @@ IRIS_DEVICE void iris_sync_wg(void)
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
+/* Barrier of some waves of the workgroup: 0, this platform has none. */
+IRIS_DEVICE int irisi_sync_part(const uint32_t *counter, uint32_t lanes) { return (void)counter, (void)lanes, 0; }
+
 /* Counters in workgroup-shared memory: get acquires, set releases, add does both; within the workgroup. */
 IRIS_DEVICE uint32_t irisi_shared_get(const uint32_t *p)
 {

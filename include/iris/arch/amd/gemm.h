@@ -2,7 +2,7 @@
 /*
  * gemm.h (amd): the mainloops of this platform. So far the plain one: shared-memory tiles and fused multiply-adds.
  *
- *   iris_gemm_has_loader, and what gen/arch/gemm_simt.h has
+ *   irisi_gemm_registers, and what gen/arch/gemm_simt.h has
  */
 #ifndef IRIS_ARCH_AMD_GEMM_H
 #define IRIS_ARCH_AMD_GEMM_H
@@ -10,10 +10,11 @@
 #include <iris/arch/gemm_shape.h>
 #include <iris/tile.h>
 
-enum { iris_gemm_has_loader = 0 };
-
-/* The mainloops that this platform has. */
-#define IRISI_GEMM_HAS_PLAIN 1
+/** How registers are shared out among the roles, where the device can: here it cannot. */
+IRIS_DEVICE void irisi_gemm_registers(uint32_t mainloop, iris_gemm_role role, int begins)
+{
+    (void)mainloop, (void)role, (void)begins;
+}
 
 #include <iris/gen/arch/gemm_simt.h>
 

@@ -1,22 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gemm_shape.h (amd): tile sizes and shared memory of the plain loop.
+ * gemm_shape.h (amd): mainloops, tile sizes and shared memory. So far the plain loop.
  *
- * With the shape below a kernel with two staging tiles stays within 64 KB of shared memory.
+ * With its shape a kernel with two staging tiles stays within 64 KB of shared memory.
  */
 #ifndef IRIS_ARCH_AMD_GEMM_SHAPE_H
 #define IRIS_ARCH_AMD_GEMM_SHAPE_H
 
 #include <string.h>
 
-enum { IRISI_GEMM_WAVE_LANES = 64, IRISI_GEMM_MATH_WAVES = 4, IRISI_GEMM_LOADER_WAVES = 0, IRISI_GEMM_COMM_WAVES = 1 };
+enum { IRISI_GEMM_WAVE_LANES = 64, IRISI_GEMM_COMM_WAVES = 1 };
 
 #include <iris/arch/simt_gemm_shape.h>
+
+/* The mainloops that this platform has. */
+#define IRISI_GEMM_HAS_PLAIN 1
 
 /* MI300 and MI350 deal workgroups to 8 chiplets in turn. */
 static inline uint32_t irisi_gemm_xcds(const char *arch)
 {
     return strncmp(arch, "gfx942", 6) == 0 || strncmp(arch, "gfx950", 6) == 0 ? 8 : 1;
+}
+
+/* The largest tile that a mainloop takes. */
+static inline irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint32_t accumulator)
+{
+    return (void)mainloop, irisi_gemm_plain_tile(accumulator);
+}
+
+/* The mainloop for a problem, and its shape. */
+static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gemm_problem *p)
+{
+    return (void)arch, irisi_gemm_plain(p);
 }
 
 #endif

@@ -133,6 +133,9 @@ IRIS_DEVICE void iris_sync_wg(void)
         iris_pause(turn);
 }
 
+/* Barrier of some waves of the workgroup: 0, this platform has none. */
+IRIS_DEVICE int irisi_sync_part(const uint32_t *counter, uint32_t lanes) { return (void)counter, (void)lanes, 0; }
+
 /* Counters in workgroup-shared memory: get acquires, set releases, add does both; within the workgroup. */
 IRIS_DEVICE uint32_t irisi_shared_get(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
 IRIS_DEVICE void irisi_shared_set(uint32_t *p, uint32_t value) { __atomic_store_n(p, value, __ATOMIC_RELEASE); }

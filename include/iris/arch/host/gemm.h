@@ -2,7 +2,7 @@
 /*
  * gemm.h (host): the blocked loop's ground: what a thread owns.
  *
- *   iris_gemm_pipe iris_gemm_pipe_begin iris_gemm_has_loader
+ *   irisi_gemm_registers irisi_gemm_rows irisi_gemm_own_rows
  *
  * A tile is computed in blocks of K: the crew widens a panel of B into shared memory, each thread widens its own rows
  * of A, then a micro-kernel multiplies rows x columns that fit the vector registers. gen/arch/gemm_host.h has these
@@ -14,22 +14,10 @@
 #include <iris/arch/host/gemm_isa.h>
 #include <iris/tile.h>
 
-enum { iris_gemm_has_loader = 0 };
-
-/* The mainloops that this platform has. */
-#define IRISI_GEMM_HAS_PLAIN 1
-
-/** What a mainloop keeps from tile to tile. */
-typedef struct iris_gemm_pipe {
-    char *workspace;
-} iris_gemm_pipe;
-
-IRIS_DEVICE iris_gemm_pipe iris_gemm_pipe_begin(const iris_gemm_plan *plan, char *workspace)
+/** How registers are shared out among the roles, where the device can: here it cannot. */
+IRIS_DEVICE void irisi_gemm_registers(uint32_t mainloop, iris_gemm_role role, int begins)
 {
-    iris_gemm_pipe pipe;
-    (void)plan;
-    pipe.workspace = workspace;
-    return pipe;
+    (void)mainloop, (void)role, (void)begins;
 }
 
 /* The rows of a tile that a thread computes: whole micro-kernels. */

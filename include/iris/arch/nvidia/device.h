@@ -100,6 +100,17 @@ IRIS_DEVICE void iris_sync_wave(void) { __syncwarp(); }
 /** Workgroup barrier: every lane of the workgroup calls it; orders their memory operations among themselves. */
 IRIS_DEVICE void iris_sync_wg(void) { __syncthreads(); }
 
+/*
+ * Barrier of some waves of the workgroup, `lanes` lanes in all: 1, or 0 where the platform has none but the
+ * workgroup's. Here one of the 15 further barriers of a thread block, which `counter` chooses by its place.
+ */
+IRIS_DEVICE int irisi_sync_part(const uint32_t *counter, uint32_t lanes)
+{
+    const uint32_t barrier = 1 + (uint32_t)__cvta_generic_to_shared(counter) / 4 % 15;
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(lanes) : "memory");
+    return 1;
+}
+
 /* Counters in workgroup-shared memory: get acquires, set releases, add does both; within the workgroup. */
 IRIS_DEVICE uint32_t irisi_shared_get(const uint32_t *p)
 {

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gemm_problem.h: the question that irisi_gemm_pick answers: which mainloop, and in what shape.
+ *
+ *   irisi_gemm_extent irisi_gemm_problem irisi_gemm_shape
+ *   irisi_gemm_has irisi_gemm_fits
+ */
+#ifndef IRIS_ARCH_GEMM_PROBLEM_H
+#define IRIS_ARCH_GEMM_PROBLEM_H
+
+#include <iris/gemm_plan.h>
+
+/* Rows and columns of a tile. */
+typedef struct irisi_gemm_extent {
+    uint32_t m, n;
+} irisi_gemm_extent;
+
+/* What a choice depends on: the same on every rank, so that all choose alike. */
+typedef struct irisi_gemm_problem {
+    uint32_t mainloops;  /* bit i: every rank's image holds mainloop i for this dtype, and its device runs it */
+    uint32_t dtype;
+    uint32_t element;     /* bytes of one */
+    uint32_t accumulator; /* bytes of one */
+    uint32_t m, n, k;     /* n: columns of the widest band */
+    uint32_t b_transposed;
+    uint32_t aligned;    /* 1: on every rank A, B and C and all their rows start at multiples of 16 bytes */
+    uint32_t workgroups; /* 0: as many as the device has compute units */
+    uint32_t tile_m, tile_n; /* asked for; 0: free */
+} irisi_gemm_problem;
+
+/* The answer. Waves of a workgroup: the first math_waves compute, the last comm_waves communicate, the rest load. */
+typedef struct irisi_gemm_shape {
+    uint32_t mainloop, tile_m, tile_n;
+    uint32_t stage_n; /* columns of a staging tile: tile_n, or less for a tile that leaves in pieces */
+    uint32_t workspace_bytes, workspace_bytes_with_comm; /* shared memory without and with communication waves */
+    uint32_t math_waves, comm_waves;
+    uint32_t waves, waves_with_comm; /* of a workgroup, without and with communication waves */
+} irisi_gemm_shape;
+
+/* 1 when `mainloop` is one of the problem's. */
+IRIS_HOST_DEVICE int irisi_gemm_has(const irisi_gemm_problem *p, uint32_t mainloop)
+{
+    return (int)(p->mainloops >> mainloop & 1);
+}
+
+/* 1 when the tile that was asked for, if any, is within `most`. */
+IRIS_HOST_DEVICE int irisi_gemm_fits(const irisi_gemm_problem *p, irisi_gemm_extent most)
+{
+    return p->tile_m <= most.m && p->tile_n <= most.n;
+}
+
+#endif
