@@ -137,7 +137,8 @@ class GemmKernel:
 
     name = property(lambda self: self.t.name + self.suffix)
 GEMM_TYPES = tuple(t for t in DTYPES if t.gemm)
-GEMM_KERNELS = tuple(GemmKernel("PLAIN", "", t) for t in GEMM_TYPES)
+_LOOPS = (("PLAIN", "", 64), ("SM90A", "_sm90a", 16))  # loop, suffix, most bits of its types
+GEMM_KERNELS = tuple(GemmKernel(*loop, t) for *loop, most in _LOOPS for t in GEMM_TYPES if t.bits <= most)
 # A vector unit of the host: bytes of a vector; rows and vectors of columns that a micro-kernel computes.
 GemmIsa = row("GemmIsa", "name bytes rows vectors")
 GEMM_ISAS = (GemmIsa("base", 16, 4, 2), GemmIsa("avx2", 32, 4, 2), GemmIsa("avx512", 64, 8, 2))
@@ -176,11 +177,11 @@ TEMPLATES = (
     T("host/create", "typed creation and access from the host", "create/create.cpp"),
     *(T(f"arch/atomic_{p}", f"atomics of 32 and 64 bits {how}", "arch/atomic.cpp", f"arch/atomic_{p}", **WORD_ROWS)
       for p, how in (("host", "on the CPU"), ("nvidia", "in PTX"), ("amd", "by clang's builtins"))),
-    *(T(f"arch/gemm_{name}", title, _GEMM, f"arch/gemm_{name}", **GEMM_ROWS) for name, title in (
-        ("micro_host", "micro-kernels of the blocked loop, by vector unit"),
-        ("host", "the mainloop of GEMMs on the CPU"), ("simt", "the plain mainloop of GEMMs on GPUs"))),
-    T("gemm/epilogue", "from accumulators to the staging tile: alpha, beta, bias, activation", _GEMM, "gemm_epilogue",
-      **GEMM_ROWS),
+    *(T(f"arch/{name}", title, _GEMM, f"arch/{name}", **GEMM_ROWS) for name, title in (
+        ("gemm_micro_host", "micro-kernels of the blocked loop, by vector unit"),
+        ("gemm_host", "the mainloop of GEMMs on the CPU"), ("gemm_simt", "the plain mainloop of GEMMs on GPUs"),
+        ("gemm_sm90a_nvidia", "the mainloop of GEMMs on Hopper"), ("wgmma_nvidia", "matrix products by a warpgroup"))),
+    T("gemm/epilogue", "from accumulators to the staging tile", _GEMM, "gemm_epilogue", **GEMM_ROWS),
     T("gemm/tiles", "what math and loader waves do for a tile", _GEMM, "gemm_tiles", **GEMM_ROWS),
     *(T(f"gemm/all_scatter_{p.name}", f"GEMM and all-scatter by {p.text}", _GEMM, f"gemm_all_scatter_{p.name}", **GEMM_ROWS)
       for p in GEMM_PATTERNS),

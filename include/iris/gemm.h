@@ -5,7 +5,7 @@
  *   iris_gemm_part iris_gemm_begin       waves by role, shared memory, the epoch
  *   iris_gemm_enter iris_gemm_await_peers iris_gemm_finish     the handshakes at either end
  *   iris_gemm_send                       the whole of a workgroup that only sends
- *   irisi_mailbox_*                      two staging tiles between math waves and communication waves
+ *   irisi_mailbox_*                      staging tiles between math waves and communication waves
  *
  * Shared memory of a workgroup: IRISI_GEMM_COUNTERS bytes of counters, the mainloop's workspace, the staging tiles.
  *
@@ -20,7 +20,7 @@
 #include <iris/arch/gemm.h>
 
 /* Counters at the start of shared memory, 4 bytes each. */
-enum { IRISI_CREW_MATH, IRISI_CREW_LOADER, IRISI_CREW_COMM, IRISI_FULL, IRISI_EMPTY = IRISI_FULL + 2 };
+enum { IRISI_CREW_MATH, IRISI_CREW_LOADER, IRISI_CREW_COMM, IRISI_FULL, IRISI_EMPTY = IRISI_FULL + 4 };
 
 #if IRIS_HAS_DEVICE
 
@@ -53,6 +53,7 @@ IRIS_DEVICE iris_gemm_part iris_gemm_begin(const iris_gemm_plan *plan, uint32_t 
     part.epoch = iris_channel_enter_wg(&plan->channel);
     for (uint32_t i = iris_wg_lane(); i < IRISI_GEMM_COUNTERS / 4; i += iris_wg_lanes())
         part.counters[i] = 0;
+    irisi_gemm_workspace_begin(plan, part.workspace, part.workspace_bytes);
     iris_sync_wg();
     part.role = IRIS_GEMM_MATH;
     if (math == iris_waves()) {
@@ -132,41 +133,50 @@ IRIS_DEVICE void iris_gemm_send(const iris_ctx *ctx, const iris_gemm_plan *plan,
 }
 
 /*
- * The mailbox: staging tile `turn % 2`, with one piece of a tile, passes from the math waves to the communication waves
- * and back. FULL counts how often each was filled, EMPTY how often it was emptied.
+ * The mailbox: pieces of tiles pass from the math waves to the communication waves through staging tiles, used in turn.
+ * FULL counts how many math waves have filled each, over all its uses, EMPTY how many communication waves emptied it.
  */
 IRIS_DEVICE char *irisi_mailbox_stage(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
 {
-    return part->stages + (turn & 1) * plan->stage_bytes;
+    return part->stages + turn % plan->slots_with_comm * plan->stage_bytes;
 }
 
-/* Math waves: waits until the tile of this turn may be filled. */
+/* Math waves: waits until the piece of this turn may be filled in. */
 IRIS_DEVICE char *irisi_mailbox_open(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
 {
-    irisi_await_counter(part->counters + IRISI_EMPTY + (turn & 1), turn / 2);
+    const uint32_t slot = turn % plan->slots_with_comm;
+    irisi_await_counter(part->counters + IRISI_EMPTY + slot, turn / plan->slots_with_comm * plan->comm_waves);
     return irisi_mailbox_stage(part, plan, turn);
 }
 
-/* Math waves: the tile of this turn is filled. Every lane of the crew calls it. */
-IRIS_DEVICE void irisi_mailbox_post(iris_gemm_part *part, uint32_t turn)
+/* Math waves: the piece of this turn is filled in. Every lane of the crew calls it. */
+IRIS_DEVICE void irisi_mailbox_post(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
 {
-    iris_crew_sync(&part->crew);
-    if (part->crew.member == 0)
-        irisi_shared_set(part->counters + IRISI_FULL + (turn & 1), turn / 2 + 1);
+    irisi_bulk_written();
+    iris_sync_wave();
+    if (iris_lane() == 0)
+        irisi_shared_add(part->counters + IRISI_FULL + turn % plan->slots_with_comm, 1);
 }
 
-/* Communication waves: waits for the tile of this turn. */
+/* Communication waves: waits for the piece of this turn. */
 IRIS_DEVICE char *irisi_mailbox_take(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
 {
-    irisi_await_counter(part->counters + IRISI_FULL + (turn & 1), turn / 2 + 1);
+    const uint32_t slot = turn % plan->slots_with_comm;
+    irisi_await_counter(part->counters + IRISI_FULL + slot, (turn / plan->slots_with_comm + 1) * plan->math_waves);
     return irisi_mailbox_stage(part, plan, turn);
 }
 
-/* Communication waves: the tile of this turn has been read by the whole crew, which has met since. */
-IRIS_DEVICE void irisi_mailbox_return(const iris_gemm_part *part, uint32_t turn)
+/*
+ * Communication waves: the wave has put its share of the piece of this turn, and is done with it; where an engine still
+ * reads the piece, with the one before. Every lane calls it.
+ */
+IRIS_DEVICE void irisi_mailbox_return(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
 {
-    if (part->crew.member == 0)
-        irisi_shared_set(part->counters + IRISI_EMPTY + (turn & 1), turn / 2 + 1);
+    const uint32_t late = irisi_bulk_can() ? 1 : 0;
+    irisi_bulk_reusable(1);
+    iris_sync_wave();
+    if (iris_lane() == 0 && turn >= late)
+        irisi_shared_add(part->counters + IRISI_EMPTY + (turn - late) % plan->slots_with_comm, 1);
 }
 
 #endif

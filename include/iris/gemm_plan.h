@@ -73,7 +73,7 @@ enum {
 };
 
 /* Tensor maps in a plan: A, B, and C on up to 8 ranks. */
-enum { IRISI_GEMM_MAPS = 10, IRISI_GEMM_MAP_BYTES = 128, IRISI_GEMM_PLAN_BYTES = 2048 };
+enum { IRISI_GEMM_MAPS = 10, IRISI_GEMM_MAP_BYTES = 128, IRISI_GEMM_BOXED_RANKS = 8, IRISI_GEMM_PLAN_BYTES = 2048 };
 
 /**
  * Everything a kernel needs to know besides iris_ctx; from iris_gemm_prepare. One layout on every platform; embed it
@@ -93,6 +93,8 @@ typedef struct iris_gemm_plan {
     uint32_t rotate;          /* where the walk starts, so that ranks are spread over C */
     uint32_t xcds;            /* chiplets that workgroups are dealt to in turn; 1 where there are none */
     uint32_t stage_n;         /* columns of a staging tile; a wider tile leaves in pieces */
+    uint32_t boxed;           /* 1: staging tiles are laid out for maps[2 + rank], 16 rows of 128 bytes a box */
+    uint32_t slots, slots_with_comm; /* staging tiles, without and with communication waves */
     uint32_t pitch;           /* bytes from row to row of a staging tile */
     uint32_t stage_bytes;     /* of one staging tile */
     uint32_t workspace_bytes; /* shared memory of the mainloop, without and with communication waves */
@@ -104,7 +106,7 @@ typedef struct iris_gemm_plan {
     uint32_t b_transposed, element; /* element: bytes of one */
     uint32_t workgroups, comm_workgroups, rank, world;
     iris_channel channel; /* signals: ready[world], done[world], then one for each tile */
-    uint64_t reserved[60];
+    uint64_t reserved[58];
     iris_stream second; /* host only: the stream that sends in producer_consumer, and its events */
     iris_event fork, join;
     uint64_t magic; /* tells a plan from memory that never was one */
@@ -115,11 +117,12 @@ enum { IRISI_GEMM_PLAN_FITS = 1 / (sizeof(iris_gemm_plan) == IRISI_GEMM_PLAN_BYT
 /* Bytes of counters at the start of a workgroup's shared memory; the mainloop's workspace and the stages follow. */
 enum { IRISI_GEMM_COUNTERS = 128 };
 
-/* Shared memory of a workgroup with `stages` staging tiles; 2 where waves of it communicate. */
+/* Shared memory of a workgroup; `stages` is 0 without staging tiles, 2 where waves of it communicate. */
 IRIS_HOST_DEVICE uint32_t irisi_gemm_shared_bytes(const iris_gemm_plan *plan, uint32_t stages)
 {
-    return IRISI_GEMM_COUNTERS + stages * plan->stage_bytes +
-           (stages > 1 ? plan->workspace_bytes_with_comm : plan->workspace_bytes);
+    if (stages > 1)
+        return IRISI_GEMM_COUNTERS + plan->workspace_bytes_with_comm + plan->slots_with_comm * plan->stage_bytes;
+    return IRISI_GEMM_COUNTERS + plan->workspace_bytes + stages * plan->slots * plan->stage_bytes;
 }
 
 /* Argument struct of the library's own GEMM kernels. */

@@ -6,7 +6,7 @@
  *   iris_tile iris_tile_begin iris_tile_next iris_tile_piece      the walk
  *   iris_tile_row                                                 a row of the staging tile
  *   iris_tile_put iris_tile_store iris_tile_put_all iris_tile_send
- *   iris_tile_flag iris_tile_await iris_tile_raise_all
+ *   iris_tile_stage iris_tile_staged iris_tile_flag iris_tile_await iris_tile_raise_all
  *
  * A finished tile, or a piece of its columns where it is wide, stands in workgroup-shared memory, row after row in C's
  * own type ("staging tile"). Each row starts at the same place within 16 bytes as its row of C does, so that copies
@@ -213,24 +213,55 @@ IRIS_DEVICE void irisi_tile_copy_row(char *to, const char *from, uint32_t bytes,
     irisi_copy_edge(to + tail, from + tail, bytes - tail, unit, member, members);
 }
 
+/* 1 when staging tiles are laid out in boxes for the copy engine. */
+IRIS_DEVICE int irisi_tile_boxed(const iris_gemm_plan *plan) { return irisi_bulk_can() && plan->boxed; }
+
+/* 1 when the rows of a tile stand at multiples of 16 bytes on every rank and are whole chunks of 16 bytes. */
+IRIS_DEVICE int irisi_tile_whole(const iris_gemm_plan *plan, const iris_tile *tile)
+{
+    const uint64_t all = (uint64_t)(uintptr_t)irisi_tile_c(plan, tile, 0) | plan->ldc * plan->element;
+    return irisi_bulk_can() && ((all | tile->cols * plan->element) & 15) == 0;
+}
+
+/*
+ * A staging tile that is laid out in boxes, 16 rows of 128 bytes each, to C on `rank`: its waves hand each box to the
+ * copy engine, wave w of 8 the rows that math wave w wrote.
+ */
+IRIS_DEVICE void irisi_tile_put_boxes(const iris_gemm_plan *plan, const iris_tile *tile, const char *stage,
+                                      const iris_crew *crew, int rank)
+{
+    if (iris_lane() == 0)
+        for (uint32_t i = crew->wave; 16 * i < tile->rows; i += crew->waves)
+            irisi_bulk_put_box(plan->maps[2 + rank], tile->n0, tile->m0 + 16 * i, stage + 2048 * i);
+}
+
 /*
  * Copies the rows of a tile to C on `rank`, from its staging tile, or from this rank's C where `stage` is null.
- * As many lanes share a row as it has 16-byte chunks, at most a wave; rows are dealt to the crew.
+ * Where the device has an engine for it, that copies the staging tile while the lanes go on: iris_tile_stage and
+ * iris_tile_raise_all wait for it. Else as many lanes share a row as it has 16-byte chunks, at most a wave; rows are
+ * dealt to the crew.
  */
 IRIS_DEVICE void irisi_tile_copy(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
                                  const iris_crew *crew, int rank)
 {
     const uint32_t bytes = tile->cols * plan->element;
+    const int whole = stage != NULL && irisi_tile_whole(plan, tile);
     uint32_t share = 1;
     if (crew->stopped && rank != ctx->rank)
         return;
-    while (share < iris_wave_lanes() && 16 * share < bytes)
+    if (stage != NULL && irisi_tile_boxed(plan)) {
+        irisi_tile_put_boxes(plan, tile, stage, crew, rank);
+        return;
+    }
+    while (!whole && share < iris_wave_lanes() && 16 * share < bytes)
         share *= 2;
     const irisi_span rows = irisi_split(tile->rows, crew->member / share, crew->members / share);
     for (size_t row = rows.first; row < rows.end; row += rows.step) {
         char *own = irisi_tile_c(plan, tile, (uint32_t)row);
         char *to = (char *)iris_at(ctx, own, rank);
-        if (stage == NULL)
+        if (whole)
+            irisi_bulk_put(to, iris_tile_row(plan, tile, stage, (uint32_t)row), bytes);
+        else if (stage == NULL)
             irisi_tile_copy_row(to, own, bytes, plan->element, crew->member % share, share);
         else
             irisi_tile_unstage_row(to, iris_tile_row(plan, tile, stage, (uint32_t)row), bytes, plan->element,
@@ -243,6 +274,7 @@ IRIS_DEVICE void iris_tile_put(const iris_ctx *ctx, const iris_gemm_plan *plan, 
                                const iris_crew *crew, int rank)
 {
     irisi_tile_copy(ctx, plan, tile, stage, crew, rank);
+    irisi_bulk_commit();
 }
 
 /** Puts a staging tile into this rank's own C. */
@@ -250,6 +282,7 @@ IRIS_DEVICE void iris_tile_store(const iris_ctx *ctx, const iris_gemm_plan *plan
                                  const iris_crew *crew)
 {
     irisi_tile_copy(ctx, plan, tile, stage, crew, ctx->rank);
+    irisi_bulk_commit();
 }
 
 /* The rank that comes i-th for a tile: another first one for each rank and tile, so that links are used evenly. */
@@ -264,6 +297,7 @@ IRIS_DEVICE void iris_tile_put_all(const iris_ctx *ctx, const iris_gemm_plan *pl
 {
     for (uint32_t i = 0; i < (uint32_t)ctx->world; i++)
         irisi_tile_copy(ctx, plan, tile, stage, crew, irisi_tile_target(ctx, tile, i));
+    irisi_bulk_commit();
 }
 
 /** Puts a tile that stands in this rank's C into C on every other rank. */
@@ -292,6 +326,7 @@ IRIS_DEVICE iris_signal *irisi_gemm_flag(const iris_gemm_plan *plan, const iris_
 IRIS_DEVICE void iris_tile_flag(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, uint64_t epoch,
                                 iris_crew *crew)
 {
+    irisi_bulk_arrived();
     irisi_drain();
     iris_crew_sync(crew);
     if (crew->member == 0)
@@ -307,17 +342,38 @@ IRIS_DEVICE void iris_tile_await(const iris_ctx *ctx, const iris_gemm_plan *plan
     iris_crew_sync(crew);
 }
 
-/** Makes sure that a staging tile whose puts are under way may be written: where they are asynchronous, waits until it
- *  has been read. Every lane of the crew calls it. */
-IRIS_DEVICE void iris_tile_reuse(iris_crew *crew)
+/**
+ * The crew has filled a staging tile, which it may now put. Every lane of the crew calls it. In boxes each wave puts
+ * what it has written itself, so that waves need not meet.
+ */
+IRIS_DEVICE void iris_tile_staged(const iris_gemm_plan *plan, iris_crew *crew)
 {
-    iris_crew_sync(crew);
+    irisi_bulk_written();
+    if (irisi_tile_boxed(plan))
+        iris_sync_wave();
+    else
+        iris_crew_sync(crew);
+}
+
+/**
+ * The staging tile of the crew's n-th piece, once what the crew put from it before has left it. Every lane of the crew
+ * calls it.
+ */
+IRIS_DEVICE char *iris_tile_stage(const iris_gemm_plan *plan, char *stages, uint32_t n, iris_crew *crew)
+{
+    irisi_bulk_reusable(plan->slots > 1);
+    if (irisi_tile_boxed(plan))
+        iris_sync_wave();
+    else
+        iris_crew_sync(crew);
+    return stages + n % plan->slots * plan->stage_bytes;
 }
 
 /** Says on every peer that one more of this rank's tiles has arrived there. Every lane of the crew calls it, after
- *  its puts; when it returns, the staging tile may be filled again. */
+ *  its puts, at once or later. */
 IRIS_DEVICE void iris_tile_raise_all(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_crew *crew)
 {
+    irisi_bulk_arrived();
     irisi_drain();
     iris_crew_sync(crew);
     for (int rank = (int)crew->member; rank < ctx->world; rank += (int)crew->members)

@@ -12,12 +12,12 @@ static const problem_shape shapes[] = {
 };
 
 static const problem_options variants[] = {
-    {"plain", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 0, 0, 0},
-    {"alpha, beta, padded", 1.5, -0.5, 0, IRIS_ACTIVATION_NONE, 0, 3, 1, 5, 16, 24, 3, 1, 0},
-    {"transposed, bias, relu", 0, 0, 1, IRIS_ACTIVATION_RELU, 1, 0, 2, 1, 32, 8, 2, 1, 0},
-    {"everything, gelu", -0.5, 2, 1, IRIS_ACTIVATION_GELU, 1, 1, 0, 8, 8, 40, 5, 2, 0},
-    {"silu, real", 1, 0, 0, IRIS_ACTIVATION_SILU, 0, 0, 0, 0, 0, 0, 4, 2, 1},
-    {"real, odd tile", 0.75, 1.25, 1, IRIS_ACTIVATION_NONE, 0, 2, 2, 2, 19, 13, 3, 2, 1},
+    {"plain", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+    {"alpha, beta, padded", 1.5, -0.5, 0, IRIS_ACTIVATION_NONE, 0, 3, 1, 5, 16, 24, 3, 1, 0, 0},
+    {"transposed, bias, relu", 0, 0, 1, IRIS_ACTIVATION_RELU, 1, 0, 2, 1, 32, 8, 2, 1, 0, 0},
+    {"everything, gelu", -0.5, 2, 1, IRIS_ACTIVATION_GELU, 1, 1, 0, 8, 8, 40, 5, 2, 0, 0},
+    {"silu, real", 1, 0, 0, IRIS_ACTIVATION_SILU, 0, 0, 0, 0, 0, 0, 4, 2, 1, 0},
+    {"real, odd tile", 0.75, 1.25, 1, IRIS_ACTIVATION_NONE, 0, 2, 2, 2, 19, 13, 3, 2, 1, 0},
 };
 
 enum { SHAPES = sizeof shapes / sizeof shapes[0], VARIANTS = sizeof variants / sizeof variants[0] };
@@ -76,7 +76,7 @@ SHAPE_CASE(bf16, BF16)
 static void repeat_work(irist_rank *t)
 {
     problem p;
-    const problem_options options = {"repeats", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 16, 16, 3, 1, 1};
+    const problem_options options = {"repeats", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 16, 16, 3, 1, 1, 0};
     const problem_shape shape = {67, 61, 129};
     if (problem_create(&p, t, IRIS_F32, shape, options)) {
         problem_expect(&p);
@@ -119,7 +119,7 @@ enum { KEPT = 12 };
 static void row_work(irist_rank *t)
 {
     problem p;
-    const problem_options options = {"in a row", 0.5, 0.5, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 16, 16, 3, 1, 0};
+    const problem_options options = {"in a row", 0.5, 0.5, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 16, 16, 3, 1, 0, 0};
     const problem_shape shape = {40, 44, 8};
     if (problem_create(&p, t, IRIS_F64, shape, options)) {
         char *kept = (char *)iris_malloc(t->world, KEPT * p.c_bytes);
@@ -157,7 +157,7 @@ TEST_CASE("launches in a row see each other's C and nothing newer", "[gemm]") { 
 static void local_work(irist_rank *t)
 {
     problem p;
-    const problem_options options = {"local", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 16, 16, 2, 0, 0};
+    const problem_options options = {"local", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 16, 16, 2, 0, 0, 0};
     const problem_shape shape = {33, 35, 37};
     if (problem_create(&p, t, IRIS_F32, shape, options)) {
         problem_expect(&p);

@@ -30,7 +30,7 @@ IRIS_KERNEL(own_wave_kernel, own_args, a, IRISI_GEMM_LANES_WITH_COMM)
         a->after[iris_workgroup()] += 1;
 }
 
-static const problem_options options = {"own kernel", 0, 0, 1, IRIS_ACTIVATION_NONE, 0, 0, 0, 3, 16, 16, 3, 1, 0};
+static const problem_options options = {"own kernel", 0, 0, 1, IRIS_ACTIVATION_NONE, 0, 0, 0, 3, 16, 16, 3, 1, 0, 0};
 static const problem_shape shape = {50, 70, 33};
 
 static bool start(problem *p, own_args *a)

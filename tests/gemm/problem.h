@@ -32,7 +32,8 @@ struct problem_options {
     int b_transposed;
     int64_t pad_a, pad_b, pad_c; /* elements beyond each row */
     uint32_t tile_m, tile_n, workgroups, comm_workgroups;
-    int real; /* 1: inputs are any values in [-1, 1]; the result is checked within an error bound */
+    int real;  /* 1: inputs are any values in [-1, 1]; the result is checked within an error bound */
+    int unit;  /* rows take multiples of so many elements before the padding; 0 and 1: no more than they need */
 };
 
 /* Everything about one GEMM of one rank. */
@@ -163,6 +164,13 @@ static inline void problem_expect(problem *p)
         }
 }
 
+/* A leading dimension before the padding. */
+static inline int64_t problem_padded(const problem_options &options, int64_t elements)
+{
+    const int64_t unit = options.unit > 1 ? options.unit : 1;
+    return (elements + unit - 1) / unit * unit;
+}
+
 /* Memory, inputs and a plan. The same allocations on every rank, whatever its band. */
 static inline bool problem_create(problem *p, irist_rank *t, iris_dtype dtype, problem_shape shape,
                                   const problem_options &options)
@@ -171,9 +179,9 @@ static inline bool problem_create(problem *p, irist_rank *t, iris_dtype dtype, p
     p->t = t, p->dtype = dtype, p->shape = shape, p->options = options;
     p->own = iris_gemm_band((uint32_t)shape.n, (uint32_t)t->ranks, (uint32_t)t->rank);
     const int64_t widest = iris_gemm_band((uint32_t)shape.n, (uint32_t)t->ranks, 0).count;
-    p->lda = shape.k + options.pad_a;
-    p->ldb = (options.b_transposed ? shape.k : widest) + options.pad_b;
-    p->ldc = shape.n + options.pad_c;
+    p->lda = problem_padded(options, shape.k) + options.pad_a;
+    p->ldb = problem_padded(options, options.b_transposed ? shape.k : widest) + options.pad_b;
+    p->ldc = problem_padded(options, shape.n) + options.pad_c;
     p->c_bytes = (size_t)(shape.m * p->ldc) * size;
     p->a = (char *)iris_malloc(t->world, (size_t)(shape.m * p->lda) * size);
     p->b = (char *)iris_malloc(t->world, (size_t)((options.b_transposed ? widest : shape.k) * p->ldb) * size);

@@ -294,7 +294,7 @@ void ll_messages(irist_rank *t)
 
 void gemms(irist_rank *t)
 {
-    const problem_options options = {"graph", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 4, 1, 0};
+    const problem_options options = {"graph", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0};
     const problem_shape shape = {150, 331, 40};
     for (int pattern = 0; pattern < IRIS_GEMM_PATTERNS && !t->failures; pattern++) {
         scene s;

@@ -8,7 +8,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 dir=${IRIS_GPU_BUILD:-build-gpu}
-arch=${IRIS_GPU_ARCH:-sm_90}
+arch=${IRIS_GPU_ARCH:-sm_90a}
 skip='^host/|^gen/' # what drives the host platform's own processes and files
 nvcc="nvcc -arch=$arch -std=c++17 -O3 -x cu -Iinclude -I$dir -Itests"
 

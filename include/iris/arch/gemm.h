@@ -14,7 +14,10 @@
  *   iris_gemm_stage_tile_<d><s>(plan, piece, i, acc, crew, stage)   math waves: epilogue of the tile's i-th piece,
  *                                                                   into the staging tile
  *
- * and once irisi_gemm_registers(mainloop, role, begins), which the waves of a role call at either end of what they do.
+ * and once for all its mainloops:
+ *
+ *   irisi_gemm_workspace_begin(plan, workspace, bytes)        every lane of the workgroup, before its first barrier
+ *   irisi_gemm_registers(mainloop, role, begins)              the waves of a role, at either end of what they do
  *
  * The workspace starts 128 bytes behind the start of shared memory.
  */

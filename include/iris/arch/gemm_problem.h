@@ -23,7 +23,8 @@ typedef struct irisi_gemm_problem {
     uint32_t accumulator; /* bytes of one */
     uint32_t m, n, k;     /* n: columns of the widest band */
     uint32_t b_transposed;
-    uint32_t aligned;    /* 1: on every rank A, B and C and all their rows start at multiples of 16 bytes */
+    uint32_t aligned;    /* 1: on every rank A and B and all their rows start at multiples of 16 bytes */
+    uint32_t boxes;      /* 1: so do the rows of every rank's band of C, and there are at most 8 ranks */
     uint32_t workgroups; /* 0: as many as the device has compute units */
     uint32_t tile_m, tile_n; /* asked for; 0: free */
 } irisi_gemm_problem;
@@ -31,7 +32,9 @@ typedef struct irisi_gemm_problem {
 /* The answer. Waves of a workgroup: the first math_waves compute, the last comm_waves communicate, the rest load. */
 typedef struct irisi_gemm_shape {
     uint32_t mainloop, tile_m, tile_n;
-    uint32_t stage_n; /* columns of a staging tile: tile_n, or less for a tile that leaves in pieces */
+    uint32_t boxed;            /* 1: staging tiles are laid out in boxes for the copy engine */
+    uint32_t slots, slots_with_comm; /* staging tiles without and with communication waves; at most 4 */
+    uint32_t stage_m, stage_n; /* of a staging tile: fewer columns than tile_n where a tile leaves in pieces */
     uint32_t workspace_bytes, workspace_bytes_with_comm; /* shared memory without and with communication waves */
     uint32_t math_waves, comm_waves;
     uint32_t waves, waves_with_comm; /* of a workgroup, without and with communication waves */

@@ -39,6 +39,7 @@
 #include <iris/arch/nvidia/device.h>
 #include <iris/arch/nvidia/convert.h>
 #include <iris/arch/nvidia/memory.h>
+#include <iris/arch/nvidia/async.h>
 #include <iris/gen/arch/atomic_nvidia.h>
 #endif
 #elif defined(IRIS_TARGET_AMD)

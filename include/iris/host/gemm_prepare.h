@@ -6,7 +6,7 @@
 #define IRIS_HOST_GEMM_PREPARE_H
 #ifdef IRIS_INIT_C
 
-#include <iris/arch/gemm_shape.h>
+#include <iris/host/gemm_choose.h>
 
 static const uint64_t irisi_gemm_magic = 0x6972697367656d6dull; /* "irisgemm" */
 
@@ -117,80 +117,9 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     p->xcds = irisi_gemm_xcds(iris_arch_name(w));
 }
 
-/* What all ranks' operands have in common, as the choice of a mainloop sees it. */
-typedef struct irisi_gemm_common {
-    uint64_t mainloops; /* of the image and the device */
-    uint64_t aligned;   /* all ones, or 0 */
-} irisi_gemm_common;
-
-static irisi_kernel irisi_gemm_probes[IRIS_DTYPES];
-
-void irisi_gemm_offer(iris_dtype dtype, irisi_kernel probe) { irisi_gemm_probes[dtype] = probe; }
-
-/* Asks the device which mainloops it has for the plan's dtype. Kernels of one's own alone: the plain one. */
-static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int plain, irisi_gemm_common *own)
-{
-    const irisi_kernel probe = irisi_gemm_probes[p->dtype];
-    const iris_launch_config one = iris_grid(1, IRISI_GEMM_WAVE_LANES);
-    const uint64_t c = (uint64_t)(uintptr_t)p->c | p->ldc * p->element | (uint64_t)p->band * p->element;
-    const uint64_t a = (uint64_t)(uintptr_t)p->a | p->lda * p->element;
-    const uint64_t b = p->columns == 0 ? 0 : (uint64_t)(uintptr_t)p->b | p->ldb * p->element;
-    irisi_gemm_probe args;
-    irisi_control control;
-    own->aligned = (a | b | c) % 16 == 0 ? UINT64_MAX : 0;
-    own->mainloops = 1u << IRISI_GEMM_PLAIN;
-    if (probe == NULL || plain)
-        return IRIS_OK;
-    args.control = w->control;
-    iris_status s = irisi_launch(w, probe, "irisi_gemm_probe", &args, sizeof args, &one, NULL);
-    if (s == IRIS_OK)
-        s = iris_memcpy(w, &control, w->control, sizeof control);
-    if (s == IRIS_OK)
-        own->mainloops = control.mainloops;
-    return s;
-}
-
-/* The mainloop and all that follows from its shape, once the ranks know what they have in common. */
-static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const irisi_gemm_common *all)
-{
-    irisi_gemm_problem q;
-    q.mainloops = (uint32_t)all->mainloops, q.aligned = all->aligned != 0;
-    q.dtype = p->dtype, q.element = p->element, q.accumulator = p->element == 8 ? 8 : 4;
-    q.m = p->m, q.n = iris_gemm_band(p->n, p->world, 0).count, q.k = p->k;
-    q.b_transposed = p->b_transposed, q.workgroups = p->workgroups;
-    q.tile_m = p->tile_m, q.tile_n = p->tile_n;
-    const irisi_gemm_shape s = irisi_gemm_pick(iris_arch_name(w), &q);
-    const irisi_gemm_extent most = irisi_gemm_largest_tile(s.mainloop, q.accumulator);
-    if (!irisi_gemm_fits(&q, most))
-        return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_gemm_prepare: a tile of %u x %u is too large; the %s kernel's is %u x %u", q.tile_m,
-                          q.tile_n, iris_dtype_name((iris_dtype)p->dtype), most.m, most.n);
-    p->mainloop = s.mainloop, p->tile_m = s.tile_m, p->tile_n = s.tile_n, p->stage_n = s.stage_n;
-    p->math_waves = s.math_waves, p->comm_waves = s.comm_waves, p->wave_lanes = IRISI_GEMM_WAVE_LANES;
-    p->waves = s.waves, p->waves_with_comm = s.waves_with_comm;
-    p->tiles_m = (p->m + p->tile_m - 1) / p->tile_m, p->tiles_n = (p->columns + p->tile_n - 1) / p->tile_n;
-    p->group_m = 8;
-    p->rotate = (uint32_t)((uint64_t)p->tiles_m * p->tiles_n * p->rank / p->world);
-    /* 16 bytes more than a row needs: room for a start within 16 bytes, and rows spread over the memory's banks. */
-    p->pitch = (p->stage_n * p->element + 15) / 16 * 16 + 16;
-    p->stage_bytes = (p->tile_m * p->pitch + 127) / 128 * 128;
-    p->workspace_bytes = (s.workspace_bytes + 127) / 128 * 128;
-    p->workspace_bytes_with_comm = (s.workspace_bytes_with_comm + 127) / 128 * 128;
-    return IRIS_OK;
-}
-
-/* The library's choice of a pattern, from what all ranks know alike. */
-static iris_gemm_pattern irisi_gemm_choose(const iris_gemm_plan *p)
-{
-    if (p->world == 1)
-        return IRIS_GEMM_FUSED_SEQUENTIAL;
-    /* With few tiles a workgroup there is little left to overlap once a tile waits in its second stage. */
-    return irisi_gemm_tiles(p, 0) >= 2 * p->workgroups ? IRIS_GEMM_WAVE_SPECIALIZED : IRIS_GEMM_FUSED_SEQUENTIAL;
-}
-
 /* What all ranks must have alike, and whether this one's arguments were sound. */
 typedef struct irisi_gemm_vote {
-    int64_t status, op, dtype, m, n, k, c, ldc, tile_m, tile_n, pattern, mainloop, mainloops, aligned;
+    int64_t status, op, dtype, m, n, k, c, ldc, tile_m, tile_n, pattern, mainloop, mainloops, aligned, boxes;
 } irisi_gemm_vote;
 
 /*
@@ -201,11 +130,11 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
 {
     static const char *const names[] = {"status", "op",     "dtype",  "m",      "n", "k", "c's place in the heap",
                                         "ldc",    "tile_m", "tile_n", "pattern", "the mainloop that fits"};
-    enum { FIELDS = sizeof(irisi_gemm_vote) / sizeof(int64_t), SAME = FIELDS - 2 };
+    enum { FIELDS = sizeof(irisi_gemm_vote) / sizeof(int64_t), SAME = FIELDS - 3 };
     const int64_t place = own == IRIS_OK ? (int64_t)((uintptr_t)p->c - (uintptr_t)iris_device_ctx(w).base) : 0;
     const int64_t mine[FIELDS] = {own,   p->op,           p->dtype,  p->m,      p->n,      p->k,
                                   place, (int64_t)p->ldc, p->tile_m, p->tile_n, p->pattern, p->mainloop,
-                                  (int64_t)common->mainloops, (int64_t)common->aligned};
+                                  (int64_t)common->mainloops, (int64_t)common->aligned, (int64_t)common->boxes};
     int64_t *all = (int64_t *)malloc(sizeof mine * p->world);
     if (all == NULL)
         return irisi_fail(w, IRIS_ERR_NOMEM, "iris_gemm_prepare: no memory for %zu bytes", sizeof mine * p->world);
@@ -220,7 +149,9 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
                 s = irisi_fail(w, IRIS_ERR_MISMATCH,
                                "iris_gemm_prepare: %s is %lld on rank %u but %lld on rank 0; it must be the same",
                                names[f], (long long)all[r * FIELDS + f], r, (long long)all[f]);
-        common->mainloops &= (uint64_t)all[r * FIELDS + SAME], common->aligned &= (uint64_t)all[r * FIELDS + SAME + 1];
+        common->mainloops &= (uint64_t)all[r * FIELDS + SAME];
+        common->aligned &= (uint64_t)all[r * FIELDS + SAME + 1];
+        common->boxes &= (uint64_t)all[r * FIELDS + SAME + 2];
     }
     free(all);
     return s;
@@ -263,7 +194,7 @@ iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op 
 {
     if (w == NULL || plan == NULL || args == NULL)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: world, plan and args must not be null");
-    irisi_gemm_common common = {0, 0};
+    irisi_gemm_common common = {0, 0, 0};
     memset(plan, 0, sizeof *plan);
     plan->world = (uint32_t)iris_world_size(w);
     iris_status s = irisi_gemm_check_values(w, op, dtype, args);

@@ -10,6 +10,12 @@
 #include <iris/arch/gemm_shape.h>
 #include <iris/tile.h>
 
+/** Readies the mainloop's part of shared memory, before the roles part: nothing to do here. */
+IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *workspace, uint32_t bytes)
+{
+    (void)plan, (void)workspace, (void)bytes;
+}
+
 /** How registers are shared out among the roles, where the device can: here it cannot. */
 IRIS_DEVICE void irisi_gemm_registers(uint32_t mainloop, iris_gemm_role role, int begins)
 {

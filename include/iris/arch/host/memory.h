@@ -82,4 +82,16 @@ IRIS_DEVICE void irisi_fence(void)
 /* 1 where a fence orders only the later stores of its own lane, so that each wave needs one (C11). */
 IRIS_DEVICE int irisi_fence_is_own(void) { return 1; }
 
+/* Copies by an engine beside the lanes, out of workgroup-shared memory: this platform has none. */
+IRIS_DEVICE int irisi_bulk_can(void) { return 0; }
+IRIS_DEVICE void irisi_bulk_put(void *to, const void *from, uint32_t bytes) { (void)to, (void)from, (void)bytes; }
+IRIS_DEVICE void irisi_bulk_put_box(const void *map, uint32_t x, uint32_t y, const void *from)
+{
+    (void)map, (void)x, (void)y, (void)from;
+}
+IRIS_DEVICE void irisi_bulk_commit(void) {}
+IRIS_DEVICE void irisi_bulk_reusable(int keep) { (void)keep; }
+IRIS_DEVICE void irisi_bulk_arrived(void) {}
+IRIS_DEVICE void irisi_bulk_written(void) {}
+
 #endif

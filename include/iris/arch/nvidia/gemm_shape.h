@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gemm_shape.h (nvidia): mainloops, tile sizes and shared memory. So far the plain loop.
+ * gemm_shape.h (nvidia): mainloops, tile sizes and shared memory.
  *
- * With its shape a kernel with two staging tiles stays within 48 KB of shared memory.
+ *   irisi_gemm_sm90a and the functions that arch/gemm_shape.h lists
+ *
+ * With the plain loop's shape a kernel with two staging tiles stays within 48 KB of shared memory.
  */
 #ifndef IRIS_ARCH_NVIDIA_GEMM_SHAPE_H
 #define IRIS_ARCH_NVIDIA_GEMM_SHAPE_H
@@ -13,19 +15,67 @@ enum { IRISI_GEMM_WAVE_LANES = 32, IRISI_GEMM_COMM_WAVES = 2 };
 
 /* The mainloops that this platform has. */
 #define IRISI_GEMM_HAS_PLAIN 1
+#define IRISI_GEMM_HAS_SM90A 1
+
+/*
+ * The sm_90a loop, for 16-bit types: two warpgroups compute a tile of 128 x 256, each 64 rows of it, from a ring of
+ * blocks 64 deep that one lane of a third warpgroup fetches. The third warpgroup's other waves communicate where a
+ * pattern has such waves. Of the 227 KB of shared memory four blocks (192 KB) leave two staging tiles of 64 columns,
+ * three leave four of them: all of a tile, so that the next one's arithmetic waits for no link.
+ */
+enum {
+    IRISI_GEMM_SM90A_M = 128,
+    IRISI_GEMM_SM90A_N = 256,
+    IRISI_GEMM_SM90A_K = 64,
+    IRISI_GEMM_SM90A_A_BYTES = 2 * IRISI_GEMM_SM90A_M * IRISI_GEMM_SM90A_K,
+    IRISI_GEMM_SM90A_BLOCK = IRISI_GEMM_SM90A_A_BYTES + 2 * IRISI_GEMM_SM90A_N * IRISI_GEMM_SM90A_K,
+    IRISI_GEMM_SM90A_HEAD = 1024 - IRISI_GEMM_COUNTERS, /* barriers; blocks start at multiples of 1024 */
+    IRISI_GEMM_SM90A_BLOCKS = 4,
+    IRISI_GEMM_SM90A_BLOCKS_WITH_COMM = 3,
+    IRISI_GEMM_SM90A_STAGE_N = 64,
+    IRISI_GEMM_SM90A_MATH_WAVES = 8,
+    IRISI_GEMM_SM90A_COMM_WAVES = 3,
+    IRISI_GEMM_LANES_SM90A = 384,
+    IRISI_GEMM_LANES_WITH_COMM_SM90A = 384
+};
 
 static inline uint32_t irisi_gemm_xcds(const char *arch) { return (void)arch, 1; }
 
 /* The largest tile that a mainloop takes. */
 static inline irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint32_t accumulator)
 {
-    return (void)mainloop, irisi_gemm_plain_tile(accumulator);
+    irisi_gemm_extent tile = irisi_gemm_plain_tile(accumulator);
+    if (mainloop == IRISI_GEMM_SM90A)
+        tile.m = IRISI_GEMM_SM90A_M, tile.n = IRISI_GEMM_SM90A_N;
+    return tile;
 }
 
-/* The mainloop for a problem, and its shape. */
+static inline irisi_gemm_shape irisi_gemm_sm90a(const irisi_gemm_problem *p)
+{
+    irisi_gemm_shape s;
+    s.mainloop = IRISI_GEMM_SM90A;
+    s.tile_m = p->tile_m ? p->tile_m : (uint32_t)IRISI_GEMM_SM90A_M;
+    s.tile_n = p->tile_n ? p->tile_n : (uint32_t)IRISI_GEMM_SM90A_N;
+    s.stage_m = IRISI_GEMM_SM90A_M;
+    s.stage_n = IRISI_GEMM_SM90A_STAGE_N;
+    s.boxed = p->boxes && s.tile_m % 16 == 0 && s.tile_n % (uint32_t)IRISI_GEMM_SM90A_STAGE_N == 0;
+    s.slots = s.boxed ? 2 : 1, s.slots_with_comm = 4; /* padded rows do not fit beside four blocks */
+    s.workspace_bytes = IRISI_GEMM_SM90A_HEAD + IRISI_GEMM_SM90A_BLOCKS * IRISI_GEMM_SM90A_BLOCK;
+    s.workspace_bytes_with_comm = IRISI_GEMM_SM90A_HEAD + IRISI_GEMM_SM90A_BLOCKS_WITH_COMM * IRISI_GEMM_SM90A_BLOCK;
+    s.math_waves = IRISI_GEMM_SM90A_MATH_WAVES;
+    s.comm_waves = IRISI_GEMM_SM90A_COMM_WAVES;
+    s.waves = s.waves_with_comm = IRISI_GEMM_LANES_SM90A / IRISI_GEMM_WAVE_LANES;
+    return s;
+}
+
+/* The mainloop for a problem, and its shape. The copy engine takes rows and boxes at multiples of 16 bytes only. */
 static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gemm_problem *p)
 {
-    return (void)arch, irisi_gemm_plain(p);
+    (void)arch;
+    if (irisi_gemm_has(p, IRISI_GEMM_SM90A) && p->aligned && p->tile_n % 8 == 0 &&
+        irisi_gemm_fits(p, irisi_gemm_largest_tile(IRISI_GEMM_SM90A, p->accumulator)))
+        return irisi_gemm_sm90a(p);
+    return irisi_gemm_plain(p);
 }
 
 #endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * async.h (nvidia): what runs beside the lanes on Hopper: bulk copies, barriers in shared memory, warpgroup products.
+ *
+ *   irisi_bulk_can irisi_bulk_put irisi_bulk_put_box irisi_bulk_commit
+ *   irisi_bulk_reusable irisi_bulk_arrived irisi_bulk_written
+ *   irisi_mbar_init irisi_mbar_arrive irisi_mbar_expect irisi_mbar_wait irisi_fetch_box
+ *   irisi_store_matrices irisi_wgmma_begin irisi_wgmma_commit irisi_wgmma_wait_one irisi_wgmma_wait irisi_wgmma_operand
+ *
+ * Shared memory is named by its 32-bit address. Bulk copies and warpgroup products read it through the asynchronous
+ * proxy: irisi_bulk_written stands between a lane's own stores to it and the barrier before such a read.
+ */
+#ifndef IRIS_ARCH_NVIDIA_ASYNC_H
+#define IRIS_ARCH_NVIDIA_ASYNC_H
+
+#include <iris/arch/nvidia/device.h>
+
+/* 1 where bulk copies exist (sm_90), and where warpgroup products do (sm_90a): facts of the compiler's pass. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define IRISI_BULK 1
+#else
+#define IRISI_BULK 0
+#endif
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define IRISI_WGMMA 1
+#else
+#define IRISI_WGMMA 0
+#endif
+
+IRIS_DEVICE uint32_t irisi_shared_address(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
+
+/* 1 where a lane can hand whole rows to the copy engine. */
+IRIS_DEVICE int irisi_bulk_can(void) { return IRISI_BULK; }
+
+/* Shared to global memory, on any rank; both addresses and the length are multiples of 16. In the lane's open group. */
+IRIS_DEVICE void irisi_bulk_put(void *to, const void *from, uint32_t bytes)
+{
+#if IRISI_BULK
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(__cvta_generic_to_global(to)),
+                 "r"(irisi_shared_address(from)), "r"(bytes)
+                 : "memory");
+#else
+    (void)to, (void)from, (void)bytes;
+#endif
+}
+
+/* A box from shared memory to where a tensor map says, from element (x, y) on; nothing beyond the matrix is written. */
+IRIS_DEVICE void irisi_bulk_put_box(const void *map, uint32_t x, uint32_t y, const void *from)
+{
+#if IRISI_BULK
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(x),
+                 "r"(y), "r"(irisi_shared_address(from))
+                 : "memory");
+#else
+    (void)map, (void)x, (void)y, (void)from;
+#endif
+}
+
+/* Closes the lane's group of bulk puts. */
+IRIS_DEVICE void irisi_bulk_commit(void)
+{
+#if IRISI_BULK
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+#endif
+}
+
+/*
+ * Waits until the lane's bulk puts, but for those of its latest group where `keep` is 1, have read shared memory: it
+ * may be written again. Says nothing about arrival.
+ */
+IRIS_DEVICE void irisi_bulk_reusable(int keep)
+{
+#if IRISI_BULK
+    if (keep)
+        asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
+    else
+        asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+#else
+    (void)keep;
+#endif
+}
+
+/* Waits until the lane's bulk puts have arrived: a release by this lane, or by one that meets it, covers them. */
+IRIS_DEVICE void irisi_bulk_arrived(void)
+{
+#if IRISI_BULK
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+#endif
+}
+
+/* The lane's stores to shared memory come before what the copy engine reads after the next barrier. */
+IRIS_DEVICE void irisi_bulk_written(void)
+{
+#if IRISI_BULK
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+
+/* A barrier in shared memory, 8 bytes: a phase is complete when `count` arrivals and all expected bytes have come. */
+IRIS_DEVICE void irisi_mbar_init(uint32_t bar, uint32_t count)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(count) : "memory");
+}
+
+/* One arrival; after it the lane reads nothing that the phase guards. */
+IRIS_DEVICE void irisi_mbar_arrive(uint32_t bar)
+{
+#if IRISI_BULK
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");
+#else
+    (void)bar;
+#endif
+}
+
+/* One arrival that also announces bytes. */
+IRIS_DEVICE void irisi_mbar_expect(uint32_t bar, uint32_t bytes)
+{
+#if IRISI_BULK
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
+#else
+    (void)bar, (void)bytes;
+#endif
+}
+
+/* Waits until the phase of this parity is complete; a fresh barrier counts as one that completed parity 1. */
+IRIS_DEVICE void irisi_mbar_wait(uint32_t bar, uint32_t parity)
+{
+#if IRISI_BULK
+    uint32_t done;
+    do
+        asm volatile("{\n .reg .pred p;\n mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                     " selp.u32 %0, 1, 0, p;\n}"
+                     : "=r"(done)
+                     : "r"(bar), "r"(parity)
+                     : "memory");
+    while (!done);
+#else
+    (void)bar, (void)parity;
+#endif
+}
+
+/* A box of a tensor map, from (x, y) on, into shared memory; zeros beyond the matrix. `bar` expects its bytes. */
+IRIS_DEVICE void irisi_fetch_box(uint32_t to, const void *map, uint32_t x, uint32_t y, uint32_t bar)
+{
+#if IRISI_BULK
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3}], [%4];" ::"r"(to),
+                 "l"(map), "r"(x), "r"(y), "r"(bar)
+                 : "memory");
+#else
+    (void)to, (void)map, (void)x, (void)y, (void)bar;
+#endif
+}
+
+/* Accumulator registers may be read and written by warpgroup products from here on. */
+IRIS_DEVICE void irisi_wgmma_begin(void)
+{
+#if IRISI_WGMMA
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#endif
+}
+
+IRIS_DEVICE void irisi_wgmma_commit(void)
+{
+#if IRISI_WGMMA
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+#endif
+}
+
+/* Waits until all committed groups but the latest one are complete, and until all are. */
+IRIS_DEVICE void irisi_wgmma_wait_one(void)
+{
+#if IRISI_WGMMA
+    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+#endif
+}
+IRIS_DEVICE void irisi_wgmma_wait(void)
+{
+#if IRISI_WGMMA
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+#endif
+}
+
+/*
+ * The descriptor of an operand in shared memory whose rows of 128 bytes are swizzled over groups of 8 (PTX ISA, matrix
+ * descriptor of wgmma): `leading` bytes from one run of 64 columns to the next where rows run along K, `stride` bytes
+ * from one group of 8 rows to the next.
+ */
+IRIS_DEVICE uint64_t irisi_wgmma_operand(uint32_t address, uint32_t leading, uint32_t stride)
+{
+    return (uint64_t)1 << 62 | (uint64_t)(stride >> 4) << 32 | (uint64_t)(leading >> 4) << 16 | (address >> 4 & 0x3fff);
+}
+
+/* Four 8 x 8 matrices of 16-bit values, one row of 16 bytes at each lane's address. */
+IRIS_DEVICE void irisi_store_matrices(uint32_t to, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+#if IRISI_BULK
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a), "r"(b), "r"(c),
+                 "r"(d)
+                 : "memory");
+#else
+    (void)to, (void)a, (void)b, (void)c, (void)d;
+#endif
+}
+
+#endif

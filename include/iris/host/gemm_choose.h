@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gemm_choose.h: a part of init.c: which mainloop and pattern a plan has, and in what shape.
+ *
+ * A choice depends on nothing but what all ranks have in common, so that all choose alike.
+ */
+#ifndef IRIS_HOST_GEMM_CHOOSE_H
+#define IRIS_HOST_GEMM_CHOOSE_H
+#ifdef IRIS_INIT_C
+
+#include <iris/arch/gemm_maps.h>
+#include <iris/arch/gemm_shape.h>
+
+/* What all ranks' operands have in common, as the choice of a mainloop sees it. */
+typedef struct irisi_gemm_common {
+    uint64_t mainloops; /* of the image and the device */
+    uint64_t aligned;   /* A and B and their rows to 16 bytes: all ones, or 0 */
+    uint64_t boxes;     /* C too, and few ranks: all ones, or 0 */
+} irisi_gemm_common;
+
+static irisi_kernel irisi_gemm_probes[IRIS_DTYPES];
+
+void irisi_gemm_offer(iris_dtype dtype, irisi_kernel probe) { irisi_gemm_probes[dtype] = probe; }
+
+/* Asks the device which mainloops it has for the plan's dtype. Kernels of one's own alone: the plain one. */
+static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int plain, irisi_gemm_common *own)
+{
+    const irisi_kernel probe = irisi_gemm_probes[p->dtype];
+    const iris_launch_config one = iris_grid(1, IRISI_GEMM_WAVE_LANES);
+    const uint64_t a = (uint64_t)(uintptr_t)p->a | p->lda * p->element;
+    const uint64_t b = p->columns == 0 ? 0 : (uint64_t)(uintptr_t)p->b | p->ldb * p->element;
+    irisi_gemm_probe args;
+    irisi_control control;
+    const uint64_t c = (uint64_t)(uintptr_t)p->c | p->ldc * p->element | (uint64_t)p->band * p->element;
+    own->aligned = (a | b) % 16 == 0 ? UINT64_MAX : 0;
+    own->boxes = c % 16 == 0 && p->world <= IRISI_GEMM_BOXED_RANKS ? UINT64_MAX : 0;
+    own->mainloops = 1u << IRISI_GEMM_PLAIN;
+    if (probe == NULL || plain)
+        return IRIS_OK;
+    args.control = w->control;
+    iris_status s = irisi_launch(w, probe, "irisi_gemm_probe", &args, sizeof args, &one, NULL);
+    if (s == IRIS_OK)
+        s = iris_memcpy(w, &control, w->control, sizeof control);
+    if (s == IRIS_OK)
+        own->mainloops = control.mainloops;
+    return s;
+}
+
+/* The mainloop and all that follows from its shape, once the ranks know what they have in common. */
+static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const irisi_gemm_common *all)
+{
+    irisi_gemm_problem q;
+    q.mainloops = (uint32_t)all->mainloops, q.aligned = all->aligned != 0, q.boxes = all->boxes != 0;
+    q.dtype = p->dtype, q.element = p->element, q.accumulator = p->element == 8 ? 8 : 4;
+    q.m = p->m, q.n = iris_gemm_band(p->n, p->world, 0).count, q.k = p->k;
+    q.b_transposed = p->b_transposed, q.workgroups = p->workgroups;
+    q.tile_m = p->tile_m, q.tile_n = p->tile_n;
+    const irisi_gemm_shape s = irisi_gemm_pick(iris_arch_name(w), &q);
+    const irisi_gemm_extent most = irisi_gemm_largest_tile(s.mainloop, q.accumulator);
+    if (!irisi_gemm_fits(&q, most))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: a tile of %u x %u is too large; the %s kernel's is %u x %u", q.tile_m,
+                          q.tile_n, iris_dtype_name((iris_dtype)p->dtype), most.m, most.n);
+    p->mainloop = s.mainloop, p->tile_m = s.tile_m, p->tile_n = s.tile_n, p->stage_n = s.stage_n;
+    p->math_waves = s.math_waves, p->comm_waves = s.comm_waves, p->wave_lanes = IRISI_GEMM_WAVE_LANES;
+    p->boxed = s.boxed, p->slots = s.slots, p->slots_with_comm = s.slots_with_comm;
+    p->waves = s.waves, p->waves_with_comm = s.waves_with_comm;
+    p->tiles_m = (p->m + p->tile_m - 1) / p->tile_m, p->tiles_n = (p->columns + p->tile_n - 1) / p->tile_n;
+    p->group_m = 8;
+    p->rotate = (uint32_t)((uint64_t)p->tiles_m * p->tiles_n * p->rank / p->world);
+    /* 16 bytes more than a row needs: room for a start within 16 bytes, and rows spread over the memory's banks. */
+    p->pitch = (p->stage_n * p->element + 15) / 16 * 16 + (p->boxed ? 0 : 16);
+    p->stage_bytes = (s.stage_m * p->pitch + 127) / 128 * 128;
+    p->workspace_bytes = (s.workspace_bytes + 127) / 128 * 128;
+    p->workspace_bytes_with_comm = (s.workspace_bytes_with_comm + 127) / 128 * 128;
+    const char *why = irisi_gemm_maps(w, p);
+    return why ? irisi_fail(w, IRIS_ERR_DEVICE, "iris_gemm_prepare: %s", why) : IRIS_OK;
+}
+
+/* The library's choice of a pattern, from what all ranks know alike. */
+static iris_gemm_pattern irisi_gemm_choose(const iris_gemm_plan *p)
+{
+    if (p->world == 1)
+        return IRIS_GEMM_FUSED_SEQUENTIAL;
+    /* With few tiles a workgroup there is little left to overlap once a tile waits in its second stage. */
+    return irisi_gemm_tiles(p, 0) >= 2 * p->workgroups ? IRIS_GEMM_WAVE_SPECIALIZED : IRIS_GEMM_FUSED_SEQUENTIAL;
+}
+
+#endif
+#endif
