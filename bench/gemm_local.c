@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gemm_local.c: the GEMM alone, beside the vendor's library in the same run (peer_cublaslt.h).
+ *
+ * For each shape the two are timed in turn, round after round, on inputs that do not stay in the cache, and the
+ * medians compared. Before that both results are checked: sampled elements against sums in double precision.
+ */
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F16
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <iris/gen/launch/gemm_all_scatter.h>
+#include <iris/iris.h>
+
+#include "peer_cublaslt.h"
+
+enum { SETS = 4, ROUNDS = 64, SAMPLES = 2048 };
+
+typedef struct options {
+    iris_dtype dtype;
+    int transposed, rounds, shapes, pattern;
+    int64_t pad; /* rows start at multiples of so many elements */
+    uint32_t tile_n, group_m, workgroups;
+    const char *json, *commit;
+    long shape[64][3];
+} options;
+
+/* One problem on this rank: inputs in turn, a plan for each. */
+typedef struct job {
+    iris_world *w;
+    const options *o;
+    uint64_t m, n, k;
+    int64_t lda, ldb, ldc;
+    int sets;
+    char *a[SETS], *b[SETS], *c;
+    iris_gemm_plan plan[SETS];
+    peer vendor;
+    iris_event begin, end;
+} job;
+
+typedef struct fill_args {
+    uint16_t *p;
+    uint64_t n, seed;
+    int bf16;
+} fill_args;
+
+/* Values in [-1, 1). */
+IRIS_KERNEL(fill, fill_args, f, 256)
+{
+    for (uint64_t i = iris_grid_lane(); i < f->n; i += iris_grid_lanes()) {
+        uint64_t z = f->seed + (i + 1) * 0x9E3779B97F4A7C15u;
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+        const float v = (float)(int32_t)(z >> 32) / 2147483648.0f;
+        f->p[i] = f->bf16 ? iris_narrow_bf16(v).bits : iris_narrow_f16(v).bits;
+    }
+}
+
+typedef struct check_args {
+    const uint16_t *a, *b, *c;
+    uint64_t m, n, k, lda, ldb, ldc;
+    int transposed, bf16;
+    uint32_t *wrong;
+} check_args;
+
+IRIS_DEVICE float value(uint16_t bits, int bf16)
+{
+    iris_bf16 b;
+    iris_f16 h;
+    b.bits = h.bits = bits;
+    return bf16 ? iris_widen_bf16(b) : iris_widen_f16(h);
+}
+
+/* Each lane takes elements spread over C and adds up their products in double precision. */
+IRIS_KERNEL(check, check_args, t, 256)
+{
+    for (uint64_t s = iris_grid_lane(); s < SAMPLES; s += iris_grid_lanes()) {
+        const uint64_t row = s == 0 ? t->m - 1 : s * 0x9E3779B1u % t->m;
+        const uint64_t col = s == 0 ? t->n - 1 : s * 0x85EBCA77u % t->n;
+        double sum = 0, size = 0;
+        for (uint64_t i = 0; i < t->k; i++) {
+            const double x = value(t->a[row * t->lda + i], t->bf16);
+            const double y = value(t->b[t->transposed ? col * t->ldb + i : i * t->ldb + col], t->bf16);
+            sum += x * y;
+            size += x * y < 0 ? -x * y : x * y;
+        }
+        const double got = value(t->c[row * t->ldc + col], t->bf16);
+        const double off = got < sum ? sum - got : got - sum;
+        const double half_unit = (sum < 0 ? -sum : sum) * (t->bf16 ? 0.00390625 : 0.00048828125);
+        if (!(off <= half_unit + size * 1e-5)) /* NaN is wrong too */
+            *t->wrong = 1 + (uint32_t)s;
+    }
+}
+
+static int fill_with(job *j, void *p, uint64_t n, uint64_t seed)
+{
+    fill_args f;
+    f.p = (uint16_t *)p, f.n = n, f.seed = seed * 0x51ED2701u, f.bf16 = j->o->dtype == IRIS_BF16;
+    const iris_launch_config grid = iris_grid(4 * (uint32_t)iris_compute_units(j->w), 256);
+    IRIS_TRY(iris_launch(j->w, fill, &f, sizeof f, &grid, NULL));
+    return 0;
+}
+
+/* 1 when the sampled elements of C are what set 0's inputs give. */
+static int right(job *j, const char *who)
+{
+    check_args t;
+    uint32_t wrong = 0;
+    const iris_launch_config grid = iris_grid(SAMPLES / 64, 64);
+    uint32_t *flag = (uint32_t *)iris_malloc(j->w, sizeof *flag);
+    t.a = (const uint16_t *)(void *)j->a[0], t.b = (const uint16_t *)(void *)j->b[0], t.c = (uint16_t *)(void *)j->c;
+    t.m = j->m, t.n = j->n, t.k = j->k;
+    t.lda = (uint64_t)j->lda, t.ldb = (uint64_t)j->ldb, t.ldc = (uint64_t)j->ldc;
+    t.transposed = j->o->transposed, t.bf16 = j->o->dtype == IRIS_BF16, t.wrong = flag;
+    if (iris_memset(j->w, flag, 0, sizeof *flag) != IRIS_OK ||
+        iris_launch(j->w, check, &t, sizeof t, &grid, NULL) != IRIS_OK ||
+        iris_memcpy(j->w, &wrong, flag, sizeof wrong) != IRIS_OK || iris_free(j->w, flag) != IRIS_OK)
+        return fprintf(stderr, "%s: %s\n", who, iris_error_string(j->w)), 0;
+    if (wrong)
+        fprintf(stderr, "%s: sample %u of C is wrong\n", who, wrong - 1);
+    return wrong == 0;
+}
+
+static iris_status ours(job *j, int set)
+{
+    static iris_status (*const f16[])(iris_world *, const iris_gemm_plan *, iris_stream) = {
+        iris_gemm_local_f16, iris_gemm_all_scatter_bulk_synchronous_f16, iris_gemm_all_scatter_producer_consumer_f16,
+        iris_gemm_all_scatter_fused_sequential_f16, iris_gemm_all_scatter_wg_specialized_f16,
+        iris_gemm_all_scatter_wave_specialized_f16};
+    static iris_status (*const bf16[])(iris_world *, const iris_gemm_plan *, iris_stream) = {
+        iris_gemm_local_bf16, iris_gemm_all_scatter_bulk_synchronous_bf16,
+        iris_gemm_all_scatter_producer_consumer_bf16, iris_gemm_all_scatter_fused_sequential_bf16,
+        iris_gemm_all_scatter_wg_specialized_bf16, iris_gemm_all_scatter_wave_specialized_bf16};
+    return (j->o->dtype == IRIS_BF16 ? bf16 : f16)[j->o->pattern](j->w, &j->plan[set], NULL);
+}
+
+/* Microseconds of one GEMM: `who` < 0 ours, else the peer's algorithm; `laps` of them between two events. */
+static double once(job *j, int who, int laps)
+{
+    float ms = 0;
+    iris_stream stream = iris_default_stream(j->w);
+    iris_status s = iris_event_record(j->w, j->begin, stream);
+    for (int i = 0; i < laps && s == IRIS_OK; i++) {
+        const int set = i % j->sets;
+        if (who < 0)
+            s = ours(j, set);
+        else if (!peer_gemm(&j->vendor, who, j->a[set], j->b[set], j->c, stream))
+            return -1;
+    }
+    if (s != IRIS_OK || iris_event_record(j->w, j->end, stream) != IRIS_OK ||
+        iris_event_elapsed_ms(j->w, &ms, j->begin, j->end) != IRIS_OK)
+        return fprintf(stderr, "%s\n", iris_error_string(j->w)), -1;
+    return 1e3 * ms / laps;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Elements from row to row. */
+static int64_t padded(const job *j, uint64_t n)
+{
+    const int64_t unit = j->o->pad > 1 ? j->o->pad : 1;
+    return ((int64_t)n + unit - 1) / unit * unit;
+}
+
+static int prepare(job *j)
+{
+    const uint64_t element = 2;
+    iris_gemm_args g;
+    j->lda = padded(j, j->k), j->ldc = padded(j, j->n);
+    j->ldb = padded(j, j->o->transposed ? j->k : j->n);
+    const uint64_t a = j->m * (uint64_t)j->lda, b = (j->o->transposed ? j->n : j->k) * (uint64_t)j->ldb;
+    j->sets = (a + b) * element > 200u << 20 ? 1 : (a + b) * element > 100u << 20 ? 2 : SETS;
+    j->c = (char *)iris_malloc(j->w, j->m * (uint64_t)j->ldc * element);
+    memset(&g, 0, sizeof g);
+    g.m = (int64_t)j->m, g.n = (int64_t)j->n, g.k = (int64_t)j->k;
+    g.c = j->c, g.b_transposed = j->o->transposed;
+    g.lda = j->lda, g.ldb = j->ldb, g.ldc = j->ldc;
+    g.tile_n = j->o->tile_n, g.workgroups = j->o->workgroups;
+    for (int i = 0; i < j->sets; i++) {
+        j->a[i] = (char *)iris_malloc(j->w, a * element);
+        j->b[i] = (char *)iris_malloc(j->w, b * element);
+        if (!j->c || !j->a[i] || !j->b[i])
+            return fprintf(stderr, "%s\n", iris_error_string(j->w)), 1;
+        if (fill_with(j, j->a[i], a, 2 * (uint64_t)i + 1) || fill_with(j, j->b[i], b, 2 * (uint64_t)i + 2))
+            return 1;
+        g.a = j->a[i], g.b = j->b[i];
+        IRIS_TRY(iris_gemm_prepare(j->w, &j->plan[i], IRIS_GEMM_ALL_SCATTER, j->o->dtype, &g));
+        if (j->o->group_m)
+            j->plan[i].group_m = j->o->group_m;
+    }
+    return 0;
+}
+
+static int release(job *j)
+{
+    for (int i = 0; i < j->sets; i++) {
+        IRIS_TRY(iris_gemm_release(j->w, &j->plan[i]));
+        IRIS_TRY(iris_free(j->w, j->b[i]));
+        IRIS_TRY(iris_free(j->w, j->a[i]));
+    }
+    IRIS_TRY(iris_free(j->w, j->c));
+    return 0;
+}
+
+/* The fastest of the peer's algorithms, or -1. */
+static int choose(job *j)
+{
+    int best = -1;
+    double least = 0;
+    if (!j->vendor.algorithms)
+        return -1;
+    for (int i = 0; i < j->vendor.algorithms; i++) {
+        double us = once(j, i, 2);
+        if (us > 0)
+            us = once(j, i, 4);
+        if (us > 0 && (best < 0 || us < least))
+            best = i, least = us;
+    }
+    return best;
+}
+
+/* One shape: 0, or 1 when something failed. */
+static int run_shape(job *j, FILE *file, int first, double *ratio)
+{
+    double mine[ROUNDS], theirs[ROUNDS];
+    const double work = 2.0 * (double)j->m * (double)j->n * (double)j->k;
+    const int rounds = j->o->rounds < ROUNDS ? j->o->rounds : ROUNDS;
+    if (prepare(j))
+        return 1;
+    if (!peer_problem(&j->vendor, j->o->dtype, j->m, j->n, j->k, j->lda, j->ldb, j->ldc, j->o->transposed))
+        j->vendor.algorithms = 0;
+    IRIS_TRY(iris_memset(j->w, j->c, 0xff, j->m * (uint64_t)j->ldc * 2));
+    if (once(j, -1, 1) < 0)
+        return 1;
+    int ok = right(j, "iris");
+    const int best = choose(j);
+    if (best >= 0) {
+        IRIS_TRY(iris_memset(j->w, j->c, 0xff, j->m * (uint64_t)j->ldc * 2));
+        ok = once(j, best, 1) > 0 && right(j, "peer") && ok;
+    }
+    const double guess = once(j, -1, 2);
+    const int laps = guess > 1000 ? 2 : guess > 200 ? 4 : 8;
+    for (int i = 0; i < rounds; i++) {
+        mine[i] = once(j, -1, laps);
+        theirs[i] = best >= 0 ? once(j, best, laps) : -1;
+    }
+    qsort(mine, (size_t)rounds, sizeof *mine, compare);
+    qsort(theirs, (size_t)rounds, sizeof *theirs, compare);
+    const double us = mine[rounds / 2], peer_us = theirs[rounds / 2];
+    *ratio = best >= 0 ? peer_us / us : 0;
+    printf("%5llu x %5llu x %5llu  loop %u tile %3ux%3u %9.1f us %6.1f TFLOP/s   peer %9.1f us %6.1f   ratio %.3f %s\n",
+           (unsigned long long)j->m, (unsigned long long)j->n, (unsigned long long)j->k, j->plan[0].mainloop,
+           j->plan[0].tile_m, j->plan[0].tile_n, us, work / us * 1e-6, peer_us, work / peer_us * 1e-6, *ratio,
+           ok ? "ok" : "WRONG");
+    fflush(stdout);
+    if (file)
+        fprintf(file,
+                "%s\n    {\"m\": %llu, \"n\": %llu, \"k\": %llu, \"us\": %.2f, \"tflops\": %.1f, \"peer_us\": %.2f, "
+                "\"ratio\": %.4f, \"ok\": %s}",
+                first ? "" : ",", (unsigned long long)j->m, (unsigned long long)j->n, (unsigned long long)j->k, us,
+                work / us * 1e-6, peer_us, *ratio, ok ? "true" : "false");
+    return release(j) || !ok;
+}
+
+static int rank_main(iris_world *w, void *arg)
+{
+    const options *o = (const options *)arg;
+    FILE *file = o->json ? fopen(o->json, "w") : NULL;
+    int failed = 0, counted = 0;
+    double product = 0;
+    static job j;
+    j.w = w, j.o = o;
+    IRIS_TRY(iris_event_create(w, &j.begin));
+    IRIS_TRY(iris_event_create(w, &j.end));
+    const int there = peer_open(&j.vendor);
+    printf("%s, %s, B %s\n", iris_device_name(w), iris_dtype_name(o->dtype), o->transposed ? "n x k" : "k x n");
+    if (file)
+        fprintf(file,
+                "{\n  \"schema\": \"iris-gemm-local-1\",\n  \"device\": \"%s\",\n  \"arch\": \"%s\",\n  \"commit\": "
+                "\"%s\",\n  \"dtype\": \"%s\",\n  \"b_transposed\": %d,\n  \"peer\": \"%s\",\n  \"rounds\": %d,\n  "
+                "\"rows\": [",
+                iris_device_name(w), iris_arch_name(w), o->commit, iris_dtype_name(o->dtype), o->transposed,
+                there ? "cuBLASLt, best of 16 algorithms" : "none", o->rounds);
+    for (int i = 0; i < o->shapes; i++) {
+        double ratio = 0;
+        j.m = (uint64_t)o->shape[i][0], j.n = (uint64_t)o->shape[i][1], j.k = (uint64_t)o->shape[i][2];
+        failed |= run_shape(&j, file, i == 0, &ratio);
+        if (ratio > 0)
+            product += log(ratio), counted++;
+    }
+    if (counted)
+        printf("geometric mean of the ratios: %.3f\n", exp(product / counted));
+    if (file) {
+        fprintf(file, "\n  ]\n}\n");
+        fclose(file);
+    }
+    return failed;
+}
+
+static const long standard[][3] = {{8192, 3584, 14336}, {8192, 4096, 12288},  {8192, 4096, 14336}, {8192, 4608, 36864},
+                                   {8192, 8192, 28672}, {8192, 8192, 30720},  {4096, 4096, 4096},  {8192, 8192, 8192},
+                                   {16384, 16384, 16384}, {1024, 8192, 8192}, {64, 8192, 8192},    {8191, 4095, 4097}};
+
+int main(int argc, char **argv)
+{
+    static options o;
+    iris_config config;
+    memset(&config, 0, sizeof config);
+    o.dtype = IRIS_BF16, o.rounds = 15, o.commit = "unknown";
+    for (int c; (c = getopt(argc, argv, "d:tr:p:j:c:n:g:w:P:")) != -1;) {
+        switch (c) {
+        case 'd': o.dtype = strcmp(optarg, "f16") == 0 ? IRIS_F16 : IRIS_BF16; break;
+        case 't': o.transposed = 1; break;
+        case 'r': o.rounds = atoi(optarg); break;
+        case 'p': o.pad = atoi(optarg); break;
+        case 'n': o.tile_n = (uint32_t)atoi(optarg); break;
+        case 'g': o.group_m = (uint32_t)atoi(optarg); break;
+        case 'w': o.workgroups = (uint32_t)atoi(optarg); break;
+        case 'P': o.pattern = atoi(optarg); break;
+        case 'j': o.json = optarg; break;
+        case 'c': o.commit = optarg; break;
+        default:
+            printf("gemm_local [-d bf16|f16] [-t] [-r ROUNDS] [-p PAD] [-n TILE_N] [-g GROUP_M] [-w WORKGROUPS] "
+                   "[-P PATTERN] [-j FILE] [-c COMMIT] [MxNxK...]\n");
+            return 2;
+        }
+    }
+    for (; optind < argc && o.shapes < 64; optind++)
+        if (sscanf(argv[optind], "%ldx%ldx%ld", &o.shape[o.shapes][0], &o.shape[o.shapes][1],
+                   &o.shape[o.shapes][2]) == 3)
+            o.shapes++;
+    if (o.shapes == 0)
+        for (; o.shapes < (int)(sizeof standard / sizeof standard[0]); o.shapes++)
+            memcpy(o.shape[o.shapes], standard[o.shapes], sizeof standard[0]);
+    config.heap_bytes = (size_t)6 << 30;
+    return iris_spawn_config(1, rank_main, &o, &config);
+}

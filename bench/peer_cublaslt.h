@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * peer_cublaslt.h: the vendor's GEMM as a peer: cuBLASLt's best algorithm of those that its heuristic proposes, found
+ * by timing them. The library is opened at run time; without it, or elsewhere than on NVIDIA, there is no peer.
+ *
+ *   peer peer_open peer_choose peer_gemm
+ */
+#ifndef IRIS_BENCH_PEER_CUBLASLT_H
+#define IRIS_BENCH_PEER_CUBLASLT_H
+
+#include <iris/init.h>
+
+#if defined(IRIS_TARGET_NVIDIA) && __has_include(<cublasLt.h>)
+#include <cublasLt.h>
+#include <dlfcn.h>
+
+enum { PEER_ALGORITHMS = 16, PEER_WORKSPACE = 64 << 20 };
+
+/* C (m x n) = A (m x k) * B, all row-major: for cuBLASLt, which thinks in columns, the transpose of that. */
+typedef struct peer {
+    void *library;
+    cublasLtHandle_t handle;
+    cublasLtMatmulDesc_t product;
+    cublasLtMatrixLayout_t a, b, c;
+    void *workspace;
+    cublasLtMatmulHeuristicResult_t algorithm[PEER_ALGORITHMS];
+    int algorithms, best;
+    cublasStatus_t (*matmul)(cublasLtHandle_t, cublasLtMatmulDesc_t, const void *, const void *, cublasLtMatrixLayout_t,
+                             const void *, cublasLtMatrixLayout_t, const void *, const void *, cublasLtMatrixLayout_t,
+                             void *, cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t *, void *, size_t,
+                             cudaStream_t);
+} peer;
+
+/* A function of the library, cast by the caller. */
+#define PEER_FUNCTION(p, name) ((decltype(&name))dlsym((p)->library, #name))
+
+/* 1 when the library is here. */
+static int peer_open(peer *p)
+{
+    memset(p, 0, sizeof *p);
+    p->library = dlopen("libcublasLt.so.13", RTLD_NOW);
+    if (!p->library)
+        p->library = dlopen("libcublasLt.so.12", RTLD_NOW);
+    if (!p->library)
+        return fprintf(stderr, "no peer: %s\n", dlerror()), 0;
+    p->matmul = PEER_FUNCTION(p, cublasLtMatmul);
+    return PEER_FUNCTION(p, cublasLtCreate)(&p->handle) == CUBLAS_STATUS_SUCCESS &&
+           cudaMalloc(&p->workspace, PEER_WORKSPACE) == cudaSuccess;
+}
+
+/* Runs the i-th algorithm; 1 when it was launched. */
+static int peer_gemm(const peer *p, int i, const void *a, const void *b, void *c, iris_stream stream)
+{
+    const float one = 1, zero = 0;
+    return p->matmul(p->handle, p->product, &one, b, p->b, a, p->a, &zero, c, p->c, c, p->c, &p->algorithm[i].algo,
+                     p->workspace, PEER_WORKSPACE, stream) == CUBLAS_STATUS_SUCCESS;
+}
+
+/* Describes a problem and asks for algorithms; 1 when there is one. */
+static int peer_problem(peer *p, iris_dtype dtype, uint64_t m, uint64_t n, uint64_t k, int64_t lda, int64_t ldb,
+                        int64_t ldc, int b_transposed)
+{
+    const cudaDataType type = dtype == IRIS_F16 ? CUDA_R_16F : CUDA_R_16BF;
+    const cublasOperation_t turned = CUBLAS_OP_T;
+    const size_t most = PEER_WORKSPACE;
+    cublasLtMatmulPreference_t preference;
+    PEER_FUNCTION(p, cublasLtMatmulDescCreate)(&p->product, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    if (b_transposed)
+        PEER_FUNCTION(p, cublasLtMatmulDescSetAttribute)
+    (p->product, CUBLASLT_MATMUL_DESC_TRANSA, &turned, sizeof turned);
+    PEER_FUNCTION(p, cublasLtMatrixLayoutCreate)(&p->b, type, b_transposed ? k : n, b_transposed ? n : k, ldb);
+    PEER_FUNCTION(p, cublasLtMatrixLayoutCreate)(&p->a, type, k, m, lda);
+    PEER_FUNCTION(p, cublasLtMatrixLayoutCreate)(&p->c, type, n, m, ldc);
+    PEER_FUNCTION(p, cublasLtMatmulPreferenceCreate)(&preference);
+    PEER_FUNCTION(p, cublasLtMatmulPreferenceSetAttribute)
+    (preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof most);
+    return PEER_FUNCTION(p, cublasLtMatmulAlgoGetHeuristic)(p->handle, p->product, p->b, p->a, p->c, p->c, preference,
+                                                            PEER_ALGORITHMS, p->algorithm,
+                                                            &p->algorithms) == CUBLAS_STATUS_SUCCESS &&
+           p->algorithms > 0;
+}
+
+#else
+typedef struct peer {
+    int algorithms, best;
+} peer;
+
+static int peer_open(peer *p) { return p->algorithms = 0; }
+static int peer_gemm(const peer *p, int i, const void *a, const void *b, void *c, iris_stream stream)
+{
+    return (void)p, (void)i, (void)a, (void)b, (void)c, (void)stream, 0;
+}
+static int peer_problem(peer *p, iris_dtype dtype, uint64_t m, uint64_t n, uint64_t k, int64_t lda, int64_t ldb,
+                        int64_t ldc, int b_transposed)
+{
+    return (void)p, (void)dtype, (void)m, (void)n, (void)k, (void)lda, (void)ldb, (void)ldc, (void)b_transposed, 0;
+}
+#endif
+
+#endif
