@@ -28,7 +28,7 @@ WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 AMD = ("gfx90a", "gfx942", "gfx950")
 NVIDIA = ("sm_80", "sm_90a")
 SOURCES = ("kernels.c", "orders.c", "matrix.c")
-NVIDIA_SOURCES = ("kernels.c", "orders.c")
+NVIDIA_SOURCES = ("kernels.c", "orders.c", "tiles.c")
 
 
 class Report:
@@ -153,7 +153,7 @@ def broken(kernel, pattern, replacement):
 def check(arch, kernels, report):
     family = arch if arch in gates.SETS else "ptx"
     isa, wanted = gates.SETS[family]
-    for gate in wanted + orders.GATES[family]:
+    for gate in wanted + orders.GATES.get(family, orders.GATES["ptx"]):
         problems = [f"{name}: the kernel is missing" for name in gate.kernels if name not in kernels]
         for name in gate.kernels:
             if name in kernels:

@@ -315,5 +315,33 @@ PTX_GATES = (
     Gate("no local memory, no read-only path", ALL, only_global_memory,
          ((r"^st\.global\.v4", "st.local.v4.u32"), (r"^ld\.global\.v4", "ld.global.nc.v4.u32"))),
 )
+BULK_PUT = r"^cp\.async\.bulk\.(tensor\.2d\.)?global"
+BULK_ARRIVED = r"^cp\.async\.bulk\.wait_group 0"
+BULK_READ = r"^cp\.async\.bulk\.wait_group\.read"
+
+
+def bulk_puts_arrive(listing, isa):
+    if len(listing.find(BULK_PUT)) < 2:
+        yield "rows and boxes are not both put by the engine"
+    for between, what in ((BULK_ARRIVED, "have arrived"), (isa.barrier, "have been met")):
+        yield from reaches(listing, listing.find(BULK_PUT), isa.add, [between], f"a signal before bulk puts {what}")
+
+
+def bulk_reads_are_ordered(listing, isa):
+    fill = r"^st\.shared"
+    if not listing.find(fill):
+        yield "nothing fills the staging tile"
+    yield from reaches(listing, listing.find(fill), BULK_PUT, [r"^fence\.proxy\.async\.shared::cta"],
+                       "the engine reads what is not fenced")
+    yield from reaches(listing, listing.find(BULK_PUT), fill, [BULK_READ], "a staging tile is filled while it is read")
+
+
+SM90A_GATES = (
+    Gate("a tile's signal waits until the engine's puts have arrived", ("isa_tile_put",), bulk_puts_arrive,
+         ((BULK_ARRIVED, "cp.async.bulk.wait_group.read 0"), (BULK_ARRIVED, "nop"), (r"^bar\.sync", "nop"))),
+    Gate("the engine reads a staging tile after a fence, and it is filled after that", ("isa_tile_put",),
+         bulk_reads_are_ordered, ((r"^fence\.proxy\.async", "nop"), (BULK_READ, "nop"))),
+)
 SETS = {"gfx90a": (GFX90A, AMD_GATES), "gfx942": (GFX942, AMD_GATES + GFX942_GATES),
-        "gfx950": (GFX942, AMD_GATES + GFX942_GATES), "ptx": (PTX, PTX_GATES)}
+        "gfx950": (GFX942, AMD_GATES + GFX942_GATES), "ptx": (PTX, PTX_GATES),
+        "sm_90a": (PTX, PTX_GATES + SM90A_GATES)}
