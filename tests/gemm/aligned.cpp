@@ -79,7 +79,7 @@ static void many_tiles_work(irist_rank *t)
 {
     const problem_options options = {"many tiles", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 32, 64, 2, 1, 0, 8};
     const problem_shape shape = {416, 768, 136};
-    every_pattern(t, IRIS_BF16, shape, options, t->full ? 20 : 1);
+    every_pattern(t, IRIS_BF16, shape, options, t->full ? 4 : 1);
 }
 
 TEST_CASE("every pattern stays right over many tiles of a workgroup", "[gemm][bf16]")
