@@ -171,6 +171,22 @@ static inline int64_t problem_padded(const problem_options &options, int64_t ele
     return (elements + unit - 1) / unit * unit;
 }
 
+/* A plan for the problem. */
+static inline bool problem_plan(problem *p, int plain_mainloop)
+{
+    const problem_options &options = p->options;
+    iris_gemm_args g = {};
+    g.m = p->shape.m, g.n = p->shape.n, g.k = p->shape.k;
+    g.a = p->a, g.b = p->b, g.c = p->c, g.bias = options.bias ? p->bias : nullptr;
+    g.lda = p->lda, g.ldb = p->ldb, g.ldc = p->ldc;
+    g.alpha = options.alpha, g.beta = options.beta, g.activation = options.activation;
+    g.b_transposed = options.b_transposed;
+    g.tile_m = options.tile_m, g.tile_n = options.tile_n;
+    g.workgroups = options.workgroups, g.comm_workgroups = options.comm_workgroups;
+    g.plain_mainloop = plain_mainloop;
+    return irist_ok(p->t, iris_gemm_prepare(p->t->world, &p->plan, IRIS_GEMM_ALL_SCATTER, p->dtype, &g));
+}
+
 /* Memory, inputs and a plan. The same allocations on every rank, whatever its band. */
 static inline bool problem_create(problem *p, irist_rank *t, iris_dtype dtype, problem_shape shape,
                                   const problem_options &options)
@@ -197,15 +213,7 @@ static inline bool problem_create(problem *p, irist_rank *t, iris_dtype dtype, p
                                              options.b_transposed));
         irist_upload(t, p->bias, problem_matrix(p, INPUT_BIAS, 1, p->own.count, p->own.count, 0, p->own.first, 0));
     }
-    iris_gemm_args g = {};
-    g.m = shape.m, g.n = shape.n, g.k = shape.k;
-    g.a = p->a, g.b = p->b, g.c = p->c, g.bias = options.bias ? p->bias : nullptr;
-    g.lda = p->lda, g.ldb = p->ldb, g.ldc = p->ldc;
-    g.alpha = options.alpha, g.beta = options.beta, g.activation = options.activation;
-    g.b_transposed = options.b_transposed;
-    g.tile_m = options.tile_m, g.tile_n = options.tile_n;
-    g.workgroups = options.workgroups, g.comm_workgroups = options.comm_workgroups;
-    return irist_ok(t, iris_gemm_prepare(t->world, &p->plan, IRIS_GEMM_ALL_SCATTER, dtype, &g));
+    return problem_plan(p, 0);
 }
 
 static inline void problem_free(problem *p)
