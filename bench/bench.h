@@ -293,7 +293,7 @@ static double bench_time(bench *b, const char *name, bench_submit submit, void *
     return status == IRIS_OK ? times[repeats / 2] : -1;
 }
 
-static iris_status bench_submit_kernel(iris_world *w, void *arg, iris_stream stream, int turn)
+static inline iris_status bench_submit_kernel(iris_world *w, void *arg, iris_stream stream, int turn)
 {
     const bench_kernel *k = (const bench_kernel *)arg;
     (void)turn;

@@ -14,11 +14,11 @@
 #include <string.h>
 
 #include <iris/gen/launch/gemm_all_scatter.h>
-#include <iris/iris.h>
 
+#include "gemm_inputs.h"
 #include "peer_cublaslt.h"
 
-enum { SETS = 4, ROUNDS = 64, SAMPLES = 2048 };
+enum { SETS = 4, ROUNDS = 64 };
 
 typedef struct options {
     iris_dtype dtype;
@@ -37,92 +37,23 @@ typedef struct job {
     int64_t lda, ldb, ldc;
     int sets;
     char *a[SETS], *b[SETS], *c;
+    uint32_t *flag;
     iris_gemm_plan plan[SETS];
     peer vendor;
     iris_event begin, end;
 } job;
 
-typedef struct fill_args {
-    uint16_t *p;
-    uint64_t n, seed;
-    int bf16;
-} fill_args;
-
-/* Values in [-1, 1). */
-IRIS_KERNEL(fill, fill_args, f, 256)
-{
-    for (uint64_t i = iris_grid_lane(); i < f->n; i += iris_grid_lanes()) {
-        uint64_t z = f->seed + (i + 1) * 0x9E3779B97F4A7C15u;
-        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-        z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-        const float v = (float)(int32_t)(z >> 32) / 2147483648.0f;
-        f->p[i] = f->bf16 ? iris_narrow_bf16(v).bits : iris_narrow_f16(v).bits;
-    }
-}
-
-typedef struct check_args {
-    const uint16_t *a, *b, *c;
-    uint64_t m, n, k, lda, ldb, ldc;
-    int transposed, bf16;
-    uint32_t *wrong;
-} check_args;
-
-IRIS_DEVICE float value(uint16_t bits, int bf16)
-{
-    iris_bf16 b;
-    iris_f16 h;
-    b.bits = h.bits = bits;
-    return bf16 ? iris_widen_bf16(b) : iris_widen_f16(h);
-}
-
-/* Each lane takes elements spread over C and adds up their products in double precision. */
-IRIS_KERNEL(check, check_args, t, 256)
-{
-    for (uint64_t s = iris_grid_lane(); s < SAMPLES; s += iris_grid_lanes()) {
-        const uint64_t row = s == 0 ? t->m - 1 : s * 0x9E3779B1u % t->m;
-        const uint64_t col = s == 0 ? t->n - 1 : s * 0x85EBCA77u % t->n;
-        double sum = 0, size = 0;
-        for (uint64_t i = 0; i < t->k; i++) {
-            const double x = value(t->a[row * t->lda + i], t->bf16);
-            const double y = value(t->b[t->transposed ? col * t->ldb + i : i * t->ldb + col], t->bf16);
-            sum += x * y;
-            size += x * y < 0 ? -x * y : x * y;
-        }
-        const double got = value(t->c[row * t->ldc + col], t->bf16);
-        const double off = got < sum ? sum - got : got - sum;
-        const double half_unit = (sum < 0 ? -sum : sum) * (t->bf16 ? 0.00390625 : 0.00048828125);
-        if (!(off <= half_unit + size * 1e-5)) /* NaN is wrong too */
-            *t->wrong = 1 + (uint32_t)s;
-    }
-}
-
-static int fill_with(job *j, void *p, uint64_t n, uint64_t seed)
-{
-    fill_args f;
-    f.p = (uint16_t *)p, f.n = n, f.seed = seed * 0x51ED2701u, f.bf16 = j->o->dtype == IRIS_BF16;
-    const iris_launch_config grid = iris_grid(4 * (uint32_t)iris_compute_units(j->w), 256);
-    IRIS_TRY(iris_launch(j->w, fill, &f, sizeof f, &grid, NULL));
-    return 0;
-}
-
 /* 1 when the sampled elements of C are what set 0's inputs give. */
 static int right(job *j, const char *who)
 {
-    check_args t;
-    uint32_t wrong = 0;
-    const iris_launch_config grid = iris_grid(SAMPLES / 64, 64);
-    uint32_t *flag = (uint32_t *)iris_malloc(j->w, sizeof *flag);
-    t.a = (const uint16_t *)(void *)j->a[0], t.b = (const uint16_t *)(void *)j->b[0], t.c = (uint16_t *)(void *)j->c;
-    t.m = j->m, t.n = j->n, t.k = j->k;
-    t.lda = (uint64_t)j->lda, t.ldb = (uint64_t)j->ldb, t.ldc = (uint64_t)j->ldc;
-    t.transposed = j->o->transposed, t.bf16 = j->o->dtype == IRIS_BF16, t.wrong = flag;
-    if (iris_memset(j->w, flag, 0, sizeof *flag) != IRIS_OK ||
-        iris_launch(j->w, check, &t, sizeof t, &grid, NULL) != IRIS_OK ||
-        iris_memcpy(j->w, &wrong, flag, sizeof wrong) != IRIS_OK || iris_free(j->w, flag) != IRIS_OK)
-        return fprintf(stderr, "%s: %s\n", who, iris_error_string(j->w)), 0;
-    if (wrong)
-        fprintf(stderr, "%s: sample %u of C is wrong\n", who, wrong - 1);
-    return wrong == 0;
+    gemm_product p;
+    memset(&p, 0, sizeof p);
+    p.c = (const uint16_t *)(void *)j->c;
+    p.m = j->m, p.n = j->n, p.k = j->k;
+    p.lda = (uint64_t)j->lda, p.ldb = (uint64_t)j->ldb, p.ldc = (uint64_t)j->ldc;
+    p.seed_a = 1, p.seed_b = 2, p.world = 1;
+    p.transposed = j->o->transposed, p.bf16 = j->o->dtype == IRIS_BF16;
+    return gemm_right(j->w, &p, j->flag, who);
 }
 
 static iris_status ours(job *j, int set)
@@ -189,8 +120,8 @@ static int prepare(job *j)
         j->b[i] = (char *)iris_malloc(j->w, b * element);
         if (!j->c || !j->a[i] || !j->b[i])
             return fprintf(stderr, "%s\n", iris_error_string(j->w)), 1;
-        if (fill_with(j, j->a[i], a, 2 * (uint64_t)i + 1) || fill_with(j, j->b[i], b, 2 * (uint64_t)i + 2))
-            return 1;
+        IRIS_TRY(gemm_fill(j->w, j->o->dtype, j->a[i], a, 2 * (uint64_t)i + 1));
+        IRIS_TRY(gemm_fill(j->w, j->o->dtype, j->b[i], b, 2 * (uint64_t)i + 2));
         g.a = j->a[i], g.b = j->b[i];
         IRIS_TRY(iris_gemm_prepare(j->w, &j->plan[i], IRIS_GEMM_ALL_SCATTER, j->o->dtype, &g));
         if (j->o->group_m)
@@ -280,6 +211,7 @@ static int rank_main(iris_world *w, void *arg)
     j.w = w, j.o = o;
     IRIS_TRY(iris_event_create(w, &j.begin));
     IRIS_TRY(iris_event_create(w, &j.end));
+    j.flag = (uint32_t *)iris_malloc(w, sizeof *j.flag);
     const int there = peer_open(&j.vendor);
     printf("%s, %s, B %s\n", iris_device_name(w), iris_dtype_name(o->dtype), o->transposed ? "n x k" : "k x n");
     if (file)
@@ -304,10 +236,6 @@ static int rank_main(iris_world *w, void *arg)
     }
     return failed;
 }
-
-static const long standard[][3] = {{8192, 3584, 14336}, {8192, 4096, 12288},  {8192, 4096, 14336}, {8192, 4608, 36864},
-                                   {8192, 8192, 28672}, {8192, 8192, 30720},  {4096, 4096, 4096},  {8192, 8192, 8192},
-                                   {16384, 16384, 16384}, {1024, 8192, 8192}, {64, 8192, 8192},    {8191, 4095, 4097}};
 
 int main(int argc, char **argv)
 {
@@ -338,8 +266,8 @@ int main(int argc, char **argv)
                    &o.shape[o.shapes][2]) == 3)
             o.shapes++;
     if (o.shapes == 0)
-        for (; o.shapes < (int)(sizeof standard / sizeof standard[0]); o.shapes++)
-            memcpy(o.shape[o.shapes], standard[o.shapes], sizeof standard[0]);
+        for (; o.shapes < GEMM_SHAPES; o.shapes++)
+            memcpy(o.shape[o.shapes], gemm_shapes[o.shapes], sizeof gemm_shapes[0]);
     config.heap_bytes = (size_t)6 << 30;
     return iris_spawn_config(1, rank_main, &o, &config);
 }

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gemm_all_scatter.c: GEMM + AllScatter of bf16 in every pattern, beside what it is made of, in one run:
+ *
+ *   gemm           this library's GEMM alone, of the own band
+ *   blas           the vendor's, its fastest algorithm (peer_cublaslt.h)
+ *   push           the band's bytes to every peer, by 16-byte stores
+ *   gather         the vendor's all-gather of the bands (peer_nccl.h)
+ *   blas+gather    one behind the other on one stream, C left in bands: the strongest form
+ *   auto, and the five patterns
+ *
+ * bound = max(blas, push). Every variant's C is checked on every rank, at sampled elements, before it is timed. Without
+ * the vendor's libraries those rows are left out, and the bound takes the own GEMM.
+ */
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
+#include <iris/gen/launch/gemm_all_scatter.h>
+
+#include "bench.h"
+#include "gemm_inputs.h"
+#include "peer_cublaslt.h"
+#include "peer_nccl.h"
+
+enum { SETS = 2, PATTERN = 5, VARIANTS = PATTERN + IRIS_GEMM_PATTERNS };
+enum { GEMM, BLAS, PUSH, GATHER, BLAS_GATHER };
+static const char *const names[] = {"gemm", "blas", "push", "gather", "blas+gather"};
+
+static iris_status (*const launchers[])(iris_world *, const iris_gemm_plan *, iris_stream) = {
+    iris_gemm_all_scatter_bf16,
+    iris_gemm_all_scatter_bulk_synchronous_bf16,
+    iris_gemm_all_scatter_producer_consumer_bf16,
+    iris_gemm_all_scatter_fused_sequential_bf16,
+    iris_gemm_all_scatter_wg_specialized_bf16,
+    iris_gemm_all_scatter_wave_specialized_bf16};
+
+/* One shape on one rank. */
+typedef struct job {
+    bench *b;
+    uint64_t m, n, k;
+    iris_gemm_columns own;
+    int sets, even;      /* even: every rank's band is as wide, as the all-gather needs */
+    char *a[SETS], *bs[SETS], *c, *bands;
+    uint32_t *flag;
+    iris_gemm_plan plan[SETS];
+    peer vendor;
+    gather peers;
+    int have_blas, have_gather, variant;
+} job;
+
+typedef struct push_args {
+    iris_ctx ctx;
+    uint32_t *to, *from;
+    uint64_t words;
+} push_args;
+
+/* Each workgroup's part of the band to every peer, in turn. */
+IRIS_KERNEL(push_band, push_args, p, 1024)
+{
+    const uint64_t each = (p->words / 4 + iris_workgroups() - 1) / iris_workgroups() * 4;
+    const uint64_t first = each * iris_workgroup() < p->words ? each * iris_workgroup() : p->words;
+    const uint64_t end = first + each < p->words ? first + each : p->words;
+    for (int i = 1; i < p->ctx.world; i++)
+        iris_put_u32_wg(&p->ctx, p->to + first, p->from + first, end - first, (p->ctx.rank + i) % p->ctx.world);
+}
+
+static iris_status push(job *j, iris_stream stream)
+{
+    push_args p;
+    const iris_launch_config grid = iris_grid((uint32_t)iris_compute_units(j->b->w), 1024);
+    p.ctx = iris_device_ctx(j->b->w);
+    p.words = j->m * j->own.count / 2;
+    p.from = (uint32_t *)(void *)j->c;
+    p.to = (uint32_t *)(void *)(j->bands + j->m * j->own.first * 2 / 16 * 16);
+    return iris_launch(j->b->w, push_band, &p, sizeof p, &grid, stream);
+}
+
+/* One repetition of the job's variant. */
+static iris_status submit(iris_world *w, void *arg, iris_stream stream, int turn)
+{
+    job *j = (job *)arg;
+    const int set = turn % j->sets;
+    char *own = j->bands + j->m * j->own.first * 2;
+    int fine = 1;
+    if (j->variant >= PATTERN)
+        return launchers[j->variant - PATTERN](w, &j->plan[set], stream);
+    if (j->variant == GEMM)
+        return iris_gemm_local_bf16(w, &j->plan[set], stream);
+    if (j->variant == PUSH)
+        return push(j, stream);
+    if (j->variant != GATHER)
+        fine = peer_gemm(&j->vendor, j->vendor.best, j->a[set], j->bs[set], own, stream);
+    if (fine && j->variant != BLAS)
+        fine = gather_run(&j->peers, j->bands, j->m * j->own.count, iris_rank(w), stream);
+    return fine ? IRIS_OK : irisi_fail(w, IRIS_ERR_DEVICE, "%s was refused", names[j->variant]);
+}
+
+/* Poisons C, runs the variant once and looks at its C, where it has all of one. Collective. */
+static int checked(job *j, const char *who)
+{
+    iris_world *w = j->b->w;
+    gemm_product p;
+    int ok = iris_memset(w, j->c, 0xff, j->m * j->n * 2) == IRIS_OK &&
+             iris_memset(w, j->bands, 0xff, j->m * j->n * 2) == IRIS_OK;
+    ok = iris_barrier(w) == IRIS_OK && ok; /* nobody writes before all have poisoned */
+    ok = submit(w, j, iris_default_stream(w), 0) == IRIS_OK && iris_synchronize(w) == IRIS_OK && ok;
+    if (j->variant >= PATTERN || j->variant == BLAS_GATHER) {
+        memset(&p, 0, sizeof p);
+        p.c = (const uint16_t *)(void *)(j->variant == BLAS_GATHER ? j->bands : j->c);
+        p.banded = j->variant == BLAS_GATHER;
+        p.m = j->m, p.n = j->n, p.k = j->k, p.lda = j->k, p.ldc = j->n;
+        p.seed_a = 1, p.seed_b = 100, p.world = (uint32_t)iris_world_size(w), p.bf16 = 1;
+        ok = ok && gemm_right(w, &p, j->flag, who);
+    }
+    if (!ok)
+        fprintf(stderr, "rank %d, %s: %s\n", iris_rank(w), who, iris_error_string(w));
+    return bench_all_ok(j->b, ok);
+}
+
+/* The peer's fastest algorithm on this rank; each rank may take another. Not collective. */
+static int choose(job *j)
+{
+    iris_world *w = j->b->w;
+    iris_stream stream = iris_default_stream(w);
+    iris_event begin = NULL, end = NULL;
+    float least = 0;
+    int best = -1;
+    if (iris_event_create(w, &begin) != IRIS_OK || iris_event_create(w, &end) != IRIS_OK)
+        return 0;
+    for (int i = 0; i < j->vendor.algorithms; i++)
+        for (int lap = 0; lap < 3; lap++) {
+            float ms = 0;
+            if (iris_event_record(w, begin, stream) != IRIS_OK ||
+                !peer_gemm(&j->vendor, i, j->a[0], j->bs[0], j->bands, stream) ||
+                iris_event_record(w, end, stream) != IRIS_OK || iris_event_elapsed_ms(w, &ms, begin, end) != IRIS_OK)
+                break;
+            if (lap > 0 && (best < 0 || ms < least))
+                best = i, least = ms;
+        }
+    iris_event_destroy(w, begin);
+    iris_event_destroy(w, end);
+    j->vendor.best = best;
+    return best >= 0;
+}
+
+static int prepare(job *j)
+{
+    iris_world *w = j->b->w;
+    const uint64_t world = (uint64_t)iris_world_size(w);
+    const uint64_t widest = iris_gemm_band((uint32_t)j->n, (uint32_t)world, 0).count;
+    iris_gemm_args g;
+    j->own = iris_gemm_band((uint32_t)j->n, (uint32_t)world, (uint32_t)iris_rank(w));
+    j->even = j->n % world == 0;
+    j->sets = (j->m + widest) * j->k * 2 > 100u << 20 ? 1 : SETS;
+    j->c = (char *)iris_malloc(w, j->m * j->n * 2);
+    j->bands = (char *)iris_malloc(w, j->m * j->n * 2 + 16);
+    memset(&g, 0, sizeof g);
+    g.m = (int64_t)j->m, g.n = (int64_t)j->n, g.k = (int64_t)j->k, g.c = j->c;
+    for (int i = 0; i < j->sets; i++) {
+        j->a[i] = (char *)iris_malloc(w, j->m * j->k * 2);
+        j->bs[i] = (char *)iris_malloc(w, j->k * widest * 2);
+        if (!j->c || !j->bands || !j->a[i] || !j->bs[i])
+            return fprintf(stderr, "%s\n", iris_error_string(w)), 1;
+        IRIS_TRY(gemm_fill(w, IRIS_BF16, j->a[i], j->m * j->k, (uint64_t)i + 1));
+        const uint64_t seed = 100 * ((uint64_t)i + 1) + (uint64_t)iris_rank(w);
+        IRIS_TRY(gemm_fill(w, IRIS_BF16, j->bs[i], j->k * j->own.count, seed));
+        g.a = j->a[i], g.b = j->bs[i];
+        IRIS_TRY(iris_gemm_prepare(w, &j->plan[i], IRIS_GEMM_ALL_SCATTER, IRIS_BF16, &g));
+    }
+    const int blas = j->have_blas && j->own.count > 0 &&
+                     peer_problem(&j->vendor, IRIS_BF16, j->m, j->own.count, j->k, (int64_t)j->k, (int64_t)j->own.count,
+                                  (int64_t)j->own.count, 0) &&
+                     choose(j);
+    if (!bench_all_ok(j->b, blas))
+        j->vendor.best = -1;
+    return 0;
+}
+
+static int release(job *j)
+{
+    iris_world *w = j->b->w;
+    for (int i = 0; i < j->sets; i++) {
+        IRIS_TRY(iris_gemm_release(w, &j->plan[i]));
+        IRIS_TRY(iris_free(w, j->bs[i]));
+        IRIS_TRY(iris_free(w, j->a[i]));
+    }
+    IRIS_TRY(iris_barrier(w));
+    IRIS_TRY(iris_free(w, j->bands));
+    IRIS_TRY(iris_free(w, j->c));
+    return 0;
+}
+
+/* 1 when this run has what the variant needs. */
+static int possible(const job *j)
+{
+    if (j->variant == BLAS)
+        return j->vendor.best >= 0;
+    if (j->variant == GATHER)
+        return j->have_gather && j->even;
+    if (j->variant == BLAS_GATHER)
+        return j->vendor.best >= 0 && j->have_gather && j->even;
+    return j->variant != PUSH || iris_world_size(j->b->w) > 1;
+}
+
+/* One shape: 0, or 1 when the run cannot go on. */
+static int run_shape(job *j)
+{
+    double us[VARIANTS], best = 0;
+    char shape[64];
+    snprintf(shape, sizeof shape, "%llux%llux%llu", (unsigned long long)j->m, (unsigned long long)j->n,
+             (unsigned long long)j->k);
+    if (prepare(j))
+        return 1;
+    const double band = (double)j->m * j->own.count * 2 * (iris_world_size(j->b->w) - 1); /* bytes that leave */
+    for (int v = 0; v < VARIANTS; v++) {
+        const char *name = v < PATTERN ? names[v] : iris_gemm_pattern_name((iris_gemm_pattern)(v - PATTERN));
+        bench_row row;
+        us[v] = 0;
+        j->variant = v;
+        if (!possible(j) || (j->b->o->only && strcmp(j->b->o->only, name) != 0))
+            continue;
+        const int ok = checked(j, name);
+        us[v] = ok ? bench_time(j->b, name, submit, j) : 0;
+        if (us[v] < 0)
+            return 1;
+        const double gemm = us[BLAS] > 0 ? us[BLAS] : us[GEMM];
+        memset(&row, 0, sizeof row);
+        row.name = shape, row.dtype = "bf16", row.variant = name;
+        row.bytes = (size_t)band, row.workgroups = (int)j->plan[0].workgroups;
+        row.lanes = (int)(j->plan[0].waves * j->plan[0].wave_lanes), row.ok = ok;
+        row.us = us[v], row.gbps = v == PUSH || v == GATHER ? band / us[v] * 1e-3 : 0;
+        /* The best that can be: what neither the arithmetic nor the links allow to be shorter. */
+        row.ceiling = row.gbps > 0 ? 0 : v < PATTERN ? gemm : gemm > us[PUSH] ? gemm : us[PUSH];
+        bench_put(j->b, &row);
+        if (v >= PATTERN && us[v] > 0 && (best == 0 || us[v] < best))
+            best = us[v];
+    }
+    if (iris_rank(j->b->w) == 0 && best > 0 && us[BLAS_GATHER] > 0)
+        printf("%s: %.2f times as fast as blas+gather\n", shape, us[BLAS_GATHER] / best);
+    return release(j);
+}
+
+static int rank_main(iris_world *w, void *arg)
+{
+    const bench_options *o = (const bench_options *)arg;
+    bench b;
+    job j;
+    memset(&j, 0, sizeof j);
+    j.b = &b;
+    if (bench_open(&b, w, o, "gemm_all_scatter"))
+        return 1;
+    j.flag = (uint32_t *)iris_malloc(w, sizeof *j.flag);
+    IRIS_TRY(iris_barrier(w));
+    j.have_blas = peer_open(&j.vendor);
+    j.have_gather = bench_all_ok(&b, iris_world_size(w) > 1 && gather_open(&j.peers, w));
+    for (int i = 0; i < GEMM_SHAPES && !bench_late(&b); i++) {
+        j.m = (uint64_t)gemm_shapes[i][0], j.n = (uint64_t)gemm_shapes[i][1], j.k = (uint64_t)gemm_shapes[i][2];
+        if (o->max_bytes < j.m * j.n * 2) /* a run on a small machine */
+            continue;
+        if (run_shape(&j))
+            return 1;
+    }
+    return bench_close(&b);
+}
+
+int main(int argc, char **argv)
+{
+    static bench_options o;
+    iris_config config;
+    memset(&config, 0, sizeof config);
+    o.ranks = 4, o.repeats = 20, o.warmup = 5, o.laps = 1, o.seconds = 240, o.min_bytes = 4;
+    o.max_bytes = (size_t)1 << 30;
+    bench_parse(&o, argc, argv, "gemm_all_scatter: GEMM + AllScatter of bf16; --max: bytes of the largest C");
+    config.heap_bytes = (size_t)8 << 30;
+    if (o.max_bytes < (size_t)64 << 20)
+        config.heap_bytes = (size_t)512 << 20;
+    return iris_spawn_config(o.ranks, rank_main, &o, &config);
+}
