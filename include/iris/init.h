@@ -296,6 +296,7 @@ int irisi_try_failed(iris_status status, const char *call);
 #include <iris/host/rendezvous.h>
 #include <iris/host/report.h>
 
+#include <iris/collective_host.h>
 #include <iris/gemm_host.h>
 #else
 #include <iris/gen/create.h>
