@@ -65,12 +65,9 @@ ATOMICS_BY_CAS = tuple(
 Order = row("Order", "name c load ptx ptx_load ptx_store")
 # Who must agree on an order: PTX's and HIP's word for it.
 Scope = row("Scope", "name ptx hip")
-ORDERS = (
-    Order("IRIS_RELAXED", "__ATOMIC_RELAXED", "__ATOMIC_RELAXED", "relaxed", "relaxed", "relaxed"),
-    Order("IRIS_ACQUIRE", "__ATOMIC_ACQUIRE", "__ATOMIC_ACQUIRE", "acquire", "acquire", "relaxed"),
-    Order("IRIS_RELEASE", "__ATOMIC_RELEASE", "__ATOMIC_RELAXED", "release", "relaxed", "release"),
-    Order("IRIS_ACQ_REL", "__ATOMIC_ACQ_REL", "__ATOMIC_ACQUIRE", "acq_rel", "acquire", "release"),
-)
+ORDERS = tuple(Order(f"IRIS_{n}", f"__ATOMIC_{n}", f"__ATOMIC_{load.upper()}", n.lower(), load, store) for n, load, store in (
+    ("RELAXED", "relaxed", "relaxed"), ("ACQUIRE", "acquire", "relaxed"), ("RELEASE", "relaxed", "release"),
+    ("ACQ_REL", "acquire", "release")))
 SCOPES = tuple(Scope(f"IRIS_SCOPE_{n}", ptx, f"__HIP_MEMORY_SCOPE_{hip}") for n, ptx, hip in (
     ("WG", "cta", "WORKGROUP"), ("AGENT", "gpu", "AGENT"), ("SYSTEM", "sys", "SYSTEM")))
 
@@ -133,15 +130,21 @@ REDUCE = dict(sum="sum", prod="prod", min="min", max="max", avg="sum")
 OPS = {t.name: REDUCE if t.kind == "float" else {**REDUCE, "and": "and", "or": "or", "xor": "xor"} for t in DTYPES}
 MOVES = {t.name: ("",) for t in DTYPES}
 # A collective: the ops of each dtype, its schedules with what each wants in the symmetric heap, which buffers have a
-# row of elements for each member, whether there is a root.
+# row of elements for each member, and which of them is the root's, if there is one.
 Collective = row("Collective", "name ops text schedules rows root", rows="", root="")
 COLLECTIVES = (
     Collective("all_reduce", OPS, "every rank's elements combined, on every rank",
                dict(one_shot="", two_shot="dst src", ring="", ll="")),
     Collective("all_gather", MOVES, "every rank's row, on every rank",
                dict(push="dst", pull="src", ring="dst", ll=""), "dst"),
+    Collective("reduce_scatter", OPS, "row m of every rank combined, on rank m",
+               dict(pull="src", push="", ring="", ll=""), "src"),
+    Collective("all_to_all", MOVES, "row m of rank k is row k of rank m", dict(push="dst", pull="src", ll=""), "dst src"),
+    Collective("broadcast", MOVES, "the root's elements, on every rank", dict(push="dst", chain="dst"), root="src"),
+    Collective("reduce", OPS, "every rank's elements combined, on the root", dict(two_shot="dst src", pull="src"), root="dst"),
+    Collective("gather", MOVES, "every rank's row, on the root", dict(push="dst"), "dst", "dst"),
+    Collective("scatter", MOVES, "row m of the root, on rank m", dict(pull="src"), "src", "src"),
 )
-SCHEDULES = tuple(dict.fromkeys(s for c in COLLECTIVES for s in c.schedules))
 
 # A template and the header it makes: `path` under templates/, whose folder is the family; `output` under
 # <build>/include/iris/gen/; `title` ends the banner's first line; `tests`: the source that names its functions or file;
@@ -173,13 +176,12 @@ TEMPLATES = (
     *(T(f"gemm/all_scatter_{p.name}", f"GEMM and all-scatter by {p.text}", _GEMM, f"gemm_all_scatter_{p.name}", **GEMM_ROWS)
       for p in GEMM_PATTERNS),
     T("gemm/launch_all_scatter", "launchers of GEMM and all-scatter", _GEMM, "launch/gemm_all_scatter", **GEMM_ROWS),
-    T("collective/reduction", "elements of all members combined, from memory and from packets", "collective/all_reduce.cpp",
-      ops=OPS),
+    T("collective/reduction", "elements of all members combined", "collective/all_reduce.cpp", ops=OPS),
     T("collective/schedules", "collectives and schedules by number", "collective/all_reduce.cpp",
-      collectives=COLLECTIVES, schedules=SCHEDULES),
-    *(T(f"collective/{c.name}_{s}", f"{c.text}, by {s}", f"collective/{c.name}.cpp", c=c, stem=f"{c.name}_{s}")
+      collectives=COLLECTIVES, schedules=tuple(dict.fromkeys(s for c in COLLECTIVES for s in c.schedules))),
+    *(T(f"collective/{c.name}_{s}", f"{c.text}, by {s}", f"collective/{'rooted' if c.root else c.name}.cpp", c=c, stem=f"{c.name}_{s}")
       for c in COLLECTIVES for s in c.schedules),
     *(T(f"collective/launch_{'reduction' if c.ops is OPS else 'movement'}", f"launchers: {c.text}",
-        f"collective/{c.name}.cpp", f"launch/{c.name}", c=c) for c in COLLECTIVES),
+        f"collective/{'rooted' if c.root else c.name}.cpp", f"launch/{c.name}", c=c) for c in COLLECTIVES),
     T("index/index", "X-macros over everything that is generated", "gen/index.c"),
 )

@@ -55,6 +55,9 @@ typedef enum iris_reduce_op {
 /* A slice has at least so many bytes of elements, if the message has; shares are whole lines. */
 enum { IRISI_SLICE_LEAST = 4096, IRISI_SLICE_LINE = 128 };
 
+/* Bytes of a slice that travel along a chain at a time. */
+enum { IRISI_PIECE = 16384 };
+
 enum { IRISI_SLICE_STEP, IRISI_SLICE_BUSY, IRISI_SLICE_HEAD = 8 };
 /* Rows of one word a rank behind the head. */
 typedef enum irisi_slice_row {

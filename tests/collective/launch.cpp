@@ -102,7 +102,7 @@ void step(irist_rank *t, lane *l, int gather, iris_schedule schedule, size_t n, 
     c.dst = l->dst, c.src = l->src, c.count = n, c.dtype = IRIS_I32, c.schedule = schedule;
     if (checked)
         irist_ok(t, iris_launch(t->world, make_input, &a, sizeof a, &one, l->stream));
-    irist_ok(t, (gather ? iris_all_gather : iris_all_reduce)(t->world, &l->ch, &c, l->stream));
+    irist_ok(t, (gather ? iris_launch_all_gather : iris_launch_all_reduce)(t->world, &l->ch, &c, l->stream));
     if (checked)
         irist_ok(t, iris_launch(t->world, compare, &a, sizeof a, &one, l->stream));
 }
@@ -234,13 +234,13 @@ void refused(irist_rank *t)
         q.w = t->world, q.ch = l.ch, q.other = &other;
         q.c.dst = l.dst, q.c.src = l.src, q.c.count = 40, q.c.dtype = IRIS_I32;
         row.spoil(&q);
-        const iris_status got = iris_all_reduce(t->world, &q.ch, &q.c, q.stream);
+        const iris_status got = iris_launch_all_reduce(t->world, &q.ch, &q.c, q.stream);
         const char *said = iris_error_string(t->world);
         irist_check(t, got == row.status && std::strstr(said, row.sentence), "expected %s with '%s', got %s: %s",
                     iris_status_name(row.status), row.sentence, iris_status_name(got), said);
     }
-    irist_check(t, iris_all_reduce(t->world, &l.ch, nullptr, nullptr) == IRIS_ERR_ARGUMENT, "null was taken");
-    irist_check(t, iris_all_gather(t->world, &l.ch, nullptr, nullptr) == IRIS_ERR_ARGUMENT, "null was taken");
+    irist_check(t, iris_launch_all_reduce(t->world, &l.ch, nullptr, nullptr) == IRIS_ERR_ARGUMENT, "null was taken");
+    irist_check(t, iris_launch_all_gather(t->world, &l.ch, nullptr, nullptr) == IRIS_ERR_ARGUMENT, "null was taken");
     irist_check(t, iris_collective_channel(t->world, nullptr, 0) == IRIS_ERR_ARGUMENT, "a null channel was taken");
     iris_channel large;
     irist_check(t, iris_collective_channel(t->world, &large, (size_t)1 << 50) == IRIS_ERR_NOMEM, "2^50 bytes taken");

@@ -81,7 +81,7 @@ static iris_status irisi_collective_check_team(iris_world *w, const irisi_family
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_%s: a team of %d ranks from %d on, %d apart, is not within ranks 0 to %d", f->name,
                           (int)t->size, (int)t->start, (int)t->stride, w->size - 1);
-    for (int asked = 0; asked <= f->root; asked++) {
+    for (int asked = 0; asked <= f->root_dst + f->root_src; asked++) {
         const int rank = asked ? root : w->rank;
         if (rank < t->start || rank > last || (rank - t->start) % t->stride != 0)
             return irisi_fail(w, IRIS_ERR_ARGUMENT,
@@ -134,13 +134,16 @@ static iris_status irisi_collective_check_overlap(iris_world *w, const irisi_fam
 /* The library's choice, from what all members know alike. */
 static iris_schedule irisi_collective_choose(irisi_family family, const iris_collective *c)
 {
-    const size_t bytes = c->count * iris_dtype_bytes(c->dtype);
+    const size_t all = c->count * iris_dtype_bytes(c->dtype) * (size_t)c->team.size;
     switch (family) {
-    case IRISI_ALL_REDUCE:
-        return bytes * (size_t)c->team.size <= 1 << 20 ? IRIS_SCHEDULE_LL : IRIS_SCHEDULE_TWO_SHOT;
-    case IRISI_ALL_GATHER:
-        return bytes * (size_t)c->team.size <= 1 << 18 ? IRIS_SCHEDULE_LL : IRIS_SCHEDULE_PUSH;
-    default: return IRIS_SCHEDULE_AUTO;
+    case IRISI_FAMILY_ALL_REDUCE: return all <= 1 << 20 ? IRIS_SCHEDULE_LL : IRIS_SCHEDULE_TWO_SHOT;
+    case IRISI_FAMILY_ALL_GATHER:
+    case IRISI_FAMILY_ALL_TO_ALL: return all <= 1 << 18 ? IRIS_SCHEDULE_LL : IRIS_SCHEDULE_PUSH;
+    case IRISI_FAMILY_REDUCE_SCATTER: return all <= 1 << 18 ? IRIS_SCHEDULE_LL : IRIS_SCHEDULE_PULL;
+    case IRISI_FAMILY_BROADCAST: return all <= 1 << 22 ? IRIS_SCHEDULE_PUSH : IRIS_SCHEDULE_CHAIN;
+    case IRISI_FAMILY_REDUCE: return IRIS_SCHEDULE_TWO_SHOT;
+    case IRISI_FAMILY_GATHER: return IRIS_SCHEDULE_PUSH;
+    default: return IRIS_SCHEDULE_PULL; /* scatter */
     }
 }
 
@@ -164,12 +167,16 @@ static iris_status irisi_collective_check(iris_world *w, irisi_family family, ir
                           irisi_schedule_name((int)c->schedule), (int)c->schedule);
     const char *by = irisi_schedule_name((int)c->schedule);
     const size_t size = (size_t)c->team.size;
-    s = irisi_collective_check_buffer(w, f->name, "dst", c->dst, f->dst_rows ? size : 1, c,
-                                      (*chosen)->dst_symmetric ? by : NULL);
-    if (s == IRIS_OK)
+    /* A buffer of the root is looked at elsewhere only where its address stands for that of the root's. */
+    const int dst = (*chosen)->dst_symmetric || !f->root_dst || w->rank == c->root;
+    const int src = (*chosen)->src_symmetric || !f->root_src || w->rank == c->root;
+    if (dst)
+        s = irisi_collective_check_buffer(w, f->name, "dst", c->dst, f->dst_rows ? size : 1, c,
+                                          (*chosen)->dst_symmetric ? by : NULL);
+    if (s == IRIS_OK && src)
         s = irisi_collective_check_buffer(w, f->name, "src", c->src, f->src_rows ? size : 1, c,
                                           (*chosen)->src_symmetric ? by : NULL);
-    return s == IRIS_OK ? irisi_collective_check_overlap(w, f, c) : s;
+    return s == IRIS_OK && dst && src ? irisi_collective_check_overlap(w, f, c) : s;
 }
 
 iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_family family,
