@@ -24,7 +24,7 @@
  *
  * A slice's words, in the channel's signals (iris_collective_channel makes the channel):
  *   0             steps finished, own
- *   1             1 while a workgroup is inside, own, checked mode
+ *   1, 2          1 while a workgroup is inside; 1 once a call was refused; own, checked mode
  *   8 + r         step that rank r has reached in its meetings
  *   8 + W + r     what rank r has sent: hops of a ring, messages of iris_send
  *   8 + 2 W + r   messages that rank r has taken from here
@@ -58,7 +58,7 @@ enum { IRISI_SLICE_LEAST = 4096, IRISI_SLICE_LINE = 128 };
 /* Bytes of a slice that travel along a chain at a time. */
 enum { IRISI_PIECE = 16384 };
 
-enum { IRISI_SLICE_STEP, IRISI_SLICE_BUSY, IRISI_SLICE_HEAD = 8 };
+enum { IRISI_SLICE_STEP, IRISI_SLICE_BUSY, IRISI_SLICE_REFUSED, IRISI_SLICE_HEAD = 8 };
 /* Rows of one word a rank behind the head. */
 typedef enum irisi_slice_row {
     IRISI_ROW_MET,
@@ -264,12 +264,13 @@ IRIS_DEVICE iris_ll_packet *irisi_slice_packets(const iris_slice *s, uint64_t st
 }
 
 /*
- * Checked mode: every member was called with as many elements. One that was not is reported, and its waits and its
- * peers' end; two steps. Every lane of the workgroup calls it.
+ * 1, and in checked mode only where every member was called with as many elements. Else that is reported, waits end,
+ * and the result is 0 for every lane: nothing may be touched. Every lane of the workgroup calls it; two steps.
  */
 #if IRISI_CHECKED
-IRIS_DEVICE void irisi_slice_agree(iris_slice *s, size_t count)
+IRIS_DEVICE int irisi_slice_agree(iris_slice *s, size_t count)
 {
+    uint64_t *refused = &s->words[IRISI_SLICE_REFUSED].value;
     for (int k = 1 + (int)iris_wg_lane(); k < s->size; k += (int)iris_wg_lanes())
         irisi_raise(s->ctx, irisi_slice_word(s, IRISI_ROW_COUNT, s->ctx->rank), count, IRIS_SIGNAL_SET,
                     irisi_slice_ahead(s, k));
@@ -277,13 +278,17 @@ IRIS_DEVICE void irisi_slice_agree(iris_slice *s, size_t count)
     for (int k = 1 + (int)iris_wg_lane(); k < s->size; k += (int)iris_wg_lanes()) {
         const int from = irisi_slice_ahead(s, k);
         const uint64_t theirs = iris_signal_read(s->ctx, irisi_slice_word(s, IRISI_ROW_COUNT, from));
-        if (theirs != count && irisi_atomic_fetch_u32(&s->ctx->control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) == 0)
+        if (theirs == count)
+            continue;
+        irisi_atomic_set_u64(refused, 1, IRIS_RELAXED, IRIS_SCOPE_AGENT);
+        if (irisi_atomic_fetch_u32(&s->ctx->control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) == 0)
             irisi_slice_report(s, IRISI_FAULT_COUNT, from, count, theirs);
     }
     iris_slice_meet_wg(s);
+    return irisi_atomic_fetch_u64(refused, IRIS_RELAXED, IRIS_SCOPE_AGENT) == 0;
 }
 #else
-IRIS_DEVICE void irisi_slice_agree(iris_slice *s, size_t count) { (void)s, (void)count; }
+IRIS_DEVICE int irisi_slice_agree(iris_slice *s, size_t count) { return (void)s, (void)count, 1; }
 #endif
 
 /* Whether a workgroup of a grid has something to do on a slice; in checked mode the first is always looked at. */
