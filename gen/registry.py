@@ -183,5 +183,7 @@ TEMPLATES = (
       for c in COLLECTIVES for s in c.schedules),
     *(T(f"collective/launch_{'reduction' if c.ops is OPS else 'movement'}", f"launchers: {c.text}",
         f"collective/{'rooted' if c.root else c.name}.cpp", f"launch/{c.name}", c=c) for c in COLLECTIVES),
+    T("collective/send_recv", "messages between two ranks", "collective/send_recv.cpp"),
+    T("collective/launch_send_recv", "launchers: messages between two ranks", "collective/send_recv.cpp", "launch/send_recv"),
     T("index/index", "X-macros over everything that is generated", "gen/index.c"),
 )

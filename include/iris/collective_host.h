@@ -3,7 +3,7 @@
  * collective_host.h: collectives from the host: their channels, and what the launchers in gen/launch/ call.
  *
  *   iris_collective iris_collective_channel
- *   irisi_collective_run irisi_collective_lacks
+ *   irisi_collective_run irisi_collective_lacks irisi_message_run
  *
  * Implemented by init.c.
  */
@@ -60,6 +60,16 @@ typedef struct irisi_collective_args {
     size_t count;
 } irisi_collective_args;
 
+/* What the kernel of messages takes; a rank of -1: nothing in that direction. */
+typedef struct irisi_message_args {
+    iris_ctx ctx;
+    iris_channel ch;
+    void *dst;
+    const void *src;
+    size_t bytes;
+    int32_t from, to;
+} irisi_message_args;
+
 /* A kernel, its schedule, and whether dst and src must be symmetric. */
 typedef struct irisi_collective_kernel {
     iris_schedule schedule;
@@ -85,6 +95,10 @@ static inline iris_collective irisi_collective_of(void *dst, const void *src, si
 iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_family family,
                                  const iris_collective *what, const irisi_collective_kernel *kernels, size_t n,
                                  size_t bytes, iris_stream stream);
+
+/* Checks a message and launches its kernel. receives and sends: whether there is that direction. */
+iris_status irisi_message_run(iris_world *w, const iris_channel *ch, const irisi_message_args *what, int receives,
+                              int sends, iris_dtype dtype, irisi_kernel kernel, iris_stream stream);
 
 /* The sentence for an op or dtype without kernels: there is none, or this build did not ask for them. */
 iris_status irisi_collective_lacks(iris_world *w, irisi_family family, const iris_collective *what);

@@ -179,6 +179,15 @@ static iris_status irisi_collective_check(iris_world *w, irisi_family family, ir
     return s == IRIS_OK && dst && src ? irisi_collective_check_overlap(w, f, c) : s;
 }
 
+/* A workgroup for each slice that has work, but no more than compute units. */
+static iris_launch_config irisi_collective_grid(const iris_world *w, const iris_channel *ch, size_t count, size_t bytes)
+{
+    const uint32_t slices = iris_channel_slices(ch, w->size), units = (uint32_t)w->dev.compute_units;
+    const size_t each = irisi_slice_share(0, slices, count, bytes).count;
+    const uint32_t busy = each == 0 ? 1 : (uint32_t)((count + each - 1) / each);
+    return iris_cooperative(busy < units ? busy : units, irisi_collective_shape_of(w).lanes);
+}
+
 iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_family family,
                                  const iris_collective *what, const irisi_collective_kernel *kernels, size_t n,
                                  size_t bytes, iris_stream stream)
@@ -198,7 +207,6 @@ iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_fa
         s = irisi_collective_check_channel(w, name, ch, stream);
     if (s != IRIS_OK)
         return s;
-    const irisi_collective_shape shape = irisi_collective_shape_of(w);
     args.ctx = iris_device_ctx(w);
     args.ch = *ch;
     args.team = c.team;
@@ -206,13 +214,42 @@ iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_fa
     args.dst = c.dst;
     args.src = c.src;
     args.count = c.count * (iris_dtype_bytes(c.dtype) / bytes);
-    const uint32_t slices = iris_channel_slices(ch, w->size), units = (uint32_t)w->dev.compute_units;
-    const size_t each = irisi_slice_share(0, slices, args.count, bytes).count;
-    const uint32_t busy = each == 0 ? 1 : (uint32_t)((args.count + each - 1) / each);
-    iris_launch_config cfg = iris_cooperative(busy < units ? busy : units, c.lanes ? c.lanes : shape.lanes);
+    iris_launch_config cfg = irisi_collective_grid(w, ch, args.count, bytes);
+    if (c.lanes)
+        cfg.lanes = c.lanes;
     if (c.workgroups)
         cfg.workgroups = c.workgroups;
     return irisi_launch(w, kernel->kernel, kernel->name, &args, sizeof args, &cfg, stream);
+}
+
+iris_status irisi_message_run(iris_world *w, const iris_channel *ch, const irisi_message_args *what, int receives,
+                              int sends, iris_dtype dtype, irisi_kernel kernel, iris_stream stream)
+{
+    static const char name[] = "send_recv";
+    const size_t element = iris_dtype_bytes(dtype), bytes = what->bytes;
+    irisi_message_args args = *what;
+    iris_status s = irisi_take_stream(w, "iris_send_recv", &stream);
+    if (s != IRIS_OK)
+        return s;
+    if ((receives && (what->from < 0 || what->from >= w->size)) || (sends && (what->to < 0 || what->to >= w->size)))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: rank %d is not within ranks 0 to %d", name,
+                          receives && (what->from < 0 || what->from >= w->size) ? what->from : what->to, w->size - 1);
+    if (bytes > SIZE_MAX / 2 || (bytes > 0 && ((receives && !what->dst) || (sends && !what->src))))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: %zu bytes of %s and a buffer at %p cannot be", name, bytes,
+                          iris_dtype_name(dtype), receives && !what->dst ? what->dst : (void *)(uintptr_t)what->src);
+    if ((receives && (uintptr_t)what->dst % element != 0) || (sends && (uintptr_t)what->src % element != 0))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: a buffer is not aligned to its %zu-byte elements", name,
+                          element);
+    const uintptr_t dst = (uintptr_t)what->dst, src = (uintptr_t)what->src;
+    if (receives && sends && bytes > 0 && dst < src + bytes && src < dst + bytes)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: dst at %p and src at %p overlap", name, what->dst, what->src);
+    s = irisi_collective_check_channel(w, name, ch, stream);
+    if (s != IRIS_OK)
+        return s;
+    const iris_launch_config cfg = irisi_collective_grid(w, ch, bytes, 1);
+    args.ctx = iris_device_ctx(w);
+    args.ch = *ch;
+    return irisi_launch(w, kernel, "irisi_send_recv", &args, sizeof args, &cfg, stream);
 }
 
 iris_status irisi_collective_lacks(iris_world *w, irisi_family family, const iris_collective *what)
