@@ -11,15 +11,16 @@
 static iris_status irisi_enter(iris_world *w, const char *call);
 static iris_status irisi_take_stream(iris_world *w, const char *call, iris_stream *stream);
 
-/* How a platform shares work out: slices of a channel, their scratch, lanes of a workgroup. */
+/* How a platform shares work out: slices of a channel, their scratch, lanes of a workgroup; and up to how many bytes of
+ * all members together LL packets are quicker than signals. */
 typedef struct irisi_collective_shape {
-    uint32_t slices, scratch, lanes;
+    uint32_t slices, scratch, lanes, packets;
 } irisi_collective_shape;
 
 static irisi_collective_shape irisi_collective_shape_of(const iris_world *w)
 {
-    const irisi_collective_shape nvidia = {64, 8 << 10, 512}, amd = {64, 8 << 10, 256};
-    const irisi_collective_shape host = {4, 32 << 10, 64}; /* few cores, and a workgroup of one thread each */
+    const irisi_collective_shape nvidia = {64, 8 << 10, 512, 1 << 18}, amd = {64, 8 << 10, 256, 1 << 18};
+    const irisi_collective_shape host = {4, 32 << 10, 64, 512}; /* few cores, and a workgroup of one thread each */
     const char *arch = iris_arch_name(w);
     return strcmp(arch, "host") == 0 ? host : strncmp(arch, "gfx", 3) == 0 ? amd : nvidia;
 }
@@ -61,6 +62,8 @@ static iris_status irisi_collective_check_channel(iris_world *w, const char *nam
     if (block == NULL)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_%s: the channel is not from iris_collective_channel, or was destroyed", name);
+    if (irisi_dev_stream_capturing(&w->dev, stream))
+        return IRIS_OK; /* where the graph will run is not known yet */
     if (block->stream != NULL && block->stream != stream)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_%s: the channel is used on another stream already; make one for each stream", name);
@@ -132,14 +135,15 @@ static iris_status irisi_collective_check_overlap(iris_world *w, const irisi_fam
 }
 
 /* The library's choice, from what all members know alike. */
-static iris_schedule irisi_collective_choose(irisi_family family, const iris_collective *c)
+static iris_schedule irisi_collective_choose(const iris_world *w, irisi_family family, const iris_collective *c)
 {
+    const size_t packets = irisi_collective_shape_of(w).packets;
     const size_t all = c->count * iris_dtype_bytes(c->dtype) * (size_t)c->team.size;
     switch (family) {
-    case IRISI_FAMILY_ALL_REDUCE: return all <= 1 << 20 ? IRIS_SCHEDULE_LL : IRIS_SCHEDULE_TWO_SHOT;
+    case IRISI_FAMILY_ALL_REDUCE: return all <= 4 * packets ? IRIS_SCHEDULE_LL : IRIS_SCHEDULE_TWO_SHOT;
     case IRISI_FAMILY_ALL_GATHER:
-    case IRISI_FAMILY_ALL_TO_ALL: return all <= 1 << 18 ? IRIS_SCHEDULE_LL : IRIS_SCHEDULE_PUSH;
-    case IRISI_FAMILY_REDUCE_SCATTER: return all <= 1 << 18 ? IRIS_SCHEDULE_LL : IRIS_SCHEDULE_PULL;
+    case IRISI_FAMILY_ALL_TO_ALL: return all <= packets ? IRIS_SCHEDULE_LL : IRIS_SCHEDULE_PUSH;
+    case IRISI_FAMILY_REDUCE_SCATTER: return all <= packets ? IRIS_SCHEDULE_LL : IRIS_SCHEDULE_PULL;
     case IRISI_FAMILY_BROADCAST: return all <= 1 << 22 ? IRIS_SCHEDULE_PUSH : IRIS_SCHEDULE_CHAIN;
     case IRISI_FAMILY_REDUCE: return IRIS_SCHEDULE_TWO_SHOT;
     case IRISI_FAMILY_GATHER: return IRIS_SCHEDULE_PUSH;
@@ -157,7 +161,7 @@ static iris_status irisi_collective_check(iris_world *w, irisi_family family, ir
     if (s != IRIS_OK)
         return s;
     if (c->schedule == IRIS_SCHEDULE_AUTO)
-        c->schedule = irisi_collective_choose(family, c);
+        c->schedule = irisi_collective_choose(w, family, c);
     *chosen = NULL;
     for (size_t i = 0; i < n; i++)
         if (kernels[i].schedule == c->schedule)
