@@ -19,7 +19,7 @@
 #include "nccl.h"
 #include "runtime.h"
 
-enum { IN_A_GRAPH = 20, GRAPH_MOST = 1 << 24, CHECKED = 1 << 22 };
+enum { IN_A_GRAPH = 20, GRAPH_MOST = 1 << 24, CHECKED = 1 << 22 }; /* elements compared at each end */
 
 typedef iris_status (*launcher)(iris_world *w, const iris_channel *ch, const iris_collective *what, iris_stream stream);
 
@@ -129,7 +129,7 @@ static int prepare(bench *b, void *dst, void *src, size_t elements)
 static int right(bench *b, const work *x, const void *dst)
 {
     const int ranks = iris_world_size(b->w);
-    const size_t all = x->c.count * (x->k->dst_rows ? (size_t)ranks : 1), part = all < CHECKED ? all : CHECKED;
+    const size_t all = x->c.count * (x->k->dst_rows ? (size_t)ranks : 1), part = all < CHECKED ? all : (size_t)CHECKED;
     iris_bf16 *host = (iris_bf16 *)malloc(part * sizeof *host);
     int ok = host != NULL;
     for (int end = 0; end < 2 && ok; end++) {

@@ -183,7 +183,7 @@ TEMPLATES = (
       for c in COLLECTIVES for s in c.schedules),
     *(T(f"collective/launch_{'reduction' if c.ops is OPS else 'movement'}", f"launchers: {c.text}",
         f"collective/{'rooted' if c.root else c.name}.cpp", f"launch/{c.name}", c=c) for c in COLLECTIVES),
-    T("collective/send_recv", "messages between two ranks", "collective/send_recv.cpp"),
-    T("collective/launch_send_recv", "launchers: messages between two ranks", "collective/send_recv.cpp", "launch/send_recv"),
+    *(T(f"collective/{launch}{n}", text, f"collective/{n}.cpp", f"{launch.replace('_', '/')}{n}") for launch in ("", "launch_")
+      for n, text in (("send_recv", "messages between two ranks"), ("all_to_allv", "all-to-all of rows of any length"))),
     T("index/index", "X-macros over everything that is generated", "gen/index.c"),
 )

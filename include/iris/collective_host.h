@@ -3,7 +3,7 @@
  * collective_host.h: collectives from the host: their channels, and what the launchers in gen/launch/ call.
  *
  *   iris_collective iris_collective_channel
- *   irisi_collective_run irisi_collective_lacks irisi_message_run
+ *   irisi_collective_run irisi_collective_lacks irisi_message_run irisi_rows_run
  *
  * Implemented by init.c.
  */
@@ -70,6 +70,17 @@ typedef struct irisi_message_args {
     int32_t from, to;
 } irisi_message_args;
 
+/* What the kernels of rows of any length take. */
+typedef struct irisi_rows_args {
+    iris_ctx ctx;
+    iris_channel ch;
+    iris_team team;
+    void *dst;
+    const uint64_t *dst_offsets, *dst_counts;
+    const void *src;
+    const uint64_t *src_offsets, *src_counts;
+} irisi_rows_args;
+
 /* A kernel, its schedule, and whether dst and src must be symmetric. */
 typedef struct irisi_collective_kernel {
     iris_schedule schedule;
@@ -99,6 +110,10 @@ iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_fa
 /* Checks a message and launches its kernel. receives and sends: whether there is that direction. */
 iris_status irisi_message_run(iris_world *w, const iris_channel *ch, const irisi_message_args *what, int receives,
                               int sends, iris_dtype dtype, irisi_kernel kernel, iris_stream stream);
+
+/* Checks an all-to-all of rows of any length, of elements of `bytes` bytes, and launches its kernel. */
+iris_status irisi_rows_run(iris_world *w, const iris_channel *ch, const irisi_rows_args *what, size_t bytes,
+                           irisi_kernel kernel, iris_stream stream);
 
 /* The sentence for an op or dtype without kernels: there is none, or this build did not ask for them. */
 iris_status irisi_collective_lacks(iris_world *w, irisi_family family, const iris_collective *what);

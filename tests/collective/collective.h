@@ -221,7 +221,9 @@ static inline void collective_try_all(irist_rank *t, const collective_row *rows,
     static const size_t counts[] = {1, 0, 7, 2, 255, 4097, 1031};
     collective_buffers b;
     uint64_t turn = 0;
-    collective_create(t, &b, 5000 * 8 * (size_t)t->ranks, scratch);
+    const bool large = t->full && t->ranks <= 4; /* and then, of bytes, what many slices and turns are needed for */
+    const size_t most = (1 << 20) + 3;
+    collective_create(t, &b, (large ? most : 5000 * 8) * (size_t)t->ranks, scratch);
     for (size_t r = 0; r < n; r++)
         for (int shape = 0; shape < 3; shape++) {
             if (collective_team(shape, t->ranks).size == 0)
@@ -229,15 +231,21 @@ static inline void collective_try_all(irist_rank *t, const collective_row *rows,
             for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++) {
                 const uint64_t seed = t->seed + turn * 64;
                 const uint32_t dice = irist_pick(t->seed, 99, turn++, 1u << 16);
-                if (!t->full && (dice & 3) != 0 && k != r % 7)
-                    continue; /* a choice of them in the smoke tier */
+                if ((!t->full || t->ranks > 4) && (dice & 3) != 0 && k != r % 7)
+                    continue; /* a choice of them in the smoke tier, and where eight ranks share two cores */
                 const collective_case c = {counts[k], shape, (int)(dice >> 2 & 1), (dice >> 3 & 3) == 0 ? 1u : 0u,
                                            1 + (dice >> 5 & 1) * 2 + (uint32_t)t->rank % 2};
-                irist_delay(t, turn);
+                if (turn % 8 == 0)
+                    irist_delay(t, turn);
                 const uint32_t size = (uint32_t)collective_team(shape, t->ranks).size;
                 collective_try(t, &b, rows[r], c, seed, (int)((dice >> 8) % size));
             }
         }
+    for (size_t r = 0; large && r < n; r++) {
+        const collective_case c = {most, 0, 0, 0, 2};
+        if (std::strstr(rows[r].name, "_u8"))
+            collective_try(t, &b, rows[r], c, t->seed + r, (int)r % t->ranks);
+    }
     collective_destroy(t, &b);
 }
 

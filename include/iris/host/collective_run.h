@@ -256,6 +256,37 @@ iris_status irisi_message_run(iris_world *w, const iris_channel *ch, const irisi
     return irisi_launch(w, kernel, "irisi_send_recv", &args, sizeof args, &cfg, stream);
 }
 
+iris_status irisi_rows_run(iris_world *w, const iris_channel *ch, const irisi_rows_args *what, size_t bytes,
+                           irisi_kernel kernel, iris_stream stream)
+{
+    static const irisi_family_row family = {"all_to_allv", 1, 1, 0, 0};
+    irisi_rows_args args = *what;
+    iris_status s = irisi_take_stream(w, "iris_all_to_allv", &stream);
+    if (s == IRIS_OK)
+        s = irisi_collective_check_team(w, &family, &args.team, 0);
+    if (s != IRIS_OK)
+        return s;
+    const size_t array = (size_t)args.team.size * sizeof(uint64_t);
+    if (!args.dst_offsets || !args.dst_counts || (uintptr_t)args.dst % bytes != 0 || (uintptr_t)args.src % bytes != 0)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_all_to_allv: dst_offsets or dst_counts is null, or dst or src is not aligned to its "
+                          "%zu-byte elements",
+                          bytes);
+    if (!iris_is_symmetric(w, args.src, 1) || !iris_is_symmetric(w, args.src_offsets, array) ||
+        !iris_is_symmetric(w, args.src_counts, array))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_all_to_allv: src, src_offsets and src_counts, for %d ranks, must lie in the symmetric "
+                          "heap, where members read them; allocate them with iris_malloc",
+                          (int)args.team.size);
+    s = irisi_collective_check_channel(w, family.name, ch, stream);
+    if (s != IRIS_OK)
+        return s;
+    const iris_launch_config cfg = irisi_collective_grid(w, ch, SIZE_MAX / 4, 1);
+    args.ctx = iris_device_ctx(w);
+    args.ch = *ch;
+    return irisi_launch(w, kernel, "irisi_all_to_allv", &args, sizeof args, &cfg, stream);
+}
+
 iris_status irisi_collective_lacks(iris_world *w, irisi_family family, const iris_collective *what)
 {
     const char *name = irisi_family_of(family)->name;
