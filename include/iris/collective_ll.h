@@ -24,7 +24,7 @@ IRIS_DEVICE size_t irisi_ll_units(size_t bytes) { return bytes / 8 + (bytes % 8 
 /* Most bytes of a row of which `rows` go into a slice's packets at once: a multiple of 16. */
 IRIS_DEVICE size_t irisi_slice_ll_room(const iris_slice *s, int rows)
 {
-    return s->half / ((uint32_t)rows * 32) * 16;
+    return (uint32_t)s->half / ((uint32_t)rows * 32) * 16;
 }
 
 /* Two words of 4 bytes of a message, of which `left` bytes are there; and back. */

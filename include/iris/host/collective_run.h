@@ -19,7 +19,7 @@ typedef struct irisi_collective_shape {
 
 static irisi_collective_shape irisi_collective_shape_of(const iris_world *w)
 {
-    const irisi_collective_shape nvidia = {64, 8 << 10, 512, 1 << 18}, amd = {64, 8 << 10, 256, 1 << 18};
+    const irisi_collective_shape nvidia = {64, 32 << 10, 512, 1 << 18}, amd = {64, 32 << 10, 256, 1 << 18};
     const irisi_collective_shape host = {4, 32 << 10, 64, 512}; /* few cores, and a workgroup of one thread each */
     const char *arch = iris_arch_name(w);
     return strcmp(arch, "host") == 0 ? host : strncmp(arch, "gfx", 3) == 0 ? amd : nvidia;
