@@ -129,6 +129,7 @@ GEMM_ROWS = dict(gemm_types=GEMM_TYPES, gemm_kernels=GEMM_KERNELS, gemm_patterns
 REDUCE = dict(sum="sum", prod="prod", min="min", max="max", avg="sum")
 OPS = {t.name: REDUCE if t.kind == "float" else {**REDUCE, "and": "and", "or": "or", "xor": "xor"} for t in DTYPES}
 MOVES = {t.name: ("",) for t in DTYPES}
+ADDS = {t.name: tuple("sum" for a in ATOMICS_NATIVE + ATOMICS_BY_CAS if (a.op, a.t) == ("add", t)) for t in DTYPES}
 # A collective: the ops of each dtype, its schedules with what each wants in the symmetric heap, which buffers have a
 # row of elements for each member, and which of them is the root's, if there is one.
 Collective = row("Collective", "name ops text schedules rows root", rows="", root="")
@@ -145,10 +146,8 @@ COLLECTIVES = (
     Collective("gather", MOVES, "every rank's row, on the root", dict(push="dst"), "dst", "dst"),
     Collective("scatter", MOVES, "row m of the root, on rank m", dict(pull="src"), "src", "src"),
 )
-
-# A template and the header it makes: `path` under templates/, whose folder is the family; `output` under
-# <build>/include/iris/gen/; `title` ends the banner's first line; `tests`: the source that names its functions or file;
-# `rows`: further variables. Banner, list of functions and include guard come by themselves.
+# A template and the header that it makes under <build>/include/iris/gen/: the path's folder is the family, `title` ends
+# the banner's first line, `tests` is the source that names its functions or file, `rows` are further variables.
 Template = row("Template", "path output title tests rows family")
 def T(path, title, tests, output="", **rows):
     family, name = path.split("/")
@@ -181,6 +180,8 @@ TEMPLATES = (
       collectives=COLLECTIVES, schedules=tuple(dict.fromkeys(s for c in COLLECTIVES for s in c.schedules))),
     *(T(f"collective/{c.name}_{s}", f"{c.text}, by {s}", f"collective/{'rooted' if c.root else c.name}.cpp", c=c, stem=f"{c.name}_{s}")
       for c in COLLECTIVES for s in c.schedules),
+    T("collective/all_reduce_atomic", "every rank's elements added up in any order", "collective/all_reduce.cpp",
+      c=Collective("all_reduce", ADDS, "", {}), stem="all_reduce_atomic"),
     *(T(f"collective/launch_{'reduction' if c.ops is OPS else 'movement'}", f"launchers: {c.text}",
         f"collective/{'rooted' if c.root else c.name}.cpp", f"launch/{c.name}", c=c) for c in COLLECTIVES),
     *(T(f"collective/{launch}{n}", text, f"collective/{n}.cpp", f"{launch.replace('_', '/')}{n}") for launch in ("", "launch_")

@@ -6,6 +6,7 @@
  */
 #include "collective.h"
 
+#include <iris/gen/all_reduce_atomic.h>
 #include <iris/gen/all_reduce_ll.h>
 #include <iris/gen/all_reduce_one_shot.h>
 #include <iris/gen/all_reduce_ring.h>
@@ -15,6 +16,8 @@
 #define DEAL(x, d, ctype, schedule1, op1, schedule2, op2, schedule3, op3)                                              \
     x(schedule1, op1, d, ctype) x(schedule2, op2, d, ctype) x(schedule3, op3, d, ctype)
 #define ROWS(x)                                                                                                        \
+    x(atomic, sum, i32, int32_t) x(atomic, sum, u8, uint8_t)                                                           \
+    x(atomic, sum, f32, float) x(atomic, sum, bf16, iris_bf16)                                                         \
     DEAL(x, i8, int8_t, one_shot, sum, two_shot, and, ring, prod)                                                      \
     DEAL(x, u8, uint8_t, two_shot, sum, ring, or, ll, min)                                                             \
     DEAL(x, i16, int16_t, ring, sum, ll, xor, one_shot, max)                                                           \
@@ -58,7 +61,7 @@ ROWS(KERNEL)
 
 #define ROW(schedule, op, d, ctype)                                                                                    \
     {"all_reduce_" #schedule "_" #op "_" #d, IRISI_KERNEL_PTR((schedule##_##op##_##d)),                                \
-     {sizeof(ctype), make_##d, reduce_##op##_##d}, #schedule[0] != 'r', 0, 0},
+     {sizeof(ctype), make_##d, reduce_##op##_##d}, std::strchr("otl", #schedule[0]) != nullptr, 0, 0},
 static const collective_row rows[] = {ROWS(ROW)};
 
 std::vector<unsigned char> collective_expect(const collective_row &row, uint64_t seed, int, int size, size_t count, int)
