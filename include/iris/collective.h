@@ -5,7 +5,7 @@
  *   iris_reduce_op iris_slice iris_slice_enter_wg iris_slice_meet_wg iris_slice_leave_wg iris_channel_slices
  *   irisi_share irisi_slice_share irisi_even_share irisi_slice_has irisi_slice_ahead irisi_slice_rank
  *   irisi_slice_arrive irisi_slice_await irisi_slice_meet_puts irisi_slice_raise irisi_slice_wait irisi_slice_agree
- *   irisi_slice_scratch irisi_slice_packets irisi_slice_put_all
+ *   irisi_slice_scratch irisi_slice_packets irisi_slice_put_all irisi_slice_inside
  *   irisi_sources irisi_from_rows irisi_from_members irisi_source irisi_target irisi_deliver
  *
  * A collective's channel is cut into slices. A slice is a small channel of its own: a workgroup on each rank works on
@@ -293,6 +293,14 @@ IRIS_DEVICE int irisi_slice_agree(iris_slice *s, size_t count)
 #else
 IRIS_DEVICE int irisi_slice_agree(iris_slice *s, size_t count) { return (void)s, (void)count, 1; }
 #endif
+
+/* How many of n items at a place that a peer has named may be read: all, or none where they leave the heap. */
+IRIS_DEVICE size_t irisi_slice_inside(const iris_slice *s, const void *p, size_t n, size_t size)
+{
+    const uint64_t offset = (uint64_t)(uintptr_t)p - s->ctx->base;
+    n = irisi_count(s->ctx, p, s->ctx->rank, n, size, IRISI_ACCESS_GET);
+    return offset <= s->ctx->bytes && n <= (s->ctx->bytes - offset) / size ? n : 0;
+}
 
 /* Whether a workgroup of a grid has something to do on a slice; in checked mode the first is always looked at. */
 IRIS_DEVICE int irisi_slice_has(irisi_share share, uint32_t slice)

@@ -241,9 +241,10 @@ static inline void collective_try_all(irist_rank *t, const collective_row *rows,
                 collective_try(t, &b, rows[r], c, seed, (int)((dice >> 8) % size));
             }
         }
+    int tried = 0; /* every row on three ranks, one row on others: the oracle is slow */
     for (size_t r = 0; large && r < n; r++) {
         const collective_case c = {most, 0, 0, 0, 2};
-        if (std::strstr(rows[r].name, "_u8"))
+        if (std::strstr(rows[r].name, "_u8") && (t->ranks == 3 || tried++ == 0))
             collective_try(t, &b, rows[r], c, t->seed + r, (int)r % t->ranks);
     }
     collective_destroy(t, &b);

@@ -96,6 +96,8 @@ MUTANTS = (
     irisi_slice_meet_puts(s);""",
            """    irisi_reduce_i32(s, op, dst + own.first, IRISI_TO_ALL, irisi_from_members(s, src + own.first), own.count);""",
            "collective/launch.cpp", AGAIN, tries=3),
+    Mutant("message sent before there is room", "iris/message.h", "if (sent > 2)", "if (sent > 200)",
+           "collective/send_recv.cpp", "messages down a pipeline*", tries=5),
     # waits
     Mutant("comparison of signals signed", "iris/signal.h",
            "seen > value;", "(int64_t)seen > (int64_t)value;", "signal/wait.cpp", "a test of a signal*"),
