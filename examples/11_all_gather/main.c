@@ -23,7 +23,7 @@ IRIS_DEVICE float value(int lap, int rank, size_t i) { return (float)(lap * 3 + 
 
 IRIS_KERNEL(compute_and_gather, gather_args, a, LANES)
 {
-    const iris_team world = {0, 0, 0};
+    const iris_team world = iris_team_world(&a->ctx);
     float *row = a->table + (size_t)a->ctx.rank * ROW;
     uint64_t wrong = 0;
     for (int lap = 0; lap < LAPS; lap++) {

@@ -34,7 +34,7 @@ IRIS_DEVICE void predict(const training_args *a)
 
 IRIS_KERNEL(train, training_args, a, LANES)
 {
-    const iris_team world = {0, 0, 0};
+    const iris_team world = iris_team_world(&a->ctx);
     for (int step = 0; step < STEPS; step++) {
         predict(a);
         iris_grid_sync(&a->ctx, &a->grid);

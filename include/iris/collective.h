@@ -2,7 +2,8 @@
 /*
  * collective.h: what collectives are made of: slices of a channel, meetings of a team, shares of the elements.
  *
- *   iris_reduce_op iris_slice iris_slice_enter_wg iris_slice_meet_wg iris_slice_leave_wg iris_channel_slices
+ *   iris_team_world iris_reduce_op iris_channel_slices
+ *   iris_slice iris_slice_enter_wg iris_slice_meet_wg iris_slice_leave_wg
  *   irisi_share irisi_slice_share irisi_even_share irisi_slice_has irisi_slice_ahead irisi_slice_rank
  *   irisi_slice_arrive irisi_slice_await irisi_slice_meet_puts irisi_slice_raise irisi_slice_wait irisi_slice_agree
  *   irisi_slice_scratch irisi_slice_packets irisi_slice_put_all irisi_slice_inside
@@ -115,6 +116,16 @@ IRIS_HOST_DEVICE irisi_share irisi_even_share(size_t count, uint32_t part, uint3
 }
 
 #if IRIS_HAS_DEVICE
+
+/** The team of all ranks; a team of size 0 means the same. */
+IRIS_DEVICE iris_team iris_team_world(const iris_ctx *ctx)
+{
+    iris_team all;
+    all.start = 0;
+    all.stride = 1;
+    all.size = ctx->world;
+    return all;
+}
 
 /** One workgroup's part in a collective: the slice that it works on, and its team. Every lane has the same. */
 typedef struct iris_slice {

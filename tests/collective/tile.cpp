@@ -37,7 +37,7 @@ IRIS_HOST_DEVICE float part(uint32_t lap, int rank, uint32_t tile, size_t i)
 /* Workgroups 0 to 2 sum tiles on slices 0 to 2, by another schedule in each lap; workgroup 3 gathers on slice 3. */
 IRIS_KERNEL(tiles, tile_args, a, 128)
 {
-    const iris_team all = {0, 0, 0};
+    const iris_team all = iris_team_world(&a->ctx);
     uint64_t wrong = 0;
     for (uint32_t lap = 0; lap < a->laps; lap++)
         for (uint32_t tile = iris_workgroup(); tile < TILES && iris_workgroup() < SUMMING; tile += SUMMING) {
