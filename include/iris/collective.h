@@ -7,7 +7,6 @@
  *   irisi_share irisi_slice_share irisi_even_share irisi_slice_has irisi_slice_ahead irisi_slice_rank
  *   irisi_slice_arrive irisi_slice_await irisi_slice_meet_puts irisi_slice_raise irisi_slice_wait irisi_slice_agree
  *   irisi_slice_scratch irisi_slice_packets irisi_slice_put_all irisi_slice_inside
- *   irisi_sources irisi_from_rows irisi_from_members irisi_source irisi_target irisi_deliver
  *
  * A collective's channel is cut into slices. A slice is a small channel of its own: a workgroup on each rank works on
  * it, alone, and meets the workgroups that work on the same slice of the other ranks; no barrier of a grid is ever
@@ -55,6 +54,8 @@ typedef enum iris_reduce_op {
 
 /* A slice has at least so many bytes of elements, if the message has; shares are whole lines. */
 enum { IRISI_SLICE_LEAST = 4096, IRISI_SLICE_LINE = 128 };
+/* Scratch that a slice has at least for each rank: 16 bytes of elements as LL packets, or two hops of a ring. */
+enum { IRISI_SLICE_ROW = 32 };
 
 /* Bytes of a slice that travel along a chain at a time. */
 enum { IRISI_PIECE = 16384 };
@@ -171,7 +172,8 @@ IRIS_DEVICE void irisi_slice_report(const iris_slice *s, irisi_fault fault, int 
 
 /**
  * Begins work on a slice. Every lane of one workgroup on every member calls it, then the schedule, then
- * iris_slice_leave_wg. A team of size 0 is the world. On a rank outside the team the result's size is 0.
+ * iris_slice_leave_wg. A team of size 0 is the world. On a rank outside the team, and with a channel that is not from
+ * iris_collective_channel, the result's size is 0.
  */
 IRIS_DEVICE iris_slice iris_slice_enter_wg(const iris_ctx *ctx, const iris_channel *ch, iris_team team, uint32_t slice)
 {
@@ -189,6 +191,8 @@ IRIS_DEVICE iris_slice iris_slice_enter_wg(const iris_ctx *ctx, const iris_chann
     s.stride = stride;
     s.member = (ctx->rank - start) / stride;
     s.size = s.member >= 0 && s.member < size && start + s.member * stride == ctx->rank ? size : 0;
+    if (s.half < IRISI_SLICE_ROW * (uint32_t)ctx->world) /* made for something else: a turn would carry nothing */
+        s.size = 0;
     s.step = irisi_atomic_fetch_u64(&s.words[IRISI_SLICE_STEP].value, IRIS_RELAXED, IRIS_SCOPE_AGENT);
     if (IRISI_CHECKED && iris_wg_lane() == 0 &&
         irisi_atomic_xchg_u64(&s.words[IRISI_SLICE_BUSY].value, 1, IRIS_RELAXED, IRIS_SCOPE_AGENT) != 0)
@@ -355,44 +359,6 @@ IRIS_DEVICE void irisi_slice_put_all(const iris_slice *s, void *dst, const void 
         for (int k = first; k < s->size; k++)
             irisi_store_128((char *)irisi_translate(s->ctx, dst, irisi_slice_ahead(s, k)) + i, v, IRIS_CACHE_DEFAULT);
     }
-}
-
-/* Where elements come from: the same place on every member, or `n` rows of own memory, `pitch` bytes apart. */
-typedef struct irisi_sources {
-    const void *first;
-    size_t pitch;
-    int n, remote;
-} irisi_sources;
-/* Where results go, if not to one rank. */
-enum { IRISI_TO_SELF = -1, IRISI_TO_ALL = -2 };
-
-IRIS_DEVICE irisi_sources irisi_from_rows(const void *first, size_t pitch, int n)
-{
-    irisi_sources from;
-    from.first = first, from.pitch = pitch, from.n = n, from.remote = 0;
-    return from;
-}
-IRIS_DEVICE irisi_sources irisi_from_members(const iris_slice *s, const void *first)
-{
-    irisi_sources from = irisi_from_rows(first, 0, s->size);
-    from.remote = 1;
-    return from;
-}
-IRIS_DEVICE const char *irisi_source(const iris_slice *s, const irisi_sources *from, int k)
-{
-    return from->remote ? (const char *)irisi_translate(s->ctx, from->first, irisi_slice_rank(s, k))
-                        : (const char *)from->first + (size_t)k * from->pitch;
-}
-
-/* Where result number k goes, 1 … size for all members: the next one first, so that no link is everybody's first. */
-IRIS_DEVICE void *irisi_target(const iris_slice *s, void *dst, int to, int k)
-{
-    return to == IRISI_TO_SELF ? dst : irisi_translate(s->ctx, dst, to == IRISI_TO_ALL ? irisi_slice_ahead(s, k) : to);
-}
-IRIS_DEVICE void irisi_deliver(const iris_slice *s, void *dst, int to, irisi_b128 v)
-{
-    for (int k = 1; k <= (to == IRISI_TO_ALL ? s->size : 1); k++)
-        irisi_store_128(irisi_target(s, dst, to, k), v, IRIS_CACHE_DEFAULT);
 }
 
 #endif

@@ -45,7 +45,8 @@ typedef struct iris_collective {
  * scratch * slices / (2 t) bytes a turn, one_shot's staging scratch * slices. Collective in effect, on every rank of
  * the world; put an iris_barrier between creation and first use. iris_channel_destroy gives it back.
  *
- * @param scratch bytes, rounded up to 256; 0 means 32 KiB: 8 MiB in all on GPUs, 512 KiB on the host
+ * @param scratch bytes, rounded up to 256 and to at least 32 for each rank; 0 means 32 KiB: 8 MiB in all on GPUs,
+ *                512 KiB on the host
  */
 iris_status iris_collective_channel(iris_world *w, iris_channel *ch, size_t scratch);
 

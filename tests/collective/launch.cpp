@@ -168,6 +168,21 @@ void streams(irist_rank *t)
     lane_destroy(t, &l[0], "first stream");
 }
 
+/* The smallest channel there is carries everything, in many turns. */
+void smallest(irist_rank *t)
+{
+    lane l;
+    lane_create(t, &l, 0);
+    irist_meet(t);
+    irist_ok(t, iris_channel_destroy(t->world, &l.ch));
+    irist_ok(t, iris_collective_channel(t->world, &l.ch, 1));
+    irist_meet(t);
+    for (uint32_t lap = 0; lap < 2 * KINDS; lap++)
+        step(t, &l, kinds[lap % KINDS].gather, kinds[lap % KINDS].schedule, 1500 + lap, lap, true);
+    irist_ok(t, iris_synchronize(t->world));
+    lane_destroy(t, &l, "smallest channel");
+}
+
 /* A sound call that each row spoils in one way. */
 struct question {
     iris_collective c;
@@ -194,6 +209,7 @@ void other_team(question *q) { q->c.team.start = iris_rank(q->w) == 0 ? 1 : 0, q
 void long_team(question *q) { q->c.team.start = 0, q->c.team.stride = 1, q->c.team.size = 100; }
 void no_stride(question *q) { q->c.team.start = 0, q->c.team.stride = 0, q->c.team.size = 2; }
 void no_channel(question *q) { std::memset(&q->ch, 0, sizeof q->ch); }
+void no_banks(question *q) { q->ch.bank_bytes = 0; }
 void other_stream(question *q) { q->stream = q->other->stream; }
 
 const struct {
@@ -218,6 +234,7 @@ const struct {
     {long_team, IRIS_ERR_ARGUMENT, "a team of 100 ranks from 0 on, 1 apart, is not within ranks 0 to 1"},
     {no_stride, IRIS_ERR_ARGUMENT, "a team of 2 ranks from 0 on, 0 apart"},
     {no_channel, IRIS_ERR_ARGUMENT, "the channel is not from iris_collective_channel"},
+    {no_banks, IRIS_ERR_ARGUMENT, "the channel is not from iris_collective_channel"},
     {other_stream, IRIS_ERR_ARGUMENT, "the channel is used on another stream already"},
 };
 
@@ -277,6 +294,7 @@ void typed(irist_rank *t)
 TEST_CASE("any collective may follow any other on a channel", "[collective]") { irist_spmd(mixed, nullptr); }
 TEST_CASE("a collective may follow itself at once", "[collective]") { irist_spmd(again, nullptr); }
 TEST_CASE("collectives on two streams keep to their channels", "[collective]") { irist_spmd(streams, nullptr); }
+TEST_CASE("the smallest channel carries every collective", "[collective]") { irist_spmd(smallest, nullptr); }
 TEST_CASE("typed launchers of collectives do what their names say", "[collective]") { irist_spmd(typed, nullptr); }
 TEST_CASE("a collective that cannot be is refused with a sentence", "[collective]")
 {

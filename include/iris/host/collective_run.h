@@ -38,7 +38,8 @@ iris_status iris_collective_channel(iris_world *w, iris_channel *ch, size_t scra
                           "iris_collective_channel: %zu bytes of scratch a slice exceed the sync heap of %zu; raise "
                           "IRIS_SYNC_MB",
                           scratch, w->sync_bytes);
-    const size_t half = irisi_round_up(scratch ? scratch : shape.scratch, 256);
+    const size_t least = IRISI_SLICE_ROW * (size_t)w->size, wanted = scratch ? scratch : shape.scratch;
+    const size_t half = irisi_round_up(wanted < least ? least : wanted, 256);
     return iris_channel_create(w, ch, (size_t)shape.slices * irisi_slice_words((uint32_t)w->size),
                                2 * half * shape.slices);
 }
@@ -50,7 +51,7 @@ static irisi_block *irisi_channel_block(iris_world *w, const iris_channel *ch)
     const size_t offset = (size_t)((const char *)ch->signals - w->heaps[w->rank].base);
     for (size_t i = 0; i < a->n; i++)
         if (a->blocks[i].offset == offset)
-            return ch->n_signals >= irisi_slice_words((uint32_t)w->size) ? &a->blocks[i] : NULL;
+            return ch->n_signals >= irisi_slice_words((uint32_t)w->size) && ch->bank_bytes > 0 ? &a->blocks[i] : NULL;
     return NULL;
 }
 
