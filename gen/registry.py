@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The one table: what exists. Rows hold names and facts, templates hold control flow, headers hold C."""
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import dataclass, make_dataclass
 
 def row(name, fields, **defaults):  # a class of frozen rows that are nothing but their fields
     return make_dataclass(name, [(f, object, defaults[f]) if f in defaults else f for f in fields.split()], frozen=True)
@@ -22,30 +22,18 @@ class DType:
     wide = property(lambda self: "f64" if self.kind == "float" else "u64")  # what creation computes its values in
     whole = property(lambda self: "i64" if self.kind == "float" else self.name)  # whole numbers that become elements
 DTYPES = (
-    DType("i8", "int8_t", 8, "int", "i8"),
-    DType("u8", "uint8_t", 8, "uint", "u8"),
-    DType("i16", "int16_t", 16, "int", "i16"),
-    DType("u16", "uint16_t", 16, "uint", "u16"),
-    DType("i32", "int32_t", 32, "int", "i32"),
-    DType("u32", "uint32_t", 32, "uint", "u32"),
-    DType("i64", "int64_t", 64, "int", "i64"),
-    DType("u64", "uint64_t", 64, "uint", "u64"),
+    *(DType(f"{k[0]}{b}", f"{k}{b}_t", b, k, f"{k[0]}{b}") for b in (8, 16, 32, 64) for k in ("int", "uint")),
     DType("f16", "iris_f16", 16, "float", "f32", digits=11, gemm=True),
     DType("bf16", "iris_bf16", 16, "float", "f32", digits=8, gemm=True),
     DType("f32", "float", 32, "float", "f32", digits=24, gemm=True),
     DType("f64", "double", 64, "float", "f64", digits=53, gemm=True),
-    DType("f8e4m3", "iris_f8e4m3", 8, "float", "f32", digits=4),
-    DType("f8e5m2", "iris_f8e5m2", 8, "float", "f32", digits=3),
-    DType("f8e4m3fnuz", "iris_f8e4m3fnuz", 8, "float", "f32", digits=4),
-    DType("f8e5m2fnuz", "iris_f8e5m2fnuz", 8, "float", "f32", digits=3),
+    *(DType(f"f8{n}", f"iris_f8{n}", 8, "float", "f32", digits=g)
+      for n, g in (("e4m3", 4), ("e5m2", 3), ("e4m3fnuz", 4), ("e5m2fnuz", 3))),
 )
 # Who carries an operation out together; `suffix` ends its symbol, `who` is for comments.
 Group = row("Group", "name suffix who")
-GROUPS = (
-    Group("lane", "", "One lane calls it alone."),
-    Group("wave", "_wave", "Every lane of one wave calls it together."),
-    Group("wg", "_wg", "Every lane of one workgroup calls it together."),
-)
+GROUPS = (Group("lane", "", "One lane calls it alone."), Group("wave", "_wave", "Every lane of one wave calls it together."),
+          Group("wg", "_wg", "Every lane of one workgroup calls it together."))
 Cmp = row("Cmp", "name c text")  # a comparison that a wait is for: seen <c> value
 CMPS = (Cmp("eq", "==", "equals"), Cmp("ne", "!=", "differs from"), Cmp("gt", ">", "is above"),
         Cmp("ge", ">=", "is at least"), Cmp("lt", "<", "is below"), Cmp("le", "<=", "is at most"))
@@ -77,17 +65,11 @@ ATOMICS_BY_CAS = tuple(
 Order = row("Order", "name c load ptx ptx_load ptx_store")
 # Who must agree on an order: PTX's and HIP's word for it.
 Scope = row("Scope", "name ptx hip")
-ORDERS = (
-    Order("IRIS_RELAXED", "__ATOMIC_RELAXED", "__ATOMIC_RELAXED", "relaxed", "relaxed", "relaxed"),
-    Order("IRIS_ACQUIRE", "__ATOMIC_ACQUIRE", "__ATOMIC_ACQUIRE", "acquire", "acquire", "relaxed"),
-    Order("IRIS_RELEASE", "__ATOMIC_RELEASE", "__ATOMIC_RELAXED", "release", "relaxed", "release"),
-    Order("IRIS_ACQ_REL", "__ATOMIC_ACQ_REL", "__ATOMIC_ACQUIRE", "acq_rel", "acquire", "release"),
-)
-SCOPES = (
-    Scope("IRIS_SCOPE_WG", "cta", "__HIP_MEMORY_SCOPE_WORKGROUP"),
-    Scope("IRIS_SCOPE_AGENT", "gpu", "__HIP_MEMORY_SCOPE_AGENT"),
-    Scope("IRIS_SCOPE_SYSTEM", "sys", "__HIP_MEMORY_SCOPE_SYSTEM"),
-)
+ORDERS = tuple(Order(f"IRIS_{n}", f"__ATOMIC_{n}", f"__ATOMIC_{load.upper()}", n.lower(), load, store) for n, load, store in (
+    ("RELAXED", "relaxed", "relaxed"), ("ACQUIRE", "acquire", "relaxed"), ("RELEASE", "relaxed", "release"),
+    ("ACQ_REL", "acquire", "release")))
+SCOPES = tuple(Scope(f"IRIS_SCOPE_{n}", ptx, f"__HIP_MEMORY_SCOPE_{hip}") for n, ptx, hip in (
+    ("WG", "cta", "WORKGROUP"), ("AGENT", "gpu", "AGENT"), ("SYSTEM", "sys", "SYSTEM")))
 
 @dataclass(frozen=True)
 class WordAtomic:
@@ -103,18 +85,16 @@ class WordAtomic:
     hip = property(lambda self: "exchange" if self.op == "xchg" else f"fetch_{self.op}")
     c = property(lambda self: "exchange_n" if self.op == "xchg" else f"fetch_{self.op}")
 PTX_REGISTERS = dict(i32="r", u32="r", i64="l", u64="l", f32="f", f64="d")
-_SIGNS = {"and": "&", "or": "|", "xor": "^"}
-_PTX_TYPES = {t: t.replace("i", "s") for t in PTX_REGISTERS}
 WORDS = (_D["u32"], _D["u64"])
-WORD_XCHG = tuple(WordAtomic("xchg", t, f"exch.b{t.bits}") for t in WORDS)
-WORD_ADD = tuple(WordAtomic("add", t, f"add.{t.name}", sign="+") for t in WORDS)
-WORD_BITS = tuple(WordAtomic(op, t, f"{op}.b{t.bits}", sign=c) for t in WORDS for op, c in _SIGNS.items())
-WORD_EXTREMA = tuple(WordAtomic(op, t, f"{op}.{_PTX_TYPES[t.name]}", wins=c)
-                     for t in _WIDE for op, c in (("min", "<"), ("max", ">")))
-WORD_FLOATS = tuple(WordAtomic("add", _D[n], f"add.{n}", sign="+") for n in ("f32", "f64"))
 WORD_ROWS = dict(
     words=WORDS, orders=ORDERS, scopes=SCOPES, modes=tuple((o, s) for s in SCOPES for o in ORDERS), reg=PTX_REGISTERS,
-    xchg=WORD_XCHG, add=WORD_ADD, bits=WORD_BITS, extrema=WORD_EXTREMA, floats=WORD_FLOATS)
+    xchg=tuple(WordAtomic("xchg", t, f"exch.b{t.bits}") for t in WORDS),
+    add=tuple(WordAtomic("add", t, f"add.{t.name}", sign="+") for t in WORDS),
+    bits=tuple(WordAtomic(op, t, f"{op}.b{t.bits}", sign=c)
+               for t in WORDS for op, c in (("and", "&"), ("or", "|"), ("xor", "^"))),
+    extrema=tuple(WordAtomic(op, t, f"{op}.{t.name.replace('i', 's')}", wins=c)
+                  for t in _WIDE for op, c in (("min", "<"), ("max", ">"))),
+    floats=tuple(WordAtomic("add", _D[n], f"add.{n}", sign="+") for n in ("f32", "f64")))
 # How a GEMM and its communication share the device. `parts` are what its kernels' names add to the pattern's, `lanes`
 # the most lanes of a workgroup, `captured` the pattern that stands in for it in a graph, whose branches may run in turn.
 GemmPattern = row("GemmPattern", "name text parts lanes captured", parts=("",), lanes="IRISI_GEMM_LANES", captured="")
@@ -145,24 +125,33 @@ GEMM_ISAS = (GemmIsa("base", 16, 4, 2), GemmIsa("avx2", 32, 4, 2), GemmIsa("avx5
 GEMM_ROWS = dict(gemm_types=GEMM_TYPES, gemm_kernels=GEMM_KERNELS, gemm_patterns=GEMM_PATTERNS, gemm_isas=GEMM_ISAS,
                  gemm_accs=(_D["f32"], _D["f64"]))
 
-@dataclass(frozen=True)
-class Template:
-    """A template and the header it makes.
-
-    The template is `{% extends "_header.h.j2" %}`, then {% block includes %} with the #include lines and
-    {% block body %} with the functions. The banner, its list of functions and the include guard come by themselves.
-    """
-    path: str    # under templates/; its folder is the family: memory, signal, atomic, host, arch, gemm, …
-    output: str  # under <build>/include/iris/gen/
-    title: str   # ends the banner's first line: "<output>: <title>."; no full stop
-    tests: str   # the test source that tries it: it must exist and name `output`'s functions or file
-    rows: dict = field(default_factory=dict)  # further variables of the template
-
-    family = property(lambda self: self.path.split("/")[0])
-
+# What a reduction combines with, a function of op.h: an average is a sum that is divided at the end.
+REDUCE = dict(sum="sum", prod="prod", min="min", max="max", avg="sum")
+OPS = {t.name: REDUCE if t.kind == "float" else {**REDUCE, "and": "and", "or": "or", "xor": "xor"} for t in DTYPES}
+MOVES = {t.name: ("",) for t in DTYPES}
+ADDS = {t.name: tuple("sum" for a in ATOMICS_NATIVE + ATOMICS_BY_CAS if (a.op, a.t) == ("add", t)) for t in DTYPES}
+# A collective: the ops of each dtype, its schedules with what each wants in the symmetric heap, which buffers have a
+# row of elements for each member, and which of them is the root's, if there is one.
+Collective = row("Collective", "name ops text schedules rows root", rows="", root="")
+COLLECTIVES = (
+    Collective("all_reduce", OPS, "every rank's elements combined, on every rank",
+               dict(one_shot="", two_shot="dst src", ring="", ll="")),
+    Collective("all_gather", MOVES, "every rank's row, on every rank",
+               dict(push="dst", pull="src", ring="dst", ll=""), "dst"),
+    Collective("reduce_scatter", OPS, "row m of every rank combined, on rank m",
+               dict(pull="src", push="", ring="", ll=""), "src"),
+    Collective("all_to_all", MOVES, "row m of rank k is row k of rank m", dict(push="dst", pull="src", ll=""), "dst src"),
+    Collective("broadcast", MOVES, "the root's elements, on every rank", dict(push="dst", chain="dst"), root="src"),
+    Collective("reduce", OPS, "every rank's elements combined, on the root", dict(two_shot="dst src", pull="src"), root="dst"),
+    Collective("gather", MOVES, "every rank's row, on the root", dict(push="dst"), "dst", "dst"),
+    Collective("scatter", MOVES, "row m of the root, on rank m", dict(pull="src"), "src", "src"),
+)
+# A template and the header that it makes under <build>/include/iris/gen/: the path's folder is the family, `title` ends
+# the banner's first line, `tests` is the source that names its functions or file, `rows` are further variables.
+Template = row("Template", "path output title tests rows family")
 def T(path, title, tests, output="", **rows):
-    """A row; its output has its template's name unless another is given."""
-    return Template(f"{path}.h.j2", f"{output or path.split('/')[1]}.h", title, f"tests/{tests}", rows)
+    family, name = path.split("/")
+    return Template(f"{path}.h.j2", f"{output or name}.h", title, f"tests/{tests}", rows, family)
 _ATOMIC = dict(atomic_types=ATOMIC_TYPES, atomics_native=ATOMICS_NATIVE, atomics_by_cas=ATOMICS_BY_CAS)
 _GEMM = "gemm/all_scatter.cpp"
 TEMPLATES = (
@@ -186,5 +175,16 @@ TEMPLATES = (
     *(T(f"gemm/all_scatter_{p.name}", f"GEMM and all-scatter by {p.text}", _GEMM, f"gemm_all_scatter_{p.name}", **GEMM_ROWS)
       for p in GEMM_PATTERNS),
     T("gemm/launch_all_scatter", "launchers of GEMM and all-scatter", _GEMM, "launch/gemm_all_scatter", **GEMM_ROWS),
+    T("collective/reduction", "elements of all members combined", "collective/all_reduce.cpp", ops=OPS),
+    T("collective/schedules", "collectives and schedules by number", "collective/all_reduce.cpp",
+      collectives=COLLECTIVES, schedules=tuple(dict.fromkeys(s for c in COLLECTIVES for s in c.schedules))),
+    *(T(f"collective/{c.name}_{s}", f"{c.text}, by {s}", f"collective/{'rooted' if c.root else c.name}.cpp", c=c, stem=f"{c.name}_{s}")
+      for c in COLLECTIVES for s in c.schedules),
+    T("collective/all_reduce_atomic", "every rank's elements added up in any order", "collective/all_reduce.cpp",
+      c=Collective("all_reduce", ADDS, "", {}), stem="all_reduce_atomic"),
+    *(T(f"collective/launch_{'reduction' if c.ops is OPS else 'movement'}", f"launchers: {c.text}",
+        f"collective/{'rooted' if c.root else c.name}.cpp", f"launch/{c.name}", c=c) for c in COLLECTIVES),
+    *(T(f"collective/{launch}{n}", text, f"collective/{n}.cpp", f"{launch.replace('_', '/')}{n}") for launch in ("", "launch_")
+      for n, text in (("send_recv", "messages between two ranks"), ("all_to_allv", "all-to-all of rows of any length"))),
     T("index/index", "X-macros over everything that is generated", "gen/index.c"),
 )

@@ -102,10 +102,10 @@ def subset(value, dtypes):
         return value
     return tuple(v for v in value if (v if isinstance(v, registry.DType) else getattr(v, "t", dtypes[0])) in dtypes)
 
-def context(row, dtypes):
+def context(row, dtypes, files):
     """What a template sees. `d` always holds every dtype by name; `dtypes` is what the output is for."""
     names = dict(output=pathlib.PurePosixPath(row.output).name, title=row.title, template=row.path,
-                 guard="IRIS_GEN_" + re.sub(r"\W", "_", row.output).upper(), symbols=lambda: symbols(dtypes))
+                 guard="IRIS_GEN_" + re.sub(r"\W", "_", row.output).upper(), symbols=lambda: symbols(dtypes, files))
     rows = {name: subset(value, dtypes) for name, value in row.rows.items()}
     return dict(dtypes=dtypes, d=registry.by_name(registry.DTYPES), groups=registry.GROUPS, cmps=registry.CMPS,
                 platforms=registry.PLATFORMS, **names, **rows)
@@ -115,7 +115,7 @@ def render_all(rows, dtypes=registry.DTYPES):
     env, files, failures = environment(), {}, []
     for row in rows:
         try:
-            files[row.output] = tidy(env.get_template(row.path).render(context(row, dtypes)))
+            files[row.output] = tidy(env.get_template(row.path).render(context(row, dtypes, files)))
         except jinja2.TemplateNotFound as e:
             failures.append(f"output {row.output} has no template: templates/{e.name} does not exist")
         except jinja2.TemplateSyntaxError as e:
@@ -124,10 +124,10 @@ def render_all(rows, dtypes=registry.DTYPES):
             failures.append(f"templates/{row.path} does not render: {e}")
     return files, failures
 
-def symbols(dtypes=registry.DTYPES):
-    """[(row, its public functions)] of every header but the index."""
+def symbols(dtypes=registry.DTYPES, files=()):
+    """[(row, its public functions)] of every header but the index; `files` are those that are rendered already."""
     rows = [r for r in registry.TEMPLATES if r.family != "index"]
-    files = render_all(rows, dtypes)[0]
+    files = {**render_all([r for r in rows if r.output not in files], dtypes)[0], **dict(files)}
     return [(r, [f for f in functions(files.get(r.output, "")) if f.startswith("iris_")]) for r in rows]
 
 def inputs(rows):

@@ -12,6 +12,8 @@
  *   iris_put_signal_f32_wg                  data, then signal                        <iris/gen/put_signal.h>
  *   iris_ll_put_wg iris_ll_get_wg           short messages whose flag travels along  <iris/ll.h>
  *   iris_barrier_all_wg iris_channel_enter_wg   state that is used again and again   <iris/barrier.h>
+ *   iris_all_reduce_ll_sum_bf16             collectives: by a grid, or by a workgroup  <iris/gen/all_reduce_ll.h> …
+ *   iris_all_reduce_sum_bf16                the same on a stream                     <iris/gen/launch/all_reduce.h> …
  *   iris_gemm_all_scatter_bf16              a GEMM that overlaps its communication   <iris/gen/launch/…>
  *
  * Each name ends in its element type and then in who calls it: one lane (no suffix), _wave or _wg. The host side

@@ -22,7 +22,7 @@ build() {
         (cd tests && ls ./*/*.cpp) | sed 's|^\./||' | grep -Ev "$skip" | while read -r t; do
             echo "tests/$t test_$(echo "${t%.cpp}" | tr / _)"
         done
-        for e in examples/0*/main.c; do echo "$e example_$(basename "$(dirname "$e")")"; done
+        for e in examples/*/main.c; do echo "$e example_$(basename "$(dirname "$e")")"; done
         for b in bench/*.c; do echo "$b bench_$(basename "${b%.c}")"; done
     } | xargs -P "$(nproc)" -L 1 sh -c "$nvcc"' -c "$0" -o '"$dir"'/obj/"$1".o 2>'"$dir"'/obj/"$1".log || { echo "does not compile: $0"; grep -m 3 error '"$dir"'/obj/"$1".log; }'
     ar rcs "$dir/obj/libharness.a" "$dir/obj/harness.o" # an archive: tests with a main of their own do without
@@ -59,7 +59,7 @@ tests)
     done
     echo "$passed passed, $failed failed" ;;
 examples)
-    for e in "$dir"/example_0[0-68]*; do IRIS_SPAWN=$2 try "$(basename "$e"), $2, $3 ranks" "$e" "$3"; done
+    for e in "$dir"/example_0[0-68]* "$dir"/example_1*; do IRIS_SPAWN=$2 try "$(basename "$e"), $2, $3 ranks" "$e" "$3"; done
     echo "$passed passed, $failed failed" ;;
 accept) exec python3 -B tests/gpu/accept.py "${@:2}" ;;
 *) sed -n '2,7s/^# //p' "$0"; exit 2 ;;

@@ -26,6 +26,8 @@ MESSAGE = "who sees a signal sees the data before it*"
 BARRIER = "a barrier of the world holds back*"
 LL_EPOCHS = "LL packets of one epoch*"
 CHECKED = "checked mode refuses*"
+AGAIN = "a collective may follow itself*"
+MIXED = "any collective may follow*"
 SELF_TEST = "a sound machine passes*"
 
 ATOMIC = """{} value, iris_order order, iris_scope scope)
@@ -75,6 +77,27 @@ MUTANTS = (
     Mutant("grid barrier one workgroup short", "iris/barrier.h",
            "+ 1 == iris_workgroups()", "+ 1 >= iris_workgroups() - (iris_workgroups() > 1)",
            "channel/channel.cpp", "a barrier of the grid*", tries=3),
+    # collectives
+    Mutant("step of a slice not advanced", "iris/collective.h",
+           "irisi_atomic_set_u64(&s->words[IRISI_SLICE_STEP].value, s->step,",
+           "irisi_atomic_set_u64(&s->words[IRISI_SLICE_STEP].value, s->step - 1,", "collective/launch.cpp", MIXED),
+    Mutant("scratch of a slice not switched", "iris/collective.h",
+           "s->banks + (step & 1) * s->turn + s->half", "s->banks + (step & 0) * s->turn + s->half",
+           "collective/launch.cpp", AGAIN, ranks=3, tries=5),
+    Mutant("packets of a slice not switched", "iris/collective.h",
+           "(void *)(s->banks + (step & 1) * s->turn)", "(void *)(s->banks + (step & 0) * s->turn)",
+           "collective/launch.cpp", AGAIN, ranks=3, tries=5),
+    Mutant("meeting one member short", "iris/collective.h",
+           "irisi_wait_signal(s->ctx, irisi_slice_word(s, IRISI_ROW_MET, from), IRISI_GE, s->step, from);",
+           "if (k > 1)\n            irisi_wait_signal(s->ctx, irisi_slice_word(s, IRISI_ROW_MET, from), IRISI_GE, s->step, from);",
+           "collective/launch.cpp", AGAIN, tries=3),
+    Mutant("two shots without the last meeting", "iris/gen/all_reduce_two_shot.h",
+           """    irisi_reduce_i32(s, op, dst + own.first, IRISI_TO_ALL, irisi_from_members(s, src + own.first), own.count);
+    irisi_slice_meet_puts(s);""",
+           """    irisi_reduce_i32(s, op, dst + own.first, IRISI_TO_ALL, irisi_from_members(s, src + own.first), own.count);""",
+           "collective/launch.cpp", AGAIN, tries=3),
+    Mutant("message sent before there is room", "iris/message.h", "if (sent > 2)", "if (sent > 200)",
+           "collective/send_recv.cpp", "messages down a pipeline*", tries=5),
     # waits
     Mutant("comparison of signals signed", "iris/signal.h",
            "seen > value;", "(int64_t)seen > (int64_t)value;", "signal/wait.cpp", "a test of a signal*"),

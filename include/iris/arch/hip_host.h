@@ -26,6 +26,7 @@ typedef struct irisi_dev {
     char name[128];
     uint64_t clock_hz;     /* of iris_clock */
     size_t heap_bytes;     /* data part, by default */
+    size_t sync_bytes;     /* sync part, by default */
     size_t heap_most;      /* what it can grow to, by default */
     size_t heap_block;     /* by multiples of this */
     size_t heap_alignment; /* of a heap's first byte */
@@ -93,6 +94,7 @@ static const char *irisi_dev_open(irisi_dev *d, int ordinal)
     if (!why)
         why = irisi_hip(hipMemGetInfo(&free_bytes, &d->heap_most));
     d->heap_bytes = (size_t)1 << 30;
+    d->sync_bytes = (size_t)32 << 20;
     d->heap_block = (size_t)2 << 20; /* a whole block is the heap's own: IPC exports blocks, not parts of them */
     d->heap_alignment = (size_t)2 << 20;
     d->sharers = 1;

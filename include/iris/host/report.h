@@ -43,6 +43,23 @@ static void irisi_fault_text(const iris_world *w, const irisi_report *r, char *t
     }
 }
 
+/* What checked mode refused in a collective; 0 when the report is about something else. */
+static int irisi_collective_text(char *text, size_t bytes, int rank, const char *kernel, const irisi_report *r)
+{
+    if (r->fault == IRISI_FAULT_COUNT)
+        snprintf(text, bytes,
+                 "rank %d, %sworkgroup %u: the collective was called with %llu elements, on rank %d with %llu; call "
+                 "iris_reset on every rank",
+                 rank, kernel, r->workgroup, (unsigned long long)r->expected, (int)r->from,
+                 (unsigned long long)r->seen);
+    else if (r->fault == IRISI_FAULT_BUSY)
+        snprintf(text, bytes,
+                 "rank %d, %sworkgroup %u: slice %llu of the channel is in use by another workgroup: two streams need "
+                 "two channels; call iris_reset on every rank",
+                 rank, kernel, r->workgroup, (unsigned long long)r->seen);
+    return r->fault == IRISI_FAULT_COUNT || r->fault == IRISI_FAULT_BUSY;
+}
+
 /* The report of `rank` as a sentence. Only the own launches are known by name. */
 static iris_status irisi_report_text(char *text, size_t bytes, const iris_world *w, int rank, const irisi_report *r)
 {
@@ -66,6 +83,8 @@ static iris_status irisi_report_text(char *text, size_t bytes, const iris_world 
     }
     if (rank == w->rank)
         irisi_kernel_text(w, r->workgroups, kernel, sizeof kernel);
+    if (irisi_collective_text(text, bytes, rank, kernel, r))
+        return IRIS_ERR_CHECK;
     if (r->signal <= w->heap_bytes)
         snprintf(where, sizeof where, "heap offset %llu", (unsigned long long)r->signal);
     else

@@ -114,8 +114,6 @@ static iris_status irisi_settle_heap(irisi_settings *s)
     if (irisi_env_size("IRIS_HEAP_MB", &s->c.heap_bytes) < 0 || irisi_env_size("IRIS_SYNC_MB", &s->c.sync_bytes) < 0 ||
         irisi_env_size("IRIS_HEAP_MAX_MB", &s->c.heap_max_bytes) < 0)
         return IRIS_ERR_ARGUMENT;
-    if (!s->c.sync_bytes)
-        s->c.sync_bytes = (size_t)4 << 20;
     return IRIS_OK;
 }
 

@@ -102,7 +102,7 @@ static iris_status irisi_exchange_intents(iris_world *w, const irisi_settings *s
     iris_status status = irisi_post_open(w);
     const char *cannot = irisi_dev_heap_vmm(&w->dev);
     snprintf(mine.cannot, sizeof mine.cannot, "%s", cannot ? cannot : "");
-    mine.sync_bytes = irisi_round_up(s->c.sync_bytes, IRISI_HEAP_ROUND);
+    mine.sync_bytes = irisi_round_up(s->c.sync_bytes ? s->c.sync_bytes : w->dev.sync_bytes, IRISI_HEAP_ROUND);
     mine.data_bytes = irisi_round_up(s->c.heap_bytes ? s->c.heap_bytes : w->dev.heap_bytes, IRISI_HEAP_ROUND);
     mine.most = s->c.heap_max_bytes ? s->c.heap_max_bytes : w->dev.heap_most;
     mine.block = w->dev.heap_block;

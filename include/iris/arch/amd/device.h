@@ -35,6 +35,12 @@
 #define IRISI_GLOBAL __attribute__((address_space(1)))
 #define IRISI_LOCAL __attribute__((address_space(3)))
 
+/* Most lanes of a collective's workgroup: what leaves it the registers that it needs. */
+enum { IRISI_COLLECTIVE_LANES = 256 };
+
+/* Before a loop over a few registers: unrolled, or the registers become memory. */
+#define IRISI_UNROLL _Pragma("unroll")
+
 /* Atomics on a peer's memory are coherent in sync memory only, which is uncached. */
 #if !defined(IRISI_REMOTE_ATOMICS_NEED_SYNC)
 #define IRISI_REMOTE_ATOMICS_NEED_SYNC 1

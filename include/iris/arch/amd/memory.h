@@ -2,7 +2,7 @@
 /*
  * memory.h (amd): raw loads and stores by width, signal accesses, fences.
  *
- *   irisi_load_{8,16,32,64,128} irisi_loaded irisi_store_{8,16,32,64,128}
+ *   irisi_load_{8,16,32,64,128} irisi_loaded irisi_store_{8,16,32,64,128} irisi_load_pair irisi_store_pair
  *   irisi_poll irisi_acquired irisi_drain irisi_release irisi_raise_set irisi_raise_add irisi_fence
  *   irisi_load_words irisi_settled irisi_release_agent irisi_acquire_agent irisi_acquire_system (here only)
  *
@@ -207,6 +207,21 @@ IRIS_DEVICE void irisi_store_128(void *p, irisi_b128 v, iris_cache hint)
     else
         __asm__ __volatile__("global_store_dwordx4 %0, %1, off " IRISI_THROUGH "\n\t" IRISI_SETTLE ::"v"(g), "v"(w)
                              : "memory");
+}
+
+/*
+ * Two words side by side, 16-byte aligned: each a relaxed system-scope atomic, in no order between them. Two accesses:
+ * that a dwordx4 keeps its halves whole is not written down.
+ */
+IRIS_DEVICE void irisi_load_pair(const uint64_t *p, uint64_t *v)
+{
+    v[0] = __hip_atomic_load((const IRISI_GLOBAL uint64_t *)p, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+    v[1] = __hip_atomic_load((const IRISI_GLOBAL uint64_t *)p + 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+}
+IRIS_DEVICE void irisi_store_pair(uint64_t *p, uint64_t v0, uint64_t v1)
+{
+    __hip_atomic_store((IRISI_GLOBAL uint64_t *)p, v0, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+    __hip_atomic_store((IRISI_GLOBAL uint64_t *)p + 1, v1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
 
 IRIS_DEVICE uint64_t irisi_poll(const uint64_t *signal)

@@ -52,6 +52,12 @@ void irisi_host_nap(uint32_t turn);
 }
 #endif
 
+/* Most lanes of a collective's workgroup: what leaves it the registers that it needs. */
+enum { IRISI_COLLECTIVE_LANES = 512 };
+
+/* Before a loop over a few registers, which GPUs must unroll; here the compiler does better with the loop. */
+#define IRISI_UNROLL
+
 /* Atomics on a peer's memory work on every page of its heap. */
 #if !defined(IRISI_REMOTE_ATOMICS_NEED_SYNC)
 #define IRISI_REMOTE_ATOMICS_NEED_SYNC 0

@@ -52,6 +52,7 @@ typedef struct irisi_dev {
     char name[128];
     uint64_t clock_hz;     /* of iris_clock */
     size_t heap_bytes;     /* data part, by default */
+    size_t sync_bytes;     /* sync part, by default */
     size_t heap_most;      /* what it can grow to, by default */
     size_t heap_block;     /* by multiples of this */
     size_t heap_alignment; /* of a heap's first byte */
@@ -86,6 +87,7 @@ static const char *irisi_dev_open(irisi_dev *d, int ordinal)
     d->compute_units = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
     d->clock_hz = 1000000000;
     d->heap_bytes = (size_t)64 << 20;
+    d->sync_bytes = (size_t)4 << 20;
     d->heap_most = (size_t)8 << 30;
     d->heap_block = (size_t)64 << 10;
     d->heap_alignment = (size_t)2 << 20;

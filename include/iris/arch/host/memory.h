@@ -2,7 +2,7 @@
 /*
  * memory.h (host): raw loads and stores by width, signal accesses, fences.
  *
- *   irisi_load_{8,16,32,64,128} irisi_loaded irisi_store_{8,16,32,64,128}
+ *   irisi_load_{8,16,32,64,128} irisi_loaded irisi_store_{8,16,32,64,128} irisi_load_pair irisi_store_pair
  *   irisi_poll irisi_acquired irisi_drain irisi_release irisi_raise_set irisi_raise_add irisi_fence
  *
  * The same names mean the same on every platform:
@@ -60,6 +60,18 @@ IRIS_DEVICE void irisi_store_16(void *p, uint16_t v, iris_cache hint) { (void)hi
 IRIS_DEVICE void irisi_store_32(void *p, uint32_t v, iris_cache hint) { (void)hint, memcpy(p, &v, sizeof v); }
 IRIS_DEVICE void irisi_store_64(void *p, uint64_t v, iris_cache hint) { (void)hint, memcpy(p, &v, sizeof v); }
 IRIS_DEVICE void irisi_store_128(void *p, irisi_b128 v, iris_cache hint) { (void)hint, memcpy(p, &v, sizeof v); }
+
+/* Two words side by side, 16-byte aligned: each a relaxed system-scope atomic, in no order between them. */
+IRIS_DEVICE void irisi_load_pair(const uint64_t *p, uint64_t *v)
+{
+    v[0] = __atomic_load_n(p, __ATOMIC_RELAXED);
+    v[1] = __atomic_load_n(p + 1, __ATOMIC_RELAXED);
+}
+IRIS_DEVICE void irisi_store_pair(uint64_t *p, uint64_t v0, uint64_t v1)
+{
+    __atomic_store_n(p, v0, __ATOMIC_RELAXED);
+    __atomic_store_n(p + 1, v1, __ATOMIC_RELAXED);
+}
 
 IRIS_DEVICE uint64_t irisi_poll(const uint64_t *signal) { return __atomic_load_n(signal, __ATOMIC_ACQUIRE); }
 IRIS_DEVICE void irisi_acquired(void) {}

@@ -24,6 +24,12 @@
 #define IRIS_DEVICE static __device__ __forceinline__ __attribute__((unused))
 #define IRIS_HOST_DEVICE static __host__ __device__ __forceinline__ __attribute__((unused))
 
+/* Most lanes of a collective's workgroup: what leaves it the registers that it needs. */
+enum { IRISI_COLLECTIVE_LANES = 512 };
+
+/* Before a loop over a few registers: unrolled, or the registers become memory. */
+#define IRISI_UNROLL _Pragma("unroll")
+
 /* Atomics on a peer's memory work on every page of its heap. */
 #if !defined(IRISI_REMOTE_ATOMICS_NEED_SYNC)
 #define IRISI_REMOTE_ATOMICS_NEED_SYNC 0

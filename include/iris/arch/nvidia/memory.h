@@ -2,7 +2,7 @@
 /*
  * memory.h (nvidia): raw loads and stores by width, signal accesses, fences.
  *
- *   irisi_load_{8,16,32,64,128} irisi_loaded irisi_store_{8,16,32,64,128}
+ *   irisi_load_{8,16,32,64,128} irisi_loaded irisi_store_{8,16,32,64,128} irisi_load_pair irisi_store_pair
  *   irisi_poll irisi_acquired irisi_drain irisi_release irisi_raise_set irisi_raise_add irisi_fence
  *
  * The same names mean the same on every platform:
@@ -133,6 +133,22 @@ IRIS_DEVICE void irisi_store_128(void *p, irisi_b128 v, iris_cache hint)
         asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(irisi_global(p)), "r"(v.w[0]), "r"(v.w[1]),
                      "r"(v.w[2]), "r"(v.w[3])
                      : "memory");
+}
+
+/*
+ * Two words side by side, 16-byte aligned: each a relaxed system-scope atomic, in no order between them. (PTX, memory
+ * consistency model: a vector access is one access for each of its elements, in no order.)
+ */
+IRIS_DEVICE void irisi_load_pair(const uint64_t *p, uint64_t *v)
+{
+    asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(v[0]), "=l"(v[1])
+                 : "l"(irisi_global(p))
+                 : "memory");
+}
+IRIS_DEVICE void irisi_store_pair(uint64_t *p, uint64_t v0, uint64_t v1)
+{
+    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(irisi_global(p)), "l"(v0), "l"(v1) : "memory");
 }
 
 /*

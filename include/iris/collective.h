@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * collective.h: what collectives are made of: slices of a channel, meetings of a team, shares of the elements.
+ *
+ *   iris_team_world iris_reduce_op iris_channel_slices
+ *   iris_slice iris_slice_enter_wg iris_slice_meet_wg iris_slice_leave_wg
+ *   irisi_share irisi_slice_share irisi_even_share irisi_slice_has irisi_slice_ahead irisi_slice_rank
+ *   irisi_slice_arrive irisi_slice_await irisi_slice_meet_puts irisi_slice_raise irisi_slice_wait irisi_slice_agree
+ *   irisi_slice_scratch irisi_slice_packets irisi_slice_put_all irisi_slice_inside
+ *
+ * A collective's channel is cut into slices. A slice is a small channel of its own: a workgroup on each rank works on
+ * it, alone, and meets the workgroups that work on the same slice of the other ranks; no barrier of a grid is ever
+ * needed. How the elements are shared out among slices depends on their number and on the channel only, so the grids
+ * of two ranks may differ: a workgroup takes one slice after the other, the lowest first, and the lowest unfinished
+ * slice is always somebody's on every rank.
+ *
+ * Steps. A slice counts steps, equally on all members, and never back. A meeting is one step: each member sets its
+ * signal at every other one to the step's number and waits for theirs. Banks, LL flags and signals all take their
+ * number from the step. Any collectives may follow each other on a slice, without a barrier in between, because each
+ * keeps this rule: it writes the banks and packets of step s only once it has heard, in step s - 1 or later, from
+ * every member that reads or writes them. What has been heard from in step s - 1 is done with step s - 2, which used
+ * the same bank. A schedule that talks to its neighbours only therefore meets everybody when it begins, and when it
+ * ends if it used banks.
+ *
+ * A slice's words, in the channel's signals (iris_collective_channel makes the channel):
+ *   0             steps finished, own
+ *   1, 2          1 while a workgroup is inside; 1 once a call was refused; own, checked mode
+ *   8 + r         step that rank r has reached in its meetings
+ *   8 + W + r     what rank r has sent: hops of a ring, messages of iris_send
+ *   8 + 2 W + r   messages that rank r has taken from here
+ *   8 + 3 W + r   own: messages sent to rank r
+ *   8 + 4 W + r   own: messages received from rank r
+ *   8 + 5 W + r   number of elements that rank r was called with, checked mode
+ * for a world of W ranks, rounded up to whole lines. Its part of a bank has two halves: LL packets, then raw scratch.
+ */
+#ifndef IRIS_COLLECTIVE_H
+#define IRIS_COLLECTIVE_H
+
+#include <iris/bytes.h>
+#include <iris/ll.h>
+
+/** How a reduction combines elements. AVG is the sum divided by the team's size; integers cut off towards 0. */
+typedef enum iris_reduce_op {
+    IRIS_OP_SUM,
+    IRIS_OP_PROD,
+    IRIS_OP_MIN,
+    IRIS_OP_MAX,
+    IRIS_OP_AVG,
+    IRIS_OP_AND,
+    IRIS_OP_OR,
+    IRIS_OP_XOR,
+    IRIS_REDUCE_OPS /**< how many there are */
+} iris_reduce_op;
+
+/* A slice has at least so many bytes of elements, if the message has; shares are whole lines. */
+enum { IRISI_SLICE_LEAST = 4096, IRISI_SLICE_LINE = 128 };
+/* Scratch that a slice has at least for each rank: 16 bytes of elements as LL packets, or two hops of a ring. */
+enum { IRISI_SLICE_ROW = 32 };
+
+/* Bytes of a slice that travel along a chain at a time. */
+enum { IRISI_PIECE = 16384 };
+
+enum { IRISI_SLICE_STEP, IRISI_SLICE_BUSY, IRISI_SLICE_REFUSED, IRISI_SLICE_HEAD = 8 };
+/* Rows of one word a rank behind the head. */
+typedef enum irisi_slice_row {
+    IRISI_ROW_MET,
+    IRISI_ROW_MOVED,
+    IRISI_ROW_TAKEN,
+    IRISI_ROW_SENT,
+    IRISI_ROW_RECEIVED,
+    IRISI_ROW_COUNT,
+    IRISI_ROWS
+} irisi_slice_row;
+
+/* Elements first .. first + count - 1. */
+typedef struct irisi_share {
+    size_t first, count;
+} irisi_share;
+
+/* Words of a slice in a world of `world` ranks. */
+IRIS_HOST_DEVICE uint32_t irisi_slice_words(uint32_t world)
+{
+    return (IRISI_SLICE_HEAD + IRISI_ROWS * world + 15) / 16 * 16;
+}
+
+/** Slices that a collective's channel has. Any lane calls it. */
+IRIS_HOST_DEVICE uint32_t iris_channel_slices(const iris_channel *ch, int world)
+{
+    return (uint32_t)ch->n_signals / irisi_slice_words((uint32_t)world);
+}
+
+/* n / d, by 32 bits where that will do: 64 take a GPU ten times as long. */
+IRIS_HOST_DEVICE size_t irisi_divide(size_t n, uint32_t d) { return n >> 32 == 0 ? (uint32_t)n / d : n / d; }
+
+/* The share of one of `slices` slices of `count` elements of `bytes` bytes: the same on every rank. */
+IRIS_HOST_DEVICE irisi_share irisi_slice_share(uint32_t slice, uint32_t slices, size_t count, size_t bytes)
+{
+    const size_t line = IRISI_SLICE_LINE / bytes;
+    irisi_share s;
+    size_t each = IRISI_SLICE_LEAST / bytes;
+    if (count > each * slices)
+        each = (irisi_divide(count + slices - 1, slices) + line - 1) / line * line;
+    s.first = slice * each;
+    s.count = s.first >= count ? 0 : count - s.first < each ? count - s.first : each;
+    return s;
+}
+
+/* The share of part `part` of `parts` equal ones, cut at multiples of 16 bytes. */
+IRIS_HOST_DEVICE irisi_share irisi_even_share(size_t count, uint32_t part, uint32_t parts, size_t bytes)
+{
+    const size_t grain = 16 / bytes;
+    const size_t each = (irisi_divide(count + parts - 1, parts) + grain - 1) / grain * grain;
+    irisi_share s;
+    s.first = part * each < count ? part * each : count;
+    s.count = count - s.first < each ? count - s.first : each;
+    return s;
+}
+
+#if IRIS_HAS_DEVICE
+
+/** The team of all ranks; a team of size 0 means the same. */
+IRIS_DEVICE iris_team iris_team_world(const iris_ctx *ctx)
+{
+    iris_team all;
+    all.start = 0;
+    all.stride = 1;
+    all.size = ctx->world;
+    return all;
+}
+
+/** One workgroup's part in a collective: the slice that it works on, and its team. Every lane has the same. */
+typedef struct iris_slice {
+    const iris_ctx *ctx;     /**< of the kernel */
+    iris_signal *words;      /**< symmetric: the slice's words */
+    char *banks;             /**< symmetric: the slice's part of the first bank */
+    size_t half;             /**< bytes of LL packets, and of raw scratch behind them, in each bank */
+    size_t turn;             /**< bytes from one bank to the other */
+    int32_t start, stride;   /**< the team */
+    int32_t size, member;    /**< its size, 0 where this rank is not in it; own place in it */
+    uint64_t step;           /**< steps finished */
+} iris_slice;
+
+/* World rank of the member `ahead` places after this one. */
+IRIS_DEVICE int irisi_slice_ahead(const iris_slice *s, int ahead)
+{
+    const int member = s->member + ahead;
+    return s->start + (member < s->size ? member : member - s->size) * s->stride;
+}
+/* World rank of a member. */
+IRIS_DEVICE int irisi_slice_rank(const iris_slice *s, int member) { return s->start + member * s->stride; }
+
+/* One word of a row: about `rank`. */
+IRIS_DEVICE iris_signal *irisi_slice_word(const iris_slice *s, irisi_slice_row row, int rank)
+{
+    return s->words + IRISI_SLICE_HEAD + (int)row * s->ctx->world + rank;
+}
+
+/* Checked mode: what went wrong between ranks, as a report. */
+IRIS_DEVICE void irisi_slice_report(const iris_slice *s, irisi_fault fault, int from, uint64_t expected, uint64_t seen)
+{
+    irisi_report *report = irisi_claim(s->ctx);
+    if (report == NULL)
+        return;
+    report->fault = (uint32_t)fault;
+    report->from = from;
+    report->workgroup = iris_workgroup();
+    report->workgroups = iris_workgroups();
+    report->expected = expected;
+    report->seen = seen;
+    irisi_publish(s->ctx, report);
+}
+
+/**
+ * Begins work on a slice. Every lane of one workgroup on every member calls it, then the schedule, then
+ * iris_slice_leave_wg. A team of size 0 is the world. On a rank outside the team, and with a channel that is not from
+ * iris_collective_channel, the result's size is 0.
+ */
+IRIS_DEVICE iris_slice iris_slice_enter_wg(const iris_ctx *ctx, const iris_channel *ch, iris_team team, uint32_t slice)
+{
+    const uint32_t words = irisi_slice_words((uint32_t)ctx->world);
+    const int32_t stride = team.size == 0 || team.stride == 0 ? 1 : team.stride;
+    const int32_t size = team.size == 0 ? ctx->world : team.size;
+    const int32_t start = team.size == 0 ? 0 : team.start;
+    iris_slice s;
+    s.ctx = ctx;
+    s.words = ch->signals + (size_t)slice * words;
+    s.half = (uint32_t)(ch->bank_bytes / 512) / ((uint32_t)ch->n_signals / words) * 256;
+    s.banks = ch->banks + slice * 2 * s.half;
+    s.turn = ch->bank_bytes;
+    s.start = start;
+    s.stride = stride;
+    s.member = (ctx->rank - start) / stride;
+    s.size = s.member >= 0 && s.member < size && start + s.member * stride == ctx->rank ? size : 0;
+    if (s.half < IRISI_SLICE_ROW * (uint32_t)ctx->world) /* made for something else: a turn would carry nothing */
+        s.size = 0;
+    s.step = irisi_atomic_fetch_u64(&s.words[IRISI_SLICE_STEP].value, IRIS_RELAXED, IRIS_SCOPE_AGENT);
+    if (IRISI_CHECKED && iris_wg_lane() == 0 &&
+        irisi_atomic_xchg_u64(&s.words[IRISI_SLICE_BUSY].value, 1, IRIS_RELAXED, IRIS_SCOPE_AGENT) != 0)
+        irisi_slice_report(&s, IRISI_FAULT_BUSY, ctx->rank, 0, slice);
+    return s;
+}
+
+/** Ends work on a slice: the next collective on it goes on from here. Every lane of the workgroup calls it. */
+IRIS_DEVICE void iris_slice_leave_wg(const iris_slice *s)
+{
+    iris_sync_wg();
+    if (iris_wg_lane() == 0) {
+        irisi_atomic_set_u64(&s->words[IRISI_SLICE_STEP].value, s->step, IRIS_RELAXED, IRIS_SCOPE_AGENT);
+        if (IRISI_CHECKED)
+            irisi_atomic_set_u64(&s->words[IRISI_SLICE_BUSY].value, 0, IRIS_RELAXED, IRIS_SCOPE_AGENT);
+    }
+    irisi_drain(); /* the step has arrived before another wave reads it in the next collective */
+    iris_sync_wg();
+}
+
+/* The first half of a meeting. `puts`: only what the library's puts and stores wrote is to be seen by the others. */
+IRIS_DEVICE void irisi_slice_arrive(iris_slice *s, int puts)
+{
+    iris_signal *own = irisi_slice_word(s, IRISI_ROW_MET, s->ctx->rank);
+    int k = 1 + (int)iris_wg_lane();
+    uint64_t *at = k < s->size ? irisi_signal_at(s->ctx, own, irisi_slice_ahead(s, k)) : NULL;
+    s->step++;
+    irisi_drain();
+    iris_sync_wg();
+    if (at == NULL)
+        return;
+    if (!puts)
+        irisi_release(); /* once in each wave that signals: on AMD it writes back a cache */
+    irisi_raise_at(at, s->step, IRIS_SIGNAL_SET);
+    while ((k += (int)iris_wg_lanes()) < s->size)
+        irisi_raise(s->ctx, own, s->step, IRIS_SIGNAL_SET, irisi_slice_ahead(s, k));
+}
+
+/* The second half: every member has arrived at this step. */
+IRIS_DEVICE void irisi_slice_await(const iris_slice *s)
+{
+    for (int k = 1 + (int)iris_wg_lane(); k < s->size; k += (int)iris_wg_lanes()) {
+        const int from = irisi_slice_ahead(s, k);
+        irisi_wait_signal(s->ctx, irisi_slice_word(s, IRISI_ROW_MET, from), IRISI_GE, s->step, from);
+    }
+    iris_sync_wg();
+}
+
+/**
+ * Meeting of the team, one step: what any member's workgroup did before comes before what any does after, its own
+ * writes in this kernel and earlier ones included. Every lane of the workgroup calls it.
+ */
+IRIS_DEVICE void iris_slice_meet_wg(iris_slice *s)
+{
+    irisi_slice_arrive(s, 0);
+    irisi_slice_await(s);
+}
+/* The same where others are to see only what puts and irisi_store_* wrote: no cache is written back. */
+IRIS_DEVICE void irisi_slice_meet_puts(iris_slice *s)
+{
+    irisi_slice_arrive(s, 1);
+    irisi_slice_await(s);
+}
+
+/* After puts of the workgroup: sets this rank's word of a row at `rank`. Every lane of the workgroup calls it. */
+IRIS_DEVICE void irisi_slice_raise(const iris_slice *s, irisi_slice_row row, uint64_t value, int rank)
+{
+    irisi_put_raise_wg(irisi_signal_at(s->ctx, irisi_slice_word(s, row, s->ctx->rank), rank), value, IRIS_SIGNAL_SET);
+}
+/* Waits until `rank` has set its word of a row to at least `value`. Every lane of the workgroup calls it. */
+IRIS_DEVICE void irisi_slice_wait(const iris_slice *s, irisi_slice_row row, uint64_t value, int rank)
+{
+    if (iris_wg_lane() == 0)
+        irisi_wait_signal(s->ctx, irisi_slice_word(s, row, rank), IRISI_GE, value, rank);
+    iris_sync_wg();
+}
+
+/* The raw scratch of a step; symmetric, s->half bytes. */
+IRIS_DEVICE char *irisi_slice_scratch(const iris_slice *s, uint64_t step)
+{
+    return s->banks + (step & 1) * s->turn + s->half;
+}
+/* The LL packets of a step; symmetric, s->half bytes. */
+IRIS_DEVICE iris_ll_packet *irisi_slice_packets(const iris_slice *s, uint64_t step)
+{
+    return (iris_ll_packet *)(void *)(s->banks + (step & 1) * s->turn);
+}
+
+/*
+ * 1, and in checked mode only where every member was called with as many elements. Else that is reported, waits end,
+ * and the result is 0 for every lane: nothing may be touched. Every lane of the workgroup calls it; two steps.
+ */
+#if IRISI_CHECKED
+IRIS_DEVICE int irisi_slice_agree(iris_slice *s, size_t count)
+{
+    uint64_t *refused = &s->words[IRISI_SLICE_REFUSED].value;
+    for (int k = 1 + (int)iris_wg_lane(); k < s->size; k += (int)iris_wg_lanes())
+        irisi_raise(s->ctx, irisi_slice_word(s, IRISI_ROW_COUNT, s->ctx->rank), count, IRIS_SIGNAL_SET,
+                    irisi_slice_ahead(s, k));
+    iris_slice_meet_wg(s);
+    for (int k = 1 + (int)iris_wg_lane(); k < s->size; k += (int)iris_wg_lanes()) {
+        const int from = irisi_slice_ahead(s, k);
+        const uint64_t theirs = iris_signal_read(s->ctx, irisi_slice_word(s, IRISI_ROW_COUNT, from));
+        if (theirs == count)
+            continue;
+        irisi_atomic_set_u64(refused, 1, IRIS_RELAXED, IRIS_SCOPE_AGENT);
+        if (irisi_atomic_fetch_u32(&s->ctx->control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) == 0)
+            irisi_slice_report(s, IRISI_FAULT_COUNT, from, count, theirs);
+    }
+    iris_slice_meet_wg(s);
+    return irisi_atomic_fetch_u64(refused, IRIS_RELAXED, IRIS_SCOPE_AGENT) == 0;
+}
+#else
+IRIS_DEVICE int irisi_slice_agree(iris_slice *s, size_t count) { return (void)s, (void)count, 1; }
+#endif
+
+/* How many of n items at a place that a peer has named may be read: all, or none where they leave the heap. */
+IRIS_DEVICE size_t irisi_slice_inside(const iris_slice *s, const void *p, size_t n, size_t size)
+{
+    const uint64_t offset = (uint64_t)(uintptr_t)p - s->ctx->base;
+    n = irisi_count(s->ctx, p, s->ctx->rank, n, size, IRISI_ACCESS_GET);
+    return offset <= s->ctx->bytes && n <= (s->ctx->bytes - offset) / size ? n : 0;
+}
+
+/* Whether a workgroup of a grid has something to do on a slice; in checked mode the first is always looked at. */
+IRIS_DEVICE int irisi_slice_has(irisi_share share, uint32_t slice)
+{
+    return share.count > 0 || (IRISI_CHECKED && slice == 0);
+}
+
+/*
+ * Writes `bytes` bytes of own memory to the same symmetric address on every member, this one included where `self`:
+ * each 16 bytes are read once and go to every link. Every lane of the workgroup calls it; no order of its own.
+ */
+IRIS_DEVICE void irisi_slice_put_all(const iris_slice *s, void *dst, const void *src, size_t bytes, int self)
+{
+    const int first = self ? 0 : 1;
+    if (irisi_alignment((uintptr_t)dst | (uintptr_t)src | (uintptr_t)bytes) < 16) {
+        for (int k = first; k < s->size; k++)
+            irisi_copy_wg(irisi_translate(s->ctx, dst, irisi_slice_ahead(s, k)), src, bytes);
+        return;
+    }
+    const irisi_span own = irisi_split(bytes / 16, iris_wg_lane(), iris_wg_lanes());
+    const size_t step = 16 * own.step, end = 16 * own.end;
+    const char *from = (const char *)src;
+    size_t i = 16 * own.first;
+    for (; i + 3 * step < end; i += 4 * step) {
+        irisi_b128 v[4];
+        IRISI_UNROLL
+        for (int u = 0; u < 4; u++)
+            v[u] = irisi_load_128(from + i + (size_t)u * step, IRIS_CACHE_STREAM);
+        IRISI_UNROLL
+        for (int u = 0; u < 4; u++)
+            irisi_loaded(v + u);
+        for (int k = first; k < s->size; k++) {
+            char *to = (char *)irisi_translate(s->ctx, dst, irisi_slice_ahead(s, k)) + i;
+            IRISI_UNROLL
+            for (int u = 0; u < 4; u++)
+                irisi_store_128(to + (size_t)u * step, v[u], IRIS_CACHE_DEFAULT);
+        }
+    }
+    for (; i < end; i += step) {
+        const irisi_b128 v = irisi_load_128(from + i, IRIS_CACHE_STREAM);
+        for (int k = first; k < s->size; k++)
+            irisi_store_128((char *)irisi_translate(s->ctx, dst, irisi_slice_ahead(s, k)) + i, v, IRIS_CACHE_DEFAULT);
+    }
+}
+
+#endif
+#endif

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * collective_run.h: a part of init.c: channels of collectives, and their launches. collective_host.h declares them.
+ */
+#ifndef IRIS_HOST_COLLECTIVE_RUN_H
+#define IRIS_HOST_COLLECTIVE_RUN_H
+#ifdef IRIS_INIT_C
+
+#include <iris/host/heap.h>
+
+static iris_status irisi_enter(iris_world *w, const char *call);
+static iris_status irisi_take_stream(iris_world *w, const char *call, iris_stream *stream);
+
+/* How a platform shares work out: slices of a channel, their scratch, lanes of a workgroup; and up to how many bytes of
+ * all members together LL packets are quicker than signals. */
+typedef struct irisi_collective_shape {
+    uint32_t slices, scratch, lanes, packets;
+} irisi_collective_shape;
+
+static irisi_collective_shape irisi_collective_shape_of(const iris_world *w)
+{
+    const irisi_collective_shape nvidia = {64, 32 << 10, 512, 1 << 18}, amd = {64, 32 << 10, 256, 1 << 18};
+    const irisi_collective_shape host = {4, 32 << 10, 64, 512}; /* few cores, and a workgroup of one thread each */
+    const char *arch = iris_arch_name(w);
+    return strcmp(arch, "host") == 0 ? host : strncmp(arch, "gfx", 3) == 0 ? amd : nvidia;
+}
+
+iris_status iris_collective_channel(iris_world *w, iris_channel *ch, size_t scratch)
+{
+    const irisi_collective_shape shape = irisi_collective_shape_of(w);
+    const iris_status status = irisi_enter(w, "iris_collective_channel");
+    if (status != IRIS_OK)
+        return status;
+    if (ch == NULL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_collective_channel: the channel is null");
+    if (scratch > w->sync_bytes)
+        return irisi_fail(w, IRIS_ERR_NOMEM,
+                          "iris_collective_channel: %zu bytes of scratch a slice exceed the sync heap of %zu; raise "
+                          "IRIS_SYNC_MB",
+                          scratch, w->sync_bytes);
+    const size_t least = IRISI_SLICE_ROW * (size_t)w->size, wanted = scratch ? scratch : shape.scratch;
+    const size_t half = irisi_round_up(wanted < least ? least : wanted, 256);
+    return iris_channel_create(w, ch, (size_t)shape.slices * irisi_slice_words((uint32_t)w->size),
+                               2 * half * shape.slices);
+}
+
+/* The record of a live channel; null when there is none at its place. */
+static irisi_block *irisi_channel_block(iris_world *w, const iris_channel *ch)
+{
+    irisi_arena *a = &w->arena[IRIS_MEM_SYNC];
+    const size_t offset = (size_t)((const char *)ch->signals - w->heaps[w->rank].base);
+    for (size_t i = 0; i < a->n; i++)
+        if (a->blocks[i].offset == offset)
+            return ch->n_signals >= irisi_slice_words((uint32_t)w->size) && ch->bank_bytes > 0 ? &a->blocks[i] : NULL;
+    return NULL;
+}
+
+/* The channel: live, made for collectives, and used on one stream only. */
+static iris_status irisi_collective_check_channel(iris_world *w, const char *name, const iris_channel *ch,
+                                                  iris_stream stream)
+{
+    irisi_block *block = ch == NULL ? NULL : irisi_channel_block(w, ch);
+    if (block == NULL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_%s: the channel is not from iris_collective_channel, or was destroyed", name);
+    if (irisi_dev_stream_capturing(&w->dev, stream))
+        return IRIS_OK; /* where the graph will run is not known yet */
+    if (block->stream != NULL && block->stream != stream)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_%s: the channel is used on another stream already; make one for each stream", name);
+    block->stream = stream;
+    return IRIS_OK;
+}
+
+/* The team, completed; this rank and the root are in it. */
+static iris_status irisi_collective_check_team(iris_world *w, const irisi_family_row *f, iris_team *t, int root)
+{
+    if (t->size == 0) {
+        t->start = 0;
+        t->stride = 1;
+        t->size = w->size;
+    }
+    const int64_t last = t->start + (int64_t)t->stride * (t->size - 1);
+    if (t->size < 0 || t->stride < 1 || t->start < 0 || last >= w->size)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_%s: a team of %d ranks from %d on, %d apart, is not within ranks 0 to %d", f->name,
+                          (int)t->size, (int)t->start, (int)t->stride, w->size - 1);
+    for (int asked = 0; asked <= f->root_dst + f->root_src; asked++) {
+        const int rank = asked ? root : w->rank;
+        if (rank < t->start || rank > last || (rank - t->start) % t->stride != 0)
+            return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                              "iris_%s: %s %d is not in the team of %d ranks from %d on, %d apart", f->name,
+                              asked ? "root" : "rank", rank, (int)t->size, (int)t->start, (int)t->stride);
+    }
+    return IRIS_OK;
+}
+
+/* One buffer of `rows` rows. */
+static iris_status irisi_collective_check_buffer(iris_world *w, const char *name, const char *which, const void *p,
+                                                 size_t rows, const iris_collective *c, const char *by)
+{
+    const size_t element = iris_dtype_bytes(c->dtype);
+    if (c->count > SIZE_MAX / 2 / element / rows)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: %zu elements of %s for each of %zu ranks are too many", name,
+                          c->count, iris_dtype_name(c->dtype), rows);
+    if (c->count > 0 && p == NULL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: %s is null; pass %zu elements of %s", name, which,
+                          rows * c->count, iris_dtype_name(c->dtype));
+    if ((uintptr_t)p % element != 0)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: %s at %p is not aligned to its %zu-byte elements", name,
+                          which, p, element);
+    if (by != NULL && c->count > 0 && !iris_is_symmetric(w, p, rows * c->count * element))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_%s: schedule %s wants %s in the symmetric heap, where its %zu bytes at %p are not; "
+                          "allocate it with iris_malloc, or choose a schedule that takes any memory",
+                          name, by, which, rows * c->count * element, p);
+    return IRIS_OK;
+}
+
+/* dst and src must be apart, or the same: in place, the own row of the one that has rows. */
+static iris_status irisi_collective_check_overlap(iris_world *w, const irisi_family_row *f, const iris_collective *c)
+{
+    const size_t row = c->count * iris_dtype_bytes(c->dtype);
+    const size_t own = (size_t)((w->rank - c->team.start) / c->team.stride) * row;
+    const uintptr_t dst = (uintptr_t)c->dst, src = (uintptr_t)c->src;
+    const size_t dst_bytes = f->dst_rows ? row * (size_t)c->team.size : row;
+    const size_t src_bytes = f->src_rows ? row * (size_t)c->team.size : row;
+    const int apart = dst + dst_bytes <= src || src + src_bytes <= dst;
+    const int same = f->dst_rows == f->src_rows ? dst == src && !f->dst_rows
+                     : f->dst_rows              ? dst + own == src
+                                                : src + own == dst;
+    if (row == 0 || apart || same)
+        return IRIS_OK;
+    return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: dst at %p and src at %p overlap, and not in place", f->name,
+                      c->dst, c->src);
+}
+
+/* The library's choice, from what all members know alike. */
+static iris_schedule irisi_collective_choose(const iris_world *w, irisi_family family, const iris_collective *c)
+{
+    const size_t packets = irisi_collective_shape_of(w).packets;
+    const size_t all = c->count * iris_dtype_bytes(c->dtype) * (size_t)c->team.size;
+    switch (family) {
+    case IRISI_FAMILY_ALL_REDUCE: return all <= 4 * packets ? IRIS_SCHEDULE_LL : IRIS_SCHEDULE_TWO_SHOT;
+    case IRISI_FAMILY_ALL_GATHER:
+    case IRISI_FAMILY_ALL_TO_ALL: return all <= packets ? IRIS_SCHEDULE_LL : IRIS_SCHEDULE_PUSH;
+    case IRISI_FAMILY_REDUCE_SCATTER: return all <= packets ? IRIS_SCHEDULE_LL : IRIS_SCHEDULE_PULL;
+    case IRISI_FAMILY_BROADCAST: return all <= 1 << 22 ? IRIS_SCHEDULE_PUSH : IRIS_SCHEDULE_CHAIN;
+    case IRISI_FAMILY_REDUCE: return IRIS_SCHEDULE_TWO_SHOT;
+    case IRISI_FAMILY_GATHER: return IRIS_SCHEDULE_PUSH;
+    default: return IRIS_SCHEDULE_PULL; /* scatter */
+    }
+}
+
+/* Everything about a collective that can be wrong on this rank alone; completes team and schedule. */
+static iris_status irisi_collective_check(iris_world *w, irisi_family family, iris_collective *c,
+                                          const irisi_collective_kernel *kernels, size_t n,
+                                          const irisi_collective_kernel **chosen)
+{
+    const irisi_family_row *f = irisi_family_of(family);
+    iris_status s = irisi_collective_check_team(w, f, &c->team, c->root);
+    if (s != IRIS_OK)
+        return s;
+    if (c->schedule == IRIS_SCHEDULE_AUTO)
+        c->schedule = irisi_collective_choose(w, family, c);
+    *chosen = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (kernels[i].schedule == c->schedule)
+            *chosen = kernels + i;
+    if (*chosen == NULL)
+        return irisi_fail(w, IRIS_ERR_UNSUPPORTED, "iris_%s: there is no schedule %s (%d)", f->name,
+                          irisi_schedule_name((int)c->schedule), (int)c->schedule);
+    const char *by = irisi_schedule_name((int)c->schedule);
+    const size_t size = (size_t)c->team.size;
+    /* A buffer of the root is looked at elsewhere only where its address stands for that of the root's. */
+    const int dst = (*chosen)->dst_symmetric || !f->root_dst || w->rank == c->root;
+    const int src = (*chosen)->src_symmetric || !f->root_src || w->rank == c->root;
+    if (dst)
+        s = irisi_collective_check_buffer(w, f->name, "dst", c->dst, f->dst_rows ? size : 1, c,
+                                          (*chosen)->dst_symmetric ? by : NULL);
+    if (s == IRIS_OK && src)
+        s = irisi_collective_check_buffer(w, f->name, "src", c->src, f->src_rows ? size : 1, c,
+                                          (*chosen)->src_symmetric ? by : NULL);
+    return s == IRIS_OK && dst && src ? irisi_collective_check_overlap(w, f, c) : s;
+}
+
+/* A workgroup for each slice that has work, but no more than compute units. */
+static iris_launch_config irisi_collective_grid(const iris_world *w, const iris_channel *ch, size_t count, size_t bytes)
+{
+    const uint32_t slices = iris_channel_slices(ch, w->size), units = (uint32_t)w->dev.compute_units;
+    const size_t each = irisi_slice_share(0, slices, count, bytes).count;
+    const uint32_t busy = each == 0 ? 1 : (uint32_t)((count + each - 1) / each);
+    return iris_cooperative(busy < units ? busy : units, irisi_collective_shape_of(w).lanes);
+}
+
+iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_family family,
+                                 const iris_collective *what, const irisi_collective_kernel *kernels, size_t n,
+                                 size_t bytes, iris_stream stream)
+{
+    const char *name = irisi_family_of(family)->name;
+    const irisi_collective_kernel *kernel;
+    irisi_collective_args args;
+    iris_collective c;
+    iris_status s = irisi_take_stream(w, name, &stream);
+    if (s != IRIS_OK)
+        return s;
+    if (what == NULL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: what to do is null", name);
+    c = *what;
+    s = irisi_collective_check(w, family, &c, kernels, n, &kernel);
+    if (s == IRIS_OK)
+        s = irisi_collective_check_channel(w, name, ch, stream);
+    if (s != IRIS_OK)
+        return s;
+    args.ctx = iris_device_ctx(w);
+    args.ch = *ch;
+    args.team = c.team;
+    args.root = c.root;
+    args.dst = c.dst;
+    args.src = c.src;
+    args.count = c.count * (iris_dtype_bytes(c.dtype) / bytes);
+    iris_launch_config cfg = irisi_collective_grid(w, ch, args.count, bytes);
+    if (c.lanes)
+        cfg.lanes = c.lanes;
+    if (c.workgroups)
+        cfg.workgroups = c.workgroups;
+    return irisi_launch(w, kernel->kernel, kernel->name, &args, sizeof args, &cfg, stream);
+}
+
+iris_status irisi_message_run(iris_world *w, const iris_channel *ch, const irisi_message_args *what, int receives,
+                              int sends, iris_dtype dtype, irisi_kernel kernel, iris_stream stream)
+{
+    static const char name[] = "send_recv";
+    const size_t element = iris_dtype_bytes(dtype), bytes = what->bytes;
+    irisi_message_args args = *what;
+    iris_status s = irisi_take_stream(w, "iris_send_recv", &stream);
+    if (s != IRIS_OK)
+        return s;
+    if ((receives && (what->from < 0 || what->from >= w->size)) || (sends && (what->to < 0 || what->to >= w->size)))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: rank %d is not within ranks 0 to %d", name,
+                          receives && (what->from < 0 || what->from >= w->size) ? what->from : what->to, w->size - 1);
+    if (bytes > SIZE_MAX / 2 || (bytes > 0 && ((receives && !what->dst) || (sends && !what->src))))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: %zu bytes of %s and a buffer at %p cannot be", name, bytes,
+                          iris_dtype_name(dtype), receives && !what->dst ? what->dst : (void *)(uintptr_t)what->src);
+    if ((receives && (uintptr_t)what->dst % element != 0) || (sends && (uintptr_t)what->src % element != 0))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: a buffer is not aligned to its %zu-byte elements", name,
+                          element);
+    const uintptr_t dst = (uintptr_t)what->dst, src = (uintptr_t)what->src;
+    if (receives && sends && bytes > 0 && dst < src + bytes && src < dst + bytes)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: dst at %p and src at %p overlap", name, what->dst, what->src);
+    s = irisi_collective_check_channel(w, name, ch, stream);
+    if (s != IRIS_OK)
+        return s;
+    const iris_launch_config cfg = irisi_collective_grid(w, ch, bytes, 1);
+    args.ctx = iris_device_ctx(w);
+    args.ch = *ch;
+    return irisi_launch(w, kernel, "irisi_send_recv", &args, sizeof args, &cfg, stream);
+}
+
+iris_status irisi_rows_run(iris_world *w, const iris_channel *ch, const irisi_rows_args *what, size_t bytes,
+                           irisi_kernel kernel, iris_stream stream)
+{
+    static const irisi_family_row family = {"all_to_allv", 1, 1, 0, 0};
+    irisi_rows_args args = *what;
+    iris_status s = irisi_take_stream(w, "iris_all_to_allv", &stream);
+    if (s == IRIS_OK)
+        s = irisi_collective_check_team(w, &family, &args.team, 0);
+    if (s != IRIS_OK)
+        return s;
+    const size_t array = (size_t)args.team.size * sizeof(uint64_t);
+    if (!args.dst_offsets || !args.dst_counts || (uintptr_t)args.dst % bytes != 0 || (uintptr_t)args.src % bytes != 0)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_all_to_allv: dst_offsets or dst_counts is null, or dst or src is not aligned to its "
+                          "%zu-byte elements",
+                          bytes);
+    if (!iris_is_symmetric(w, args.src, 1) || !iris_is_symmetric(w, args.src_offsets, array) ||
+        !iris_is_symmetric(w, args.src_counts, array))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_all_to_allv: src, src_offsets and src_counts, for %d ranks, must lie in the symmetric "
+                          "heap, where members read them; allocate them with iris_malloc",
+                          (int)args.team.size);
+    s = irisi_collective_check_channel(w, family.name, ch, stream);
+    if (s != IRIS_OK)
+        return s;
+    const iris_launch_config cfg = irisi_collective_grid(w, ch, SIZE_MAX / 4, 1);
+    args.ctx = iris_device_ctx(w);
+    args.ch = *ch;
+    return irisi_launch(w, kernel, "irisi_all_to_allv", &args, sizeof args, &cfg, stream);
+}
+
+iris_status irisi_collective_lacks(iris_world *w, irisi_family family, const iris_collective *what)
+{
+    const char *name = irisi_family_of(family)->name;
+    static const char *const ops[] = {"sum", "prod", "min", "max", "avg", "and", "or", "xor"};
+    if (what == NULL || (unsigned)what->dtype >= IRIS_DTYPES || (unsigned)what->op >= IRIS_REDUCE_OPS)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: dtype %d or op %d does not exist (below %d and %d do)", name,
+                          what ? (int)what->dtype : -1, what ? (int)what->op : -1, (int)IRIS_DTYPES,
+                          (int)IRIS_REDUCE_OPS);
+    return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
+                      "iris_%s: %s of %s has no kernel: the type lacks the operation, or no file of this program "
+                      "instantiates it",
+                      name, ops[what->op], iris_dtype_name(what->dtype));
+}
+
+#endif
+#endif

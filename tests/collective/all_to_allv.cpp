@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * all_to_allv.cpp: rows of every length arrive whole, none is longer than the room for it, and nothing around them is
+ * touched; what the launcher refuses.
+ */
+#define IRIS_INSTANTIATE_ALL_TO_ALLV
+#include <cstring>
+
+#include "harness.h"
+
+#include <iris/gen/launch/all_to_allv.h>
+
+namespace {
+
+enum { MOST = 700, LAPS = 12 }; /* the longest row, room for one */
+const iris_team world = {0, 0, 0};
+
+/* How many elements rank `from` has for rank `to`; some have none. */
+uint64_t length(uint64_t seed, uint64_t lap, int from, int to)
+{
+    const uint32_t n = irist_pick(seed + lap, 3 + (uint64_t)from, (uint64_t)to, MOST + 100);
+    return n < 100 ? 0 : n - 99;
+}
+uint16_t element(uint64_t lap, int from, int to, size_t i)
+{
+    return (uint16_t)(lap * 131 + (uint64_t)from * 4099 + (uint64_t)to * 257 + i);
+}
+
+struct buffers {
+    iris_channel ch;
+    uint16_t *dst, *src;
+    uint64_t *dst_offsets, *dst_counts, *src_offsets, *src_counts;
+};
+void create(irist_rank *t, buffers *b)
+{
+    const size_t ranks = (size_t)t->ranks;
+    irist_ok(t, iris_collective_channel(t->world, &b->ch, 256));
+    b->dst = (uint16_t *)iris_malloc(t->world, ranks * MOST * 2);
+    b->src = (uint16_t *)iris_malloc(t->world, ranks * MOST * 2);
+    uint64_t **arrays[] = {&b->dst_offsets, &b->dst_counts, &b->src_offsets, &b->src_counts};
+    for (uint64_t **array : arrays)
+        *array = (uint64_t *)iris_malloc(t->world, ranks * sizeof **array);
+    irist_meet(t);
+}
+void destroy(irist_rank *t, buffers *b)
+{
+    irist_meet(t);
+    void *all[] = {b->src_counts, b->src_offsets, b->dst_counts, b->dst_offsets, b->src, b->dst};
+    for (void *p : all)
+        irist_ok(t, iris_free(t->world, p));
+    irist_ok(t, iris_channel_destroy(t->world, &b->ch));
+}
+
+void rows(irist_rank *t)
+{
+    const size_t ranks = (size_t)t->ranks;
+    buffers b;
+    create(t, &b);
+    for (uint64_t lap = 0; lap < LAPS; lap++) {
+        std::vector<uint16_t> in(ranks * MOST), want(ranks * MOST);
+        std::vector<uint64_t> from(ranks), count(ranks), to(ranks), room(ranks);
+        const std::vector<unsigned char> before = irist_poisoned(ranks * MOST * 2);
+        std::memcpy(want.data(), before.data(), before.size());
+        uint64_t at = 0;
+        for (size_t r = 0; r < ranks; r++) { /* rows follow each other in src; in dst they lie apart, the last first */
+            count[r] = length(t->seed, lap, t->rank, (int)r);
+            from[r] = at;
+            for (size_t i = 0; i < count[r]; i++)
+                in[at++] = element(lap, t->rank, (int)r, i);
+            to[r] = (ranks - 1 - r) * MOST + lap % 3;
+            room[r] = lap % 4 == 3 ? MOST / 2 : MOST - 2;
+            const uint64_t comes = length(t->seed, lap, (int)r, t->rank);
+            for (size_t i = 0; i < comes && i < room[r]; i++)
+                want[to[r] + i] = element(lap, (int)r, t->rank, i);
+        }
+        irist_upload(t, b.dst, before);
+        irist_ok(t, iris_memcpy(t->world, b.src, in.data(), in.size() * 2));
+        irist_ok(t, iris_memcpy(t->world, b.src_counts, count.data(), ranks * 8));
+        irist_ok(t, iris_memcpy(t->world, b.src_offsets, from.data(), ranks * 8));
+        irist_ok(t, iris_memcpy(t->world, b.dst_counts, room.data(), ranks * 8));
+        irist_ok(t, iris_memcpy(t->world, b.dst_offsets, to.data(), ranks * 8));
+        irist_delay(t, lap);
+        irist_ok(t, iris_all_to_allv_rows_u16(t->world, &b.ch, b.dst, b.dst_offsets, b.dst_counts, b.src, b.src_offsets,
+                                              b.src_counts, world, nullptr));
+        std::vector<uint16_t> got(ranks * MOST);
+        irist_ok(t, iris_memcpy(t->world, got.data(), b.dst, got.size() * 2));
+        irist_check(t, got == want, "lap %llu: a row is wrong, or what is around it", (unsigned long long)lap);
+    }
+    destroy(t, &b);
+}
+
+void refused(irist_rank *t)
+{
+    static uint64_t outside[8];
+    const iris_team wide = {0, 1, 99};
+    buffers b;
+    create(t, &b);
+    const iris_channel none = {};
+    const auto call = [&](const iris_channel *ch, uint16_t *dst, const uint64_t *offsets, const uint64_t *counts,
+                          iris_team team, const char *words) {
+        const iris_status status = iris_all_to_allv_rows_u16(t->world, ch, dst, offsets, b.dst_counts, b.src,
+                                                             b.src_offsets, counts, team, nullptr);
+        const char *said = iris_error_string(t->world);
+        irist_check(t, status == IRIS_ERR_ARGUMENT && std::strstr(said, words), "'%s' without '%s'", said, words);
+    };
+    call(&b.ch, b.dst, nullptr, b.src_counts, world, "dst_offsets or dst_counts is null");
+    call(&b.ch, (uint16_t *)((char *)b.dst + 1), b.dst_offsets, b.src_counts, world, "not aligned to its 2-byte");
+    call(&b.ch, b.dst, b.dst_offsets, outside, world, "must lie in the symmetric heap");
+    call(&b.ch, b.dst, b.dst_offsets, b.src_counts, wide, "a team of 99 ranks");
+    call(&none, b.dst, b.dst_offsets, b.src_counts, world, "the channel is not from iris_collective_channel");
+    destroy(t, &b);
+}
+
+} // namespace
+
+TEST_CASE("rows of any length arrive whole", "[collective]") { irist_spmd(rows, nullptr); }
+TEST_CASE("rows that cannot be are refused with a sentence", "[collective]") { irist_spmd(refused, nullptr); }

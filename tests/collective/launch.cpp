@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * launch.cpp: collectives from the host: the launchers' choice of schedules, many in a row, two streams, and what they
+ * refuse, with the sentence that says why.
+ */
+#define IRIS_INSTANTIATE_ALL_GATHER
+#define IRIS_INSTANTIATE_ALL_REDUCE_SUM_BF16
+#define IRIS_INSTANTIATE_ALL_REDUCE_SUM_I32
+#include <cstring>
+
+#include "harness.h"
+
+#include <iris/gen/launch/all_gather.h>
+#include <iris/gen/launch/all_reduce.h>
+
+namespace {
+
+const iris_team world = {0, 0, 0};
+
+IRIS_HOST_DEVICE int32_t element(uint64_t lap, int rank, size_t i)
+{
+    return (int32_t)(lap * 7919 + (uint64_t)rank * 1009 + i * 3);
+}
+
+struct check_args {
+    int32_t *src;
+    const int32_t *dst;
+    size_t n;
+    uint64_t lap;
+    int ranks, rank, gather;
+    uint64_t *wrong;
+};
+
+/* The next input; then, the collective's result of this lap compared, on the device, in stream order. */
+IRIS_KERNEL(make_input, check_args, a, 64)
+{
+    for (size_t i = iris_grid_lane(); i < a->n; i += iris_grid_lanes())
+        a->src[i] = element(a->lap, a->rank, i);
+}
+IRIS_KERNEL(compare, check_args, a, 64)
+{
+    uint64_t wrong = 0;
+    for (size_t i = iris_grid_lane(); i < a->n; i += iris_grid_lanes()) {
+        int32_t sum = 0;
+        for (int r = 0; r < a->ranks; r++) {
+            sum = iris_sum_i32(sum, element(a->lap, r, i));
+            if (a->gather)
+                wrong += a->dst[(size_t)r * a->n + i] != element(a->lap, r, i);
+        }
+        if (!a->gather)
+            wrong += a->dst[i] != sum;
+    }
+    if (wrong)
+        irisi_atomic_add_u64(a->wrong, wrong, IRIS_RELAXED, IRIS_SCOPE_AGENT);
+}
+
+/* One stream's collectives: its own channel, buffers and counter of wrong elements. */
+struct lane {
+    iris_stream stream;
+    iris_channel ch;
+    int32_t *src, *dst;
+    uint64_t *wrong;
+};
+
+enum { MOST = 20000 };
+
+void lane_create(irist_rank *t, lane *l, int own_stream)
+{
+    std::memset(l, 0, sizeof *l);
+    if (own_stream)
+        irist_ok(t, iris_stream_create(t->world, &l->stream));
+    else
+        l->stream = iris_default_stream(t->world);
+    irist_ok(t, iris_collective_channel(t->world, &l->ch, 4096));
+    l->src = (int32_t *)iris_malloc(t->world, MOST * sizeof *l->src);
+    l->dst = (int32_t *)iris_malloc(t->world, MOST * sizeof *l->dst * (size_t)t->ranks);
+    l->wrong = (uint64_t *)iris_malloc(t->world, sizeof *l->wrong);
+    irist_ok(t, iris_memset(t->world, l->wrong, 0, sizeof *l->wrong));
+}
+
+void lane_destroy(irist_rank *t, lane *l, const char *what)
+{
+    uint64_t wrong = 0;
+    irist_ok(t, iris_memcpy(t->world, &wrong, l->wrong, sizeof wrong));
+    irist_check(t, wrong == 0, "%s: %llu elements wrong", what, (unsigned long long)wrong);
+    irist_meet(t);
+    irist_ok(t, iris_free(t->world, l->wrong));
+    irist_ok(t, iris_free(t->world, l->dst));
+    irist_ok(t, iris_free(t->world, l->src));
+    irist_ok(t, iris_channel_destroy(t->world, &l->ch));
+    if (l->stream != iris_default_stream(t->world))
+        irist_ok(t, iris_stream_destroy(t->world, l->stream));
+}
+
+/* One collective by one schedule, its input made and its result compared by kernels around it. */
+void step(irist_rank *t, lane *l, int gather, iris_schedule schedule, size_t n, uint64_t lap, bool checked)
+{
+    iris_collective c;
+    check_args a = {l->src, l->dst, n, lap, t->ranks, t->rank, gather, l->wrong};
+    const iris_launch_config one = iris_grid(1, 64);
+    std::memset(&c, 0, sizeof c);
+    c.dst = l->dst, c.src = l->src, c.count = n, c.dtype = IRIS_I32, c.schedule = schedule;
+    if (checked)
+        irist_ok(t, iris_launch(t->world, make_input, &a, sizeof a, &one, l->stream));
+    irist_ok(t, (gather ? iris_launch_all_gather : iris_launch_all_reduce)(t->world, &l->ch, &c, l->stream));
+    if (checked)
+        irist_ok(t, iris_launch(t->world, compare, &a, sizeof a, &one, l->stream));
+}
+
+const struct {
+    int gather;
+    iris_schedule schedule;
+} kinds[] = {
+    {0, IRIS_SCHEDULE_AUTO}, {0, IRIS_SCHEDULE_ONE_SHOT}, {0, IRIS_SCHEDULE_TWO_SHOT}, {0, IRIS_SCHEDULE_RING},
+    {0, IRIS_SCHEDULE_LL},   {1, IRIS_SCHEDULE_AUTO},     {1, IRIS_SCHEDULE_PUSH},     {1, IRIS_SCHEDULE_PULL},
+    {1, IRIS_SCHEDULE_RING}, {1, IRIS_SCHEDULE_LL},
+};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+/* Every schedule after every other on one channel, nothing in between; ranks arrive late in turn. */
+void mixed(irist_rank *t)
+{
+    lane l;
+    lane_create(t, &l, 0);
+    irist_meet(t);
+    const uint32_t laps = irist_laps(60, 600);
+    for (uint32_t lap = 0; lap < laps; lap++) {
+        const uint32_t dice = irist_pick(t->seed, 5, lap, KINDS * 8);
+        const size_t n = (dice / KINDS) % 4 == 0 ? MOST / 3 + lap : irist_pick(t->seed, 6, lap, 700);
+        if (lap % 16 == 0)
+            irist_delay(t, lap);
+        step(t, &l, kinds[dice % KINDS].gather, kinds[dice % KINDS].schedule, n, lap, true);
+    }
+    irist_ok(t, iris_synchronize(t->world));
+    lane_destroy(t, &l, "schedules after one another");
+}
+
+/* The same collective again and again; what a rank that is ahead writes must not reach one that is behind. */
+void again(irist_rank *t)
+{
+    const uint32_t laps = irist_laps(200, t->ranks > 2 ? 1000 : 10000);
+    for (int kind = 1; kind < KINDS; kind++) {
+        lane l;
+        lane_create(t, &l, 0);
+        irist_meet(t);
+        for (uint32_t lap = 0; lap < laps; lap++)
+            step(t, &l, kinds[kind].gather, kinds[kind].schedule, 50 + lap % 3, lap, lap % 50 < 3);
+        irist_ok(t, iris_synchronize(t->world));
+        lane_destroy(t, &l, irisi_schedule_name(kinds[kind].schedule));
+    }
+}
+
+/* Two streams with a channel each; ranks submit in one order. */
+void streams(irist_rank *t)
+{
+    lane l[2];
+    lane_create(t, &l[0], 0);
+    lane_create(t, &l[1], 1);
+    irist_meet(t);
+    const uint32_t laps = irist_laps(30, 200);
+    for (uint32_t lap = 0; lap < laps; lap++)
+        for (int s = 0; s < 2; s++) {
+            const uint32_t kind = irist_pick(t->seed, 7 + (uint64_t)s, lap, KINDS);
+            step(t, &l[s], kinds[kind].gather, kinds[kind].schedule, irist_pick(t->seed, 9, lap, 3000), lap, true);
+        }
+    irist_ok(t, iris_synchronize(t->world));
+    lane_destroy(t, &l[1], "second stream");
+    lane_destroy(t, &l[0], "first stream");
+}
+
+/* The smallest channel there is carries everything, in many turns. */
+void smallest(irist_rank *t)
+{
+    lane l;
+    lane_create(t, &l, 0);
+    irist_meet(t);
+    irist_ok(t, iris_channel_destroy(t->world, &l.ch));
+    irist_ok(t, iris_collective_channel(t->world, &l.ch, 1));
+    irist_meet(t);
+    for (uint32_t lap = 0; lap < 2 * KINDS; lap++)
+        step(t, &l, kinds[lap % KINDS].gather, kinds[lap % KINDS].schedule, 1500 + lap, lap, true);
+    irist_ok(t, iris_synchronize(t->world));
+    lane_destroy(t, &l, "smallest channel");
+}
+
+/* A sound call that each row spoils in one way. */
+struct question {
+    iris_collective c;
+    iris_channel ch;
+    iris_stream stream;
+    iris_world *w;
+    lane *other;
+};
+int32_t outside[64];
+void null_dst(question *q) { q->c.dst = nullptr; }
+void null_src(question *q) { q->c.src = nullptr; }
+void odd_src(question *q) { q->c.src = (const char *)q->c.src + 1; }
+void far_dst(question *q) { q->c.dst = outside, q->c.schedule = IRIS_SCHEDULE_TWO_SHOT; }
+void far_src(question *q) { q->c.src = outside, q->c.schedule = IRIS_SCHEDULE_TWO_SHOT; }
+void overlap(question *q) { q->c.dst = (int32_t *)q->c.dst, q->c.src = (int32_t *)q->c.dst + 4; }
+void too_many(question *q) { q->c.count = (size_t)1 << 62; }
+void no_schedule(question *q) { q->c.schedule = IRIS_SCHEDULE_PUSH; }
+void wrong_schedule(question *q) { q->c.schedule = (iris_schedule)99; }
+void float_and(question *q) { q->c.op = IRIS_OP_AND, q->c.dtype = IRIS_F32; }
+void no_dtype(question *q) { q->c.dtype = (iris_dtype)77; }
+void no_op(question *q) { q->c.op = (iris_reduce_op)12; }
+void not_asked_for(question *q) { q->c.dtype = IRIS_F64; }
+void other_team(question *q) { q->c.team.start = iris_rank(q->w) == 0 ? 1 : 0, q->c.team.stride = q->c.team.size = 1; }
+void long_team(question *q) { q->c.team.start = 0, q->c.team.stride = 1, q->c.team.size = 100; }
+void no_stride(question *q) { q->c.team.start = 0, q->c.team.stride = 0, q->c.team.size = 2; }
+void no_channel(question *q) { std::memset(&q->ch, 0, sizeof q->ch); }
+void no_banks(question *q) { q->ch.bank_bytes = 0; }
+void other_stream(question *q) { q->stream = q->other->stream; }
+
+const struct {
+    void (*spoil)(question *);
+    iris_status status;
+    const char *sentence; /* part of it */
+} refusals[] = {
+    {null_dst, IRIS_ERR_ARGUMENT, "iris_all_reduce: dst is null; pass 40 elements of i32"},
+    {null_src, IRIS_ERR_ARGUMENT, "iris_all_reduce: src is null"},
+    {odd_src, IRIS_ERR_ARGUMENT, "not aligned to its 4-byte elements"},
+    {far_dst, IRIS_ERR_ARGUMENT, "schedule two_shot wants dst in the symmetric heap, where its 160 bytes"},
+    {far_src, IRIS_ERR_ARGUMENT, "schedule two_shot wants src in the symmetric heap"},
+    {overlap, IRIS_ERR_ARGUMENT, "overlap, and not in place"},
+    {too_many, IRIS_ERR_ARGUMENT, "are too many"},
+    {no_schedule, IRIS_ERR_UNSUPPORTED, "iris_all_reduce: there is no schedule push"},
+    {wrong_schedule, IRIS_ERR_UNSUPPORTED, "there is no schedule none (99)"},
+    {float_and, IRIS_ERR_UNSUPPORTED, "iris_all_reduce: and of f32 has no kernel: the type lacks the operation"},
+    {no_dtype, IRIS_ERR_ARGUMENT, "dtype 77 or op 0 does not exist"},
+    {no_op, IRIS_ERR_ARGUMENT, "or op 12 does not exist"},
+    {not_asked_for, IRIS_ERR_UNSUPPORTED, "sum of f64 has no kernel"},
+    {other_team, IRIS_ERR_ARGUMENT, "is not in the team of 1 ranks"},
+    {long_team, IRIS_ERR_ARGUMENT, "a team of 100 ranks from 0 on, 1 apart, is not within ranks 0 to 1"},
+    {no_stride, IRIS_ERR_ARGUMENT, "a team of 2 ranks from 0 on, 0 apart"},
+    {no_channel, IRIS_ERR_ARGUMENT, "the channel is not from iris_collective_channel"},
+    {no_banks, IRIS_ERR_ARGUMENT, "the channel is not from iris_collective_channel"},
+    {other_stream, IRIS_ERR_ARGUMENT, "the channel is used on another stream already"},
+};
+
+void refused(irist_rank *t)
+{
+    lane l, other;
+    lane_create(t, &l, 0);
+    lane_create(t, &other, 1);
+    irist_meet(t);
+    step(t, &l, 0, IRIS_SCHEDULE_AUTO, 40, 1, true);
+    for (const auto &row : refusals) {
+        question q;
+        std::memset(&q, 0, sizeof q);
+        q.w = t->world, q.ch = l.ch, q.other = &other;
+        q.c.dst = l.dst, q.c.src = l.src, q.c.count = 40, q.c.dtype = IRIS_I32;
+        row.spoil(&q);
+        const iris_status got = iris_launch_all_reduce(t->world, &q.ch, &q.c, q.stream);
+        const char *said = iris_error_string(t->world);
+        irist_check(t, got == row.status && std::strstr(said, row.sentence), "expected %s with '%s', got %s: %s",
+                    iris_status_name(row.status), row.sentence, iris_status_name(got), said);
+    }
+    irist_check(t, iris_launch_all_reduce(t->world, &l.ch, nullptr, nullptr) == IRIS_ERR_ARGUMENT, "null was taken");
+    irist_check(t, iris_launch_all_gather(t->world, &l.ch, nullptr, nullptr) == IRIS_ERR_ARGUMENT, "null was taken");
+    irist_check(t, iris_collective_channel(t->world, nullptr, 0) == IRIS_ERR_ARGUMENT, "a null channel was taken");
+    iris_channel large;
+    irist_check(t, iris_collective_channel(t->world, &large, (size_t)1 << 50) == IRIS_ERR_NOMEM, "2^50 bytes taken");
+    irist_check(t, iris_collective_channel(t->world, &large, (size_t)3 << 20) == IRIS_ERR_NOMEM, "24 MiB were taken");
+    step(t, &l, 0, IRIS_SCHEDULE_AUTO, 41, 2, true); /* nothing is broken */
+    irist_ok(t, iris_synchronize(t->world));
+    lane_destroy(t, &other, "other stream");
+    lane_destroy(t, &l, "refusals");
+}
+
+/* The typed launchers take what their names say. */
+void typed(irist_rank *t)
+{
+    enum { N = 300 };
+    lane l;
+    lane_create(t, &l, 0);
+    irist_meet(t);
+    std::vector<iris_bf16> ones(N, iris_narrow_bf16(1)), sums(N), rows((size_t)t->ranks * N);
+    irist_ok(t, iris_memcpy(t->world, l.src, ones.data(), N * sizeof ones[0]));
+    iris_bf16 *dst = (iris_bf16 *)(void *)l.dst, *src = (iris_bf16 *)(void *)l.src;
+    irist_ok(t, iris_all_reduce_sum_bf16(t->world, &l.ch, dst, src, N, world, nullptr));
+    irist_ok(t, iris_memcpy(t->world, sums.data(), l.dst, N * sizeof sums[0]));
+    irist_ok(t, iris_all_gather_bf16(t->world, &l.ch, dst, src, N, world, nullptr));
+    irist_ok(t, iris_memcpy(t->world, rows.data(), l.dst, rows.size() * sizeof rows[0]));
+    for (int i = 0; i < N; i++)
+        irist_check(t, iris_widen_bf16(sums[(size_t)i]) == (float)t->ranks, "sum %d is not the number of ranks", i);
+    for (iris_bf16 x : rows)
+        irist_check(t, iris_widen_bf16(x) == 1, "a gathered element is %g", (double)iris_widen_bf16(x));
+    lane_destroy(t, &l, "typed launchers");
+}
+
+} // namespace
+
+TEST_CASE("any collective may follow any other on a channel", "[collective]") { irist_spmd(mixed, nullptr); }
+TEST_CASE("a collective may follow itself at once", "[collective]") { irist_spmd(again, nullptr); }
+TEST_CASE("collectives on two streams keep to their channels", "[collective]") { irist_spmd(streams, nullptr); }
+TEST_CASE("the smallest channel carries every collective", "[collective]") { irist_spmd(smallest, nullptr); }
+TEST_CASE("typed launchers of collectives do what their names say", "[collective]") { irist_spmd(typed, nullptr); }
+TEST_CASE("a collective that cannot be is refused with a sentence", "[collective]")
+{
+    if (irist_ranks() == 2)
+        irist_spmd(refused, nullptr);
+}
