@@ -172,27 +172,30 @@ IRIS_DEVICE void irisi_slice_report(const iris_slice *s, irisi_fault fault, int 
 
 /**
  * Begins work on a slice. Every lane of one workgroup on every member calls it, then the schedule, then
- * iris_slice_leave_wg. A team of size 0 is the world. On a rank outside the team, and with a channel that is not from
- * iris_collective_channel, the result's size is 0.
+ * iris_slice_leave_wg. A team of size 0 is the world. On a rank outside the team, for a slice that does not exist and
+ * with a channel that is not from iris_collective_channel, the result's size is 0, and nothing happens.
  */
 IRIS_DEVICE iris_slice iris_slice_enter_wg(const iris_ctx *ctx, const iris_channel *ch, iris_team team, uint32_t slice)
 {
-    const uint32_t words = irisi_slice_words((uint32_t)ctx->world);
+    const uint32_t words = irisi_slice_words((uint32_t)ctx->world), slices = (uint32_t)ch->n_signals / words;
     const int32_t stride = team.size == 0 || team.stride == 0 ? 1 : team.stride;
     const int32_t size = team.size == 0 ? ctx->world : team.size;
     const int32_t start = team.size == 0 ? 0 : team.start;
     iris_slice s;
     s.ctx = ctx;
     s.words = ch->signals + (size_t)slice * words;
-    s.half = (uint32_t)(ch->bank_bytes / 512) / ((uint32_t)ch->n_signals / words) * 256;
+    s.half = slice < slices ? (uint32_t)(ch->bank_bytes / 512) / slices * 256 : 0;
     s.banks = ch->banks + slice * 2 * s.half;
     s.turn = ch->bank_bytes;
     s.start = start;
     s.stride = stride;
     s.member = (ctx->rank - start) / stride;
     s.size = s.member >= 0 && s.member < size && start + s.member * stride == ctx->rank ? size : 0;
-    if (s.half < IRISI_SLICE_ROW * (uint32_t)ctx->world) /* made for something else: a turn would carry nothing */
+    s.step = 0;
+    if (s.half < IRISI_SLICE_ROW * (uint32_t)ctx->world) /* no such slice, or made for something else */
         s.size = 0;
+    if (s.size == 0)
+        return s;
     s.step = irisi_atomic_fetch_u64(&s.words[IRISI_SLICE_STEP].value, IRIS_RELAXED, IRIS_SCOPE_AGENT);
     if (IRISI_CHECKED && iris_wg_lane() == 0 &&
         irisi_atomic_xchg_u64(&s.words[IRISI_SLICE_BUSY].value, 1, IRIS_RELAXED, IRIS_SCOPE_AGENT) != 0)
@@ -204,7 +207,7 @@ IRIS_DEVICE iris_slice iris_slice_enter_wg(const iris_ctx *ctx, const iris_chann
 IRIS_DEVICE void iris_slice_leave_wg(const iris_slice *s)
 {
     iris_sync_wg();
-    if (iris_wg_lane() == 0) {
+    if (iris_wg_lane() == 0 && s->size > 0) {
         irisi_atomic_set_u64(&s->words[IRISI_SLICE_STEP].value, s->step, IRIS_RELAXED, IRIS_SCOPE_AGENT);
         if (IRISI_CHECKED)
             irisi_atomic_set_u64(&s->words[IRISI_SLICE_BUSY].value, 0, IRIS_RELAXED, IRIS_SCOPE_AGENT);
@@ -289,6 +292,8 @@ IRIS_DEVICE iris_ll_packet *irisi_slice_packets(const iris_slice *s, uint64_t st
 IRIS_DEVICE int irisi_slice_agree(iris_slice *s, size_t count)
 {
     uint64_t *refused = &s->words[IRISI_SLICE_REFUSED].value;
+    if (s->size == 0)
+        return 0;
     for (int k = 1 + (int)iris_wg_lane(); k < s->size; k += (int)iris_wg_lanes())
         irisi_raise(s->ctx, irisi_slice_word(s, IRISI_ROW_COUNT, s->ctx->rank), count, IRIS_SIGNAL_SET,
                     irisi_slice_ahead(s, k));

@@ -73,6 +73,20 @@ IRIS_KERNEL(tiles, tile_args, a, 128)
     irisi_atomic_add_u64(a->wrong, wrong, IRIS_RELAXED, IRIS_SCOPE_AGENT);
 }
 
+/* A slice beyond the last, a channel made for something else, a team without this rank: nothing happens. */
+IRIS_KERNEL(nothing, tile_args, a, 128)
+{
+    iris_team alone = iris_team_world(&a->ctx), all = alone;
+    iris_channel bare = a->ch;
+    bare.n_signals = 1;
+    alone.start = (a->ctx.rank + 1) % a->ctx.world, alone.size = 1;
+    iris_all_reduce_ll_sum_f32_wg(&a->ctx, &a->ch, all, 1000, a->dst, a->src, TILE);
+    iris_all_reduce_two_shot_sum_f32_wg(&a->ctx, &bare, all, 0, a->dst, a->src, TILE);
+    iris_all_gather_push_i32(&a->ctx, &bare, all, a->table, a->table, TILE);
+    if (a->ctx.world > 1)
+        iris_all_reduce_one_shot_sum_f32(&a->ctx, &a->ch, alone, a->dst, a->src, TILE);
+}
+
 void own_kernel(irist_rank *t)
 {
     tile_args a;
@@ -87,6 +101,10 @@ void own_kernel(irist_rank *t)
     irist_ok(t, iris_memset(t->world, a.wrong, 0, sizeof wrong));
     irist_ok(t, iris_collective_channel(t->world, &a.ch, 4096));
     irist_meet(t);
+    irist_run(t, tiles, a, iris_cooperative(SUMMING + 1, 128));
+    const std::vector<unsigned char> before = irist_download(t, a.dst, TILES * TILE * sizeof(float));
+    irist_run(t, nothing, a, iris_cooperative(2, 128));
+    irist_check(t, irist_download(t, a.dst, before.size()) == before, "a call that is none wrote something");
     irist_run(t, tiles, a, iris_cooperative(SUMMING + 1, 128));
     irist_ok(t, iris_memcpy(t->world, &wrong, a.wrong, sizeof wrong));
     irist_check(t, wrong == 0, "%llu elements of tiles wrong", (unsigned long long)wrong);
