@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * all_reduce.cpp: every schedule of all-reduce against the definition, bit for bit on every rank. Types and operations
- * take turns with the schedules (reduction.cpp has all types with all operations). Inputs are real values where the
+ * take turns with the schedules. Inputs are real values where the
  * order of the members is promised; a ring's order has a test of its own.
  */
 #include "collective.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * reduce_scatter.cpp: every schedule of reduce-scatter against the definition, bit for bit. Types and operations
- * take turns with the schedules (reduction.cpp has all types with all operations). Inputs are real values where the
+ * take turns with the schedules. Inputs are real values where the
  * order of the members is promised; a ring's order has a test of its own.
  */
 #include "collective.h"
