@@ -106,20 +106,14 @@ GEMM_PATTERNS = (
     GemmPattern("wg_specialized", "workgroups that compute and workgroups that send"),
     GemmPattern("wave_specialized", "waves of a workgroup that compute or send", lanes="IRISI_GEMM_LANES_WITH_COMM"),
 )
-
-@dataclass(frozen=True)
-class GemmKernel:
-    """Mainloop IRISI_GEMM_<loop> for a dtype, where IRISI_GEMM_HAS_<loop> is 1; `name` ends its functions' names."""
-    loop: str
-    suffix: str
-    t: DType
-
-    name = property(lambda self: self.t.name + self.suffix)
-    beside_comm = property(lambda self: self.name + "_with_comm" * self.loop.startswith("MFMA"))
+# Mainloop IRISI_GEMM_<loop> for a dtype, where IRISI_GEMM_HAS_<loop> is 1: `name` ends its functions' names, and
+# `beside_comm` the names of what it does otherwise beside communication waves.
+GemmKernel = row("GemmKernel", "loop suffix t name beside_comm")
 GEMM_TYPES = tuple(t for t in DTYPES if t.gemm)
 _LOOPS = (("PLAIN", "", 64), ("SM90A", "_sm90a", 16)) + tuple(  # loop, suffix, most bits of its types
     (f"MFMA_{s.upper()}", f"_{s}", 16) for arch in ("gfx90a", "gfx942", "gfx950") for s in (arch, f"{arch}_small"))
-GEMM_KERNELS = tuple(GemmKernel(*loop, t) for *loop, most in _LOOPS for t in GEMM_TYPES if t.bits <= most)
+GEMM_KERNELS = tuple(GemmKernel(loop, end, t, t.name + end, t.name + end + "_with_comm" * loop.startswith("MFMA"))
+                     for loop, end, most in _LOOPS for t in GEMM_TYPES if t.bits <= most)
 # A vector unit of the host: bytes of a vector; rows and vectors of columns that a micro-kernel computes.
 GemmIsa = row("GemmIsa", "name bytes rows vectors")
 GEMM_ISAS = (GemmIsa("base", 16, 4, 2), GemmIsa("avx2", 32, 4, 2), GemmIsa("avx512", 64, 8, 2))
