@@ -91,7 +91,8 @@ IRIS_DEVICE void iris_gemm_enter(const iris_ctx *ctx, const iris_gemm_plan *plan
 IRIS_DEVICE void iris_gemm_await_peers(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch,
                                        iris_crew *crew)
 {
-    if (crew->wave == 0)
+    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    if (irisi_afresh_u32(crew->wave) == 0)
         for (int rank = 0; rank < ctx->world; rank++)
             if (rank != ctx->rank)
                 irisi_wait_signal(ctx, irisi_gemm_ready(plan, rank), IRISI_GE, epoch, rank);
@@ -105,7 +106,8 @@ IRIS_DEVICE void iris_gemm_await_peers(const iris_ctx *ctx, const iris_gemm_plan
  */
 IRIS_DEVICE void iris_gemm_finish(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch)
 {
-    if (iris_workgroup() == 0 && iris_wave() == 0)
+    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    if (irisi_afresh_u32(iris_workgroup()) == 0 && iris_wave() == 0)
         for (int rank = 0; rank < ctx->world; rank++)
             if (rank != ctx->rank)
                 irisi_wait_signal(ctx, irisi_gemm_done(plan, rank), IRISI_GE,
@@ -138,7 +140,8 @@ IRIS_DEVICE void iris_gemm_send(const iris_ctx *ctx, const iris_gemm_plan *plan,
  */
 IRIS_DEVICE char *irisi_mailbox_stage(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
 {
-    return part->stages + turn % plan->slots_with_comm * plan->stage_bytes;
+    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    return part->workspace + plan->workspace_bytes_with_comm + turn % plan->slots_with_comm * plan->stage_bytes;
 }
 
 /* Math waves: waits until the piece of this turn may be filled in. */

@@ -69,7 +69,10 @@ enum {
     IRISI_GEMM_SM90A,
     IRISI_GEMM_MFMA_GFX90A,
     IRISI_GEMM_MFMA_GFX942,
-    IRISI_GEMM_MFMA_GFX950
+    IRISI_GEMM_MFMA_GFX950,
+    IRISI_GEMM_MFMA_GFX90A_SMALL,
+    IRISI_GEMM_MFMA_GFX942_SMALL,
+    IRISI_GEMM_MFMA_GFX950_SMALL
 };
 
 /* Tensor maps in a plan: A, B, and C on up to 8 ranks. */
@@ -92,7 +95,8 @@ typedef struct iris_gemm_plan {
     uint32_t group_m;         /* rows of tiles that are walked together */
     uint32_t rotate;          /* where the walk starts, so that ranks are spread over C */
     uint32_t xcds;            /* chiplets that workgroups are dealt to in turn; 1 where there are none */
-    uint32_t stage_n;         /* columns of a staging tile; a wider tile leaves in pieces */
+    uint32_t stage_m, stage_n; /* of a staging tile; a larger tile leaves in pieces */
+    uint32_t pass_m;          /* rows that math waves beside communication waves compute at a time */
     uint32_t boxed;           /* 1: staging tiles are laid out for maps[2 + rank], 16 rows of 128 bytes a box */
     uint32_t slots, slots_with_comm; /* staging tiles, without and with communication waves */
     uint32_t pitch;           /* bytes from row to row of a staging tile */
@@ -106,7 +110,7 @@ typedef struct iris_gemm_plan {
     uint32_t b_transposed, element; /* element: bytes of one */
     uint32_t workgroups, comm_workgroups, rank, world;
     iris_channel channel; /* signals: ready[world], done[world], then one for each tile */
-    uint64_t reserved[58];
+    uint64_t reserved[57];
     iris_stream second; /* host only: the stream that sends in producer_consumer, and its events */
     iris_event fork, join;
     uint64_t magic; /* tells a plan from memory that never was one */

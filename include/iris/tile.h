@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tile.h: the walk over a plan's tiles, and what becomes of a finished tile.
+ * tile.h: who computes a tile together, and what becomes of a finished one.
  *
  *   iris_crew iris_crew_all iris_crew_of iris_crew_sync           waves of a workgroup that work together
- *   iris_tile iris_tile_begin iris_tile_next iris_tile_piece      the walk
  *   iris_tile_row                                                 a row of the staging tile
  *   iris_tile_put iris_tile_store iris_tile_put_all iris_tile_send
  *   iris_tile_stage iris_tile_staged iris_tile_flag iris_tile_await iris_tile_raise_all
  *
- * A finished tile, or a piece of its columns where it is wide, stands in workgroup-shared memory, row after row in C's
+ * A finished tile, or a piece of it where it is large, stands in workgroup-shared memory, row after row in C's
  * own type ("staging tile"). Each row starts at the same place within 16 bytes as its row of C does, so that copies
  * are 16 bytes wide on both sides whatever column the band starts at; heaps are page-aligned, so the place is the same
  * on every rank.
@@ -20,6 +19,7 @@
 #include <iris/bytes.h>
 #include <iris/gemm_plan.h>
 #include <iris/signal.h>
+#include <iris/tile_walk.h>
 
 #if IRIS_HAS_DEVICE
 
@@ -74,73 +74,6 @@ IRIS_DEVICE void iris_crew_sync(iris_crew *crew)
             irisi_shared_add(crew->counter, 1);
         irisi_await_counter(crew->counter, crew->met);
     }
-}
-
-/** A tile of the own band, and where the walk stands. */
-typedef struct iris_tile {
-    uint32_t m0, n0;     /**< first row of C, first column within the own band */
-    uint32_t rows, cols; /**< less than the plan's tile at the edges */
-    uint32_t index;      /**< which of the band's tiles */
-    uint32_t turn, step; /* the walk */
-} iris_tile;
-
-/*
- * The place in the walk of worker w: on devices made of chiplets, workgroups are dealt to those in turn, and each
- * chiplet's workgroups take neighbouring places so that they share what is in its cache.
- */
-IRIS_DEVICE uint32_t irisi_tile_place(const iris_gemm_plan *plan, uint32_t worker, uint32_t workers)
-{
-    if (plan->xcds <= 1 || workers % plan->xcds != 0)
-        return worker;
-    return worker % plan->xcds * (workers / plan->xcds) + worker / plan->xcds;
-}
-
-/** Begins the walk of worker `worker` of `workers`; iris_tile_next gives the first tile. */
-IRIS_DEVICE void iris_tile_begin(const iris_gemm_plan *plan, iris_tile *tile, uint32_t worker, uint32_t workers)
-{
-    tile->turn = irisi_tile_place(plan, worker, workers);
-    tile->step = workers;
-}
-
-/**
- * The next tile of a walk: 1, or 0 at its end. All workers together meet each tile once. group_m rows of tiles are
- * walked column by column, so that tiles computed at one time share rows of A and columns of B; the walk starts
- * elsewhere on each rank.
- */
-IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
-{
-    const uint32_t tiles = plan->tiles_m * plan->tiles_n;
-    if (tile->turn >= tiles)
-        return 0;
-    const uint32_t place = (tile->turn + plan->rotate) % tiles;
-    const uint32_t first = place / (plan->group_m * plan->tiles_n) * plan->group_m;
-    const uint32_t left = plan->tiles_m - first;
-    const uint32_t high = left < plan->group_m ? left : plan->group_m;
-    const uint32_t within = place % (plan->group_m * plan->tiles_n);
-    const uint32_t i = first + within % high;
-    const uint32_t j = within / high;
-    tile->m0 = i * plan->tile_m;
-    tile->n0 = j * plan->tile_n;
-    tile->rows = plan->m - tile->m0 < plan->tile_m ? plan->m - tile->m0 : plan->tile_m;
-    tile->cols = plan->columns - tile->n0 < plan->tile_n ? plan->columns - tile->n0 : plan->tile_n;
-    tile->index = i * plan->tiles_n + j;
-    tile->turn += tile->step;
-    return 1;
-}
-
-/**
- * Piece `i` of a tile, itself a tile: as many of its columns as a staging tile holds. 1, or 0 when there is none.
- * Flags and signals are those of the tile that was cut.
- */
-IRIS_DEVICE int iris_tile_piece(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t i, iris_tile *piece)
-{
-    const uint32_t first = i * plan->stage_n;
-    if (first >= tile->cols)
-        return 0;
-    *piece = *tile;
-    piece->n0 += first;
-    piece->cols = tile->cols - first < plan->stage_n ? tile->cols - first : plan->stage_n;
-    return 1;
 }
 
 /* Where row `row` of a tile stands in this rank's C. */
@@ -244,6 +177,7 @@ IRIS_DEVICE void irisi_tile_put_boxes(const iris_gemm_plan *plan, const iris_til
 IRIS_DEVICE void irisi_tile_copy(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
                                  const iris_crew *crew, int rank)
 {
+    plan = (const iris_gemm_plan *)irisi_afresh(plan);
     const uint32_t bytes = tile->cols * plan->element;
     const int whole = stage != NULL && irisi_tile_whole(plan, tile);
     uint32_t share = 1;
@@ -329,6 +263,7 @@ IRIS_DEVICE void iris_tile_flag(const iris_ctx *ctx, const iris_gemm_plan *plan,
     irisi_bulk_arrived();
     irisi_drain();
     iris_crew_sync(crew);
+    plan = (const iris_gemm_plan *)irisi_afresh(plan);
     if (crew->member == 0)
         irisi_raise(ctx, irisi_gemm_flag(plan, tile), epoch, IRIS_SIGNAL_SET, ctx->rank);
 }
@@ -361,6 +296,7 @@ IRIS_DEVICE void iris_tile_staged(const iris_gemm_plan *plan, iris_crew *crew)
  */
 IRIS_DEVICE char *iris_tile_stage(const iris_gemm_plan *plan, char *stages, uint32_t n, iris_crew *crew)
 {
+    plan = (const iris_gemm_plan *)irisi_afresh(plan);
     irisi_bulk_reusable(plan->slots > 1);
     if (irisi_tile_boxed(plan))
         iris_sync_wave();
@@ -376,6 +312,7 @@ IRIS_DEVICE void iris_tile_raise_all(const iris_ctx *ctx, const iris_gemm_plan *
     irisi_bulk_arrived();
     irisi_drain();
     iris_crew_sync(crew);
+    plan = (const iris_gemm_plan *)irisi_afresh(plan);
     for (int rank = (int)crew->member; rank < ctx->world; rank += (int)crew->members)
         if (rank != ctx->rank)
             irisi_raise(ctx, irisi_gemm_done(plan, ctx->rank), 1, IRIS_SIGNAL_ADD, rank);

@@ -174,8 +174,8 @@ def disassembled(folder):
     return page.sass(call([tool, cubin])[1], "isa_translate") if tool and cubin.exists() else None
 
 
-def library(include, folder, names):
-    """What the library's own kernels use: rows of the page's table."""
+def library(include, folder, names, launched):
+    """What the library's own kernels use: rows of the page's table. Kernels for one architecture alone: gemm.py."""
     source, rows = pathlib.Path(folder) / "library.c", []
     lines = [f"#define {name}" for name in names] + ["#include <iris/iris.h>", "#include <iris/init.h>"]
     lines += [f"#include <iris/gen/launch/{h.name}>" for h in sorted(pathlib.Path(include).glob("iris/gen/launch/*.h"))]
@@ -185,7 +185,7 @@ def library(include, folder, names):
         if status:
             sys.exit(text)
         rows += [(arch, name, row["VGPRs"], row["TotalSGPRs"], row["LDS Size"], row["Occupancy"])
-                 for name, row in resources(text).items() if name.startswith("irisi_")]
+                 for name, row in resources(text).items() if name in launched]
     return rows
 
 
@@ -197,7 +197,7 @@ def look_at_page(include, folder, kernels, table, report, write):
              "translation-gfx942": page.listing_of(kernels["gfx942"]["isa_translate"]),
              "vocabulary": page.table([r for r in table if r[0] in AMD and not r[1].startswith("isa_order")], AMD)}
     if write:
-        parts["library"] = page.table(library(include, folder, names), AMD)
+        parts["library"] = page.table(library(include, folder, names, launched), AMD)
         parts.update({"translation-sm_90a": text for text in [disassembled(folder)] if text})
         page.write(parts)
     report.line("docs", "instructions.md says what the compilers make", list(page.differences(parts, launched)))

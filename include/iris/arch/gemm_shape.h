@@ -7,6 +7,7 @@
  *   irisi_gemm_largest_tile(mainloop, accumulator)           what its kernels take
  *   irisi_gemm_pick(arch, problem)                           the mainloop and its shape
  *   irisi_gemm_xcds(arch)                                    chiplets that workgroups are dealt to in turn
+ *   IRISI_GEMM_MOST_PITCH irisi_gemm_pass_m(mainloop, tile_m)
  *
  * No device code: init.c includes it in plain C.
  */
@@ -21,6 +22,16 @@
 #include <iris/arch/amd/gemm_shape.h>
 #else
 #include <iris/arch/host/gemm_shape.h>
+#endif
+
+/* Bytes from row to row of A and B up to which mainloops other than the plain one may be chosen. */
+#if !defined(IRISI_GEMM_MOST_PITCH)
+#define IRISI_GEMM_MOST_PITCH UINT64_MAX
+#endif
+
+#if !defined(IRISI_GEMM_HAS_PASSES)
+/* Rows that math waves beside communication waves compute at a time: here all of a tile's. */
+static inline uint32_t irisi_gemm_pass_m(uint32_t mainloop, uint32_t tile_m) { return (void)mainloop, tile_m; }
 #endif
 
 #endif

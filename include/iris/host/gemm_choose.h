@@ -14,7 +14,7 @@
 /* What all ranks' operands have in common, as the choice of a mainloop sees it. */
 typedef struct irisi_gemm_common {
     uint64_t mainloops; /* of the image and the device */
-    uint64_t aligned;   /* A and B and their rows to 16 bytes: all ones, or 0 */
+    uint64_t aligned;   /* A and B and their rows to 16 bytes, and rows not too far apart: all ones, or 0 */
     uint64_t boxes;     /* C too, and few ranks: all ones, or 0 */
 } irisi_gemm_common;
 
@@ -32,7 +32,8 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
     irisi_gemm_probe args;
     irisi_control control;
     const uint64_t c = (uint64_t)(uintptr_t)p->c | p->ldc * p->element | (uint64_t)p->band * p->element;
-    own->aligned = (a | b) % 16 == 0 ? UINT64_MAX : 0;
+    const uint64_t far = p->lda > p->ldb || p->columns == 0 ? p->lda : p->ldb;
+    own->aligned = (a | b) % 16 == 0 && far <= IRISI_GEMM_MOST_PITCH / p->element ? UINT64_MAX : 0;
     own->boxes = c % 16 == 0 && p->world <= IRISI_GEMM_BOXED_RANKS ? UINT64_MAX : 0;
     own->mainloops = 1u << IRISI_GEMM_PLAIN;
     if (probe == NULL || plain)
@@ -62,6 +63,7 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
                           "iris_gemm_prepare: a tile of %u x %u is too large; the %s kernel's is %u x %u", q.tile_m,
                           q.tile_n, iris_dtype_name((iris_dtype)p->dtype), most.m, most.n);
     p->mainloop = s.mainloop, p->tile_m = s.tile_m, p->tile_n = s.tile_n, p->stage_n = s.stage_n;
+    p->stage_m = s.stage_m, p->pass_m = irisi_gemm_pass_m(s.mainloop, s.tile_m);
     p->math_waves = s.math_waves, p->comm_waves = s.comm_waves, p->wave_lanes = IRISI_GEMM_WAVE_LANES;
     p->boxed = s.boxed, p->slots = s.slots, p->slots_with_comm = s.slots_with_comm;
     p->waves = s.waves, p->waves_with_comm = s.waves_with_comm;

@@ -34,6 +34,7 @@
 /* A pointee in global memory: accesses through a generic pointer would also occupy the LDS counter (flat_*). */
 #define IRISI_GLOBAL __attribute__((address_space(1)))
 #define IRISI_LOCAL __attribute__((address_space(3)))
+#define IRISI_CONSTANT __attribute__((address_space(4)))
 
 /* Most lanes of a collective's workgroup: what leaves it the registers that it needs. */
 enum { IRISI_COLLECTIVE_LANES = 256 };
@@ -53,12 +54,13 @@ enum { IRISI_COLLECTIVE_LANES = 256 };
  * more than `max_lanes` lanes a workgroup. Put `static` in front for a kernel that only this file launches.
  *
  * The body reads its arguments where the launch put them, at the start of the kernel's argument segment: taking the
- * parameter's address instead copies the struct to scratch at -O0 and wherever the optimiser gives up.
+ * parameter's address instead copies the struct to scratch at -O0 and wherever the optimiser gives up. clang heeds
+ * launch_bounds on NVIDIA only.
  */
 #define IRIS_KERNEL(name, args_type, var, max_lanes)                                                                   \
-    __attribute__((global, launch_bounds(max_lanes), unused)) void name(args_type);                                    \
+    __attribute__((global, amdgpu_flat_work_group_size(1, max_lanes), unused)) void name(args_type);                   \
     IRIS_DEVICE void irisi_body_##name(const args_type *var);                                                          \
-    __attribute__((global, launch_bounds(max_lanes), unused)) void name(args_type)                                     \
+    __attribute__((global, amdgpu_flat_work_group_size(1, max_lanes), unused)) void name(args_type)                    \
     {                                                                                                                  \
         irisi_body_##name((const args_type *)__builtin_amdgcn_kernarg_segment_ptr());                                  \
     }                                                                                                                  \
@@ -135,6 +137,31 @@ IRIS_DEVICE void iris_sync_wg(void)
 
 /* Barrier of some waves of the workgroup: 0, this platform has none. */
 IRIS_DEVICE int irisi_sync_part(const uint32_t *counter, uint32_t lanes) { return (void)counter, (void)lanes, 0; }
+
+/*
+ * A value that is the same in all lanes, as if it were new; a kernel's arguments, or a part of them, at an address that
+ * the compiler cannot recognise. What depends on them is read and computed where it is needed: the compiler would do it
+ * before the loop, and keep it in more scalar registers than there are.
+ */
+IRIS_DEVICE uint32_t irisi_afresh_u32(uint32_t v)
+{
+    uint32_t fresh;
+    __asm__ __volatile__("" : "=s"(fresh) : "0"(__builtin_amdgcn_readfirstlane((int)v)));
+    return fresh;
+}
+IRIS_DEVICE const void *irisi_afresh(const void *args)
+{
+    const uint64_t low = irisi_afresh_u32((uint32_t)(uint64_t)args);
+    const uint64_t high = irisi_afresh_u32((uint32_t)((uint64_t)args >> 32));
+    return (const void *)(const IRISI_CONSTANT void *)(high << 32 | low);
+}
+
+/* Likewise a value that is needed rarely: it waits for irisi_afresh_u32 in a vector register. */
+IRIS_DEVICE uint32_t irisi_parked_u32(uint32_t v)
+{
+    __asm__ __volatile__("" : "+v"(v));
+    return v;
+}
 
 /* Counters in workgroup-shared memory: get acquires, set releases, add does both; within the workgroup. */
 IRIS_DEVICE uint32_t irisi_shared_get(const uint32_t *p)

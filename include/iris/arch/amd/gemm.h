@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gemm.h (amd): the mainloops of this platform. So far the plain one: shared-memory tiles and fused multiply-adds.
+ * gemm.h (amd): the mainloops of this platform: the plain one, and those on matrix units.
  *
- *   irisi_gemm_registers, and what gen/arch/gemm_simt.h has
+ *   irisi_gemm_registers, and what gen/arch/gemm_simt.h and gen/arch/gemm_mfma_amd.h have
  */
 #ifndef IRIS_ARCH_AMD_GEMM_H
 #define IRIS_ARCH_AMD_GEMM_H
@@ -22,6 +22,7 @@ IRIS_DEVICE void irisi_gemm_registers(uint32_t mainloop, iris_gemm_role role, in
     (void)mainloop, (void)role, (void)begins;
 }
 
+#include <iris/gen/arch/gemm_mfma_amd.h>
 #include <iris/gen/arch/gemm_simt.h>
 
 #endif

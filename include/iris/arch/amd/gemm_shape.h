@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gemm_shape.h (amd): mainloops, tile sizes and shared memory. So far the plain loop.
+ * gemm_shape.h (amd): mainloops, tile sizes and shared memory.
  *
- * With its shape a kernel with two staging tiles stays within 64 KB of shared memory.
+ *   irisi_mfma_loop irisi_mfma_loop_of                       the matrix loops
+ *   irisi_gemm_xcds irisi_gemm_largest_tile irisi_gemm_pick irisi_gemm_pass_m
+ *
+ * Shared memory is 64 KB, on gfx950 160 KB. The plain loop's kernels with two staging tiles stay within 64 KB; so do
+ * those of a matrix loop, which stage a piece of 64 x 128 or 64 x 64 at a time. Two waves on a SIMD can have 256
+ * registers a lane, three 168: beside communication waves the large tile is computed in two passes, whose accumulators
+ * are half as many.
  */
 #ifndef IRIS_ARCH_AMD_GEMM_SHAPE_H
 #define IRIS_ARCH_AMD_GEMM_SHAPE_H
@@ -11,10 +17,69 @@
 
 enum { IRISI_GEMM_WAVE_LANES = 64, IRISI_GEMM_COMM_WAVES = 1 };
 
+#include <iris/arch/amd/mfma_layout.h>
 #include <iris/arch/simt_gemm_shape.h>
 
 /* The mainloops that this platform has. */
 #define IRISI_GEMM_HAS_PLAIN 1
+#define IRISI_GEMM_HAS_MFMA_GFX90A 1
+#define IRISI_GEMM_HAS_MFMA_GFX942 1
+#define IRISI_GEMM_HAS_MFMA_GFX950 1
+#define IRISI_GEMM_HAS_MFMA_GFX90A_SMALL 1
+#define IRISI_GEMM_HAS_MFMA_GFX942_SMALL 1
+#define IRISI_GEMM_HAS_MFMA_GFX950_SMALL 1
+
+/* Lanes of a workgroup of the matrix loops: 8 math waves; 4 communication waves, one for each SIMD. */
+enum {
+    IRISI_GEMM_LANES_GFX90A = 512,
+    IRISI_GEMM_LANES_GFX942 = 512,
+    IRISI_GEMM_LANES_GFX950 = 512,
+    IRISI_GEMM_LANES_GFX90A_SMALL = 512,
+    IRISI_GEMM_LANES_GFX942_SMALL = 512,
+    IRISI_GEMM_LANES_GFX950_SMALL = 512,
+    IRISI_GEMM_LANES_WITH_COMM_GFX90A = 768,
+    IRISI_GEMM_LANES_WITH_COMM_GFX942 = 768,
+    IRISI_GEMM_LANES_WITH_COMM_GFX950 = 768,
+    IRISI_GEMM_LANES_WITH_COMM_GFX90A_SMALL = 768,
+    IRISI_GEMM_LANES_WITH_COMM_GFX942_SMALL = 768,
+    IRISI_GEMM_LANES_WITH_COMM_GFX950_SMALL = 768
+};
+
+/* A matrix loop. */
+typedef struct irisi_mfma_loop {
+    irisi_mfma_shape shape;
+    uint32_t steps; /* of 32 bytes of K, in a phase */
+    uint32_t ring;  /* slabs that registers hold on their way to shared memory; a turn of the loop */
+    uint32_t pair;  /* slabs that are fetched together */
+    int direct;     /* 1: slabs go to shared memory without registers */
+} irisi_mfma_loop;
+
+IRIS_HOST_DEVICE int irisi_mfma_is_small(uint32_t mainloop)
+{
+    return mainloop == IRISI_GEMM_MFMA_GFX90A_SMALL || mainloop == IRISI_GEMM_MFMA_GFX942_SMALL ||
+           mainloop == IRISI_GEMM_MFMA_GFX950_SMALL;
+}
+
+/*
+ * Mainloop `mainloop`, beside communication waves or not: tiles of 256 x 256, small ones of 128 x 128 or, where shared
+ * memory would not keep up with the matrix units on those, 128 x 256. Where shared memory is small, the large tile's
+ * slabs are 32 bytes deep, and registers hold four of them: 64 elements of K.
+ */
+IRIS_HOST_DEVICE irisi_mfma_loop irisi_mfma_loop_of(uint32_t mainloop, int with_comm)
+{
+    const int small = irisi_mfma_is_small(mainloop);
+    const int roomy = mainloop == IRISI_GEMM_MFMA_GFX950 || mainloop == IRISI_GEMM_MFMA_GFX950_SMALL;
+    irisi_mfma_loop loop;
+    loop.shape.waves_m = small && !roomy ? 4 : 2;
+    loop.shape.waves_n = small && !roomy ? 2 : 4;
+    loop.shape.blocks_m = small && !roomy ? 1 : small || with_comm ? 2 : 4;
+    loop.shape.depth = roomy ? 128 : small ? 64 : 32;
+    loop.steps = loop.shape.depth == 32 ? 1 : 2;
+    loop.ring = loop.shape.depth == 32 ? 4 : 2;
+    loop.pair = loop.shape.depth == 32 ? 2 : 1;
+    loop.direct = roomy;
+    return loop;
+}
 
 /* MI300 and MI350 deal workgroups to 8 chiplets in turn. */
 static inline uint32_t irisi_gemm_xcds(const char *arch)
@@ -25,13 +90,60 @@ static inline uint32_t irisi_gemm_xcds(const char *arch)
 /* The largest tile that a mainloop takes. */
 static inline irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint32_t accumulator)
 {
-    return (void)mainloop, irisi_gemm_plain_tile(accumulator);
+    const irisi_mfma_shape shape = irisi_mfma_loop_of(mainloop, 0).shape;
+    irisi_gemm_extent tile;
+    tile.m = irisi_mfma_tile_m(shape);
+    tile.n = irisi_mfma_tile_n(shape);
+    return mainloop == IRISI_GEMM_PLAIN ? irisi_gemm_plain_tile(accumulator) : tile;
 }
 
-/* The mainloop for a problem, and its shape. */
+#define IRISI_GEMM_HAS_PASSES 1
+static inline uint32_t irisi_gemm_pass_m(uint32_t mainloop, uint32_t tile_m)
+{
+    return mainloop == IRISI_GEMM_PLAIN ? tile_m : irisi_mfma_tile_m(irisi_mfma_loop_of(mainloop, 1).shape);
+}
+
+/* A matrix loop's shape: two slabs in shared memory. */
+static inline irisi_gemm_shape irisi_mfma_gemm_shape(uint32_t mainloop, const irisi_gemm_problem *p)
+{
+    const irisi_gemm_extent most = irisi_gemm_largest_tile(mainloop, p->accumulator);
+    irisi_gemm_shape s;
+    s.mainloop = mainloop;
+    s.tile_m = p->tile_m ? p->tile_m : most.m;
+    s.tile_n = p->tile_n ? p->tile_n : most.n;
+    s.boxed = 0;
+    s.slots = 1, s.slots_with_comm = 2;
+    s.stage_m = 64;
+    s.stage_n = irisi_mfma_stage_n(irisi_mfma_loop_of(mainloop, 0).shape);
+    s.workspace_bytes = 2 * irisi_mfma_slab_bytes(irisi_mfma_loop_of(mainloop, 0).shape);
+    s.workspace_bytes_with_comm = 2 * irisi_mfma_slab_bytes(irisi_mfma_loop_of(mainloop, 1).shape);
+    s.math_waves = s.waves = 8;
+    s.comm_waves = 4;
+    s.waves_with_comm = 12;
+    return s;
+}
+
+/* Matrix loops reach the 256 rows of a tile by 32-bit offsets. */
+#define IRISI_GEMM_MOST_PITCH ((uint64_t)1 << 24)
+
+/*
+ * The mainloop for a problem, and its shape. Matrix loops need what they load to be aligned. Large tiles where there is
+ * one for every workgroup, since they need half the loads for their arithmetic.
+ */
 static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gemm_problem *p)
 {
-    return (void)arch, irisi_gemm_plain(p);
+    const int i = strncmp(arch, "gfx90a", 6) == 0 ? 0 : strncmp(arch, "gfx942", 6) == 0 ? 1 : 2;
+    const uint32_t large = IRISI_GEMM_MFMA_GFX90A + (uint32_t)i;
+    const uint32_t small = IRISI_GEMM_MFMA_GFX90A_SMALL + (uint32_t)i;
+    const uint64_t tiles = (uint64_t)((p->m + 255) / 256) * ((p->n + 255) / 256);
+    const int fits = irisi_gemm_fits(p, irisi_gemm_largest_tile(small, p->accumulator));
+    if (!p->aligned || p->element != 2)
+        return irisi_gemm_plain(p);
+    if (irisi_gemm_has(p, small) && fits && (tiles < p->workgroups || p->tile_m || p->tile_n))
+        return irisi_mfma_gemm_shape(small, p);
+    if (irisi_gemm_has(p, large) && irisi_gemm_fits(p, irisi_gemm_largest_tile(large, p->accumulator)))
+        return irisi_mfma_gemm_shape(large, p);
+    return irisi_gemm_plain(p);
 }
 
 #endif

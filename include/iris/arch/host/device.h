@@ -142,6 +142,11 @@ IRIS_DEVICE void iris_sync_wg(void)
 /* Barrier of some waves of the workgroup: 0, this platform has none. */
 IRIS_DEVICE int irisi_sync_part(const uint32_t *counter, uint32_t lanes) { return (void)counter, (void)lanes, 0; }
 
+/* A kernel's arguments, or a part of them, which the compiler is to read where they are needed (AMD). */
+IRIS_DEVICE const void *irisi_afresh(const void *args) { return args; }
+IRIS_DEVICE uint32_t irisi_afresh_u32(uint32_t v) { return v; }
+IRIS_DEVICE uint32_t irisi_parked_u32(uint32_t v) { return v; }
+
 /* Counters in workgroup-shared memory: get acquires, set releases, add does both; within the workgroup. */
 IRIS_DEVICE uint32_t irisi_shared_get(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
 IRIS_DEVICE void irisi_shared_set(uint32_t *p, uint32_t value) { __atomic_store_n(p, value, __ATOMIC_RELEASE); }

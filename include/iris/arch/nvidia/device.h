@@ -117,6 +117,11 @@ IRIS_DEVICE int irisi_sync_part(const uint32_t *counter, uint32_t lanes)
     return 1;
 }
 
+/* A kernel's arguments, or a part of them, which the compiler is to read where they are needed (AMD). */
+IRIS_DEVICE const void *irisi_afresh(const void *args) { return args; }
+IRIS_DEVICE uint32_t irisi_afresh_u32(uint32_t v) { return v; }
+IRIS_DEVICE uint32_t irisi_parked_u32(uint32_t v) { return v; }
+
 /* Counters in workgroup-shared memory: get acquires, set releases, add does both; within the workgroup. */
 IRIS_DEVICE uint32_t irisi_shared_get(const uint32_t *p)
 {

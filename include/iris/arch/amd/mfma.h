@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mfma.h (amd): the matrix instructions and the memory accesses of the loops around them.
+ *
+ *   irisi_mfma_acc irisi_mfma_f16 irisi_mfma_bf16
+ *   irisi_mfma_lds irisi_mfma_read irisi_mfma_read_word irisi_mfma_write
+ *   irisi_mfma_load irisi_mfma_load_lds irisi_mfma_loaded
+ *   irisi_mfma_part irisi_mfma_hurry irisi_mfma_now
+ *   irisi_mfma_in_image
+ */
+#ifndef IRIS_ARCH_AMD_MFMA_H
+#define IRIS_ARCH_AMD_MFMA_H
+
+#include <iris/arch/amd/memory.h>
+#include <iris/gemm_plan.h>
+
+typedef float __attribute__((ext_vector_type(16))) irisi_mfma_acc; /* a lane's share of a block */
+typedef IRISI_LOCAL char *irisi_mfma_lds;
+
+/*
+ * acc += first * second, a block of 32 x 32, 16 deep. gfx90a and gfx942 have instructions that are 8 deep: they take
+ * either half of each lane's 16 bytes. A pass without either instruction never gets here.
+ */
+IRIS_DEVICE irisi_mfma_acc irisi_mfma_f16(irisi_words first, irisi_words second, irisi_mfma_acc acc)
+{
+#if defined(__gfx950__)
+    typedef _Float16 __attribute__((ext_vector_type(8))) operand;
+    operand a, b;
+    __builtin_memcpy(&a, &first, sizeof a);
+    __builtin_memcpy(&b, &second, sizeof b);
+    return __builtin_amdgcn_mfma_f32_32x32x16_f16(a, b, acc, 0, 0, 0);
+#elif defined(__gfx90a__) || defined(__gfx942__)
+    typedef _Float16 __attribute__((ext_vector_type(4))) operand;
+    operand a[2], b[2];
+    __builtin_memcpy(a, &first, sizeof a);
+    __builtin_memcpy(b, &second, sizeof b);
+    acc = __builtin_amdgcn_mfma_f32_32x32x8f16(a[0], b[0], acc, 0, 0, 0);
+    return __builtin_amdgcn_mfma_f32_32x32x8f16(a[1], b[1], acc, 0, 0, 0);
+#else
+    (void)first, (void)second;
+    return acc;
+#endif
+}
+
+/* Likewise; gfx90a's older bf16 instructions are half as deep, those called 1k are not. */
+IRIS_DEVICE irisi_mfma_acc irisi_mfma_bf16(irisi_words first, irisi_words second, irisi_mfma_acc acc)
+{
+#if defined(__gfx950__)
+    typedef __bf16 __attribute__((ext_vector_type(8))) operand;
+    operand a, b;
+    __builtin_memcpy(&a, &first, sizeof a);
+    __builtin_memcpy(&b, &second, sizeof b);
+    return __builtin_amdgcn_mfma_f32_32x32x16_bf16(a, b, acc, 0, 0, 0);
+#elif defined(__gfx90a__) || defined(__gfx942__)
+    typedef short __attribute__((ext_vector_type(4))) operand;
+    operand a[2], b[2];
+    __builtin_memcpy(a, &first, sizeof a);
+    __builtin_memcpy(b, &second, sizeof b);
+    acc = __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(a[0], b[0], acc, 0, 0, 0);
+    return __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(a[1], b[1], acc, 0, 0, 0);
+#else
+    (void)first, (void)second;
+    return acc;
+#endif
+}
+
+/* Workgroup-shared memory, `offset` bytes on. */
+IRIS_DEVICE irisi_words irisi_mfma_read(irisi_mfma_lds lds, uint32_t offset)
+{
+    return *(const IRISI_LOCAL irisi_any_128 *)(lds + offset);
+}
+IRIS_DEVICE uint32_t irisi_mfma_read_word(irisi_mfma_lds lds, uint32_t offset)
+{
+    return *(const IRISI_LOCAL irisi_any_32 *)(lds + offset);
+}
+IRIS_DEVICE void irisi_mfma_write(irisi_mfma_lds lds, uint32_t offset, irisi_words words)
+{
+    *(IRISI_LOCAL irisi_any_128 *)(lds + offset) = words;
+}
+
+/* A lane's value as if it were new: see irisi_afresh. */
+IRIS_DEVICE uint32_t irisi_mfma_now(uint32_t v)
+{
+    __asm__ __volatile__("" : "+v"(v));
+    return v;
+}
+
+/*
+ * 16 bytes of global memory; `base` is the same in all lanes of the wave, so that it stays in scalar registers; the
+ * offset would be widened before the loop, to two registers for each.
+ */
+IRIS_DEVICE irisi_words irisi_mfma_load(const IRISI_GLOBAL char *base, uint32_t offset)
+{
+    offset = irisi_mfma_now(offset);
+    return *(const IRISI_GLOBAL irisi_any_128 *)(base + (uint64_t)offset);
+}
+
+/*
+ * 16 bytes of each lane from global memory into the 1024 bytes of shared memory at `lds`, the same in all lanes;
+ * irisi_mfma_loaded waits for it. gfx950 does it without registers in between; in asm, because the compiler would wait
+ * for it before the next barrier and before the next read of any shared memory.
+ */
+IRIS_DEVICE void irisi_mfma_load_lds(const IRISI_GLOBAL char *base, uint32_t offset, irisi_mfma_lds lds)
+{
+#if defined(__gfx950__)
+    uint32_t kept; /* asm cannot say that it changes m0 */
+    __asm__ __volatile__("s_mov_b32 %0, m0\n\ts_mov_b32 m0, %3\n\ts_nop 0\n\t"
+                         "global_load_lds_dwordx4 %1, %2\n\ts_mov_b32 m0, %0"
+                         : "=&s"(kept)
+                         : "v"(offset),
+                           "s"((uint64_t)(uint32_t)__builtin_amdgcn_readfirstlane((int)((uint64_t)base >> 32)) << 32 |
+                               (uint32_t)__builtin_amdgcn_readfirstlane((int)(uint64_t)base)),
+                           "s"(__builtin_amdgcn_readfirstlane((int)(uintptr_t)lds))
+                         : "memory");
+#else
+    irisi_mfma_write(lds, 16 * iris_lane(), irisi_mfma_load(base, offset));
+#endif
+}
+
+/* Until all of the wave's irisi_mfma_load_lds are in shared memory; barriers alone do not wait for them. */
+IRIS_DEVICE void irisi_mfma_loaded(void) { __asm__ __volatile__("s_waitcnt vmcnt(0)" ::: "memory"); }
+
+/* Nothing is moved across this point: on one side of it a wave uses memory, on the other the matrix unit. */
+IRIS_DEVICE void irisi_mfma_part(void) { __builtin_amdgcn_sched_barrier(0); }
+
+/* 1: this wave's instructions go before those of the SIMD's other waves. 0: it waits its turn again. */
+IRIS_DEVICE void irisi_mfma_hurry(int yes)
+{
+    if (yes)
+        __builtin_amdgcn_s_setprio(1);
+    else
+        __builtin_amdgcn_s_setprio(0);
+}
+
+/* 1 where the compiler's pass is for the architecture that a mainloop is made for. */
+IRIS_DEVICE int irisi_mfma_in_image(uint32_t mainloop)
+{
+#if defined(__gfx90a__)
+    return mainloop == IRISI_GEMM_MFMA_GFX90A || mainloop == IRISI_GEMM_MFMA_GFX90A_SMALL;
+#elif defined(__gfx942__)
+    return mainloop == IRISI_GEMM_MFMA_GFX942 || mainloop == IRISI_GEMM_MFMA_GFX942_SMALL;
+#elif defined(__gfx950__)
+    return mainloop == IRISI_GEMM_MFMA_GFX950 || mainloop == IRISI_GEMM_MFMA_GFX950_SMALL;
+#else
+    return (void)mainloop, 0;
+#endif
+}
+
+#endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mfma_model.cpp: the matrix loops of AMD GPUs on the host, in their own index functions (arch/amd/mfma_layout.h).
+ *
+ * A tile goes from global memory to shared memory, from there to operands, through a model of the matrix instruction,
+ * and from accumulators into C, for every loop, every layout of B and ragged edges; every wave and lane of them. What
+ * comes out must be the product. On the way, every access to shared memory is checked for bank conflicts.
+ *
+ * Instructions as AMD documents them (matrix instruction calculator; CDNA 2, 3, 4 ISA guides), for lane l:
+ *   32x32x8   first operand: row l % 32, k = 4 * (l / 32) + 0..3; second: column l % 32, the same k
+ *   32x32x16  likewise with k = 8 * (l / 32) + 0..7
+ *   result    element e: row 8 * (e / 4) + 4 * (l / 32) + e % 4, column l % 32
+ */
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <vector>
+
+#include <iris/arch/amd/gemm_shape.h>
+
+enum { SLABS = 2, LANES = 64 };
+
+struct problem {
+    uint32_t mainloop;
+    int with_comm, turned;
+    uint32_t deep; /* k of an instruction: 8 or 16 */
+    uint32_t m, n, k, lda, ldb;
+};
+
+static uint32_t failures;
+
+static void expect(bool held, const problem &p, const char *what)
+{
+    if (held || failures++ > 20)
+        return;
+    std::printf("mainloop %u, beside communication waves %d, B turned %d, %u deep, %u x %u x %u: %s\n", p.mainloop,
+                p.with_comm, p.turned, p.deep, p.m, p.n, p.k, what);
+}
+
+/* Small whole numbers: sums of their products are exact. 16 bits of storage; poison is a NaN of bf16. */
+static uint32_t seed;
+static uint16_t small_number() { return (uint16_t)((seed = seed * 1664525u + 1013904223u) >> 24) % 9; }
+enum : uint16_t { POISON = 0x7fff };
+static double value(uint16_t bits) { return bits == POISON ? NAN : (double)bits - 4; }
+
+/* Sets of lanes that shared memory serves at one time: 16 bytes each on writes and reads, and 4 bytes each. */
+typedef std::vector<std::vector<uint32_t>> phases;
+
+static phases write_phases()
+{
+    phases out;
+    for (uint32_t first = 0; first < LANES; first += 8)
+        out.push_back({first, first + 1, first + 2, first + 3, first + 4, first + 5, first + 6, first + 7});
+    return out;
+}
+
+static phases read_phases(uint32_t banks)
+{
+    static const uint32_t narrow[4][2] = {{0, 20}, {4, 16}, {8, 28}, {12, 24}};
+    static const uint32_t wide[2][4] = {{0, 12, 20, 24}, {4, 8, 16, 28}};
+    phases out;
+    for (uint32_t half = 0; half < LANES; half += 32)
+        for (uint32_t i = 0; i < (banks == 32 ? 4u : 2u); i++) {
+            std::vector<uint32_t> lanes;
+            for (uint32_t quad = 0; quad < (banks == 32 ? 2u : 4u); quad++)
+                for (uint32_t j = 0; j < 4; j++)
+                    lanes.push_back(half + (banks == 32 ? narrow[i][quad] : wide[i][quad]) + j);
+            out.push_back(lanes);
+        }
+    return out;
+}
+
+static phases word_phases(uint32_t banks)
+{
+    phases out;
+    for (uint32_t first = 0; first < LANES; first += banks) {
+        out.push_back({});
+        for (uint32_t j = 0; j < banks; j++)
+            out.back().push_back(first + j);
+    }
+    return out;
+}
+
+/* No two lanes of a phase want different words of one bank. */
+static bool conflict_free(const phases &p, const uint32_t *at, uint32_t words, uint32_t banks)
+{
+    for (const std::vector<uint32_t> &lanes : p) {
+        std::vector<std::set<uint32_t>> wanted(banks);
+        for (uint32_t lane : lanes)
+            for (uint32_t w = 0; w < words; w++)
+                wanted[(at[lane] / 4 + w) % banks].insert(at[lane] / 4 + w);
+        for (const std::set<uint32_t> &bank : wanted)
+            if (bank.size() > 1)
+                return false;
+    }
+    return true;
+}
+
+static void check_banks(const problem &p, const phases &narrow, const phases &wide, const uint32_t *at, uint32_t words,
+                        const char *what)
+{
+    const int roomy = irisi_mfma_loop_of(p.mainloop, 0).direct;
+    expect(conflict_free(narrow, at, words, 32), p, what);
+    if (roomy)
+        expect(conflict_free(wide, at, words, 64), p, what);
+}
+
+/* One matrix's part of a slab, by all lanes: from global memory, with zeros behind the end of K, to shared memory. */
+static void move(const problem &p, irisi_mfma_shape shape, const std::vector<uint16_t> &matrix, uint32_t slab, int b,
+                 std::vector<uint16_t> &lds, uint32_t part)
+{
+    const uint32_t whole = shape.depth / 2, k0 = slab * whole, turned = b ? (uint32_t)p.turned : 0;
+    const uint32_t left = k0 >= p.k ? 0 : p.k - k0 < whole ? p.k - k0 : whole;
+    const uint64_t base = left == 0 ? 0 : turned ? (uint64_t)k0 * p.ldb * 2 : (uint64_t)k0 * 2;
+    const uint32_t loads = b ? irisi_mfma_loads_b(shape) : irisi_mfma_loads_a(shape);
+    for (uint32_t j = 0; j < loads; j++)
+        for (uint32_t wave = 0; wave < IRISI_MFMA_WAVES; wave++) {
+            uint32_t at[LANES];
+            for (uint32_t lane = 0; lane < LANES; lane++) {
+                const uint32_t member = wave * LANES + lane;
+                const irisi_mfma_share s = !b ? irisi_mfma_share_a(shape, member, p.lda, p.m)
+                                           : turned ? irisi_mfma_share_b(shape, member, p.ldb, p.n)
+                                                    : irisi_mfma_share_bt(shape, member, p.ldb, p.n);
+                const uint64_t from = base + irisi_mfma_offset(&s, j, left, (int)turned);
+                uint32_t words[4];
+                at[lane] = part + irisi_mfma_place(&s, j);
+                expect(from % 16 == 0 && from / 2 < matrix.size(), p, "a load is misaligned or beyond the matrix");
+                if (from / 2 >= matrix.size())
+                    continue;
+                for (uint32_t i = 0; i < 8; i++) /* the rest of the last unit of 16 bytes may be anything */
+                    if (from / 2 + i >= matrix.size())
+                        std::memcpy((char *)words + 2 * i, "\xff\x7f", 2);
+                    else
+                        std::memcpy((char *)words + 2 * i, &matrix[from / 2 + i], 2);
+                for (int32_t i = 0; i < 4; i++) {
+                    const uint32_t zero = 0x00040004; /* value() of 4 is 0 */
+                    const uint32_t kept = left == whole ? 0xffffffffu : irisi_mfma_kept(&s, j, left, (int)turned, i);
+                    words[i] = (words[i] & kept) | (zero & ~kept);
+                }
+                std::memcpy(&lds[at[lane] / 2], words, 16);
+                if (irisi_mfma_loop_of(p.mainloop, p.with_comm).direct)
+                    expect(at[lane] == part + 1024 * (wave + j * IRISI_MFMA_WAVES) + 16 * lane, p,
+                           "a chunk stands elsewhere than a direct load puts it");
+            }
+            check_banks(p, write_phases(), write_phases(), at, 4, "bank conflict on a write");
+        }
+}
+
+/* A wave's operands of a step: 8 elements of K a lane. `column`: block of columns. */
+typedef uint16_t operand[LANES][8];
+
+static void take_lines(const problem &p, const std::vector<uint16_t> &lds, uint32_t part, const uint32_t *at,
+                       operand out)
+{
+    uint32_t place[LANES];
+    for (uint32_t lane = 0; lane < LANES; lane++) {
+        place[lane] = part + at[lane];
+        std::memcpy(out[lane], &lds[place[lane] / 2], 16);
+    }
+    check_banks(p, read_phases(32), read_phases(64), place, 4, "bank conflict on a read");
+}
+
+static void take_pairs(const problem &p, irisi_mfma_shape shape, const std::vector<uint16_t> &lds, uint32_t part,
+                       uint32_t wave, uint32_t step, operand *out)
+{
+    uint32_t words[8][LANES];
+    for (uint32_t k = 0; k < 8; k++) {
+        uint32_t place[LANES];
+        for (uint32_t lane = 0; lane < LANES; lane++) {
+            place[lane] = part + irisi_mfma_at_pair(shape, irisi_mfma_first_n(shape, wave, lane, 1), step, k);
+            std::memcpy(&words[k][lane], &lds[place[lane] / 2], 4);
+        }
+        check_banks(p, word_phases(32), word_phases(64), place, 1, "bank conflict on a read of pairs");
+    }
+    for (uint32_t column = 0; column < 2; column++)
+        for (uint32_t lane = 0; lane < LANES; lane++)
+            for (uint32_t i = 0; i < 4; i++) {
+                const uint32_t pair = irisi_mfma_pair(words[2 * i][lane], words[2 * i + 1][lane], column);
+                std::memcpy(&out[column][lane][2 * i], &pair, 4);
+            }
+}
+
+/* The instruction, as often as 8 elements of K a lane take it. */
+static void multiply(uint32_t deep, const operand first, const operand second, double (*acc)[16])
+{
+    const uint32_t each = deep / 2; /* elements that a lane holds of an instruction */
+    for (uint32_t part = 0; part < 8 / each; part++)
+        for (uint32_t lane = 0; lane < LANES; lane++)
+            for (uint32_t e = 0; e < 16; e++) {
+                const uint32_t row = 8 * (e / 4) + 4 * (lane / 32) + e % 4, col = lane % 32;
+                for (uint32_t k = 0; k < deep; k++)
+                    acc[lane][e] += value(first[row + 32 * (k / each)][part * each + k % each]) *
+                                    value(second[col + 32 * (k / each)][part * each + k % each]);
+            }
+}
+
+struct wave_accs {
+    double v[4][2][LANES][16];
+};
+
+/* A slab's share of the sums, all waves. */
+static void compute(const problem &p, irisi_mfma_shape shape, const std::vector<uint16_t> &lds,
+                    std::vector<wave_accs> &acc)
+{
+    const uint32_t part_b = irisi_mfma_tile_m(shape) * shape.depth;
+    operand rows, columns[2];
+    uint32_t at[LANES];
+    for (uint32_t wave = 0; wave < IRISI_MFMA_WAVES; wave++)
+        for (uint32_t step = 0; step < shape.depth / 32; step++) {
+            for (uint32_t block = 0; block < 2 && !p.turned; block++) {
+                for (uint32_t lane = 0; lane < LANES; lane++)
+                    at[lane] = irisi_mfma_at_n(shape, irisi_mfma_first_n(shape, wave, lane, 0), step, block);
+                take_lines(p, lds, part_b, at, columns[block]);
+            }
+            if (p.turned)
+                take_pairs(p, shape, lds, part_b, wave, step, columns);
+            for (uint32_t block = 0; block < shape.blocks_m; block++) {
+                for (uint32_t lane = 0; lane < LANES; lane++)
+                    at[lane] = irisi_mfma_at_m(shape, irisi_mfma_first_m(shape, wave, lane), step, block);
+                take_lines(p, lds, 0, at, rows);
+                multiply(p.deep, columns[0], rows, acc[wave].v[block][0]);
+                multiply(p.deep, columns[1], rows, acc[wave].v[block][1]);
+            }
+        }
+}
+
+/* Accumulators into C, piece by piece, as the staging tile has them. Every element inside is written once. */
+static std::vector<double> pieces(const problem &p, irisi_mfma_shape shape, const std::vector<wave_accs> &acc)
+{
+    std::vector<double> c(p.m * p.n, NAN);
+    for (uint32_t piece = 0; piece < 2 * shape.blocks_m; piece++)
+        for (uint32_t wave = 0; wave < IRISI_MFMA_WAVES; wave++)
+            for (uint32_t lane = 0; lane < LANES; lane++)
+                for (uint32_t i = 0; i < 16; i++) {
+                    const uint32_t in_row = irisi_mfma_piece_row(shape, wave, lane);
+                    const uint32_t in_col = irisi_mfma_piece_column(shape, wave, lane) + i / 8 * 16 + i % 8;
+                    const uint32_t row = piece / 2 * irisi_mfma_band(shape) + in_row;
+                    const uint32_t col = piece % 2 * irisi_mfma_stage_n(shape) + in_col;
+                    expect(in_row < irisi_mfma_band(shape) && in_col < irisi_mfma_stage_n(shape), p,
+                           "an accumulator lies outside its piece");
+                    if (row >= p.m || col >= p.n)
+                        continue;
+                    expect(std::isnan(c[row * p.n + col]), p, "an element is written twice");
+                    c[row * p.n + col] = acc[wave].v[piece / 2][irisi_mfma_piece_block(i)][lane]
+                                                    [irisi_mfma_piece_acc(piece % 2, i)];
+                }
+    return c;
+}
+
+static void run(const problem &p)
+{
+    const irisi_mfma_loop loop = irisi_mfma_loop_of(p.mainloop, p.with_comm);
+    const irisi_mfma_shape shape = loop.shape;
+    const uint32_t whole = shape.depth / 2, slabs = (p.k + whole - 1) / whole;
+    const uint32_t b_rows = p.turned ? p.k : p.n, b_cols = p.turned ? p.n : p.k;
+    std::vector<uint16_t> a((p.m - 1) * p.lda + p.k, POISON), b((b_rows - 1) * p.ldb + b_cols, POISON);
+    std::vector<wave_accs> acc(IRISI_MFMA_WAVES);
+    std::memset(acc.data(), 0, acc.size() * sizeof acc[0]);
+    for (uint32_t i = 0; i < p.m; i++)
+        for (uint32_t k = 0; k < p.k; k++)
+            a[i * p.lda + k] = small_number();
+    for (uint32_t i = 0; i < b_rows; i++)
+        for (uint32_t j = 0; j < b_cols; j++)
+            b[i * p.ldb + j] = small_number();
+    /* A turn of the loop's ring beyond the end of K is computed too: on zeros. */
+    for (uint32_t slab = 0; slab < (slabs + loop.ring - 1) / loop.ring * loop.ring; slab++) {
+        std::vector<uint16_t> lds(irisi_mfma_slab_bytes(shape) / 2, POISON);
+        move(p, shape, a, slab, 0, lds, 0);
+        move(p, shape, b, slab, 1, lds, irisi_mfma_tile_m(shape) * shape.depth);
+        compute(p, shape, lds, acc);
+    }
+    const std::vector<double> c = pieces(p, shape, acc);
+    for (uint32_t i = 0; i < p.m; i++)
+        for (uint32_t j = 0; j < p.n; j++) {
+            double sum = 0;
+            for (uint32_t k = 0; k < p.k; k++)
+                sum += value(a[i * p.lda + k]) * value(b[p.turned ? k * p.ldb + j : j * p.ldb + k]);
+            expect(c[i * p.n + j] == sum, p, "an element of C is not the product's");
+        }
+}
+
+int main(int argc, char **argv)
+{
+    static const uint32_t edges[][3] = {{256, 256, 64}, {255, 250, 37}, {1, 1, 1}, {33, 129, 130}, {200, 8, 9}};
+    const uint32_t only = argc > 1 ? (uint32_t)std::atoi(argv[1]) : 0;
+    uint32_t runs = 0;
+    seed = argc > 2 ? (uint32_t)std::atoi(argv[2]) : 1;
+    for (uint32_t mainloop = IRISI_GEMM_MFMA_GFX90A; mainloop <= IRISI_GEMM_MFMA_GFX950_SMALL; mainloop++)
+        for (int with_comm = 0; with_comm < 2; with_comm++)
+            for (int turned = 0; turned < 2; turned++)
+                for (uint32_t edge = 0; edge < sizeof edges / sizeof edges[0]; edge++) {
+                    const irisi_mfma_loop loop = irisi_mfma_loop_of(mainloop, with_comm);
+                    const uint32_t tile_m = irisi_mfma_tile_m(loop.shape), tile_n = irisi_mfma_tile_n(loop.shape);
+                    problem p = {mainloop, with_comm, turned, loop.direct ? 16u : 8u, 0, 0, edges[edge][2], 0, 0};
+                    if (only && mainloop != only)
+                        continue;
+                    p.m = edges[edge][0] < tile_m ? edges[edge][0] : tile_m - 256 % edges[edge][0];
+                    p.n = edges[edge][1] < tile_n ? edges[edge][1] : tile_n - 256 % edges[edge][1];
+                    p.lda = (p.k + 7) / 8 * 8 + 8 * (edge % 2);
+                    p.ldb = ((turned ? p.n : p.k) + 7) / 8 * 8 + 8 * (edge % 3);
+                    run(p);
+                    runs++;
+                }
+    std::printf("%u tiles, %u failures\n", runs, failures);
+    return failures || runs == 0;
+}

@@ -1,0 +1,332 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Looks at the instructions of the GEMM kernels on matrix units: `tests/isa/gemm.py [--include DIR] [--table]`.
+
+Compiles gemm.c for each AMD architecture and checks the promises below for every pattern's kernels, and that each check
+notices its own breakage; one line a check, then the counts. --table prints what a turn of each loop costs, as Markdown.
+"""
+import argparse
+import concurrent.futures
+import copy
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+
+import gates
+import listing
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+ARCHS = ("gfx90a", "gfx942", "gfx950")
+TYPES = ("f16", "bf16")
+PATTERNS = ("bulk_synchronous_compute", "producer_consumer_compute", "fused_sequential", "wg_specialized",
+            "wave_specialized")
+WAVES, SIMDS = 8, 4  # math waves of a workgroup, which has a compute unit of its own
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A compute unit: clocks of its matrix instruction, bytes a clock of shared memory and of its first cache.
+
+    Clocks: 4 for each of the passes that AMD's matrix instruction calculator gives. Shared memory: 32 banks of 4 bytes;
+    gfx950 reads from 64.
+    """
+    mfma: str
+    clocks: int
+    read: int
+    write: int = 128
+    cache: int = 64
+
+
+UNITS = {"gfx90a": Unit(r"^v_mfma_f32_32x32x8", 64, 128), "gfx942": Unit(r"^v_mfma_f32_32x32x8", 32, 128),
+         "gfx950": Unit(r"^v_mfma_f32_32x32x16", 32, 256)}
+ISAS = {"gfx90a": gates.GFX90A, "gfx942": gates.GFX942, "gfx950": gates.GFX942}
+LANE_BYTES = {"b32": 4, "b64": 8, "b128": 16, "dwordx4": 16}
+
+
+def find(*names):
+    return next((shutil.which(n) for n in names if n and shutil.which(n)), None)
+
+
+def build(arch, kind, include, folder):
+    """(what the compiler said, {kernel: resources}, {kernel: Listing}) of gemm.c."""
+    out = pathlib.Path(folder) / f"{arch}.{kind}.co"
+    source = pathlib.Path(folder) / f"{kind}.c"
+    lines = (HERE / "gemm.c").read_text(encoding="utf-8").splitlines(keepends=True)
+    source.write_text("".join(n for n in lines if "SCATTER_" not in n or n.endswith(f"_{kind.upper()}\n")), encoding="utf-8")
+    done = subprocess.run(
+        [os.environ.get("IRIS_HIPCC") or find("clang++-22", "clang++"), "-x", "hip", "-nogpuinc", "-nogpulib",
+         f"--offload-arch={arch}", "--cuda-device-only", "--no-gpu-bundle-output", "-O3", "-std=c++17", "-Wall",
+         "-Wextra", "-Wpedantic", "-Werror", "-Rpass-analysis=kernel-resource-usage", "-fno-caret-diagnostics",
+         f"-I{ROOT}/include", f"-I{include}", "-c", source, "-o", out],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        return done.stdout, {}, {}
+    text = subprocess.run([find("llvm-objdump-22", "llvm-objdump"), "-d", "--no-show-raw-insn", out],
+                          stdout=subprocess.PIPE, text=True, check=True).stdout
+    wanted = re.compile(rf"irisi_gemm_all_scatter_({'|'.join(PATTERNS)})_{kind}_{arch}(_small)?")
+    used = {}
+    for name, block in re.findall(r"Function Name: (\S+)(.*?)(?=Function Name|\Z)", done.stdout, re.S):
+        if wanted.fullmatch(name):
+            used[name] = {k.strip(): int(v) for k, v in re.findall(r"remark:\s+([A-Za-z ]+?)(?: \[.*?\])?: (\d+) ", block)}
+    return "", used, {name: l for name, l in listings(text).items() if wanted.fullmatch(name)}
+
+
+def listings(text):
+    """{kernel: Listing} of a disassembly whose names are C's."""
+    kernels, rows = {}, None
+    for line in text.split("\n"):
+        head, instr = re.match(r"^[0-9a-f]+ <(\w+)>:$", line), listing.AMD_INSTR.match(line)
+        if head:
+            rows = kernels.setdefault(head[1], [])
+        elif instr and rows is not None:
+            rows.append((int(instr[3], 16), instr[1], instr[2], instr[4]))
+    return {name: listing._amd_listing(name, rows) for name, rows in kernels.items()}
+
+
+def dominators(code, blocks, start):
+    """{block: set of blocks on every path to it}, blocks by the index of their first instruction."""
+    before = {b: [] for b in blocks}
+    for b, end in blocks.items():
+        for to in code[end].next:
+            if to in before:
+                before[to].append(b)
+    over, changed = {b: set(blocks) for b in blocks}, True
+    over[start] = {start}
+    while changed:
+        changed = False
+        for b in sorted(blocks):
+            new = {b}.union(set.intersection(*(over[p] for p in before[b])) if before[b] else set()) if b != start else {b}
+            changed, over[b] = changed or new != over[b], new
+    return over, before
+
+
+def loops(kernel):
+    """The innermost loops around matrix instructions, each a list of instructions, in the order of their heads."""
+    code = kernel.code
+    heads = {0} | {to for i, c in enumerate(code) for to in c.next if "branch" in c.op} | {
+        i + 1 for i, c in enumerate(code[:-1]) if "branch" in c.op or c.op == "s_endpgm"}
+    first = sorted(h for h in heads if h < len(code))
+    blocks = dict(zip(first, [f - 1 for f in first[1:]] + [len(code) - 1]))
+    over, before = dominators(code, blocks, 0)
+    bodies = {}
+    for b, end in blocks.items():
+        for head in code[end].next:
+            if head in over.get(b, ()):
+                body, todo = bodies.setdefault(head, {head}), [b]
+                while todo:
+                    at = todo.pop()
+                    if at not in body:
+                        body.add(at)
+                        todo += before[at]
+    around = {h: body for h, body in bodies.items()
+              if any(c.op.startswith("v_mfma") for b in body for c in code[b:blocks[b] + 1])}
+    inner = {h: body for h, body in around.items() if not any(o < body for o in around.values())}
+    return [[c for b in sorted(inner[h]) for c in code[b:blocks[b] + 1]] for h in sorted(inner)]
+
+
+def main_loops(kernel):
+    """Those for either layout of B; each is followed by the one for the ragged end of K."""
+    return loops(kernel)[::2]
+
+
+def lane_bytes(op):
+    """Bytes of a lane that a memory instruction moves."""
+    return LANE_BYTES[op.rsplit("_", 1)[1]] * (2 if "2" in op.split("_")[1] else 1)
+
+
+def alone(instr):
+    """Whether the instruction is of the math waves' meeting: one word, by which they count each other."""
+    return instr.op in ("ds_add_u32", "ds_read_b32")
+
+
+def clocks(arch, loop):
+    """(matrix, shared memory, cache) clocks of a compute unit for one turn of a loop by all math waves."""
+    unit, matrix, shared, cache = UNITS[arch], 0, 0, 0
+    for instr in loop:
+        if instr.op.startswith("v_mfma"):
+            matrix += unit.clocks * WAVES // SIMDS
+        elif instr.op.startswith("ds_") and not alone(instr):
+            shared += 64 * lane_bytes(instr.op) * WAVES // (unit.read if "read" in instr.op else unit.write)
+        elif instr.op.startswith("global_load"):
+            cache += 64 * 16 * WAVES // unit.cache
+            shared += 64 * 16 * WAVES // unit.write if "_lds_" in instr.op else 0
+    return matrix, shared, cache
+
+
+def matrix_units_are_the_limit(arch, kernel):
+    found = loops(kernel)
+    if len(found) != 4:
+        yield f"{len(found)} loops around matrix instructions instead of 4"
+    for loop in main_loops(kernel):
+        matrix, shared, cache = clocks(arch, loop)
+        if shared > matrix or cache > matrix:
+            yield f"a turn takes {matrix} clocks of matrix units, {shared} of shared memory, {cache} of the cache"
+        for i in loop:
+            if i.op.startswith("v_mfma") and not re.search(UNITS[arch].mfma, i.text):
+                yield f"not the widest matrix instruction: {i.text}"
+
+
+def accesses_are_wide(arch, kernel):
+    for loop in main_loops(kernel):
+        for i in loop:
+            if i.op.startswith("global_") and not i.op.endswith("_dwordx4"):
+                yield f"not 16 bytes a lane: {i.text}"
+            if i.op.startswith("ds_write") and i.op != "ds_write_b128":
+                yield f"not 16 bytes a lane: {i.text}"
+        narrow = {i.op for i in loop if i.op.startswith("ds_read") and i.op != "ds_read_b128" and not alone(i)}
+        if narrow - {"ds_read2st64_b32", "ds_read2_b32"}:  # words of two columns of an untransposed B
+            yield f"narrow reads: {' '.join(sorted(narrow))}"
+        if arch == "gfx950" and not any(i.op == "global_load_lds_dwordx4" for i in loop):
+            yield "no direct load into shared memory"
+
+
+def phases_are_pure(arch, kernel):
+    for loop in main_loops(kernel):
+        inside, seen = False, 0
+        for i in loop:
+            if i.op == "s_setprio":
+                inside, seen = i.args == "1", seen + (i.args == "1")
+            elif i.op in ("v_readlane_b32", "v_writelane_b32"):
+                yield f"a spilled scalar: {i.text}"
+            elif inside and re.match(r"ds_|global_|buffer_|s_barrier", i.op):
+                yield f"memory instruction while this wave multiplies: {i.text}"
+            elif not inside and i.op.startswith("v_mfma"):
+                yield f"matrix instruction while the other group multiplies: {i.text}"
+        if not seen:
+            yield "no phase of matrix instructions"
+
+
+def fetches_stay_under_way(arch, kernel):
+    for loop in main_loops(kernel):
+        waits = sum(1 for i in loop if i.op == "s_waitcnt" and "vmcnt(0)" in i.args)
+        slabs = 2 if any("_lds_" in i.op for i in loop) else 0  # direct loads: once a slab, before others read it
+        if waits != slabs:
+            yield f"{waits} waits for everything that is on its way from global memory in a turn, not {slabs}"
+
+
+def meetings_wait(arch, kernel):
+    meeting = r"^s_barrier" if "wave_specialized" not in kernel.name else r"^ds_add_u32"
+    yield from gates.reaches(kernel, kernel.find(r"^ds_(read.*_b128|read2|write_b128)"), meeting,
+                             [r"^s_waitcnt .*lgkmcnt\(0\)"], "an access to shared memory is under way at a meeting")
+
+
+def tiles_arrive(arch, kernel):
+    isa, puts = ISAS[arch], r"^global_store_dwordx4 v\[\d+:\d+\], v\[\d+:\d+\], off"
+    if "compute" not in kernel.name:  # those leave it to another kernel to send
+        yield from gates.reaches(kernel, kernel.find(puts), isa.add, [isa.arrived],
+                                 "a tile's signal before its stores have arrived")
+        if not kernel.find(isa.add):
+            yield "no signal"
+    if not kernel.find(puts):
+        yield "no 16-byte store"
+    for i in kernel.find(puts):
+        if isa.through not in kernel.code[i].text:
+            yield f"does not go through to the system: {kernel.code[i].text}"
+    if "compute" not in kernel.name and "wave_specialized" not in kernel.name:  # communication waves count each other
+        yield from gates.reaches(kernel, kernel.find(puts), isa.add, [isa.barrier],
+                                 "a tile's signal before the workgroup has met")
+
+
+def only_its_memory(arch, kernel):
+    for i in kernel.find(r"^(scratch_|flat_)"):
+        yield f"scratch or an access of unknown address space: {kernel.code[i].text}"
+
+
+NOP = "s_nop 0"
+CHECKS = (  # text, check, edits that it must notice
+    ("matrix units are the limit of each loop", matrix_units_are_the_limit,
+     ((r"^[sv]_(?!mfma|.*branch|endpgm)", "ds_read_b128 v[0:3], v0"), (r"^v_mfma", "v_mfma_f32_16x16x16_f16"))),
+    ("16 bytes a lane, from global memory and to shared memory", accesses_are_wide,
+     ((r"^global_load(_lds)?_dwordx4", "global_load_dword v0, v1, s[0:1]"), (r"^ds_read_b128", "ds_read_u16 v0, v1"))),
+    ("matrix phases and memory phases are apart", phases_are_pure,
+     ((r"^s_setprio", NOP), (r"^s_setprio 0", "s_setprio 1"), (r"^s_barrier", "v_readlane_b32 s0, v0, 0"))),
+    ("fetches stay under way from phase to phase", fetches_stay_under_way, ((r"^s_setprio 0", "s_waitcnt vmcnt(0)"),)),
+    ("waves meet once their accesses to shared memory are done", meetings_wait, ((r"lgkmcnt\(0\)", NOP),)),
+    ("a tile's stores go through and arrive before its signal", tiles_arrive,
+     ((r"^s_waitcnt vmcnt\(0\)", NOP), (r"^global_store_dwordx4", "global_store_dwordx2 v[0:1], v[2:3], off"),
+      (r"^s_barrier", NOP), (r"^global_atomic_add_x2", NOP))),
+    ("neither scratch nor generic addresses", only_its_memory, ((r"^ds_write_b128|^ds_write_b16", "scratch_store_dword v0"),)),
+)
+
+
+class Report:
+    """Counts checks and prints a line for each."""
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def line(self, where, text, problems):
+        self.passed, self.failed = self.passed + (not problems), self.failed + bool(problems)
+        print(f"{'FAIL' if problems else 'ok  '} {where:11} {text}")
+        for problem in problems:
+            print(f"     {problem}")
+
+
+def broken(kernel, pattern, replacement):
+    """The kernel with every instruction that matches replaced, or None when there is none."""
+    if not kernel.find(pattern):
+        return None
+    kernel = copy.deepcopy(kernel)
+    for i in kernel.find(pattern):
+        kernel.code[i].op, _, kernel.code[i].args = replacement.partition(" ")
+    return kernel
+
+
+def check(arch, kind, built, report, table):
+    where, (said, used, kernels) = f"{arch} {kind}", built
+    names = [f"irisi_gemm_all_scatter_{p}_{kind}_{arch}{s}" for s in ("", "_small") for p in PATTERNS]
+    report.line(where, "gemm.c compiles and holds every pattern's kernels",
+                [said] if said else [f"{n} is missing" for n in names if n not in kernels])
+    if said:
+        return
+    report.line(where, "no scratch, no vector spills, at most 2 scalars parked in a vector register",
+                [f"{n}: {key} is {used[n][key]}" for n in names
+                 for key, most in (("ScratchSize", 0), ("VGPRs Spill", 0), ("SGPRs Spill", 2)) if used[n][key] > most])
+    for text, function, edits in CHECKS:
+        report.line(where, text, [f"{n}: {p}" for n in names for p in function(arch, kernels[n])])
+        for pattern, replacement in edits if kind == TYPES[0] else ():
+            kernel = broken(kernels[names[2]], pattern, replacement)  # fused_sequential: computes and sends
+            caught = kernel and list(function(arch, kernel))
+            report.line(where, f"  notices {pattern} -> {replacement}",
+                        [] if caught else ["the edit went unnoticed" if kernel else "nothing to edit"])
+    for n in names:
+        for loop, layout in zip(main_loops(kernels[n]), ("transposed", "as it is")):
+            size = "small" if n.endswith("_small") else "large"
+            beside = "yes" if "wave_specialized" in n else "no"
+            row = (arch, size, beside, layout, *clocks(arch, loop))
+            table[row] = max(table.get(row, 0), used[n]["VGPRs"])
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    p.add_argument("--include", metavar="DIR", help="where iris/gen/ lies (default: generated for this run)")
+    p.add_argument("--arch", action="append", choices=ARCHS, help="only this architecture (may be repeated)")
+    p.add_argument("--table", action="store_true", help="print what a turn of each loop costs, as Markdown")
+    args = p.parse_args()
+    if not find(os.environ.get("IRIS_HIPCC"), "clang++-22", "clang++"):
+        print("skipped: no compiler for AMD GPUs here\n0 passed, 0 failed")
+        return 0
+    report, table = Report(), {}
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        if not args.include:
+            subprocess.run([sys.executable, "-B", ROOT / "gen/__main__.py", "--out", f"{folder}/iris/gen"], check=True)
+        jobs = [(a, t, pool.submit(build, a, t, args.include or folder, folder)) for a in args.arch or ARCHS for t in TYPES]
+        for arch, kind, job in jobs:
+            check(arch, kind, job.result(), report, table)
+    if args.table:
+        print("\n| architecture | tile | beside communication waves | B | matrix clocks | shared memory | cache | registers |")
+        print("|---|---|---|---|---|---|---|---|")
+        for row, registers in table.items():
+            print("| " + " | ".join(map(str, (*row, registers))) + " |")
+        print()
+    print(f"{report.passed} passed, {report.failed} failed")
+    return 1 if report.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
