@@ -4,7 +4,7 @@
  *
  *   iris_team_world iris_reduce_op iris_channel_slices
  *   iris_slice iris_slice_enter_wg iris_slice_meet_wg iris_slice_leave_wg
- *   irisi_share irisi_slice_share irisi_even_share irisi_slice_has irisi_slice_ahead irisi_slice_rank
+ *   irisi_share irisi_slice_half irisi_slice_share irisi_even_share irisi_slice_has irisi_slice_ahead irisi_slice_rank
  *   irisi_slice_arrive irisi_slice_await irisi_slice_meet_puts irisi_slice_raise irisi_slice_wait irisi_slice_agree
  *   irisi_slice_scratch irisi_slice_packets irisi_slice_put_all irisi_slice_inside
  *
@@ -116,6 +116,13 @@ IRIS_HOST_DEVICE irisi_share irisi_even_share(size_t count, uint32_t part, uint3
     return s;
 }
 
+/* Bytes of LL packets, and of raw scratch, that a slice has in each bank; 0 where the channel has no slices. */
+IRIS_HOST_DEVICE size_t irisi_slice_half(const iris_channel *ch, int world)
+{
+    const uint32_t slices = iris_channel_slices(ch, world);
+    return slices > 0 ? (uint32_t)(ch->bank_bytes / 512) / slices * 256 : 0;
+}
+
 #if IRIS_HAS_DEVICE
 
 /** The team of all ranks; a team of size 0 means the same. */
@@ -172,8 +179,8 @@ IRIS_DEVICE void irisi_slice_report(const iris_slice *s, irisi_fault fault, int 
 
 /**
  * Begins work on a slice. Every lane of one workgroup on every member calls it, then the schedule, then
- * iris_slice_leave_wg. A team of size 0 is the world. On a rank outside the team, and with a channel that is not from
- * iris_collective_channel, the result's size is 0.
+ * iris_slice_leave_wg. A team of size 0 is the world. On a rank outside the team, with a channel that is not from
+ * iris_collective_channel, and with a slice that it does not have, the result's size is 0 and nothing is written.
  */
 IRIS_DEVICE iris_slice iris_slice_enter_wg(const iris_ctx *ctx, const iris_channel *ch, iris_team team, uint32_t slice)
 {
@@ -184,17 +191,19 @@ IRIS_DEVICE iris_slice iris_slice_enter_wg(const iris_ctx *ctx, const iris_chann
     iris_slice s;
     s.ctx = ctx;
     s.words = ch->signals + (size_t)slice * words;
-    s.half = (uint32_t)(ch->bank_bytes / 512) / ((uint32_t)ch->n_signals / words) * 256;
+    s.half = irisi_slice_half(ch, ctx->world);
     s.banks = ch->banks + slice * 2 * s.half;
     s.turn = ch->bank_bytes;
     s.start = start;
     s.stride = stride;
     s.member = (ctx->rank - start) / stride;
     s.size = s.member >= 0 && s.member < size && start + s.member * stride == ctx->rank ? size : 0;
-    if (s.half < IRISI_SLICE_ROW * (uint32_t)ctx->world) /* made for something else: a turn would carry nothing */
+    if (s.half < IRISI_SLICE_ROW * (uint32_t)ctx->world || slice >= (uint32_t)ch->n_signals / words) {
+        s.words = ch->signals; /* made for something else, where a turn would carry nothing; or no such slice */
         s.size = 0;
+    }
     s.step = irisi_atomic_fetch_u64(&s.words[IRISI_SLICE_STEP].value, IRIS_RELAXED, IRIS_SCOPE_AGENT);
-    if (IRISI_CHECKED && iris_wg_lane() == 0 &&
+    if (IRISI_CHECKED && s.size > 0 && iris_wg_lane() == 0 &&
         irisi_atomic_xchg_u64(&s.words[IRISI_SLICE_BUSY].value, 1, IRIS_RELAXED, IRIS_SCOPE_AGENT) != 0)
         irisi_slice_report(&s, IRISI_FAULT_BUSY, ctx->rank, 0, slice);
     return s;
@@ -204,7 +213,7 @@ IRIS_DEVICE iris_slice iris_slice_enter_wg(const iris_ctx *ctx, const iris_chann
 IRIS_DEVICE void iris_slice_leave_wg(const iris_slice *s)
 {
     iris_sync_wg();
-    if (iris_wg_lane() == 0) {
+    if (iris_wg_lane() == 0 && s->size > 0) {
         irisi_atomic_set_u64(&s->words[IRISI_SLICE_STEP].value, s->step, IRIS_RELAXED, IRIS_SCOPE_AGENT);
         if (IRISI_CHECKED)
             irisi_atomic_set_u64(&s->words[IRISI_SLICE_BUSY].value, 0, IRIS_RELAXED, IRIS_SCOPE_AGENT);
