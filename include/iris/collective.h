@@ -4,7 +4,7 @@
  *
  *   iris_team_world iris_reduce_op iris_channel_slices
  *   iris_slice iris_slice_enter_wg iris_slice_meet_wg iris_slice_leave_wg
- *   irisi_share irisi_slice_share irisi_even_share irisi_slice_has irisi_slice_ahead irisi_slice_rank
+ *   irisi_share irisi_slice_half irisi_slice_share irisi_even_share irisi_slice_has irisi_slice_ahead irisi_slice_rank
  *   irisi_slice_arrive irisi_slice_await irisi_slice_meet_puts irisi_slice_raise irisi_slice_wait irisi_slice_agree
  *   irisi_slice_scratch irisi_slice_packets irisi_slice_put_all irisi_slice_inside
  *
@@ -116,6 +116,13 @@ IRIS_HOST_DEVICE irisi_share irisi_even_share(size_t count, uint32_t part, uint3
     return s;
 }
 
+/* Bytes of LL packets, and of raw scratch, that a slice has in each bank; 0 where the channel has no slices. */
+IRIS_HOST_DEVICE size_t irisi_slice_half(const iris_channel *ch, int world)
+{
+    const uint32_t slices = iris_channel_slices(ch, world);
+    return slices > 0 ? (uint32_t)(ch->bank_bytes / 512) / slices * 256 : 0;
+}
+
 #if IRIS_HAS_DEVICE
 
 /** The team of all ranks; a team of size 0 means the same. */
@@ -184,7 +191,7 @@ IRIS_DEVICE iris_slice iris_slice_enter_wg(const iris_ctx *ctx, const iris_chann
     iris_slice s;
     s.ctx = ctx;
     s.words = ch->signals + (size_t)slice * words;
-    s.half = slice < slices ? (uint32_t)(ch->bank_bytes / 512) / slices * 256 : 0;
+    s.half = slice < slices ? irisi_slice_half(ch, ctx->world) : 0;
     s.banks = ch->banks + slice * 2 * s.half;
     s.turn = ch->bank_bytes;
     s.start = start;
@@ -197,7 +204,7 @@ IRIS_DEVICE iris_slice iris_slice_enter_wg(const iris_ctx *ctx, const iris_chann
     if (s.size == 0)
         return s;
     s.step = irisi_atomic_fetch_u64(&s.words[IRISI_SLICE_STEP].value, IRIS_RELAXED, IRIS_SCOPE_AGENT);
-    if (IRISI_CHECKED && iris_wg_lane() == 0 &&
+    if (IRISI_CHECKED && s.size > 0 && iris_wg_lane() == 0 &&
         irisi_atomic_xchg_u64(&s.words[IRISI_SLICE_BUSY].value, 1, IRIS_RELAXED, IRIS_SCOPE_AGENT) != 0)
         irisi_slice_report(&s, IRISI_FAULT_BUSY, ctx->rank, 0, slice);
     return s;

@@ -768,6 +768,10 @@ iris_status iris_stream_destroy(iris_world *w, iris_stream stream)
         return status;
     if (stream == w->stream)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_stream_destroy: the default stream lives as long as its world");
+    irisi_arena *sync = &w->arena[IRIS_MEM_SYNC];
+    for (size_t i = 0; i < sync->n; i++)
+        if (sync->blocks[i].stream == stream)
+            sync->blocks[i].stream = NULL; /* what follows on another stream follows what is drained here */
     return irisi_device_result(w, "iris_stream_destroy", irisi_dev_stream_destroy(&w->dev, stream));
 }
 

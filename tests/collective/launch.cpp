@@ -203,13 +203,21 @@ void no_schedule(question *q) { q->c.schedule = IRIS_SCHEDULE_PUSH; }
 void wrong_schedule(question *q) { q->c.schedule = (iris_schedule)99; }
 void float_and(question *q) { q->c.op = IRIS_OP_AND, q->c.dtype = IRIS_F32; }
 void no_dtype(question *q) { q->c.dtype = (iris_dtype)77; }
+/* Together they would be the number of a pair that there is. */
+void no_pair(question *q) { q->c.dtype = (iris_dtype)(IRIS_DTYPES + IRIS_I32), q->c.op = (iris_reduce_op)-1; }
 void no_op(question *q) { q->c.op = (iris_reduce_op)12; }
 void not_asked_for(question *q) { q->c.dtype = IRIS_F64; }
 void other_team(question *q) { q->c.team.start = iris_rank(q->w) == 0 ? 1 : 0, q->c.team.stride = q->c.team.size = 1; }
 void long_team(question *q) { q->c.team.start = 0, q->c.team.stride = 1, q->c.team.size = 100; }
 void no_stride(question *q) { q->c.team.start = 0, q->c.team.stride = 0, q->c.team.size = 2; }
+void second_team(question *q)
+{
+    q->c.team.start = iris_rank(q->w);
+    q->c.team.stride = q->c.team.size = 1;
+}
 void no_channel(question *q) { std::memset(&q->ch, 0, sizeof q->ch); }
 void no_banks(question *q) { q->ch.bank_bytes = 0; }
+void small_banks(question *q) { q->ch.bank_bytes = 256; }
 void other_stream(question *q) { q->stream = q->other->stream; }
 
 const struct {
@@ -228,6 +236,7 @@ const struct {
     {wrong_schedule, IRIS_ERR_UNSUPPORTED, "there is no schedule none (99)"},
     {float_and, IRIS_ERR_UNSUPPORTED, "iris_all_reduce: and of f32 has no kernel: the type lacks the operation"},
     {no_dtype, IRIS_ERR_ARGUMENT, "dtype 77 or op 0 does not exist"},
+    {no_pair, IRIS_ERR_ARGUMENT, "does not exist (below 16"},
     {no_op, IRIS_ERR_ARGUMENT, "or op 12 does not exist"},
     {not_asked_for, IRIS_ERR_UNSUPPORTED, "sum of f64 has no kernel"},
     {other_team, IRIS_ERR_ARGUMENT, "is not in the team of 1 ranks"},
@@ -235,6 +244,8 @@ const struct {
     {no_stride, IRIS_ERR_ARGUMENT, "a team of 2 ranks from 0 on, 0 apart"},
     {no_channel, IRIS_ERR_ARGUMENT, "the channel is not from iris_collective_channel"},
     {no_banks, IRIS_ERR_ARGUMENT, "the channel is not from iris_collective_channel"},
+    {small_banks, IRIS_ERR_ARGUMENT, "the channel is not from iris_collective_channel"},
+    {second_team, IRIS_ERR_ARGUMENT, "the channel is used by another team already"},
     {other_stream, IRIS_ERR_ARGUMENT, "the channel is used on another stream already"},
 };
 

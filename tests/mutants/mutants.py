@@ -54,7 +54,7 @@ MUTANTS = (
         irisi_release();""", "litmus/message.cpp", MESSAGE, tsan=True),
     Mutant("signal raised before the data", "iris/gen/put_signal.h",
            """    iris_put_u32_wg(ctx, dst, src, n, rank);
-    irisi_put_raise_wg(ctx, signal, value, op, rank);""", """    irisi_put_raise_wg(ctx, signal, value, op, rank);
+    irisi_put_raise_wg(at, value, op);""", """    irisi_put_raise_wg(at, value, op);
     iris_put_u32_wg(ctx, dst, src, n, rank);""", "litmus/message.cpp", MESSAGE, tries=3),
     Mutant("fence that lets a load overtake a store", "iris/arch/host/memory.h",
            "__atomic_thread_fence(__ATOMIC_SEQ_CST)", "__atomic_thread_fence(__ATOMIC_ACQ_REL)",
@@ -118,7 +118,7 @@ MUTANTS = (
     # the self-test notices what it is for
     Mutant("signal raised before the data, by the self-test", "iris/gen/put_signal.h",
            """    iris_put_u32_wg(ctx, dst, src, n, rank);
-    irisi_put_raise_wg(ctx, signal, value, op, rank);""", """    irisi_put_raise_wg(ctx, signal, value, op, rank);
+    irisi_put_raise_wg(at, value, op);""", """    irisi_put_raise_wg(at, value, op);
     iris_put_u32_wg(ctx, dst, src, n, rank);""", "self_test/self_test.cpp", SELF_TEST, tries=3),
     Mutant("atomic add that loses updates", "iris/gen/arch/atomic_host.h",
            ATOMIC.format("uint64_t irisi_atomic_add_u64(uint64_t *p, uint64_t", "__atomic_fetch_add(p, value, __ATOMIC_RELAXED)"),

@@ -51,18 +51,25 @@ static irisi_block *irisi_channel_block(iris_world *w, const iris_channel *ch)
     const size_t offset = (size_t)((const char *)ch->signals - w->heaps[w->rank].base);
     for (size_t i = 0; i < a->n; i++)
         if (a->blocks[i].offset == offset)
-            return ch->n_signals >= irisi_slice_words((uint32_t)w->size) && ch->bank_bytes > 0 ? &a->blocks[i] : NULL;
+            return irisi_slice_half(ch, w->size) >= IRISI_SLICE_ROW * (size_t)w->size ? &a->blocks[i] : NULL;
     return NULL;
 }
 
-/* The channel: live, made for collectives, and used on one stream only. */
+/* The channel: live, made for collectives, and used for one team, or for messages, and on one stream only. */
 static iris_status irisi_collective_check_channel(iris_world *w, const char *name, const iris_channel *ch,
-                                                  iris_stream stream)
+                                                  iris_team team, iris_stream stream)
 {
     irisi_block *block = ch == NULL ? NULL : irisi_channel_block(w, ch);
     if (block == NULL)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_%s: the channel is not from iris_collective_channel, or was destroyed", name);
+    const iris_team *users = &block->team;
+    if (users->size != 0 &&
+        (users->start != team.start || users->size != team.size || (users->stride != team.stride && team.size > 1)))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_%s: the channel is used %s already; make one for each team, and one for messages", name,
+                          users->size < 0 ? "for messages" : "by another team");
+    block->team = team;
     if (irisi_dev_stream_capturing(&w->dev, stream))
         return IRIS_OK; /* where the graph will run is not known yet */
     if (block->stream != NULL && block->stream != stream)
@@ -209,7 +216,7 @@ iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_fa
     c = *what;
     s = irisi_collective_check(w, family, &c, kernels, n, &kernel);
     if (s == IRIS_OK)
-        s = irisi_collective_check_channel(w, name, ch, stream);
+        s = irisi_collective_check_channel(w, name, ch, c.team, stream);
     if (s != IRIS_OK)
         return s;
     args.ctx = iris_device_ctx(w);
@@ -231,6 +238,7 @@ iris_status irisi_message_run(iris_world *w, const iris_channel *ch, const irisi
                               int sends, iris_dtype dtype, irisi_kernel kernel, iris_stream stream)
 {
     static const char name[] = "send_recv";
+    static const iris_team messages = {0, 1, -1}; /* no team of a collective */
     const size_t element = iris_dtype_bytes(dtype), bytes = what->bytes;
     irisi_message_args args = *what;
     iris_status s = irisi_take_stream(w, "iris_send_recv", &stream);
@@ -248,7 +256,7 @@ iris_status irisi_message_run(iris_world *w, const iris_channel *ch, const irisi
     const uintptr_t dst = (uintptr_t)what->dst, src = (uintptr_t)what->src;
     if (receives && sends && bytes > 0 && dst < src + bytes && src < dst + bytes)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: dst at %p and src at %p overlap", name, what->dst, what->src);
-    s = irisi_collective_check_channel(w, name, ch, stream);
+    s = irisi_collective_check_channel(w, name, ch, messages, stream);
     if (s != IRIS_OK)
         return s;
     const iris_launch_config cfg = irisi_collective_grid(w, ch, bytes, 1);
@@ -279,7 +287,7 @@ iris_status irisi_rows_run(iris_world *w, const iris_channel *ch, const irisi_ro
                           "iris_all_to_allv: src, src_offsets and src_counts, for %d ranks, must lie in the symmetric "
                           "heap, where members read them; allocate them with iris_malloc",
                           (int)args.team.size);
-    s = irisi_collective_check_channel(w, family.name, ch, stream);
+    s = irisi_collective_check_channel(w, family.name, ch, args.team, stream);
     if (s != IRIS_OK)
         return s;
     const iris_launch_config cfg = irisi_collective_grid(w, ch, SIZE_MAX / 4, 1);

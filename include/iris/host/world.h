@@ -70,7 +70,8 @@ typedef struct irisi_block {
     size_t offset, bytes;
     irisi_block_tag tag;
     size_t lead, mapped; /* lent: where in the block the caller's memory begins, and how much of it is mapped */
-    iris_stream stream; /* of a channel: where collectives are launched on it, null before the first */
+    iris_team team;      /* of a channel: whose collectives are launched on it; size 0 before the first, -1: messages */
+    iris_stream stream;  /* of a channel: where collectives are launched on it, null before the first */
 } irisi_block;
 
 /* The allocator of one memory kind: live blocks in the order of their offsets. */

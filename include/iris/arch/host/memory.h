@@ -61,16 +61,20 @@ IRIS_DEVICE void irisi_store_32(void *p, uint32_t v, iris_cache hint) { (void)hi
 IRIS_DEVICE void irisi_store_64(void *p, uint64_t v, iris_cache hint) { (void)hint, memcpy(p, &v, sizeof v); }
 IRIS_DEVICE void irisi_store_128(void *p, irisi_b128 v, iris_cache hint) { (void)hint, memcpy(p, &v, sizeof v); }
 
-/* Two words side by side, 16-byte aligned: each a relaxed system-scope atomic, in no order between them. */
+/*
+ * Two words side by side, 16-byte aligned: each a system-scope atomic, in no order between them. They are what a member
+ * is heard by in a step of LL packets, after which its scratch is written again: its reads must be over. A GPU has
+ * waited for a read before it stores what it read; here release and acquire say so.
+ */
 IRIS_DEVICE void irisi_load_pair(const uint64_t *p, uint64_t *v)
 {
-    v[0] = __atomic_load_n(p, __ATOMIC_RELAXED);
-    v[1] = __atomic_load_n(p + 1, __ATOMIC_RELAXED);
+    v[0] = __atomic_load_n(p, __ATOMIC_ACQUIRE);
+    v[1] = __atomic_load_n(p + 1, __ATOMIC_ACQUIRE);
 }
 IRIS_DEVICE void irisi_store_pair(uint64_t *p, uint64_t v0, uint64_t v1)
 {
-    __atomic_store_n(p, v0, __ATOMIC_RELAXED);
-    __atomic_store_n(p + 1, v1, __ATOMIC_RELAXED);
+    __atomic_store_n(p, v0, __ATOMIC_RELEASE);
+    __atomic_store_n(p + 1, v1, __ATOMIC_RELEASE);
 }
 
 IRIS_DEVICE uint64_t irisi_poll(const uint64_t *signal) { return __atomic_load_n(signal, __ATOMIC_ACQUIRE); }
