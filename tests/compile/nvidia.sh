@@ -11,12 +11,14 @@ compiler=$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc) || {
 # Not -Wpedantic: the code that nvcc itself makes for the host does not pass it.
 flags="-x cu -std=c++17 -Werror all-warnings -Xcompiler -Wall,-Wextra -c -o /dev/null $includes"
 archs="-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a"
+# Tests hold hundreds of instances: PTX is enough of sm_80, and little optimisation of sm_90a; it halves their time.
+quick="-gencode arch=compute_80,code=compute_80 -gencode arch=compute_90a,code=sm_90a -Xptxas -O1"
 {
     for file in include/iris/init.c $(programs); do
         check "sm_80 sm_90a $file" "$compiler $flags $archs $root/$file"
     done
     for file in $(tests); do
-        check "sm_80 sm_90a $file" "$compiler $flags $archs -I$root/tests $root/$file"
+        check "sm_80 sm_90a $file" "$compiler $flags $quick -I$root/tests $root/$file"
     done
     (echo '#include <iris/init.h>' && headers nvidia | sed 's/.*/#include <&>/') >"$scratch/every_header.cu"
     check "sm_80 sm_90a every header" "$compiler $flags $archs $scratch/every_header.cu"
