@@ -114,7 +114,7 @@ MUTANTS = (
     Mutant("narrow atomics tear their word", "iris/atomic.h",
            "const uint32_t seen = irisi_atomic_cas_u32(c.word, old, next, order, scope);",
            "const uint32_t seen = old; irisi_atomic_set_u32(c.word, next, order, scope);",
-           "atomic/atomic.cpp", "atomics of every order*", tries=5, section="u8"),
+           "atomic/atomic.cpp", "atomics of every order*", ranks=3, tries=12, tier="full", section="u8"),
     # the self-test notices what it is for
     Mutant("signal raised before the data, by the self-test", "iris/gen/put_signal.h",
            """    iris_put_u32_wg(ctx, dst, src, n, rank);
