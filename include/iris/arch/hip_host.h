@@ -193,7 +193,7 @@ static const char *irisi_stream_note(irisi_dev *d, iris_stream s, int own)
 /*
  * Streams that were given back are handed out again before new ones are made: a context deals its few hardware queues
  * to streams as they are made, so that a late one may share the queue of another rank of this process and stand behind
- * that rank's waiting kernel for good (seen on an H100: 4 ranks, the 30th plan).
+ * that rank's waiting kernel for good (seen on an H100 with 4 ranks).
  */
 static const char *irisi_dev_stream_create(irisi_dev *d, iris_stream *out)
 {

@@ -165,16 +165,12 @@ static const char *irisi_vmm_put(irisi_vmm *v, char *at, size_t bytes, CUmemGene
     return why;
 }
 
-/* New memory behind the addresses, and a descriptor of it for other processes. */
-static const char *irisi_vmm_make(irisi_vmm *v, char *at, size_t bytes, int *fd)
+/* Puts memory behind the addresses and hands out a descriptor of it; on failure neither, and the memory is let go. */
+static const char *irisi_vmm_share(irisi_vmm *v, char *at, size_t bytes, CUmemGenericAllocationHandle handle, int *fd)
 {
-    CUmemGenericAllocationHandle handle = 0;
-    const char *why = irisi_vmm_said(v, "cuMemCreate", v->MemCreate(&handle, bytes, &v->prop, 0));
-    *fd = -1;
-    if (why)
-        return why;
-    why = irisi_vmm_said(v, "cuMemExportToShareableHandle",
-                         v->MemExportToShareableHandle(fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    const char *why =
+        irisi_vmm_said(v, "cuMemExportToShareableHandle",
+                       v->MemExportToShareableHandle(fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
     if (why) {
         (void)v->MemRelease(handle);
         *fd = -1;
@@ -186,6 +182,15 @@ static const char *irisi_vmm_make(irisi_vmm *v, char *at, size_t bytes, int *fd)
         *fd = -1;
     }
     return why;
+}
+
+/* New memory behind the addresses, and a descriptor of it for other processes. */
+static const char *irisi_vmm_make(irisi_vmm *v, char *at, size_t bytes, int *fd)
+{
+    CUmemGenericAllocationHandle handle = 0;
+    const char *why = irisi_vmm_said(v, "cuMemCreate", v->MemCreate(&handle, bytes, &v->prop, 0));
+    *fd = -1;
+    return why ? why : irisi_vmm_share(v, at, bytes, handle, fd);
 }
 
 /* Another process's memory, by its descriptor, behind the addresses. */
@@ -237,21 +242,7 @@ static const char *irisi_vmm_alias(irisi_vmm *v, char *at, size_t bytes, char *b
     CUmemGenericAllocationHandle handle = 0;
     const char *why = irisi_vmm_said(v, "cuMemRetainAllocationHandle", v->MemRetainAllocationHandle(&handle, base));
     *fd = -1;
-    if (why)
-        return why;
-    why = irisi_vmm_said(v, "cuMemExportToShareableHandle",
-                         v->MemExportToShareableHandle(fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
-    if (why) {
-        (void)v->MemRelease(handle);
-        *fd = -1;
-        return why;
-    }
-    why = irisi_vmm_put(v, at, bytes, handle);
-    if (why) {
-        close(*fd);
-        *fd = -1;
-    }
-    return why;
+    return why ? why : irisi_vmm_share(v, at, bytes, handle, fd);
 }
 
 #endif
