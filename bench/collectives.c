@@ -115,17 +115,18 @@ static float expected(const kind *k, int rank, int ranks, size_t count, size_t i
     return sum;
 }
 
-/* Fills src and spoils dst; afterwards, the first elements and the last ones of dst are right. */
-static int prepare(bench *b, void *dst, void *src, size_t elements)
+/* Fills a source, once for all collectives: none changes its own. */
+static int fill(bench *b, void *src, size_t elements)
 {
     iris_bf16 *host = (iris_bf16 *)malloc(elements * sizeof *host);
     for (size_t i = 0; host && i < elements; i++)
         host[i] = iris_narrow_bf16(element(iris_rank(b->w), i));
-    const int ok = host && iris_memcpy(b->w, src, host, elements * sizeof *host) == IRIS_OK &&
-                   iris_memset(b->w, dst, 0xFF, elements * sizeof *host) == IRIS_OK;
+    const int ok = host && iris_memcpy(b->w, src, host, elements * sizeof *host) == IRIS_OK;
     free(host);
     return ok;
 }
+
+/* 1 when the first elements of dst and the last ones are right. */
 static int right(bench *b, const work *x, const void *dst)
 {
     const int ranks = iris_world_size(b->w);
@@ -147,10 +148,10 @@ static double measure(bench *b, work *x, const char *variant, bench_submit submi
 {
     const int ranks = iris_world_size(b->w);
     const size_t larger = x->c.count * (x->k->dst_rows || x->k->src_rows ? (size_t)ranks : 1);
-    void *dst = submit == submit_peer ? x->dst : x->c.dst, *src = submit == submit_peer ? x->src : (void *)x->c.src;
+    void *dst = submit == submit_peer ? x->dst : x->c.dst;
     char name[48];
     bench_row row;
-    int ok = prepare(b, dst, src, larger);
+    const int ok = iris_memset(b->w, dst, 0xFF, larger * sizeof(iris_bf16)) == IRIS_OK;
     memset(&row, 0, sizeof row);
     snprintf(name, sizeof name, "%s%s", variant, graph ? "_graph" : "");
     row.name = x->k->name, row.dtype = "bf16", row.variant = name, row.bytes = larger * sizeof(iris_bf16);
@@ -220,6 +221,9 @@ static int rank_main(iris_world *w, void *arg)
         windows[1] = windows[0] ? bench_nccl_alloc(&b, &n, o->max_bytes) : NULL;
         windows[0] = windows[1] ? windows[0] : NULL;
     }
+    if (!bench_all_ok(&b, fill(&b, (void *)x.c.src, o->max_bytes / sizeof(iris_bf16)) &&
+                              (!windows[0] || fill(&b, windows[1], o->max_bytes / sizeof(iris_bf16)))))
+        return irisi_try_failed(IRIS_ERR_NOMEM, "the benchmark's inputs");
     for (int k = 0; k < KINDS; k++) {
         x.k = kinds + k;
         if (o->only && strcmp(o->only, x.k->name) != 0)

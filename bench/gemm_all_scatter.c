@@ -146,14 +146,11 @@ static int prepare(job *j)
     iris_world *w = j->b->w;
     const uint64_t world = (uint64_t)iris_world_size(w);
     const uint64_t widest = iris_gemm_band((uint32_t)j->n, (uint32_t)world, 0).count;
-    iris_gemm_args g;
     j->own = iris_gemm_band((uint32_t)j->n, (uint32_t)world, (uint32_t)iris_rank(w));
     j->even = j->n % world == 0;
     j->sets = (j->m + widest) * j->k * 2 > 100u << 20 ? 1 : SETS;
     j->c = (char *)iris_malloc(w, j->m * j->n * 2);
     j->bands = (char *)iris_malloc(w, j->m * j->n * 2 + 16);
-    memset(&g, 0, sizeof g);
-    g.m = (int64_t)j->m, g.n = (int64_t)j->n, g.k = (int64_t)j->k, g.c = j->c;
     for (int i = 0; i < j->sets; i++) {
         j->a[i] = (char *)iris_malloc(w, j->m * j->k * 2);
         j->bs[i] = (char *)iris_malloc(w, j->k * widest * 2);
@@ -162,8 +159,6 @@ static int prepare(job *j)
         IRIS_TRY(gemm_fill(w, IRIS_BF16, j->a[i], j->m * j->k, (uint64_t)i + 1));
         const uint64_t seed = 100 * ((uint64_t)i + 1) + (uint64_t)iris_rank(w);
         IRIS_TRY(gemm_fill(w, IRIS_BF16, j->bs[i], j->k * j->own.count, seed));
-        g.a = j->a[i], g.b = j->bs[i];
-        IRIS_TRY(iris_gemm_prepare(w, &j->plan[i], IRIS_GEMM_ALL_SCATTER, IRIS_BF16, &g));
     }
     const int blas = j->have_blas && j->own.count > 0 &&
                      peer_problem(&j->vendor, IRIS_BF16, j->m, j->own.count, j->k, (int64_t)j->k, (int64_t)j->own.count,
@@ -171,6 +166,21 @@ static int prepare(job *j)
                      choose(j);
     if (!bench_all_ok(j->b, blas))
         j->vendor.best = -1;
+    return 0;
+}
+
+/* A plan for each set of operands, as the variant's pattern wants it: of none, that of the GEMM alone. */
+static int plan(job *j)
+{
+    iris_gemm_args g;
+    memset(&g, 0, sizeof g);
+    g.m = (int64_t)j->m, g.n = (int64_t)j->n, g.k = (int64_t)j->k, g.c = j->c;
+    g.pattern = j->variant < PATTERN ? IRIS_GEMM_BULK_SYNCHRONOUS : (iris_gemm_pattern)(j->variant - PATTERN);
+    for (int i = 0; i < j->sets; i++) {
+        IRIS_TRY(iris_gemm_release(j->b->w, &j->plan[i]));
+        g.a = j->a[i], g.b = j->bs[i];
+        IRIS_TRY(iris_gemm_prepare(j->b->w, &j->plan[i], IRIS_GEMM_ALL_SCATTER, IRIS_BF16, &g));
+    }
     return 0;
 }
 
@@ -217,6 +227,8 @@ static int run_shape(job *j)
         j->variant = v;
         if (!possible(j) || (j->b->o->only && strcmp(j->b->o->only, name) != 0))
             continue;
+        if ((v == 0 || v >= PATTERN) && plan(j))
+            return 1;
         const int ok = checked(j, name);
         us[v] = ok ? bench_time(j->b, name, submit, j) : 0;
         if (us[v] < 0)

@@ -34,6 +34,20 @@ typedef struct iris_gemm_part {
     uint32_t workspace_bytes;
 } iris_gemm_part;
 
+/*
+ * Where computed tiles go: into this rank's own C, or into C on every rank, or each workgroup's last tile there:
+ * nothing is left to compute beside its way then. Where tiles are all of one width, the last is the first.
+ */
+typedef enum irisi_gemm_to { IRISI_TO_OWN, IRISI_TO_ALL, IRISI_TO_OWN_THEN_ALL } irisi_gemm_to;
+
+/* How many tiles of the walk are for others to send when `workers` compute with IRISI_TO_OWN_THEN_ALL. */
+IRIS_DEVICE uint32_t irisi_gemm_sent(const iris_gemm_plan *plan, uint32_t workers)
+{
+    if (!irisi_tile_cuts())
+        return plan->items;
+    return plan->items > workers ? plan->items - workers : 0;
+}
+
 /**
  * Begins a kernel: splits the workgroup's waves by role. The first waves compute, as many as the plan says, and the
  * last `comm_waves` waves communicate; those between load. Every lane of the workgroup calls it.
@@ -79,7 +93,7 @@ IRIS_DEVICE void iris_gemm_enter(const iris_ctx *ctx, const iris_gemm_plan *plan
         if (rank == ctx->rank)
             continue;
         irisi_raise(ctx, irisi_gemm_ready(plan, ctx->rank), epoch, IRIS_SIGNAL_SET, rank);
-        if (plan->tiles_n == 0) /* nothing will come from here: say so at once */
+        if (plan->columns == 0) /* nothing will come from here: say so at once */
             irisi_raise(ctx, irisi_gemm_done(plan, ctx->rank), 1, IRIS_SIGNAL_ADD, rank);
     }
 }
@@ -115,22 +129,48 @@ IRIS_DEVICE void iris_gemm_finish(const iris_ctx *ctx, const iris_gemm_plan *pla
     iris_channel_leave_wg(&plan->channel, epoch, iris_workgroups());
 }
 
+/*
+ * The crew that the calling wave is in, where a workgroup only sends: up to three, so that one waits for a tile to be
+ * computed or to arrive while another sends. *which of *crews.
+ */
+IRIS_DEVICE iris_crew irisi_gemm_send_crew(const iris_gemm_plan *plan, const iris_gemm_part *part, uint32_t *which,
+                                           uint32_t *crews)
+{
+    *crews = irisi_relay_can(plan) && iris_waves() >= 12 ? 3 : 1;
+    *which = 0;
+    if (*crews == 1)
+        return iris_crew_all();
+    const uint32_t waves = iris_waves() / *crews;
+    *which = iris_wave() / waves < *crews ? iris_wave() / waves : *crews - 1;
+    const uint32_t first = *which * waves;
+    return iris_crew_of(first, *which + 1 == *crews ? iris_waves() - first : waves, part->counters + *which);
+}
+
 /**
- * Sends tiles that stand in this rank's C to every peer: worker `worker` of `workers` crews. Every lane of the crew
- * calls it.
+ * Sends tiles that stand in this rank's C to every peer, the walk's first `items`: worker `worker` of `workers` crews.
+ * Every lane of the crew calls it.
  *
- * @param flagged 1: the tiles are still being computed; wait for each tile's flag. 0: all are there
+ * @param flagged   1: the tiles are still being computed; wait for each tile's flag. 0: all are there
+ * @param workspace the mainloop's, for the engine that copies, where nobody computes in this workgroup; or null
  */
 IRIS_DEVICE void iris_gemm_send(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch, iris_crew *crew,
-                                uint32_t worker, uint32_t workers, int flagged)
+                                uint32_t worker, uint32_t workers, int flagged, uint32_t items,
+                                char *workspace)
 {
+    const int relayed = workspace != NULL && irisi_relay_can(plan);
+    irisi_relay relay;
     iris_tile tile;
+    if (relayed)
+        relay = irisi_relay_begin(workspace);
     iris_gemm_await_peers(ctx, plan, epoch, crew);
-    for (iris_tile_begin(plan, &tile, worker, workers); iris_tile_next(plan, &tile);) {
+    for (iris_tile_begin(plan, &tile, worker, workers); irisi_tile_next_of(plan, &tile, items);) {
         if (flagged)
             iris_tile_await(ctx, plan, &tile, epoch, crew);
-        iris_tile_send(ctx, plan, &tile, crew);
-        iris_tile_raise_all(ctx, plan, crew);
+        if (relayed)
+            irisi_relay_send(plan, &tile, crew, &relay);
+        else
+            iris_tile_send(ctx, plan, &tile, crew);
+        iris_tile_raise_all(ctx, plan, &tile, crew);
     }
 }
 

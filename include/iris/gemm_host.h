@@ -3,6 +3,7 @@
  * gemm_host.h: plans for GEMMs with communication, from the host. Implemented by init.c.
  *
  *   iris_gemm_prepare iris_gemm_release iris_gemm_pattern_name
+ *   iris_gemm_tiles iris_gemm_watch           when each tile was computed and sent
  *   iris_gemm_grid                            for kernels of one's own that carry a plan
  *   irisi_gemm_run                            what the launchers in gen/launch/ call
  */
@@ -35,6 +36,18 @@ iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan);
 
 /** "fused_sequential"; "auto"; "none" when `pattern` is none. */
 const char *iris_gemm_pattern_name(iris_gemm_pattern pattern);
+
+/** Tiles of this rank's band, of whatever widths: so many stamps an operation leaves. */
+uint32_t iris_gemm_tiles(const iris_gemm_plan *plan);
+
+/**
+ * From the next launch on, the plan's kernels note for each tile when it was computed and sent, if they are compiled
+ * with IRIS_STAMPS 1.
+ *
+ * @param stamps iris_gemm_tiles(plan) of them in local memory of the device, in the order in which tiles are begun;
+ *               tile i is computed by the i-th of the workgroups that compute, modulo their number. Null: no longer.
+ */
+void iris_gemm_watch(iris_gemm_plan *plan, iris_gemm_stamp *stamps);
 
 /**
  * The launch of a kernel of one's own that carries a plan: the plan's workgroups, cooperative.

@@ -4,7 +4,8 @@
  *
  *   iris_gemm_args iris_gemm_op iris_gemm_pattern iris_activation     the question, for the host
  *   iris_gemm_plan                                                    the answer, from gemm_host.h; by value to kernels
- *   iris_gemm_band irisi_gemm_tiles irisi_gemm_amount                 who computes what
+ *   iris_gemm_stamp                                                   when a tile was computed and sent
+ *   iris_gemm_band irisi_gemm_units irisi_gemm_amount                 who computes what
  *
  * C = act(alpha * A * B + beta * C + bias), all row-major. N is split as evenly as possible over the ranks: rank r
  * owns the columns iris_gemm_band(n, world, r) of B and C. It has all of A and its own columns of B, computes its band
@@ -78,6 +79,26 @@ enum {
 /* Tensor maps in a plan: A, B, and C on up to 8 ranks. */
 enum { IRISI_GEMM_MAPS = 10, IRISI_GEMM_MAP_BYTES = 128, IRISI_GEMM_BOXED_RANKS = 8, IRISI_GEMM_PLAN_BYTES = 2048 };
 
+/*
+ * A run of the walk: tiles of equal width, cut from `tiles` full ones or edges (gemm_choose.h). Full tiles are numbered
+ * before the edges: the last, narrower column of tiles, where the band has one.
+ */
+typedef struct irisi_tile_run {
+    uint32_t tiles; /* that the walk meets in this run */
+    uint32_t first; /* the full tile or edge that the first of them is cut from */
+    uint32_t parts; /* of each */
+    uint32_t width; /* columns of a part, but for the last */
+} irisi_tile_run;
+enum { IRISI_GEMM_RUNS = 4 };
+
+/** What became of one tile: times of iris_clock on the rank that computed it. */
+typedef struct iris_gemm_stamp {
+    uint64_t begun;    /**< its arithmetic */
+    uint64_t computed; /**< in the math waves' registers */
+    uint64_t left;     /**< its last piece was handed on: to the engine that copies, or into C */
+    uint64_t arrived;  /**< on every rank, as far as this kernel sends it; else 0 */
+} iris_gemm_stamp;
+
 /**
  * Everything a kernel needs to know besides iris_ctx; from iris_gemm_prepare. One layout on every platform; embed it
  * by value in a kernel's argument struct. Its fields are the library's business.
@@ -91,9 +112,12 @@ typedef struct iris_gemm_plan {
     uint32_t m, n, k;
     uint32_t band, columns;   /* own band of C: first column, number of columns */
     uint32_t tile_m, tile_n;  /* of a full tile */
-    uint32_t tiles_m, tiles_n; /* tiles of the own band */
+    uint32_t tiles_m, full_n; /* rows of tiles; full tiles in a row of them */
+    uint32_t unit;            /* columns that the narrowest tiles start at multiples of: each such part has a flag */
+    uint32_t items;           /* tiles of all runs */
+    irisi_tile_run runs[IRISI_GEMM_RUNS];
     uint32_t group_m;         /* rows of tiles that are walked together */
-    uint32_t rotate;          /* where the walk starts, so that ranks are spread over C */
+    uint32_t rotate, rotate_m; /* where the walk of full tiles and of edges starts: ranks are spread over C */
     uint32_t xcds;            /* chiplets that workgroups are dealt to in turn; 1 where there are none */
     uint32_t stage_m, stage_n; /* of a staging tile; a larger tile leaves in pieces */
     uint32_t pass_m;          /* rows that math waves beside communication waves compute at a time */
@@ -106,11 +130,13 @@ typedef struct iris_gemm_plan {
     uint32_t math_waves, comm_waves;  /* of a workgroup, by role; loader waves are those left */
     uint32_t waves, waves_with_comm;  /* of a workgroup, without and with communication waves */
     uint32_t wave_lanes;
+    uint32_t window;          /* boxes of each communication wave that may be under way at a time; 0: any number */
     uint32_t dtype, op, pattern, activation, mainloop;
     uint32_t b_transposed, element; /* element: bytes of one */
     uint32_t workgroups, comm_workgroups, rank, world;
     iris_channel channel; /* signals: ready[world], done[world], then one for each tile */
-    uint64_t reserved[57];
+    iris_gemm_stamp *stamps; /* null, or one for each item */
+    uint64_t reserved[46];
     iris_stream second; /* host only: the stream that sends in producer_consumer, and its events */
     iris_event fork, join;
     uint64_t magic; /* tells a plan from memory that never was one */
@@ -156,18 +182,18 @@ IRIS_HOST_DEVICE iris_gemm_columns iris_gemm_band(uint32_t n, uint32_t world, ui
     return band;
 }
 
-/* Tiles of a rank's band; 0 for an empty one. Tiles have the same size on every rank. */
-IRIS_HOST_DEVICE uint32_t irisi_gemm_tiles(const iris_gemm_plan *plan, uint32_t rank)
+/* Units of a rank's band: what its tiles, of whatever widths, come to. 0 for an empty band. */
+IRIS_HOST_DEVICE uint32_t irisi_gemm_units(const iris_gemm_plan *plan, uint32_t rank)
 {
     const uint32_t columns = iris_gemm_band(plan->n, plan->world, rank).count;
-    return plan->tiles_m * ((columns + plan->tile_n - 1) / plan->tile_n);
+    return plan->tiles_m * ((columns + plan->unit - 1) / plan->unit);
 }
 
-/* By how much a rank raises every peer's `done` in one epoch: once for each tile, once when it has none. */
+/* By how much a rank raises every peer's `done` in one epoch: once for each unit, once when it has none. */
 IRIS_HOST_DEVICE uint32_t irisi_gemm_amount(const iris_gemm_plan *plan, uint32_t rank)
 {
-    const uint32_t tiles = irisi_gemm_tiles(plan, rank);
-    return tiles == 0 ? 1 : tiles;
+    const uint32_t units = irisi_gemm_units(plan, rank);
+    return units == 0 ? 1 : units;
 }
 
 #endif

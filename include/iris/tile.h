@@ -33,6 +33,7 @@ typedef struct iris_crew {
     uint32_t wave, waves;
     uint32_t *counter; /* in shared memory, 0 when the crew is formed; null: the crew is the workgroup */
     uint32_t met;      /* arrivals that the last meeting waited for */
+    uint32_t window;   /* boxes under way of each wave; 0: any number */
     int stopped;       /* 1: the wait for peers was given up, so nothing is put into their memory */
 } iris_crew;
 
@@ -46,6 +47,7 @@ IRIS_DEVICE iris_crew iris_crew_of(uint32_t first, uint32_t waves, uint32_t *cou
     crew.members = waves * iris_wave_lanes();
     crew.counter = counter;
     crew.met = 0;
+    crew.window = 0;
     crew.stopped = 0;
     return crew;
 }
@@ -164,8 +166,13 @@ IRIS_DEVICE void irisi_tile_put_boxes(const iris_gemm_plan *plan, const iris_til
                                       const iris_crew *crew, int rank)
 {
     if (iris_lane() == 0)
-        for (uint32_t i = crew->wave; 16 * i < tile->rows; i += crew->waves)
+        for (uint32_t i = crew->wave; 16 * i < tile->rows; i += crew->waves) {
             irisi_bulk_put_box(plan->maps[2 + rank], tile->n0, tile->m0 + 16 * i, stage + 2048 * i);
+            if (crew->window) {
+                irisi_bulk_commit();
+                irisi_bulk_pace(crew->window - 1);
+            }
+        }
 }
 
 /*
@@ -305,9 +312,10 @@ IRIS_DEVICE char *iris_tile_stage(const iris_gemm_plan *plan, char *stages, uint
     return stages + n % plan->slots * plan->stage_bytes;
 }
 
-/** Says on every peer that one more of this rank's tiles has arrived there. Every lane of the crew calls it, after
- *  its puts, at once or later. */
-IRIS_DEVICE void iris_tile_raise_all(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_crew *crew)
+/** Says on every peer that a tile of this rank has arrived there. Every lane of the crew calls it, after its puts, at
+ *  once or later. */
+IRIS_DEVICE void iris_tile_raise_all(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
+                                     iris_crew *crew)
 {
     irisi_bulk_arrived();
     irisi_drain();
@@ -315,7 +323,8 @@ IRIS_DEVICE void iris_tile_raise_all(const iris_ctx *ctx, const iris_gemm_plan *
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
     for (int rank = (int)crew->member; rank < ctx->world; rank += (int)crew->members)
         if (rank != ctx->rank)
-            irisi_raise(ctx, irisi_gemm_done(plan, ctx->rank), 1, IRIS_SIGNAL_ADD, rank);
+            irisi_raise(ctx, irisi_gemm_done(plan, ctx->rank), irisi_tile_units(plan, tile), IRIS_SIGNAL_ADD, rank);
+    irisi_tile_stamp(plan, tile, crew->member, IRISI_STAMP_ARRIVED);
 }
 
 #endif

@@ -16,7 +16,7 @@ typedef struct iris_tile {
     uint32_t m0, n0;     /**< first row of C, first column within the own band */
     uint32_t rows, cols; /**< less than the plan's tile at the edges */
     uint32_t top, left;  /**< of a piece: its first row and column within the tile it was cut from */
-    uint32_t index;      /**< which of the band's tiles */
+    uint32_t index;      /**< which of the band's units its first one is */
     uint32_t turn, step; /* the walk */
 } iris_tile;
 
@@ -38,32 +38,93 @@ IRIS_DEVICE void iris_tile_begin(const iris_gemm_plan *plan, iris_tile *tile, ui
     tile->step = irisi_parked_u32(workers);
 }
 
-/**
- * The next tile of a walk: 1, or 0 at its end. All workers together meet each tile once. group_m rows of tiles are
- * walked column by column, so that tiles computed at one time share rows of A and columns of B; the walk starts
- * elsewhere on each rank.
+/*
+ * Where the n-th full tile or edge stands, in tiles. Of full tiles, group_m rows are walked column by column, so that
+ * tiles computed at one time share rows of A and columns of B. Edges come last. Ranks start elsewhere.
  */
-IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
+IRIS_DEVICE void irisi_tile_at(const iris_gemm_plan *plan, uint32_t n, uint32_t *i, uint32_t *j)
 {
-    plan = (const iris_gemm_plan *)irisi_afresh(plan);
-    const uint32_t tiles = plan->tiles_m * plan->tiles_n;
-    if (tile->turn >= tiles)
-        return 0;
-    const uint32_t place = (tile->turn + plan->rotate) % tiles;
-    const uint32_t first = place / (plan->group_m * plan->tiles_n) * plan->group_m;
+    const uint32_t full = plan->tiles_m * plan->full_n;
+    if (irisi_tile_cuts() && n >= full) {
+        *i = (n - full + plan->rotate_m) % plan->tiles_m;
+        *j = plan->full_n;
+        return;
+    }
+    const uint32_t place = (n + plan->rotate) % full;
+    const uint32_t first = place / (plan->group_m * plan->full_n) * plan->group_m;
     const uint32_t left = plan->tiles_m - first;
     const uint32_t high = left < plan->group_m ? left : plan->group_m;
-    const uint32_t within = place % (plan->group_m * plan->tiles_n);
-    const uint32_t i = first + within % high;
-    const uint32_t j = within / high;
+    const uint32_t within = place % (plan->group_m * plan->full_n);
+    *i = first + within % high;
+    *j = within / high;
+}
+
+/* The run that a turn of the walk is in: the first where all tiles are of one width. *turn becomes that within it. */
+IRIS_DEVICE const irisi_tile_run *irisi_tile_run_of(const iris_gemm_plan *plan, uint32_t *turn)
+{
+    const irisi_tile_run *run = plan->runs;
+    if (irisi_tile_cuts())
+        for (; *turn >= run->tiles; run++)
+            *turn -= run->tiles;
+    return run;
+}
+
+/* Units of a tile: what it counts for where tiles are counted. */
+IRIS_DEVICE uint32_t irisi_tile_units(const iris_gemm_plan *plan, const iris_tile *tile)
+{
+    return irisi_tile_cuts() ? (tile->cols + plan->unit - 1) / plan->unit : 1;
+}
+
+/** The next tile of a walk: 1, or 0 at its end. All workers together meet each tile once, run after run. */
+IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
+{
+    uint32_t i, j, within = 0, turn = tile->turn;
+    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    if (turn >= (irisi_tile_cuts() ? plan->items : plan->tiles_m * plan->full_n))
+        return 0;
+    const irisi_tile_run *run = irisi_tile_run_of(plan, &turn);
+    if (irisi_tile_cuts())
+        within = turn % run->parts * run->width, turn /= run->parts;
+    irisi_tile_at(plan, irisi_tile_cuts() ? run->first + turn : turn, &i, &j);
+    const uint32_t right = plan->columns - j * plan->tile_n;
+    const uint32_t left = (right < plan->tile_n ? right : plan->tile_n) - within;
     tile->m0 = i * plan->tile_m;
-    tile->n0 = j * plan->tile_n;
+    tile->n0 = j * plan->tile_n + within;
     tile->rows = plan->m - tile->m0 < plan->tile_m ? plan->m - tile->m0 : plan->tile_m;
-    tile->cols = plan->columns - tile->n0 < plan->tile_n ? plan->columns - tile->n0 : plan->tile_n;
+    tile->cols = irisi_tile_cuts() && run->width < left ? run->width : left;
     tile->top = tile->left = 0;
-    tile->index = i * plan->tiles_n + j;
+    tile->index = irisi_tile_cuts() ? i * ((plan->columns + plan->unit - 1) / plan->unit) + tile->n0 / plan->unit
+                                    : i * plan->full_n + j;
     tile->turn += irisi_afresh_u32(tile->step);
     return 1;
+}
+
+/* Which of the walk's tiles it is. */
+IRIS_DEVICE uint32_t irisi_tile_item(const iris_tile *tile) { return tile->turn - irisi_afresh_u32(tile->step); }
+
+/* The next of the walk's first `items` tiles: of all where tiles are of one width. */
+IRIS_DEVICE int irisi_tile_next_of(const iris_gemm_plan *plan, iris_tile *tile, uint32_t items)
+{
+    return iris_tile_next(plan, tile) && (!irisi_tile_cuts() || irisi_tile_item(tile) < items);
+}
+
+/* Which of a tile's stamps, in the order of iris_gemm_stamp. */
+enum { IRISI_STAMP_BEGUN, IRISI_STAMP_COMPUTED, IRISI_STAMP_LEFT, IRISI_STAMP_ARRIVED };
+
+/** 1: GEMM kernels compiled with it note the times of tiles where the plan says so (iris_gemm_watch). */
+#if !defined(IRIS_STAMPS)
+#define IRIS_STAMPS 0
+#endif
+
+/* Notes the time for a tile, where the plan wants stamps. Every lane of a crew calls it; its first one does it. */
+IRIS_DEVICE void irisi_tile_stamp(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t member, int which)
+{
+#if IRIS_STAMPS
+    if (plan->stamps != NULL && member == 0)
+        ((uint64_t *)(plan->stamps + irisi_tile_item(tile)))[which] = iris_clock();
+#else
+    (void)plan, (void)tile, (void)member, (void)which;
+#endif
 }
 
 /* Part `i` of a tile that is cut into parts of m x n, row by row: 1, or 0 when there is none. */

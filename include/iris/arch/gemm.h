@@ -19,6 +19,8 @@
  *   irisi_gemm_workspace_begin(plan, workspace, bytes)        every lane of the workgroup, before its first barrier
  *   irisi_gemm_registers(mainloop, role, begins)              the waves of a role, at either end of what they do
  *
+ *   irisi_relay_can irisi_relay_begin irisi_relay_send        tiles sent by an engine, through the workspace
+ *
  * The workspace starts 128 bytes behind the start of shared memory.
  */
 #ifndef IRIS_ARCH_GEMM_H
@@ -39,6 +41,24 @@ typedef enum iris_gemm_role { IRIS_GEMM_MATH, IRIS_GEMM_LOADER, IRIS_GEMM_COMM }
 #include <iris/arch/amd/gemm.h>
 #else
 #include <iris/arch/host/gemm.h>
+#endif
+
+#if !defined(IRISI_HAS_RELAY)
+/* Here no engine sends tiles by itself. */
+typedef struct irisi_relay {
+    uint32_t none;
+} irisi_relay;
+IRIS_DEVICE int irisi_relay_can(const iris_gemm_plan *plan) { return (void)plan, 0; }
+IRIS_DEVICE irisi_relay irisi_relay_begin(char *workspace)
+{
+    const irisi_relay r = {0};
+    return (void)workspace, r;
+}
+IRIS_DEVICE void irisi_relay_send(const iris_gemm_plan *plan, const iris_tile *tile, const iris_crew *crew,
+                                  irisi_relay *r)
+{
+    (void)plan, (void)tile, (void)crew, (void)r;
+}
 #endif
 #endif
 

@@ -25,7 +25,7 @@ typedef struct irisi_gemm_problem {
     uint32_t b_transposed;
     uint32_t aligned;    /* 1: on every rank A and B and all their rows start at multiples of 16 bytes */
     uint32_t boxes;      /* 1: so do the rows of every rank's band of C, and there are at most 8 ranks */
-    uint32_t workgroups; /* 0: as many as the device has compute units */
+    uint32_t workgroups;
     uint32_t tile_m, tile_n; /* asked for; 0: free */
 } irisi_gemm_problem;
 
@@ -37,6 +37,7 @@ typedef struct irisi_gemm_shape {
     uint32_t stage_m, stage_n; /* of a staging tile: fewer columns than tile_n where a tile leaves in pieces */
     uint32_t workspace_bytes, workspace_bytes_with_comm; /* shared memory without and with communication waves */
     uint32_t math_waves, comm_waves;
+    uint32_t window; /* boxes under way of each communication wave; 0: any number */
     uint32_t waves, waves_with_comm; /* of a workgroup, without and with communication waves */
 } irisi_gemm_shape;
 

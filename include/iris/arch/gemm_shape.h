@@ -8,6 +8,9 @@
  *   irisi_gemm_pick(arch, problem)                           the mainloop and its shape
  *   irisi_gemm_xcds(arch)                                    chiplets that workgroups are dealt to in turn
  *   IRISI_GEMM_MOST_PITCH irisi_gemm_pass_m(mainloop, tile_m)
+ *   irisi_gemm_narrowest(mainloop)                           columns that tiles may be cut to; 0: they are not cut
+ *   irisi_gemm_tile_us(mainloop, columns, k, flagged)        about how long a tile takes, with a flag or without
+ *   irisi_gemm_link_gbps(workgroups)                         about how fast so many send to all other ranks
  *
  * No device code: init.c includes it in plain C.
  */
@@ -27,6 +30,16 @@
 /* Bytes from row to row of A and B up to which mainloops other than the plain one may be chosen. */
 #if !defined(IRISI_GEMM_MOST_PITCH)
 #define IRISI_GEMM_MOST_PITCH UINT64_MAX
+#endif
+
+#if !defined(IRISI_GEMM_HAS_WIDTHS)
+/* Tiles of these mainloops are all of one width, so that nobody asks for their times. */
+static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return (void)mainloop, 0; }
+static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t columns, uint32_t k, int flagged)
+{
+    return (void)mainloop, (void)flagged, (double)columns * k;
+}
+static inline double irisi_gemm_link_gbps(uint32_t workgroups) { return workgroups; }
 #endif
 
 #if !defined(IRISI_GEMM_HAS_PASSES)

@@ -10,6 +10,7 @@
 
 #include <iris/arch/gemm_maps.h>
 #include <iris/arch/gemm_shape.h>
+#include <iris/host/gemm_cut.h>
 
 /* What all ranks' operands have in common, as the choice of a mainloop sees it. */
 typedef struct irisi_gemm_common {
@@ -48,7 +49,8 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
 }
 
 /* The mainloop and all that follows from its shape, once the ranks know what they have in common. */
-static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const irisi_gemm_common *all)
+static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const irisi_gemm_common *all,
+                                         uint32_t senders)
 {
     irisi_gemm_problem q;
     q.mainloops = (uint32_t)all->mainloops, q.aligned = all->aligned != 0, q.boxes = all->boxes != 0;
@@ -65,11 +67,15 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     p->mainloop = s.mainloop, p->tile_m = s.tile_m, p->tile_n = s.tile_n, p->stage_n = s.stage_n;
     p->stage_m = s.stage_m, p->pass_m = irisi_gemm_pass_m(s.mainloop, s.tile_m);
     p->math_waves = s.math_waves, p->comm_waves = s.comm_waves, p->wave_lanes = IRISI_GEMM_WAVE_LANES;
-    p->boxed = s.boxed, p->slots = s.slots, p->slots_with_comm = s.slots_with_comm;
+    p->boxed = s.boxed, p->window = s.window, p->slots = s.slots, p->slots_with_comm = s.slots_with_comm;
     p->waves = s.waves, p->waves_with_comm = s.waves_with_comm;
-    p->tiles_m = (p->m + p->tile_m - 1) / p->tile_m, p->tiles_n = (p->columns + p->tile_n - 1) / p->tile_n;
+    p->tiles_m = (p->m + p->tile_m - 1) / p->tile_m;
     p->group_m = 8;
-    p->rotate = (uint32_t)((uint64_t)p->tiles_m * p->tiles_n * p->rank / p->world);
+    const iris_status cut = irisi_gemm_cut(w, p, q.tile_n, senders);
+    if (cut != IRIS_OK)
+        return cut;
+    p->rotate_m = (uint32_t)((uint64_t)p->tiles_m * p->rank / p->world);
+    p->rotate = p->rotate_m * p->full_n;
     /* 16 bytes more than a row needs: room for a start within 16 bytes, and rows spread over the memory's banks. */
     p->pitch = (p->stage_n * p->element + 15) / 16 * 16 + (p->boxed ? 0 : 16);
     p->stage_bytes = (s.stage_m * p->pitch + 127) / 128 * 128;
@@ -85,7 +91,9 @@ static iris_gemm_pattern irisi_gemm_choose(const iris_gemm_plan *p)
     if (p->world == 1)
         return IRIS_GEMM_FUSED_SEQUENTIAL;
     /* With few tiles a workgroup there is little left to overlap once a tile waits in its second stage. */
-    return irisi_gemm_tiles(p, 0) >= 2 * p->workgroups ? IRIS_GEMM_WAVE_SPECIALIZED : IRIS_GEMM_FUSED_SEQUENTIAL;
+    const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count;
+    const uint32_t tiles = p->tiles_m * ((columns + p->tile_n - 1) / p->tile_n);
+    return tiles >= 2 * p->workgroups ? IRIS_GEMM_WAVE_SPECIALIZED : IRIS_GEMM_FUSED_SEQUENTIAL;
 }
 
 #endif

@@ -133,7 +133,8 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
     enum { FIELDS = sizeof(irisi_gemm_vote) / sizeof(int64_t), SAME = FIELDS - 3 };
     const int64_t place = own == IRIS_OK ? (int64_t)((uintptr_t)p->c - (uintptr_t)iris_device_ctx(w).base) : 0;
     const int64_t mine[FIELDS] = {own,   p->op,           p->dtype,  p->m,      p->n,      p->k,
-                                  place, (int64_t)p->ldc, p->tile_m, p->tile_n, p->pattern, p->mainloop,
+                                  place, (int64_t)p->ldc, p->tile_m, p->unit ? p->unit : p->tile_n, p->pattern,
+                                  p->mainloop,
                                   (int64_t)common->mainloops, (int64_t)common->aligned, (int64_t)common->boxes};
     int64_t *all = (int64_t *)malloc(sizeof mine * p->world);
     if (all == NULL)
@@ -158,13 +159,14 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
 }
 
 /* What the ranks choose together, and what a plan holds besides values: the channel, producer_consumer's stream. */
-static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const irisi_gemm_common *common)
+static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const irisi_gemm_common *common,
+                                      uint32_t senders)
 {
-    iris_status s = irisi_gemm_shape_plan(w, p, common);
+    iris_status s = irisi_gemm_shape_plan(w, p, common, senders);
     if (s == IRIS_OK && p->pattern == IRIS_GEMM_AUTO)
         p->pattern = irisi_gemm_choose(p);
     if (s == IRIS_OK)
-        s = iris_channel_create(w, &p->channel, 2 * p->world + (size_t)irisi_gemm_tiles(p, 0), 0);
+        s = iris_channel_create(w, &p->channel, 2 * p->world + (size_t)irisi_gemm_units(p, 0), 0);
     if (s == IRIS_OK)
         s = iris_stream_create(w, &p->second);
     if (s == IRIS_OK)
@@ -205,8 +207,10 @@ iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op 
     if (s == IRIS_OK)
         s = irisi_gemm_ask(w, plan, args->plain_mainloop, &common);
     s = irisi_gemm_agree(w, plan, s, &common); /* before the heap is touched: all ranks allocate, or none */
-    if (s == IRIS_OK)
-        s = irisi_gemm_agree(w, plan, irisi_gemm_acquire(w, plan, &common), &common); /* peers may raise signals now */
+    if (s == IRIS_OK) {
+        const iris_status acquired = irisi_gemm_acquire(w, plan, &common, args->comm_workgroups);
+        s = irisi_gemm_agree(w, plan, acquired, &common); /* peers may raise signals now */
+    }
     if (s == IRIS_OK)
         plan->magic = irisi_gemm_magic;
     else
@@ -233,6 +237,10 @@ const char *iris_gemm_pattern_name(iris_gemm_pattern pattern)
                                         "wg_specialized", "wave_specialized"};
     return (unsigned)pattern < IRIS_GEMM_PATTERNS ? names[pattern] : "none";
 }
+
+uint32_t iris_gemm_tiles(const iris_gemm_plan *plan) { return plan->items; }
+
+void iris_gemm_watch(iris_gemm_plan *plan, iris_gemm_stamp *stamps) { plan->stamps = stamps; }
 
 iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages)
 {

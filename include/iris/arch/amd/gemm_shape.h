@@ -111,7 +111,7 @@ static inline irisi_gemm_shape irisi_mfma_gemm_shape(uint32_t mainloop, const ir
     s.mainloop = mainloop;
     s.tile_m = p->tile_m ? p->tile_m : most.m;
     s.tile_n = p->tile_n ? p->tile_n : most.n;
-    s.boxed = 0;
+    s.boxed = s.window = 0;
     s.slots = 1, s.slots_with_comm = 2;
     s.stage_m = 64;
     s.stage_n = irisi_mfma_stage_n(irisi_mfma_loop_of(mainloop, 0).shape);

@@ -2,8 +2,8 @@
 /*
  * async.h (nvidia): what runs beside the lanes on Hopper: bulk copies, barriers in shared memory, warpgroup products.
  *
- *   irisi_bulk_can irisi_bulk_put irisi_bulk_put_box irisi_bulk_commit
- *   irisi_bulk_reusable irisi_bulk_arrived irisi_bulk_written
+ *   irisi_tile_cuts irisi_bulk_can irisi_bulk_put irisi_bulk_put_box irisi_bulk_commit
+ *   irisi_bulk_reusable irisi_bulk_arrived irisi_bulk_pace irisi_bulk_written irisi_bulk_acquired
  *   irisi_mbar_init irisi_mbar_arrive irisi_mbar_expect irisi_mbar_wait irisi_fetch_box
  *   irisi_store_matrices irisi_wgmma_begin irisi_wgmma_commit irisi_wgmma_wait_one irisi_wgmma_wait irisi_wgmma_operand
  *
@@ -29,6 +29,9 @@
 
 IRIS_DEVICE uint32_t irisi_shared_address(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
 
+/* 1 where tiles may be of several widths (host/gemm_cut.h). */
+IRIS_DEVICE int irisi_tile_cuts(void) { return 1; }
+
 /* 1 where a lane can hand whole rows to the copy engine. */
 IRIS_DEVICE int irisi_bulk_can(void) { return IRISI_BULK; }
 
@@ -45,15 +48,19 @@ IRIS_DEVICE void irisi_bulk_put(void *to, const void *from, uint32_t bytes)
 }
 
 /* A box from shared memory to where a tensor map says, from element (x, y) on; nothing beyond the matrix is written. */
-IRIS_DEVICE void irisi_bulk_put_box(const void *map, uint32_t x, uint32_t y, const void *from)
+IRIS_DEVICE void irisi_bulk_put_box_at(const void *map, uint32_t x, uint32_t y, uint32_t from)
 {
 #if IRISI_BULK
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(x),
-                 "r"(y), "r"(irisi_shared_address(from))
+                 "r"(y), "r"(from)
                  : "memory");
 #else
     (void)map, (void)x, (void)y, (void)from;
 #endif
+}
+IRIS_DEVICE void irisi_bulk_put_box(const void *map, uint32_t x, uint32_t y, const void *from)
+{
+    irisi_bulk_put_box_at(map, x, y, irisi_shared_address(from));
 }
 
 /* Closes the lane's group of bulk puts. */
@@ -88,11 +95,36 @@ IRIS_DEVICE void irisi_bulk_arrived(void)
 #endif
 }
 
+/* Waits until at most `open` of the lane's groups of bulk puts have not arrived; at most 7. */
+IRIS_DEVICE void irisi_bulk_pace(uint32_t open)
+{
+#if IRISI_BULK
+    if (open == 0)
+        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    else if (open == 1)
+        asm volatile("cp.async.bulk.wait_group 1;" ::: "memory");
+    else if (open <= 3)
+        asm volatile("cp.async.bulk.wait_group 3;" ::: "memory");
+    else
+        asm volatile("cp.async.bulk.wait_group 7;" ::: "memory");
+#else
+    (void)open;
+#endif
+}
+
 /* The lane's stores to shared memory come before what the copy engine reads after the next barrier. */
 IRIS_DEVICE void irisi_bulk_written(void)
 {
 #if IRISI_BULK
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+
+/* What the lane has acquired comes before what the copy engine reads for it. */
+IRIS_DEVICE void irisi_bulk_acquired(void)
+{
+#if IRISI_BULK
+    asm volatile("fence.proxy.async;" ::: "memory");
 #endif
 }
 

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gemm_cut.h: a part of init.c: into tiles of which widths a band is cut, by which pattern, with how many senders.
+ *
+ *   irisi_gemm_cut
+ *
+ * Full tiles use the matrix units best. But the last ones of all workgroups end together, and then nothing is left to
+ * hide their way to the peers behind, nor do they come out even. So the last tiles are cut into halves and quarters.
+ * How many of each, a simulation decides: workgroups compute the walk's tiles in turn, senders or the workgroups
+ * themselves send them in that order. The times of tiles and links are the platform's (arch/gemm_shape.h).
+ */
+#ifndef IRIS_HOST_GEMM_CUT_H
+#define IRIS_HOST_GEMM_CUT_H
+#ifdef IRIS_INIT_C
+
+#include <iris/arch/gemm_shape.h>
+
+/* A candidate, and what it is tried on. */
+typedef struct irisi_gemm_cutting {
+    uint32_t pattern, senders;
+    uint32_t width;        /* columns of a full tile */
+    uint32_t late, halves; /* full tiles that are cut, and those of them that are halved */
+    uint32_t edge_width;   /* columns of an edge's parts */
+    double us;             /* until the last tile has arrived, by simulation */
+} irisi_gemm_cutting;
+
+static void irisi_gemm_add_run(iris_gemm_plan *p, uint32_t *used, uint32_t first, uint32_t tiles, uint32_t columns,
+                               uint32_t width)
+{
+    if (tiles == 0)
+        return;
+    irisi_tile_run *run = &p->runs[(*used)++];
+    run->first = first, run->width = width;
+    run->parts = (columns + width - 1) / width;
+    run->tiles = tiles * run->parts;
+    p->items += run->tiles;
+}
+
+/* The walk of a candidate over a band of so many columns: whole tiles, halves, quarters, edges among them by width. */
+static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint32_t columns)
+{
+    const uint32_t full = p->tiles_m * (columns / c->width), edge = columns % c->width;
+    const uint32_t late = c->late < full ? c->late : full, halves = c->halves < late ? c->halves : late;
+    const uint32_t counts[3] = {full - late, halves, late - halves};
+    uint32_t first = 0, used = 0;
+    p->tile_n = c->width, p->full_n = columns / c->width, p->items = 0;
+    memset(p->runs, 0, sizeof p->runs);
+    for (uint32_t i = 0; i < 3; first += counts[i++]) {
+        irisi_gemm_add_run(p, &used, first, counts[i], c->width, c->width >> i);
+        if (c->edge_width == c->width >> i)
+            irisi_gemm_add_run(p, &used, full, edge ? p->tiles_m : 0, edge, c->edge_width);
+    }
+}
+
+/* Simulates a candidate that stands in the plan. `busy` has room for each workgroup. */
+static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutting *c, uint32_t columns, double *busy)
+{
+    const uint32_t workers = p->workgroups - c->senders, full = p->tiles_m * p->full_n;
+    const uint32_t direct = c->senders == 0 ? 0 : p->items > workers ? p->items - workers : 0;
+    double end = 0, link = 0;
+    uint32_t worker = 0, item = 0;
+    memset(busy, 0, workers * sizeof *busy);
+    for (uint32_t r = 0; r < IRISI_GEMM_RUNS; r++) {
+        const irisi_tile_run *run = &p->runs[r];
+        for (uint32_t i = 0; i < run->tiles; i++, item++, worker = worker + 1 == workers ? 0 : worker + 1) {
+            const uint32_t left = (run->first >= full ? columns % p->tile_n : p->tile_n) - i % run->parts * run->width;
+            const uint32_t cols = left < run->width ? left : run->width;
+            const double bytes = (double)p->tile_m * cols * p->element * (p->world - 1);
+            const double gbps = irisi_gemm_link_gbps(item < direct ? c->senders : p->workgroups);
+            const double way = c->pattern == IRIS_GEMM_BULK_SYNCHRONOUS ? 0 : 1e-3 * bytes / gbps; /* 0: it follows */
+            busy[worker] += irisi_gemm_tile_us(p->mainloop, cols, p->k, c->senders > 0);
+            link = (link > busy[worker] ? link : busy[worker]) + way;
+            end = end > busy[worker] ? end : busy[worker];
+            if (c->senders == 0) /* who sends a tile is held up by the links until it has left */
+                busy[worker] += way * (workers < p->items ? workers : p->items);
+        }
+    }
+    return link > end ? link : end;
+}
+
+/* Tries a candidate, and keeps it if none before was faster. */
+static void irisi_gemm_try(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
+                           irisi_gemm_cutting *best)
+{
+    irisi_gemm_lay(p, c, columns);
+    c->us = irisi_gemm_simulate(p, c, columns, busy);
+    if (best->width == 0 || c->us < best->us)
+        *best = *c;
+}
+
+/* All cuts with full tiles of the candidate's width: the last ones are cut, some in halves, the rest in quarters. */
+static void irisi_gemm_try_cuts(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
+                                irisi_gemm_cutting *best)
+{
+    const uint32_t workers = p->workgroups - c->senders, full = p->tiles_m * (columns / c->width);
+    for (uint32_t i = 0; i < 4; i++) {
+        c->late = i == 0 ? 0 : full % workers + (i - 1) * workers;
+        if (c->late > full || (i > 0 && c->late == 0) || (c->late > 0 && c->width / 2 < p->unit))
+            continue;
+        for (c->halves = 0;; c->halves = c->late - c->halves > workers / 2 ? c->halves + workers / 2 : c->late) {
+            for (c->edge_width = c->width; c->edge_width >= p->unit && c->edge_width >= c->width / 4;
+                 c->edge_width /= 2)
+                if (c->halves == c->late || c->width / 4 >= p->unit)
+                    irisi_gemm_try(p, c, columns, busy, best);
+            if (c->halves == c->late)
+                break;
+        }
+    }
+}
+
+/* One run of tiles of one width, the last ones of each row narrower. */
+static void irisi_gemm_uncut(iris_gemm_plan *p)
+{
+    p->full_n = (p->columns + p->tile_n - 1) / p->tile_n;
+    p->items = p->tiles_m * p->full_n;
+    p->runs[0].tiles = p->items, p->runs[0].parts = 1, p->runs[0].width = p->tile_n;
+}
+
+static int irisi_gemm_splits(uint32_t pattern)
+{
+    return pattern == IRIS_GEMM_WG_SPECIALIZED || pattern == IRIS_GEMM_PRODUCER_CONSUMER;
+}
+
+/*
+ * Cuts the own band of a plan that has everything else, and chooses the pattern and the number of senders where they
+ * are left open. It decides on the widest band, so that all ranks decide alike. `width`, `senders`: asked for, or 0.
+ */
+static iris_status irisi_gemm_cut(iris_world *w, iris_gemm_plan *p, uint32_t width, uint32_t senders)
+{
+    const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count, widest = p->tile_n;
+    const uint32_t narrowest = width ? widest : irisi_gemm_narrowest(p->mainloop);
+    double *busy = (double *)malloc(p->workgroups * sizeof *busy);
+    irisi_gemm_cutting best, c;
+    memset(&best, 0, sizeof best);
+    memset(&c, 0, sizeof c);
+    p->unit = narrowest ? narrowest : p->tile_n;
+    if (busy == NULL)
+        return irisi_fail(w, IRIS_ERR_NOMEM, "iris_gemm_prepare: no memory for %zu bytes",
+                          p->workgroups * sizeof *busy);
+    if (irisi_gemm_narrowest(p->mainloop) == 0) {
+        free(busy);
+        return irisi_gemm_uncut(p), IRIS_OK;
+    }
+    for (uint32_t n = 0; n <= 20 && n < p->workgroups; n += 4) {
+        c.senders = n > 0 && senders ? senders : n;
+        c.pattern = p->pattern != IRIS_GEMM_AUTO ? p->pattern
+                    : n == 0                     ? IRIS_GEMM_FUSED_SEQUENTIAL
+                                                 : IRIS_GEMM_WG_SPECIALIZED;
+        if (irisi_gemm_splits(c.pattern) == (n == 0) || (n > 0 && p->world == 1 && p->pattern == IRIS_GEMM_AUTO))
+            continue;
+        for (c.width = p->unit; c.width <= widest; c.width *= 2) /* of equals the narrow one: its ring is deeper */
+            irisi_gemm_try_cuts(p, &c, columns, busy, &best);
+    }
+    free(busy);
+    if (best.width == 0) { /* too few workgroups to choose from */
+        p->tile_n = widest;
+        return irisi_gemm_uncut(p), IRIS_OK;
+    }
+    p->pattern = best.pattern;
+    p->comm_workgroups = best.senders ? best.senders : p->comm_workgroups;
+    irisi_gemm_lay(p, &best, p->columns);
+    return IRIS_OK;
+}
+
+#endif
+#endif
