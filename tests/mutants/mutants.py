@@ -130,7 +130,7 @@ MUTANTS = (
                          "__atomic_load_n(p, 0); __atomic_store_n(p, value, 0)"), "self_test/self_test.cpp", SELF_TEST, tries=3),
     # LL messages
     Mutant("LL flag compared with >=", "iris/ll.h",
-           "seen[k] >> 32 == flag", "seen[k] >> 32 >= flag", "ll/ll.cpp", "LL flags begin anew", tries=3),
+           "return bits >> 32 == flag;", "return bits >> 32 >= flag;", "ll/ll.cpp", "LL flags begin anew", tries=3),
     Mutant("LL bank not switched", "iris/ll.h",
            "iris_channel_bank(ch, epoch)", "iris_channel_bank(ch, epoch * 0)", "ll/ll.cpp", LL_EPOCHS, tries=3),
     Mutant("LL flag the same in every epoch", "iris/ll.h",

@@ -29,6 +29,8 @@ enum { IRISI_COLLECTIVE_LANES = 512 };
 
 /* Before a loop over a few registers: unrolled, or the registers become memory. */
 #define IRISI_UNROLL _Pragma("unroll")
+/* Before a loop that waits: left as short as it is. */
+#define IRISI_ROLLED _Pragma("unroll 1")
 
 /* Atomics on a peer's memory work on every page of its heap. */
 #if !defined(IRISI_REMOTE_ATOMICS_NEED_SYNC)
