@@ -140,6 +140,11 @@ IRIS_DEVICE void iris_sync_wg(void)
 /* Barrier of some waves of the workgroup: 0, this platform has none. */
 IRIS_DEVICE int irisi_sync_part(const uint32_t *counter, uint32_t lanes) { return (void)counter, (void)lanes, 0; }
 
+/* Gates between waves of a workgroup: 0, this platform has none. */
+IRIS_DEVICE int irisi_gate_make(void *gate, uint32_t arrivals) { return (void)gate, (void)arrivals, 0; }
+IRIS_DEVICE int irisi_gate_arrive(void *gate) { return (void)gate, 0; }
+IRIS_DEVICE int irisi_gate_await(const void *gate, uint32_t phase) { return (void)gate, (void)phase, 0; }
+
 /*
  * A value that is the same in all lanes, as if it were new; a kernel's arguments, or a part of them, at an address that
  * the compiler cannot recognise. What depends on them is read and computed where it is needed: the compiler would do it

@@ -144,6 +144,11 @@ IRIS_DEVICE void iris_sync_wg(void)
 /* Barrier of some waves of the workgroup: 0, this platform has none. */
 IRIS_DEVICE int irisi_sync_part(const uint32_t *counter, uint32_t lanes) { return (void)counter, (void)lanes, 0; }
 
+/* Gates between waves of a workgroup: 0, this platform has none. */
+IRIS_DEVICE int irisi_gate_make(void *gate, uint32_t arrivals) { return (void)gate, (void)arrivals, 0; }
+IRIS_DEVICE int irisi_gate_arrive(void *gate) { return (void)gate, 0; }
+IRIS_DEVICE int irisi_gate_await(const void *gate, uint32_t phase) { return (void)gate, (void)phase, 0; }
+
 /* A kernel's arguments, or a part of them, which the compiler is to read where they are needed (AMD). */
 IRIS_DEVICE const void *irisi_afresh(const void *args) { return args; }
 IRIS_DEVICE uint32_t irisi_afresh_u32(uint32_t v) { return v; }
