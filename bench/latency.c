@@ -37,33 +37,41 @@ IRIS_DEVICE void end_laps(const ping_args *a, uint64_t base)
 }
 IRIS_DEVICE int plays(const ping_args *a) { return a->ctx.rank < 2; }
 
+/*
+ * Every ping-pong: rank 0 sends the first lap, and whoever has heard a lap answers: rank 1 with the same one, rank 0
+ * with the next until the last. 1 is what rank 0 is ahead.
+ */
+IRIS_DEVICE uint64_t ahead(const ping_args *a) { return a->ctx.rank == 0; }
+
 IRIS_KERNEL(ping, ping_args, a, 64)
 {
-    const uint64_t base = begin_laps(a);
-    if (plays(a) && iris_wg_lane() == 0)
-        for (uint64_t lap = base + 1; lap <= base + a->laps; lap++) {
-            if (a->ctx.rank == 0)
-                iris_signal_set(&a->ctx, a->signal, lap, a->peer);
+    const uint64_t base = begin_laps(a), last = base + a->laps, more = ahead(a);
+    if (plays(a) && iris_wg_lane() == 0) {
+        if (more)
+            iris_signal_set(&a->ctx, a->signal, base + 1, a->peer);
+        for (uint64_t lap = base + 1; lap <= last; lap++) {
             iris_wait_ge(&a->ctx, a->signal, lap);
-            if (a->ctx.rank == 1)
-                iris_signal_set(&a->ctx, a->signal, lap, a->peer);
+            if (lap + more <= last)
+                iris_signal_set(&a->ctx, a->signal, lap + more, a->peer);
         }
+    }
     end_laps(a, base);
 }
 
 /* The same by hand. `raise` and `wait` are constants. */
 IRIS_DEVICE void hand_ping(const ping_args *a, spelling_raise_kind raise, spelling_wait_kind wait)
 {
-    const uint64_t base = begin_laps(a);
+    const uint64_t base = begin_laps(a), last = base + a->laps, more = ahead(a);
     uint64_t *there = (uint64_t *)iris_at(&a->ctx, a->signal, a->peer);
-    if (plays(a) && iris_wg_lane() == 0)
-        for (uint64_t lap = base + 1; lap <= base + a->laps; lap++) {
-            if (a->ctx.rank == 0)
-                spelling_raise(there, lap, raise);
+    if (plays(a) && iris_wg_lane() == 0) {
+        if (more)
+            spelling_raise(there, base + 1, raise);
+        for (uint64_t lap = base + 1; lap <= last; lap++) {
             spelling_wait(&a->signal->value, lap, wait, a->ctx.deadline);
-            if (a->ctx.rank == 1)
-                spelling_raise(there, lap, raise);
+            if (lap + more <= last)
+                spelling_raise(there, lap + more, raise);
         }
+    }
     end_laps(a, base);
 }
 IRIS_KERNEL(hand_set_library, ping_args, a, 64) { hand_ping(a, RAISE_SET, WAIT_LIBRARY); }
@@ -83,40 +91,44 @@ IRIS_KERNEL(hand_relaxed, ping_args, a, 64) { hand_ping(a, RAISE_RELAXED, WAIT_R
 /* LL: 4 bytes in one packet, 8 bytes in two. */
 IRIS_KERNEL(ping_ll, ping_args, a, 64)
 {
-    const uint64_t base = begin_laps(a);
-    if (plays(a) && iris_wg_lane() == 0)
-        for (uint64_t lap = base + 1; lap <= base + a->laps; lap++) {
-            if (a->ctx.rank == 0)
-                iris_ll_send(&a->ctx, a->slots, (uint32_t)lap, iris_ll_flag(lap), a->peer);
+    const uint64_t base = begin_laps(a), last = base + a->laps, more = ahead(a);
+    if (plays(a) && iris_wg_lane() == 0) {
+        if (more)
+            iris_ll_send(&a->ctx, a->slots, (uint32_t)base + 1, iris_ll_flag(base + 1), a->peer);
+        for (uint64_t lap = base + 1; lap <= last; lap++) {
             const uint32_t seen = iris_ll_receive(&a->ctx, a->slots, iris_ll_flag(lap), a->peer);
-            if (a->ctx.rank == 1)
-                iris_ll_send(&a->ctx, a->slots, seen, iris_ll_flag(lap), a->peer);
+            if (lap + more <= last)
+                iris_ll_send(&a->ctx, a->slots, seen + (uint32_t)more, iris_ll_flag(lap + more), a->peer);
         }
+    }
     end_laps(a, base);
 }
 IRIS_KERNEL(ping_ll_8, ping_args, a, 64)
 {
-    const uint64_t base = begin_laps(a);
-    if (plays(a) && iris_wave() == 0)
-        for (uint64_t lap = base + 1; lap <= base + a->laps; lap++) {
-            if (a->ctx.rank == 0)
-                iris_ll_put_wave(&a->ctx, a->slots, a->src, 8, iris_ll_flag(lap), a->peer);
+    const uint64_t base = begin_laps(a), last = base + a->laps, more = ahead(a);
+    if (plays(a) && iris_wave() == 0) {
+        if (more)
+            iris_ll_put_wave(&a->ctx, a->slots, a->src, 8, iris_ll_flag(base + 1), a->peer);
+        for (uint64_t lap = base + 1; lap <= last; lap++) {
             iris_ll_get_wave(&a->ctx, a->dst, a->slots, 8, iris_ll_flag(lap), a->peer);
-            if (a->ctx.rank == 1)
-                iris_ll_put_wave(&a->ctx, a->slots, a->src, 8, iris_ll_flag(lap), a->peer);
+            if (lap + more <= last)
+                iris_ll_put_wave(&a->ctx, a->slots, a->src, 8, iris_ll_flag(lap + more), a->peer);
         }
+    }
     end_laps(a, base);
 }
 
 IRIS_KERNEL(ping_put, ping_args, a, 1024)
 {
-    const uint64_t base = begin_laps(a);
-    for (uint64_t lap = base + 1; lap <= base + a->laps && plays(a); lap++) {
-        if (a->ctx.rank == 0)
-            iris_put_signal_u32_wg(&a->ctx, a->dst, a->src, a->n, a->signal, lap, IRIS_SIGNAL_SET, a->peer);
-        iris_wait_ge_wg(&a->ctx, a->signal, lap);
-        if (a->ctx.rank == 1)
-            iris_put_signal_u32_wg(&a->ctx, a->dst, a->src, a->n, a->signal, lap, IRIS_SIGNAL_SET, a->peer);
+    const uint64_t base = begin_laps(a), last = base + a->laps, more = ahead(a);
+    if (plays(a)) {
+        if (more)
+            iris_put_signal_u32_wg(&a->ctx, a->dst, a->src, a->n, a->signal, base + 1, IRIS_SIGNAL_SET, a->peer);
+        for (uint64_t lap = base + 1; lap <= last; lap++) {
+            iris_wait_ge_wg(&a->ctx, a->signal, lap);
+            if (lap + more <= last)
+                iris_put_signal_u32_wg(&a->ctx, a->dst, a->src, a->n, a->signal, lap + more, IRIS_SIGNAL_SET, a->peer);
+        }
     }
     end_laps(a, base);
 }
@@ -139,16 +151,18 @@ IRIS_DEVICE void hand_send(const ping_args *a, uint64_t *there, uint64_t lap)
 }
 IRIS_KERNEL(hand_ping_put, ping_args, a, 1024)
 {
-    const uint64_t base = begin_laps(a);
+    const uint64_t base = begin_laps(a), last = base + a->laps, more = ahead(a);
     uint64_t *there = (uint64_t *)iris_at(&a->ctx, a->signal, a->peer);
-    for (uint64_t lap = base + 1; lap <= base + a->laps && plays(a); lap++) {
-        if (a->ctx.rank == 0)
-            hand_send(a, there, lap);
-        if (iris_wg_lane() == 0)
-            spelling_wait(&a->signal->value, lap, WAIT_LIBRARY, 0);
-        iris_sync_wg();
-        if (a->ctx.rank == 1)
-            hand_send(a, there, lap);
+    if (plays(a)) {
+        if (more)
+            hand_send(a, there, base + 1);
+        for (uint64_t lap = base + 1; lap <= last; lap++) {
+            if (iris_wg_lane() == 0)
+                spelling_wait(&a->signal->value, lap, WAIT_LIBRARY, 0);
+            iris_sync_wg();
+            if (lap + more <= last)
+                hand_send(a, there, lap + more);
+        }
     }
     end_laps(a, base);
 }

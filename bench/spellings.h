@@ -13,10 +13,10 @@
 #include <iris/signal.h>
 
 typedef enum spelling_raise_kind {
-    RAISE_SET,      /* the library's release store */
-    RAISE_ADD,      /* the library's release addition */
+    RAISE_SET,      /* a store that releases: the library's own before CUDA 13 */
+    RAISE_ADD,      /* an addition that releases */
     RAISE_EXCHANGE, /* an exchange that releases */
-    RAISE_FENCE,    /* a release fence, then a relaxed store */
+    RAISE_FENCE,    /* a release fence, then a relaxed store: the library's own */
     RAISE_RELAXED
 } spelling_raise_kind;
 

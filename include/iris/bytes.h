@@ -82,8 +82,8 @@ IRIS_DEVICE void irisi_copy_last(char *dst, const char *src, size_t i, size_t st
 }
 
 /*
- * 16-byte chunks, both sides aligned: four loads are in flight before the first store. A message of one chunk a lane
- * goes by the shortest way: every instruction before its store delays the signal behind it.
+ * 16-byte chunks, both sides aligned: four loads are in flight before the first store. A message of one or two chunks a
+ * lane goes by the shortest way: every instruction before its last store delays the signal behind it.
  */
 IRIS_DEVICE void irisi_copy_chunks(char *dst, const char *src, size_t chunks, size_t member, size_t members)
 {
@@ -94,6 +94,15 @@ IRIS_DEVICE void irisi_copy_chunks(char *dst, const char *src, size_t chunks, si
     if (i + step >= end) {
         if (i < end)
             irisi_store_128(dst + i, irisi_load_128(src + i, IRIS_CACHE_DEFAULT), IRIS_CACHE_DEFAULT);
+        return;
+    }
+    if (i + 2 * step >= end) {
+        irisi_b128 v0 = irisi_load_128(src + i, IRIS_CACHE_DEFAULT);
+        irisi_b128 v1 = irisi_load_128(src + i + step, IRIS_CACHE_DEFAULT);
+        irisi_loaded(&v0);
+        irisi_loaded(&v1);
+        irisi_store_128(dst + i, v0, IRIS_CACHE_DEFAULT);
+        irisi_store_128(dst + i + step, v1, IRIS_CACHE_DEFAULT);
         return;
     }
     for (; i + 3 * step < end; i += 4 * step) {

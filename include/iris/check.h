@@ -50,6 +50,7 @@ IRIS_DEVICE irisi_report *irisi_claim(const iris_ctx *ctx)
 IRIS_DEVICE void irisi_publish(const iris_ctx *ctx, irisi_report *report)
 {
     irisi_atomic_set_u32(&report->complete, 1, IRIS_RELEASE, IRIS_SCOPE_SYSTEM);
+    IRISI_ROLLED
     for (int rank = 0; rank < ctx->world; rank++)
         irisi_atomic_cas_u32((uint32_t *)irisi_translate(ctx, &ctx->control->abort, rank), 0, 1u + (uint32_t)ctx->rank,
                              IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM);

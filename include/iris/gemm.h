@@ -7,7 +7,8 @@
  *   iris_gemm_send                       the whole of a workgroup that only sends
  *   irisi_mailbox_*                      staging tiles between math waves and communication waves
  *
- * Shared memory of a workgroup: IRISI_GEMM_COUNTERS bytes of counters, the mainloop's workspace, the staging tiles.
+ * Shared memory of a workgroup: IRISI_GEMM_COUNTERS bytes of counters and gates, the mainloop's workspace, the staging
+ * tiles.
  *
  * Handshakes of epoch e. Entry: a rank raises ready[me] to e on every peer once its stream has reached the operation,
  * so that earlier readers of its C are done; nobody writes to it before. Exit: a rank raises done[me] on every peer
@@ -19,8 +20,8 @@
 
 #include <iris/arch/gemm.h>
 
-/* Counters at the start of shared memory, 4 bytes each. */
-enum { IRISI_CREW_MATH, IRISI_CREW_LOADER, IRISI_CREW_COMM, IRISI_FULL, IRISI_EMPTY = IRISI_FULL + 4 };
+/* At the start of shared memory, in units of 4 bytes: crews' counters, then two gates for each of 4 mailbox slots. */
+enum { IRISI_CREW_MATH, IRISI_CREW_LOADER, IRISI_CREW_COMM, IRISI_FULL = 4, IRISI_EMPTY = IRISI_FULL + 2 * 4 };
 
 #if IRIS_HAS_DEVICE
 
@@ -48,6 +49,51 @@ IRIS_DEVICE uint32_t irisi_gemm_sent(const iris_gemm_plan *plan, uint32_t worker
     return plan->items > workers ? plan->items - workers : 0;
 }
 
+/*
+ * The mailbox: pieces of tiles pass from the math waves to the communication waves through staging tiles, used in turn.
+ * Each has a gate FULL, whose n-th phase ends when every math wave has filled it for the n-th time, and a gate EMPTY
+ * for the communication waves. A gate is a barrier of the device, or a counter of all arrivals so far. No wave leaves
+ * its walk early, whatever happens in the world, so nobody waits at a gate for ever.
+ */
+IRIS_DEVICE uint32_t *irisi_mailbox_gate(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t gates,
+                                         uint32_t turn)
+{
+    return part->counters + gates + 2 * (turn % plan->slots_with_comm);
+}
+
+/* One lane calls it, before the workgroup's first barrier. Each lane of a wave will arrive, or one for all of them. */
+IRIS_DEVICE void irisi_mailbox_begin(const iris_gemm_part *part, const iris_gemm_plan *plan)
+{
+    const uint32_t each = irisi_tile_boxed(plan) ? 1 : iris_wave_lanes();
+    for (uint32_t slot = 0; slot < plan->slots_with_comm; slot++) {
+        uint32_t *full = irisi_mailbox_gate(part, plan, IRISI_FULL, slot);
+        uint32_t *empty = irisi_mailbox_gate(part, plan, IRISI_EMPTY, slot);
+        if (!irisi_gate_make(full, plan->math_waves * each) || !irisi_gate_make(empty, plan->comm_waves * each))
+            *full = *empty = 0;
+    }
+}
+
+/* Every lane of a wave calls it: in boxes, which one lane hands to the copy engine, that lane arrives. */
+IRIS_DEVICE void irisi_mailbox_arrive(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t gates,
+                                      uint32_t turn)
+{
+    uint32_t *gate = irisi_mailbox_gate(part, plan, gates, turn);
+    iris_sync_wave();
+    if ((iris_lane() == 0 || !irisi_tile_boxed(plan)) && !irisi_gate_arrive(gate) && iris_lane() == 0)
+        irisi_shared_add(gate, 1);
+}
+
+/* Waits for the end of a phase; the one before the first, 2^32 - 1, has ended. Every lane of a wave calls it. */
+IRIS_DEVICE void irisi_mailbox_await(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t gates,
+                                     uint32_t turn, uint32_t phase, uint32_t waves)
+{
+    uint32_t *gate = irisi_mailbox_gate(part, plan, gates, turn);
+    if (irisi_gate_await(gate, phase))
+        iris_sync_wave();
+    else
+        irisi_await_counter(gate, (phase + 1) * waves);
+}
+
 /**
  * Begins a kernel: splits the workgroup's waves by role. The first waves compute, as many as the plan says, and the
  * last `comm_waves` waves communicate; those between load. Every lane of the workgroup calls it.
@@ -65,8 +111,10 @@ IRIS_DEVICE iris_gemm_part iris_gemm_begin(const iris_gemm_plan *plan, uint32_t 
     part.workspace_bytes = comm_waves ? plan->workspace_bytes_with_comm : plan->workspace_bytes;
     part.stages = part.workspace + part.workspace_bytes;
     part.epoch = iris_channel_enter_wg(&plan->channel);
-    for (uint32_t i = iris_wg_lane(); i < IRISI_GEMM_COUNTERS / 4; i += iris_wg_lanes())
+    for (uint32_t i = iris_wg_lane(); i < IRISI_FULL; i += iris_wg_lanes())
         part.counters[i] = 0;
+    if (comm_waves && iris_wg_lane() == 0)
+        irisi_mailbox_begin(&part, plan);
     irisi_gemm_workspace_begin(plan, part.workspace, part.workspace_bytes);
     iris_sync_wg();
     part.role = IRIS_GEMM_MATH;
@@ -174,10 +222,6 @@ IRIS_DEVICE void iris_gemm_send(const iris_ctx *ctx, const iris_gemm_plan *plan,
     }
 }
 
-/*
- * The mailbox: pieces of tiles pass from the math waves to the communication waves through staging tiles, used in turn.
- * FULL counts how many math waves have filled each, over all its uses, EMPTY how many communication waves emptied it.
- */
 IRIS_DEVICE char *irisi_mailbox_stage(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
 {
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
@@ -187,8 +231,7 @@ IRIS_DEVICE char *irisi_mailbox_stage(const iris_gemm_part *part, const iris_gem
 /* Math waves: waits until the piece of this turn may be filled in. */
 IRIS_DEVICE char *irisi_mailbox_open(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
 {
-    const uint32_t slot = turn % plan->slots_with_comm;
-    irisi_await_counter(part->counters + IRISI_EMPTY + slot, turn / plan->slots_with_comm * plan->comm_waves);
+    irisi_mailbox_await(part, plan, IRISI_EMPTY, turn, turn / plan->slots_with_comm - 1, plan->comm_waves);
     return irisi_mailbox_stage(part, plan, turn);
 }
 
@@ -196,16 +239,13 @@ IRIS_DEVICE char *irisi_mailbox_open(const iris_gemm_part *part, const iris_gemm
 IRIS_DEVICE void irisi_mailbox_post(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
 {
     irisi_bulk_written();
-    iris_sync_wave();
-    if (iris_lane() == 0)
-        irisi_shared_add(part->counters + IRISI_FULL + turn % plan->slots_with_comm, 1);
+    irisi_mailbox_arrive(part, plan, IRISI_FULL, turn);
 }
 
 /* Communication waves: waits for the piece of this turn. */
 IRIS_DEVICE char *irisi_mailbox_take(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
 {
-    const uint32_t slot = turn % plan->slots_with_comm;
-    irisi_await_counter(part->counters + IRISI_FULL + slot, (turn / plan->slots_with_comm + 1) * plan->math_waves);
+    irisi_mailbox_await(part, plan, IRISI_FULL, turn, turn / plan->slots_with_comm, plan->math_waves);
     return irisi_mailbox_stage(part, plan, turn);
 }
 
@@ -217,9 +257,8 @@ IRIS_DEVICE void irisi_mailbox_return(const iris_gemm_part *part, const iris_gem
 {
     const uint32_t late = irisi_bulk_can() ? 1 : 0;
     irisi_bulk_reusable(1);
-    iris_sync_wave();
-    if (iris_lane() == 0 && turn >= late)
-        irisi_shared_add(part->counters + IRISI_EMPTY + (turn - late) % plan->slots_with_comm, 1);
+    if (turn >= late)
+        irisi_mailbox_arrive(part, plan, IRISI_EMPTY, turn - late);
 }
 
 #endif

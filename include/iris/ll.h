@@ -72,6 +72,9 @@ IRIS_DEVICE void irisi_ll_scatter(char *to, uint32_t word, size_t left)
             irisi_store_8(to + i, (uint8_t)(word >> 8 * i), IRIS_CACHE_DEFAULT);
 }
 
+/* 1 when a packet's flag is the one that is waited for. */
+IRIS_DEVICE int irisi_ll_here(uint64_t bits, uint32_t flag) { return bits >> 32 == flag; }
+
 /* A look at `batch` packets (a constant), step apart; of fewer than that the first is looked at again. */
 IRIS_DEVICE int irisi_ll_look(const iris_ll_packet *slots, size_t step, size_t n, uint32_t flag, int batch,
                               uint64_t *seen, irisi_wait *wait, uint64_t *saw)
@@ -81,7 +84,7 @@ IRIS_DEVICE int irisi_ll_look(const iris_ll_packet *slots, size_t step, size_t n
         seen[k] = irisi_atomic_fetch_u64(&slots[(size_t)k < n ? (size_t)k * step : 0].bits, IRIS_RELAXED,
                                          IRIS_SCOPE_SYSTEM);
     for (int k = 0; k < batch; k++) {
-        if (late || seen[k] >> 32 == flag)
+        if (late || irisi_ll_here(seen[k], flag))
             continue;
         late = 1;
         *saw = seen[k] >> 32;
@@ -90,18 +93,30 @@ IRIS_DEVICE int irisi_ll_look(const iris_ll_packet *slots, size_t step, size_t n
     return !late;
 }
 
-/* Waits until n >= 1 packets, step apart, have the flag; their last values go to seen[0 .. batch - 1]. */
+/*
+ * Waits until n >= 1 packets, step apart, have the flag; their last values go to seen[0 .. n - 1], of at most `batch`.
+ * The first looks at a single packet stand apart, in the shortest loop there is: what comes back to a sender of a few
+ * bytes is one packet a lane.
+ */
 IRIS_DEVICE void irisi_ll_await(const iris_ctx *ctx, const iris_ll_packet *slots, size_t step, size_t n, uint32_t flag,
                                 int batch, int from, uint64_t *seen)
 {
     irisi_wait wait;
     uint64_t saw = 0;
+    uint32_t turn = 1;
+    IRISI_ROLLED
+    for (; n == 1 && turn < IRISI_WAIT_CHECK; turn++) {
+        seen[0] = irisi_atomic_fetch_u64(&slots->bits, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
+        if (irisi_ll_here(seen[0], flag))
+            return;
+        iris_pause(turn);
+    }
     wait.signal = (const iris_signal *)slots;
     wait.cmp = IRISI_EQ;
     wait.value = flag;
     wait.from = from;
     wait.start = 0;
-    for (uint32_t turn = 1; !irisi_ll_look(slots, step, n, flag, batch, seen, &wait, &saw); turn++) {
+    for (; !irisi_ll_look(slots, step, n, flag, batch, seen, &wait, &saw); turn++) {
         if (turn % IRISI_WAIT_CHECK == 0 && irisi_give_up(ctx, &wait, saw))
             return;
         iris_pause(turn);
@@ -125,8 +140,10 @@ IRIS_DEVICE void irisi_ll_get(const iris_ctx *ctx, void *dst, const iris_ll_pack
     const size_t n = irisi_count(ctx, slots, ctx->rank, iris_ll_packets(bytes), sizeof *slots, IRISI_ACCESS_LL);
     const irisi_span s = irisi_split(n, member, members);
     for (size_t i = s.first; i < s.end; i += IRISI_LL_BATCH * s.step) {
-        const size_t left = (s.end - i + s.step - 1) / s.step;
         uint64_t seen[IRISI_LL_BATCH];
+        size_t left = 1; /* of this batch, counted: a division would stand before the first look */
+        while (left < IRISI_LL_BATCH && i + left * s.step < s.end)
+            left++;
         irisi_ll_await(ctx, slots + i, s.step, left, flag, IRISI_LL_BATCH, rank, seen);
         for (size_t k = 0; k < IRISI_LL_BATCH; k++)
             if (k < left)

@@ -5,7 +5,7 @@
  *   iris_signal_set iris_signal_set_wave iris_signal_set_wg
  *   iris_signal_add iris_signal_add_wave iris_signal_add_wg
  *   iris_signal_read
- *   irisi_raise irisi_watch irisi_wait_signal irisi_wait_any irisi_wait_all          (gen/wait.h has the public waits)
+ *   irisi_raise irisi_wait_signal irisi_wait_any irisi_wait_all          (gen/wait.h has the public waits)
  *
  * Raising is a release at system scope: who waits for the value sees everything that the lane (wave, workgroup) wrote
  * before. Waiting is an acquire.
@@ -190,40 +190,43 @@ IRIS_DEVICE int irisi_give_up(const iris_ctx *ctx, irisi_wait *wait, uint64_t se
     return irisi_atomic_fetch_u32(&ctx->control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) != 0;
 }
 
-/*
- * Looks at a signal until it holds or the next check is due; 1 when it holds. Apart from the check, so that the loop
- * that waits is as short as one without a deadline.
- */
-IRIS_DEVICE int irisi_watch(const iris_signal *signal, irisi_cmp cmp, uint64_t value, uint32_t *turn, uint64_t *seen)
+/* The rest of a long wait: looks until the signal holds or the wait is given up; the last value seen. */
+IRIS_DEVICE uint64_t irisi_wait_on(const iris_ctx *ctx, const iris_signal *signal, irisi_cmp cmp, uint64_t value,
+                                   int from, uint64_t seen)
 {
-    do {
-        iris_pause(*turn);
-        *seen = irisi_poll(&signal->value);
-        if (irisi_holds(cmp, *seen, value))
-            return 1;
-    } while (++*turn % IRISI_WAIT_CHECK != 0);
-    return 0;
+    irisi_wait wait;
+    wait.signal = signal;
+    wait.cmp = cmp;
+    wait.value = value;
+    wait.from = from;
+    wait.start = 0;
+    for (uint32_t turn = IRISI_WAIT_CHECK; !irisi_holds(cmp, seen, value); turn++) {
+        if (turn % IRISI_WAIT_CHECK == 0 && irisi_give_up(ctx, &wait, seen))
+            break;
+        iris_pause(turn);
+        seen = irisi_poll(&signal->value);
+    }
+    return seen;
 }
 
 /*
  * Waits until `signal cmp value`, then acquires; returns the last value seen. When the deadline passes, or the world
- * was aborted, it returns all the same: callers do not branch on that, and the host reports it.
+ * was aborted, it returns all the same: callers do not branch on that, and the host reports it. The first looks stand
+ * apart, so that their loop is as short as one without a deadline.
  */
 IRIS_DEVICE uint64_t irisi_wait_signal(const iris_ctx *ctx, const iris_signal *signal, irisi_cmp cmp, uint64_t value,
                                        int from)
 {
     signal = (const iris_signal *)irisi_own(ctx, signal, sizeof *signal, IRISI_ACCESS_WAIT);
     uint64_t seen = irisi_poll(&signal->value);
-    if (!irisi_holds(cmp, seen, value)) {
-        uint32_t turn = 1;
-        irisi_wait wait;
-        wait.signal = signal;
-        wait.cmp = cmp;
-        wait.value = value;
-        wait.from = from;
-        wait.start = 0;
-        while (!irisi_watch(signal, cmp, value, &turn, &seen) && !irisi_give_up(ctx, &wait, seen))
-            continue;
+    IRISI_ROLLED
+    for (uint32_t turn = 1; !irisi_holds(cmp, seen, value); turn++) {
+        if (turn >= IRISI_WAIT_CHECK) {
+            seen = irisi_wait_on(ctx, signal, cmp, value, from, seen);
+            break;
+        }
+        iris_pause(turn);
+        seen = irisi_poll(&signal->value);
     }
     irisi_acquired();
     return seen;

@@ -77,6 +77,37 @@ IRIS_KERNEL(arch_barriers, args, a, LANES)
     irisi_atomic_add_u64(a->out + MAX_LANES + 1, wrong, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
 }
 
+/*
+ * Where the platform has gates: the first wave hands a box of numbers to the others, again and again. Nobody reads it
+ * before it is full, or fills it while it is being read.
+ */
+IRIS_KERNEL(arch_gates, args, a, LANES)
+{
+    uint32_t *full = (uint32_t *)iris_shared(), *empty = full + 2, *box = full + 4;
+    const uint32_t lane = iris_lane(), lanes = iris_wave_lanes();
+    uint64_t wrong = 0;
+    if (iris_wg_lane() == 0) {
+        irisi_gate_make(full, lanes);
+        irisi_gate_make(empty, iris_wg_lanes() - lanes);
+    }
+    iris_sync_wg();
+    if (!irisi_gate_await(empty, (uint32_t)-1))
+        return; /* there are none */
+    for (uint32_t turn = 0; turn < a->n; turn++) {
+        if (iris_wave() == 0) {
+            irisi_gate_await(empty, turn - 1);
+            box[lane] = turn * 1000 + lane;
+            irisi_gate_arrive(full);
+        } else {
+            const uint32_t other = (lane + turn) % lanes;
+            irisi_gate_await(full, turn);
+            wrong += box[other] != turn * 1000 + other;
+            irisi_gate_arrive(empty);
+        }
+    }
+    irisi_atomic_add_u64(a->out + MAX_LANES + 1, wrong, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
+}
+
 /* Each lane has 64 bytes; bytes 0 .. 31 are copied to 32 .. 63 by width and hint, leaving one gap each. */
 IRIS_DEVICE void copy_widths(unsigned char *p, iris_cache hint)
 {
@@ -202,6 +233,12 @@ TEST_CASE("no lane passes a workgroup barrier early", "[arch]")
     irist_spmd(
         [](irist_rank *t) { launch(t, IRISI_KERNEL_PTR(arch_barriers), "arch_barriers", irist_laps(200, 2000)); },
         nullptr);
+}
+
+TEST_CASE("no wave passes a gate before all have arrived that it waits for", "[arch]")
+{
+    irist_spmd([](irist_rank *t) { launch(t, IRISI_KERNEL_PTR(arch_gates), "arch_gates", irist_laps(200, 2000)); },
+               nullptr);
 }
 
 TEST_CASE("accesses touch their own bytes only", "[arch]")

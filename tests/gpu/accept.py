@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Runs what tests/gpu/run.sh built on every topology that this machine's GPUs make, several topologies at once.
 
-    tests/gpu/run.sh accept [--commit HASH] [--only REGEX] [--seconds N] [--gpus N] [--list]
+    tests/gpu/run.sh accept [--commit HASH] [--only REGEX] [--skip REGEX] [--seconds N] [--at-once N] [--gpus N] [--list]
 
 One GPU with four ranks as threads, two GPUs and four GPUs with a process each: the smoke tier three times and the full
-tier once, all in one job of each test, since starting takes seconds; compute-sanitizer on a GPU of its own meanwhile. A
-run has a time limit; what fails is noted and the rest goes on. --only chooses runs whose "topology test tier" matches;
---seconds ends everything in time, half for each of two phases. In $OUT (default build-gpu/logs): results.json, and one
-log. The last line is "N passed, N failed".
+tier once, all in one job of each test, since starting takes seconds; compute-sanitizer on a GPU of its own meanwhile.
+Most of a test is its start, so a few run at once on the same GPUs; those that are about time run alone, and first. A run
+has a time limit; what fails is noted and the rest goes on. --only and --skip choose runs whose "topology test tier"
+matches, or does not; --seconds ends everything in time, half for each of two phases. In $OUT (default build-gpu/logs):
+results.json, and one log. The last line is "N passed, N failed".
 """
 import argparse
 import json
@@ -28,19 +29,32 @@ BUILD = ROOT / os.environ.get("IRIS_GPU_BUILD", "build-gpu")
 ALL = "smoke,full,smoke,smoke"
 LIMITS = {ALL: 150, "smoke": 60, "full": 60, "example": 60}  # seconds of a run
 SANITIZER_LIMIT = 170
-AT_ONCE = 8  # sanitizer runs: of one rank each or of one process, so that they may share a GPU
-OPENBLAS = ("07_gemm_all_scatter",)  # examples that need more than a number of ranks
+AT_ONCE = 10  # sanitizer runs: of one rank each or of one process, so that they may share a GPU
+KILLER = "gpu_killed"  # kills processes
+ALONE = (KILLER, "signal_deadline")  # how long something takes is what they are about
+FIRST = re.compile("collective|aligned|example|graph")  # the others have run on more machines: last, should time run out
+BLAS_ARGUMENTS = {"example_07_gemm_all_scatter": ["--shape", "96x80x64", "-n"]}  # before the number of ranks
 
-# tool: [(test, ranks)]. Ranks are threads of one process. A tool that lets one kernel run at a time cannot run two that
-# wait for each other, so everything is tried with one rank first.
+# tool: [(test, ranks, which of its cases)]. Ranks are threads of one process. A tool that lets one kernel run at a time
+# cannot run two that wait for each other, so everything is tried with one rank first. racecheck looks at shared memory
+# only: collectives have none. It takes its time, so a long test is several runs.
 SANITIZERS = {
-    "memcheck": [("memory_load_store", 1), ("memory_rma", 1), ("memory_put_signal", 1), ("gemm_all_scatter", 1),
-                 ("gemm_own_kernel", 1), ("memory_rma", 2), ("memory_put_signal", 2), ("gemm_own_kernel", 2)],
-    "synccheck": [("memory_load_store", 1), ("memory_rma", 1), ("memory_put_signal", 1), ("gemm_all_scatter", 1),
-                  ("gemm_own_kernel", 1)],
-    "racecheck": [("arch_device", 1), ("self_test_self_test", 1), ("gemm_own_kernel", 1), ("gemm_all_scatter", 1)],
+    "racecheck": [("gemm_own_kernel", 1), ("gemm_all_scatter", 1, "[f32]"), ("gemm_all_scatter", 1, "[f64]"),
+                  ("gemm_all_scatter", 1, "[f16]"), ("gemm_all_scatter", 1, "[bf16]"),
+                  ("gemm_all_scatter", 1, "~[f32]~[f64]~[f16]~[bf16]"), ("gemm_aligned", 1, "[f16]"),
+                  ("gemm_aligned", 1, "[bf16]"), ("arch_device", 1), ("self_test_self_test", 1)],
     "initcheck": [("arch_device", 1), ("arch_atomic", 1), ("dtype_convert", 1), ("dtype_op", 1), ("create_random", 1)],
+    "memcheck": [("memory_load_store", 1), ("memory_rma", 1), ("memory_put_signal", 1), ("gemm_all_scatter", 1),
+                 ("gemm_aligned", 1), ("gemm_own_kernel", 1), ("collective_all_reduce", 1),
+                 ("collective_all_to_allv", 1), ("collective_send_recv", 1), ("collective_tile", 1),
+                 ("memory_rma", 2), ("memory_put_signal", 2), ("gemm_own_kernel", 2), ("collective_send_recv", 2)],
+    "synccheck": [("memory_load_store", 1), ("memory_rma", 1), ("memory_put_signal", 1), ("gemm_all_scatter", 1),
+                  ("gemm_aligned", 1), ("gemm_own_kernel", 1), ("collective_all_reduce", 1), ("collective_tile", 1)],
 }
+# What API calls return is the tests' business: some are made to fail. The others would count on the compiler to tell how
+# many barriers in shared memory a kernel has.
+OPTIONS = {"memcheck": ["--report-api-errors", "no"], "racecheck": ["--num-cuda-barriers", "64"],
+           "synccheck": ["--num-cuda-barriers", "64"], "initcheck": []}
 SUMMARY = re.compile(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard")
 
 
@@ -70,34 +84,34 @@ def topology(name, devices, mode, ranks):
     """Every test and example: the most telling runs first, in case time runs out."""
     env = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, devices)), "IRIS_SPAWN": mode}
     runs = [Run(name, p.name[len("test_"):], tier, [p, "--ranks", str(ranks), "--tier", tier], env, LIMITS[tier])
-            for p in programs("test") for tier in (("smoke", "full") if p.name == "test_gpu_killed" else (ALL,))
-            if mode == "process" or p.name != "test_gpu_killed"]  # it kills processes
-    runs += [Run(name, p.name, "example", [p, str(ranks)], env, LIMITS["example"])
-             for p in programs("example") if not p.name.endswith(OPENBLAS)]
-    return sorted(runs, key=lambda run: run.test == "gpu_killed")  # last: it may spoil the devices
+            for p in programs("test") for tier in (("smoke", "full") if p.name == f"test_{KILLER}" else (ALL,))
+            if mode == "process" or p.name != f"test_{KILLER}"]
+    runs += [Run(name, p.name, "example", [p, *BLAS_ARGUMENTS.get(p.name, []), str(ranks)], env, LIMITS["example"])
+             for p in programs("example")]
+    return sorted(runs, key=lambda run: not FIRST.search(run.test))
 
 
 def sanitizers(device):
-    # initcheck keeps a shadow of all memory: a small heap of the plain kind.
-    env = {"CUDA_VISIBLE_DEVICES": str(device), "IRIS_SPAWN": "thread", "IRIS_TIMEOUT_MS": "1000000",
-           "IRIS_HEAP": "ipc", "IRIS_HEAP_MB": "64"}
-    # What API calls return is the tests' business: some are made to fail.
+    env = {"CUDA_VISIBLE_DEVICES": str(device), "IRIS_SPAWN": "thread", "IRIS_TIMEOUT_MS": "1000000"}
+    # initcheck keeps a shadow of all memory: a small heap of the plain kind. With one rank no kernel waits for another's
+    # launch, so kernels may be loaded, and patched by the tool, as they are needed: a test has hundreds.
+    small, lazy = {"IRIS_HEAP": "ipc", "IRIS_HEAP_MB": "64"}, {"CUDA_MODULE_LOADING": "LAZY"}
     tool = ["compute-sanitizer", "--target-processes", "all", "--error-exitcode", "9", "--tool"]
-    return [Run("sanitizers", f"{test}, {ranks} rank{'s' * (ranks > 1)}", name,
-                [*tool, name, *(["--report-api-errors", "no"] if name == "memcheck" else []),
-                 BUILD / f"test_{test}", "--ranks", str(ranks), "--tier", "smoke"], env, SANITIZER_LIMIT)
-            for name, rows in SANITIZERS.items() for test, ranks in rows]
+    return [Run("sanitizers", f"{test}, {ranks} rank{'s' * (ranks > 1)}{', ' * bool(cases)}{', '.join(cases)}", name,
+                [*tool, name, *OPTIONS[name], BUILD / f"test_{test}", "--ranks", str(ranks), "--tier", "smoke", *cases],
+                {**env, **(small if name == "initcheck" else {}), **(lazy if ranks == 1 else {})}, SANITIZER_LIMIT)
+            for name, rows in SANITIZERS.items() for test, ranks, *cases in rows]
 
 
-def phases(gpus):
+def phases(gpus, at_once):
     """Lists of (topology's runs, how many at once) that go on at the same time, one list after the other."""
     one, tools = topology("1gpu", [0], "thread", 4), sanitizers(1 % gpus)
     if gpus == 1:
-        return [[(one, 1)], [(tools, AT_ONCE)]]
+        return [[(one, at_once)], [(tools, AT_ONCE)]]
     if gpus < 4:
-        return [[(one, 1), (tools, AT_ONCE)], [(topology("2gpu", [0, 1], "process", 2), 1)]]
-    return [[(one, 1), (tools, AT_ONCE), (topology("2gpu", [2, 3], "process", 2), 1)],
-            [(topology("4gpu", [0, 1, 2, 3], "process", 4), 1)]]
+        return [[(one, at_once), (tools, AT_ONCE)], [(topology("2gpu", [0, 1], "process", 2), at_once)]]
+    return [[(one, at_once), (tools, AT_ONCE), (topology("2gpu", [2, 3], "process", 2), at_once)],
+            [(topology("4gpu", [0, 1, 2, 3], "process", 4), at_once)]]
 
 
 def judge(run, rc, text):
@@ -147,12 +161,21 @@ def execute(run, end, logs, lock):
             print("\n".join("       " + line for line in [run.verdict, *lines[:8]]), flush=True)
 
 
-def run_phase(phase, end, logs, lock):
-    """Topologies at the same time; the runs of one in order, as many at once as it says."""
-    pools = [ThreadPoolExecutor(at_once) for _, at_once in phase]
-    jobs = [pool.submit(execute, run, end, logs, lock) for pool, (runs, _) in zip(pools, phase) for run in runs]
-    for job in jobs:
-        job.result()
+def run_topology(runs, at_once, *how):
+    """What has to be alone, one after the other; then the rest in order, so many at once."""
+    for run in runs:
+        if run.test in ALONE:
+            execute(run, *how)
+    with ThreadPoolExecutor(at_once) as pool:
+        for job in [pool.submit(execute, run, *how) for run in runs if run.test not in ALONE]:
+            job.result()
+
+
+def run_phase(phase, *how):
+    """Topologies at the same time."""
+    with ThreadPoolExecutor(len(phase)) as pool:
+        for job in [pool.submit(run_topology, runs, at_once, *how) for runs, at_once in phase]:
+            job.result()
 
 
 # Holds a context on every GPU, so that no job has to wake a device up: where nobody keeps the driver alive that takes
@@ -190,6 +213,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--commit", default="unknown", help="what the results name")
     parser.add_argument("--only", default="", help='runs whose "topology test tier" matches')
+    parser.add_argument("--skip", default="", help='none whose "topology test tier" matches this')
+    parser.add_argument("--at-once", type=int, default=3, help="tests of one topology that run at the same time")
     parser.add_argument("--seconds", type=float, default=520, help="for everything")
     parser.add_argument("--gpus", type=int, default=0, help="as if the machine had so many")
     parser.add_argument("--list", action="store_true", help="only say what would run")
@@ -200,7 +225,8 @@ def main():
     gpus = args.gpus or len(names)
     if not gpus:
         sys.exit("accept: nvidia-smi shows no GPU")
-    plan = [[([r for r in runs if re.search(args.only, r.name())], n) for runs, n in phase] for phase in phases(gpus)]
+    plan = [[([r for r in runs if re.search(args.only, r.name()) and not (args.skip and re.search(args.skip, r.name()))],
+              n) for runs, n in phase] for phase in phases(gpus, args.at_once)]
     chosen = [run for phase in plan for runs, _ in phase for run in runs]
     if args.list or not chosen:
         print("\n".join(run.name() for run in chosen) or "accept: nothing matches; is it built?")

@@ -58,8 +58,8 @@ GFX90A = Isa(
     **AMD_TRANSLATION)
 PTX = Isa(
     store=r"^st\.(?!param)", data_store=r"^st\.global", wide=r"^st\.global\.v4", barrier=r"^bar\.sync",
-    add=r"^red\.release\.sys", set=r"^st\.release\.sys", poll=r"^ld\.(relaxed|acquire)\.sys\.global\.u64",
-    end=r"^ret", invalidate=r"^fence\.acquire\.sys",
+    add=r"^red\.(relaxed|release)\.sys\.global\.add\.u64", set=r"^st\.(relaxed|release)\.sys\.global\.u64", poll=r"^ld\.(relaxed|acquire)\.sys\.global\.u64",
+    end=r"^ret", write_back=r"^fence\.release\.sys", invalidate=r"^fence\.acquire\.sys",
     stream_load=r"^ld\.global\.L1::no_allocate", stream_store=r"^st\.global\.cs",
     delta_load=rf"^ld\.param\.u64 .*\[%rd\d+\+{DELTA}\]", address_add=r"^add\.s64",
     other_load=r"^ld\.(global|local|const)")
@@ -200,6 +200,13 @@ def acquires_once(listing, isa):
                            "goes on without having acquired")
 
 
+def releases_first(listing, isa):
+    """A relaxed signal needs the fence, after all that it is to cover; a releasing one (older compilers) does not."""
+    starts = [-1] + listing.find(isa.data_store) + listing.find(isa.barrier)
+    yield from reaches(listing, starts, r"^(red|st)\.relaxed\.sys\.global\.(add\.)?u64", [isa.write_back],
+                       "a signal that does not release")
+
+
 def streams(listing, isa):
     if not listing.find(isa.stream_load):
         yield "the load does not stream"
@@ -298,7 +305,9 @@ GFX942_GATES = (
 )
 PTX_GATES = (
     Gate("a workgroup's signal follows its barrier", ("isa_put_signal_wg", "isa_signal_add_wg", "isa_barrier_wg"),
-         signal_follows_barrier, ((r"^bar\.sync", "nop"), (r"^red\.release\.sys", "red.relaxed.sys.global.add.u64"))),
+         signal_follows_barrier, ((r"^bar\.sync", "nop"), (r"^red\.relaxed\.sys", "red.relaxed.gpu.global.add.u64"))),
+    Gate("a signal releases what comes before it", ("isa_signal_set", "isa_signal_add_wg", "isa_barrier_wg") + SIGNAL_PUTS,
+         releases_first, ((r"^fence\.release", "nop"), (r"^fence\.release", "fence.release.gpu;"))),
     Gate("a wait polls at system scope, then the workgroup meets, then data is used", ("isa_wait_wg",),
          use_follows_wait, ((r"^bar\.sync", "nop"), (r"^ld\.relaxed\.sys\.global\.u64", "ld.relaxed.gpu.global.u64"))),
     Gate("who saw the signal has acquired before it goes on", ("isa_wait_wg", "isa_test"), acquires_once,

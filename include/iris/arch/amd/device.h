@@ -41,6 +41,8 @@ enum { IRISI_COLLECTIVE_LANES = 256 };
 
 /* Before a loop over a few registers: unrolled, or the registers become memory. */
 #define IRISI_UNROLL _Pragma("unroll")
+/* Before a loop that waits: left as short as it is. */
+#define IRISI_ROLLED _Pragma("unroll 1")
 
 /* Atomics on a peer's memory are coherent in sync memory only, which is uncached. */
 #if !defined(IRISI_REMOTE_ATOMICS_NEED_SYNC)
@@ -137,6 +139,11 @@ IRIS_DEVICE void iris_sync_wg(void)
 
 /* Barrier of some waves of the workgroup: 0, this platform has none. */
 IRIS_DEVICE int irisi_sync_part(const uint32_t *counter, uint32_t lanes) { return (void)counter, (void)lanes, 0; }
+
+/* Gates between waves of a workgroup: 0, this platform has none. */
+IRIS_DEVICE int irisi_gate_make(void *gate, uint32_t arrivals) { return (void)gate, (void)arrivals, 0; }
+IRIS_DEVICE int irisi_gate_arrive(void *gate) { return (void)gate, 0; }
+IRIS_DEVICE int irisi_gate_await(const void *gate, uint32_t phase) { return (void)gate, (void)phase, 0; }
 
 /*
  * A value that is the same in all lanes, as if it were new; a kernel's arguments, or a part of them, at an address that

@@ -57,6 +57,8 @@ enum { IRISI_COLLECTIVE_LANES = 512 };
 
 /* Before a loop over a few registers, which GPUs must unroll; here the compiler does better with the loop. */
 #define IRISI_UNROLL
+/* Before a loop that waits: left as short as it is. */
+#define IRISI_ROLLED
 
 /* Atomics on a peer's memory work on every page of its heap. */
 #if !defined(IRISI_REMOTE_ATOMICS_NEED_SYNC)
@@ -141,6 +143,11 @@ IRIS_DEVICE void iris_sync_wg(void)
 
 /* Barrier of some waves of the workgroup: 0, this platform has none. */
 IRIS_DEVICE int irisi_sync_part(const uint32_t *counter, uint32_t lanes) { return (void)counter, (void)lanes, 0; }
+
+/* Gates between waves of a workgroup: 0, this platform has none. */
+IRIS_DEVICE int irisi_gate_make(void *gate, uint32_t arrivals) { return (void)gate, (void)arrivals, 0; }
+IRIS_DEVICE int irisi_gate_arrive(void *gate) { return (void)gate, 0; }
+IRIS_DEVICE int irisi_gate_await(const void *gate, uint32_t phase) { return (void)gate, (void)phase, 0; }
 
 /* A kernel's arguments, or a part of them, which the compiler is to read where they are needed (AMD). */
 IRIS_DEVICE const void *irisi_afresh(const void *args) { return args; }

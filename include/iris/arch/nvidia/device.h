@@ -29,6 +29,8 @@ enum { IRISI_COLLECTIVE_LANES = 512 };
 
 /* Before a loop over a few registers: unrolled, or the registers become memory. */
 #define IRISI_UNROLL _Pragma("unroll")
+/* Before a loop that waits: left as short as it is. */
+#define IRISI_ROLLED _Pragma("unroll 1")
 
 /* Atomics on a peer's memory work on every page of its heap. */
 #if !defined(IRISI_REMOTE_ATOMICS_NEED_SYNC)
@@ -114,6 +116,44 @@ IRIS_DEVICE int irisi_sync_part(const uint32_t *counter, uint32_t lanes)
 {
     const uint32_t barrier = 1 + (uint32_t)__cvta_generic_to_shared(counter) / 4 % 15;
     asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(lanes) : "memory");
+    return 1;
+}
+
+/*
+ * A gate: 8 bytes of workgroup-shared memory, made by one lane before a workgroup barrier, at which waves wait for
+ * others. Phase n ends with the `arrivals`-th arrival since phase n - 1 did; who waits for it comes before phase n + 1
+ * has ended. Arriving releases, waiting acquires. All return 1, or 0 where the platform has no such thing.
+ */
+IRIS_DEVICE int irisi_gate_make(void *gate, uint32_t arrivals)
+{
+    const uint32_t at = (uint32_t)__cvta_generic_to_shared(gate);
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(at), "r"(arrivals) : "memory");
+    return 1;
+}
+IRIS_DEVICE int irisi_gate_arrive(void *gate)
+{
+    const uint32_t at = (uint32_t)__cvta_generic_to_shared(gate);
+    asm volatile("{\n .reg .b64 state;\n mbarrier.arrive.shared.b64 state, [%0];\n}" ::"r"(at) : "memory");
+    return 1;
+}
+IRIS_DEVICE int irisi_gate_await(const void *gate, uint32_t phase)
+{
+    const uint32_t at = (uint32_t)__cvta_generic_to_shared(gate);
+    uint32_t ended = 0;
+    for (uint32_t turn = 0; !ended; turn++) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 /* sleeps in the device */
+        asm volatile("{\n .reg .pred p;\n mbarrier.try_wait.parity.shared.b64 p, [%1], %2;\n selp.u32 %0, 1, 0, p;\n}"
+                     : "=r"(ended)
+                     : "r"(at), "r"(phase & 1)
+                     : "memory");
+#else
+        asm volatile("{\n .reg .pred p;\n mbarrier.test_wait.parity.shared.b64 p, [%1], %2;\n selp.u32 %0, 1, 0, p;\n}"
+                     : "=r"(ended)
+                     : "r"(at), "r"(phase & 1)
+                     : "memory");
+        iris_pause(turn);
+#endif
+    }
     return 1;
 }
 

@@ -16,8 +16,8 @@
  *
  * Every address is of global memory, on this device or a peer; workgroup-shared memory is read and written in plain C.
  *
- * Here the order sits on the signal: `red.release.sys` and `st.release.sys` cover the caller's own stores and, because
- * release is cumulative, those of every lane that met the caller at a barrier before. So drain and release are empty.
+ * Here raising releases: at system scope that covers the caller's own stores and, because release is cumulative, those
+ * of every lane that met the caller at a barrier before. So drain and release are empty.
  *
  * Loads are asm so that they stay coherent: left to itself the compiler may prove memory read-only for the kernel and
  * read it through the non-coherent path (ld.global.nc), which a peer's store does not reach.
@@ -175,14 +175,27 @@ IRIS_DEVICE void irisi_acquired(void) { asm volatile(IRISI_ACQUIRE ::: "memory")
 IRIS_DEVICE void irisi_drain(void) { asm volatile("" ::: "memory"); }
 IRIS_DEVICE void irisi_release(void) { asm volatile("" ::: "memory"); }
 
+/*
+ * A fence that releases and then the signal are a release pattern, as good as st.release (PTX, memory consistency
+ * model) and as fast; apart, they let the signal's address be computed while the fence waits.
+ */
+#if defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ >= 13
+#define IRISI_RELEASE "fence.release.sys;"
+#define IRISI_RAISE "relaxed"
+#else
+#define IRISI_RELEASE ""
+#define IRISI_RAISE "release"
+#endif
 IRIS_DEVICE void irisi_raise_set(uint64_t *signal, uint64_t v)
 {
-    asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(irisi_global(signal)), "l"(v) : "memory");
+    asm volatile(IRISI_RELEASE ::: "memory");
+    asm volatile("st." IRISI_RAISE ".sys.global.u64 [%0], %1;" ::"l"(irisi_global(signal)), "l"(v) : "memory");
 }
 
 IRIS_DEVICE void irisi_raise_add(uint64_t *signal, uint64_t v)
 {
-    asm volatile("red.release.sys.global.add.u64 [%0], %1;" ::"l"(irisi_global(signal)), "l"(v) : "memory");
+    asm volatile(IRISI_RELEASE ::: "memory");
+    asm volatile("red." IRISI_RAISE ".sys.global.add.u64 [%0], %1;" ::"l"(irisi_global(signal)), "l"(v) : "memory");
 }
 
 /*
