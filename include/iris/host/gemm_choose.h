@@ -32,7 +32,9 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
     const uint64_t b = p->columns == 0 ? 0 : (uint64_t)(uintptr_t)p->b | p->ldb * p->element;
     irisi_gemm_probe args;
     irisi_control control;
-    const uint64_t c = (uint64_t)(uintptr_t)p->c | p->ldc * p->element | (uint64_t)p->band * p->element;
+    /* The engine that copies boxes writes whole 16 bytes: a band that ends within some would lose what is behind it. */
+    const uint64_t c = (uint64_t)(uintptr_t)p->c | p->ldc * p->element | (uint64_t)p->band * p->element |
+                       (uint64_t)p->columns * p->element;
     const uint64_t far = p->lda > p->ldb || p->columns == 0 ? p->lda : p->ldb;
     own->aligned = (a | b) % 16 == 0 && far <= IRISI_GEMM_MOST_PITCH / p->element ? UINT64_MAX : 0;
     own->boxes = c % 16 == 0 && p->world <= IRISI_GEMM_BOXED_RANKS ? UINT64_MAX : 0;
