@@ -74,6 +74,12 @@ static const char *irisi_gpu_allow_shared(irisi_kernel kernel, uint32_t bytes)
                : irisi_hip(hipFuncSetAttribute(kernel, hipFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
 }
 
+/*
+ * An ordinary launch, a cooperative one too: its caller has counted that the whole grid fits on the device, and no more
+ * than that is asked of it. HIP's own cooperative launch would put every such kernel of a process on one hidden queue
+ * of the device, where kernels of two ranks or two streams that wait for each other stand one behind the other; and a
+ * stream that is being captured did not notice it up to ROCm 6.2: it ran at once instead.
+ */
 static const char *irisi_gpu_launch(irisi_kernel kernel, const void *args, const iris_launch_config *cfg, iris_stream s)
 {
     dim3 grid, block;
@@ -82,9 +88,7 @@ static const char *irisi_gpu_launch(irisi_kernel kernel, const void *args, const
     grid.x = cfg->workgroups;
     block.x = cfg->lanes;
     grid.y = grid.z = block.y = block.z = 1;
-    return irisi_hip(cfg->flags & IRIS_LAUNCH_COOPERATIVE
-                         ? hipLaunchCooperativeKernel(kernel, grid, block, parameters, cfg->shared_bytes, s)
-                         : hipLaunchKernel(kernel, grid, block, parameters, cfg->shared_bytes, s));
+    return irisi_hip(hipLaunchKernel(kernel, grid, block, parameters, cfg->shared_bytes, s));
 }
 
 #include <iris/arch/amd/vmm.h>
