@@ -3,7 +3,7 @@
  * host.h (amd): what init.c asks of the platform: hip_host.h, and what differs between HIP and CUDA or between ROCm's
  * versions (5.2, which Debian 12 has, to 7).
  *
- *   irisi_gpu_prepare irisi_gpu_identify irisi_gpu_malloc irisi_gpu_allow_shared irisi_gpu_launch
+ *   irisi_gpu_prepare irisi_gpu_share irisi_gpu_identify irisi_gpu_malloc irisi_gpu_allow_shared irisi_gpu_launch
  */
 #ifndef IRIS_ARCH_AMD_HOST_H
 #define IRIS_ARCH_AMD_HOST_H
@@ -25,10 +25,23 @@ enum { IRISI_FINE_GRAINED = 0x1, IRISI_UNCACHED = 0x3 };
 static const char *irisi_hip(hipError_t error);
 
 /*
- * HIP loads a module's kernels with the module. It deals streams to 4 queues by default, and two streams of one queue
- * run in turn: a kernel that waits could hold up the kernel that it waits for. The caller's own setting wins.
+ * HIP loads a module's kernels with the module. It deals streams to 4 queues by default, and what two streams of one
+ * queue do is done in turn: a kernel that waits would hold up the kernel that it waits for, of another stream or of
+ * another rank on this device. 24 queues are what the hardware serves at once; one is made only when a stream needs it.
+ * The caller's own setting wins.
  */
-static void irisi_gpu_prepare(void) { setenv("GPU_MAX_HW_QUEUES", "8", 0); }
+static void irisi_gpu_prepare(void) { setenv("GPU_MAX_HW_QUEUES", "24", 0); }
+
+/*
+ * Compute units of each of `sharers` ranks on a device. Workgroups go to the chiplets (up to 8) strictly in turn,
+ * wherever there is room: without a few to spare, ranks that are not multiples of them would ask more of the first
+ * chiplets than those have.
+ */
+static int irisi_gpu_share(int compute_units, int sharers)
+{
+    const int each = compute_units / sharers;
+    return sharers == 1 ? each : each - (each / 2 < 7 ? each / 2 : 7);
+}
 
 /* Names, and the rate of s_memrealtime: 100 MHz on every chip this library runs on. */
 static const char *irisi_gpu_identify(int device, char *arch, size_t arch_bytes, char *name, size_t name_bytes,

@@ -2,7 +2,7 @@
 /*
  * host.h (nvidia): what init.c asks of the platform: hip_host.h over CUDA's runtime, and what CUDA does its own way.
  *
- *   irisi_gpu_prepare irisi_gpu_identify irisi_gpu_malloc irisi_gpu_allow_shared irisi_gpu_launch
+ *   irisi_gpu_prepare irisi_gpu_share irisi_gpu_identify irisi_gpu_malloc irisi_gpu_allow_shared irisi_gpu_launch
  */
 #ifndef IRIS_ARCH_NVIDIA_HOST_H
 #define IRIS_ARCH_NVIDIA_HOST_H
@@ -29,6 +29,9 @@ static void irisi_gpu_prepare(void)
      * kernel that it waits for, in another stream or of another rank on this device. 32 is the most there is. */
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 }
+
+/* Compute units of each of `sharers` ranks on a device. */
+static int irisi_gpu_share(int compute_units, int sharers) { return compute_units / sharers; }
 
 /* Names, and the rate of %globaltimer. */
 static const char *irisi_gpu_identify(int device, char *arch, size_t arch_bytes, char *name, size_t name_bytes,
