@@ -22,6 +22,9 @@
 /* Flags of hipExtMallocWithFlags; the second is not in every version's headers. */
 enum { IRISI_FINE_GRAINED = 0x1, IRISI_UNCACHED = 0x3 };
 
+/* hipDeviceAttributeWallClockRate, kHz; likewise. */
+enum { IRISI_WALL_CLOCK_RATE = 10017 };
+
 static const char *irisi_hip(hipError_t error);
 
 /*
@@ -43,17 +46,20 @@ static int irisi_gpu_share(int compute_units, int sharers)
     return sharers == 1 ? each : each - (each / 2 < 7 ? each / 2 : 7);
 }
 
-/* Names, and the rate of s_memrealtime: 100 MHz on every chip this library runs on. */
+/* Names, and the rate of s_memrealtime: what the runtime says, or 100 MHz, as on every chip so far. */
 static const char *irisi_gpu_identify(int device, char *arch, size_t arch_bytes, char *name, size_t name_bytes,
                                       uint64_t *clock_hz)
 {
     hipDeviceProp_t p;
+    int khz = 0;
     const char *why = irisi_hip(hipGetDeviceProperties(&p, device));
     if (why)
         return why;
     snprintf(arch, arch_bytes, "%.*s", (int)strcspn(p.gcnArchName, ":"), p.gcnArchName);
     snprintf(name, name_bytes, "%s", p.name[0] ? p.name : p.gcnArchName);
-    *clock_hz = 100000000;
+    if (hipDeviceGetAttribute(&khz, (hipDeviceAttribute_t)IRISI_WALL_CLOCK_RATE, device) != hipSuccess)
+        (void)hipGetLastError();
+    *clock_hz = khz < 1000 ? 100000000 : (uint64_t)khz * 1000;
     return NULL;
 }
 
