@@ -511,7 +511,7 @@ int main(int argc, char **argv)
     uint32_t trials = 0;
     for (const loop &l : loops)
         for (int transposed = 0; transposed < 2; transposed++)
-            for (uint32_t i = 0; i < (all ? 8u : IRIST_SLOW && transposed != (int)(&l - loops) ? 0u : 1u); i++, trials++) {
+            for (uint32_t i = IRIST_SLOW && transposed != (int)(&l - loops); i < (all ? 8u : 1u); i++, trials++) {
                 const uint32_t k = depths[all ? i : trials % 8];
                 const irisi_gemm_extent most = irisi_gemm_largest_tile(l.mainloop, 4);
                 const bool cut = trials % 4 == 3; /* into smaller tiles, as a caller may ask for */
