@@ -3,7 +3,8 @@
  * host.h (amd): what init.c asks of the platform: hip_host.h, and what differs between HIP and CUDA or between ROCm's
  * versions (5.2, which Debian 12 has, to 7).
  *
- *   irisi_gpu_prepare irisi_gpu_share irisi_gpu_identify irisi_gpu_malloc irisi_gpu_allow_shared irisi_gpu_launch
+ *   irisi_gpu_prepare irisi_gpu_share irisi_gpu_identify irisi_gpu_malloc
+ *   irisi_gpu_allow_shared irisi_gpu_resident irisi_gpu_launch
  */
 #ifndef IRIS_ARCH_AMD_HOST_H
 #define IRIS_ARCH_AMD_HOST_H
@@ -91,6 +92,23 @@ static const char *irisi_gpu_allow_shared(irisi_kernel kernel, uint32_t bytes)
     return bytes <= 64u << 10
                ? NULL
                : irisi_hip(hipFuncSetAttribute(kernel, hipFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+}
+
+/*
+ * Workgroups of a kernel that a compute unit can hold at once; as many lanes as the kernel is declared for have been
+ * checked. One fits by registers, the compiler has seen to that, so one it is where shared memory holds it: before
+ * ROCm 6.1 the runtime counts half of MI300's registers, and finds no room, or an error, for kernels that need more.
+ */
+static const char *irisi_gpu_resident(int device, irisi_kernel kernel, uint32_t lanes, uint32_t shared_bytes, int *each)
+{
+    int most = 0;
+    hipError_t error = hipOccupancyMaxActiveBlocksPerMultiprocessor(each, kernel, (int)lanes, shared_bytes);
+    if (error != hipErrorUnknown && (error != hipSuccess || *each > 0))
+        return irisi_hip(error);
+    (void)hipGetLastError();
+    error = hipDeviceGetAttribute(&most, hipDeviceAttributeMaxSharedMemoryPerBlock, device);
+    *each = (int64_t)shared_bytes <= most;
+    return irisi_hip(error);
 }
 
 /*
