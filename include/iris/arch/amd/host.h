@@ -57,7 +57,7 @@ static const char *irisi_gpu_identify(int device, char *arch, size_t arch_bytes,
     if (why)
         return why;
     snprintf(arch, arch_bytes, "%.*s", (int)strcspn(p.gcnArchName, ":"), p.gcnArchName);
-    snprintf(name, name_bytes, "%s", p.name[0] ? p.name : p.gcnArchName);
+    snprintf(name, name_bytes, "%.*s", (int)name_bytes - 1, p.name[0] ? p.name : p.gcnArchName);
     if (hipDeviceGetAttribute(&khz, (hipDeviceAttribute_t)IRISI_WALL_CLOCK_RATE, device) != hipSuccess)
         (void)hipGetLastError();
     *clock_hz = khz < 1000 ? 100000000 : (uint64_t)khz * 1000;
