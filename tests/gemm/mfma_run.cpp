@@ -85,12 +85,16 @@ struct {
     bool bf16;
 } wg;
 
+/* What is done wrong on purpose, to see that it is noticed. */
+enum mistake { NONE, PASS_A_MEETING, FORGET_A_WAIT, READ_BEYOND };
+
 uint32_t failures;
 char trial[160];
+mistake made;
 
 void expect(bool held, const char *what)
 {
-    if (!held && failures++ < 20)
+    if (!held && failures++ < 20 && made == NONE)
         std::printf("%s: %s\n", trial, what);
 }
 
@@ -126,7 +130,8 @@ void join_workgroup()
         wg.arrived = 0;
         wg.meetings++;
     }
-    while (wg.meetings == meeting)
+    const bool passes = made == PASS_A_MEETING && wg.now->wave == 5 && wg.now->met == 3;
+    while (wg.meetings == meeting && !passes)
         pause_lane(&wg.meetings, meeting);
     wg.now->met++;
 }
@@ -244,7 +249,7 @@ static void irisi_mfma_write(irisi_mfma_lds lds, uint32_t offset, irisi_words wo
 
 static irisi_words irisi_mfma_load(const char *base, uint32_t offset)
 {
-    const char *at = base + offset;
+    const char *at = base + offset + (made == READ_BEYOND ? 16 : 0);
     irisi_words words = {0, 0, 0, 0};
     bool inside = (uintptr_t)at % 16 == 0;
     const char *a = (const char *)wg.a.data(), *b = (const char *)wg.b.data();
@@ -264,6 +269,8 @@ static void irisi_mfma_load_lds(const char *base, uint32_t offset, irisi_mfma_ld
 }
 static void irisi_mfma_loaded()
 {
+    if (made == FORGET_A_WAIT && wg.now->wave == 2 && wg.now->met > 2)
+        return;
     for (const transfer &t : wg.now->transfers) {
         touch_shared(t.to, 16, t.issued, true);
         std::memcpy(t.to, &t.words, 16);
@@ -385,7 +392,7 @@ void schedule()
     for (const fiber &f : wg.fibers)
         if (!f.done) {
             expect(false, "waves wait for each other");
-            std::exit(1);
+            return; /* the others too */
         }
 }
 
@@ -400,6 +407,7 @@ void run_lanes()
         f.watched = NULL;
         f.done = false;
         f.met = f.accs = f.op = 0;
+        f.transfers.clear();
         getcontext(&f.context);
         f.context.uc_stack.ss_sp = f.stack.data();
         f.context.uc_stack.ss_size = f.stack.size();
@@ -489,6 +497,8 @@ void try_loop(const loop *l, uint32_t m, uint32_t n, uint32_t k, int transposed,
     wg.shared.assign(plan.workspace_bytes + MARGIN, (char)0xff);
     wg.touches.assign(wg.shared.size() / 16, touch());
     wg.arrived = wg.meetings = counter = 0;
+    std::memset(wg.joined, 0, sizeof wg.joined);
+    std::memset(wg.ops, 0, sizeof wg.ops);
     iris_tile tile, pass, piece;
     std::vector<iris_tile> pieces;
     for (iris_tile_begin(&plan, &tile, 0, 1); iris_tile_next(&plan, &tile);)
@@ -499,6 +509,20 @@ void try_loop(const loop *l, uint32_t m, uint32_t n, uint32_t k, int transposed,
     run_lanes();
     for (size_t i = 0; i < pieces.size(); i++)
         check_piece(&pieces[i], stages[i]);
+}
+
+/* 1 when the trial of a loop fails while the stand-ins make a mistake. */
+bool notices(const loop *l, mistake m)
+{
+    const uint32_t before = failures;
+    made = m;
+    try_loop(l, 40, 99, 130, 0, 0, 0);
+    const bool noticed = failures > before;
+    made = NONE;
+    if (!noticed)
+        std::printf("mistake %d goes unnoticed\n", (int)m);
+    failures = before;
+    return noticed;
 }
 
 } // namespace
@@ -518,7 +542,8 @@ int main(int argc, char **argv)
                 try_loop(&l, most.m + 37, i % 2 ? most.n + 5 : 99, k, transposed, cut ? 100 : 0, cut ? 72 : 0);
             }
     std::printf("%u trials, %u failures\n", trials, failures);
-    return failures || trials == 0;
+    return failures || trials == 0 || !notices(&loops[0], PASS_A_MEETING) || !notices(&loops[1], FORGET_A_WAIT) ||
+           !notices(&loops[0], READ_BEYOND);
 }
 #else
 int main() { return 0; }
