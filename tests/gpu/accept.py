@@ -26,6 +26,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("IRIS_GPU_BUILD", "build-gpu")
+AMD = os.environ.get("IRIS_GPU_ARCH", "").startswith("gfx")
+SHOWN = "HIP_VISIBLE_DEVICES" if AMD else "CUDA_VISIBLE_DEVICES"
 ALL = "smoke,full,smoke,smoke"
 LIMITS = {ALL: 150, "smoke": 60, "full": 60, "example": 60}  # seconds of a run
 SANITIZER_LIMIT = 170
@@ -82,7 +84,7 @@ def programs(kind):
 
 def topology(name, devices, mode, ranks):
     """Every test and example: the most telling runs first, in case time runs out."""
-    env = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, devices)), "IRIS_SPAWN": mode}
+    env = {SHOWN: ",".join(map(str, devices)), "IRIS_SPAWN": mode}
     runs = [Run(name, p.name[len("test_"):], tier, [p, "--ranks", str(ranks), "--tier", tier], env, LIMITS[tier])
             for p in programs("test") for tier in (("smoke", "full") if p.name == f"test_{KILLER}" else (ALL,))
             if mode == "process" or p.name != f"test_{KILLER}"]
@@ -92,6 +94,9 @@ def topology(name, devices, mode, ranks):
 
 
 def sanitizers(device):
+    """Those of CUDA, which AMD's runtime has no match for."""
+    if AMD:
+        return []
     env = {"CUDA_VISIBLE_DEVICES": str(device), "IRIS_SPAWN": "thread", "IRIS_TIMEOUT_MS": "1000000"}
     # initcheck keeps a shadow of all memory: a small heap of the plain kind. With one rank no kernel waits for another's
     # launch, so kernels may be loaded, and patched by the tool, as they are needed: a test has hundreds.
@@ -192,9 +197,31 @@ time.sleep(3600)
 """
 
 
+# The names of AMD's GPUs, and the version of the runtime, as it gives them itself.
+HIP = """
+import ctypes, os
+try:
+    hip = ctypes.CDLL("libamdhip64.so")
+except OSError:
+    hip = ctypes.CDLL(os.environ.get("ROCM_PATH", "/opt/rocm") + "/lib/libamdhip64.so")
+count, version, name = ctypes.c_int(), ctypes.c_int(), ctypes.create_string_buffer(256)
+hip.hipGetDeviceCount(ctypes.byref(count))
+hip.hipRuntimeGetVersion(ctypes.byref(version))
+for device in range(count.value):
+    hip.hipDeviceGetName(name, len(name), device)
+    print(dict(name=name.value.decode(), driver_version=f"HIP {version.value}")[QUERY])
+"""
+
+
 def ask(query):
-    done = subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"], capture_output=True,
-                          text=True, check=False)
+    """One line for each GPU; none where there is no driver to ask."""
+    command = ["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"]
+    if AMD:
+        command = [sys.executable, "-c", f"QUERY = {query!r}\n{HIP}"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return []
     return [line.strip() for line in done.stdout.splitlines() if line.strip()]
 
 
@@ -224,7 +251,7 @@ def main():
         names = ask("name")
     gpus = args.gpus or len(names)
     if not gpus:
-        sys.exit("accept: nvidia-smi shows no GPU")
+        sys.exit(f"accept: {'HIP' if AMD else 'nvidia-smi'} shows no GPU")
     plan = [[([r for r in runs if re.search(args.only, r.name()) and not (args.skip and re.search(args.skip, r.name()))],
               n) for runs, n in phase] for phase in phases(gpus, args.at_once)]
     chosen = [run for phase in plan for runs, _ in phase for run in runs]
@@ -235,7 +262,7 @@ def main():
     logs.mkdir(parents=True, exist_ok=True)
     (logs / "accept.log").unlink(missing_ok=True)
     left = [phase for phase in plan if any(runs for runs, _ in phase)]
-    with subprocess.Popen([sys.executable, "-c", KEEPER]) as keeper:
+    with subprocess.Popen([sys.executable, "-c", "" if AMD else KEEPER]) as keeper:
         for i, phase in enumerate(left):
             now = time.monotonic()
             run_phase(phase, now + (start + args.seconds - now) / (len(left) - i), logs, lock)

@@ -211,7 +211,8 @@ static const char *irisi_dev_heap_alias(irisi_dev *d, irisi_heap *heap, size_t o
 /* All heaps are mapped, so it is known how many ranks share the device: each counts on its part of it. */
 static void irisi_dev_heap_settled(irisi_dev *d)
 {
-    d->compute_units = d->compute_units > d->sharers ? d->compute_units / d->sharers : 1;
+    const int share = irisi_gpu_share(d->compute_units, d->sharers);
+    d->compute_units = share > 1 ? share : 1;
     d->sharers = 1;
 }
 

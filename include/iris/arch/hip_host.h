@@ -312,7 +312,7 @@ static const char *irisi_dev_max_workgroups(irisi_dev *d, irisi_kernel kernel, u
     if (!why)
         why = irisi_gpu_allow_shared(kernel, shared_bytes);
     if (!why)
-        why = irisi_hip(hipOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, (int)lanes, shared_bytes));
+        why = irisi_gpu_resident(d->device, kernel, lanes, shared_bytes, &each);
     *workgroups = why ? 0 : (uint32_t)each * (uint32_t)d->compute_units;
     return why;
 }

@@ -3,7 +3,8 @@
  * host.h (amd): what init.c asks of the platform: hip_host.h, and what differs between HIP and CUDA or between ROCm's
  * versions (5.2, which Debian 12 has, to 7).
  *
- *   irisi_gpu_prepare irisi_gpu_identify irisi_gpu_malloc irisi_gpu_allow_shared irisi_gpu_launch
+ *   irisi_gpu_prepare irisi_gpu_share irisi_gpu_identify irisi_gpu_malloc
+ *   irisi_gpu_allow_shared irisi_gpu_resident irisi_gpu_launch
  */
 #ifndef IRIS_ARCH_AMD_HOST_H
 #define IRIS_ARCH_AMD_HOST_H
@@ -22,25 +23,44 @@
 /* Flags of hipExtMallocWithFlags; the second is not in every version's headers. */
 enum { IRISI_FINE_GRAINED = 0x1, IRISI_UNCACHED = 0x3 };
 
+/* hipDeviceAttributeWallClockRate, kHz; likewise. */
+enum { IRISI_WALL_CLOCK_RATE = 10017 };
+
 static const char *irisi_hip(hipError_t error);
 
 /*
- * HIP loads a module's kernels with the module. It deals streams to 4 queues by default, and two streams of one queue
- * run in turn: a kernel that waits could hold up the kernel that it waits for. The caller's own setting wins.
+ * HIP loads a module's kernels with the module. It deals streams to 4 queues by default, and what two streams of one
+ * queue do is done in turn: a kernel that waits would hold up the kernel that it waits for, of another stream or of
+ * another rank on this device. 24 queues are what the hardware serves at once; one is made only when a stream needs it.
+ * The caller's own setting wins.
  */
-static void irisi_gpu_prepare(void) { setenv("GPU_MAX_HW_QUEUES", "8", 0); }
+static void irisi_gpu_prepare(void) { setenv("GPU_MAX_HW_QUEUES", "24", 0); }
 
-/* Names, and the rate of s_memrealtime: 100 MHz on every chip this library runs on. */
+/*
+ * Compute units of each of `sharers` ranks on a device. Workgroups go to the chiplets (up to 8) strictly in turn,
+ * wherever there is room: without a few to spare, ranks that are not multiples of them would ask more of the first
+ * chiplets than those have.
+ */
+static int irisi_gpu_share(int compute_units, int sharers)
+{
+    const int each = compute_units / sharers;
+    return sharers == 1 ? each : each - (each / 2 < 7 ? each / 2 : 7);
+}
+
+/* Names, and the rate of s_memrealtime: what the runtime says, or 100 MHz, as on every chip so far. */
 static const char *irisi_gpu_identify(int device, char *arch, size_t arch_bytes, char *name, size_t name_bytes,
                                       uint64_t *clock_hz)
 {
     hipDeviceProp_t p;
+    int khz = 0;
     const char *why = irisi_hip(hipGetDeviceProperties(&p, device));
     if (why)
         return why;
     snprintf(arch, arch_bytes, "%.*s", (int)strcspn(p.gcnArchName, ":"), p.gcnArchName);
-    snprintf(name, name_bytes, "%s", p.name[0] ? p.name : p.gcnArchName);
-    *clock_hz = 100000000;
+    snprintf(name, name_bytes, "%.*s", (int)name_bytes - 1, p.name[0] ? p.name : p.gcnArchName);
+    if (hipDeviceGetAttribute(&khz, (hipDeviceAttribute_t)IRISI_WALL_CLOCK_RATE, device) != hipSuccess)
+        (void)hipGetLastError();
+    *clock_hz = khz < 1000 ? 100000000 : (uint64_t)khz * 1000;
     return NULL;
 }
 
@@ -74,6 +94,29 @@ static const char *irisi_gpu_allow_shared(irisi_kernel kernel, uint32_t bytes)
                : irisi_hip(hipFuncSetAttribute(kernel, hipFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
 }
 
+/*
+ * Workgroups of a kernel that a compute unit can hold at once; as many lanes as the kernel is declared for have been
+ * checked. One fits by registers, the compiler has seen to that, so one it is where shared memory holds it: before
+ * ROCm 6.1 the runtime counts half of MI300's registers, and finds no room, or an error, for kernels that need more.
+ */
+static const char *irisi_gpu_resident(int device, irisi_kernel kernel, uint32_t lanes, uint32_t shared_bytes, int *each)
+{
+    int most = 0;
+    hipError_t error = hipOccupancyMaxActiveBlocksPerMultiprocessor(each, kernel, (int)lanes, shared_bytes);
+    if (error != hipErrorUnknown && (error != hipSuccess || *each > 0))
+        return irisi_hip(error);
+    (void)hipGetLastError();
+    error = hipDeviceGetAttribute(&most, hipDeviceAttributeMaxSharedMemoryPerBlock, device);
+    *each = (int64_t)shared_bytes <= most;
+    return irisi_hip(error);
+}
+
+/*
+ * An ordinary launch, a cooperative one too: its caller has counted that the whole grid fits on the device, and no more
+ * than that is asked of it. HIP's own cooperative launch would put every such kernel of a process on one hidden queue
+ * of the device, where kernels of two ranks or two streams that wait for each other stand one behind the other; and a
+ * stream that is being captured did not notice it up to ROCm 6.2: it ran at once instead.
+ */
 static const char *irisi_gpu_launch(irisi_kernel kernel, const void *args, const iris_launch_config *cfg, iris_stream s)
 {
     dim3 grid, block;
@@ -82,9 +125,7 @@ static const char *irisi_gpu_launch(irisi_kernel kernel, const void *args, const
     grid.x = cfg->workgroups;
     block.x = cfg->lanes;
     grid.y = grid.z = block.y = block.z = 1;
-    return irisi_hip(cfg->flags & IRIS_LAUNCH_COOPERATIVE
-                         ? hipLaunchCooperativeKernel(kernel, grid, block, parameters, cfg->shared_bytes, s)
-                         : hipLaunchKernel(kernel, grid, block, parameters, cfg->shared_bytes, s));
+    return irisi_hip(hipLaunchKernel(kernel, grid, block, parameters, cfg->shared_bytes, s));
 }
 
 #include <iris/arch/amd/vmm.h>

@@ -98,13 +98,14 @@ IRIS_DEVICE irisi_words irisi_mfma_load(const IRISI_GLOBAL char *base, uint32_t 
 /*
  * 16 bytes of each lane from global memory into the 1024 bytes of shared memory at `lds`, the same in all lanes;
  * irisi_mfma_loaded waits for it. gfx950 does it without registers in between; in asm, because the compiler would wait
- * for it before the next barrier and before the next read of any shared memory.
+ * for it before the next barrier and before the next read of any shared memory. A vector instruction may have written
+ * the base's registers just before (readfirstlane): then five clocks must pass, which the compiler does not count here.
  */
 IRIS_DEVICE void irisi_mfma_load_lds(const IRISI_GLOBAL char *base, uint32_t offset, irisi_mfma_lds lds)
 {
 #if defined(__gfx950__)
     uint32_t kept; /* asm cannot say that it changes m0 */
-    __asm__ __volatile__("s_mov_b32 %0, m0\n\ts_mov_b32 m0, %3\n\ts_nop 0\n\t"
+    __asm__ __volatile__("s_mov_b32 %0, m0\n\ts_mov_b32 m0, %3\n\ts_nop 2\n\t"
                          "global_load_lds_dwordx4 %1, %2\n\ts_mov_b32 m0, %0"
                          : "=&s"(kept)
                          : "v"(offset),

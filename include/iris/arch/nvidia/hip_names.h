@@ -53,7 +53,6 @@ typedef cudaIpcMemHandle_t hipIpcMemHandle_t;
 #define hipEventElapsedTime cudaEventElapsedTime
 #define hipFuncAttributes cudaFuncAttributes
 #define hipFuncGetAttributes cudaFuncGetAttributes
-#define hipOccupancyMaxActiveBlocksPerMultiprocessor cudaOccupancyMaxActiveBlocksPerMultiprocessor
 #endif
 
 #endif

@@ -2,7 +2,8 @@
 /*
  * host.h (nvidia): what init.c asks of the platform: hip_host.h over CUDA's runtime, and what CUDA does its own way.
  *
- *   irisi_gpu_prepare irisi_gpu_identify irisi_gpu_malloc irisi_gpu_allow_shared irisi_gpu_launch
+ *   irisi_gpu_prepare irisi_gpu_share irisi_gpu_identify irisi_gpu_malloc
+ *   irisi_gpu_allow_shared irisi_gpu_resident irisi_gpu_launch
  */
 #ifndef IRIS_ARCH_NVIDIA_HOST_H
 #define IRIS_ARCH_NVIDIA_HOST_H
@@ -30,6 +31,9 @@ static void irisi_gpu_prepare(void)
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 }
 
+/* Compute units of each of `sharers` ranks on a device. */
+static int irisi_gpu_share(int compute_units, int sharers) { return compute_units / sharers; }
+
 /* Names, and the rate of %globaltimer. */
 static const char *irisi_gpu_identify(int device, char *arch, size_t arch_bytes, char *name, size_t name_bytes,
                                       uint64_t *clock_hz)
@@ -56,6 +60,13 @@ static const char *irisi_gpu_allow_shared(irisi_kernel kernel, uint32_t bytes)
     return bytes <= 48u << 10
                ? NULL
                : irisi_hip(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+}
+
+/* Workgroups of a kernel that a compute unit can hold at once. */
+static const char *irisi_gpu_resident(int device, irisi_kernel kernel, uint32_t lanes, uint32_t shared_bytes, int *each)
+{
+    (void)device;
+    return irisi_hip(cudaOccupancyMaxActiveBlocksPerMultiprocessor(each, kernel, (int)lanes, shared_bytes));
 }
 
 static const char *irisi_gpu_launch(irisi_kernel kernel, const void *args, const iris_launch_config *cfg, iris_stream s)

@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mfma_run.cpp: the matrix loops of AMD GPUs, executed on the host: gen/arch/gemm_mfma_amd.h as the GPU's compiler gets
+ * it, on stand-ins for what arch/amd/mfma.h is made of (memory, the matrix instruction, meetings of waves).
+ *
+ * All lanes of the math waves walk the tiles of a ragged problem; each is a fiber that runs from one meeting to the
+ * next, waves in an order that changes every time. What stands in the staging tiles must be the product. On the way:
+ *   - loads stay within the 16-byte units of A and B;
+ *   - no wave touches 16 bytes of shared memory that another writes between the same two meetings. A direct load may
+ *     write from its issue until its wave has waited for it, and only then do its bytes stand there;
+ *   - waves meet equally often (else they all wait), and nothing is written beside a piece in its staging tile.
+ * Bank conflicts are mfma_model.cpp's.
+ */
+#include <iris/tile.h>
+
+#if defined(IRIS_TARGET_HOST)
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ucontext.h>
+#include <utility>
+#include <vector>
+
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#define IRIST_FIBER(statement) statement
+#else
+#define IRIST_FIBER(statement) (void)0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IRIST_SLOW 1 /* to compile and to run: two of the loops */
+#else
+#define IRIST_SLOW 0
+#endif
+
+typedef uint32_t irisi_words __attribute__((vector_size(16)));
+
+namespace {
+
+enum { WAVES = 8, LANES = 64, STACK = 256 << 10, ACCS = 8, OPS = 64, MARGIN = 64 };
+
+/* When each wave last touched 16 bytes of shared memory: 1 + the meetings it had been to; 0: never. */
+struct touch {
+    uint32_t read[WAVES], written[WAVES];
+};
+
+/* A direct load on its way. */
+struct transfer {
+    char *to;
+    uint32_t issued;
+    irisi_words words;
+};
+
+struct fiber {
+    ucontext_t context;
+    void *sanitizer;
+    std::vector<char> stack;
+    const uint32_t *watched; /* waits until it is no longer `seen`; null: runs */
+    uint32_t seen;
+    bool done;
+    uint32_t wave, lane, met; /* met: how often it has met all others */
+    uint32_t accs, op;        /* accumulators handed out; matrix instructions so far */
+    float acc[ACCS][16];
+    std::vector<transfer> transfers;
+};
+
+/* A wave's matrix instruction: carried out when its last lane has come to it. */
+struct instruction {
+    float first[LANES][8], second[LANES][8];
+    uint32_t acc, came;
+};
+
+/* The workgroup. */
+struct {
+    std::vector<fiber> fibers;
+    ucontext_t scheduler;
+    void *sanitizer;
+    fiber *now;
+    uint32_t arrived, meetings, joined[WAVES], joins[WAVES];
+    instruction ops[WAVES][OPS];
+    std::vector<char> shared;
+    std::vector<touch> touches;
+    std::vector<uint16_t> a, b;
+    bool bf16;
+} wg;
+
+/* What is done wrong on purpose, to see that it is noticed. */
+enum mistake { NONE, PASS_A_MEETING, FORGET_A_WAIT, READ_BEYOND };
+
+uint32_t failures;
+char trial[160];
+mistake made;
+
+void expect(bool held, const char *what)
+{
+    if (!held && failures++ < 20 && made == NONE)
+        std::printf("%s: %s\n", trial, what);
+}
+
+uint32_t seed = 1;
+uint32_t random_below(uint32_t n) { return ((seed = seed * 1664525u + 1013904223u) >> 8) % n; }
+
+/* Waits until *watched changes. */
+void pause_lane(const uint32_t *watched, uint32_t seen)
+{
+    wg.now->watched = watched;
+    wg.now->seen = seen;
+    IRIST_FIBER(__tsan_switch_to_fiber(wg.sanitizer, 0));
+    swapcontext(&wg.now->context, &wg.scheduler);
+}
+
+/* The lanes of a wave meet: on a GPU they are in step anyway. */
+void join_wave()
+{
+    const uint32_t w = wg.now->wave, join = wg.joins[w];
+    if (++wg.joined[w] == LANES) {
+        wg.joined[w] = 0;
+        wg.joins[w]++;
+    }
+    while (wg.joins[w] == join)
+        pause_lane(&wg.joins[w], join);
+}
+
+/* All lanes meet. */
+void join_workgroup()
+{
+    const uint32_t meeting = wg.meetings;
+    if (++wg.arrived == WAVES * LANES) {
+        wg.arrived = 0;
+        wg.meetings++;
+    }
+    const bool passes = made == PASS_A_MEETING && wg.now->wave == 5 && wg.now->met == 3;
+    while (wg.meetings == meeting && !passes)
+        pause_lane(&wg.meetings, meeting);
+    wg.now->met++;
+}
+
+/* The wave touches shared memory at some time since it had been to `since` meetings. */
+void touch_shared(const char *at, uint32_t bytes, uint32_t since, bool writes)
+{
+    const size_t offset = (size_t)(at - wg.shared.data());
+    if (offset + bytes + MARGIN > wg.shared.size() || offset % bytes != 0) {
+        expect(false, "an access beyond the workspace, or misaligned");
+        std::exit(1);
+    }
+    touch &t = wg.touches[offset / 16];
+    for (uint32_t w = 0; w < WAVES; w++)
+        if (w != wg.now->wave)
+            expect(t.written[w] <= since && (!writes || t.read[w] <= since), "two waves race for shared memory");
+    (writes ? t.written : t.read)[wg.now->wave] = wg.now->met + 1;
+}
+
+float widened(uint16_t bits)
+{
+    iris_bf16 b;
+    iris_f16 h;
+    b.bits = h.bits = bits;
+    return wg.bf16 ? iris_widen_bf16(b) : iris_widen_f16(h);
+}
+
+/*
+ * acc += first * second for the lanes of a wave: a lane's operands are row (column) lane % 32 and 8 k of each half of
+ * the wave; its accumulator e is row 8 * (e / 4) + 4 * (lane / 32) + e % 4, column lane % 32. Sums are exact.
+ */
+void carry_out(const instruction &op, fiber *lanes)
+{
+    for (uint32_t lane = 0; lane < LANES; lane++)
+        for (uint32_t e = 0; e < 16; e++) {
+            const uint32_t row = 8 * (e / 4) + 4 * (lane / 32) + e % 4, column = lane % 32;
+            float sum = 0;
+            for (uint32_t half = 0; half < LANES; half += 32)
+                for (uint32_t k = 0; k < 8; k++)
+                    sum += op.first[row + half][k] * op.second[column + half][k];
+            lanes[lane].acc[op.acc][e] += sum;
+        }
+}
+
+} // namespace
+
+/* ---- in place of arch/amd/mfma.h, and of the host's workgroups --------------------------------------------------- */
+
+#define IRIS_ARCH_AMD_MFMA_H
+#define IRIS_ARCH_GEMM_SHAPE_H
+#define IRISI_GLOBAL
+#define __builtin_amdgcn_fence(order, scope) join_wave()
+#define iris_lane irist_lane
+#define iris_sync_wg join_workgroup
+#define iris_sync_wave() (void)wg.now->met++
+#define irisi_shared_add irist_shared_add
+#define irisi_shared_get irist_shared_get
+
+typedef char *irisi_mfma_lds;
+
+/* Which of the lane's accumulators it is. */
+struct irisi_mfma_acc {
+    uint32_t id;
+    int operator=(int zero)
+    {
+        id = wg.now->accs++ % ACCS;
+        std::fill_n(wg.now->acc[id], 16, 0.0f);
+        return zero;
+    }
+    float operator[](uint32_t e) const { return wg.now->acc[id][e]; }
+};
+
+static irisi_mfma_acc multiply(irisi_words first, irisi_words second, irisi_mfma_acc acc)
+{
+    fiber *me = wg.now;
+    instruction &op = wg.ops[me->wave][me->op++ % OPS];
+    uint16_t a[8], b[8];
+    std::memcpy(a, &first, sizeof a);
+    std::memcpy(b, &second, sizeof b);
+    for (uint32_t k = 0; k < 8; k++)
+        op.first[me->lane][k] = widened(a[k]), op.second[me->lane][k] = widened(b[k]);
+    expect(op.came == 0 || op.acc == acc.id, "lanes of a wave are at different instructions");
+    op.acc = acc.id;
+    if (++op.came == LANES) {
+        op.came = 0;
+        carry_out(op, me - me->lane);
+    }
+    return acc;
+}
+static irisi_mfma_acc irisi_mfma_f16(irisi_words a, irisi_words b, irisi_mfma_acc acc) { return multiply(a, b, acc); }
+static irisi_mfma_acc irisi_mfma_bf16(irisi_words a, irisi_words b, irisi_mfma_acc acc) { return multiply(a, b, acc); }
+
+static irisi_words irisi_mfma_read(irisi_mfma_lds lds, uint32_t offset)
+{
+    irisi_words words;
+    touch_shared(lds + offset, 16, wg.now->met, false);
+    std::memcpy(&words, lds + offset, 16);
+    return words;
+}
+static uint32_t irisi_mfma_read_word(irisi_mfma_lds lds, uint32_t offset)
+{
+    uint32_t word;
+    touch_shared(lds + offset, 4, wg.now->met, false);
+    std::memcpy(&word, lds + offset, 4);
+    return word;
+}
+/* Where there are more lanes than chunks, two waves write the same: what already stands there is not written. */
+static void irisi_mfma_write(irisi_mfma_lds lds, uint32_t offset, irisi_words words)
+{
+    if (std::memcmp(lds + offset, &words, 16) == 0)
+        return;
+    touch_shared(lds + offset, 16, wg.now->met, true);
+    std::memcpy(lds + offset, &words, 16);
+}
+
+static irisi_words irisi_mfma_load(const char *base, uint32_t offset)
+{
+    const char *at = base + offset + (made == READ_BEYOND ? 16 : 0);
+    irisi_words words = {0, 0, 0, 0};
+    bool inside = (uintptr_t)at % 16 == 0;
+    const char *a = (const char *)wg.a.data(), *b = (const char *)wg.b.data();
+    inside &= (at >= a && at + 16 <= a + 2 * wg.a.size()) || (at >= b && at + 16 <= b + 2 * wg.b.size());
+    expect(inside, "a load beyond the matrix, or misaligned");
+    if (inside)
+        std::memcpy(&words, at, 16);
+    return words;
+}
+
+static void irisi_mfma_load_lds(const char *base, uint32_t offset, irisi_mfma_lds lds)
+{
+    transfer t = {lds + 16 * wg.now->lane, wg.now->met, irisi_mfma_load(base, offset)};
+    touch_shared(t.to, 16, t.issued, true);
+    std::memset(t.to, 0xff, 16); /* NaN */
+    wg.now->transfers.push_back(t);
+}
+static void irisi_mfma_loaded()
+{
+    if (made == FORGET_A_WAIT && wg.now->wave == 2 && wg.now->met > 2)
+        return;
+    for (const transfer &t : wg.now->transfers) {
+        touch_shared(t.to, 16, t.issued, true);
+        std::memcpy(t.to, &t.words, 16);
+    }
+    wg.now->transfers.clear();
+}
+
+static void irisi_mfma_part() {}
+static void irisi_mfma_hurry(int) {}
+static uint32_t irisi_mfma_now(uint32_t v) { return v; }
+static int irisi_mfma_in_image(uint32_t) { return 1; }
+static uint32_t irist_lane() { return wg.now->lane; }
+static void irist_shared_add(uint32_t *p, uint32_t value) { *p += value; }
+static uint32_t irist_shared_get(uint32_t *p)
+{
+    const uint32_t value = *p;
+    if ((int32_t)(value - WAVES * (wg.now->met + 1)) < 0)
+        pause_lane(p, value);
+    return *p;
+}
+
+#include <iris/arch/amd/gemm_shape.h>
+#include <iris/gen/arch/gemm_mfma_amd.h>
+
+/* ---- the trials -------------------------------------------------------------------------------------------------- */
+
+namespace {
+
+/* A loop of the library. */
+struct loop {
+    const char *name;
+    uint32_t mainloop;
+    int with_comm;
+    bool bf16;
+    irisi_mfma_pipe (*begin)(const iris_gemm_plan *, char *, uint32_t);
+    void (*multiply)(const iris_gemm_plan *, const iris_tile *, irisi_mfma_pipe *, iris_crew *, irisi_mfma_accs *);
+    void (*stage)(const iris_gemm_plan *, const iris_tile *, uint32_t, irisi_mfma_accs *, const iris_crew *, char *);
+};
+
+#define LOOP(name, id, comm, bf16)                                                                                     \
+    {#name comm_##comm, IRISI_GEMM_MFMA_##id, comm, bf16, iris_gemm_pipe_begin_##name, mma_##comm(name),               \
+     stage_##comm(name)},
+#define comm_0 ""
+#define comm_1 " beside communication waves"
+#define mma_0(name) iris_gemm_mma_tile_##name
+#define mma_1(name) iris_gemm_mma_tile_##name##_with_comm
+#define stage_0(name) iris_gemm_stage_tile_##name
+#define stage_1(name) iris_gemm_stage_tile_##name##_with_comm
+
+const loop loops[] = {
+    LOOP(f16_gfx942, GFX942, 0, false)             LOOP(bf16_gfx950_small, GFX950_SMALL, 0, true)
+#if !IRIST_SLOW
+    LOOP(f16_gfx90a, GFX90A, 0, false)             LOOP(bf16_gfx90a, GFX90A, 1, true)
+    LOOP(bf16_gfx90a_small, GFX90A_SMALL, 0, true) LOOP(f16_gfx90a_small, GFX90A_SMALL, 1, false)
+    LOOP(bf16_gfx942_small, GFX942_SMALL, 0, true) LOOP(f16_gfx942_small, GFX942_SMALL, 1, false)
+    LOOP(bf16_gfx942, GFX942, 1, true)             LOOP(f16_gfx950, GFX950, 0, false)
+    LOOP(bf16_gfx950, GFX950, 1, true)             LOOP(f16_gfx950_small, GFX950_SMALL, 1, false)
+#endif
+};
+
+/* The trial that the lanes carry out. */
+const loop *run;
+iris_gemm_plan plan;
+uint32_t counter;
+std::vector<std::vector<char>> stages; /* one for each piece, with a margin on both sides */
+
+/* A lane's share: each tile, and each piece of it, as the kernels of tile.h and gemm_tiles.h go through them. */
+void work()
+{
+    iris_crew crew;
+    iris_tile tile, pass, piece;
+    uint32_t pieces = 0;
+    std::memset(&crew, 0, sizeof crew);
+    crew.wave = wg.now->wave, crew.waves = WAVES;
+    crew.member = crew.wave * LANES + wg.now->lane, crew.members = WAVES * LANES;
+    crew.counter = run->with_comm ? &counter : NULL;
+    irisi_mfma_pipe pipe = run->begin(&plan, wg.shared.data(), plan.workspace_bytes);
+    for (iris_tile_begin(&plan, &tile, 0, 1); iris_tile_next(&plan, &tile);)
+        for (uint32_t p = 0; iris_tile_pass(&plan, &tile, p, &pass); p++) {
+            irisi_mfma_accs acc;
+            run->multiply(&plan, &pass, &pipe, &crew, &acc);
+            for (uint32_t i = 0; iris_tile_piece(&plan, &pass, i, &piece); i++, pieces++) {
+                if (!run->with_comm)
+                    join_workgroup(); /* iris_tile_stage; communication waves take over without a meeting */
+                run->stage(&plan, &piece, i, &acc, &crew, stages[pieces].data() + MARGIN);
+            }
+        }
+}
+
+void begin_lane()
+{
+    work();
+    expect(wg.now->transfers.empty(), "a direct load that nobody waits for");
+    wg.now->done = true;
+    pause_lane(NULL, 0);
+}
+
+/* Lets lanes run until all are done, or all wait. */
+void schedule()
+{
+    for (bool moved = true; moved;) {
+        uint32_t order[WAVES];
+        moved = false;
+        for (uint32_t w = 0; w < WAVES; w++)
+            order[w] = w;
+        for (uint32_t w = 0; w < WAVES; w++)
+            std::swap(order[w], order[w + random_below(WAVES - w)]);
+        for (uint32_t i = 0; i < WAVES * LANES; i++) {
+            fiber &f = wg.fibers[order[i / LANES] * LANES + i % LANES];
+            if (f.done || (f.watched && *f.watched == f.seen))
+                continue;
+            moved = true;
+            f.watched = NULL;
+            wg.now = &f;
+            IRIST_FIBER(__tsan_switch_to_fiber(f.sanitizer, 0));
+            swapcontext(&wg.scheduler, &f.context);
+        }
+    }
+    for (const fiber &f : wg.fibers)
+        if (!f.done) {
+            expect(false, "waves wait for each other");
+            return; /* the others too */
+        }
+}
+
+void run_lanes()
+{
+    wg.fibers.resize(WAVES * LANES);
+    IRIST_FIBER(wg.sanitizer = __tsan_get_current_fiber());
+    for (uint32_t i = 0; i < WAVES * LANES; i++) {
+        fiber &f = wg.fibers[i];
+        f.stack.resize(STACK);
+        f.wave = i / LANES, f.lane = i % LANES;
+        f.watched = NULL;
+        f.done = false;
+        f.met = f.accs = f.op = 0;
+        f.transfers.clear();
+        getcontext(&f.context);
+        f.context.uc_stack.ss_sp = f.stack.data();
+        f.context.uc_stack.ss_size = f.stack.size();
+        f.context.uc_link = NULL;
+        makecontext(&f.context, begin_lane, 0);
+        IRIST_FIBER(f.sanitizer = __tsan_create_fiber(0));
+    }
+    schedule();
+    for (fiber &f : wg.fibers)
+        IRIST_FIBER(__tsan_destroy_fiber(f.sanitizer)), (void)f;
+}
+
+/* Whole numbers from -4 to 4 whose products' sums are exact; what is no element is NaN. */
+std::vector<uint16_t> random_matrix(uint64_t rows, uint64_t columns, uint64_t ld)
+{
+    std::vector<uint16_t> v(((rows - 1) * ld + columns + 7) / 8 * 8, 0x7fff);
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t j = 0; j < columns; j++) {
+            const float x = (float)random_below(9) - 4;
+            v[i * ld + j] = wg.bf16 ? iris_narrow_bf16(x).bits : iris_narrow_f16(x).bits;
+        }
+    return v;
+}
+
+/* The plan as host/gemm_choose.h fills it in, with a tile of m x n where they are not 0. */
+void make_plan(uint32_t m, uint32_t n, uint32_t k, int transposed, uint32_t tile_m, uint32_t tile_n)
+{
+    irisi_gemm_problem problem;
+    std::memset(&problem, 0, sizeof problem);
+    problem.element = 2, problem.accumulator = 4;
+    problem.tile_m = tile_m, problem.tile_n = tile_n;
+    const irisi_gemm_shape s = irisi_mfma_gemm_shape(run->mainloop, &problem);
+    std::memset(&plan, 0, sizeof plan);
+    plan.m = m, plan.n = plan.columns = n, plan.k = k;
+    plan.b_transposed = (uint32_t)transposed;
+    plan.lda = (k + 7) / 8 * 8 + 8;
+    plan.ldb = ((transposed ? k : n) + 7) / 8 * 8;
+    plan.ldc = n + 3;
+    plan.c = (void *)(uintptr_t)0x1000006; /* only where it stands within 16 bytes counts */
+    plan.alpha = 1;
+    plan.element = 2;
+    plan.tile_m = s.tile_m, plan.tile_n = s.tile_n;
+    plan.tiles_m = (m + s.tile_m - 1) / s.tile_m, plan.full_n = (n + s.tile_n - 1) / s.tile_n;
+    plan.group_m = plan.xcds = plan.slots = 1;
+    plan.stage_m = s.stage_m, plan.stage_n = s.stage_n;
+    plan.pass_m = run->with_comm ? irisi_gemm_pass_m(run->mainloop, s.tile_m) : s.tile_m;
+    plan.pitch = (s.stage_n * 2 + 15) / 16 * 16 + 16;
+    plan.stage_bytes = (s.stage_m * plan.pitch + 127) / 128 * 128;
+    plan.workspace_bytes = run->with_comm ? s.workspace_bytes_with_comm : s.workspace_bytes;
+    wg.a = random_matrix(m, k, plan.lda);
+    wg.b = transposed ? random_matrix(n, k, plan.ldb) : random_matrix(k, n, plan.ldb);
+    plan.a = wg.a.data(), plan.b = wg.b.data();
+}
+
+/* What must stand at a place of C. */
+uint16_t product(uint64_t i, uint64_t j)
+{
+    float sum = 0;
+    for (uint64_t k = 0; k < plan.k; k++)
+        sum += widened(wg.a[i * plan.lda + k]) * widened(wg.b[plan.b_transposed ? j * plan.ldb + k : k * plan.ldb + j]);
+    return wg.bf16 ? iris_narrow_bf16(sum).bits : iris_narrow_f16(sum).bits;
+}
+
+/* A piece's staging tile: the product, and nothing else. */
+void check_piece(const iris_tile *piece, std::vector<char> &stage)
+{
+    for (uint32_t row = 0; row < piece->rows; row++) {
+        char *at = iris_tile_row(&plan, piece, stage.data() + MARGIN, row);
+        for (uint32_t column = 0; column < piece->cols; column++, at += 2) {
+            uint16_t bits;
+            std::memcpy(&bits, at, 2);
+            expect(bits == product(piece->m0 + row, piece->n0 + column), "an element is not the product's");
+            std::memset(at, 0xaa, 2);
+        }
+    }
+    for (char byte : stage)
+        expect(byte == (char)0xaa, "a staging tile is written beside the piece");
+}
+
+void try_loop(const loop *l, uint32_t m, uint32_t n, uint32_t k, int transposed, uint32_t tile_m, uint32_t tile_n)
+{
+    std::snprintf(trial, sizeof trial, "%s, %u x %u x %u, B %s, tile %u x %u", l->name, m, n, k,
+                  transposed ? "transposed" : "as it is", tile_m, tile_n);
+    run = l;
+    wg.bf16 = l->bf16;
+    make_plan(m, n, k, transposed, tile_m, tile_n);
+    wg.shared.assign(plan.workspace_bytes + MARGIN, (char)0xff);
+    wg.touches.assign(wg.shared.size() / 16, touch());
+    wg.arrived = wg.meetings = counter = 0;
+    std::memset(wg.joined, 0, sizeof wg.joined);
+    std::memset(wg.ops, 0, sizeof wg.ops);
+    iris_tile tile, pass, piece;
+    std::vector<iris_tile> pieces;
+    for (iris_tile_begin(&plan, &tile, 0, 1); iris_tile_next(&plan, &tile);)
+        for (uint32_t p = 0; iris_tile_pass(&plan, &tile, p, &pass); p++)
+            for (uint32_t i = 0; iris_tile_piece(&plan, &pass, i, &piece); i++)
+                pieces.push_back(piece);
+    stages.assign(pieces.size(), std::vector<char>(plan.stage_bytes + 2 * MARGIN, (char)0xaa));
+    run_lanes();
+    for (size_t i = 0; i < pieces.size(); i++)
+        check_piece(&pieces[i], stages[i]);
+}
+
+/* 1 when the trial of a loop fails while the stand-ins make a mistake. */
+bool notices(const loop *l, mistake m)
+{
+    const uint32_t before = failures;
+    made = m;
+    try_loop(l, 40, 99, 130, 0, 0, 0);
+    const bool noticed = failures > before;
+    made = NONE;
+    if (!noticed)
+        std::printf("mistake %d goes unnoticed\n", (int)m);
+    failures = before;
+    return noticed;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    /* Shorter and longer than a slab and than a turn of the ring, multiples of it and not. */
+    static const uint32_t depths[] = {70, 9, 129, 64, 200, 128, 33, 1};
+    const bool all = argc > 1 && std::strcmp(argv[1], "all") == 0;
+    uint32_t trials = 0;
+    for (const loop &l : loops)
+        for (int transposed = 0; transposed < 2; transposed++)
+            for (uint32_t i = IRIST_SLOW && transposed != (int)(&l - loops); i < (all ? 8u : 1u); i++, trials++) {
+                const uint32_t k = depths[all ? i : trials % 8];
+                const irisi_gemm_extent most = irisi_gemm_largest_tile(l.mainloop, 4);
+                const bool cut = trials % 4 == 3; /* into smaller tiles, as a caller may ask for */
+                try_loop(&l, most.m + 37, i % 2 ? most.n + 5 : 99, k, transposed, cut ? 100 : 0, cut ? 72 : 0);
+            }
+    std::printf("%u trials, %u failures\n", trials, failures);
+    return failures || trials == 0 || !notices(&loops[0], PASS_A_MEETING) || !notices(&loops[1], FORGET_A_WAIT) ||
+           !notices(&loops[0], READ_BEYOND);
+}
+#else
+int main() { return 0; }
+#endif
