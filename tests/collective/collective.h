@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "oracle.h"
+#include "types.h"
 
 /** One call in a kernel: places are bytes in the kernel's memory. */
 struct collective_call {

@@ -4,9 +4,11 @@
  * A kernel for each schedule and type takes the operation as a value; the launchers' kernels, for which
  * it is a constant, are tried with some.
  */
+#if !defined(IRIST_PART) /* types.h */
 #define IRIS_INSTANTIATE_REDUCE_SCATTER_MAX_F32
 #define IRIS_INSTANTIATE_REDUCE_SCATTER_AVG_I16
 #define IRIS_INSTANTIATE_REDUCE_SCATTER_AND_U32
+#endif
 
 #include "collective.h"
 
@@ -25,7 +27,7 @@
     }
 #define KERNELS(d, D, ctype, bits, kind, acc)                                                                          \
     KERNEL(ll, d, ctype) KERNEL(pull, d, ctype) KERNEL(push, d, ctype) KERNEL(ring, d, ctype)
-IRIS_EACH_DTYPE(KERNELS)
+IRIST_EACH_DTYPE(KERNELS)
 
 #define ROW(schedule, d, D, order, ops)                                                                                \
     {"reduce_scatter_" #schedule, IRIS_##D, IRISI_KERNEL_PTR((schedule##_##d)), nullptr, IRIS_SCHEDULE_AUTO, order,    \
@@ -38,7 +40,7 @@ IRIS_EACH_DTYPE(KERNELS)
 
 static const collective_kind kind = {true, false, true, false};
 
-static void kernels(irist_rank *t) { collective_try(t, kind, {IRIS_EACH_DTYPE(ROWS)}); }
+static void kernels(irist_rank *t) { collective_try(t, kind, {IRIST_EACH_DTYPE(ROWS)}); }
 
 static void launchers(irist_rank *t)
 {

@@ -7,10 +7,12 @@
  */
 #define IRIS_INSTANTIATE_BROADCAST
 #define IRIS_INSTANTIATE_GATHER
+#define IRIS_INSTANTIATE_SCATTER
+#if !defined(IRIST_PART) /* types.h */
 #define IRIS_INSTANTIATE_REDUCE_AVG_F8E5M2
 #define IRIS_INSTANTIATE_REDUCE_OR_U64
 #define IRIS_INSTANTIATE_REDUCE_XOR_I8
-#define IRIS_INSTANTIATE_SCATTER
+#endif
 
 #include "collective.h"
 
@@ -45,7 +47,7 @@ TYPES(MOVE, scatter_pull)
                                           c->op);                                                                      \
     }
 #define REDUCTIONS(d, D, ctype, bits, kind, acc) REDUCTION(reduce_two_shot, d, ctype) REDUCTION(reduce_pull, d, ctype)
-IRIS_EACH_DTYPE(REDUCTIONS)
+IRIST_EACH_DTYPE(REDUCTIONS)
 
 #define ROW(schedule, d, D, ops)                                                                                       \
     {#schedule, IRIS_##D, IRISI_KERNEL_PTR((schedule##_##d)), nullptr, IRIS_SCHEDULE_AUTO, COLLECTIVE_BY_MEMBER, ops},
@@ -76,7 +78,7 @@ static void scatters(irist_rank *t)
 static void reductions(irist_rank *t)
 {
     const std::vector<iris_schedule> schedules = {IRIS_SCHEDULE_AUTO, IRIS_SCHEDULE_TWO_SHOT, IRIS_SCHEDULE_PULL};
-    collective_try(t, reduce, {IRIS_EACH_DTYPE(REDUCTION_ROWS)});
+    collective_try(t, reduce, {IRIST_EACH_DTYPE(REDUCTION_ROWS)});
     collective_try(t, reduce,
                    collective_launchers("iris_launch_reduce", iris_launch_reduce, schedules,
                                         {{IRIS_F8E5M2, IRIS_OP_AVG}, {IRIS_U64, IRIS_OP_OR}, {IRIS_I8, IRIS_OP_XOR}}));
