@@ -4,9 +4,10 @@
  *
  *   IRIST_EACH_DTYPE     X(name, NAME, ctype, bits, kind, acc): as IRIS_EACH_DTYPE
  *
- * Where a test is compiled for a device that it will not run on (tests/compile), -DIRIST_PART=0, 1 or 2 leaves a third
- * of the types, so that the code of every type is made for one architecture or another and most code for all of them.
- * Kernels that a launch header brings are then left to the programs that bring the same ones.
+ * -DIRIST_PART=0, 1 or 2 leaves a third of the types, where all of them are too many to compile again: under a
+ * sanitizer, and for devices that the test will not run on (tests/compile), where every architecture takes another
+ * part. There -DIRIST_KERNELS_ELSEWHERE besides leaves out the kernels of launch headers, which a program has already:
+ * an example, a benchmark or another test.
  */
 #ifndef IRIST_TYPES_H
 #define IRIST_TYPES_H

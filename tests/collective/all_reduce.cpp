@@ -4,7 +4,7 @@
  * every rank. A kernel for each schedule and type takes the operation as a value; the launchers' kernels, for which
  * it is a constant, are tried with some.
  */
-#if !defined(IRIST_PART) /* types.h */
+#if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_ALL_REDUCE_SUM_F16
 #define IRIS_INSTANTIATE_ALL_REDUCE_PROD_U8
 #define IRIS_INSTANTIATE_ALL_REDUCE_MIN_I64

@@ -3,7 +3,7 @@
  * launch.cpp: collectives from the host: the launchers' choice of schedules, many in a row, two streams, and what they
  * refuse, with the sentence that says why.
  */
-#if !defined(IRIST_PART) /* types.h */
+#if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_ALL_GATHER
 #define IRIS_INSTANTIATE_ALL_REDUCE_SUM_BF16
 #define IRIS_INSTANTIATE_ALL_REDUCE_SUM_I32

@@ -4,7 +4,7 @@
  * A kernel for each schedule and type takes the operation as a value; the launchers' kernels, for which
  * it is a constant, are tried with some.
  */
-#if !defined(IRIST_PART) /* types.h */
+#if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_REDUCE_SCATTER_MAX_F32
 #define IRIS_INSTANTIATE_REDUCE_SCATTER_AVG_I16
 #define IRIS_INSTANTIATE_REDUCE_SCATTER_AND_U32

@@ -14,8 +14,8 @@ device="$flags --cuda-device-only --no-gpu-bundle-output"
 # The C++ library as it is, not as clang wraps it for HIP's headers; Catch2 uses __COUNTER__.
 plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-dir)/include"
 {
-    # Code for every file and device; for what is not gfx942 and for tests, which hold hundreds of instances, with little
-    # optimisation, and of each test a part (tests/types.h), another one for each device.
+    # Code for every file and device: with little optimisation for what is not gfx942, and for tests, which hold hundreds
+    # of instances; of those a part of the types, another one for each device (tests/types.h).
     part=0
     for arch in $archs; do
         [ "$arch" = gfx942 ] && effort=-O3 || effort=-O1
@@ -23,7 +23,7 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
             check "$arch $file" "$compiler $device $effort -c -o /dev/null --offload-arch=$arch $root/$file"
         done
         for file in $(tests); do
-            check "$arch $file" "$compiler $device -O1 -c -o /dev/null $plain --offload-arch=$arch -DIRIST_PART=$part -I$root/tests $root/$file"
+            check "$arch $file" "$compiler $device -O1 -c -o /dev/null $plain --offload-arch=$arch -DIRIST_PART=$part -DIRIST_KERNELS_ELSEWHERE -I$root/tests $root/$file"
         done
         part=$((part + 1))
     done

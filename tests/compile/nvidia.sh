@@ -11,8 +11,8 @@ compiler=$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc) || {
 # Not -Wpedantic: the code that nvcc itself makes for the host does not pass it.
 flags="-x cu -std=c++17 -Werror all-warnings -Xcompiler -Wall,-Wextra -o /dev/null $includes"
 archs="-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a"
-# Tests hold hundreds of instances: their kernels without their host code, with little optimisation, where this nvcc has a
-# word for that, and a part of them (tests/types.h).
+# Tests hold hundreds of instances: their kernels without their host code, with little optimisation where this nvcc has a
+# word for that, and a part of the types (tests/types.h).
 quick="-Xptxas -O1"
 ! "$compiler" --help | grep -q -- --Ofast-compile || quick=-Ofc=mid
 {
@@ -20,7 +20,7 @@ quick="-Xptxas -O1"
         check "sm_80 sm_90a $file" "$compiler $flags -c $archs $root/$file"
     done
     for file in $(tests); do
-        check "sm_80 sm_90a $file" "$compiler $flags -fatbin $archs $quick -DIRIST_PART=1 -I$root/tests $root/$file"
+        check "sm_80 sm_90a $file" "$compiler $flags -fatbin $archs $quick -DIRIST_PART=1 -DIRIST_KERNELS_ELSEWHERE -I$root/tests $root/$file"
     done
     (echo '#include <iris/init.h>' && headers nvidia | sed 's/.*/#include <&>/') >"$scratch/every_header.cu"
     check "sm_80 sm_90a every header" "$compiler $flags -c $archs $scratch/every_header.cu"

@@ -4,7 +4,7 @@
  * tensor cores want: tiles of every size that the device picks, edges in every direction, and bands of C that start
  * elsewhere. all_scatter.cpp has the rest.
  */
-#if !defined(IRIST_PART) /* types.h */
+#if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F16
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
 #endif

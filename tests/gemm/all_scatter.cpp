@@ -3,7 +3,7 @@
  * all_scatter.cpp: GEMM + all-scatter: five patterns, four dtypes, every shape against the triple loop of problem.h.
  * The shapes take gemm_tiles.h over every edge: tiles that end early, ranks without columns.
  */
-#if !defined(IRIST_PART) /* types.h */
+#if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER
 #endif
 #include "problem.h"

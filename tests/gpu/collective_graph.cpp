@@ -4,7 +4,7 @@
  * kernels in the same graph. Arguments are fixed at capture, so whatever changes from use to use is on the device. GPUs
  * only: the host platform has no graphs.
  */
-#if !defined(IRIST_PART) /* types.h */
+#if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_ALL_GATHER
 #define IRIS_INSTANTIATE_ALL_REDUCE_SUM_I32
 #endif

@@ -21,13 +21,14 @@ build() {
     {
         echo "include/iris/init.c init"
         echo "tests/harness.cpp harness"
+        echo "tests/session.cpp session"
         (cd tests && ls ./*/*.cpp) | sed 's|^\./||' | grep -Ev "$skip" | while read -r t; do
             echo "tests/$t test_$(echo "${t%.cpp}" | tr / _)"
         done
         for e in examples/*/main.c; do echo "$e example_$(basename "$(dirname "$e")")"; done | grep -v "$without"
         for b in bench/*.c; do echo "$b bench_$(basename "${b%.c}")"; done
     } | xargs -P "$(nproc)" -L 1 sh -c "$nvcc"' -c "$0" -o '"$dir"'/obj/"$1".o 2>'"$dir"'/obj/"$1".log || { echo "does not compile: $0"; grep -m 3 error '"$dir"'/obj/"$1".log; }'
-    ar rcs "$dir/obj/libharness.a" "$dir/obj/harness.o" # an archive: tests with a main of their own do without
+    ar rcs "$dir/obj/libharness.a" "$dir/obj/harness.o" "$dir/obj/session.o" # an archive: tests with a main of their own do without
     for o in "$dir"/obj/test_*.o; do
         nvcc -arch="$arch" "$o" "$dir/obj/libharness.a" "$dir/obj/init.o" -lCatch2 -o "$dir/$(basename "${o%.o}")" &
     done

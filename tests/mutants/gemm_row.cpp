@@ -7,7 +7,7 @@
  * in a copy: the GEMM ended before its peers' tiles were here. Two copies that differ, or poison over tiles: a peer's
  * next GEMM did not wait for this rank's.
  */
-#if !defined(IRIST_PART) /* types.h */
+#if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F64
 #endif
 #include "../gemm/problem.h"
