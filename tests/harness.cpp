@@ -2,12 +2,10 @@
 /*
  * harness.cpp: main of every test binary; see harness.h.
  */
-#define CATCH_CONFIG_RUNNER
-#define CATCH_CONFIG_NO_POSIX_SIGNALS /* crash() below names the rank as well as the case */
 #include "harness.h"
+#include "session.h"
 
-#if __has_include(<catch2/catch_session.hpp>)
-#include <catch2/catch_session.hpp>
+#if __has_include(<catch2/interfaces/catch_interfaces_capture.hpp>)
 #include <catch2/interfaces/catch_interfaces_capture.hpp>
 #endif
 
@@ -172,11 +170,10 @@ int run_session(void)
         for (int s : crashes)
             std::signal(s, crash);
     }
-    Catch::Session session;
-    int failed = session.applyCommandLine((int)argv.size(), argv.data()) != 0;
+    int failed = irist_session_begin((int)argv.size(), argv.data()) != 0;
     for (size_t i = 0; i < chosen.tiers.size() && (!failed || i > 0); i++) {
         chosen.full = chosen.tiers[i] == "full";
-        const int status = session.run();
+        const int status = irist_session_run();
         if (own_rank == 0 && status != 0)
             std::fprintf(stderr, "%s failed; repeat with --ranks %d --tier %s --seed %llu\n", argv[0], chosen.ranks,
                          chosen.tiers[i].c_str(), (unsigned long long)chosen.seed);

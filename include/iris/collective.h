@@ -180,7 +180,8 @@ IRIS_DEVICE void irisi_slice_report(const iris_slice *s, irisi_fault fault, int 
 /**
  * Begins work on a slice. Every lane of one workgroup on every member calls it, then the schedule, then
  * iris_slice_leave_wg. A team of size 0 is the world. On a rank outside the team, for a slice that does not exist and
- * with a channel that is not from iris_collective_channel, the result's size is 0, and nothing happens.
+ * with a channel that is not from iris_collective_channel, the result's size is 0, and nothing happens; the last two
+ * are reported in checked mode.
  */
 IRIS_DEVICE iris_slice iris_slice_enter_wg(const iris_ctx *ctx, const iris_channel *ch, iris_team team, uint32_t slice)
 {
@@ -199,8 +200,11 @@ IRIS_DEVICE iris_slice iris_slice_enter_wg(const iris_ctx *ctx, const iris_chann
     s.member = (ctx->rank - start) / stride;
     s.size = s.member >= 0 && s.member < size && start + s.member * stride == ctx->rank ? size : 0;
     s.step = 0;
-    if (s.half < IRISI_SLICE_ROW * (uint32_t)ctx->world) /* no such slice, or made for something else */
+    if (s.half < IRISI_SLICE_ROW * (uint32_t)ctx->world) { /* no such slice, or made for something else */
+        if (IRISI_CHECKED && s.size > 0 && iris_wg_lane() == 0)
+            irisi_slice_report(&s, IRISI_FAULT_SLICE, ctx->rank, slices, slice);
         s.size = 0;
+    }
     if (s.size == 0)
         return s;
     s.step = irisi_atomic_fetch_u64(&s.words[IRISI_SLICE_STEP].value, IRIS_RELAXED, IRIS_SCOPE_AGENT);

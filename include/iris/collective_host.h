@@ -21,12 +21,12 @@
 extern "C" {
 #endif
 
-/** A collective by values; a zeroed field means its default. */
+/** A collective by values; a zeroed field means its default, but for the type, which has none. */
 typedef struct iris_collective {
     void *dst;              /**< result: `count` elements, or a row of them for each member */
     const void *src;        /**< input: likewise */
     size_t count;           /**< elements; the same on every member */
-    iris_dtype dtype;       /**< of dst and src */
+    iris_dtype dtype;       /**< of dst and src; IRIS_DTYPE_NONE is refused */
     iris_reduce_op op;      /**< of collectives that combine; default sum */
     iris_schedule schedule; /**< default: chosen from the number of bytes and of members */
     int root;               /**< world rank, of collectives that have one */
@@ -42,11 +42,12 @@ typedef struct iris_collective {
  *   slices * (4 * scratch + 64 + 48 * world) bytes of sync memory (IRIS_SYNC_MB)
  *
  * on every rank. Messages that do not fit the scratch are sent in several turns: LL packets of a team of t carry
- * scratch * slices / (2 t) bytes a turn, one_shot's staging scratch * slices. Collective in effect, on every rank of
- * the world; put an iris_barrier between creation and first use. iris_channel_destroy gives it back.
+ * scratch * slices / (2 t) bytes a turn, one_shot's staging scratch * slices. Collective, on every rank of the world:
+ * the ranks compare what they ask for, and all refuse what differs (IRIS_ERR_MISMATCH). Put an iris_barrier between
+ * creation and first use. iris_channel_destroy gives it back.
  *
- * @param scratch bytes, rounded up to 256 and to at least 32 for each rank; 0 means 32 KiB: 8 MiB in all on GPUs,
- *                512 KiB on the host
+ * @param scratch bytes, the same on every rank, rounded up to 256 and to at least 32 for each rank; 0 means 32 KiB:
+ *                8 MiB in all on GPUs, 512 KiB on the host
  */
 iris_status iris_collective_channel(iris_world *w, iris_channel *ch, size_t scratch);
 

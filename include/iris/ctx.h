@@ -46,7 +46,8 @@ typedef enum irisi_fault {
     IRISI_FAULT_ALIGN, /* not a multiple of the item's size */
     IRISI_FAULT_SYNC,  /* an atomic on a peer's data memory, where only sync memory carries it */
     IRISI_FAULT_COUNT, /* another rank called the collective with another number of elements */
-    IRISI_FAULT_BUSY   /* two workgroups on one slice of a channel: it is used on two streams, or twice in a kernel */
+    IRISI_FAULT_BUSY,  /* two workgroups on one slice of a channel: it is used on two streams, or twice in a kernel */
+    IRISI_FAULT_SLICE  /* a slice that the channel does not have */
 } irisi_fault;
 
 /* What an operation does at an address; the last four are atomic. */

@@ -32,7 +32,9 @@ struct args {
     uint64_t *lanes; /* symmetric: lanes of the grid */
     uint64_t seed;
     uint32_t laps; /* calls of a lane, where few lanes make a workgroup; see laps_of */
-    int dtype, op, order, scope;
+    int dtype, op;
+    iris_order order;
+    iris_scope scope;
     int target; /* rank whose cells are changed */
 };
 
@@ -79,27 +81,6 @@ template <typename T> IRIS_DEVICE T *cell_of(const args *a)
     return (T *)a->cells + wg * (2 * GUARD + CELLS) + GUARD + iris_wg_lane() % CELLS;
 }
 
-#define IRIST_WITH(call, d, scope)                                                                                     \
-    switch (a->order) {                                                                                                \
-    case IRIS_RELAXED:                                                                                                 \
-        return call(d, IRIS_RELAXED, scope);                                                                           \
-    case IRIS_ACQUIRE:                                                                                                 \
-        return call(d, IRIS_ACQUIRE, scope);                                                                           \
-    case IRIS_RELEASE:                                                                                                 \
-        return call(d, IRIS_RELEASE, scope);                                                                           \
-    default:                                                                                                           \
-        return call(d, IRIS_ACQ_REL, scope);                                                                           \
-    }
-/* Orders and scopes are constants at every call. */
-#define IRIST_EVERYWHERE(call, d)                                                                                      \
-    if (a->scope == IRIS_SCOPE_WG) {                                                                                   \
-        IRIST_WITH(call, d, IRIS_SCOPE_WG)                                                                             \
-    } else if (a->scope == IRIS_SCOPE_AGENT) {                                                                         \
-        IRIST_WITH(call, d, IRIS_SCOPE_AGENT)                                                                          \
-    } else {                                                                                                           \
-        IRIST_WITH(call, d, IRIS_SCOPE_SYSTEM)                                                                         \
-    }
-
 #define IRIST_ADD(d, o, s) iris_atomic_add_##d(&a->ctx, p, v, a->target, o, s)
 #define IRIST_SUB(d, o, s) iris_atomic_sub_##d(&a->ctx, p, v, a->target, o, s)
 #define IRIST_XCHG(d, o, s) iris_atomic_xchg_##d(&a->ctx, p, v, a->target, o, s)
@@ -112,7 +93,7 @@ template <typename T> IRIS_DEVICE T *cell_of(const args *a)
 #define IRIST_FETCH(d, o, s) iris_atomic_fetch_##d(&a->ctx, p, a->target, o, s)
 #define IRIST_SET(d, o, s) (iris_atomic_set_##d(&a->ctx, p, v, a->target, o, s), v)
 #define IRIST_NAMED(name, call, d, type)                                                                               \
-    IRIS_DEVICE type name(const args *a, type *p, type v) { IRIST_EVERYWHERE(call, d) }
+    IRIS_DEVICE type name(const args *a, type *p, type v) { return call(d, a->order, a->scope); }
 
 /* What f32 and f64 have, and what integers have besides. */
 #define IRIST_ANY_OPS(d, type)                                                                                         \
@@ -122,10 +103,10 @@ template <typename T> IRIS_DEVICE T *cell_of(const args *a)
     IRIST_NAMED(min, IRIST_MIN, d, type)                                                                               \
     IRIST_NAMED(max, IRIST_MAX, d, type)                                                                               \
     IRIST_NAMED(set, IRIST_SET, d, type)                                                                               \
-    IRIS_DEVICE type fetch(const args *a, const type *p){IRIST_EVERYWHERE(IRIST_FETCH, d)} IRIS_DEVICE type cas(       \
-        const args *a, type *p, type expected, type v)                                                                 \
+    IRIS_DEVICE type fetch(const args *a, const type *p) { return IRIST_FETCH(d, a->order, a->scope); }                \
+    IRIS_DEVICE type cas(const args *a, type *p, type expected, type v)                                                \
     {                                                                                                                  \
-        IRIST_EVERYWHERE(IRIST_CAS, d)                                                                                 \
+        return IRIST_CAS(d, a->order, a->scope);                                                                       \
     }
 #define IRIST_INTEGER(d, type)                                                                                         \
     struct atomics_##d {                                                                                               \
@@ -429,8 +410,8 @@ template <typename T> void fight(irist_rank *t, shared_memory *m, int op, int or
     for (size_t i = 0; i < before.size(); i++)
         before[i] = std::is_floating_point<T>::value ? (T)(int)(i % 5) : (T)irist_random(t->seed, 77, i);
     a.op = op;
-    a.order = order;
-    a.scope = scope;
+    a.order = (iris_order)order;
+    a.scope = (iris_scope)scope;
     a.seed = t->seed * 131 + (uint64_t)(op * 16 + order * 4 + scope);
     a.target = scope == IRIS_SCOPE_SYSTEM ? 0 : t->rank;
     if (op == SET) /* the first fetch may come before the first set of another lane, but not before its own */

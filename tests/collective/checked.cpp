@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * checked.cpp: what collectives refuse in kernels compiled for checked mode: counts that differ between ranks, and two
- * workgroups on one slice. Every rank gets the status and a sentence, nothing hangs, and nothing is written.
+ * checked.cpp: what collectives refuse in kernels compiled for checked mode: counts that differ between ranks, two
+ * workgroups on one slice, a slice that does not exist. Every rank gets the status and a sentence, nothing hangs, and
+ * nothing is written.
  */
 #define IRIS_CHECKED 1
 #define IRIS_INSTANTIATE_ALL_GATHER
@@ -118,6 +119,24 @@ void slices(irist_rank *t)
     destroy(t, &b);
 }
 
+/* One slice too many, on the last rank only: the others would wait for it. */
+IRIS_KERNEL(no_slice, tile_args, a, 64)
+{
+    const iris_team all = {0, 0, 0};
+    const uint32_t slices = iris_channel_slices(&a->ch, a->ctx.world);
+    iris_all_reduce_ll_sum_i32_wg(&a->ctx, &a->ch, all, a->ctx.rank == a->ctx.world - 1 ? slices : 0, a->dst, a->src, 9);
+}
+void wrong_slice(irist_rank *t)
+{
+    buffers b;
+    create(t, &b);
+    const tile_args a = {iris_device_ctx(t->world), b.ch, b.dst, b.src};
+    const iris_launch_config one = iris_cooperative(1, 64);
+    started(t, iris_launch(t->world, no_slice, &a, sizeof a, &one, iris_default_stream(t->world)));
+    expect(t, &b, "no such slice", "there is no slice");
+    destroy(t, &b);
+}
+
 } // namespace
 
 TEST_CASE("counts that differ between ranks are refused on every rank", "[collective]")
@@ -127,3 +146,4 @@ TEST_CASE("counts that differ between ranks are refused on every rank", "[collec
     }
 }
 TEST_CASE("two workgroups on one slice are noticed", "[collective]") { irist_spmd(slices, nullptr); }
+TEST_CASE("a slice that the channel lacks is noticed", "[collective]") { irist_spmd(wrong_slice, nullptr); }

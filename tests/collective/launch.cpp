@@ -3,15 +3,18 @@
  * launch.cpp: collectives from the host: the launchers' choice of schedules, many in a row, two streams, and what they
  * refuse, with the sentence that says why.
  */
+#if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_ALL_GATHER
 #define IRIS_INSTANTIATE_ALL_REDUCE_SUM_BF16
 #define IRIS_INSTANTIATE_ALL_REDUCE_SUM_I32
+#endif
 #include <cstring>
 
 #include "harness.h"
 
 #include <iris/gen/launch/all_gather.h>
 #include <iris/gen/launch/all_reduce.h>
+#include <iris/op.h>
 
 namespace {
 
@@ -203,6 +206,7 @@ void no_schedule(question *q) { q->c.schedule = IRIS_SCHEDULE_PUSH; }
 void wrong_schedule(question *q) { q->c.schedule = (iris_schedule)99; }
 void float_and(question *q) { q->c.op = IRIS_OP_AND, q->c.dtype = IRIS_F32; }
 void no_dtype(question *q) { q->c.dtype = (iris_dtype)77; }
+void forgotten_dtype(question *q) { q->c.dtype = (iris_dtype)0; }
 /* Together they would be the number of a pair that there is. */
 void no_pair(question *q) { q->c.dtype = (iris_dtype)(IRIS_DTYPES + IRIS_I32), q->c.op = (iris_reduce_op)-1; }
 void no_op(question *q) { q->c.op = (iris_reduce_op)12; }
@@ -236,7 +240,8 @@ const struct {
     {wrong_schedule, IRIS_ERR_UNSUPPORTED, "there is no schedule none (99)"},
     {float_and, IRIS_ERR_UNSUPPORTED, "iris_all_reduce: and of f32 has no kernel: the type lacks the operation"},
     {no_dtype, IRIS_ERR_ARGUMENT, "dtype 77 or op 0 does not exist"},
-    {no_pair, IRIS_ERR_ARGUMENT, "does not exist (below 16"},
+    {forgotten_dtype, IRIS_ERR_ARGUMENT, "dtype 0 or op 0 does not exist; dtypes are 1 to 16, ops 0 to 7"},
+    {no_pair, IRIS_ERR_ARGUMENT, "or op -1 does not exist"},
     {no_op, IRIS_ERR_ARGUMENT, "or op 12 does not exist"},
     {not_asked_for, IRIS_ERR_UNSUPPORTED, "sum of f64 has no kernel"},
     {other_team, IRIS_ERR_ARGUMENT, "is not in the team of 1 ranks"},
@@ -248,6 +253,22 @@ const struct {
     {second_team, IRIS_ERR_ARGUMENT, "the channel is used by another team already"},
     {other_stream, IRIS_ERR_ARGUMENT, "the channel is used on another stream already"},
 };
+
+/* What iris_collective_channel refuses, on every rank. */
+void channels_refused(irist_rank *t)
+{
+    iris_channel ch;
+    irist_check(t, iris_collective_channel(t->world, nullptr, 0) == IRIS_ERR_ARGUMENT, "a null channel was taken");
+    irist_check(t, iris_collective_channel(t->world, &ch, (size_t)1 << 50) == IRIS_ERR_NOMEM, "2^50 bytes were taken");
+    irist_check(t, iris_collective_channel(t->world, &ch, (size_t)3 << 20) == IRIS_ERR_NOMEM, "24 MiB were taken");
+    irist_check(t, iris_collective_channel(t->world, &ch, t->rank ? 4000 : 8000) == IRIS_ERR_MISMATCH &&
+                       std::strstr(iris_error_string(t->world), "scratch is 4096 bytes on rank 1 but 8192 on rank 0"),
+                "%s", iris_error_string(t->world));
+    const iris_status some = iris_collective_channel(t->world, t->rank ? &ch : nullptr, 4000);
+    const char *said = iris_error_string(t->world);
+    irist_check(t, some == (t->rank ? IRIS_ERR_MISMATCH : IRIS_ERR_ARGUMENT) &&
+                       std::strstr(said, t->rank ? "rank 0 refused its arguments" : "the channel is null"), "%s", said);
+}
 
 void refused(irist_rank *t)
 {
@@ -269,10 +290,10 @@ void refused(irist_rank *t)
     }
     irist_check(t, iris_launch_all_reduce(t->world, &l.ch, nullptr, nullptr) == IRIS_ERR_ARGUMENT, "null was taken");
     irist_check(t, iris_launch_all_gather(t->world, &l.ch, nullptr, nullptr) == IRIS_ERR_ARGUMENT, "null was taken");
-    irist_check(t, iris_collective_channel(t->world, nullptr, 0) == IRIS_ERR_ARGUMENT, "a null channel was taken");
-    iris_channel large;
-    irist_check(t, iris_collective_channel(t->world, &large, (size_t)1 << 50) == IRIS_ERR_NOMEM, "2^50 bytes taken");
-    irist_check(t, iris_collective_channel(t->world, &large, (size_t)3 << 20) == IRIS_ERR_NOMEM, "24 MiB were taken");
+    iris_collective forgotten;
+    std::memset(&forgotten, 0, sizeof forgotten);
+    irist_check(t, iris_launch_all_gather(t->world, &l.ch, &forgotten, nullptr) == IRIS_ERR_ARGUMENT, "no type was taken");
+    channels_refused(t);
     step(t, &l, 0, IRIS_SCHEDULE_AUTO, 41, 2, true); /* nothing is broken */
     irist_ok(t, iris_synchronize(t->world));
     lane_destroy(t, &other, "other stream");

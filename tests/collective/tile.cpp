@@ -5,16 +5,15 @@
  */
 #include <cstring>
 
-#include "collective.h"
+#include "harness.h"
 
+#include <iris/collective_host.h>
 #include <iris/gen/all_gather_push.h>
 #include <iris/gen/all_reduce_ll.h>
 #include <iris/gen/all_reduce_one_shot.h>
 #include <iris/gen/all_reduce_ring.h>
 #include <iris/gen/all_reduce_two_shot.h>
 #include <iris/gen/reduce_scatter_ring.h>
-
-std::vector<unsigned char> collective_expect(const collective_row &, uint64_t, int, int, size_t, int) { return {}; }
 
 namespace {
 
@@ -116,25 +115,34 @@ void own_kernel(irist_rank *t)
     irist_ok(t, iris_free(t->world, a.dst));
 }
 
-IRIS_KERNEL(ring_sum, collective_args, a, 128)
+struct ring_args {
+    iris_ctx ctx;
+    iris_channel ch;
+    iris_bf16 *dst;
+    const iris_bf16 *src;
+    size_t count;
+};
+IRIS_KERNEL(ring_sum, ring_args, a, 128)
 {
+    const iris_team all = iris_team_world(&a->ctx);
     if (iris_workgroup() == 0)
-        iris_all_reduce_ring_avg_bf16_wg(&a->ctx, &a->ch, a->team, 0, (iris_bf16 *)a->dst, (const iris_bf16 *)a->src,
-                                         a->count);
+        iris_all_reduce_ring_avg_bf16_wg(&a->ctx, &a->ch, all, 0, a->dst, a->src, a->count);
     if (iris_workgroup() == 1)
-        iris_reduce_scatter_ring_sum_bf16_wg(&a->ctx, &a->ch, a->team, 1,
-                                             (iris_bf16 *)a->dst + a->count * (size_t)a->ctx.world,
-                                             (const iris_bf16 *)a->src, a->count, a->count);
+        iris_reduce_scatter_ring_sum_bf16_wg(&a->ctx, &a->ch, all, 1, a->dst + a->count * (size_t)a->ctx.world, a->src,
+                                             a->count, a->count);
+}
+
+iris_bf16 input(uint64_t seed, int rank, size_t i)
+{
+    return iris_narrow_bf16(0.5f + (float)irist_pick(seed, 1 + (uint64_t)rank, i, 1u << 20) / (1 << 20));
 }
 
 /* Share k: k + 1 first, k last, rounded at each hop; the average divides before the last rounding. */
 iris_bf16 ring_oracle(uint64_t seed, int ranks, int owner, size_t i, bool average)
 {
-    iris_bf16 sum, next;
-    make_bf16(&sum, 1, seed, (uint64_t)((owner + 1) % ranks), i);
+    iris_bf16 sum = input(seed, (owner + 1) % ranks, i);
     for (int hop = 2; hop <= ranks; hop++) {
-        make_bf16(&next, 1, seed, (uint64_t)((owner + hop) % ranks), i);
-        const float both = iris_widen_bf16(sum) + iris_widen_bf16(next);
+        const float both = iris_widen_bf16(sum) + iris_widen_bf16(input(seed, (owner + hop) % ranks, i));
         sum = iris_narrow_bf16(hop == ranks && average ? both / (float)ranks : both);
     }
     return sum;
@@ -145,14 +153,14 @@ void ring_order(irist_rank *t)
 {
     enum { N = 131 };
     const size_t ranks = (size_t)t->ranks, each = ((N + ranks - 1) / ranks + 7) / 8 * 8;
-    collective_args a;
+    ring_args a;
     std::memset(&a, 0, sizeof a);
     std::vector<iris_bf16> in(N * ranks), out(N * ranks + N);
     for (size_t i = 0; i < in.size(); i++)
-        make_bf16(&in[i], 1, t->seed, (uint64_t)t->rank, i);
+        in[i] = input(t->seed, t->rank, i);
     a.ctx = iris_device_ctx(t->world);
     a.count = N;
-    a.dst = iris_malloc(t->world, out.size() * sizeof out[0]);
+    a.dst = (iris_bf16 *)iris_malloc(t->world, out.size() * sizeof out[0]);
     iris_bf16 *src = (iris_bf16 *)iris_malloc(t->world, in.size() * sizeof in[0]);
     a.src = src;
     irist_ok(t, iris_collective_channel(t->world, &a.ch, 8192));

@@ -14,16 +14,18 @@ device="$flags --cuda-device-only --no-gpu-bundle-output"
 # The C++ library as it is, not as clang wraps it for HIP's headers; Catch2 uses __COUNTER__.
 plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-dir)/include"
 {
-    # Tests hold hundreds of instances: little optimisation for gfx942, and for its neighbours, where examples, benchmarks
-    # and the ISA gates show the code, the compiler's front end alone.
+    # Code for every file and device: with little optimisation for what is not gfx942, and for tests, which hold hundreds
+    # of instances; of those a part of the types, another one for each device (tests/types.h).
+    part=0
     for arch in $archs; do
-        [ "$arch" = gfx942 ] && effort="-O1 -c -o /dev/null" || effort=-fsyntax-only
+        [ "$arch" = gfx942 ] && effort=-O3 || effort=-O1
         for file in $(programs); do
-            check "$arch $file" "$compiler $device -O3 -c -o /dev/null --offload-arch=$arch $root/$file"
+            check "$arch $file" "$compiler $device $effort -c -o /dev/null --offload-arch=$arch $root/$file"
         done
         for file in $(tests); do
-            check "$arch $file" "$compiler $device $effort $plain --offload-arch=$arch -I$root/tests $root/$file"
+            check "$arch $file" "$compiler $device -O1 -c -o /dev/null $plain --offload-arch=$arch -DIRIST_PART=$part -DIRIST_KERNELS_ELSEWHERE -I$root/tests $root/$file"
         done
+        part=$((part + 1))
     done
     for header in $(headers amd); do
         check "gfx942 $header" "printf '%s\\n' $(alone "$header") | $compiler $flags --cuda-device-only -fsyntax-only --offload-arch=gfx942 -"

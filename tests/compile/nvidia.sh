@@ -9,22 +9,24 @@ compiler=$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc) || {
     exit 0
 }
 # Not -Wpedantic: the code that nvcc itself makes for the host does not pass it.
-flags="-x cu -std=c++17 -Werror all-warnings -Xcompiler -Wall,-Wextra -c -o /dev/null $includes"
+flags="-x cu -std=c++17 -Werror all-warnings -Xcompiler -Wall,-Wextra -o /dev/null $includes"
 archs="-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a"
-# Tests hold hundreds of instances: PTX is enough of them, which halves their time; examples and benchmarks go all the way.
-quick="-gencode arch=compute_80,code=compute_80 -gencode arch=compute_90a,code=compute_90a"
+# Tests hold hundreds of instances: their kernels without their host code, with little optimisation where this nvcc has a
+# word for that, and a part of the types (tests/types.h).
+quick="-Xptxas -O1"
+! "$compiler" --help | grep -q -- --Ofast-compile || quick=-Ofc=mid
 {
     for file in include/iris/init.c $(programs); do
-        check "sm_80 sm_90a $file" "$compiler $flags $archs $root/$file"
+        check "sm_80 sm_90a $file" "$compiler $flags -c $archs $root/$file"
     done
     for file in $(tests); do
-        check "sm_80 sm_90a $file" "$compiler $flags $quick -I$root/tests $root/$file"
+        check "sm_80 sm_90a $file" "$compiler $flags -fatbin $archs $quick -DIRIST_PART=1 -DIRIST_KERNELS_ELSEWHERE -I$root/tests $root/$file"
     done
     (echo '#include <iris/init.h>' && headers nvidia | sed 's/.*/#include <&>/') >"$scratch/every_header.cu"
-    check "sm_80 sm_90a every header" "$compiler $flags $archs $scratch/every_header.cu"
+    check "sm_80 sm_90a every header" "$compiler $flags -c $archs $scratch/every_header.cu"
     # HIP's headers are not needed, and where they came first the alias file stands back: a stand-in has only its guard.
     hip="-DHIP_INCLUDE_HIP_HIP_RUNTIME_API_H $root/include/iris/init.c"
     check "no HIP header for nvidia" "! $compiler -x cu -std=c++17 -arch=sm_90 $includes -M $root/include/iris/init.c | grep /hip/"
-    check "HIP's own names win" "$here/refuses.sh hipError_t $compiler $flags -arch=sm_90 $hip"
+    check "HIP's own names win" "$here/refuses.sh hipError_t $compiler $flags -c -arch=sm_90 $hip"
     check "c11 for nvidia init.c" "cc -std=c11 -DIRIS_TARGET_NVIDIA -isystem $(dirname "$compiler")/../include -fsyntax-only $warnings $includes $root/include/iris/init.c"
 } | check_all

@@ -4,8 +4,10 @@
  * tensor cores want: tiles of every size that the device picks, edges in every direction, and bands of C that start
  * elsewhere. all_scatter.cpp has the rest.
  */
+#if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F16
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
+#endif
 #include "problem.h"
 
 /* The first two leave every band of 1, 2, 3, 4 and 8 ranks at a multiple of 16 bytes. */

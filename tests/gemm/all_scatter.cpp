@@ -3,8 +3,12 @@
  * all_scatter.cpp: GEMM + all-scatter: five patterns, four dtypes, every shape against the triple loop of problem.h.
  * The shapes take gemm_tiles.h over every edge: tiles that end early, ranks without columns.
  */
+#if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER
+#endif
 #include "problem.h"
+
+#include <iris/gen/rma.h>
 
 static const problem_shape shapes[] = {
     {1, 1, 1},    {1, 7, 5},     {5, 3, 1},      {2, 8, 16},    {13, 17, 19},   {31, 37, 41},  {64, 64, 64},

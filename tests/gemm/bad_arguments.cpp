@@ -2,7 +2,9 @@
 /*
  * bad_arguments.cpp: what iris_gemm_prepare and the launchers refuse, and the sentence that says why.
  */
+#if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
+#endif
 #include <cstring>
 
 #include <iris/gen/launch/gemm_all_scatter.h>

@@ -4,8 +4,10 @@
  * kernels in the same graph. Arguments are fixed at capture, so whatever changes from use to use is on the device. GPUs
  * only: the host platform has no graphs.
  */
+#if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_ALL_GATHER
 #define IRIS_INSTANTIATE_ALL_REDUCE_SUM_I32
+#endif
 
 #include <cstring>
 
@@ -13,6 +15,7 @@
 
 #include <iris/gen/launch/all_gather.h>
 #include <iris/gen/launch/all_reduce.h>
+#include <iris/op.h>
 
 namespace {
 

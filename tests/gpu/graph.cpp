@@ -4,7 +4,9 @@
  * pattern of GEMM and all-scatter. Arguments are fixed at capture, so whatever changes from use to use must be on the
  * device. GPUs only: the host platform has no graphs.
  */
+#if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
+#endif
 
 #include <cstring>
 

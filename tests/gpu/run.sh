@@ -45,9 +45,9 @@ build() {
     echo '#include <catch2/catch_session.hpp>' | c++ -x c++ -E - >/dev/null 2>&1 && catch2=-lCatch2 # older ones are a header
     echo 'int main(void) { return 0; }' | cc -x c - "${blas[@]}" -o /dev/null 2>"$dir/log" || without=07_gemm blas=()
     [ "$without" = no_example ] || echo "example 07_gemm_all_scatter is left out: there is no OpenBLAS"
-    { echo "include/iris/init.c init" && echo "tests/harness.cpp harness" && sources "$1" | grep -v "$without"; } |
+    { echo "include/iris/init.c init" && echo "tests/harness.cpp harness" && echo "tests/session.cpp session" && sources "$1" | grep -v "$without"; } |
         xargs -P "${IRIS_GPU_JOBS:-$(nproc)}" -L 1 sh -c "$compile"' -c "$0" -o '"$dir"'/obj/"$1".o 2>'"$dir"'/obj/"$1".log || { echo "does not compile: $0"; grep -m 3 error '"$dir"'/obj/"$1".log; rm -f '"$dir"'/obj/"$1".o; }'
-    ar rcs "$dir/obj/libharness.a" "$dir/obj/harness.o" # an archive: tests with a main of their own do without
+    ar rcs "$dir/obj/libharness.a" "$dir/obj/harness.o" "$dir/obj/session.o" # an archive: tests with a main of their own do without
     for o in "$dir"/obj/test_*.o; do
         [ -e "$o" ] && $link "$o" "$dir/obj/libharness.a" "$dir/obj/init.o" $catch2 $runtime -o "$dir/$(basename "${o%.o}")" &
     done

@@ -13,10 +13,8 @@
 
 #if __has_include(<catch2/catch_test_macros.hpp>)
 #include <catch2/catch_message.hpp>
-#include <catch2/catch_session.hpp>
 #include <catch2/catch_test_macros.hpp>
 #else
-#define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 #endif
 
@@ -33,6 +31,8 @@
 
 #include <iris/init.h>
 #include <iris/iris.h>
+
+#include "session.h"
 
 /* What one rank has to say. */
 struct outcome {
@@ -129,9 +129,8 @@ inline int job_main(int argc, char **argv)
         else
             kept.push_back(argv[i]);
     }
-    Catch::Session session;
-    const int status = session.applyCommandLine((int)kept.size(), kept.data());
-    return status ? status : session.run();
+    const int status = irist_session_begin((int)kept.size(), kept.data());
+    return status ? status : irist_session_run();
 }
 
 #endif

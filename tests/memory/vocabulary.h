@@ -8,7 +8,8 @@
 #ifndef IRIST_MEMORY_VOCABULARY_H
 #define IRIST_MEMORY_VOCABULARY_H
 
-#include <iris/gen/index.h>
+#include "types.h"
+
 #include <iris/gen/load_store.h>
 #include <iris/gen/put_signal.h>
 #include <iris/gen/rma.h>
@@ -78,7 +79,7 @@ enum irist_group { IRIST_LANE, IRIST_WAVE, IRIST_WG, IRIST_GROUPS };
                 iris_put_signal_##d##_wg(c, dst, src, n, signal, value, op, rank);                                     \
         }                                                                                                              \
     };
-IRIS_EACH_DTYPE(IRIST_VOCABULARY)
+IRIST_EACH_DTYPE(IRIST_VOCABULARY)
 
 #define IRIST_DTYPE_CASE(d, D, ctype, bits, kind, acc)                                                                 \
     case IRIS_##D:                                                                                                     \

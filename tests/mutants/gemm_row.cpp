@@ -7,8 +7,12 @@
  * in a copy: the GEMM ended before its peers' tiles were here. Two copies that differ, or poison over tiles: a peer's
  * next GEMM did not wait for this rank's.
  */
+#if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F64
+#endif
 #include "../gemm/problem.h"
+
+#include <iris/bytes.h>
 
 problem_launcher problem_launcher_of(iris_dtype, int pattern)
 {

@@ -40,9 +40,10 @@ class Mode:
 
     def prepare(self, include):
         """The harness and the library, from unchanged headers."""
-        self.objects = [self.args.work / f"{name}.{self.name}.o" for name in ("harness", "init")]
+        self.objects = [self.args.work / f"{name}.{self.name}.o" for name in ("harness", "init", "session")]
         self.compile(ROOT / "tests/harness.cpp", self.objects[0], include, "-c")
         self.compile(ROOT / "include/iris/init.c", self.objects[1], include, "-c")
+        self.compile(ROOT / "tests/session.cpp", self.objects[2], include, "-c", "-O0", "-fno-sanitize=all")
 
     def build(self, test, folder):
         """The test's program, from the headers in `folder`."""

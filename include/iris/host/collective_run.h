@@ -25,21 +25,44 @@ static irisi_collective_shape irisi_collective_shape_of(const iris_world *w)
     return strcmp(arch, "host") == 0 ? host : strncmp(arch, "gfx", 3) == 0 ? amd : nvidia;
 }
 
+/* Whether every rank asks for as much scratch; 0 where a rank has refused already, with a status of its own. */
+static iris_status irisi_collective_agree(iris_world *w, uint64_t scratch, iris_status own)
+{
+    uint64_t *all = (uint64_t *)calloc((size_t)w->size, sizeof *all);
+    if (all == NULL)
+        return irisi_fail(w, IRIS_ERR_NOMEM, "iris_collective_channel: no host memory to compare the ranks");
+    const iris_status met = iris_allgather(w, &scratch, all, sizeof scratch);
+    iris_status s = own != IRIS_OK ? own : met;
+    for (int r = 0; s == IRIS_OK && r < w->size; r++)
+        if (all[r] == 0)
+            s = irisi_fail(w, IRIS_ERR_MISMATCH, "iris_collective_channel: rank %d refused its arguments", r);
+        else if (all[r] != all[0])
+            s = irisi_fail(w, IRIS_ERR_MISMATCH,
+                           "iris_collective_channel: scratch is %llu bytes on rank %d but %llu on rank 0, rounded up; it "
+                           "must be the same",
+                           (unsigned long long)all[r], r, (unsigned long long)all[0]);
+    free(all);
+    return s;
+}
+
 iris_status iris_collective_channel(iris_world *w, iris_channel *ch, size_t scratch)
 {
     const irisi_collective_shape shape = irisi_collective_shape_of(w);
-    const iris_status status = irisi_enter(w, "iris_collective_channel");
+    iris_status status = irisi_enter(w, "iris_collective_channel");
     if (status != IRIS_OK)
         return status;
     if (ch == NULL)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_collective_channel: the channel is null");
-    if (scratch > w->sync_bytes)
-        return irisi_fail(w, IRIS_ERR_NOMEM,
-                          "iris_collective_channel: %zu bytes of scratch a slice exceed the sync heap of %zu; raise "
-                          "IRIS_SYNC_MB",
-                          scratch, w->sync_bytes);
+        status = irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_collective_channel: the channel is null");
+    else if (scratch > w->sync_bytes)
+        status = irisi_fail(w, IRIS_ERR_NOMEM,
+                            "iris_collective_channel: %zu bytes of scratch a slice exceed the sync heap of %zu; raise "
+                            "IRIS_SYNC_MB",
+                            scratch, w->sync_bytes);
     const size_t least = IRISI_SLICE_ROW * (size_t)w->size, wanted = scratch ? scratch : shape.scratch;
     const size_t half = irisi_round_up(wanted < least ? least : wanted, 256);
+    status = irisi_collective_agree(w, status == IRIS_OK ? half : 0, status);
+    if (status != IRIS_OK)
+        return status;
     return iris_channel_create(w, ch, (size_t)shape.slices * irisi_slice_words((uint32_t)w->size),
                                2 * half * shape.slices);
 }
@@ -300,10 +323,10 @@ iris_status irisi_collective_lacks(iris_world *w, irisi_family family, const iri
 {
     const char *name = irisi_family_of(family)->name;
     static const char *const ops[] = {"sum", "prod", "min", "max", "avg", "and", "or", "xor"};
-    if (what == NULL || (unsigned)what->dtype >= IRIS_DTYPES || (unsigned)what->op >= IRIS_REDUCE_OPS)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: dtype %d or op %d does not exist (below %d and %d do)", name,
-                          what ? (int)what->dtype : -1, what ? (int)what->op : -1, (int)IRIS_DTYPES,
-                          (int)IRIS_REDUCE_OPS);
+    if (what == NULL || iris_dtype_bytes(what->dtype) == 0 || (unsigned)what->op >= IRIS_REDUCE_OPS)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: dtype %d or op %d does not exist; dtypes are 1 to %d, ops 0 to %d", name,
+                          what ? (int)what->dtype : -1, what ? (int)what->op : -1, (int)IRIS_DTYPES - 1,
+                          (int)IRIS_REDUCE_OPS - 1);
     return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
                       "iris_%s: %s of %s has no kernel: the type lacks the operation, or no file of this program "
                       "instantiates it",

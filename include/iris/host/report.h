@@ -57,7 +57,12 @@ static int irisi_collective_text(char *text, size_t bytes, int rank, const char 
                  "rank %d, %sworkgroup %u: slice %llu of the channel is in use by another workgroup: two streams need "
                  "two channels; call iris_reset on every rank",
                  rank, kernel, r->workgroup, (unsigned long long)r->seen);
-    return r->fault == IRISI_FAULT_COUNT || r->fault == IRISI_FAULT_BUSY;
+    else if (r->fault == IRISI_FAULT_SLICE)
+        snprintf(text, bytes,
+                 "rank %d, %sworkgroup %u: there is no slice %llu: the channel has room for %llu slices, or is not from "
+                 "iris_collective_channel; call iris_reset on every rank",
+                 rank, kernel, r->workgroup, (unsigned long long)r->seen, (unsigned long long)r->expected);
+    return r->fault == IRISI_FAULT_COUNT || r->fault == IRISI_FAULT_BUSY || r->fault == IRISI_FAULT_SLICE;
 }
 
 /* The report of `rank` as a sentence. Only the own launches are known by name. */

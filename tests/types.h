@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * types.h: the element types that a test has kernels for.
+ *
+ *   IRIST_EACH_DTYPE     X(name, NAME, ctype, bits, kind, acc): as IRIS_EACH_DTYPE
+ *
+ * -DIRIST_PART=0, 1 or 2 leaves a third of the types, where all of them are too many to compile again: under a
+ * sanitizer, and for devices that the test will not run on (tests/compile), where every architecture takes another
+ * part. There -DIRIST_KERNELS_ELSEWHERE besides leaves out the kernels of launch headers, which a program has already:
+ * an example, a benchmark or another test.
+ */
+#ifndef IRIST_TYPES_H
+#define IRIST_TYPES_H
+
+#include <iris/gen/index.h>
+
+#if !defined(IRIST_PART)
+#define IRIST_EACH_DTYPE(X) IRIS_EACH_DTYPE(X)
+#elif IRIST_PART == 0
+#define IRIST_EACH_DTYPE(X)                                                                                            \
+    X(u8, U8, uint8_t, 8, UINT, u8)                                                                                    \
+    X(i16, I16, int16_t, 16, INT, i16)                                                                                 \
+    X(f16, F16, iris_f16, 16, FLOAT, f32)                                                                              \
+    X(f8e5m2, F8E5M2, iris_f8e5m2, 8, FLOAT, f32)                                                                      \
+    X(u64, U64, uint64_t, 64, UINT, u64)
+#elif IRIST_PART == 1
+#define IRIST_EACH_DTYPE(X)                                                                                            \
+    X(i32, I32, int32_t, 32, INT, i32)                                                                                 \
+    X(u16, U16, uint16_t, 16, UINT, u16)                                                                               \
+    X(bf16, BF16, iris_bf16, 16, FLOAT, f32)                                                                           \
+    X(f8e4m3fnuz, F8E4M3FNUZ, iris_f8e4m3fnuz, 8, FLOAT, f32)                                                          \
+    X(f64, F64, double, 64, FLOAT, f64)
+#else
+#define IRIST_EACH_DTYPE(X)                                                                                            \
+    X(i8, I8, int8_t, 8, INT, i8)                                                                                      \
+    X(u32, U32, uint32_t, 32, UINT, u32)                                                                               \
+    X(i64, I64, int64_t, 64, INT, i64)                                                                                 \
+    X(f32, F32, float, 32, FLOAT, f32)                                                                                 \
+    X(f8e4m3, F8E4M3, iris_f8e4m3, 8, FLOAT, f32)                                                                      \
+    X(f8e5m2fnuz, F8E5M2FNUZ, iris_f8e5m2fnuz, 8, FLOAT, f32)
+#endif
+
+#endif
