@@ -6,6 +6,7 @@
  *   iris_gemm_tiles iris_gemm_watch           when each tile was computed and sent
  *   iris_gemm_grid                            for kernels of one's own that carry a plan
  *   irisi_gemm_run                            what the launchers in gen/launch/ call
+ *   iris_gemm_pack                            what they do first, and kernels of one's own too
  */
 #ifndef IRIS_GEMM_HOST_H
 #define IRIS_GEMM_HOST_H
@@ -22,10 +23,16 @@ extern "C" {
  * the plan's channel. Collective; when one rank's arguments are refused, every rank returns an error. The plan can be
  * used at once, without a barrier, by any pattern's launcher.
  *
+ * Mainloops on matrix units read A and B at multiples of 16 bytes. Where an operand or its rows start elsewhere, or its
+ * rows are too far apart, the plan holds memory of the device for an aligned copy, as large as the operand with rows
+ * rounded up to 128 bytes, and each launch makes the copy first. That costs as long as reading and writing the operand
+ * once; aligned operands cost neither. Each rank's alignment is its own affair.
+ *
  * @param plan  receives the plan; it may be copied, but only one copy is to be released
  * @param dtype of A, B, C and bias: f32 f64 f16 bf16; 16-bit types accumulate in f32
  * @return IRIS_OK; IRIS_ERR_ARGUMENT for a value that cannot be; IRIS_ERR_UNSUPPORTED for a dtype without kernels;
- *         IRIS_ERR_NOMEM when the heap cannot hold the channel; IRIS_ERR_MISMATCH when ranks differ
+ *         IRIS_ERR_NOMEM when the heap cannot hold the channel, or the device an operand's copy; IRIS_ERR_MISMATCH
+ *         when ranks differ
  */
 iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op op, iris_dtype dtype,
                               const iris_gemm_args *args);
@@ -56,8 +63,15 @@ void iris_gemm_watch(iris_gemm_plan *plan, iris_gemm_stamp *stamps);
  */
 iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages);
 
-/* Makes a probe kernel known, before main: launch headers do, once for each dtype that they hold kernels for. */
-void irisi_gemm_offer(iris_dtype dtype, irisi_kernel probe);
+/**
+ * Copies operands that the plan's mainloop cannot read where they are (iris_gemm_prepare); else does nothing. The
+ * launchers do it themselves: it is for kernels of one's own, on the same stream before each launch. Returns at once.
+ */
+iris_status iris_gemm_pack(iris_world *w, const iris_gemm_plan *plan, iris_stream stream);
+
+/* Makes kernels known, before main: launch headers do, once for each dtype that they hold kernels for. The probe says
+ * which mainloops the image has; the other copies operands (gemm_pack.h). */
+void irisi_gemm_offer(iris_dtype dtype, irisi_kernel probe, irisi_kernel pack);
 
 /* A kernel and the mainloop it is made with. */
 typedef struct irisi_gemm_kernel {

@@ -59,7 +59,8 @@ static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_
     if (g->workgroups == 1 && (g->pattern == IRIS_GEMM_WG_SPECIALIZED || g->pattern == IRIS_GEMM_PRODUCER_CONSUMER))
         return irisi_fail(w, IRIS_ERR_GRID, "iris_gemm_prepare: %s needs 2 or more workgroups, but workgroups is 1",
                           iris_gemm_pattern_name(g->pattern));
-    if (g->workgroups > 65535 || (g->comm_workgroups > 0 && g->workgroups > 0 && g->comm_workgroups >= g->workgroups))
+    if (g->workgroups > 65535 || g->comm_workgroups > 65534 ||
+        (g->comm_workgroups > 0 && g->workgroups > 0 && g->comm_workgroups >= g->workgroups))
         return irisi_fail(w, IRIS_ERR_GRID,
                           "iris_gemm_prepare: %u workgroups, %u of them to send, cannot be: at most 65535, and one or "
                           "more must compute",
@@ -187,6 +188,8 @@ static iris_status irisi_gemm_free(iris_world *w, iris_gemm_plan *p)
         s = t;
     if (p->channel.signals != NULL && (t = iris_channel_destroy(w, &p->channel)) != IRIS_OK)
         s = t;
+    if ((t = irisi_gemm_free_copies(w, p)) != IRIS_OK)
+        s = t;
     memset(p, 0, sizeof *p);
     return s;
 }
@@ -287,6 +290,14 @@ static iris_status irisi_gemm_start_two(iris_world *w, const iris_gemm_plan *pla
     return s == IRIS_OK ? iris_stream_wait_event(w, stream, plan->join) : s;
 }
 
+iris_status iris_gemm_pack(iris_world *w, const iris_gemm_plan *plan, iris_stream stream)
+{
+    if (w == NULL || plan == NULL || plan->magic != irisi_gemm_magic)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_pack: the plan is not from iris_gemm_prepare, or was released");
+    return irisi_gemm_start_pack(w, plan, stream);
+}
+
 int irisi_gemm_capturing(iris_world *w, iris_stream stream)
 {
     return w != NULL && irisi_dev_stream_capturing(&w->dev, stream ? stream : w->stream);
@@ -312,6 +323,9 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype
     if (parts == 0)
         return irisi_fail(w, IRIS_ERR_ARCH, "GEMM launch: this build has no kernel for the plan's mainloop %u",
                           plan->mainloop);
+    const iris_status packed = irisi_gemm_start_pack(w, plan, stream);
+    if (packed != IRIS_OK)
+        return packed;
     switch (pattern) {
     case IRIS_GEMM_AUTO:
         return irisi_gemm_start(w, plan, part[0], plan->workgroups, 1, 0, stream);

@@ -42,6 +42,9 @@ enum {
 
 static inline uint32_t irisi_gemm_xcds(const char *arch) { return (void)arch, 1; }
 
+/* A tensor map's rows are less than 2^40 bytes apart. */
+#define IRISI_GEMM_MOST_PITCH (((uint64_t)1 << 40) - 16)
+
 /* The largest tile that a mainloop takes. */
 static inline irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint32_t accumulator)
 {
