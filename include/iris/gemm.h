@@ -251,12 +251,12 @@ IRIS_DEVICE char *irisi_mailbox_take(const iris_gemm_part *part, const iris_gemm
 
 /*
  * Communication waves: the wave has put its share of the piece of this turn, and is done with it; where an engine still
- * reads the piece, with the one before. Every lane calls it.
+ * reads the piece, and there are others to fill, with the one before. Every lane calls it.
  */
 IRIS_DEVICE void irisi_mailbox_return(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
 {
-    const uint32_t late = irisi_bulk_can() ? 1 : 0;
-    irisi_bulk_reusable(1);
+    const uint32_t late = irisi_bulk_can() && plan->slots_with_comm > 1;
+    irisi_bulk_reusable(late);
     if (turn >= late)
         irisi_mailbox_arrive(part, plan, IRISI_EMPTY, turn - late);
 }
