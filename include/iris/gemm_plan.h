@@ -53,6 +53,7 @@ typedef struct iris_gemm_args {
     const void *bias;             /**< n_r values of C's type, local memory; null: none */
     int64_t lda, ldb, ldc;        /**< elements from row to row; 0: k, n_r (transposed: k), n */
     double alpha;                 /**< 0 means 1: a zeroed struct is a plain product */
+    int zero_alpha;               /**< 1: alpha is 0 indeed: the product counts for nothing, whatever A and B hold */
     double beta;                  /**< 0: C is not read */
     iris_activation activation;   /**< default none */
     int b_transposed;             /**< 1: B is given as n_r x k */

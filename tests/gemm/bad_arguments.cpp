@@ -46,6 +46,7 @@ static void one_workgroup(question *q) { q->args.workgroups = 1, q->args.pattern
 static void all_send(question *q) { q->args.workgroups = 4, q->args.comm_workgroups = 4; }
 static void many_workgroups(question *q) { q->args.workgroups = 70000; }
 static void many_senders(question *q) { q->args.comm_workgroups = UINT32_MAX; }
+static void two_alphas(question *q) { q->args.zero_alpha = 1, q->args.alpha = 0.5; }
 static void zero_n(question *q) { q->args.n = 0; }
 static void zero_k(question *q) { q->args.k = 0; }
 static void least_m(question *q) { q->args.m = INT64_MIN; }
@@ -92,6 +93,7 @@ static const struct {
     {all_send, IRIS_ERR_GRID, "4 workgroups, 4 of them to send"},
     {many_workgroups, IRIS_ERR_GRID, "70000 workgroups"},
     {many_senders, IRIS_ERR_GRID, "0 workgroups, 4294967295 of them to send"},
+    {two_alphas, IRIS_ERR_ARGUMENT, "zero_alpha says that alpha is 0, but alpha is 0.5"},
     {zero_n, IRIS_ERR_ARGUMENT, "m, n, k are 40, 0, 24"},
     {zero_k, IRIS_ERR_ARGUMENT, "m, n, k are 40, 48, 0"},
     {least_m, IRIS_ERR_ARGUMENT, "m, n, k are -9223372036854775808, 48, 24"},

@@ -56,6 +56,10 @@ static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: pattern %d or activation %d does not exist (below %d and %d do)",
                           (int)g->pattern, (int)g->activation, IRIS_GEMM_PATTERNS, IRIS_ACTIVATIONS);
+    if (g->zero_alpha && g->alpha != 0)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: zero_alpha says that alpha is 0, but alpha is %g; set one of them",
+                          g->alpha);
     if (g->workgroups == 1 && (g->pattern == IRIS_GEMM_WG_SPECIALIZED || g->pattern == IRIS_GEMM_PRODUCER_CONSUMER))
         return irisi_fail(w, IRIS_ERR_GRID, "iris_gemm_prepare: %s needs 2 or more workgroups, but workgroups is 1",
                           iris_gemm_pattern_name(g->pattern));
@@ -103,7 +107,7 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     p->rank = (uint32_t)iris_rank(w), p->world = (uint32_t)iris_world_size(w);
     p->m = (uint32_t)g->m, p->n = (uint32_t)g->n, p->k = (uint32_t)g->k;
     p->a = g->a, p->b = g->b, p->c = g->c, p->bias = g->bias;
-    p->alpha = g->alpha == 0 ? 1 : g->alpha, p->beta = g->beta;
+    p->alpha = g->alpha != 0 ? g->alpha : g->zero_alpha ? 0 : 1, p->beta = g->beta;
     p->b_transposed = g->b_transposed != 0, p->element = (uint32_t)iris_dtype_bytes(dtype);
     const iris_gemm_columns own = iris_gemm_band(p->n, p->world, p->rank);
     p->band = own.first, p->columns = own.count;
