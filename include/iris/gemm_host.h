@@ -69,28 +69,32 @@ iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages);
  */
 iris_status iris_gemm_pack(iris_world *w, const iris_gemm_plan *plan, iris_stream stream);
 
-/* Makes kernels known, before main: launch headers do, once for each dtype that they hold kernels for. The probe says
- * which mainloops the image has; the other copies operands (gemm_pack.h). */
-void irisi_gemm_offer(iris_dtype dtype, irisi_kernel probe, irisi_kernel pack);
-
-/* A kernel and the mainloop it is made with. */
+/* A kernel of a pattern, and the mainloop it is made with. */
 typedef struct irisi_gemm_kernel {
-    uint32_t mainloop;
+    uint32_t mainloop, pattern;
     irisi_kernel kernel;
     const char *name;
 } irisi_gemm_kernel;
 
+/* What a launch header holds for a dtype. A pattern's kernels are in order of its parts. */
+typedef struct irisi_gemm_kernels {
+    irisi_kernel probe; /* which mainloops the image has */
+    irisi_kernel pack;  /* copies operands: gemm_pack.h */
+    const irisi_gemm_kernel *rows;
+    size_t n;
+} irisi_gemm_kernels;
+
+/* Makes a dtype's kernels known, before main: launch headers do. */
+void irisi_gemm_offer(iris_dtype dtype, const irisi_gemm_kernels *kernels);
+
 /* 1 while the stream (null: the default one) is captured into a graph, which may run branches one after the other. */
 int irisi_gemm_capturing(iris_world *w, iris_stream stream);
 
-#define IRISI_GEMM_KERNEL(mainloop, kernel) {(mainloop), IRISI_KERNEL_PTR(kernel), #kernel}
+#define IRISI_GEMM_KERNEL(mainloop, pattern, kernel) {(mainloop), (pattern), IRISI_KERNEL_PTR(kernel), #kernel}
 
-/*
- * Launches a pattern's kernels: those of `kernels` made with the plan's mainloop, in order of their parts. AUTO means
- * the first part of bulk_synchronous alone.
- */
+/* Launches a pattern's kernels made with the plan's mainloop. AUTO means the first part of bulk_synchronous alone. */
 iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype dtype, iris_gemm_pattern pattern,
-                           const irisi_gemm_kernel *kernels, size_t n, iris_stream stream);
+                           iris_stream stream);
 
 #ifdef __cplusplus
 }

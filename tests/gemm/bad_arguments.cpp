@@ -47,6 +47,12 @@ static void all_send(question *q) { q->args.workgroups = 4, q->args.comm_workgro
 static void many_workgroups(question *q) { q->args.workgroups = 70000; }
 static void many_senders(question *q) { q->args.comm_workgroups = UINT32_MAX; }
 static void two_alphas(question *q) { q->args.zero_alpha = 1, q->args.alpha = 0.5; }
+static void wide_grid(question *q) { q->args.workgroups = 65535, q->args.pattern = IRIS_GEMM_WAVE_SPECIALIZED; }
+static void wide_grid_to_send(question *q)
+{
+    q->args.workgroups = 65535, q->args.comm_workgroups = 65000, q->args.pattern = IRIS_GEMM_PRODUCER_CONSUMER;
+}
+static void wide_grid_to_choose(question *q) { q->args.workgroups = 65535; }
 static void zero_n(question *q) { q->args.n = 0; }
 static void zero_k(question *q) { q->args.k = 0; }
 static void least_m(question *q) { q->args.m = INT64_MIN; }
@@ -94,6 +100,9 @@ static const struct {
     {many_workgroups, IRIS_ERR_GRID, "70000 workgroups"},
     {many_senders, IRIS_ERR_GRID, "0 workgroups, 4294967295 of them to send"},
     {two_alphas, IRIS_ERR_ARGUMENT, "zero_alpha says that alpha is 0, but alpha is 0.5"},
+    {wide_grid, IRIS_ERR_GRID, "wave_specialized cannot have 65535 workgroups of"},
+    {wide_grid_to_send, IRIS_ERR_GRID, "producer_consumer cannot have 65000 workgroups of"},
+    {wide_grid_to_choose, IRIS_ERR_GRID, "cannot have 65535 workgroups of"},
     {zero_n, IRIS_ERR_ARGUMENT, "m, n, k are 40, 0, 24"},
     {zero_k, IRIS_ERR_ARGUMENT, "m, n, k are 40, 48, 0"},
     {least_m, IRIS_ERR_ARGUMENT, "m, n, k are -9223372036854775808, 48, 24"},
@@ -172,6 +181,13 @@ static void differ_work(irist_rank *t)
         char sentence[80];
         std::snprintf(sentence, sizeof sentence, "m is 32 on rank %d but 40 on rank 0", last);
         refused(t, &q, IRIS_ERR_MISMATCH, sentence, "another m");
+        q = sound(t, memory);
+        q.args.workgroups = t->rank == last ? 65535 : 2;
+        std::snprintf(sentence, sizeof sentence, "rank %d refused its arguments (IRIS_ERR_GRID)", last);
+        if (t->rank == last)
+            refused(t, &q, IRIS_ERR_GRID, "cannot have 65535 workgroups", "one rank's grid");
+        else
+            refused(t, &q, IRIS_ERR_MISMATCH, sentence, "another rank's grid");
         q = sound(t, memory);
         if (t->rank == last)
             q.args.lda = 1;

@@ -19,20 +19,16 @@ typedef struct irisi_gemm_common {
     uint64_t boxes;     /* C too, and few ranks: all ones, or 0 */
 } irisi_gemm_common;
 
-static irisi_kernel irisi_gemm_probes[IRIS_DTYPES];
+static irisi_gemm_kernels irisi_gemm_offered[IRIS_DTYPES];
+
+void irisi_gemm_offer(iris_dtype dtype, const irisi_gemm_kernels *kernels) { irisi_gemm_offered[dtype] = *kernels; }
 
 #include <iris/host/gemm_packing.h>
-
-void irisi_gemm_offer(iris_dtype dtype, irisi_kernel probe, irisi_kernel pack)
-{
-    irisi_gemm_probes[dtype] = probe;
-    irisi_gemm_packers[dtype] = pack;
-}
 
 /* Asks the device which mainloops it has for the plan's dtype. Kernels of one's own alone: the plain one. */
 static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int plain, irisi_gemm_common *own)
 {
-    const irisi_kernel probe = irisi_gemm_probes[p->dtype];
+    const irisi_kernel probe = irisi_gemm_offered[p->dtype].probe;
     const iris_launch_config one = iris_grid(1, IRISI_GEMM_WAVE_LANES);
     irisi_gemm_probe args;
     irisi_control control;

@@ -13,8 +13,6 @@
 
 #include <iris/gemm_pack.h>
 
-static irisi_kernel irisi_gemm_packers[IRIS_DTYPES];
-
 /* 1 when a matrix can be read where it is. */
 static int irisi_gemm_reads(const void *matrix, uint64_t pitch)
 {
@@ -93,7 +91,7 @@ static iris_status irisi_gemm_start_pack(iris_world *w, const iris_gemm_plan *pl
         return IRIS_OK;
     const uint64_t workgroups = words / (IRISI_PACK_LANES * IRISI_PACK_WORDS) + 1;
     const iris_launch_config cfg = iris_grid(workgroups < most ? (uint32_t)workgroups : most, IRISI_PACK_LANES);
-    return irisi_launch(w, irisi_gemm_packers[plan->dtype], "irisi_gemm_pack", &args, sizeof args, &cfg, stream);
+    return irisi_launch(w, irisi_gemm_offered[plan->dtype].pack, "irisi_gemm_pack", &args, sizeof args, &cfg, stream);
 }
 
 #endif
