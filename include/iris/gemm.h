@@ -39,9 +39,9 @@ typedef struct iris_gemm_part {
  * Where computed tiles go: into this rank's own C, or into C on every rank, or each workgroup's last tile there:
  * nothing is left to compute beside its way then. Where tiles are all of one width, the last is the first.
  */
-typedef enum irisi_gemm_to { IRISI_TO_OWN, IRISI_TO_ALL, IRISI_TO_OWN_THEN_ALL } irisi_gemm_to;
+typedef enum irisi_gemm_to { IRISI_GEMM_TO_OWN, IRISI_GEMM_TO_ALL, IRISI_GEMM_TO_OWN_THEN_ALL } irisi_gemm_to;
 
-/* How many tiles of the walk are for others to send when `workers` compute with IRISI_TO_OWN_THEN_ALL. */
+/* How many tiles of the walk are for others to send when `workers` compute with IRISI_GEMM_TO_OWN_THEN_ALL. */
 IRIS_DEVICE uint32_t irisi_gemm_sent(const iris_gemm_plan *plan, uint32_t workers)
 {
     if (!irisi_tile_cuts())
