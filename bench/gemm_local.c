@@ -69,7 +69,9 @@ static iris_status ours(job *j, int set)
     return (j->o->dtype == IRIS_BF16 ? bf16 : f16)[j->o->pattern](j->w, &j->plan[set], NULL);
 }
 
-/* Microseconds of one GEMM: `who` < 0 ours, else the peer's algorithm; `laps` of them between two events. */
+enum { OURS = -1, COPIES = -2 };
+
+/* Microseconds of one GEMM: ours, our copies of operands alone, or the peer's algorithm; `laps` between two events. */
 static double once(job *j, int who, int laps)
 {
     float ms = 0;
@@ -77,8 +79,10 @@ static double once(job *j, int who, int laps)
     iris_status s = iris_event_record(j->w, j->begin, stream);
     for (int i = 0; i < laps && s == IRIS_OK; i++) {
         const int set = i % j->sets;
-        if (who < 0)
+        if (who == OURS)
             s = ours(j, set);
+        else if (who == COPIES)
+            s = iris_gemm_pack(j->w, &j->plan[set], stream);
         else if (!peer_gemm(&j->vendor, who, j->a[set], j->b[set], j->c, stream))
             return -1;
     }
@@ -158,6 +162,19 @@ static int choose(job *j)
     return best;
 }
 
+/* What the plan's copies of operands cost, where it has some. */
+static void time_copies(job *j, int laps)
+{
+    double bytes = 0;
+    for (int i = 0; i < 2; i++)
+        if (j->plan[0].packs[i].to)
+            bytes += 2 * (double)j->plan[0].packs[i].rows * (double)j->plan[0].packs[i].row_bytes;
+    const double us = bytes > 0 ? once(j, COPIES, laps) : 0;
+    if (us > 0)
+        printf("    of that, aligned copies of operands take %.1f us: %.0f GB/s read and written\n", us,
+               bytes / us * 1e-3);
+}
+
 /* One shape: 0, or 1 when something failed. */
 static int run_shape(job *j, FILE *file, int first, double *ratio)
 {
@@ -169,7 +186,7 @@ static int run_shape(job *j, FILE *file, int first, double *ratio)
     if (!peer_problem(&j->vendor, j->o->dtype, j->m, j->n, j->k, j->lda, j->ldb, j->ldc, j->o->transposed))
         j->vendor.algorithms = 0;
     IRIS_TRY(iris_memset(j->w, j->c, 0xff, j->m * (uint64_t)j->ldc * 2));
-    if (once(j, -1, 1) < 0)
+    if (once(j, OURS, 1) < 0)
         return 1;
     int ok = right(j, "iris");
     const int best = choose(j);
@@ -177,10 +194,10 @@ static int run_shape(job *j, FILE *file, int first, double *ratio)
         IRIS_TRY(iris_memset(j->w, j->c, 0xff, j->m * (uint64_t)j->ldc * 2));
         ok = once(j, best, 1) > 0 && right(j, "peer") && ok;
     }
-    const double guess = once(j, -1, 2);
+    const double guess = once(j, OURS, 2);
     const int laps = guess > 1000 ? 2 : guess > 200 ? 4 : 8;
     for (int i = 0; i < rounds; i++) {
-        mine[i] = once(j, -1, laps);
+        mine[i] = once(j, OURS, laps);
         theirs[i] = best >= 0 ? once(j, best, laps) : -1;
     }
     qsort(mine, (size_t)rounds, sizeof *mine, compare);
@@ -191,6 +208,7 @@ static int run_shape(job *j, FILE *file, int first, double *ratio)
            (unsigned long long)j->m, (unsigned long long)j->n, (unsigned long long)j->k, j->plan[0].mainloop,
            j->plan[0].tile_m, j->plan[0].tile_n, us, work / us * 1e-6, peer_us, work / peer_us * 1e-6, *ratio,
            ok ? "ok" : "WRONG");
+    time_copies(j, laps);
     fflush(stdout);
     if (file)
         fprintf(file,

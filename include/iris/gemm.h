@@ -39,9 +39,9 @@ typedef struct iris_gemm_part {
  * Where computed tiles go: into this rank's own C, or into C on every rank, or each workgroup's last tile there:
  * nothing is left to compute beside its way then. Where tiles are all of one width, the last is the first.
  */
-typedef enum irisi_gemm_to { IRISI_TO_OWN, IRISI_TO_ALL, IRISI_TO_OWN_THEN_ALL } irisi_gemm_to;
+typedef enum irisi_gemm_to { IRISI_GEMM_TO_OWN, IRISI_GEMM_TO_ALL, IRISI_GEMM_TO_OWN_THEN_ALL } irisi_gemm_to;
 
-/* How many tiles of the walk are for others to send when `workers` compute with IRISI_TO_OWN_THEN_ALL. */
+/* How many tiles of the walk are for others to send when `workers` compute with IRISI_GEMM_TO_OWN_THEN_ALL. */
 IRIS_DEVICE uint32_t irisi_gemm_sent(const iris_gemm_plan *plan, uint32_t workers)
 {
     if (!irisi_tile_cuts())
@@ -251,12 +251,12 @@ IRIS_DEVICE char *irisi_mailbox_take(const iris_gemm_part *part, const iris_gemm
 
 /*
  * Communication waves: the wave has put its share of the piece of this turn, and is done with it; where an engine still
- * reads the piece, with the one before. Every lane calls it.
+ * reads the piece, and there are others to fill, with the one before. Every lane calls it.
  */
 IRIS_DEVICE void irisi_mailbox_return(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
 {
-    const uint32_t late = irisi_bulk_can() ? 1 : 0;
-    irisi_bulk_reusable(1);
+    const uint32_t late = irisi_bulk_can() && plan->slots_with_comm > 1;
+    irisi_bulk_reusable(late);
     if (turn >= late)
         irisi_mailbox_arrive(part, plan, IRISI_EMPTY, turn - late);
 }

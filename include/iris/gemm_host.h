@@ -6,6 +6,7 @@
  *   iris_gemm_tiles iris_gemm_watch           when each tile was computed and sent
  *   iris_gemm_grid                            for kernels of one's own that carry a plan
  *   irisi_gemm_run                            what the launchers in gen/launch/ call
+ *   iris_gemm_pack                            what they do first, and kernels of one's own too
  */
 #ifndef IRIS_GEMM_HOST_H
 #define IRIS_GEMM_HOST_H
@@ -22,10 +23,16 @@ extern "C" {
  * the plan's channel. Collective; when one rank's arguments are refused, every rank returns an error. The plan can be
  * used at once, without a barrier, by any pattern's launcher.
  *
+ * Mainloops on matrix units read A and B at multiples of 16 bytes. Where an operand or its rows start elsewhere, or its
+ * rows are too far apart, the plan holds memory of the device for an aligned copy, as large as the operand with rows
+ * rounded up to 128 bytes, and each launch makes the copy first. That costs as long as reading and writing the operand
+ * once; aligned operands cost neither. Each rank's alignment is its own affair.
+ *
  * @param plan  receives the plan; it may be copied, but only one copy is to be released
  * @param dtype of A, B, C and bias: f32 f64 f16 bf16; 16-bit types accumulate in f32
  * @return IRIS_OK; IRIS_ERR_ARGUMENT for a value that cannot be; IRIS_ERR_UNSUPPORTED for a dtype without kernels;
- *         IRIS_ERR_NOMEM when the heap cannot hold the channel; IRIS_ERR_MISMATCH when ranks differ
+ *         IRIS_ERR_NOMEM when the heap cannot hold the channel, or the device an operand's copy; IRIS_ERR_MISMATCH
+ *         when ranks differ
  */
 iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op op, iris_dtype dtype,
                               const iris_gemm_args *args);
@@ -56,27 +63,38 @@ void iris_gemm_watch(iris_gemm_plan *plan, iris_gemm_stamp *stamps);
  */
 iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages);
 
-/* Makes a probe kernel known, before main: launch headers do, once for each dtype that they hold kernels for. */
-void irisi_gemm_offer(iris_dtype dtype, irisi_kernel probe);
+/**
+ * Copies operands that the plan's mainloop cannot read where they are (iris_gemm_prepare); else does nothing. The
+ * launchers do it themselves: it is for kernels of one's own, on the same stream before each launch. Returns at once.
+ */
+iris_status iris_gemm_pack(iris_world *w, const iris_gemm_plan *plan, iris_stream stream);
 
-/* A kernel and the mainloop it is made with. */
+/* A kernel of a pattern, and the mainloop it is made with. */
 typedef struct irisi_gemm_kernel {
-    uint32_t mainloop;
+    uint32_t mainloop, pattern;
     irisi_kernel kernel;
     const char *name;
 } irisi_gemm_kernel;
 
+/* What a launch header holds for a dtype. A pattern's kernels are in order of its parts. */
+typedef struct irisi_gemm_kernels {
+    irisi_kernel probe; /* which mainloops the image has */
+    irisi_kernel pack;  /* copies operands: gemm_pack.h */
+    const irisi_gemm_kernel *rows;
+    size_t n;
+} irisi_gemm_kernels;
+
+/* Makes a dtype's kernels known, before main: launch headers do. */
+void irisi_gemm_offer(iris_dtype dtype, const irisi_gemm_kernels *kernels);
+
 /* 1 while the stream (null: the default one) is captured into a graph, which may run branches one after the other. */
 int irisi_gemm_capturing(iris_world *w, iris_stream stream);
 
-#define IRISI_GEMM_KERNEL(mainloop, kernel) {(mainloop), IRISI_KERNEL_PTR(kernel), #kernel}
+#define IRISI_GEMM_KERNEL(mainloop, pattern, kernel) {(mainloop), (pattern), IRISI_KERNEL_PTR(kernel), #kernel}
 
-/*
- * Launches a pattern's kernels: those of `kernels` made with the plan's mainloop, in order of their parts. AUTO means
- * the first part of bulk_synchronous alone.
- */
+/* Launches a pattern's kernels made with the plan's mainloop. AUTO means the first part of bulk_synchronous alone. */
 iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype dtype, iris_gemm_pattern pattern,
-                           const irisi_gemm_kernel *kernels, size_t n, iris_stream stream);
+                           iris_stream stream);
 
 #ifdef __cplusplus
 }

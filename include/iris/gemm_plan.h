@@ -47,12 +47,13 @@ typedef enum iris_activation {
 /** What to compute; a zeroed field means its default. Everything but a, b, bias is the same on every rank. */
 typedef struct iris_gemm_args {
     int64_t m, n, k;              /**< C is m x n, A is m x k, B is k x n; each from 1 to 2^31 - 1 */
-    const void *a;                /**< m x k, local memory of the device */
-    const void *b;                /**< this rank's columns: k x n_r, or n_r x k with b_transposed; local memory */
+    const void *a;                /**< m x k, local memory of the device; any alignment, see iris_gemm_prepare */
+    const void *b;                /**< this rank's columns: k x n_r, or n_r x k with b_transposed; likewise */
     void *c;                      /**< m x n, in the symmetric heap; with beta, its own band is also read */
     const void *bias;             /**< n_r values of C's type, local memory; null: none */
     int64_t lda, ldb, ldc;        /**< elements from row to row; 0: k, n_r (transposed: k), n */
     double alpha;                 /**< 0 means 1: a zeroed struct is a plain product */
+    int zero_alpha;               /**< 1: alpha is 0 indeed: the product counts for nothing, whatever A and B hold */
     double beta;                  /**< 0: C is not read */
     iris_activation activation;   /**< default none */
     int b_transposed;             /**< 1: B is given as n_r x k */
@@ -62,6 +63,14 @@ typedef struct iris_gemm_args {
     int plain_mainloop;           /**< 1: no other, for kernels of one's own that call the plain one's functions */
     uint32_t comm_workgroups;     /**< those of them that send, where a pattern splits them; default: by the library */
 } iris_gemm_args;
+
+/* A matrix that the mainloop cannot read where it is, and its copy, which every launch makes anew (gemm_pack.h). */
+typedef struct irisi_gemm_packing {
+    const void *from;
+    void *to;                      /* null: no copy */
+    uint64_t from_pitch, to_pitch; /* bytes from row to row */
+    uint64_t row_bytes, rows;
+} irisi_gemm_packing;
 
 /* Mainloops; each platform has some of them, each image may hold fewer. */
 enum {
@@ -136,7 +145,9 @@ typedef struct iris_gemm_plan {
     uint32_t workgroups, comm_workgroups, rank, world;
     iris_channel channel; /* signals: ready[world], done[world], then one for each tile */
     iris_gemm_stamp *stamps; /* null, or one for each item */
-    uint64_t reserved[46];
+    uint64_t reserved[33];
+    irisi_gemm_packing packs[2]; /* host only: of A and B, which a and b above are the copies of */
+    uint64_t copies;             /* host only: 1 when some rank has such copies */
     iris_stream second; /* host only: the stream that sends in producer_consumer, and its events */
     iris_event fork, join;
     uint64_t magic; /* tells a plan from memory that never was one */
@@ -160,6 +171,11 @@ typedef struct irisi_gemm_launch {
     iris_ctx ctx;
     iris_gemm_plan plan;
 } irisi_gemm_launch;
+
+/* Argument struct of the kernels that copy A and B. */
+typedef struct irisi_gemm_pack_launch {
+    irisi_gemm_packing packs[2];
+} irisi_gemm_pack_launch;
 
 /* Argument struct of the kernels that say which mainloops an image holds: bit i of control->mainloops is mainloop i. */
 typedef struct irisi_gemm_probe {

@@ -95,7 +95,7 @@ static void irisi_world_free(iris_world *w)
     if (w->hub)
         irisi_hub_join(w->hub);
     if (w->far)
-        irisi_dev_table_free(&w->dev, w->far);
+        irisi_dev_local_free(&w->dev, w->far);
     irisi_heaps_free(w);
     irisi_dev_close(&w->dev);
     pthread_cond_destroy(&w->changed);

@@ -95,41 +95,73 @@ IRIS_DEVICE char *iris_tile_row(const iris_gemm_plan *plan, const iris_tile *til
  * Staging tiles are workgroup-shared memory, which is another address space than global memory on GPUs: it is read in
  * plain C (memcpy is how C reads memory of another type), never by irisi_load_*.
  */
-IRIS_DEVICE void irisi_tile_unstage_unit(char *to, const char *from, uint32_t unit)
+IRIS_DEVICE uint64_t irisi_tile_staged_unit(const char *from, uint32_t unit)
 {
     uint64_t bits = 0;
-    if (unit == 2) {
+    if (unit == 2)
         __builtin_memcpy(&bits, from, 2);
-        irisi_store_16(to, (uint16_t)bits, IRIS_CACHE_DEFAULT);
-    } else if (unit == 4) {
+    else if (unit == 4)
         __builtin_memcpy(&bits, from, 4);
-        irisi_store_32(to, (uint32_t)bits, IRIS_CACHE_DEFAULT);
-    } else if (unit == 8) {
+    else if (unit == 8)
         __builtin_memcpy(&bits, from, 8);
-        irisi_store_64(to, bits, IRIS_CACHE_DEFAULT);
-    } else {
+    else
         __builtin_memcpy(&bits, from, 1);
-        irisi_store_8(to, (uint8_t)bits, IRIS_CACHE_DEFAULT);
-    }
+    return bits;
 }
 
-/* Copies a row of a staging tile to C; the two are alike within 16 bytes. */
-IRIS_DEVICE void irisi_tile_unstage_row(char *to, const char *from, uint32_t bytes, uint32_t unit, uint32_t member,
-                                        uint32_t members)
+IRIS_DEVICE void irisi_tile_store_unit(char *to, uint64_t bits, uint32_t unit)
 {
-    const uint32_t gap = (uint32_t)(0 - (uintptr_t)to) & 15;
+    if (unit == 2)
+        irisi_store_16(to, (uint16_t)bits, IRIS_CACHE_DEFAULT);
+    else if (unit == 4)
+        irisi_store_32(to, (uint32_t)bits, IRIS_CACHE_DEFAULT);
+    else if (unit == 8)
+        irisi_store_64(to, bits, IRIS_CACHE_DEFAULT);
+    else
+        irisi_store_8(to, (uint8_t)bits, IRIS_CACHE_DEFAULT);
+}
+
+/* Ranks that something is copied to, one or more: from `first` on to `last`, and from 0 on behind the highest. */
+typedef struct irisi_tile_ranks {
+    int first, last;
+} irisi_tile_ranks;
+
+/* Goes on to the next of them: 1, or 0 behind the last. */
+IRIS_DEVICE int irisi_tile_next_rank(const iris_ctx *ctx, irisi_tile_ranks ranks, int *rank)
+{
+    const int more = *rank != ranks.last;
+    *rank = *rank + 1 == ctx->world ? 0 : *rank + 1;
+    return more;
+}
+
+/*
+ * Copies a row of a staging tile to C on some ranks: whole chunks of 16 bytes, and units of C's elements at both ends.
+ * It is like `own`, the row of this rank's C, within 16 bytes, and so are the others. A lane reads once what it copies
+ * to all.
+ */
+IRIS_DEVICE void irisi_tile_unstage_row(const iris_ctx *ctx, char *own, const char *from, uint32_t bytes,
+                                        uint32_t unit, irisi_tile_ranks ranks, uint32_t member, uint32_t members)
+{
+    const uint32_t gap = (uint32_t)(0 - (uintptr_t)own) & 15;
     const uint32_t head = gap < bytes ? gap : bytes;
-    const uint32_t chunks = (bytes - head) / 16;
-    const irisi_span s = irisi_split(chunks, member, members);
-    for (uint32_t i = member * unit; i < head; i += members * unit)
-        irisi_tile_unstage_unit(to + i, from + i, unit);
-    for (size_t i = s.first; i < s.end; i += s.step) {
+    const uint32_t end = head + (bytes - head) / 16 * 16;
+    int rank;
+    for (uint32_t at = head + 16 * member; at < end; at += 16 * members) {
         irisi_b128 v;
-        __builtin_memcpy(&v, __builtin_assume_aligned(from + head + 16 * i, 16), sizeof v);
-        irisi_store_128(to + head + 16 * i, v, IRIS_CACHE_DEFAULT);
+        __builtin_memcpy(&v, __builtin_assume_aligned(from + at, 16), sizeof v);
+        rank = ranks.first;
+        do
+            irisi_store_128(iris_at(ctx, own + at, rank), v, IRIS_CACHE_DEFAULT);
+        while (irisi_tile_next_rank(ctx, ranks, &rank));
     }
-    for (uint32_t i = head + 16 * chunks + member * unit; i < bytes; i += members * unit)
-        irisi_tile_unstage_unit(to + i, from + i, unit);
+    for (uint32_t i = member * unit; i < bytes - (end - head); i += members * unit) {
+        const uint32_t at = i < head ? i : i + (end - head);
+        const uint64_t bits = irisi_tile_staged_unit(from + at, unit);
+        rank = ranks.first;
+        do
+            irisi_tile_store_unit((char *)iris_at(ctx, own + at, rank), bits, unit);
+        while (irisi_tile_next_rank(ctx, ranks, &rank));
+    }
 }
 
 /*
@@ -175,38 +207,50 @@ IRIS_DEVICE void irisi_tile_put_boxes(const iris_gemm_plan *plan, const iris_til
         }
 }
 
+/* As many lanes share a row as it has 16-byte chunks, at most a wave. */
+IRIS_DEVICE uint32_t irisi_tile_share(uint32_t bytes)
+{
+    uint32_t share = 1;
+    while (share < iris_wave_lanes() && 16 * share < bytes)
+        share *= 2;
+    return share;
+}
+
 /*
- * Copies the rows of a tile to C on `rank`, from its staging tile, or from this rank's C where `stage` is null.
- * Where the device has an engine for it, that copies the staging tile while the lanes go on: iris_tile_stage and
- * iris_tile_raise_all wait for it. Else as many lanes share a row as it has 16-byte chunks, at most a wave; rows are
- * dealt to the crew.
+ * Copies the rows of a staging tile to C on some ranks. Where the device has an engine for it, that copies while the
+ * lanes go on: iris_tile_stage and iris_tile_raise_all wait for it. Else rows are dealt to the crew.
  */
-IRIS_DEVICE void irisi_tile_copy(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
-                                 const iris_crew *crew, int rank)
+IRIS_DEVICE void irisi_tile_unstage(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
+                                    const iris_crew *crew, irisi_tile_ranks ranks)
 {
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
     const uint32_t bytes = tile->cols * plan->element;
-    const int whole = stage != NULL && irisi_tile_whole(plan, tile);
-    uint32_t share = 1;
-    if (crew->stopped && rank != ctx->rank)
+    const int whole = irisi_tile_whole(plan, tile);
+    const uint32_t share = whole ? 1 : irisi_tile_share(bytes);
+    int rank;
+    if (crew->stopped && ranks.first == ranks.last && ranks.first != ctx->rank)
         return;
-    if (stage != NULL && irisi_tile_boxed(plan)) {
-        irisi_tile_put_boxes(plan, tile, stage, crew, rank);
+    if (crew->stopped)
+        ranks.first = ranks.last = ctx->rank;
+    rank = ranks.first;
+    if (irisi_tile_boxed(plan)) {
+        do
+            irisi_tile_put_boxes(plan, tile, stage, crew, rank);
+        while (irisi_tile_next_rank(ctx, ranks, &rank));
         return;
     }
-    while (!whole && share < iris_wave_lanes() && 16 * share < bytes)
-        share *= 2;
     const irisi_span rows = irisi_split(tile->rows, crew->member / share, crew->members / share);
     for (size_t row = rows.first; row < rows.end; row += rows.step) {
         char *own = irisi_tile_c(plan, tile, (uint32_t)row);
-        char *to = (char *)iris_at(ctx, own, rank);
-        if (whole)
-            irisi_bulk_put(to, iris_tile_row(plan, tile, stage, (uint32_t)row), bytes);
-        else if (stage == NULL)
-            irisi_tile_copy_row(to, own, bytes, plan->element, crew->member % share, share);
-        else
-            irisi_tile_unstage_row(to, iris_tile_row(plan, tile, stage, (uint32_t)row), bytes, plan->element,
-                                   crew->member % share, share);
+        const char *from = iris_tile_row(plan, tile, stage, (uint32_t)row);
+        if (!whole) {
+            irisi_tile_unstage_row(ctx, own, from, bytes, plan->element, ranks, crew->member % share, share);
+            continue;
+        }
+        rank = ranks.first;
+        do
+            irisi_bulk_put(iris_at(ctx, own, rank), from, bytes);
+        while (irisi_tile_next_rank(ctx, ranks, &rank));
     }
 }
 
@@ -214,7 +258,8 @@ IRIS_DEVICE void irisi_tile_copy(const iris_ctx *ctx, const iris_gemm_plan *plan
 IRIS_DEVICE void iris_tile_put(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
                                const iris_crew *crew, int rank)
 {
-    irisi_tile_copy(ctx, plan, tile, stage, crew, rank);
+    const irisi_tile_ranks one = {rank, rank};
+    irisi_tile_unstage(ctx, plan, tile, stage, crew, one);
     irisi_bulk_commit();
 }
 
@@ -222,8 +267,7 @@ IRIS_DEVICE void iris_tile_put(const iris_ctx *ctx, const iris_gemm_plan *plan, 
 IRIS_DEVICE void iris_tile_store(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
                                  const iris_crew *crew)
 {
-    irisi_tile_copy(ctx, plan, tile, stage, crew, ctx->rank);
-    irisi_bulk_commit();
+    iris_tile_put(ctx, plan, tile, stage, crew, ctx->rank);
 }
 
 /* The rank that comes i-th for a tile: another first one for each rank and tile, so that links are used evenly. */
@@ -236,9 +280,24 @@ IRIS_DEVICE int irisi_tile_target(const iris_ctx *ctx, const iris_tile *tile, ui
 IRIS_DEVICE void iris_tile_put_all(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
                                    const iris_crew *crew)
 {
-    for (uint32_t i = 0; i < (uint32_t)ctx->world; i++)
-        irisi_tile_copy(ctx, plan, tile, stage, crew, irisi_tile_target(ctx, tile, i));
+    const int first = irisi_tile_target(ctx, tile, 0);
+    const irisi_tile_ranks all = {first, (first == 0 ? ctx->world : first) - 1};
+    irisi_tile_unstage(ctx, plan, tile, stage, crew, all);
     irisi_bulk_commit();
+}
+
+/* Copies a tile from this rank's C to another's. */
+IRIS_DEVICE void irisi_tile_copy(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
+                                 const iris_crew *crew, int rank)
+{
+    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    const uint32_t bytes = tile->cols * plan->element;
+    const uint32_t share = irisi_tile_share(bytes);
+    const irisi_span rows = irisi_split(tile->rows, crew->member / share, crew->members / share);
+    for (size_t row = rows.first; row < rows.end; row += rows.step) {
+        char *own = irisi_tile_c(plan, tile, (uint32_t)row);
+        irisi_tile_copy_row((char *)iris_at(ctx, own, rank), own, bytes, plan->element, crew->member % share, share);
+    }
 }
 
 /** Puts a tile that stands in this rank's C into C on every other rank. */
@@ -247,8 +306,8 @@ IRIS_DEVICE void iris_tile_send(const iris_ctx *ctx, const iris_gemm_plan *plan,
 {
     for (uint32_t i = 0; i < (uint32_t)ctx->world; i++) {
         const int rank = irisi_tile_target(ctx, tile, i);
-        if (rank != ctx->rank)
-            irisi_tile_copy(ctx, plan, tile, NULL, crew, rank);
+        if (rank != ctx->rank && !crew->stopped)
+            irisi_tile_copy(ctx, plan, tile, crew, rank);
     }
 }
 

@@ -2,7 +2,7 @@
 /*
  * aligned.cpp: GEMM + all-scatter of 16-bit types whose rows start at multiples of 16 bytes, which is what mainloops on
  * tensor cores want: tiles of every size that the device picks, edges in every direction, and bands of C that start
- * elsewhere. all_scatter.cpp has the rest.
+ * elsewhere; and the copies that make other operands so. all_scatter.cpp has the rest.
  */
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F16
@@ -95,6 +95,122 @@ static void plain_work(irist_rank *t)
 }
 
 TEST_CASE("a plan for the plain mainloop has no other", "[gemm][bf16]") { irist_spmd(plain_work, nullptr); }
+
+/* ---- copies of operands whose rows start elsewhere ---- */
+
+IRIS_KERNEL(pack_kernel, irisi_gemm_pack_launch, a, IRISI_PACK_LANES)
+{
+    irisi_gemm_pack_grid(&a->packs[0]);
+    irisi_gemm_pack_grid(&a->packs[1]);
+}
+
+enum { PACK_ROOM = 1 << 18, PACK_EDGE = 64 };
+
+/* A matrix of any size, element and place in `from`, and its copy's place in `to`. */
+static irisi_gemm_packing pack_case(uint64_t seed, uint64_t turn, char *from, char *to)
+{
+    const uint32_t element = 1u << irist_pick(seed, turn, 0, 4);
+    const uint32_t widest = irist_pick(seed, turn, 1, 4) == 0 ? 9000 : 400; /* parts of a row, and narrow rows */
+    irisi_gemm_packing p;
+    p.row_bytes = (1 + irist_pick(seed, turn, 2, widest)) * element;
+    p.from_pitch = p.row_bytes + irist_pick(seed, turn, 3, 20) * element;
+    p.to_pitch = (p.row_bytes + 15) / 16 * 16 + 16 * irist_pick(seed, turn, 4, 3);
+    const uint64_t wider = p.to_pitch > p.from_pitch ? p.to_pitch : p.from_pitch;
+    p.rows = 1 + irist_pick(seed, turn, 5, (uint32_t)((PACK_ROOM - 2 * PACK_EDGE) / wider));
+    p.from = from + PACK_EDGE + element * irist_pick(seed, turn, 6, 16 / element);
+    p.to = irist_pick(seed, turn, 7, 8) == 0 ? nullptr : to + PACK_EDGE;
+    return p;
+}
+
+/* The copy has every row and zeros up to the next 16 bytes, and is as it was everywhere else. */
+static void pack_check(irist_rank *t, const irisi_gemm_packing &p, const char *from, char *to,
+                       const std::vector<unsigned char> &source, const char *what)
+{
+    std::vector<unsigned char> expect = irist_poisoned(PACK_ROOM);
+    for (uint64_t row = 0; p.to && row < p.rows; row++) {
+        unsigned char *line = &expect[PACK_EDGE + row * p.to_pitch];
+        std::memset(line, 0, (p.row_bytes + 15) / 16 * 16);
+        std::memcpy(line, &source[(size_t)((const char *)p.from - from) + row * p.from_pitch], p.row_bytes);
+    }
+    const std::vector<unsigned char> got = irist_download(t, to, PACK_ROOM);
+    size_t at = 0;
+    while (at < got.size() && got[at] == expect[at])
+        at++;
+    irist_check(t, at == got.size(),
+                "%s, %llu rows of %llu bytes, pitch %llu to %llu, from %llu: byte %zu is %u, not %u", what,
+                (unsigned long long)p.rows, (unsigned long long)p.row_bytes, (unsigned long long)p.from_pitch,
+                (unsigned long long)p.to_pitch, (unsigned long long)((const char *)p.from - from), at,
+                at < got.size() ? got[at] : 0u, at < got.size() ? expect[at] : 0u);
+}
+
+static void pack_work(irist_rank *t)
+{
+    char *from[2], *to[2];
+    for (int i = 0; i < 2; i++) {
+        from[i] = (char *)iris_malloc(t->world, PACK_ROOM);
+        to[i] = (char *)iris_malloc(t->world, PACK_ROOM);
+        irist_check(t, from[i] && to[i], "%s", iris_error_string(t->world));
+    }
+    std::vector<unsigned char> source(PACK_ROOM);
+    for (size_t i = 0; i < source.size(); i++)
+        source[i] = (unsigned char)irist_random(t->seed, 5, i);
+    for (uint64_t turn = 0; t->failures == 0 && turn < irist_laps(40, 150); turn++) {
+        irisi_gemm_pack_launch a;
+        for (int i = 0; i < 2; i++) {
+            irist_upload(t, from[i], source);
+            irist_upload(t, to[i], irist_poisoned(PACK_ROOM));
+            a.packs[i] = pack_case(t->seed + (uint64_t)t->rank, 2 * turn + (uint64_t)i, from[i], to[i]);
+        }
+        const uint32_t lanes = 64u << irist_pick(t->seed, turn, 8, 3);
+        irist_run(t, pack_kernel, a, iris_grid(1 + irist_pick(t->seed, turn, 9, 5), lanes));
+        for (int i = 0; i < 2; i++) {
+            pack_check(t, a.packs[i], from[i], to[i], source, i ? "second matrix" : "first matrix");
+            irist_check(t, irist_download(t, from[i], PACK_ROOM) == source, "the source was written");
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        irist_ok(t, iris_free(t->world, to[i]));
+        irist_ok(t, iris_free(t->world, from[i]));
+    }
+}
+
+TEST_CASE("aligned copies of matrices have every byte of every row", "[gemm]") { irist_spmd(pack_work, nullptr); }
+
+/* Where a plan has copies, every launch makes them before anything reads them: the plain loop with copies shows it. */
+static void copies_work(irist_rank *t)
+{
+    const problem_options options = {"copies", 1.5, -0.5, 1, IRIS_ACTIVATION_NONE, 1, 3, 1, 5, 0, 0, 3, 1, 0, 0};
+    const problem_shape shape = {67, 130, 45};
+    const uint64_t pitch = 112; /* of the copies: 45 elements of 2 bytes, and more */
+    problem p;
+    char *copies[2] = {(char *)iris_malloc(t->world, 130 * pitch), (char *)iris_malloc(t->world, 130 * pitch)};
+    irist_check(t, copies[0] && copies[1], "%s", iris_error_string(t->world));
+    if (problem_create(&p, t, IRIS_BF16, shape, options) && irist_ok(t, iris_gemm_release(t->world, &p.plan)) &&
+        problem_plan(&p, 1)) {
+        problem_expect(&p);
+        for (int i = 0; i < 2; i++) {
+            irisi_gemm_packing *copy = &p.plan.packs[i];
+            copy->from = i ? p.b : p.a, copy->from_pitch = 2 * (uint64_t)(i ? p.ldb : p.lda);
+            copy->rows = i ? p.own.count : (uint64_t)shape.m, copy->row_bytes = 2 * (uint64_t)shape.k;
+            copy->to = copies[i], copy->to_pitch = pitch;
+        }
+        p.plan.a = copies[0], p.plan.b = copies[1], p.plan.lda = p.plan.ldb = pitch / 2;
+        for (int pattern = 0; pattern < IRIS_GEMM_PATTERNS; pattern++) {
+            const std::vector<unsigned char> before = problem_poison(&p);
+            for (int i = 0; i < 2; i++)
+                irist_ok(t, iris_memset(t->world, copies[i], 0xff, 130 * pitch));
+            problem_launch(&p, pattern);
+            irist_ok(t, iris_synchronize(t->world));
+            problem_check(&p, before, iris_gemm_pattern_name((iris_gemm_pattern)pattern));
+        }
+        std::memset(p.plan.packs, 0, sizeof p.plan.packs); /* this memory is not the plan's */
+    }
+    problem_free(&p);
+    irist_ok(t, iris_free(t->world, copies[1]));
+    irist_ok(t, iris_free(t->world, copies[0]));
+}
+
+TEST_CASE("every launch of a plan with copies makes them first", "[gemm][bf16]") { irist_spmd(copies_work, nullptr); }
 
 /* Many tiles for each workgroup, so that every buffer is used again and again. */
 static void many_tiles_work(irist_rank *t)

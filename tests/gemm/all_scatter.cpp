@@ -178,6 +178,37 @@ static void local_work(irist_rank *t)
 
 TEST_CASE("a local GEMM writes its own band only", "[gemm]") { irist_spmd(local_work, nullptr); }
 
+/* An alpha of 0 leaves nothing of the product, infinities and NaNs included. */
+static void zero_work(irist_rank *t)
+{
+    static const iris_dtype dtypes[] = {IRIS_F16, IRIS_BF16, IRIS_F32, IRIS_F64};
+    const problem_options options = {"alpha is 0", 0, -0.5, 1, IRIS_ACTIVATION_RELU, 0, 3, 0, 1, 0, 0, 2, 1, 0, 0};
+    const problem_shape shape = {67, 141, 70};
+    for (iris_dtype dtype : dtypes) {
+        problem p;
+        if (problem_create(&p, t, dtype, shape, options)) {
+            iris_gemm_args g = problem_args(&p);
+            g.zero_alpha = 1;
+            irist_ok(t, iris_gemm_release(t->world, &p.plan));
+            irist_ok(t, iris_memset(t->world, p.a, 0xff, (size_t)(shape.m * p.lda) * iris_dtype_bytes(dtype)));
+            irist_ok(t, iris_gemm_prepare(t->world, &p.plan, IRIS_GEMM_ALL_SCATTER, dtype, &g));
+            problem_expect(&p);
+            for (int64_t i = 0; i < shape.m * shape.n; i++) {
+                const double c = problem_input(&p, INPUT_C, i / shape.n, i % shape.n);
+                const double x = options.beta * c + problem_input(&p, INPUT_BIAS, 0, i % shape.n);
+                p.expect[(size_t)i] = problem_activate(options.activation, x);
+            }
+            const std::vector<unsigned char> before = problem_poison(&p);
+            problem_launch(&p, IRIS_GEMM_AUTO);
+            irist_ok(t, iris_synchronize(t->world));
+            problem_check(&p, before, "zero_alpha");
+        }
+        problem_free(&p);
+    }
+}
+
+TEST_CASE("an alpha of 0 leaves beta * C and bias", "[gemm]") { irist_spmd(zero_work, nullptr); }
+
 /* Plans come and go: nothing is left of them in the heap. */
 static void release_work(irist_rank *t)
 {

@@ -47,6 +47,30 @@ static void large_tile(question *q) { q->args.tile_m = 4096; }
 static void one_workgroup(question *q) { q->args.workgroups = 1, q->args.pattern = IRIS_GEMM_WG_SPECIALIZED; }
 static void all_send(question *q) { q->args.workgroups = 4, q->args.comm_workgroups = 4; }
 static void many_workgroups(question *q) { q->args.workgroups = 70000; }
+static void many_senders(question *q) { q->args.comm_workgroups = UINT32_MAX; }
+static void two_alphas(question *q) { q->args.zero_alpha = 1, q->args.alpha = 0.5; }
+static void wide_grid(question *q) { q->args.workgroups = 65535, q->args.pattern = IRIS_GEMM_WAVE_SPECIALIZED; }
+static void wide_grid_to_send(question *q)
+{
+    q->args.workgroups = 65535, q->args.comm_workgroups = 65000, q->args.pattern = IRIS_GEMM_PRODUCER_CONSUMER;
+}
+static void wide_grid_to_choose(question *q) { q->args.workgroups = 65535; }
+static void zero_n(question *q) { q->args.n = 0; }
+static void zero_k(question *q) { q->args.k = 0; }
+static void least_m(question *q) { q->args.m = INT64_MIN; }
+static void overflow_a(question *q) { q->args.m = 2147483647, q->args.lda = INT64_MAX / 2; }
+static void overflow_b(question *q) { q->args.ldb = INT64_MAX / 4; }
+static void negative_lda(question *q) { q->args.lda = -K; }
+static void negative_ldc(question *q) { q->args.ldc = INT64_MIN; }
+static void short_ldb_as_is(question *q) { q->args.ldb = 1; }
+static void odd_b(question *q) { q->args.b = (const char *)q->args.b + 2; }
+static void odd_c(question *q) { q->args.c = (char *)q->args.c + 3; }
+static void before_c(question *q) { q->args.c = (void *)16; }
+static void negative_pattern(question *q) { q->args.pattern = (iris_gemm_pattern)-1; }
+static void negative_activation(question *q) { q->args.activation = (iris_activation)-1; }
+static void wide_tile(question *q) { q->args.tile_n = UINT32_MAX; }
+static void fp8(question *q) { q->dtype = IRIS_F8E4M3; }
+static void one_producer(question *q) { q->args.workgroups = 1, q->args.pattern = IRIS_GEMM_PRODUCER_CONSUMER; }
 
 static const struct {
     void (*spoil)(question *);
@@ -76,6 +100,27 @@ static const struct {
     {one_workgroup, IRIS_ERR_GRID, "wg_specialized needs 2 or more workgroups, but workgroups is 1"},
     {all_send, IRIS_ERR_GRID, "4 workgroups, 4 of them to send"},
     {many_workgroups, IRIS_ERR_GRID, "70000 workgroups"},
+    {many_senders, IRIS_ERR_GRID, "0 workgroups, 4294967295 of them to send"},
+    {two_alphas, IRIS_ERR_ARGUMENT, "zero_alpha says that alpha is 0, but alpha is 0.5"},
+    {wide_grid, IRIS_ERR_GRID, "wave_specialized cannot have 65535 workgroups of"},
+    {wide_grid_to_send, IRIS_ERR_GRID, "producer_consumer cannot have 65000 workgroups of"},
+    {wide_grid_to_choose, IRIS_ERR_GRID, "cannot have 65535 workgroups of"},
+    {zero_n, IRIS_ERR_ARGUMENT, "m, n, k are 40, 0, 24"},
+    {zero_k, IRIS_ERR_ARGUMENT, "m, n, k are 40, 48, 0"},
+    {least_m, IRIS_ERR_ARGUMENT, "m, n, k are -9223372036854775808, 48, 24"},
+    {overflow_a, IRIS_ERR_ARGUMENT, "a with 2147483647 rows of lda 4611686018427387903 exceeds 2^63 bytes"},
+    {overflow_b, IRIS_ERR_ARGUMENT, "b with 24 rows of ldb 2305843009213693951 exceeds 2^63 bytes"},
+    {negative_lda, IRIS_ERR_ARGUMENT, "lda is -24, less than the 24 elements of a row of a"},
+    {negative_ldc, IRIS_ERR_ARGUMENT, "ldc is -9223372036854775808, less than the 48 elements of a row of c"},
+    {short_ldb_as_is, IRIS_ERR_ARGUMENT, "ldb is 1, less than the"},
+    {odd_b, IRIS_ERR_ARGUMENT, "b at"},
+    {odd_c, IRIS_ERR_ARGUMENT, "c at"},
+    {before_c, IRIS_ERR_ARGUMENT, "its 7680 bytes at 0x10 do not"},
+    {negative_pattern, IRIS_ERR_ARGUMENT, "pattern -1"},
+    {negative_activation, IRIS_ERR_ARGUMENT, "activation -1 does not exist"},
+    {wide_tile, IRIS_ERR_ARGUMENT, "a tile of 0 x 4294967295 is too large; the f32 kernel's is"},
+    {fp8, IRIS_ERR_UNSUPPORTED, "there is no GEMM kernel for f8e4m3"},
+    {one_producer, IRIS_ERR_GRID, "producer_consumer needs 2 or more workgroups, but workgroups is 1"},
 };
 
 static question sound(irist_rank *t, float *memory)
@@ -111,6 +156,12 @@ static void refused(irist_rank *t, const question *q, iris_status status, const 
 static void refuse_work(irist_rank *t)
 {
     float *memory = operands(t);
+    iris_gemm_plan plan;
+    const question q = sound(t, memory);
+    irist_check(t, iris_gemm_prepare(t->world, nullptr, q.op, q.dtype, &q.args) == IRIS_ERR_ARGUMENT, "a null plan");
+    irist_check(t, iris_gemm_prepare(t->world, &plan, q.op, q.dtype, nullptr) == IRIS_ERR_ARGUMENT, "null args");
+    irist_check(t, std::strstr(iris_error_string(t->world), "world, plan and args must not be null") != nullptr, "%s",
+                iris_error_string(t->world));
     for (size_t i = 0; memory && i < sizeof rows / sizeof rows[0]; i++) {
         question q = sound(t, memory);
         rows[i].spoil(&q);
@@ -132,6 +183,13 @@ static void differ_work(irist_rank *t)
         char sentence[80];
         std::snprintf(sentence, sizeof sentence, "m is 32 on rank %d but 40 on rank 0", last);
         refused(t, &q, IRIS_ERR_MISMATCH, sentence, "another m");
+        q = sound(t, memory);
+        q.args.workgroups = t->rank == last ? 65535 : 2;
+        std::snprintf(sentence, sizeof sentence, "rank %d refused its arguments (IRIS_ERR_GRID)", last);
+        if (t->rank == last)
+            refused(t, &q, IRIS_ERR_GRID, "cannot have 65535 workgroups", "one rank's grid");
+        else
+            refused(t, &q, IRIS_ERR_MISMATCH, sentence, "another rank's grid");
         q = sound(t, memory);
         if (t->rank == last)
             q.args.lda = 1;
@@ -157,10 +215,14 @@ static void launch_work(irist_rank *t)
     irist_check(t, std::strstr(iris_error_string(t->world), "not from iris_gemm_prepare") != nullptr, "%s",
                 iris_error_string(t->world));
     irist_check(t, iris_gemm_all_scatter_f32(t->world, nullptr, stream) == IRIS_ERR_ARGUMENT, "no plan was taken");
+    irist_check(t, iris_gemm_pack(t->world, &plan, stream) == IRIS_ERR_ARGUMENT, "a zeroed plan was packed");
+    irist_check(t, std::strstr(iris_error_string(t->world), "iris_gemm_pack: the plan is not") != nullptr, "%s",
+                iris_error_string(t->world));
     irist_ok(t, iris_gemm_prepare(t->world, &plan, q.op, IRIS_BF16, &q.args));
     irist_check(t, iris_gemm_all_scatter_f32(t->world, &plan, stream) == IRIS_ERR_ARGUMENT, "a bf16 plan was taken");
     irist_check(t, std::strstr(iris_error_string(t->world), "for f32 was given a plan for bf16") != nullptr, "%s",
                 iris_error_string(t->world));
+    irist_check(t, iris_gemm_release(t->world, nullptr) == IRIS_ERR_ARGUMENT, "no plan was released");
     irist_ok(t, iris_gemm_release(t->world, &plan));
     irist_check(t, iris_gemm_all_scatter_wg_specialized_f32(t->world, &plan, stream) == IRIS_ERR_ARGUMENT,
                 "a released plan was taken");

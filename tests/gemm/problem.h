@@ -171,8 +171,8 @@ static inline int64_t problem_padded(const problem_options &options, int64_t ele
     return (elements + unit - 1) / unit * unit;
 }
 
-/* A plan for the problem. */
-static inline bool problem_plan(problem *p, int plain_mainloop)
+/* The problem as iris_gemm_prepare is asked it. */
+static inline iris_gemm_args problem_args(const problem *p)
 {
     const problem_options &options = p->options;
     iris_gemm_args g = {};
@@ -183,6 +183,13 @@ static inline bool problem_plan(problem *p, int plain_mainloop)
     g.b_transposed = options.b_transposed;
     g.tile_m = options.tile_m, g.tile_n = options.tile_n;
     g.workgroups = options.workgroups, g.comm_workgroups = options.comm_workgroups;
+    return g;
+}
+
+/* A plan for the problem. */
+static inline bool problem_plan(problem *p, int plain_mainloop)
+{
+    iris_gemm_args g = problem_args(p);
     g.plain_mainloop = plain_mainloop;
     return irist_ok(p->t, iris_gemm_prepare(p->t->world, &p->plan, IRIS_GEMM_ALL_SCATTER, p->dtype, &g));
 }

@@ -23,7 +23,7 @@ typedef struct irisi_gemm_problem {
     uint32_t accumulator; /* bytes of one */
     uint32_t m, n, k;     /* n: columns of the widest band */
     uint32_t b_transposed;
-    uint32_t aligned;    /* 1: on every rank A and B and all their rows start at multiples of 16 bytes */
+    uint32_t aligned;    /* 1: on every rank A, B and all their rows start at multiples of 16 bytes, or copies do */
     uint32_t boxes;      /* 1: so do the rows of every rank's band of C, and there are at most 8 ranks */
     uint32_t workgroups;
     uint32_t tile_m, tile_n; /* asked for; 0: free */

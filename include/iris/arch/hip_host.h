@@ -138,16 +138,23 @@ static const char *irisi_dev_fill(irisi_dev *d, void *to, int byte, size_t bytes
 
 #include <iris/arch/hip_heap.h>
 
-static const char *irisi_dev_table(irisi_dev *d, const void *from, size_t bytes, void **out)
+static const char *irisi_dev_local(irisi_dev *d, size_t bytes, void **out)
 {
-    const char *why = irisi_hip(hipMalloc(out, bytes));
-    return why ? why : irisi_dev_copy(d, *out, from, bytes, d->side);
+    *out = NULL;
+    (void)d;
+    return irisi_hip(hipMalloc(out, bytes));
 }
 
-static void irisi_dev_table_free(irisi_dev *d, void *table)
+static void irisi_dev_local_free(irisi_dev *d, void *memory)
 {
     (void)d;
-    (void)hipFree(table);
+    (void)hipFree(memory);
+}
+
+static const char *irisi_dev_table(irisi_dev *d, const void *from, size_t bytes, void **out)
+{
+    const char *why = irisi_dev_local(d, bytes, out);
+    return why ? why : irisi_dev_copy(d, *out, from, bytes, d->side);
 }
 
 static const char *irisi_dev_read_control(irisi_dev *d, const irisi_control *from, irisi_control *to)

@@ -15,29 +15,35 @@
 /* What all ranks' operands have in common, as the choice of a mainloop sees it. */
 typedef struct irisi_gemm_common {
     uint64_t mainloops; /* of the image and the device */
-    uint64_t aligned;   /* A and B and their rows to 16 bytes, and rows not too far apart: all ones, or 0 */
+    uint64_t aligned;   /* A, B and their rows to 16 bytes, not too far apart: all ones; bit 0 alone: copied; or 0 */
     uint64_t boxes;     /* C too, and few ranks: all ones, or 0 */
 } irisi_gemm_common;
 
-static irisi_kernel irisi_gemm_probes[IRIS_DTYPES];
+static irisi_gemm_kernels irisi_gemm_offered[IRIS_DTYPES];
 
-void irisi_gemm_offer(iris_dtype dtype, irisi_kernel probe) { irisi_gemm_probes[dtype] = probe; }
+void irisi_gemm_offer(iris_dtype dtype, const irisi_gemm_kernels *kernels) { irisi_gemm_offered[dtype] = *kernels; }
+
+#include <iris/host/gemm_packing.h>
 
 /* Asks the device which mainloops it has for the plan's dtype. Kernels of one's own alone: the plain one. */
 static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int plain, irisi_gemm_common *own)
 {
-    const irisi_kernel probe = irisi_gemm_probes[p->dtype];
+    const irisi_kernel probe = irisi_gemm_offered[p->dtype].probe;
     const iris_launch_config one = iris_grid(1, IRISI_GEMM_WAVE_LANES);
-    const uint64_t a = (uint64_t)(uintptr_t)p->a | p->lda * p->element;
-    const uint64_t b = p->columns == 0 ? 0 : (uint64_t)(uintptr_t)p->b | p->ldb * p->element;
     irisi_gemm_probe args;
     irisi_control control;
     /* The engine that copies boxes writes whole 16 bytes: a band that ends within some would lose what is behind it. */
     const uint64_t c = (uint64_t)(uintptr_t)p->c | p->ldc * p->element | (uint64_t)p->band * p->element |
                        (uint64_t)p->columns * p->element;
-    const uint64_t far = p->lda > p->ldb || p->columns == 0 ? p->lda : p->ldb;
-    own->aligned = (a | b) % 16 == 0 && far <= IRISI_GEMM_MOST_PITCH / p->element ? UINT64_MAX : 0;
-    own->boxes = c % 16 == 0 && p->world <= IRISI_GEMM_BOXED_RANKS ? UINT64_MAX : 0;
+    own->aligned = UINT64_MAX;
+    for (int i = 0; i < 2; i++) {
+        const irisi_gemm_packing copy = irisi_gemm_packing_of(p, i);
+        if (!irisi_gemm_reads(copy.from, copy.from_pitch))
+            own->aligned &= copy.to_pitch <= IRISI_GEMM_MOST_PITCH;
+    }
+    own->boxes = c % 16 == 0 && p->ldc <= IRISI_GEMM_MOST_PITCH / p->element && p->world <= IRISI_GEMM_BOXED_RANKS
+                     ? UINT64_MAX
+                     : 0;
     own->mainloops = 1u << IRISI_GEMM_PLAIN;
     if (probe == NULL || plain)
         return IRIS_OK;
@@ -83,6 +89,10 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     p->stage_bytes = (s.stage_m * p->pitch + 127) / 128 * 128;
     p->workspace_bytes = (s.workspace_bytes + 127) / 128 * 128;
     p->workspace_bytes_with_comm = (s.workspace_bytes_with_comm + 127) / 128 * 128;
+    const int fast = p->mainloop != IRISI_GEMM_PLAIN;
+    const iris_status held = fast ? irisi_gemm_hold_copies(w, p, all->aligned == 1) : IRIS_OK;
+    if (held != IRIS_OK)
+        return held;
     const char *why = irisi_gemm_maps(w, p);
     return why ? irisi_fail(w, IRIS_ERR_DEVICE, "iris_gemm_prepare: %s", why) : IRIS_OK;
 }

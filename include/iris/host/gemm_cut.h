@@ -143,9 +143,9 @@ static iris_status irisi_gemm_cut(iris_world *w, iris_gemm_plan *p, uint32_t wid
     }
     for (uint32_t n = 0; n <= 20 && n < p->workgroups; n += 4) {
         c.senders = n > 0 && senders ? senders : n;
-        c.pattern = p->pattern != IRIS_GEMM_AUTO ? p->pattern
-                    : n == 0                     ? IRIS_GEMM_FUSED_SEQUENTIAL
-                                                 : IRIS_GEMM_WG_SPECIALIZED;
+        c.pattern = p->pattern;
+        if (p->pattern == IRIS_GEMM_AUTO)
+            c.pattern = n == 0 ? IRIS_GEMM_FUSED_SEQUENTIAL : IRIS_GEMM_WG_SPECIALIZED;
         if (irisi_gemm_splits(c.pattern) == (n == 0) || (n > 0 && p->world == 1 && p->pattern == IRIS_GEMM_AUTO))
             continue;
         for (c.width = p->unit; c.width <= widest; c.width *= 2) /* of equals the narrow one: its ring is deeper */

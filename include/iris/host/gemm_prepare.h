@@ -56,10 +56,15 @@ static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: pattern %d or activation %d does not exist (below %d and %d do)",
                           (int)g->pattern, (int)g->activation, IRIS_GEMM_PATTERNS, IRIS_ACTIVATIONS);
+    if (g->zero_alpha && g->alpha != 0)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: zero_alpha says that alpha is 0, but alpha is %g; set one of them",
+                          g->alpha);
     if (g->workgroups == 1 && (g->pattern == IRIS_GEMM_WG_SPECIALIZED || g->pattern == IRIS_GEMM_PRODUCER_CONSUMER))
         return irisi_fail(w, IRIS_ERR_GRID, "iris_gemm_prepare: %s needs 2 or more workgroups, but workgroups is 1",
                           iris_gemm_pattern_name(g->pattern));
-    if (g->workgroups > 65535 || (g->comm_workgroups > 0 && g->workgroups > 0 && g->comm_workgroups >= g->workgroups))
+    if (g->workgroups > 65535 || g->comm_workgroups > 65534 ||
+        (g->comm_workgroups > 0 && g->workgroups > 0 && g->comm_workgroups >= g->workgroups))
         return irisi_fail(w, IRIS_ERR_GRID,
                           "iris_gemm_prepare: %u workgroups, %u of them to send, cannot be: at most 65535, and one or "
                           "more must compute",
@@ -102,7 +107,7 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     p->rank = (uint32_t)iris_rank(w), p->world = (uint32_t)iris_world_size(w);
     p->m = (uint32_t)g->m, p->n = (uint32_t)g->n, p->k = (uint32_t)g->k;
     p->a = g->a, p->b = g->b, p->c = g->c, p->bias = g->bias;
-    p->alpha = g->alpha == 0 ? 1 : g->alpha, p->beta = g->beta;
+    p->alpha = g->alpha != 0 ? g->alpha : g->zero_alpha ? 0 : 1, p->beta = g->beta;
     p->b_transposed = g->b_transposed != 0, p->element = (uint32_t)iris_dtype_bytes(dtype);
     const iris_gemm_columns own = iris_gemm_band(p->n, p->world, p->rank);
     p->band = own.first, p->columns = own.count;
@@ -158,6 +163,33 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
     return s;
 }
 
+/* Part `part` of a pattern, with the plan's mainloop; null where no launch header offers it. */
+static const irisi_gemm_kernel *irisi_gemm_part(const iris_gemm_plan *p, iris_gemm_pattern pattern, int part)
+{
+    const irisi_gemm_kernels *all = irisi_gemm_offered + p->dtype;
+    for (size_t i = 0; i < all->n; i++)
+        if (all->rows[i].mainloop == p->mainloop && all->rows[i].pattern == (uint32_t)pattern && part-- == 0)
+            return all->rows + i;
+    return NULL;
+}
+
+/* Whether the workgroups of the plan's pattern that wait for peers can all be on the device at once. */
+static iris_status irisi_gemm_check_grid(iris_world *w, const iris_gemm_plan *p)
+{
+    const iris_gemm_pattern pattern = (iris_gemm_pattern)p->pattern;
+    const int sends = pattern == IRIS_GEMM_BULK_SYNCHRONOUS || pattern == IRIS_GEMM_PRODUCER_CONSUMER;
+    const irisi_gemm_kernel *k = irisi_gemm_part(p, pattern, sends);
+    const iris_launch_config cfg = iris_gemm_grid(p, sends ? 0 : pattern == IRIS_GEMM_WAVE_SPECIALIZED ? 2 : 1);
+    const uint32_t workgroups = pattern == IRIS_GEMM_PRODUCER_CONSUMER ? p->comm_workgroups : p->workgroups;
+    const uint32_t most = k ? irisi_max_workgroups(w, k->kernel, cfg.lanes, cfg.shared_bytes) : UINT32_MAX;
+    if (workgroups <= most)
+        return IRIS_OK;
+    return irisi_fail(w, IRIS_ERR_GRID,
+                      "iris_gemm_prepare: %s cannot have %u workgroups of %u lanes and %u bytes of shared memory on "
+                      "the device at once, it can have %u; ask for fewer",
+                      iris_gemm_pattern_name(pattern), workgroups, cfg.lanes, cfg.shared_bytes, most);
+}
+
 /* What the ranks choose together, and what a plan holds besides values: the channel, producer_consumer's stream. */
 static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const irisi_gemm_common *common,
                                       uint32_t senders)
@@ -173,7 +205,7 @@ static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const ir
         s = iris_event_create(w, &p->fork);
     if (s == IRIS_OK)
         s = iris_event_create(w, &p->join);
-    return s;
+    return s == IRIS_OK ? irisi_gemm_check_grid(w, p) : s;
 }
 
 static iris_status irisi_gemm_free(iris_world *w, iris_gemm_plan *p)
@@ -186,6 +218,8 @@ static iris_status irisi_gemm_free(iris_world *w, iris_gemm_plan *p)
     if (p->second != NULL && (t = iris_stream_destroy(w, p->second)) != IRIS_OK)
         s = t;
     if (p->channel.signals != NULL && (t = iris_channel_destroy(w, &p->channel)) != IRIS_OK)
+        s = t;
+    if ((t = irisi_gemm_free_copies(w, p)) != IRIS_OK)
         s = t;
     memset(p, 0, sizeof *p);
     return s;
@@ -287,16 +321,22 @@ static iris_status irisi_gemm_start_two(iris_world *w, const iris_gemm_plan *pla
     return s == IRIS_OK ? iris_stream_wait_event(w, stream, plan->join) : s;
 }
 
+iris_status iris_gemm_pack(iris_world *w, const iris_gemm_plan *plan, iris_stream stream)
+{
+    if (w == NULL || plan == NULL || plan->magic != irisi_gemm_magic)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_pack: the plan is not from iris_gemm_prepare, or was released");
+    return irisi_gemm_start_pack(w, plan, stream);
+}
+
 int irisi_gemm_capturing(iris_world *w, iris_stream stream)
 {
     return w != NULL && irisi_dev_stream_capturing(&w->dev, stream ? stream : w->stream);
 }
 
 iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype dtype, iris_gemm_pattern pattern,
-                           const irisi_gemm_kernel *kernels, size_t n, iris_stream stream)
+                           iris_stream stream)
 {
-    const irisi_gemm_kernel *part[2] = {NULL, NULL};
-    int parts = 0;
     if (w == NULL || plan == NULL || plan->magic != irisi_gemm_magic)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "GEMM launch: the plan is not from iris_gemm_prepare, or was released");
     if (plan->dtype != (uint32_t)dtype)
@@ -306,12 +346,14 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype
     if (split && plan->comm_workgroups >= plan->workgroups)
         return irisi_fail(w, IRIS_ERR_GRID, "GEMM launch: %s needs 2 or more workgroups, but the plan has %u",
                           iris_gemm_pattern_name(pattern), plan->workgroups);
-    for (size_t i = 0; i < n && parts < 2; i++)
-        if (kernels[i].mainloop == plan->mainloop)
-            part[parts++] = kernels + i;
-    if (parts == 0)
+    const iris_gemm_pattern of = pattern == IRIS_GEMM_AUTO ? IRIS_GEMM_BULK_SYNCHRONOUS : pattern;
+    const irisi_gemm_kernel *part[2] = {irisi_gemm_part(plan, of, 0), irisi_gemm_part(plan, of, 1)};
+    if (part[0] == NULL)
         return irisi_fail(w, IRIS_ERR_ARCH, "GEMM launch: this build has no kernel for the plan's mainloop %u",
                           plan->mainloop);
+    const iris_status packed = irisi_gemm_start_pack(w, plan, stream);
+    if (packed != IRIS_OK)
+        return packed;
     switch (pattern) {
     case IRIS_GEMM_AUTO:
         return irisi_gemm_start(w, plan, part[0], plan->workgroups, 1, 0, stream);

@@ -5,7 +5,8 @@
  *   irisi_dev
  *   irisi_dev_open irisi_dev_stop irisi_dev_close irisi_dev_use
  *   irisi_heap irisi_handle irisi_dev_heap_* (heap.h)
- *   irisi_dev_table irisi_dev_table_free irisi_dev_copy irisi_dev_fill irisi_dev_read_control irisi_dev_raise_abort
+ *   irisi_dev_local irisi_dev_local_free irisi_dev_table
+ *   irisi_dev_copy irisi_dev_fill irisi_dev_read_control irisi_dev_raise_abort
  *   irisi_dev_stream_* irisi_dev_event_* irisi_dev_synchronize irisi_dev_max_workgroups irisi_dev_launch (stream.h)
  *
  * Every platform's host.h has the same functions. They return null, or what went wrong in a few words.
@@ -107,18 +108,24 @@ static const char *irisi_dev_use(irisi_dev *d)
 
 #include <iris/arch/host/heap.h>
 
+/* Memory of this rank's device alone, aligned to 128 bytes or more. Freeing it may wait for all work of the device. */
+static const char *irisi_dev_local(irisi_dev *d, size_t bytes, void **out)
+{
+    (void)d;
+    *out = bytes > SIZE_MAX - 127 ? NULL : aligned_alloc(128, (bytes + 127) / 128 * 128);
+    return *out ? NULL : "no memory";
+}
+
+static void irisi_dev_local_free(irisi_dev *d, void *memory) { (void)d, free(memory); }
+
 /* A read-only copy of `bytes` bytes that kernels can read. */
 static const char *irisi_dev_table(irisi_dev *d, const void *from, size_t bytes, void **out)
 {
-    (void)d;
-    *out = malloc(bytes);
-    if (!*out)
-        return "no memory";
-    memcpy(*out, from, bytes);
-    return NULL;
+    const char *why = irisi_dev_local(d, bytes, out);
+    if (!why)
+        memcpy(*out, from, bytes);
+    return why;
 }
-
-static void irisi_dev_table_free(irisi_dev *d, void *table) { (void)d, free(table); }
 
 /* Reads a control block while kernels may be writing it: `abort` first, the rest only when that is set. */
 static const char *irisi_dev_read_control(irisi_dev *d, const irisi_control *from, irisi_control *to)

@@ -4,7 +4,7 @@
  * sm_90a's, warpgroup products from a ring of blocks that the copy engine fetches.
  *
  *   irisi_gemm_workspace_begin irisi_gemm_registers
- *   irisi_gemm_ring irisi_gemm_ring_begin irisi_gemm_ring_next
+ *   irisi_gemm_ring irisi_gemm_ring_begin irisi_gemm_ring_next irisi_gemm_scaled
  *   and what gen/arch/gemm_simt.h and gen/arch/gemm_sm90a_nvidia.h have
  */
 #ifndef IRIS_ARCH_NVIDIA_GEMM_H
@@ -169,6 +169,12 @@ IRIS_DEVICE uint32_t irisi_gemm_pair_f16(const float *v)
     uint32_t pair;
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(v[1]), "f"(v[0]));
     return pair;
+}
+
+/* alpha * v; 0 for an alpha of 0, whatever v is. */
+IRIS_DEVICE float irisi_gemm_scaled(float v, float alpha)
+{
+    return __uint_as_float(__float_as_uint(alpha * v) & (alpha == 0 ? 0 : UINT32_MAX));
 }
 
 #include <iris/gen/arch/gemm_simt.h>

@@ -21,7 +21,9 @@ enum { IRISI_GEMM_WAVE_LANES = 32, IRISI_GEMM_COMM_WAVES = 2 };
  * The sm_90a loop, for 16-bit types: two warpgroups compute a tile of 128 x 256, each 64 rows of it, from a ring of
  * blocks 64 deep that one lane of a third warpgroup fetches. The third warpgroup's last wave communicates where a
  * pattern has such waves. Of the 227 KB of shared memory four blocks (192 KB) leave two staging tiles of 64 columns,
- * three leave four of them: all of a tile, so that the next one's arithmetic waits for no link.
+ * three leave four of them: all of a tile, so that the next one's arithmetic waits for no link. Where lanes copy
+ * staging tiles, there are three blocks, and one staging tile holds all of a tile: the longer a row, the less of it is
+ * at its ragged ends, and the fewer packets of a link it takes.
  */
 enum {
     IRISI_GEMM_SM90A_M = 128,
@@ -31,8 +33,7 @@ enum {
     IRISI_GEMM_SM90A_RUN = 2 * 64 * IRISI_GEMM_SM90A_K, /* 64 columns of B: a box, and what narrow tiles are cut to */
     IRISI_GEMM_SM90A_BLOCK = IRISI_GEMM_SM90A_A_BYTES + IRISI_GEMM_SM90A_N / 64 * IRISI_GEMM_SM90A_RUN,
     IRISI_GEMM_SM90A_HEAD = 1024 - IRISI_GEMM_COUNTERS, /* barriers; blocks start at multiples of 1024 */
-    IRISI_GEMM_SM90A_BLOCKS = 4,
-    IRISI_GEMM_SM90A_BLOCKS_WITH_COMM = 3,
+    IRISI_GEMM_SM90A_BLOCKS_WITH_COMM = 3, /* one more where boxes leave room for it */
     IRISI_GEMM_SM90A_STAGE_N = 64,
     IRISI_GEMM_SM90A_MATH_WAVES = 8,
     IRISI_GEMM_SM90A_COMM_WAVES = 1,
@@ -41,6 +42,9 @@ enum {
 };
 
 static inline uint32_t irisi_gemm_xcds(const char *arch) { return (void)arch, 1; }
+
+/* A tensor map's rows are less than 2^40 bytes apart. */
+#define IRISI_GEMM_MOST_PITCH (((uint64_t)1 << 40) - 16)
 
 /* The largest tile that a mainloop takes. */
 static inline irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint32_t accumulator)
@@ -58,11 +62,11 @@ static inline irisi_gemm_shape irisi_gemm_sm90a(const irisi_gemm_problem *p)
     s.tile_m = p->tile_m ? p->tile_m : (uint32_t)IRISI_GEMM_SM90A_M;
     s.tile_n = p->tile_n ? p->tile_n : (uint32_t)IRISI_GEMM_SM90A_N;
     s.stage_m = IRISI_GEMM_SM90A_M;
-    s.stage_n = IRISI_GEMM_SM90A_STAGE_N;
     s.boxed = p->boxes && s.tile_m % 16 == 0 && s.tile_n % (uint32_t)IRISI_GEMM_SM90A_STAGE_N == 0;
-    s.slots = s.boxed ? 2 : 1, s.slots_with_comm = 4; /* padded rows do not fit beside four blocks */
-    s.workspace_bytes = IRISI_GEMM_SM90A_HEAD + IRISI_GEMM_SM90A_BLOCKS * IRISI_GEMM_SM90A_BLOCK;
+    s.stage_n = s.boxed ? (uint32_t)IRISI_GEMM_SM90A_STAGE_N : s.tile_n;
+    s.slots = s.boxed ? 2 : 1, s.slots_with_comm = s.boxed ? 4 : 1;
     s.workspace_bytes_with_comm = IRISI_GEMM_SM90A_HEAD + IRISI_GEMM_SM90A_BLOCKS_WITH_COMM * IRISI_GEMM_SM90A_BLOCK;
+    s.workspace_bytes = s.workspace_bytes_with_comm + (s.boxed ? (uint32_t)IRISI_GEMM_SM90A_BLOCK : 0);
     s.math_waves = IRISI_GEMM_SM90A_MATH_WAVES;
     s.comm_waves = IRISI_GEMM_SM90A_COMM_WAVES;
     s.window = 1; /* more, and what waits for the links holds up the fetching of A and B: 396 against 417 us */

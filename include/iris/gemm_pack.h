@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gemm_pack.h: copies of matrices whose rows do not start where a mainloop can read them.
+ *
+ *   irisi_gemm_pack_grid                   makes the copy that an irisi_gemm_packing (gemm_plan.h) asks for
+ *
+ * Rows start at any multiple of an element, the copy's at multiples of 16 bytes. A lane reads the two aligned words of
+ * 16 bytes that its 16 bytes of a row lie in, shifts them together, and writes one word: every access is 16 bytes wide,
+ * and since neighbouring lanes have neighbouring words, every second read comes from the cache. No word without a byte
+ * of the row is read. From the end of a row to the next multiple of 16 bytes the copy becomes 0; what is behind that is
+ * left alone, since mainloops read no more than the words that hold elements.
+ */
+#ifndef IRIS_GEMM_PACK_H
+#define IRIS_GEMM_PACK_H
+
+#include <iris/arch/select.h>
+#include <iris/gemm_plan.h>
+
+/* Lanes of a workgroup that packs; words that each of them has under way. */
+enum { IRISI_PACK_LANES = 256, IRISI_PACK_WORDS = 4 };
+
+#if IRIS_HAS_DEVICE
+
+/* The first words of w, each replaced by the n-th after it where `go` is not 0. Chosen as values: as places they would
+ * be memory. */
+IRIS_DEVICE void irisi_pack_down(uint32_t *w, int words, int n, uint32_t go)
+{
+    IRISI_UNROLL
+    for (int i = 0; i < words; i++) {
+        const uint32_t stays = w[i], comes = w[i + n];
+        w[i] = go ? comes : stays;
+    }
+}
+
+/* The 16 bytes that start `skew` bytes behind the start of the words low and high; 0 from byte `left` on. */
+IRIS_DEVICE irisi_b128 irisi_pack_join(irisi_b128 low, irisi_b128 high, uint32_t skew, uint32_t left)
+{
+    const uint32_t bits = skew % 4 * 8;
+    uint32_t w[8] = {low.w[0], low.w[1], low.w[2], low.w[3], high.w[0], high.w[1], high.w[2], high.w[3]};
+    irisi_b128 v;
+    irisi_pack_down(w, 6, 2, skew & 8);
+    irisi_pack_down(w, 5, 1, skew & 4);
+    IRISI_UNROLL
+    for (int i = 0; i < 4; i++)
+        v.w[i] = (uint32_t)(((uint64_t)w[i + 1] << 32 | w[i]) >> bits);
+    if (left < 16)
+        IRISI_UNROLL
+        for (uint32_t i = 0; i < 4; i++) {
+            const uint32_t kept = left < 4 * i ? 0 : left - 4 * i;
+            v.w[i] &= kept < 4 ? ((uint32_t)1 << 8 * kept) - 1 : UINT32_MAX;
+        }
+    return v;
+}
+
+/* One lane's words of a part of a row, of which `left` bytes are left: bytes at, at + step, … */
+IRIS_DEVICE void irisi_pack_part(const char *from, char *to, uint32_t left, uint32_t at, uint32_t step)
+{
+    const uint32_t skew = (uint32_t)((uintptr_t)from & 15);
+    const uint32_t last = (skew + left - 1) / 16 * 16; /* the row's last word, from the part's first one on */
+    irisi_b128 low[IRISI_PACK_WORDS], high[IRISI_PACK_WORDS];
+    from -= skew;
+    IRISI_UNROLL
+    for (uint32_t i = 0; i < IRISI_PACK_WORDS; i++) {
+        const uint32_t word = at + i * step, next = word + 16;
+        low[i] = irisi_load_128(from + (word < last ? word : last), IRIS_CACHE_DEFAULT);
+        high[i] = irisi_load_128(from + (next < last ? next : last), IRIS_CACHE_DEFAULT);
+    }
+    IRISI_UNROLL
+    for (uint32_t i = 0; i < IRISI_PACK_WORDS; i++) {
+        irisi_loaded(&low[i]);
+        irisi_loaded(&high[i]);
+    }
+    IRISI_UNROLL
+    for (uint32_t i = 0; i < IRISI_PACK_WORDS; i++) {
+        const uint32_t word = at + i * step;
+        if (word < left)
+            irisi_store_128(to + word, irisi_pack_join(low[i], high[i], skew, left - word), IRIS_CACHE_DEFAULT);
+    }
+}
+
+/*
+ * Copies a matrix, and nothing where `to` is null. Every lane of the grid calls it. Rows are dealt in parts, each to
+ * as many lanes as have work in it, at most a wave.
+ */
+IRIS_DEVICE void irisi_gemm_pack_grid(const irisi_gemm_packing *p)
+{
+    uint32_t share = 1;
+    if (p->to == NULL)
+        return;
+    while (share < iris_wave_lanes() && 16 * IRISI_PACK_WORDS * share < p->row_bytes)
+        share *= 2;
+    const uint32_t part_bytes = 16 * IRISI_PACK_WORDS * share;
+    const uint32_t parts = (uint32_t)((p->row_bytes + part_bytes - 1) / part_bytes);
+    const uint32_t worker = (uint32_t)iris_grid_lane() / share, workers = (uint32_t)iris_grid_lanes() / share;
+    const uint32_t member = (uint32_t)iris_grid_lane() % share;
+    uint32_t row = worker / parts, part = worker % parts;
+    while (row < p->rows) {
+        const uint64_t first = (uint64_t)part * part_bytes;
+        const uint64_t left = p->row_bytes - first;
+        irisi_pack_part((const char *)p->from + row * p->from_pitch + first, (char *)p->to + row * p->to_pitch + first,
+                        left < 2 * part_bytes ? (uint32_t)left : 2 * part_bytes, 16 * member, 16 * share);
+        row += workers / parts;
+        part += workers % parts;
+        if (part >= parts)
+            part -= parts, row++;
+    }
+}
+
+#endif
+#endif
