@@ -6,7 +6,9 @@
 #include "collective.h"
 
 #include <iris/gen/broadcast_chain.h>
+#include <iris/gen/broadcast_ll.h>
 #include <iris/gen/broadcast_push.h>
+#include <iris/gen/broadcast_relay.h>
 #include <iris/gen/gather_push.h>
 #include <iris/gen/reduce_pull.h>
 #include <iris/gen/reduce_two_shot.h>
@@ -18,6 +20,10 @@
     x(broadcast_push, f64, double, 0, 0)                                                                               \
     x(broadcast_chain, u8, uint8_t, 0, 0)                                                                              \
     x(broadcast_chain, i16, int16_t, 0, 0)                                                                             \
+    x(broadcast_ll, u8, uint8_t, 0, 0)                                                                                 \
+    x(broadcast_ll, f32, float, 0, 0)                                                                                  \
+    x(broadcast_relay, u8, uint8_t, 0, 0)                                                                              \
+    x(broadcast_relay, u32, uint32_t, 0, 0)                                                                            \
     x(gather_push, u8, uint8_t, 1, 0)                                                                                  \
     x(gather_push, bf16, iris_bf16, 1, 0)                                                                              \
     x(scatter_pull, u8, uint8_t, 0, 1)                                                                                 \
