@@ -93,7 +93,7 @@ IRIS_DEVICE void irisi_ll_await_units(const iris_ctx *ctx, const iris_ll_packet 
 
 /*
  * Waits for unit number i of the rows of members m, m + 1, …, `rows` of them: units[k] is that of member m + k. The own
- * row's is read from `own`, its `bytes` bytes in this rank's memory, instead.
+ * row's is read from `own`, its `bytes` bytes in this rank's memory, instead; if that is not null.
  */
 IRIS_DEVICE void irisi_slice_ll_await(const iris_slice *s, const iris_ll_packet *slots, uint32_t pitch,
                                       const void *own, uint32_t bytes, uint32_t i, int m, int rows, uint32_t flag,
@@ -101,7 +101,7 @@ IRIS_DEVICE void irisi_slice_ll_await(const iris_slice *s, const iris_ll_packet 
 {
     const int row = s->member - m;
     uint64_t seen[2 * IRISI_LL_ROWS], mine = 0;
-    if (row >= 0 && row < rows)
+    if (row >= 0 && row < rows && own != NULL)
         mine = irisi_ll_unit((const char *)own + 8 * i, bytes - 8 * i);
     irisi_ll_await_units(s->ctx, slots + (uint32_t)m * pitch + 2 * i, pitch, rows, row, flag, seen);
     IRISI_UNROLL
@@ -134,21 +134,29 @@ IRIS_DEVICE void irisi_slice_ll_put(const iris_slice *s, iris_ll_packet *slots, 
     }
 }
 
-/* Every member's row of `bytes` bytes: member m's goes to dst + m * stride. The own one is copied from `own`. */
+/*
+ * Every member's row of `bytes` bytes: member m's goes to dst + m * stride. The rows have `all` bytes together: where
+ * that is less than so many whole ones, the last are shorter. The own one is copied from `own`, unless that is null.
+ */
 IRIS_DEVICE void irisi_slice_ll_get(const iris_slice *s, void *dst, size_t stride, const iris_ll_packet *slots,
-                                    const void *own, size_t bytes, uint32_t flag)
+                                    const void *own, size_t bytes, size_t all, uint32_t flag)
 {
-    const irisi_span part = irisi_split(irisi_ll_units((uint32_t)bytes), iris_wg_lane(), iris_wg_lanes());
+    const uint32_t row = (uint32_t)bytes, total = (uint32_t)all;
+    const irisi_span part = irisi_split(irisi_ll_units(row), iris_wg_lane(), iris_wg_lanes());
     for (uint32_t i = (uint32_t)part.first; i < (uint32_t)part.end; i += (uint32_t)part.step)
         for (int m = 0; m < s->size; m += IRISI_LL_ROWS) {
-            const int rows = s->size - m < IRISI_LL_ROWS ? s->size - m : IRISI_LL_ROWS;
+            int rows = s->size - m < IRISI_LL_ROWS ? s->size - m : IRISI_LL_ROWS;
             uint64_t units[IRISI_LL_ROWS];
-            irisi_slice_ll_await(s, slots, s->room / 4, own, (uint32_t)bytes, i, m, rows, flag, units);
+            while (rows > 0 && (uint32_t)(m + rows - 1) * row + 8 * i >= total)
+                rows--;
+            irisi_slice_ll_await(s, slots, s->room / 4, own, row, i, m, rows, flag, units);
             IRISI_UNROLL
             for (int k = 0; k < IRISI_LL_ROWS; k++)
-                if (k < rows)
+                if (k < rows && (own != NULL || m + k != s->member)) {
+                    const uint32_t left = total - (uint32_t)(m + k) * row;
                     irisi_ll_store_unit((char *)dst + (size_t)(m + k) * stride + 8 * i, units[k],
-                                        (uint32_t)bytes - 8 * i);
+                                        (left < row ? left : row) - 8 * i);
+                }
         }
 }
 
