@@ -8,6 +8,7 @@
 
 #include <iris/gen/all_reduce_atomic.h>
 #include <iris/gen/all_reduce_ll.h>
+#include <iris/gen/all_reduce_ll_two_shot.h>
 #include <iris/gen/all_reduce_one_shot.h>
 #include <iris/gen/all_reduce_ring.h>
 #include <iris/gen/all_reduce_two_shot.h>
@@ -18,6 +19,7 @@
 #define ROWS(x)                                                                                                        \
     x(atomic, sum, i32, int32_t) x(atomic, sum, u8, uint8_t)                                                           \
     x(atomic, sum, f32, float) x(atomic, sum, bf16, iris_bf16)                                                         \
+    x(ll_two_shot, sum, u8, uint8_t) x(ll_two_shot, sum, bf16, iris_bf16) x(ll_two_shot, min, f64, double)             \
     DEAL(x, i8, int8_t, one_shot, sum, two_shot, and, ring, prod)                                                      \
     DEAL(x, u8, uint8_t, two_shot, sum, ring, or, ll, min)                                                             \
     DEAL(x, i16, int16_t, ring, sum, ll, xor, one_shot, max)                                                           \
