@@ -155,7 +155,10 @@ static iris_schedule irisi_collective_choose(const iris_world *w, irisi_family f
     const size_t packets = irisi_collective_shape_of(w).packets;
     const size_t all = c->count * iris_dtype_bytes(c->dtype) * (size_t)c->team.size;
     switch (family) {
-    case IRISI_FAMILY_ALL_REDUCE: return all <= 4 * packets ? IRIS_SCHEDULE_LL : IRIS_SCHEDULE_TWO_SHOT;
+    case IRISI_FAMILY_ALL_REDUCE:
+        return all <= packets       ? IRIS_SCHEDULE_LL
+               : all <= 4 * packets ? IRIS_SCHEDULE_LL_TWO_SHOT
+                                    : IRIS_SCHEDULE_TWO_SHOT;
     case IRISI_FAMILY_ALL_GATHER:
     case IRISI_FAMILY_ALL_TO_ALL: return all <= packets ? IRIS_SCHEDULE_LL : IRIS_SCHEDULE_PUSH;
     case IRISI_FAMILY_REDUCE_SCATTER:
