@@ -118,11 +118,11 @@ IRIS_DEVICE uint64_t irisi_slice_ll_first(const void *src, size_t bytes)
 }
 
 /*
- * Sends `bytes` bytes to the same slots on members ahead by first, …, last places, each 8 bytes read once; `unit` is
- * what irisi_slice_ll_first gave.
+ * Sends `bytes` bytes to the same slots on members ahead by first, …, last places, and to `copy` in own memory, if that
+ * is not null: each 8 bytes are read once. `unit` is what irisi_slice_ll_first gave.
  */
 IRIS_DEVICE void irisi_slice_ll_put(const iris_slice *s, iris_ll_packet *slots, uint64_t unit, const void *src,
-                                    size_t bytes, uint32_t flag, int first, int last)
+                                    size_t bytes, uint32_t flag, int first, int last, void *copy)
 {
     const irisi_span part = irisi_split(irisi_ll_units((uint32_t)bytes), iris_wg_lane(), iris_wg_lanes());
     for (uint32_t i = (uint32_t)part.first; i < (uint32_t)part.end; i += (uint32_t)part.step) {
@@ -131,6 +131,8 @@ IRIS_DEVICE void irisi_slice_ll_put(const iris_slice *s, iris_ll_packet *slots, 
         for (int k = first; k <= last; k++)
             irisi_ll_write_unit((iris_ll_packet *)irisi_translate(s->ctx, slots + 2 * i, irisi_slice_ahead(s, k)),
                                 unit, flag);
+        if (copy != NULL)
+            irisi_ll_store_unit((char *)copy + 8 * i, unit, (uint32_t)bytes - 8 * i);
     }
 }
 
@@ -168,9 +170,7 @@ IRIS_DEVICE void irisi_slice_ll_take(const iris_slice *s, void *dst, const iris_
     const uint32_t step = (uint32_t)part.step, end = (uint32_t)part.end;
     for (uint32_t i = (uint32_t)part.first; i < end; i += IRISI_LL_ROWS * step) {
         uint64_t seen[2 * IRISI_LL_ROWS];
-        int units = 1;
-        while (units < IRISI_LL_ROWS && i + (uint32_t)units * step < end)
-            units++;
+        const int units = 1 + (i + step < end) + (i + 2 * step < end) + (i + 3 * step < end);
         irisi_ll_await_units(s->ctx, slots + 2 * i, 2 * step, units, -1, flag, seen);
         IRISI_UNROLL
         for (int k = 0; k < IRISI_LL_ROWS; k++)
