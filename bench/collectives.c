@@ -33,7 +33,7 @@ typedef struct kind {
 } kind;
 
 static const kind kinds[] = {
-    {"all_reduce", iris_launch_all_reduce, 0, 0, 1, 2},     {"all_gather", iris_launch_all_gather, 1, 0, 0, 1},
+    {"all_reduce", iris_launch_all_reduce, 0, 0, 1, 2},         {"all_gather", iris_launch_all_gather, 1, 0, 0, 1},
     {"reduce_scatter", iris_launch_reduce_scatter, 0, 1, 1, 1}, {"all_to_all", iris_launch_all_to_all, 1, 1, 0, 1},
     {"broadcast", iris_launch_broadcast, 0, 0, 0, 0},
 };
@@ -46,15 +46,19 @@ typedef struct way {
 } way;
 
 static const way ways[] = {
-    {0, IRIS_SCHEDULE_AUTO, SIZE_MAX},     {0, IRIS_SCHEDULE_LL, 1 << 20},        {0, IRIS_SCHEDULE_LL_TWO_SHOT, 4 << 20},
-    {0, IRIS_SCHEDULE_ONE_SHOT, 4 << 20},  {0, IRIS_SCHEDULE_TWO_SHOT, SIZE_MAX}, {0, IRIS_SCHEDULE_RING, 64 << 20},
-    {1, IRIS_SCHEDULE_AUTO, SIZE_MAX},
-    {1, IRIS_SCHEDULE_LL, 4 << 20},        {1, IRIS_SCHEDULE_PUSH, SIZE_MAX},     {1, IRIS_SCHEDULE_PULL, SIZE_MAX},
-    {1, IRIS_SCHEDULE_RING, 64 << 20},     {2, IRIS_SCHEDULE_AUTO, SIZE_MAX},     {2, IRIS_SCHEDULE_LL, 4 << 20},
-    {2, IRIS_SCHEDULE_PUSH, 64 << 20},     {2, IRIS_SCHEDULE_PULL, SIZE_MAX},     {2, IRIS_SCHEDULE_RING, 64 << 20},
-    {3, IRIS_SCHEDULE_AUTO, SIZE_MAX},     {3, IRIS_SCHEDULE_LL, 4 << 20},        {3, IRIS_SCHEDULE_PUSH, SIZE_MAX},
-    {3, IRIS_SCHEDULE_PULL, SIZE_MAX},     {4, IRIS_SCHEDULE_AUTO, SIZE_MAX},     {4, IRIS_SCHEDULE_LL, 1 << 20},
-    {4, IRIS_SCHEDULE_PUSH, 16 << 20},     {4, IRIS_SCHEDULE_RELAY, SIZE_MAX},    {4, IRIS_SCHEDULE_CHAIN, SIZE_MAX},
+    {0, IRIS_SCHEDULE_AUTO, SIZE_MAX},       {0, IRIS_SCHEDULE_LL, 1 << 20},
+    {0, IRIS_SCHEDULE_LL_TWO_SHOT, 4 << 20}, {0, IRIS_SCHEDULE_ONE_SHOT, 4 << 20},
+    {0, IRIS_SCHEDULE_TWO_SHOT, SIZE_MAX},   {0, IRIS_SCHEDULE_RING, 64 << 20},
+    {1, IRIS_SCHEDULE_AUTO, SIZE_MAX},       {1, IRIS_SCHEDULE_LL, 4 << 20},
+    {1, IRIS_SCHEDULE_PUSH, SIZE_MAX},       {1, IRIS_SCHEDULE_PULL, SIZE_MAX},
+    {1, IRIS_SCHEDULE_RING, 64 << 20},       {2, IRIS_SCHEDULE_AUTO, SIZE_MAX},
+    {2, IRIS_SCHEDULE_LL, 4 << 20},          {2, IRIS_SCHEDULE_PUSH, 64 << 20},
+    {2, IRIS_SCHEDULE_PULL, SIZE_MAX},       {2, IRIS_SCHEDULE_RING, 64 << 20},
+    {3, IRIS_SCHEDULE_AUTO, SIZE_MAX},       {3, IRIS_SCHEDULE_LL, 4 << 20},
+    {3, IRIS_SCHEDULE_PUSH, SIZE_MAX},       {3, IRIS_SCHEDULE_PULL, SIZE_MAX},
+    {4, IRIS_SCHEDULE_AUTO, SIZE_MAX},       {4, IRIS_SCHEDULE_LL, 1 << 20},
+    {4, IRIS_SCHEDULE_PUSH, 16 << 20},       {4, IRIS_SCHEDULE_RELAY, SIZE_MAX},
+    {4, IRIS_SCHEDULE_CHAIN, SIZE_MAX},
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0], WAYS = sizeof ways / sizeof ways[0] };
 
@@ -82,8 +86,8 @@ static int submit_all_to_all(const work *x, int ranks, iris_stream stream)
     for (int r = 0; r < ranks && error == 0; r++) {
         error = x->peer->send((char *)x->src + (size_t)r * row, x->c.count, BENCH_NCCL_BF16, r, x->peer->comm, stream);
         if (error == 0)
-            error = x->peer->recv((char *)x->dst + (size_t)r * row, x->c.count, BENCH_NCCL_BF16, r, x->peer->comm,
-                                  stream);
+            error =
+                x->peer->recv((char *)x->dst + (size_t)r * row, x->c.count, BENCH_NCCL_BF16, r, x->peer->comm, stream);
     }
     return error == 0 ? x->peer->group_end() : error;
 }
@@ -96,13 +100,9 @@ static iris_status submit_peer(iris_world *w, void *arg, iris_stream stream, int
     int error;
     (void)turn;
     switch (x->k - kinds) {
-    case 0:
-        error = n->all_reduce(x->src, x->dst, count, BENCH_NCCL_BF16, BENCH_NCCL_SUM, n->comm, stream);
-        break;
+    case 0: error = n->all_reduce(x->src, x->dst, count, BENCH_NCCL_BF16, BENCH_NCCL_SUM, n->comm, stream); break;
     case 1: error = n->all_gather(x->src, x->dst, count, BENCH_NCCL_BF16, n->comm, stream); break;
-    case 2:
-        error = n->reduce_scatter(x->src, x->dst, count, BENCH_NCCL_BF16, BENCH_NCCL_SUM, n->comm, stream);
-        break;
+    case 2: error = n->reduce_scatter(x->src, x->dst, count, BENCH_NCCL_BF16, BENCH_NCCL_SUM, n->comm, stream); break;
     case 3: error = submit_all_to_all(x, iris_world_size(w), stream); break;
     default: error = n->broadcast(x->src, x->dst, count, BENCH_NCCL_BF16, 0, n->comm, stream); break;
     }
@@ -110,10 +110,7 @@ static iris_status submit_peer(iris_world *w, void *arg, iris_stream stream, int
 }
 
 /* Rank r's element i: whole numbers so small that bf16 holds their sums. */
-IRIS_HOST_DEVICE float element(int rank, size_t i)
-{
-    return (float)((uint32_t)(i * 7 + (size_t)rank * 3) % 13);
-}
+IRIS_HOST_DEVICE float element(int rank, size_t i) { return (float)((uint32_t)(i * 7 + (size_t)rank * 3) % 13); }
 
 /* Fills a source, or compares a result, on the device. */
 typedef struct data_args {

@@ -25,7 +25,7 @@ typedef struct tiles_args {
     iris_signal *done;       /* a signal for each tile: the turn in which it was computed */
     uint64_t turn;
     uint32_t tiles, computing, what, steps;
-    float one, zero;         /* what the compiler does not know */
+    float one, zero; /* what the compiler does not know */
     uint64_t *wrong;
 } tiles_args;
 

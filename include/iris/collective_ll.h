@@ -95,9 +95,8 @@ IRIS_DEVICE void irisi_ll_await_units(const iris_ctx *ctx, const iris_ll_packet 
  * Waits for unit number i of the rows of members m, m + 1, …, `rows` of them: units[k] is that of member m + k. The own
  * row's is read from `own`, its `bytes` bytes in this rank's memory, instead; if that is not null.
  */
-IRIS_DEVICE void irisi_slice_ll_await(const iris_slice *s, const iris_ll_packet *slots, uint32_t pitch,
-                                      const void *own, uint32_t bytes, uint32_t i, int m, int rows, uint32_t flag,
-                                      uint64_t *units)
+IRIS_DEVICE void irisi_slice_ll_await(const iris_slice *s, const iris_ll_packet *slots, uint32_t pitch, const void *own,
+                                      uint32_t bytes, uint32_t i, int m, int rows, uint32_t flag, uint64_t *units)
 {
     const int row = s->member - m;
     uint64_t seen[2 * IRISI_LL_ROWS], mine = 0;
@@ -129,8 +128,8 @@ IRIS_DEVICE void irisi_slice_ll_put(const iris_slice *s, iris_ll_packet *slots, 
         if (i != (uint32_t)part.first)
             unit = irisi_ll_unit((const char *)src + 8 * i, (uint32_t)bytes - 8 * i);
         for (int k = first; k <= last; k++)
-            irisi_ll_write_unit((iris_ll_packet *)irisi_translate(s->ctx, slots + 2 * i, irisi_slice_ahead(s, k)),
-                                unit, flag);
+            irisi_ll_write_unit((iris_ll_packet *)irisi_translate(s->ctx, slots + 2 * i, irisi_slice_ahead(s, k)), unit,
+                                flag);
         if (copy != NULL)
             irisi_ll_store_unit((char *)copy + 8 * i, unit, (uint32_t)bytes - 8 * i);
     }
