@@ -183,5 +183,7 @@ TEMPLATES = (
         f"collective/{'rooted' if c.root else c.name}.cpp", f"launch/{c.name}", c=c) for c in COLLECTIVES),
     *(T(f"collective/{launch}{n}", text, f"collective/{n}.cpp", f"{launch.replace('_', '/')}{n}") for launch in ("", "launch_")
       for n, text in (("send_recv", "messages between two ranks"), ("all_to_allv", "all-to-all of rows of any length"))),
+    *(T(f"collective/{n}all_reduce_rmsnorm", text + "all-reduce with residual and RMSNorm", "collective/rmsnorm.cpp", f"{n.replace('_', '/')}all_reduce_rmsnorm",
+        rmsnorm_types=tuple(t for t in DTYPES if (t.kind, t.bits) == ("float", 16))) for n, text in (("", ""), ("launch_", "launchers: "))),
     T("index/index", "X-macros over everything that is generated", "gen/index.c"),
 )
