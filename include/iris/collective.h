@@ -53,8 +53,8 @@ typedef enum iris_reduce_op {
     IRIS_REDUCE_OPS /**< how many there are */
 } iris_reduce_op;
 
-/* Bytes that a slice has at least, if the message has: many workgroups of few lanes are quickest. Shares are lines. */
-enum { IRISI_SLICE_LEAST = 1024, IRISI_SLICE_LEAST_OF_FEW = 4096, IRISI_SLICE_FEW = 16, IRISI_SLICE_LINE = 128 };
+/* A slice's share of the elements is whole lines, and at least iris_channel.least bytes, if the message has. */
+enum { IRISI_SLICE_LINE = 128 };
 /* Scratch that a slice has at least for each rank: 16 bytes of elements as LL packets, or two hops of a ring. */
 enum { IRISI_SLICE_ROW = 32 };
 
@@ -90,12 +90,13 @@ IRIS_HOST_DEVICE uint32_t iris_channel_slices(const iris_channel *ch, int world)
 /* n / d, by 32 bits where that will do: 64 take a GPU ten times as long. */
 IRIS_HOST_DEVICE size_t irisi_divide(size_t n, uint32_t d) { return n >> 32 == 0 ? (uint32_t)n / d : n / d; }
 
-/* The share of one of `slices` slices of `count` elements of `bytes` bytes: the same on every rank. */
-IRIS_HOST_DEVICE irisi_share irisi_slice_share(uint32_t slice, uint32_t slices, size_t count, size_t bytes)
+/* The share of one of `slices` slices of `count` elements of `bytes` bytes, `least` bytes or more, if there are. */
+IRIS_HOST_DEVICE irisi_share irisi_slice_share(uint32_t least, uint32_t slice, uint32_t slices, size_t count,
+                                               size_t bytes)
 {
     const size_t line = IRISI_SLICE_LINE / bytes;
     irisi_share s;
-    size_t each = (slices < IRISI_SLICE_FEW ? IRISI_SLICE_LEAST_OF_FEW : IRISI_SLICE_LEAST) / bytes;
+    size_t each = least / bytes;
     if (count > each * slices)
         each = (irisi_divide(count + slices - 1, slices) + line - 1) / line * line;
     s.first = slice * each;

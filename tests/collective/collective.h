@@ -125,8 +125,10 @@ static inline void collective_create(irist_rank *t, collective_buffers *b, size_
     b->bytes = bytes + 2 * COLLECTIVE_GUARD;
     b->dst = (char *)iris_malloc(t->world, b->bytes);
     b->src = (char *)iris_malloc(t->world, b->bytes);
-    for (iris_channel &ch : b->ch)
+    for (iris_channel &ch : b->ch) {
         irist_ok(t, iris_collective_channel(t->world, &ch, scratch));
+        ch.least = 1024; /* on the host too several slices have something to do */
+    }
     irist_meet(t);
 }
 static inline void collective_destroy(irist_rank *t, collective_buffers *b)

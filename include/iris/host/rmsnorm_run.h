@@ -91,7 +91,7 @@ iris_status irisi_rmsnorm_run(iris_world *w, const iris_channel *ch, const iris_
         s = irisi_collective_check_channel(w, family.name, ch, team, stream);
     if (s != IRIS_OK)
         return s;
-    const uint32_t units = (uint32_t)w->dev.compute_units, most = ch->slices < units ? ch->slices : units;
+    const uint32_t units = irisi_collective_units(w), most = ch->slices < units ? ch->slices : units;
     iris_launch_config cfg = iris_grid(what->rows > 0 && what->rows < most ? (uint32_t)what->rows : most, shape.lanes);
     cfg.shared_bytes = IRIS_RMSNORM_SHARED;
     args.ctx = iris_device_ctx(w);
