@@ -29,12 +29,13 @@ enum { BENCH_RANKS = 8, BENCH_REPEATS = 256 };
 
 typedef struct bench_options {
     int ranks, repeats, warmup;
-    int laps;    /* of what goes back and forth inside one kernel */
+    int laps;    /* of what goes back and forth inside one kernel, or is called in one graph */
     int seconds; /* no new row is begun after so many */
     size_t min_bytes, max_bytes;
     size_t piece;       /* bytes that a workgroup puts or gets at a time, 0 for one part of the whole */
     const char *only;   /* a case's name, or null for all */
     const char *dtype;  /* an element type, or null for those of the table */
+    const char *variant; /* a schedule, peer or other variant of bench/collectives, or null for all */
     const char *json;   /* file, or null */
     const char *commit; /* of the tree that was measured */
 } bench_options;
@@ -102,10 +103,11 @@ static void bench_help(const bench_options *o, const char *what)
            "  -n, --ranks N     ranks (default %d)\n"
            "  -o, --only NAME   one case\n"
            "  -t, --dtype NAME  one element type\n"
+           "  -v, --variant NAME one variant (collectives: a schedule, nccl, nccl_window)\n"
            "  -m, --min BYTES   smallest message (default %zu)\n"
            "  -M, --max BYTES   largest message (default %zu)\n"
            "  -p, --piece BYTES what a workgroup puts or gets at a time (default %zu; 0: its part of the whole)\n"
-           "  -l, --laps N      round trips in one kernel (default %d)\n"
+           "  -l, --laps N      round trips in one kernel, or calls in one graph (default %d)\n"
            "  -r, --repeats N   repetitions of each, at least 1 (default %d)\n"
            "  -s, --seconds N   begin no row after so many (default %d)\n"
            "  -c, --commit ID   what is measured\n"
@@ -120,12 +122,13 @@ static void bench_parse(bench_options *o, int argc, char **argv, const char *wha
         {"ranks", 1, NULL, 'n'},   {"only", 1, NULL, 'o'},   {"dtype", 1, NULL, 't'}, {"min", 1, NULL, 'm'},
         {"max", 1, NULL, 'M'},     {"piece", 1, NULL, 'p'},  {"laps", 1, NULL, 'l'},  {"repeats", 1, NULL, 'r'},
         {"seconds", 1, NULL, 's'}, {"commit", 1, NULL, 'c'}, {"json", 1, NULL, 'j'},  {"help", 0, NULL, 'h'},
-        {NULL, 0, NULL, 0}};
-    for (int c; (c = getopt_long(argc, argv, "n:o:t:m:M:p:l:r:s:c:j:h", names, NULL)) != -1;) {
+        {"variant", 1, NULL, 'v'}, {NULL, 0, NULL, 0}};
+    for (int c; (c = getopt_long(argc, argv, "n:o:t:v:m:M:p:l:r:s:c:j:h", names, NULL)) != -1;) {
         switch (c) {
         case 'n': o->ranks = (int)bench_number(argv[0], optarg); break;
         case 'o': o->only = optarg; break;
         case 't': o->dtype = optarg; break;
+        case 'v': o->variant = optarg; break;
         case 'm': o->min_bytes = bench_number(argv[0], optarg); break;
         case 'M': o->max_bytes = bench_number(argv[0], optarg); break;
         case 'p': o->piece = bench_number(argv[0], optarg); break;
@@ -174,6 +177,15 @@ static int bench_open(bench *b, iris_world *w, const bench_options *o, const cha
     return 0;
 }
 
+/* The end of the file, as it stands after each row, so that a run that is killed leaves a whole file too. */
+static void bench_end(bench *b, const char *complete)
+{
+    const long here = ftell(b->file);
+    fprintf(b->file, "\n  ],\n  \"complete\": %s,\n  \"seconds\": %.1f\n}\n", complete, bench_clock() - b->began);
+    fflush(b->file);
+    fseek(b->file, here, SEEK_SET);
+}
+
 /* Bandwidths are better when high, latencies (no gbps) when low; the ratio is above 1 when ours is better. */
 static void bench_put(bench *b, const bench_row *r)
 {
@@ -195,6 +207,7 @@ static void bench_put(bench *b, const bench_row *r)
     if (r->ceiling > 0)
         fprintf(b->file, ", \"ceiling\": %.4f, \"ratio\": %.4f", r->ceiling, ratio);
     fprintf(b->file, ", \"ok\": %s}", r->ok ? "true" : "false");
+    bench_end(b, "false");
 }
 
 /* Closes the file; 1 when a row's check failed. */
@@ -203,8 +216,7 @@ static int bench_close(bench *b)
     if (b->cut && iris_rank(b->w) == 0)
         printf("stopped after %d s: rows are missing\n", b->o->seconds);
     if (b->file) {
-        fprintf(b->file, "\n  ],\n  \"complete\": %s,\n  \"seconds\": %.1f\n}\n", b->cut ? "false" : "true",
-                bench_clock() - b->began);
+        bench_end(b, b->cut ? "false" : "true");
         fclose(b->file);
     }
     return b->failed != 0;

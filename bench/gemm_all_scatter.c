@@ -5,7 +5,7 @@
  *   gemm           this library's GEMM alone, of the own band
  *   blas           the vendor's, its fastest algorithm (peer_cublaslt.h)
  *   push           the band's bytes to every peer, by 16-byte stores
- *   gather         the vendor's all-gather of the bands (peer_nccl.h)
+ *   gather         the vendor's all-gather of the bands (nccl.h)
  *   blas+gather    one behind the other on one stream, C left in bands: the strongest form
  *   auto, and the five patterns
  *
@@ -17,8 +17,8 @@
 
 #include "bench.h"
 #include "gemm_inputs.h"
+#include "nccl.h"
 #include "peer_cublaslt.h"
-#include "peer_nccl.h"
 
 enum { SETS = 2, PATTERN = 5, VARIANTS = PATTERN + IRIS_GEMM_PATTERNS };
 enum { GEMM, BLAS, PUSH, GATHER, BLAS_GATHER };
@@ -42,7 +42,7 @@ typedef struct job {
     uint32_t *flag;
     iris_gemm_plan plan[SETS];
     peer vendor;
-    gather peers;
+    bench_nccl peers;
     int have_blas, have_gather, variant;
 } job;
 
@@ -73,6 +73,14 @@ static iris_status push(job *j, iris_stream stream)
     return iris_launch(j->b->w, push_band, &p, sizeof p, &grid, stream);
 }
 
+/* Every rank's band, of equal ones, in rank order; the own one stands there already. 1 when launched. */
+static int gather(const job *j, iris_stream stream)
+{
+    const size_t count = j->m * j->own.count;
+    const void *own = j->bands + (size_t)iris_rank(j->b->w) * count * 2;
+    return j->peers.all_gather(own, j->bands, count, BENCH_NCCL_BF16, j->peers.comm, stream) == 0;
+}
+
 /* One repetition of the job's variant. */
 static iris_status submit(iris_world *w, void *arg, iris_stream stream, int turn)
 {
@@ -89,7 +97,7 @@ static iris_status submit(iris_world *w, void *arg, iris_stream stream, int turn
     if (j->variant != GATHER)
         fine = peer_gemm(&j->vendor, j->vendor.best, j->a[set], j->bs[set], own, stream);
     if (fine && j->variant != BLAS)
-        fine = gather_run(&j->peers, j->bands, j->m * j->own.count, iris_rank(w), stream);
+        fine = gather(j, stream);
     return fine ? IRIS_OK : irisi_fail(w, IRIS_ERR_DEVICE, "%s was refused", names[j->variant]);
 }
 
@@ -262,7 +270,7 @@ static int rank_main(iris_world *w, void *arg)
     j.flag = (uint32_t *)iris_malloc(w, sizeof *j.flag);
     IRIS_TRY(iris_barrier(w));
     j.have_blas = peer_open(&j.vendor);
-    j.have_gather = bench_all_ok(&b, iris_world_size(w) > 1 && gather_open(&j.peers, w));
+    j.have_gather = iris_world_size(w) > 1 && bench_nccl_open(&b, &j.peers);
     for (int i = 0; i < GEMM_SHAPES && !bench_late(&b); i++) {
         j.m = (uint64_t)gemm_shapes[i][0], j.n = (uint64_t)gemm_shapes[i][1], j.k = (uint64_t)gemm_shapes[i][2];
         if (o->max_bytes < j.m * j.n * 2) /* a run on a small machine */
@@ -270,6 +278,7 @@ static int rank_main(iris_world *w, void *arg)
         if (run_shape(&j))
             return 1;
     }
+    bench_nccl_close(&j.peers);
     return bench_close(&b);
 }
 

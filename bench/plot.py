@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Draws a result file's rows: bandwidth and time against message size, and against the number of workgroups.
 
-Dotted lines are the hand-written kernels of the same run, dashed ones the copy engine's.
+Dotted lines are the hand-written kernels of the same run, dashed ones the copy engine's. Of collectives: time against
+message size, both logarithmic, in a graph where that was measured; dashed lines are NCCL's.
 """
 import argparse
 import collections
@@ -46,6 +47,28 @@ def draw(rows, x, y, title, labels, file):
     print(file)
 
 
+def collectives(rows, where, folder, stem):
+    """One picture for each collective, a line for each schedule; the library's choice is the thick one."""
+    for case in dict.fromkeys(r["case"] for r in rows):
+        fig, axes = plt.subplots(figsize=(7, 4.5))
+        for variant in dict.fromkeys(r["variant"].removesuffix("_graph") for r in rows if r["case"] == case):
+            us = {r["bytes"]: r["us"] for graph in ("", "_graph")  # what a graph took hides what a plain launch took
+                  for r in rows if (r["case"], r["variant"]) == (case, variant + graph)}
+            axes.plot(*zip(*sorted(us.items())), ls="--" if variant.startswith("nccl") else "-", marker=".",
+                      lw=2.5 if variant == "auto" else 1, label=variant)
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.set_xlabel("bytes of the larger buffer")
+        axes.set_ylabel("µs")
+        axes.set_title(f"{case}, bf16: {where}", fontsize=9)
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=8)
+        fig.tight_layout()
+        fig.savefig(folder / f"{stem}_{case}.svg")
+        plt.close(fig)
+        print(folder / f"{stem}_{case}.svg")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("result", type=pathlib.Path, help="a JSON file of bench/")
@@ -60,6 +83,9 @@ def main():
     args.folder.mkdir(parents=True, exist_ok=True)
     where = f"{result.get('world', result.get('ranks'))} × {result['device']}, {result['commit']}"
     stem = args.result.stem
+    if result["benchmark"] == "collectives":
+        collectives(rows, where, args.folder, stem)
+        return
     for variant in ("pair", "all"):
         part = [r for r in rows if "gbps" in r and r["variant"] == variant
                 and (r["dtype"] == "u32" or r["case"].startswith("copy_engine"))]

@@ -93,6 +93,26 @@ def latency_table(rows):
                    f"{r['ceiling']:.2f}" if "ceiling" in r else "") for r in rows])
 
 
+def collectives_table(rows):
+    """The library's choice and the best schedule beside NCCL's two modes, in a graph where that was measured."""
+    us = {(r["case"], r["bytes"], r["variant"]): r["us"] for r in rows}
+    cells = []
+    for case, n in dict.fromkeys((r["case"], r["bytes"]) for r in rows):
+        end = "_graph" if (case, n, "auto_graph") in us else ""
+        own = {v.removesuffix("_graph"): t for (c, b, v), t in us.items()
+               if (c, b) == (case, n) and v.endswith("_graph") == bool(end) and not v.startswith("nccl")}
+        peers = [us.get((case, n, peer + end)) for peer in ("nccl", "nccl_window")]
+        best, auto = min((v for v in own if v != "auto"), key=own.get, default=""), own.get("auto")
+        if auto is None:
+            continue
+        least = min((p for p in peers if p), default=None)
+        cells.append((f"`{case}`", size(n), "graph" if end else "plain", f"{auto:.1f}",
+                      f"{own[best]:.1f} (`{best}`)" if best else "", *(f"{p:.1f}" if p else "" for p in peers),
+                      f"{auto / least:.2f}" if least else ""))
+    return table(("collective", "bytes", "launched", "auto, µs", "best schedule, µs", "NCCL, µs", "with windows, µs",
+                  "auto / better NCCL"), cells)
+
+
 def demands(moved, timed):
     """(what, asked for, measured, whether it is met) of issue 3 for what the file has."""
     found = list(bandwidths(moved))
@@ -134,6 +154,9 @@ def report(result):
     yield f"{world} × {result['device']} ({result['arch']}), commit {result['commit']}, median of {result['repeats']}."
     if not result.get("complete", True):
         yield "The run was cut short: rows are missing."
+    if result["benchmark"] == "collectives":
+        yield from collectives_table(rows)
+        return
     if result["arch"] != "host":  # there only ratios mean anything
         yield from table(("issue 3", "asked for", "measured", ""),
                          [(*d[:3], "met" if d[3] else "**missed**") for d in demands(moved, timed)])

@@ -130,13 +130,14 @@ ADDS = {t.name: tuple("sum" for a in ATOMICS_NATIVE + ATOMICS_BY_CAS if (a.op, a
 Collective = row("Collective", "name ops text schedules rows root", rows="", root="")
 COLLECTIVES = (
     Collective("all_reduce", OPS, "every rank's elements combined, on every rank",
-               dict(one_shot="", two_shot="dst src", ring="", ll="")),
+               dict(one_shot="", two_shot="dst src", ring="", ll="", ll_two_shot="")),
     Collective("all_gather", MOVES, "every rank's row, on every rank",
                dict(push="dst", pull="src", ring="dst", ll=""), "dst"),
     Collective("reduce_scatter", OPS, "row m of every rank combined, on rank m",
                dict(pull="src", push="", ring="", ll=""), "src"),
     Collective("all_to_all", MOVES, "row m of rank k is row k of rank m", dict(push="dst", pull="src", ll=""), "dst src"),
-    Collective("broadcast", MOVES, "the root's elements, on every rank", dict(push="dst", chain="dst"), root="src"),
+    Collective("broadcast", MOVES, "the root's elements, on every rank",
+               dict(push="dst", chain="dst", ll="", relay="dst"), root="src"),
     Collective("reduce", OPS, "every rank's elements combined, on the root", dict(two_shot="dst src", pull="src"), root="dst"),
     Collective("gather", MOVES, "every rank's row, on the root", dict(push="dst"), "dst", "dst"),
     Collective("scatter", MOVES, "row m of the root, on rank m", dict(pull="src"), "src", "src"),
@@ -182,5 +183,7 @@ TEMPLATES = (
         f"collective/{'rooted' if c.root else c.name}.cpp", f"launch/{c.name}", c=c) for c in COLLECTIVES),
     *(T(f"collective/{launch}{n}", text, f"collective/{n}.cpp", f"{launch.replace('_', '/')}{n}") for launch in ("", "launch_")
       for n, text in (("send_recv", "messages between two ranks"), ("all_to_allv", "all-to-all of rows of any length"))),
+    *(T(f"collective/{n}all_reduce_rmsnorm", text + "all-reduce with residual and RMSNorm", "collective/rmsnorm.cpp", f"{n.replace('_', '/')}all_reduce_rmsnorm",
+        rmsnorm_types=tuple(t for t in DTYPES if (t.kind, t.bits) == ("float", 16))) for n, text in (("", ""), ("launch_", "launchers: "))),
     T("index/index", "X-macros over everything that is generated", "gen/index.c"),
 )

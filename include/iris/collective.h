@@ -4,8 +4,9 @@
  *
  *   iris_team_world iris_reduce_op iris_channel_slices
  *   iris_slice iris_slice_enter_wg iris_slice_meet_wg iris_slice_leave_wg
- *   irisi_share irisi_slice_half irisi_slice_share irisi_even_share irisi_slice_has irisi_slice_ahead irisi_slice_rank
- *   irisi_slice_arrive irisi_slice_await irisi_slice_meet_puts irisi_slice_raise irisi_slice_wait irisi_slice_agree
+ *   irisi_share irisi_slice_share irisi_even_share irisi_slice_has irisi_slice_ahead irisi_slice_rank
+ *   irisi_slice_arrive irisi_slice_await irisi_slice_meet_puts irisi_slice_raise irisi_slice_raise_all irisi_slice_wait
+ *   irisi_slice_wait_all irisi_slice_agree
  *   irisi_slice_scratch irisi_slice_packets irisi_slice_put_all irisi_slice_inside
  *
  * A collective's channel is cut into slices. A slice is a small channel of its own: a workgroup on each rank works on
@@ -52,12 +53,12 @@ typedef enum iris_reduce_op {
     IRIS_REDUCE_OPS /**< how many there are */
 } iris_reduce_op;
 
-/* A slice has at least so many bytes of elements, if the message has; shares are whole lines. */
-enum { IRISI_SLICE_LEAST = 4096, IRISI_SLICE_LINE = 128 };
+/* A slice's share of the elements is whole lines, and at least iris_channel.least bytes, if the message has. */
+enum { IRISI_SLICE_LINE = 128 };
 /* Scratch that a slice has at least for each rank: 16 bytes of elements as LL packets, or two hops of a ring. */
 enum { IRISI_SLICE_ROW = 32 };
 
-/* Bytes of a slice that travel along a chain at a time. */
+/* Bytes of a slice that travel along a chain at a time; most of a part that is relayed. */
 enum { IRISI_PIECE = 16384 };
 
 enum { IRISI_SLICE_STEP, IRISI_SLICE_BUSY, IRISI_SLICE_REFUSED, IRISI_SLICE_HEAD = 8 };
@@ -84,20 +85,18 @@ IRIS_HOST_DEVICE uint32_t irisi_slice_words(uint32_t world)
 }
 
 /** Slices that a collective's channel has. Any lane calls it. */
-IRIS_HOST_DEVICE uint32_t iris_channel_slices(const iris_channel *ch, int world)
-{
-    return (uint32_t)ch->n_signals / irisi_slice_words((uint32_t)world);
-}
+IRIS_HOST_DEVICE uint32_t iris_channel_slices(const iris_channel *ch, int world) { return (void)world, ch->slices; }
 
 /* n / d, by 32 bits where that will do: 64 take a GPU ten times as long. */
 IRIS_HOST_DEVICE size_t irisi_divide(size_t n, uint32_t d) { return n >> 32 == 0 ? (uint32_t)n / d : n / d; }
 
-/* The share of one of `slices` slices of `count` elements of `bytes` bytes: the same on every rank. */
-IRIS_HOST_DEVICE irisi_share irisi_slice_share(uint32_t slice, uint32_t slices, size_t count, size_t bytes)
+/* The share of one of `slices` slices of `count` elements of `bytes` bytes, `least` bytes or more, if there are. */
+IRIS_HOST_DEVICE irisi_share irisi_slice_share(uint32_t least, uint32_t slice, uint32_t slices, size_t count,
+                                               size_t bytes)
 {
     const size_t line = IRISI_SLICE_LINE / bytes;
     irisi_share s;
-    size_t each = IRISI_SLICE_LEAST / bytes;
+    size_t each = least / bytes;
     if (count > each * slices)
         each = (irisi_divide(count + slices - 1, slices) + line - 1) / line * line;
     s.first = slice * each;
@@ -116,11 +115,11 @@ IRIS_HOST_DEVICE irisi_share irisi_even_share(size_t count, uint32_t part, uint3
     return s;
 }
 
-/* Bytes of LL packets, and of raw scratch, that a slice has in each bank; 0 where the channel has no slices. */
-IRIS_HOST_DEVICE size_t irisi_slice_half(const iris_channel *ch, int world)
+/* Bytes of a part of a piece that is relayed: links are to be busy soon, signals few. */
+IRIS_HOST_DEVICE size_t irisi_relay_part(size_t bytes, uint32_t parts)
 {
-    const uint32_t slices = iris_channel_slices(ch, world);
-    return slices > 0 ? (uint32_t)(ch->bank_bytes / 512) / slices * 256 : 0;
+    const size_t some = irisi_divide(bytes, 8 * parts) / 16 * 16, most = IRISI_PIECE;
+    return some < most / 4 ? most / 4 : some < most ? some : most;
 }
 
 #if IRIS_HAS_DEVICE
@@ -142,16 +141,20 @@ typedef struct iris_slice {
     char *banks;             /**< symmetric: the slice's part of the first bank */
     size_t half;             /**< bytes of LL packets, and of raw scratch behind them, in each bank */
     size_t turn;             /**< bytes from one bank to the other */
+    uint32_t room;           /**< bytes of elements in a member's row of LL packets */
     int32_t start, stride;   /**< the team */
     int32_t size, member;    /**< its size, 0 where this rank is not in it; own place in it */
     uint64_t step;           /**< steps finished */
 } iris_slice;
 
-/* World rank of the member `ahead` places after this one. */
+/* The member `ahead` places after this one, up to once around, and its world rank. */
+IRIS_DEVICE int irisi_slice_member(const iris_slice *s, int ahead)
+{
+    return s->member + ahead < s->size ? s->member + ahead : s->member + ahead - s->size;
+}
 IRIS_DEVICE int irisi_slice_ahead(const iris_slice *s, int ahead)
 {
-    const int member = s->member + ahead;
-    return s->start + (member < s->size ? member : member - s->size) * s->stride;
+    return s->start + irisi_slice_member(s, ahead) * s->stride;
 }
 /* World rank of a member. */
 IRIS_DEVICE int irisi_slice_rank(const iris_slice *s, int member) { return s->start + member * s->stride; }
@@ -185,24 +188,25 @@ IRIS_DEVICE void irisi_slice_report(const iris_slice *s, irisi_fault fault, int 
  */
 IRIS_DEVICE iris_slice iris_slice_enter_wg(const iris_ctx *ctx, const iris_channel *ch, iris_team team, uint32_t slice)
 {
-    const uint32_t words = irisi_slice_words((uint32_t)ctx->world), slices = (uint32_t)ch->n_signals / words;
+    const uint32_t words = irisi_slice_words((uint32_t)ctx->world);
     const int32_t stride = team.size == 0 || team.stride == 0 ? 1 : team.stride;
     const int32_t size = team.size == 0 ? ctx->world : team.size;
     const int32_t start = team.size == 0 ? 0 : team.start;
     iris_slice s;
     s.ctx = ctx;
-    s.words = ch->signals + (size_t)slice * words;
-    s.half = slice < slices ? irisi_slice_half(ch, ctx->world) : 0;
+    s.words = ch->signals + slice * words;
+    s.half = slice < ch->slices ? ch->half : 0;
     s.banks = ch->banks + slice * 2 * s.half;
     s.turn = ch->bank_bytes;
+    s.room = ch->room;
     s.start = start;
     s.stride = stride;
-    s.member = (ctx->rank - start) / stride;
+    s.member = stride == 1 ? ctx->rank - start : (ctx->rank - start) / stride; /* a division takes as long as a load */
     s.size = s.member >= 0 && s.member < size && start + s.member * stride == ctx->rank ? size : 0;
     s.step = 0;
-    if (s.half < IRISI_SLICE_ROW * (uint32_t)ctx->world) { /* no such slice, or made for something else */
+    if (s.half == 0) { /* no such slice, or made for something else */
         if (IRISI_CHECKED && s.size > 0 && iris_wg_lane() == 0)
-            irisi_slice_report(&s, IRISI_FAULT_SLICE, ctx->rank, slices, slice);
+            irisi_slice_report(&s, IRISI_FAULT_SLICE, ctx->rank, ch->slices, slice);
         s.size = 0;
     }
     if (s.size == 0)
@@ -245,15 +249,17 @@ IRIS_DEVICE void irisi_slice_arrive(iris_slice *s, int puts)
         irisi_raise(s->ctx, own, s->step, IRIS_SIGNAL_SET, irisi_slice_ahead(s, k));
 }
 
-/* The second half: every member has arrived at this step. */
-IRIS_DEVICE void irisi_slice_await(const iris_slice *s)
+/* Waits until every other member has set its word of a row to at least `value`. */
+IRIS_DEVICE void irisi_slice_wait_all(const iris_slice *s, irisi_slice_row row, uint64_t value)
 {
     for (int k = 1 + (int)iris_wg_lane(); k < s->size; k += (int)iris_wg_lanes()) {
         const int from = irisi_slice_ahead(s, k);
-        irisi_wait_signal(s->ctx, irisi_slice_word(s, IRISI_ROW_MET, from), IRISI_GE, s->step, from);
+        irisi_wait_signal(s->ctx, irisi_slice_word(s, row, from), IRISI_GE, value, from);
     }
     iris_sync_wg();
 }
+/* The second half: every member has arrived at this step. */
+IRIS_DEVICE void irisi_slice_await(const iris_slice *s) { irisi_slice_wait_all(s, IRISI_ROW_MET, s->step); }
 
 /**
  * Meeting of the team, one step: what any member's workgroup did before comes before what any does after, its own
@@ -275,6 +281,15 @@ IRIS_DEVICE void irisi_slice_meet_puts(iris_slice *s)
 IRIS_DEVICE void irisi_slice_raise(const iris_slice *s, irisi_slice_row row, uint64_t value, int rank)
 {
     irisi_put_raise_wg(irisi_signal_at(s->ctx, irisi_slice_word(s, row, s->ctx->rank), rank), value, IRIS_SIGNAL_SET);
+}
+/* The same at every other member. */
+IRIS_DEVICE void irisi_slice_raise_all(const iris_slice *s, irisi_slice_row row, uint64_t value)
+{
+    iris_signal *own = irisi_slice_word(s, row, s->ctx->rank);
+    irisi_drain();
+    iris_sync_wg();
+    for (int k = 1 + (int)iris_wg_lane(); k < s->size; k += (int)iris_wg_lanes())
+        irisi_raise(s->ctx, own, value, IRIS_SIGNAL_SET, irisi_slice_ahead(s, k));
 }
 /* Waits until `rank` has set its word of a row to at least `value`. Every lane of the workgroup calls it. */
 IRIS_DEVICE void irisi_slice_wait(const iris_slice *s, irisi_slice_row row, uint64_t value, int rank)
@@ -305,9 +320,7 @@ IRIS_DEVICE int irisi_slice_agree(iris_slice *s, size_t count)
     uint64_t *refused = &s->words[IRISI_SLICE_REFUSED].value;
     if (s->size == 0)
         return 0;
-    for (int k = 1 + (int)iris_wg_lane(); k < s->size; k += (int)iris_wg_lanes())
-        irisi_raise(s->ctx, irisi_slice_word(s, IRISI_ROW_COUNT, s->ctx->rank), count, IRIS_SIGNAL_SET,
-                    irisi_slice_ahead(s, k));
+    irisi_slice_raise_all(s, IRISI_ROW_COUNT, count);
     iris_slice_meet_wg(s);
     for (int k = 1 + (int)iris_wg_lane(); k < s->size; k += (int)iris_wg_lanes()) {
         const int from = irisi_slice_ahead(s, k);
@@ -340,15 +353,17 @@ IRIS_DEVICE int irisi_slice_has(irisi_share share, uint32_t slice)
 }
 
 /*
- * Writes `bytes` bytes of own memory to the same symmetric address on every member, this one included where `self`:
- * each 16 bytes are read once and go to every link. Every lane of the workgroup calls it; no order of its own.
+ * Writes `bytes` bytes of own memory to the same symmetric address on every member, this one included where `self`,
+ * without the one `skip` places ahead (-1: with all): each 16 bytes are read once and go to every link. Every lane of
+ * the workgroup calls it; no order of its own.
  */
-IRIS_DEVICE void irisi_slice_put_all(const iris_slice *s, void *dst, const void *src, size_t bytes, int self)
+IRIS_DEVICE void irisi_slice_put_all(const iris_slice *s, void *dst, const void *src, size_t bytes, int self, int skip)
 {
     const int first = self ? 0 : 1;
     if (irisi_alignment((uintptr_t)dst | (uintptr_t)src | (uintptr_t)bytes) < 16) {
         for (int k = first; k < s->size; k++)
-            irisi_copy_wg(irisi_translate(s->ctx, dst, irisi_slice_ahead(s, k)), src, bytes);
+            if (k != skip)
+                irisi_copy_wg(irisi_translate(s->ctx, dst, irisi_slice_ahead(s, k)), src, bytes);
         return;
     }
     const irisi_span own = irisi_split(bytes / 16, iris_wg_lane(), iris_wg_lanes());
@@ -364,6 +379,8 @@ IRIS_DEVICE void irisi_slice_put_all(const iris_slice *s, void *dst, const void 
         for (int u = 0; u < 4; u++)
             irisi_loaded(v + u);
         for (int k = first; k < s->size; k++) {
+            if (k == skip)
+                continue;
             char *to = (char *)irisi_translate(s->ctx, dst, irisi_slice_ahead(s, k)) + i;
             IRISI_UNROLL
             for (int u = 0; u < 4; u++)
@@ -373,7 +390,9 @@ IRIS_DEVICE void irisi_slice_put_all(const iris_slice *s, void *dst, const void 
     for (; i < end; i += step) {
         const irisi_b128 v = irisi_load_128(from + i, IRIS_CACHE_STREAM);
         for (int k = first; k < s->size; k++)
-            irisi_store_128((char *)irisi_translate(s->ctx, dst, irisi_slice_ahead(s, k)) + i, v, IRIS_CACHE_DEFAULT);
+            if (k != skip)
+                irisi_store_128((char *)irisi_translate(s->ctx, dst, irisi_slice_ahead(s, k)) + i, v,
+                                IRIS_CACHE_DEFAULT);
     }
 }
 

@@ -41,10 +41,10 @@ typedef struct iris_collective {
  *
  *   slices * (4 * scratch + 64 + 48 * world) bytes of sync memory (IRIS_SYNC_MB)
  *
- * on every rank. Messages that do not fit the scratch are sent in several turns: LL packets of a team of t carry
- * scratch * slices / (2 t) bytes a turn, one_shot's staging scratch * slices. Collective, on every rank of the world:
- * the ranks compare what they ask for, and all refuse what differs (IRIS_ERR_MISMATCH). Put an iris_barrier between
- * creation and first use. iris_channel_destroy gives it back.
+ * on every rank. Messages that do not fit the scratch are sent in several turns: LL packets carry
+ * scratch * slices / (2 * world) bytes of each rank a turn, one_shot's staging scratch * slices. Collective, on every
+ * rank of the world: the ranks compare what they ask for, and all refuse what differs (IRIS_ERR_MISMATCH). Put an
+ * iris_barrier between creation and first use. iris_channel_destroy gives it back.
  *
  * @param scratch bytes, the same on every rank, rounded up to 256 and to at least 32 for each rank; 0 means 32 KiB:
  *                8 MiB in all on GPUs, 512 KiB on the host

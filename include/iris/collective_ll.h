@@ -2,11 +2,12 @@
 /*
  * collective_ll.h: LL packets of collectives: units of 8 bytes in two packets that lie side by side.
  *
- *   irisi_ll_units irisi_ll_unit irisi_ll_write_unit irisi_ll_await_units irisi_ll_store_unit
- *   irisi_slice_ll_room irisi_slice_ll_put irisi_slice_ll_get
+ *   irisi_ll_units irisi_ll_unit irisi_ll_store_unit irisi_ll_write_unit irisi_ll_give_up irisi_ll_await_units
+ *   irisi_slice_ll_first irisi_slice_ll_put irisi_slice_ll_await irisi_slice_ll_get irisi_slice_ll_take
+ *   irisi_slice_ll_greet irisi_slice_ll_greeted
  *
- * A member's message is a row of packets. Each of its packets has its own flag, so the two of a unit move as one
- * 16-byte access where the platform has that, without anybody relying on it.
+ * A member's message is a row of packets; rows are iris_slice.room / 4 packets apart. Each packet has its own flag, so
+ * the two of a unit move as one 16-byte access where the platform has that, without anybody relying on it.
  */
 #ifndef IRIS_COLLECTIVE_LL_H
 #define IRIS_COLLECTIVE_LL_H
@@ -18,104 +19,181 @@
 /* Rows that are looked at together: so many 16-byte loads are under way at once. */
 enum { IRISI_LL_ROWS = 4 };
 
-/* Units of a message. */
-IRIS_DEVICE size_t irisi_ll_units(size_t bytes) { return bytes / 8 + (bytes % 8 != 0); }
+/* Units of a message. 32 bits do for what fits a slice, and are quicker. */
+IRIS_DEVICE uint32_t irisi_ll_units(uint32_t bytes) { return (bytes + 7) / 8; }
 
-/* Most bytes of a row of which `rows` go into a slice's packets at once: a multiple of 16. */
-IRIS_DEVICE size_t irisi_slice_ll_room(const iris_slice *s, int rows)
+/* 8 bytes of a message, of which `left` are there; and back. Byte by byte in a loop: the rare case has little code. */
+IRIS_DEVICE uint64_t irisi_ll_unit(const char *from, uint32_t left)
 {
-    return (uint32_t)s->half / ((uint32_t)rows * 32) * 16;
+    uint64_t both = 0;
+    if (left >= 8 && (uintptr_t)from % 8 == 0)
+        return irisi_load_64(from, IRIS_CACHE_DEFAULT);
+    IRISI_ROLLED
+    for (uint32_t i = 0; i < (left < 8 ? left : 8); i++)
+        both |= (uint64_t)irisi_load_8(from + i, IRIS_CACHE_DEFAULT) << 8 * i;
+    return both;
 }
-
-/* Two words of 4 bytes of a message, of which `left` bytes are there; and back. */
-IRIS_DEVICE void irisi_ll_unit(const char *from, size_t left, uint32_t *words)
-{
-    if (left >= 8 && (uintptr_t)from % 8 == 0) {
-        const uint64_t both = irisi_load_64(from, IRIS_CACHE_DEFAULT);
-        words[0] = (uint32_t)both;
-        words[1] = (uint32_t)(both >> 32);
-    } else {
-        words[0] = irisi_ll_gather(from, left);
-        words[1] = left > 4 ? irisi_ll_gather(from + 4, left - 4) : 0;
-    }
-}
-IRIS_DEVICE void irisi_ll_store_unit(char *to, uint32_t low, uint32_t high, size_t left)
+IRIS_DEVICE void irisi_ll_store_unit(char *to, uint64_t both, uint32_t left)
 {
     if (left >= 8 && (uintptr_t)to % 8 == 0) {
-        irisi_store_64(to, (uint64_t)high << 32 | low, IRIS_CACHE_DEFAULT);
+        irisi_store_64(to, both, IRIS_CACHE_DEFAULT);
         return;
     }
-    irisi_ll_scatter(to, low, left);
-    if (left > 4)
-        irisi_ll_scatter(to + 4, high, left - 4);
+    IRISI_ROLLED
+    for (uint32_t i = 0; i < (left < 8 ? left : 8); i++)
+        irisi_store_8(to + i, (uint8_t)(both >> 8 * i), IRIS_CACHE_DEFAULT);
 }
 
-IRIS_DEVICE void irisi_ll_write_unit(iris_ll_packet *to, const uint32_t *words, uint32_t flag)
+IRIS_DEVICE void irisi_ll_write_unit(iris_ll_packet *to, uint64_t both, uint32_t flag)
 {
-    irisi_store_pair(&to->bits, (uint64_t)flag << 32 | words[0], (uint64_t)flag << 32 | words[1]);
+    irisi_store_pair(&to->bits, (uint64_t)flag << 32 | (uint32_t)both, (uint64_t)flag << 32 | both >> 32);
+}
+
+/* The deadline of a wait for units: reports the packet that is missing. 1 when the wait is to end. */
+IRIS_DEVICE int irisi_ll_give_up(const iris_ctx *ctx, irisi_wait *wait, const iris_ll_packet *unit, uint32_t pitch,
+                                 const uint64_t *seen)
+{
+    uint64_t saw = 0;
+    wait->signal = (const iris_signal *)unit;
+    IRISI_UNROLL
+    for (int k = 2 * IRISI_LL_ROWS - 1; k >= 0; k--)
+        if (seen[k] >> 32 != wait->value) {
+            saw = seen[k] >> 32;
+            wait->signal = (const iris_signal *)&unit[(uint32_t)(k / 2) * pitch + (uint32_t)(k % 2)];
+        }
+    return irisi_give_up(ctx, wait, saw);
 }
 
 /*
- * Waits for one unit of each of `rows` rows (1 to IRISI_LL_ROWS), `pitch` packets apart. seen[2 k] and seen[2 k + 1]
- * are row k's words, in their low halves.
+ * Waits for one unit of each of `rows` rows (1 to IRISI_LL_ROWS), `pitch` packets apart; but for row `own`, which
+ * nobody sends, where there is one. seen[2 k] and seen[2 k + 1] are row k's words, in their low halves.
  */
-IRIS_DEVICE void irisi_ll_await_units(const iris_ctx *ctx, const iris_ll_packet *unit, size_t pitch, int rows,
-                                      uint32_t flag, uint64_t *seen)
+IRIS_DEVICE void irisi_ll_await_units(const iris_ctx *ctx, const iris_ll_packet *unit, uint32_t pitch, int rows,
+                                      int own, uint32_t flag, uint64_t *seen)
 {
+    const int other = own == 0 ? 1 : 0; /* looked at in place of rows that are none */
     irisi_wait wait;
-    wait.signal = (const iris_signal *)unit;
     wait.cmp = IRISI_EQ;
     wait.value = flag;
     wait.from = -1;
     wait.start = 0;
-    for (uint32_t turn = 1;; turn++) {
-        uint64_t late = 0, saw = flag;
+    for (uint32_t turn = 1; other < rows; turn++) {
+        uint32_t late = 0;
         IRISI_UNROLL
         for (int k = 0; k < IRISI_LL_ROWS; k++)
-            irisi_load_pair(&unit[k < rows ? (size_t)k * pitch : 0].bits, seen + 2 * k);
+            irisi_load_pair(&unit[(uint32_t)(k < rows && k != own ? k : other) * pitch].bits, seen + 2 * k);
         IRISI_UNROLL
-        for (int k = 2 * IRISI_LL_ROWS - 1; k >= 0; k--)
-            if (seen[k] >> 32 != flag) {
-                late = 1;
-                saw = seen[k] >> 32;
-                wait.signal = (const iris_signal *)&unit[k / 2 < rows ? (size_t)(k / 2) * pitch + (size_t)(k % 2) : 0];
-            }
-        if (!late || (turn % IRISI_WAIT_CHECK == 0 && irisi_give_up(ctx, &wait, saw)))
+        for (int k = 0; k < 2 * IRISI_LL_ROWS; k++)
+            late |= (uint32_t)(seen[k] >> 32) ^ flag;
+        if (late == 0 || (turn % IRISI_WAIT_CHECK == 0 && irisi_ll_give_up(ctx, &wait, unit, pitch, seen)))
             return;
         iris_pause(turn);
     }
 }
 
-/* Sends `bytes` bytes to the same slots on members ahead by first, …, last places, each 8 bytes read once. */
-IRIS_DEVICE void irisi_slice_ll_put(const iris_slice *s, iris_ll_packet *slots, const void *src, size_t bytes,
-                                    uint32_t flag, int first, int last)
+/*
+ * Waits for unit number i of the rows of members m, m + 1, …, `rows` of them: units[k] is that of member m + k. The own
+ * row's is read from `own`, its `bytes` bytes in this rank's memory, instead; if that is not null.
+ */
+IRIS_DEVICE void irisi_slice_ll_await(const iris_slice *s, const iris_ll_packet *slots, uint32_t pitch, const void *own,
+                                      uint32_t bytes, uint32_t i, int m, int rows, uint32_t flag, uint64_t *units)
 {
-    const irisi_span own = irisi_split(irisi_ll_units(bytes), iris_wg_lane(), iris_wg_lanes());
-    for (size_t i = own.first; i < own.end; i += own.step) {
-        uint32_t words[2];
-        irisi_ll_unit((const char *)src + 8 * i, bytes - 8 * i, words);
+    const int row = s->member - m;
+    uint64_t seen[2 * IRISI_LL_ROWS], mine = 0;
+    if (row >= 0 && row < rows && own != NULL)
+        mine = irisi_ll_unit((const char *)own + 8 * i, bytes - 8 * i);
+    irisi_ll_await_units(s->ctx, slots + (uint32_t)m * pitch + 2 * i, pitch, rows, row, flag, seen);
+    IRISI_UNROLL
+    for (int k = 0; k < IRISI_LL_ROWS; k++)
+        units[k] = k == row ? mine : seen[2 * k + 1] << 32 | (uint32_t)seen[2 * k];
+}
+
+/* What the calling lane sends first of `bytes` bytes: read while the slice's step is on its way, not after it. */
+IRIS_DEVICE uint64_t irisi_slice_ll_first(const void *src, size_t bytes)
+{
+    const irisi_span part = irisi_split(irisi_ll_units((uint32_t)bytes), iris_wg_lane(), iris_wg_lanes());
+    const uint32_t first = 8 * (uint32_t)part.first;
+    return first < (uint32_t)bytes ? irisi_ll_unit((const char *)src + first, (uint32_t)bytes - first) : 0;
+}
+
+/*
+ * Sends `bytes` bytes to the same slots on members ahead by first, …, last places, and to `copy` in own memory, if that
+ * is not null: each 8 bytes are read once. `unit` is what irisi_slice_ll_first gave.
+ */
+IRIS_DEVICE void irisi_slice_ll_put(const iris_slice *s, iris_ll_packet *slots, uint64_t unit, const void *src,
+                                    size_t bytes, uint32_t flag, int first, int last, void *copy)
+{
+    const irisi_span part = irisi_split(irisi_ll_units((uint32_t)bytes), iris_wg_lane(), iris_wg_lanes());
+    for (uint32_t i = (uint32_t)part.first; i < (uint32_t)part.end; i += (uint32_t)part.step) {
+        if (i != (uint32_t)part.first)
+            unit = irisi_ll_unit((const char *)src + 8 * i, (uint32_t)bytes - 8 * i);
         for (int k = first; k <= last; k++)
-            irisi_ll_write_unit((iris_ll_packet *)irisi_translate(s->ctx, slots, irisi_slice_ahead(s, k)) + 2 * i,
-                                words, flag);
+            irisi_ll_write_unit((iris_ll_packet *)irisi_translate(s->ctx, slots + 2 * i, irisi_slice_ahead(s, k)), unit,
+                                flag);
+        if (copy != NULL)
+            irisi_ll_store_unit((char *)copy + 8 * i, unit, (uint32_t)bytes - 8 * i);
     }
 }
 
-/* Receives every member's row of `bytes` bytes: member m's goes to dst + m * stride. */
+/*
+ * Every member's row of `bytes` bytes: member m's goes to dst + m * stride. The rows have `all` bytes together: where
+ * that is less than so many whole ones, the last are shorter. The own one is copied from `own`, unless that is null.
+ */
 IRIS_DEVICE void irisi_slice_ll_get(const iris_slice *s, void *dst, size_t stride, const iris_ll_packet *slots,
-                                    size_t pitch, size_t bytes, uint32_t flag)
+                                    const void *own, size_t bytes, size_t all, uint32_t flag)
 {
-    const irisi_span own = irisi_split(irisi_ll_units(bytes), iris_wg_lane(), iris_wg_lanes());
-    for (size_t i = own.first; i < own.end; i += own.step)
+    const uint32_t row = (uint32_t)bytes, total = (uint32_t)all;
+    const irisi_span part = irisi_split(irisi_ll_units(row), iris_wg_lane(), iris_wg_lanes());
+    for (uint32_t i = (uint32_t)part.first; i < (uint32_t)part.end; i += (uint32_t)part.step)
         for (int m = 0; m < s->size; m += IRISI_LL_ROWS) {
-            const int rows = s->size - m < IRISI_LL_ROWS ? s->size - m : IRISI_LL_ROWS;
-            uint64_t seen[2 * IRISI_LL_ROWS];
-            irisi_ll_await_units(s->ctx, slots + (size_t)m * pitch + 2 * i, pitch, rows, flag, seen);
+            int rows = s->size - m < IRISI_LL_ROWS ? s->size - m : IRISI_LL_ROWS;
+            uint64_t units[IRISI_LL_ROWS];
+            while (rows > 0 && (uint32_t)(m + rows - 1) * row + 8 * i >= total)
+                rows--;
+            irisi_slice_ll_await(s, slots, s->room / 4, own, row, i, m, rows, flag, units);
             IRISI_UNROLL
             for (int k = 0; k < IRISI_LL_ROWS; k++)
-                if (k < rows)
-                    irisi_ll_store_unit((char *)dst + (size_t)(m + k) * stride + 8 * i, (uint32_t)seen[2 * k],
-                                        (uint32_t)seen[2 * k + 1], bytes - 8 * i);
+                if (k < rows && (own != NULL || m + k != s->member)) {
+                    const uint32_t left = total - (uint32_t)(m + k) * row;
+                    irisi_ll_store_unit((char *)dst + (size_t)(m + k) * stride + 8 * i, units[k],
+                                        (left < row ? left : row) - 8 * i);
+                }
         }
+}
+
+/* Receives one row of `bytes` bytes: as many units of it are looked at together as else rows. */
+IRIS_DEVICE void irisi_slice_ll_take(const iris_slice *s, void *dst, const iris_ll_packet *slots, size_t bytes,
+                                     uint32_t flag)
+{
+    const irisi_span part = irisi_split(irisi_ll_units((uint32_t)bytes), iris_wg_lane(), iris_wg_lanes());
+    const uint32_t step = (uint32_t)part.step, end = (uint32_t)part.end;
+    for (uint32_t i = (uint32_t)part.first; i < end; i += IRISI_LL_ROWS * step) {
+        uint64_t seen[2 * IRISI_LL_ROWS];
+        const int units = 1 + (i + step < end) + (i + 2 * step < end) + (i + 3 * step < end);
+        irisi_ll_await_units(s->ctx, slots + 2 * i, 2 * step, units, -1, flag, seen);
+        IRISI_UNROLL
+        for (int k = 0; k < IRISI_LL_ROWS; k++)
+            if (k < units) {
+                const uint32_t at = 8 * (i + (uint32_t)k * step);
+                irisi_ll_store_unit((char *)dst + at, seen[2 * k + 1] << 32 | (uint32_t)seen[2 * k],
+                                    (uint32_t)bytes - at);
+            }
+    }
+}
+
+/* Every member sends every other one an empty unit, and then waits for theirs. */
+IRIS_DEVICE void irisi_slice_ll_greet(const iris_slice *s, iris_ll_packet *slots, uint32_t flag)
+{
+    for (int k = 1 + (int)iris_wg_lane(); k < s->size; k += (int)iris_wg_lanes())
+        irisi_ll_write_unit((iris_ll_packet *)irisi_translate(s->ctx, slots + 2 * s->member, irisi_slice_ahead(s, k)),
+                            0, flag);
+}
+IRIS_DEVICE void irisi_slice_ll_greeted(const iris_slice *s, const iris_ll_packet *slots, uint32_t flag)
+{
+    for (int k = 1 + (int)iris_wg_lane(); k < s->size; k += (int)iris_wg_lanes()) {
+        uint64_t seen[2 * IRISI_LL_ROWS];
+        irisi_ll_await_units(s->ctx, slots + 2 * irisi_slice_member(s, k), 0, 1, -1, flag, seen);
+    }
 }
 
 #endif

@@ -18,7 +18,7 @@ typedef struct irisi_sources {
     int n, remote;
 } irisi_sources;
 /* Where results go, if not to one rank. */
-enum { IRISI_TO_SELF = -1, IRISI_TO_ALL = -2 };
+enum { IRISI_FOR_SELF = -1, IRISI_FOR_ALL = -2 };
 
 IRIS_DEVICE irisi_sources irisi_from_rows(const void *first, size_t pitch, int n)
 {
@@ -41,11 +41,12 @@ IRIS_DEVICE const char *irisi_source(const iris_slice *s, const irisi_sources *f
 /* Where result number k goes, 1 … size for all members: the next one first, so that no link is everybody's first. */
 IRIS_DEVICE void *irisi_target(const iris_slice *s, void *dst, int to, int k)
 {
-    return to == IRISI_TO_SELF ? dst : irisi_translate(s->ctx, dst, to == IRISI_TO_ALL ? irisi_slice_ahead(s, k) : to);
+    return to == IRISI_FOR_SELF ? dst
+                                : irisi_translate(s->ctx, dst, to == IRISI_FOR_ALL ? irisi_slice_ahead(s, k) : to);
 }
 IRIS_DEVICE void irisi_deliver(const iris_slice *s, void *dst, int to, irisi_b128 v)
 {
-    for (int k = 1; k <= (to == IRISI_TO_ALL ? s->size : 1); k++)
+    for (int k = 1; k <= (to == IRISI_FOR_ALL ? s->size : 1); k++)
         irisi_store_128(irisi_target(s, dst, to, k), v, IRIS_CACHE_DEFAULT);
 }
 

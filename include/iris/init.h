@@ -298,6 +298,7 @@ int irisi_try_failed(iris_status status, const char *call);
 
 #include <iris/collective_host.h>
 #include <iris/gemm_host.h>
+#include <iris/rmsnorm_host.h>
 #else
 #include <iris/gen/create.h>
 #endif

@@ -14,6 +14,7 @@
 
 #include <iris/gen/all_reduce_atomic.h>
 #include <iris/gen/all_reduce_ll.h>
+#include <iris/gen/all_reduce_ll_two_shot.h>
 #include <iris/gen/all_reduce_one_shot.h>
 #include <iris/gen/all_reduce_ring.h>
 #include <iris/gen/all_reduce_two_shot.h>
@@ -27,7 +28,7 @@
                                                      c->op);                                                           \
     }
 #define KERNELS(d, D, ctype, bits, kind, acc)                                                                          \
-    KERNEL(ll, d, ctype) KERNEL(one_shot, d, ctype) KERNEL(two_shot, d, ctype) KERNEL(ring, d, ctype)
+    KERNEL(ll, d, ctype) KERNEL(ll_two_shot, d, ctype) KERNEL(one_shot, d, ctype) KERNEL(two_shot, d, ctype) KERNEL(ring, d, ctype)
 IRIST_EACH_DTYPE(KERNELS)
 
 #if defined(IRIST_PART)
@@ -45,6 +46,7 @@ EACH_ATOMIC(ATOMIC_KERNEL)
     {"all_reduce_" #schedule, IRIS_##D, IRISI_KERNEL_PTR((schedule##_##d)), nullptr, IRIS_SCHEDULE_AUTO, order, ops},
 #define ROWS(d, D, ctype, bits, kind, acc)                                                                             \
     ROW(ll, d, D, COLLECTIVE_BY_MEMBER, COLLECTIVE_OPS_##kind)                                                         \
+    ROW(ll_two_shot, d, D, COLLECTIVE_BY_MEMBER, COLLECTIVE_OPS_##kind)                                                \
     ROW(one_shot, d, D, COLLECTIVE_BY_MEMBER, COLLECTIVE_OPS_##kind)                                                   \
     ROW(two_shot, d, D, COLLECTIVE_BY_MEMBER, COLLECTIVE_OPS_##kind)                                                   \
     ROW(ring, d, D, COLLECTIVE_BY_RING, COLLECTIVE_OPS_##kind)
@@ -56,7 +58,7 @@ static void kernels(irist_rank *t) { collective_try(t, kind, {IRIST_EACH_DTYPE(R
 
 static void launchers(irist_rank *t)
 {
-    const std::vector<iris_schedule> schedules = {IRIS_SCHEDULE_AUTO, IRIS_SCHEDULE_LL, IRIS_SCHEDULE_ONE_SHOT,
+    const std::vector<iris_schedule> schedules = {IRIS_SCHEDULE_AUTO, IRIS_SCHEDULE_LL, IRIS_SCHEDULE_LL_TWO_SHOT, IRIS_SCHEDULE_ONE_SHOT,
                                                   IRIS_SCHEDULE_TWO_SHOT, IRIS_SCHEDULE_RING};
     collective_try(t, kind,
                    collective_launchers("iris_launch_all_reduce", iris_launch_all_reduce, schedules,

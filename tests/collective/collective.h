@@ -151,14 +151,14 @@ static inline void collective_add(collective_test *x, collective_scene *s, size_
 }
 
 /* all_reduce by a ring: share k of each turn of each slice begins behind k. The library says how shares are cut. */
-static inline void collective_expect_ring(collective_scene *s, const iris_channel *ch, int world, const collective_place &p,
+static inline void collective_expect_ring(collective_scene *s, const iris_channel *ch, const collective_place &p,
                                           unsigned char *to)
 {
-    const uint32_t slices = iris_channel_slices(ch, world), size = (uint32_t)s->team.size;
-    const size_t e = s->oracle->type.bytes, row = irisi_slice_half(ch, world) / (2 * size - 1) / 16 * 16;
+    const uint32_t size = (uint32_t)s->team.size;
+    const size_t e = s->oracle->type.bytes, row = ch->half / (2 * size - 1) / 16 * 16;
     const size_t most = row / e * size;
-    for (uint32_t slice = 0; slice < slices; slice++) {
-        const irisi_share own = irisi_slice_share(slice, slices, p.call.count, e);
+    for (uint32_t slice = 0; slice < ch->slices; slice++) {
+        const irisi_share own = irisi_slice_share(ch->least, slice, ch->slices, p.call.count, e);
         for (size_t done = 0; done < own.count; done += most) {
             const size_t now = own.count - done < most ? own.count - done : most;
             for (uint32_t k = 0; k < size; k++) {
@@ -181,7 +181,7 @@ static inline void collective_expect(collective_test *x, collective_scene *s, co
     if (s->member < 0 || (x->kind.to_root && s->member != root))
         return;
     if (ring && !x->kind.src_rows) {
-        collective_expect_ring(s, &x->ch[s->shape], x->t->ranks, p, dst);
+        collective_expect_ring(s, &x->ch[s->shape], p, dst);
         return;
     }
     for (int r = 0; r < (x->kind.dst_rows ? s->team.size : 1); r++) {

@@ -75,6 +75,7 @@ void lane_create(irist_rank *t, lane *l, int own_stream)
     else
         l->stream = iris_default_stream(t->world);
     irist_ok(t, iris_collective_channel(t->world, &l->ch, 4096));
+    l->ch.least = 1024; /* on the host too several slices have something to do */
     l->src = (int32_t *)iris_malloc(t->world, MOST * sizeof *l->src);
     l->dst = (int32_t *)iris_malloc(t->world, MOST * sizeof *l->dst * (size_t)t->ranks);
     l->wrong = (uint64_t *)iris_malloc(t->world, sizeof *l->wrong);
@@ -116,7 +117,7 @@ const struct {
 } kinds[] = {
     {0, IRIS_SCHEDULE_AUTO}, {0, IRIS_SCHEDULE_ONE_SHOT}, {0, IRIS_SCHEDULE_TWO_SHOT}, {0, IRIS_SCHEDULE_RING},
     {0, IRIS_SCHEDULE_LL},   {1, IRIS_SCHEDULE_AUTO},     {1, IRIS_SCHEDULE_PUSH},     {1, IRIS_SCHEDULE_PULL},
-    {1, IRIS_SCHEDULE_RING}, {1, IRIS_SCHEDULE_LL},
+    {1, IRIS_SCHEDULE_RING}, {1, IRIS_SCHEDULE_LL},       {0, IRIS_SCHEDULE_LL_TWO_SHOT},
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 

@@ -17,7 +17,9 @@
 #include "collective.h"
 
 #include <iris/gen/broadcast_chain.h>
+#include <iris/gen/broadcast_ll.h>
 #include <iris/gen/broadcast_push.h>
+#include <iris/gen/broadcast_relay.h>
 #include <iris/gen/gather_push.h>
 #include <iris/gen/launch/broadcast.h>
 #include <iris/gen/launch/gather.h>
@@ -36,6 +38,8 @@
 #define TYPES(x, schedule) x(schedule, bf16, BF16, iris_bf16) x(schedule, f64, F64, double)
 TYPES(MOVE, broadcast_push)
 TYPES(MOVE, broadcast_chain)
+TYPES(MOVE, broadcast_ll)
+TYPES(MOVE, broadcast_relay)
 TYPES(MOVE, gather_push)
 TYPES(MOVE, scatter_pull)
 
@@ -60,10 +64,12 @@ static const collective_kind gather = {false, true, false, true}, scatter = {fal
 
 static void broadcasts(irist_rank *t)
 {
-    collective_try(t, broadcast, {TYPES(MOVE_ROW, broadcast_push) TYPES(MOVE_ROW, broadcast_chain)});
+    collective_try(t, broadcast, {TYPES(MOVE_ROW, broadcast_push) TYPES(MOVE_ROW, broadcast_chain)
+                                      TYPES(MOVE_ROW, broadcast_ll) TYPES(MOVE_ROW, broadcast_relay)});
     collective_try(t, broadcast,
                    collective_movers("iris_launch_broadcast", iris_launch_broadcast,
-                                     {IRIS_SCHEDULE_AUTO, IRIS_SCHEDULE_PUSH, IRIS_SCHEDULE_CHAIN}));
+                                     {IRIS_SCHEDULE_AUTO, IRIS_SCHEDULE_LL, IRIS_SCHEDULE_PUSH,
+                                      IRIS_SCHEDULE_CHAIN, IRIS_SCHEDULE_RELAY}));
 }
 static void gathers(irist_rank *t)
 {

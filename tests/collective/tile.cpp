@@ -77,7 +77,7 @@ IRIS_KERNEL(nothing, tile_args, a, 128)
 {
     iris_team alone = iris_team_world(&a->ctx), all = alone;
     iris_channel bare = a->ch;
-    bare.n_signals = 1;
+    bare.slices = 0, bare.half = 0;
     alone.start = (a->ctx.rank + 1) % a->ctx.world, alone.size = 1;
     iris_all_reduce_ll_sum_f32_wg(&a->ctx, &a->ch, all, 1000, a->dst, a->src, TILE);
     iris_all_reduce_two_shot_sum_f32_wg(&a->ctx, &bare, all, 0, a->dst, a->src, TILE);

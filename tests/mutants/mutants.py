@@ -88,13 +88,13 @@ MUTANTS = (
            "(void *)(s->banks + (step & 1) * s->turn)", "(void *)(s->banks + (step & 0) * s->turn)",
            "collective/launch.cpp", AGAIN, ranks=3, tries=5),
     Mutant("meeting one member short", "iris/collective.h",
-           "irisi_wait_signal(s->ctx, irisi_slice_word(s, IRISI_ROW_MET, from), IRISI_GE, s->step, from);",
-           "if (k > 1)\n            irisi_wait_signal(s->ctx, irisi_slice_word(s, IRISI_ROW_MET, from), IRISI_GE, s->step, from);",
+           "irisi_wait_signal(s->ctx, irisi_slice_word(s, row, from), IRISI_GE, value, from);",
+           "if (k > 1)\n            irisi_wait_signal(s->ctx, irisi_slice_word(s, row, from), IRISI_GE, value, from);",
            "collective/launch.cpp", AGAIN, tries=3),
     Mutant("two shots without the last meeting", "iris/gen/all_reduce_two_shot.h",
-           """    irisi_reduce_i32(s, op, dst + own.first, IRISI_TO_ALL, irisi_from_members(s, src + own.first), own.count);
+           """    irisi_reduce_i32(s, op, dst + own.first, IRISI_FOR_ALL, irisi_from_members(s, src + own.first), own.count);
     irisi_slice_meet_puts(s);""",
-           """    irisi_reduce_i32(s, op, dst + own.first, IRISI_TO_ALL, irisi_from_members(s, src + own.first), own.count);""",
+           """    irisi_reduce_i32(s, op, dst + own.first, IRISI_FOR_ALL, irisi_from_members(s, src + own.first), own.count);""",
            "collective/launch.cpp", AGAIN, tries=3),
     Mutant("message sent before there is room", "iris/message.h", "if (sent > 2)", "if (sent > 200)",
            "collective/send_recv.cpp", "messages down a pipeline*", tries=5),

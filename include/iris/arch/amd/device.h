@@ -41,7 +41,7 @@ enum { IRISI_COLLECTIVE_LANES = 256 };
 
 /* Before a loop over a few registers: unrolled, or the registers become memory. */
 #define IRISI_UNROLL _Pragma("unroll")
-/* Before a loop that waits: left as short as it is. */
+/* Before a loop that waits, or is seldom run: left as short as it is. */
 #define IRISI_ROLLED _Pragma("unroll 1")
 
 /* Atomics on a peer's memory are coherent in sync memory only, which is uncached. */

@@ -57,7 +57,7 @@ enum { IRISI_COLLECTIVE_LANES = 512 };
 
 /* Before a loop over a few registers, which GPUs must unroll; here the compiler does better with the loop. */
 #define IRISI_UNROLL
-/* Before a loop that waits: left as short as it is. */
+/* Before a loop that waits, or is seldom run: left as short as it is. */
 #define IRISI_ROLLED
 
 /* Atomics on a peer's memory work on every page of its heap. */

@@ -72,7 +72,7 @@ struct irisi_stream {
     pthread_mutex_t lock;
     pthread_cond_t work, idle;
     irisi_task *head, *tail;
-    uint64_t submitted, finished;
+    uint64_t submitted, finished, awaited; /* tasks; somebody waits for so many to finish, or nobody for more */
     irisi_job *job; /* what the workers run; null: leave */
     sem_t done;     /* the last worker has finished */
     uint32_t n_workers;

@@ -64,8 +64,8 @@ static void *irisi_stream_main(void *arg)
         free(task);
 
         pthread_mutex_lock(&s->lock);
-        s->finished++;
-        pthread_cond_broadcast(&s->idle);
+        if (++s->finished == s->awaited) /* a wake-up for each task would cost small kernels more than their work */
+            pthread_cond_broadcast(&s->idle);
         pthread_mutex_unlock(&s->lock);
     }
     return NULL;
@@ -102,6 +102,7 @@ static const char *irisi_dev_stream_synchronize(irisi_dev *d, iris_stream s)
     (void)d;
     pthread_mutex_lock(&s->lock);
     const uint64_t until = s->submitted;
+    s->awaited = until;
     while (s->finished < until)
         pthread_cond_wait(&s->idle, &s->lock);
     pthread_mutex_unlock(&s->lock);
