@@ -68,7 +68,7 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
             const double bytes = (double)p->tile_m * cols * p->element * (p->world - 1);
             const double gbps = irisi_gemm_link_gbps(item < direct ? c->senders : p->workgroups);
             const double way = c->pattern == IRIS_GEMM_BULK_SYNCHRONOUS ? 0 : 1e-3 * bytes / gbps; /* 0: it follows */
-            busy[worker] += irisi_gemm_tile_us(p->mainloop, cols, p->k, c->senders > 0);
+            busy[worker] += irisi_gemm_tile_us(p->mainloop, c->width, cols, p->k, c->senders > 0);
             link = (link > busy[worker] ? link : busy[worker]) + way;
             end = end > busy[worker] ? end : busy[worker];
             if (c->senders == 0) /* who sends a tile is held up by the links until it has left */
@@ -142,12 +142,14 @@ static iris_status irisi_gemm_cut(iris_world *w, iris_gemm_plan *p, uint32_t wid
         return irisi_gemm_uncut(p), IRIS_OK;
     }
     for (uint32_t n = 0; n <= 20 && n < p->workgroups; n += 4) {
-        c.senders = n > 0 && senders ? senders : n;
-        c.pattern = p->pattern;
-        if (p->pattern == IRIS_GEMM_AUTO)
-            c.pattern = n == 0 ? IRIS_GEMM_FUSED_SEQUENTIAL : IRIS_GEMM_WG_SPECIALIZED;
-        if (irisi_gemm_splits(c.pattern) == (n == 0) || (n > 0 && p->world == 1 && p->pattern == IRIS_GEMM_AUTO))
+        c.pattern = p->pattern != IRIS_GEMM_AUTO ? p->pattern
+                    : n == 0                     ? IRIS_GEMM_FUSED_SEQUENTIAL
+                                                 : IRIS_GEMM_WG_SPECIALIZED;
+        c.senders = n > 0 && (senders || c.pattern == IRIS_GEMM_PRODUCER_CONSUMER) ? p->comm_workgroups : n;
+        if (irisi_gemm_splits(c.pattern) == (n == 0))
             continue;
+        if (n > 0 && p->pattern == IRIS_GEMM_AUTO && (p->world == 1 || !p->boxed))
+            continue; /* there is nothing to send, or only lanes could: measured, 735 us against 346 */
         for (c.width = p->unit; c.width <= widest; c.width *= 2) /* of equals the narrow one: its ring is deeper */
             irisi_gemm_try_cuts(p, &c, columns, busy, &best);
     }

@@ -69,21 +69,23 @@ static inline irisi_gemm_shape irisi_gemm_sm90a(const irisi_gemm_problem *p)
     s.workspace_bytes = s.workspace_bytes_with_comm + (s.boxed ? (uint32_t)IRISI_GEMM_SM90A_BLOCK : 0);
     s.math_waves = IRISI_GEMM_SM90A_MATH_WAVES;
     s.comm_waves = IRISI_GEMM_SM90A_COMM_WAVES;
-    s.window = 1; /* more, and what waits for the links holds up the fetching of A and B: 396 against 417 us */
+    s.window = 2; /* more, and what waits for the links holds up the fetching of A and B: 396 against 417 us */
     s.waves = s.waves_with_comm = IRISI_GEMM_LANES_SM90A / IRISI_GEMM_WAVE_LANES;
     return s;
 }
 
 /*
  * What gemm_cut.h asks. From 4 x H200: 64 of K take a tile of 256 columns 0.65 us, its way into C 2 us, with a flag 6;
- * a workgroup that only sends moves 24 GB/s. Narrow tiles are bound by shared memory, which every product reads A and
- * B from: 128 columns take 0.57 of the time of 256, and 64 take 0.42.
+ * a workgroup that only sends moves 24 GB/s. Narrower tiles are bound by shared memory, which every product reads A and
+ * B from (128 columns: 0.58 of the time of 256), and among full tiles of 256 columns, whose blocks leave room for four,
+ * by the way that blocks come.
  */
 #define IRISI_GEMM_HAS_WIDTHS 1
 static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return mainloop == IRISI_GEMM_SM90A ? 64 : 0; }
-static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t columns, uint32_t k, int flagged)
+static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t full, uint32_t columns, uint32_t k, int flagged)
 {
-    const double block = columns > 128 ? 0.65 : columns > 64 ? 0.37 : 0.275;
+    const double narrow = full > 128 ? 0.44 : full > 64 ? (columns > 64 ? 0.38 : 0.29) : 0.276;
+    const double block = columns > 128 ? 0.65 : narrow;
     return (void)mainloop, (flagged ? 6 : 2) * (0.5 + columns / 512.0) + block * ((double)k / IRISI_GEMM_SM90A_K);
 }
 static inline double irisi_gemm_link_gbps(uint32_t workgroups) { return workgroups < 14 ? 24.0 * workgroups : 340; }
