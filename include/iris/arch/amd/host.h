@@ -39,12 +39,12 @@ static void irisi_gpu_prepare(void) { setenv("GPU_MAX_HW_QUEUES", "24", 0); }
 /*
  * Compute units of each of `sharers` ranks on a device. Workgroups go to the chiplets (up to 8) strictly in turn,
  * wherever there is room: without a few to spare, ranks that are not multiples of them would ask more of the first
- * chiplets than those have.
+ * chiplets than those have. A chiplet has 32 compute units and more.
  */
 static int irisi_gpu_share(int compute_units, int sharers)
 {
     const int each = compute_units / sharers;
-    return sharers == 1 ? each : each - (each / 2 < 7 ? each / 2 : 7);
+    return sharers == 1 || compute_units < 64 ? each : each - (each / 2 < 7 ? each / 2 : 7);
 }
 
 /* Names, and the rate of s_memrealtime: what the runtime says, or 100 MHz, as on every chip so far. */
