@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Programs linked for MI300X and for H100, and what they say on a machine without a GPU: one sentence, no crash. Then
-# devices that are too old: a compiler's sentence. A pattern as argument chooses checks by name.
+# Programs linked for MI300X and for H100, and what they say on a machine without a GPU: one sentence, no crash. What
+# init.c does on AMD, on a stand-in of HIP. Then devices that are too old: a compiler's sentence. A pattern as argument chooses checks by name.
 . "$(dirname "$0")/common.sh"
 
 no_gpu="there is no GPU on this machine"
@@ -40,6 +40,14 @@ silent() {
         name=amd_refuses_c11
         check "gfx942 without a GPU, init.c as C11" \
             "$(program "$name" "$hip" "$root/examples/08_self_test/main.c" -x none "$scratch/amd_c11.o" -lamdhip64 -pthread) && $(silent $name)"
+        run=true small="IRIS_HEAP_MB=2 IRIS_SYNC_MB=1"
+        for how in IRIS_SPAWN=process IRIS_SPAWN=thread IRIST_HIP=5.0 IRIST_HIP=6.0; do
+            run="$run && env $small $how $scratch/host_half 3 304"
+        done # of 8 ranks two share each of the 4 devices, and each counts on less than half
+        check "gfx942, the host's half on a stand-in of HIP" \
+            "c++ -std=c++17 -O1 -Wall -Wextra -D__HIP_PLATFORM_AMD__ -c $here/stand_in/hip.cpp -o $scratch/hip.o && \
+            $(program host_half "$hip" "$here/stand_in/host_half.c" -x none "$scratch/hip.o" "$scratch/amd_c11.o" -pthread -lm) && \
+            $run && env $small IRIS_SPAWN=thread $scratch/host_half 8 145"
     fi
     if [ -n "$clang" ]; then
         check "an AMD device that is too old" "$here/refuses.sh 'Iris supports the AMD GPUs gfx90a, gfx942 and gfx950' \

@@ -156,7 +156,7 @@ static const char *irisi_dev_heap_import(irisi_dev *d, irisi_heap_mode mode, con
         return why;
     }
     void *base = NULL;
-    const hipError_t error = hipIpcOpenMemHandle(&base, from->ipc, hipIpcMemLazyEnablePeerAccess);
+    const hipError_t error = irisi_gpu_open(&base, from->ipc);
     if (error != hipSuccess) {
         const char *why = irisi_hip(error);
         return IRISI_IPC_HINT[0] ? IRISI_IPC_HINT : why;

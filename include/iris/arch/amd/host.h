@@ -3,7 +3,7 @@
  * host.h (amd): what init.c asks of the platform: hip_host.h, and what differs between HIP and CUDA or between ROCm's
  * versions (5.2, which Debian 12 has, to 7).
  *
- *   irisi_gpu_prepare irisi_gpu_share irisi_gpu_identify irisi_gpu_malloc
+ *   irisi_gpu_prepare irisi_gpu_share irisi_gpu_identify irisi_gpu_malloc irisi_gpu_open
  *   irisi_gpu_allow_shared irisi_gpu_resident irisi_gpu_launch
  */
 #ifndef IRIS_ARCH_AMD_HOST_H
@@ -39,12 +39,12 @@ static void irisi_gpu_prepare(void) { setenv("GPU_MAX_HW_QUEUES", "24", 0); }
 /*
  * Compute units of each of `sharers` ranks on a device. Workgroups go to the chiplets (up to 8) strictly in turn,
  * wherever there is room: without a few to spare, ranks that are not multiples of them would ask more of the first
- * chiplets than those have.
+ * chiplets than those have. A chiplet has 32 compute units and more.
  */
 static int irisi_gpu_share(int compute_units, int sharers)
 {
     const int each = compute_units / sharers;
-    return sharers == 1 ? each : each - (each / 2 < 7 ? each / 2 : 7);
+    return sharers == 1 || compute_units < 64 ? each : each - (each / 2 < 7 ? each / 2 : 7);
 }
 
 /* Names, and the rate of s_memrealtime: what the runtime says, or 100 MHz, as on every chip so far. */
@@ -85,6 +85,16 @@ static const char *irisi_gpu_malloc(void **out, size_t bytes, const char *arch)
         (void)hipGetLastError();
     }
     return irisi_hip(hipExtMallocWithFlags(out, bytes, IRISI_FINE_GRAINED));
+}
+
+/* The one flag that there is has been 0 and is 1 since ROCm 6: headers may be older than the runtime, or newer. */
+static hipError_t irisi_gpu_open(void **base, hipIpcMemHandle_t handle)
+{
+    const hipError_t error = hipIpcOpenMemHandle(base, handle, 1);
+    if (error != hipErrorInvalidValue)
+        return error;
+    (void)hipGetLastError();
+    return hipIpcOpenMemHandle(base, handle, 0);
 }
 
 static const char *irisi_gpu_allow_shared(irisi_kernel kernel, uint32_t bytes)

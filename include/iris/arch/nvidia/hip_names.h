@@ -35,9 +35,7 @@ typedef cudaIpcMemHandle_t hipIpcMemHandle_t;
 #define hipMemcpyDefault cudaMemcpyDefault
 #define hipMemsetAsync cudaMemsetAsync
 #define hipIpcGetMemHandle cudaIpcGetMemHandle
-#define hipIpcOpenMemHandle cudaIpcOpenMemHandle
 #define hipIpcCloseMemHandle cudaIpcCloseMemHandle
-#define hipIpcMemLazyEnablePeerAccess cudaIpcMemLazyEnablePeerAccess
 #define hipStreamCreateWithFlags cudaStreamCreateWithFlags
 #define hipStreamNonBlocking cudaStreamNonBlocking
 #define hipStreamDestroy cudaStreamDestroy

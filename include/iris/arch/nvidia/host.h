@@ -2,7 +2,7 @@
 /*
  * host.h (nvidia): what init.c asks of the platform: hip_host.h over CUDA's runtime, and what CUDA does its own way.
  *
- *   irisi_gpu_prepare irisi_gpu_share irisi_gpu_identify irisi_gpu_malloc
+ *   irisi_gpu_prepare irisi_gpu_share irisi_gpu_identify irisi_gpu_malloc irisi_gpu_open
  *   irisi_gpu_allow_shared irisi_gpu_resident irisi_gpu_launch
  */
 #ifndef IRIS_ARCH_NVIDIA_HOST_H
@@ -52,6 +52,11 @@ static const char *irisi_gpu_malloc(void **out, size_t bytes, const char *arch)
 {
     (void)arch;
     return irisi_hip(cudaMalloc(out, bytes));
+}
+
+static hipError_t irisi_gpu_open(void **base, hipIpcMemHandle_t handle)
+{
+    return cudaIpcOpenMemHandle(base, handle, cudaIpcMemLazyEnablePeerAccess);
 }
 
 /* Beyond 48 KiB a kernel must be told how much shared memory it may use. */

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * host_half.c: what init.c does on AMD, on a stand-in of HIP (hip.cpp): heaps that ranks open by IPC or share as
+ * threads of one process, copies to a peer, how large a grid may be. Says what went wrong; silent when nothing did.
+ *
+ *   host_half RANKS MOST    MOST: workgroups of 256 lanes that may wait for each other on a rank's device
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <iris/init.h>
+#include <iris/iris.h>
+
+typedef struct nothing_args {
+    iris_ctx ctx;
+} nothing_args;
+
+IRIS_KERNEL(nothing, nothing_args, a, 256) { (void)a; }
+
+static int expect(int held, const char *what)
+{
+    if (!held)
+        printf("%s\n", what);
+    return held ? 0 : 1;
+}
+
+static int rank_main(iris_world *w, void *arg)
+{
+    const uint32_t most = *(const uint32_t *)arg;
+    const int me = iris_rank(w), ranks = iris_world_size(w);
+    iris_launch_config grid = iris_cooperative(0, 256);
+    nothing_args a;
+    float mine = (float)me, got = -1;
+    int wrong = 0;
+    a.ctx = iris_device_ctx(w);
+    float *inbox = iris_zeros_f32(w, 1);
+    IRIS_TRY(iris_barrier(w));
+    IRIS_TRY(iris_memcpy(w, (char *)inbox + a.ctx.delta[(me + 1) % ranks], &mine, sizeof mine));
+    IRIS_TRY(iris_barrier(w));
+    IRIS_TRY(iris_memcpy(w, &got, inbox, sizeof got));
+    wrong += expect(got == (float)((me + ranks - 1) % ranks), "the left neighbour's number did not come");
+    wrong += expect(a.ctx.deadline == (uint64_t)10 * 100000000, "the deadline is not 10 s of a clock of 100 MHz");
+    wrong += expect(iris_max_workgroups(w, nothing, 256, 1024) == most, "another number of workgroups may wait");
+    wrong += expect(iris_max_workgroups(w, nothing, 256, 65537) == 0, "more shared memory than there is is allowed");
+    wrong += expect(iris_max_workgroups(w, nothing, 512, 0) == 0, "more lanes than the kernel has are allowed");
+    IRIS_TRY(iris_launch(w, nothing, &a, sizeof a, &grid, NULL));
+    grid.workgroups = most + 1;
+    const iris_status refused = iris_launch(w, nothing, &a, sizeof a, &grid, NULL);
+    wrong += expect(refused == IRIS_ERR_GRID, "a grid that is too large is launched");
+    return wrong;
+}
+
+int main(int argc, char **argv)
+{
+    uint32_t most = argc > 2 ? (uint32_t)atoi(argv[2]) : 0;
+    return iris_spawn(argc > 1 ? atoi(argv[1]) : 1, rank_main, &most);
+}
