@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * all_to_all.cpp: every schedule of all-to-all against the definition: row m of member k's dst is row k of member m's src. The
- * launcher is tried with every type; in a kernel of one's own, types of two and of eight bytes stand for the others.
+ * all_to_all.cpp: every schedule of all-to-all against the definition: row m of member k's dst is row k of member m's
+ * src. A schedule is one row of SCHEDULES. Launchers are tried with every type; in a kernel of one's own, types of two
+ * and of eight bytes stand for the others.
  */
 #define IRIS_INSTANTIATE_ALL_TO_ALL
 
@@ -12,27 +13,28 @@
 #include <iris/gen/all_to_all_push.h>
 #include <iris/gen/launch/all_to_all.h>
 
-#define KERNEL(schedule, d, ctype)                                                                                     \
+#define SCHEDULES(x, d, D, ctype) x(push, PUSH, d, D, ctype) x(pull, PULL, d, D, ctype) x(ll, LL, d, D, ctype)
+#define TYPES(x) SCHEDULES(x, bf16, BF16, iris_bf16) SCHEDULES(x, f64, F64, double)
+
+#define KERNEL(schedule, S, d, D, ctype)                                                                               \
     IRIS_KERNEL(schedule##_##d, collective_args, a, 256)                                                               \
     {                                                                                                                  \
         for (COLLECTIVE_CALLS(c))                                                                                      \
             iris_all_to_all_##schedule##_##d(&a->ctx, &a->ch, a->team, COLLECTIVE_DATA(c, ctype), c->count);           \
     }
-#define KERNELS(d, D, ctype) KERNEL(push, d, ctype) KERNEL(pull, d, ctype) KERNEL(ll, d, ctype)
-#define ROW(schedule, d, D)                                                                                            \
-    {"all_to_all_" #schedule, IRIS_##D, IRISI_KERNEL_PTR((schedule##_##d)), nullptr, IRIS_SCHEDULE_AUTO,                \
-     COLLECTIVE_BY_MEMBER, COLLECTIVE_MOVES},
-#define ROWS(d, D, ctype) ROW(push, d, D) ROW(pull, d, D) ROW(ll, d, D)
-#define TYPES(x) x(bf16, BF16, iris_bf16) x(f64, F64, double)
-TYPES(KERNELS)
+TYPES(KERNEL)
+
+#define ROW(schedule, S, d, D, ctype)                                                                                  \
+    COLLECTIVE_ROW(all_to_all_##schedule, (schedule##_##d), D, COLLECTIVE_BY_MEMBER, COLLECTIVE_MOVES)
+#define NUMBER(schedule, S, d, D, ctype) IRIS_SCHEDULE_##S,
 
 static const collective_kind kind = {false, true, true, false};
 
-static void kernels(irist_rank *t) { collective_try(t, kind, {TYPES(ROWS)}); }
+static void kernels(irist_rank *t) { collective_try(t, kind, {TYPES(ROW)}); }
 static void launchers(irist_rank *t)
 {
-    collective_try(t, kind, collective_movers("iris_launch_all_to_all", iris_launch_all_to_all,
-                                              {IRIS_SCHEDULE_AUTO, IRIS_SCHEDULE_PUSH, IRIS_SCHEDULE_PULL, IRIS_SCHEDULE_LL}));
+    collective_try(t, kind,
+                   collective_movers("iris_launch_all_to_all", iris_launch_all_to_all, {SCHEDULES(NUMBER, , , )}));
 }
 
 TEST_CASE("every schedule of all-to-all brings every row to its rank", "[collective]") { irist_spmd(kernels, nullptr); }

@@ -124,7 +124,8 @@ IRIS_KERNEL(no_slice, tile_args, a, 64)
 {
     const iris_team all = {0, 0, 0};
     const uint32_t slices = iris_channel_slices(&a->ch, a->ctx.world);
-    iris_all_reduce_ll_sum_i32_wg(&a->ctx, &a->ch, all, a->ctx.rank == a->ctx.world - 1 ? slices : 0, a->dst, a->src, 9);
+    iris_all_reduce_ll_sum_i32_wg(&a->ctx, &a->ch, all, a->ctx.rank == a->ctx.world - 1 ? slices : 0, a->dst, a->src,
+                                  9);
 }
 void wrong_slice(irist_rank *t)
 {

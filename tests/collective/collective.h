@@ -35,7 +35,10 @@ struct collective_args {
 };
 
 /** In a kernel: for each `c` of its calls. */
-#define COLLECTIVE_CALLS(c) const collective_call *c = a->calls; c != a->calls + a->n_calls; c++
+#define COLLECTIVE_CALLS(c)                                                                                            \
+    const collective_call *c = a->calls;                                                                               \
+    c != a->calls + a->n_calls;                                                                                        \
+    c++
 /** A call's buffers. */
 #define COLLECTIVE_DATA(c, ctype) (ctype *)(void *)(a->memory + c->dst), (const ctype *)(void *)(a->memory + c->src)
 
@@ -56,21 +59,27 @@ struct collective_row {
     uint32_t ops;
 };
 
+/** A row of a kernel: its name, itself, its type. */
+#define COLLECTIVE_ROW(name, kernel, D, order, ops)                                                                    \
+    {#name, IRIS_##D, IRISI_KERNEL_PTR(kernel), nullptr, IRIS_SCHEDULE_AUTO, order, ops},
+
 /** A type and one operation. */
 struct collective_pair {
     iris_dtype dtype;
     iris_reduce_op op;
 };
-/** A launcher by every schedule that it has, with each pair. */
+/** A launcher by the schedules that it has, and by its own choice, with each pair. */
 static inline std::vector<collective_row> collective_launchers(const char *name, collective_launcher launcher,
                                                                const std::vector<iris_schedule> &schedules,
                                                                const std::vector<collective_pair> &pairs)
 {
     std::vector<collective_row> rows;
-    for (collective_pair p : pairs)
+    for (collective_pair p : pairs) {
+        rows.push_back({name, p.dtype, nullptr, launcher, IRIS_SCHEDULE_AUTO, COLLECTIVE_BY_MEMBER, 1u << p.op});
         for (iris_schedule s : schedules)
             rows.push_back({name, p.dtype, nullptr, launcher, s,
                             s == IRIS_SCHEDULE_RING ? COLLECTIVE_BY_RING : COLLECTIVE_BY_MEMBER, 1u << p.op});
+    }
     return rows;
 }
 /** The same with every type: what moves bytes. */
@@ -84,8 +93,8 @@ static inline std::vector<collective_row> collective_movers(const char *name, co
 }
 
 enum {
-    COLLECTIVE_GUARD = 64,   /* bytes around every dst */
-    COLLECTIVE_SHIFTS = 64,  /* places of the inputs that a message begins at */
+    COLLECTIVE_GUARD = 64,      /* bytes around every dst */
+    COLLECTIVE_SHIFTS = 64,     /* places of the inputs that a message begins at */
     COLLECTIVE_LARGE = 1 << 20, /* bytes of the large message, less 3 elements */
     COLLECTIVE_MOST = 8 * 7 * 2 /* calls of a launch */
 };
@@ -93,8 +102,8 @@ enum {
 /** A call, and where its bytes are. */
 struct collective_place {
     collective_call call;
-    size_t at, bytes;  /* what it may write lies in here: dst, or in place the longer of dst and src */
-    size_t shift;      /* elements of the period before its src's first */
+    size_t at, bytes; /* what it may write lies in here: dst, or in place the longer of dst and src */
+    size_t shift;     /* elements of the period before its src's first */
     bool in_place;
 };
 
@@ -104,11 +113,11 @@ struct collective_test {
     collective_kind kind;
     iris_channel ch[3]; /* one for each shape of team */
     collective_args args;
-    char *inputs;       /* within args.memory: what src of calls that are not in place points into */
-    size_t room;        /* bytes for inputs, and for the calls' regions */
+    char *inputs; /* within args.memory: what src of calls that are not in place points into */
+    size_t room;  /* bytes for inputs, and for the calls' regions */
     collective_bytes poison;
-    uint64_t turn;      /* calls so far */
-    uint64_t bits;      /* of all results of the world, where all members get the same */
+    uint64_t turn; /* calls so far */
+    uint64_t bits; /* of all results of the world, where all members get the same */
 };
 
 /* One launch: a row, a team, its inputs. */
@@ -124,7 +133,8 @@ struct collective_scene {
 static inline size_t collective_rows(bool each, int size) { return each ? (size_t)size : 1; }
 
 /* Chooses how to call, in steps that are the same on all ranks, and makes room for it behind what there is. */
-static inline void collective_add(collective_test *x, collective_scene *s, size_t count, iris_reduce_op op, bool in_place)
+static inline void collective_add(collective_test *x, collective_scene *s, size_t count, iris_reduce_op op,
+                                  bool in_place)
 {
     const size_t e = s->oracle->type.bytes, row = count * e;
     const uint64_t dice = irist_random(x->t->seed, 99, x->turn++);
@@ -172,7 +182,8 @@ static inline void collective_expect_ring(collective_scene *s, const iris_channe
 }
 
 /* The oracle: what the member's dst holds afterwards. */
-static inline void collective_expect(collective_test *x, collective_scene *s, const collective_place &p, unsigned char *dst)
+static inline void collective_expect(collective_test *x, collective_scene *s, const collective_place &p,
+                                     unsigned char *dst)
 {
     const bool ring = x->kind.reduces && s->row->order == COLLECTIVE_BY_RING;
     const size_t e = s->oracle->type.bytes, count = p.call.count;
@@ -210,9 +221,9 @@ static inline void collective_differs(collective_test *x, collective_scene *s, c
     size_t checked = 0; /* all before is as it should be */
     for (const collective_place &p : s->places) {
         char what[120];
-        std::snprintf(what, sizeof what, "%s %s %s, %s of %zu, team %d, root %d, %s, shift %zu", s->row->name, irisi_schedule_name(s->row->schedule),
-                      iris_dtype_name(s->row->dtype), ops[p.call.op], (size_t)p.call.count, s->shape, (int)p.call.root,
-                      p.in_place ? "in place" : "apart", p.shift);
+        std::snprintf(what, sizeof what, "%s %s %s, %s of %zu, team %d, root %d, %s, shift %zu", s->row->name,
+                      irisi_schedule_name(s->row->schedule), iris_dtype_name(s->row->dtype), ops[p.call.op],
+                      (size_t)p.call.count, s->shape, (int)p.call.root, p.in_place ? "in place" : "apart", p.shift);
         const size_t end = p.at + p.bytes + COLLECTIVE_GUARD;
         for (; checked < end; checked++) {
             const bool inside = checked >= p.at && checked + type.bytes <= p.at + p.bytes;
@@ -350,6 +361,8 @@ static inline void collective_begin(collective_test *x, collective_scene *s, boo
     const iris_dtype dtype = s->row->dtype;
     const size_t e = iris_dtype_bytes(dtype), rows = collective_rows(x->kind.src_rows, s->team.size);
     const size_t most = x->t->full ? COLLECTIVE_LARGE / e + 3 : 4097;
+    if (s->shape > 0)
+        irist_meet(x->t); /* a rank outside the team would run ahead, and then wait for too long */
     s->oracle.reset(new collective_oracle(dtype, exact, x->t->seed * 64 + (uint64_t)dtype, s->team));
     if (s->member < 0)
         return;
@@ -368,7 +381,6 @@ static inline void collective_try(irist_rank *t, collective_kind kind, const std
     for (s.shape = 0; s.shape < 3; s.shape++) {
         s.team = collective_team(s.shape, t->ranks);
         s.member = collective_member(s.team, t->rank);
-        irist_meet(t); /* a rank outside the team would run ahead for long */
         for (size_t r = 0; r < rows.size() && s.team.size > 0; r++) {
             const bool exact = rows[r].order == COLLECTIVE_ANY;
             s.row = &rows[r];

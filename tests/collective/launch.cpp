@@ -262,13 +262,16 @@ void channels_refused(irist_rank *t)
     irist_check(t, iris_collective_channel(t->world, nullptr, 0) == IRIS_ERR_ARGUMENT, "a null channel was taken");
     irist_check(t, iris_collective_channel(t->world, &ch, (size_t)1 << 50) == IRIS_ERR_NOMEM, "2^50 bytes were taken");
     irist_check(t, iris_collective_channel(t->world, &ch, (size_t)3 << 20) == IRIS_ERR_NOMEM, "24 MiB were taken");
-    irist_check(t, iris_collective_channel(t->world, &ch, t->rank ? 4000 : 8000) == IRIS_ERR_MISMATCH &&
-                       std::strstr(iris_error_string(t->world), "scratch is 4096 bytes on rank 1 but 8192 on rank 0"),
+    irist_check(t,
+                iris_collective_channel(t->world, &ch, t->rank ? 4000 : 8000) == IRIS_ERR_MISMATCH &&
+                    std::strstr(iris_error_string(t->world), "scratch is 4096 bytes on rank 1 but 8192 on rank 0"),
                 "%s", iris_error_string(t->world));
     const iris_status some = iris_collective_channel(t->world, t->rank ? &ch : nullptr, 4000);
     const char *said = iris_error_string(t->world);
-    irist_check(t, some == (t->rank ? IRIS_ERR_MISMATCH : IRIS_ERR_ARGUMENT) &&
-                       std::strstr(said, t->rank ? "rank 0 refused its arguments" : "the channel is null"), "%s", said);
+    irist_check(t,
+                some == (t->rank ? IRIS_ERR_MISMATCH : IRIS_ERR_ARGUMENT) &&
+                    std::strstr(said, t->rank ? "rank 0 refused its arguments" : "the channel is null"),
+                "%s", said);
 }
 
 void refused(irist_rank *t)
@@ -293,7 +296,8 @@ void refused(irist_rank *t)
     irist_check(t, iris_launch_all_gather(t->world, &l.ch, nullptr, nullptr) == IRIS_ERR_ARGUMENT, "null was taken");
     iris_collective forgotten;
     std::memset(&forgotten, 0, sizeof forgotten);
-    irist_check(t, iris_launch_all_gather(t->world, &l.ch, &forgotten, nullptr) == IRIS_ERR_ARGUMENT, "no type was taken");
+    irist_check(t, iris_launch_all_gather(t->world, &l.ch, &forgotten, nullptr) == IRIS_ERR_ARGUMENT,
+                "no type was taken");
     channels_refused(t);
     step(t, &l, 0, IRIS_SCHEDULE_AUTO, 41, 2, true); /* nothing is broken */
     irist_ok(t, iris_synchronize(t->world));

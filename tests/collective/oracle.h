@@ -2,7 +2,7 @@
 /*
  * oracle.h: what collectives must bring, from their definitions: plain, slow, all types by one table.
  *
- *   collective_kind collective_team collective_member collective_order
+ *   collective_kind collective_team collective_member collective_order collective_order_of
  *   collective_input collective_combine collective_oracle
  *
  * Inputs repeat after a prime number of elements: the results of an operation are one short table, however long the
@@ -169,6 +169,14 @@ static inline collective_value collective_divide(const collective_type &type, co
 
 /** In which order elements are combined: member 0 first; a ring, which rounds at each hop; any, of exact sums. */
 enum collective_order { COLLECTIVE_BY_MEMBER, COLLECTIVE_BY_RING, COLLECTIVE_ANY };
+
+/** The order of a schedule of reductions. */
+static inline collective_order collective_order_of(const char *schedule)
+{
+    return std::strcmp(schedule, "ring") == 0     ? COLLECTIVE_BY_RING
+           : std::strcmp(schedule, "atomic") == 0 ? COLLECTIVE_ANY
+                                                  : COLLECTIVE_BY_MEMBER;
+}
 
 /* ---- tables ---------------------------------------------------------------------------------------------------- */
 

@@ -53,8 +53,7 @@ TYPES(MOVE, scatter_pull)
 #define REDUCTIONS(d, D, ctype, bits, kind, acc) REDUCTION(reduce_two_shot, d, ctype) REDUCTION(reduce_pull, d, ctype)
 IRIST_EACH_DTYPE(REDUCTIONS)
 
-#define ROW(schedule, d, D, ops)                                                                                       \
-    {#schedule, IRIS_##D, IRISI_KERNEL_PTR((schedule##_##d)), nullptr, IRIS_SCHEDULE_AUTO, COLLECTIVE_BY_MEMBER, ops},
+#define ROW(schedule, d, D, ops) COLLECTIVE_ROW(schedule, (schedule##_##d), D, COLLECTIVE_BY_MEMBER, ops)
 #define MOVE_ROW(schedule, d, D, ctype) ROW(schedule, d, D, COLLECTIVE_MOVES)
 #define REDUCTION_ROWS(d, D, ctype, bits, kind, acc)                                                                   \
     ROW(reduce_two_shot, d, D, COLLECTIVE_OPS_##kind) ROW(reduce_pull, d, D, COLLECTIVE_OPS_##kind)
@@ -64,12 +63,13 @@ static const collective_kind gather = {false, true, false, true}, scatter = {fal
 
 static void broadcasts(irist_rank *t)
 {
-    collective_try(t, broadcast, {TYPES(MOVE_ROW, broadcast_push) TYPES(MOVE_ROW, broadcast_chain)
-                                      TYPES(MOVE_ROW, broadcast_ll) TYPES(MOVE_ROW, broadcast_relay)});
     collective_try(t, broadcast,
-                   collective_movers("iris_launch_broadcast", iris_launch_broadcast,
-                                     {IRIS_SCHEDULE_AUTO, IRIS_SCHEDULE_LL, IRIS_SCHEDULE_PUSH,
-                                      IRIS_SCHEDULE_CHAIN, IRIS_SCHEDULE_RELAY}));
+                   {TYPES(MOVE_ROW, broadcast_push) TYPES(MOVE_ROW, broadcast_chain) TYPES(MOVE_ROW, broadcast_ll)
+                        TYPES(MOVE_ROW, broadcast_relay)});
+    collective_try(
+        t, broadcast,
+        collective_movers("iris_launch_broadcast", iris_launch_broadcast,
+                          {IRIS_SCHEDULE_LL, IRIS_SCHEDULE_PUSH, IRIS_SCHEDULE_CHAIN, IRIS_SCHEDULE_RELAY}));
 }
 static void gathers(irist_rank *t)
 {
@@ -83,7 +83,7 @@ static void scatters(irist_rank *t)
 }
 static void reductions(irist_rank *t)
 {
-    const std::vector<iris_schedule> schedules = {IRIS_SCHEDULE_AUTO, IRIS_SCHEDULE_TWO_SHOT, IRIS_SCHEDULE_PULL};
+    const std::vector<iris_schedule> schedules = {IRIS_SCHEDULE_TWO_SHOT, IRIS_SCHEDULE_PULL};
     collective_try(t, reduce, {IRIST_EACH_DTYPE(REDUCTION_ROWS)});
     collective_try(t, reduce,
                    collective_launchers("iris_launch_reduce", iris_launch_reduce, schedules,

@@ -38,10 +38,11 @@ static iris_status irisi_collective_agree(iris_world *w, uint64_t scratch, iris_
         if (all[r] == 0)
             s = irisi_fail(w, IRIS_ERR_MISMATCH, "iris_collective_channel: rank %d refused its arguments", r);
         else if (all[r] != all[0])
-            s = irisi_fail(w, IRIS_ERR_MISMATCH,
-                           "iris_collective_channel: scratch is %llu bytes on rank %d but %llu on rank 0, rounded up; it "
-                           "must be the same",
-                           (unsigned long long)all[r], r, (unsigned long long)all[0]);
+            s = irisi_fail(
+                w, IRIS_ERR_MISMATCH,
+                "iris_collective_channel: scratch is %llu bytes on rank %d but %llu on rank 0, rounded up; it "
+                "must be the same",
+                (unsigned long long)all[r], r, (unsigned long long)all[0]);
     free(all);
     return s;
 }
@@ -354,9 +355,9 @@ iris_status irisi_collective_lacks(iris_world *w, irisi_family family, const iri
     const char *name = irisi_family_of(family)->name;
     static const char *const ops[] = {"sum", "prod", "min", "max", "avg", "and", "or", "xor"};
     if (what == NULL || iris_dtype_bytes(what->dtype) == 0 || (unsigned)what->op >= IRIS_REDUCE_OPS)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: dtype %d or op %d does not exist; dtypes are 1 to %d, ops 0 to %d", name,
-                          what ? (int)what->dtype : -1, what ? (int)what->op : -1, (int)IRIS_DTYPES - 1,
-                          (int)IRIS_REDUCE_OPS - 1);
+        return irisi_fail(
+            w, IRIS_ERR_ARGUMENT, "iris_%s: dtype %d or op %d does not exist; dtypes are 1 to %d, ops 0 to %d", name,
+            what ? (int)what->dtype : -1, what ? (int)what->op : -1, (int)IRIS_DTYPES - 1, (int)IRIS_REDUCE_OPS - 1);
     return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
                       "iris_%s: %s of %s has no kernel: the type lacks the operation, or no file of this program "
                       "instantiates it",

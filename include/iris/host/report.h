@@ -58,10 +58,11 @@ static int irisi_collective_text(char *text, size_t bytes, int rank, const char 
                  "two channels; call iris_reset on every rank",
                  rank, kernel, r->workgroup, (unsigned long long)r->seen);
     else if (r->fault == IRISI_FAULT_SLICE)
-        snprintf(text, bytes,
-                 "rank %d, %sworkgroup %u: there is no slice %llu: the channel has room for %llu slices, or is not from "
-                 "iris_collective_channel; call iris_reset on every rank",
-                 rank, kernel, r->workgroup, (unsigned long long)r->seen, (unsigned long long)r->expected);
+        snprintf(
+            text, bytes,
+            "rank %d, %sworkgroup %u: there is no slice %llu: the channel has room for %llu slices, or is not from "
+            "iris_collective_channel; call iris_reset on every rank",
+            rank, kernel, r->workgroup, (unsigned long long)r->seen, (unsigned long long)r->expected);
     return r->fault == IRISI_FAULT_COUNT || r->fault == IRISI_FAULT_BUSY || r->fault == IRISI_FAULT_SLICE;
 }
 
