@@ -2,8 +2,8 @@
 /*
  * stream.h (host): streams, events and launches; the part of host.h that runs kernels. Only init.c includes it.
  *
- * A stream is a queue of tasks: launches (job.h), events to record, events to wait for; and a thread that runs them, one
- * after the other, with whoever waits for the stream.
+ * A stream is a queue of tasks: launches (job.h), events to record, events to wait for; and a thread that runs them,
+ * one after the other, with whoever waits for the stream.
  */
 #ifndef IRIS_ARCH_HOST_STREAM_H
 #define IRIS_ARCH_HOST_STREAM_H
@@ -76,7 +76,7 @@ static int irisi_run_task(iris_stream s, irisi_task *task)
     return open;
 }
 
-/* Gives the processor away with the stream unlocked; 1 as long as that is quicker than to sleep and be woken. Locked. */
+/* Gives the processor away, the stream unlocked; 1 as long as that is quicker than to sleep and be woken. Locked. */
 static int irisi_linger(iris_stream s, uint32_t turn)
 {
     if (turn >= IRISI_LINGER)
