@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,8 @@
 enum {
     IRISI_MAX_THREADS = 1024,       /* of one launch */
     IRISI_LANES_A_WAVE = 64,        /* lanes asked for that become one thread */
-    IRISI_STACK_BYTES = 1024 * 1024 /* of each thread that runs kernels */
+    IRISI_STACK_BYTES = 1024 * 1024, /* of each thread that runs kernels */
+    IRISI_LINGER = 64                /* how often who waits for a stream gives the processor away before it sleeps */
 };
 
 __thread irisi_thread irisi_self;
@@ -72,7 +74,8 @@ struct irisi_stream {
     pthread_mutex_t lock;
     pthread_cond_t work, idle;
     irisi_task *head, *tail;
-    uint64_t submitted, finished, awaited; /* tasks; somebody waits for so many to finish, or nobody for more */
+    uint64_t submitted, finished, awaited; /* tasks; who waits, waits for so many to finish */
+    int running, sleeping;                 /* a thread is at a task; the stream's own waits for `work` */
     irisi_job *job; /* what the workers run; null: leave */
     sem_t done;     /* the last worker has finished */
     uint32_t n_workers;

@@ -2,7 +2,8 @@
 /*
  * stream.h (host): streams, events and launches; the part of host.h that runs kernels. Only init.c includes it.
  *
- * A stream is a thread with a queue of tasks: launches (job.h), events to record, events to wait for.
+ * A stream is a queue of tasks: launches (job.h), events to record, events to wait for; and a thread that runs them,
+ * one after the other, with whoever waits for the stream.
  */
 #ifndef IRIS_ARCH_HOST_STREAM_H
 #define IRIS_ARCH_HOST_STREAM_H
@@ -40,34 +41,66 @@ static uint64_t irisi_event_await(iris_event e, uint64_t turn)
     return time;
 }
 
+/* The next task, which the caller is to run; null when there is none, or another thread is at one. Locked. */
+static irisi_task *irisi_take(iris_stream s)
+{
+    irisi_task *task = s->running ? NULL : s->head;
+    if (task) {
+        s->head = task->next;
+        s->running = 1;
+    }
+    return task;
+}
+
+/* Runs a task that was taken; 0 when it was the stream's last. Unlocked. */
+static int irisi_run_task(iris_stream s, irisi_task *task)
+{
+    const int open = task->kind != IRISI_TASK_CLOSE;
+    if (task->kind == IRISI_TASK_LAUNCH)
+        irisi_run_job(s, &task->job);
+    else if (task->kind == IRISI_TASK_RECORD)
+        irisi_event_reached(task->event, task->turn);
+    else if (task->kind == IRISI_TASK_WAIT)
+        irisi_event_await(task->event, task->turn);
+    if (task->event)
+        irisi_event_release(task->event);
+    free(task);
+
+    pthread_mutex_lock(&s->lock);
+    s->running = 0;
+    if (++s->finished == s->awaited) /* a wake-up for each task would cost small kernels more than their work */
+        pthread_cond_broadcast(&s->idle);
+    if (s->sleeping && s->head)
+        pthread_cond_signal(&s->work);
+    pthread_mutex_unlock(&s->lock);
+    return open;
+}
+
+/* Gives the processor away, the stream unlocked; 1 as long as that is quicker than to sleep and be woken. Locked. */
+static int irisi_linger(iris_stream s, uint32_t turn)
+{
+    if (turn >= IRISI_LINGER)
+        return 0;
+    pthread_mutex_unlock(&s->lock);
+    sched_yield();
+    pthread_mutex_lock(&s->lock);
+    return 1;
+}
+
 static void *irisi_stream_main(void *arg)
 {
     iris_stream s = (iris_stream)arg;
-    for (int open = 1; open;) {
+    irisi_task *task;
+    do {
         pthread_mutex_lock(&s->lock);
-        while (!s->head)
-            pthread_cond_wait(&s->work, &s->lock);
-        irisi_task *task = s->head;
-        s->head = task->next;
+        for (uint32_t turn = 0; (task = irisi_take(s)) == NULL; turn++)
+            if (!irisi_linger(s, turn)) {
+                s->sleeping = 1;
+                pthread_cond_wait(&s->work, &s->lock);
+                s->sleeping = 0;
+            }
         pthread_mutex_unlock(&s->lock);
-
-        if (task->kind == IRISI_TASK_LAUNCH)
-            irisi_run_job(s, &task->job);
-        else if (task->kind == IRISI_TASK_RECORD)
-            irisi_event_reached(task->event, task->turn);
-        else if (task->kind == IRISI_TASK_WAIT)
-            irisi_event_await(task->event, task->turn);
-        else
-            open = 0;
-        if (task->event)
-            irisi_event_release(task->event);
-        free(task);
-
-        pthread_mutex_lock(&s->lock);
-        if (++s->finished == s->awaited) /* a wake-up for each task would cost small kernels more than their work */
-            pthread_cond_broadcast(&s->idle);
-        pthread_mutex_unlock(&s->lock);
-    }
+    } while (irisi_run_task(s, task));
     return NULL;
 }
 
@@ -81,7 +114,8 @@ static void irisi_submit(iris_stream s, irisi_task *task)
         s->head = task;
     s->tail = task;
     s->submitted++;
-    pthread_cond_signal(&s->work);
+    if (s->sleeping)
+        pthread_cond_signal(&s->work);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -97,14 +131,25 @@ static irisi_task *irisi_task_new(irisi_task_kind kind, iris_event event)
     return task;
 }
 
+/* The caller, who would only wait, runs what the stream's own thread has not begun: a kernel that is waited for at once
+ * needs no other thread. */
 static const char *irisi_dev_stream_synchronize(irisi_dev *d, iris_stream s)
 {
     (void)d;
     pthread_mutex_lock(&s->lock);
     const uint64_t until = s->submitted;
-    s->awaited = until;
-    while (s->finished < until)
-        pthread_cond_wait(&s->idle, &s->lock);
+    for (uint32_t turn = 0; s->finished < until; turn++) {
+        irisi_task *task = irisi_take(s);
+        if (task) {
+            pthread_mutex_unlock(&s->lock);
+            irisi_run_task(s, task);
+            pthread_mutex_lock(&s->lock);
+            turn = 0;
+        } else if (!irisi_linger(s, turn)) {
+            s->awaited = until;
+            pthread_cond_wait(&s->idle, &s->lock);
+        }
+    }
     pthread_mutex_unlock(&s->lock);
     return NULL;
 }
