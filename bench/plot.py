@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Draws a result file's rows: bandwidth and time against message size, and against the number of workgroups.
+"""Draws a result file: bandwidth and time against message size and number of workgroups, speedups, a GEMM's timeline.
 
 Dotted lines are the hand-written kernels of the same run, dashed ones the copy engine's. Of collectives: time against
 message size, both logarithmic, in a graph where that was measured; dashed lines are NCCL's.
@@ -69,12 +69,54 @@ def collectives(rows, where, folder, stem):
         print(folder / f"{stem}_{case}.svg")
 
 
+def speedups(rows, where, file):
+    """BLAS and NCCL in turn over each pattern, a group of bars for each shape."""
+    us = {(r["case"], r["variant"]): r["us"] for r in rows}
+    shapes = [s for s in dict.fromkeys(r["case"] for r in rows) if (s, "blas+gather") in us]
+    patterns = [v for v in dict.fromkeys(r["variant"] for r in rows) if v == "auto" or "_" in v]
+    fig, axes = plt.subplots(figsize=(10, 4.5))
+    for i, pattern in enumerate(patterns):
+        at = [k + (i - len(patterns) / 2) * 0.8 / len(patterns) for k in range(len(shapes))]
+        axes.bar(at, [us[s, "blas+gather"] / us[s, pattern] for s in shapes], 0.8 / len(patterns), label=pattern)
+    axes.axhline(1, color="black", lw=0.8)
+    axes.set_xticks(range(len(shapes)), shapes, rotation=25, ha="right", fontsize=7)
+    axes.set_ylabel("times as fast as BLAS + NCCL")
+    axes.set_title(f"GEMM + AllScatter, bf16: {where}", fontsize=9)
+    axes.legend(fontsize=8)
+    fig.tight_layout()
+    fig.savefig(file)
+    plt.close(fig)
+    print(file)
+
+
+def timeline(result, file):
+    """Rank 0's tiles: a line for each workgroup, arithmetic below the way to the peers."""
+    fig, axes = plt.subplots(figsize=(10, 7))
+    for workgroup, begun, computed, left, arrived in result["tiles"]:
+        axes.barh(workgroup, computed - begun, 0.8, begun, color="tab:blue", edgecolor="white", lw=0.2)
+        axes.barh(workgroup, left - computed, 0.8, computed, color="tab:gray")
+        if arrived > left:
+            axes.barh(workgroup - 0.3, arrived - left, 0.2, left, color="tab:orange")
+    axes.set_xlabel("µs: blue computing, gray leaving the registers, orange on the way to the peers")
+    axes.set_ylabel("workgroup")
+    axes.set_title(f"{result['m']} x {result['n']} x {result['k']}, {result['pattern']}, {result['world']} ranks, "
+                   f"{result['us']} µs: {result['device']}, {result['commit']}", fontsize=9)
+    fig.tight_layout()
+    fig.savefig(file)
+    plt.close(fig)
+    print(file)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("result", type=pathlib.Path, help="a JSON file of bench/")
     parser.add_argument("folder", type=pathlib.Path, help="where the SVG files go")
     args = parser.parse_args()
     result = json.loads(args.result.read_text())
+    if result.get("schema") == "iris-gemm-timeline-1":
+        args.folder.mkdir(parents=True, exist_ok=True)
+        timeline(result, args.folder / f"{args.result.stem}.svg")
+        return
     if result.get("schema") != "iris-bench-1":
         parser.error(f"{args.result} is not of schema iris-bench-1")
     rows = [r for r in result["rows"] if r["ok"]]
@@ -83,6 +125,9 @@ def main():
     args.folder.mkdir(parents=True, exist_ok=True)
     where = f"{result.get('world', result.get('ranks'))} × {result['device']}, {result['commit']}"
     stem = args.result.stem
+    if result["benchmark"] == "gemm_all_scatter":
+        speedups(rows, where, args.folder / f"{stem}.svg")
+        return
     if result["benchmark"] == "collectives":
         collectives(rows, where, args.folder, stem)
         return

@@ -11,6 +11,7 @@ import sys
 
 MIB = 1 << 20
 PULLS = ("get", "load", "all_load")
+PATTERNS = ("bulk_synchronous", "producer_consumer", "fused_sequential", "wg_specialized", "wave_specialized")
 OPERATIONS = ("put", "get", "copy", "store", "load", "all_store", "all_load")
 
 
@@ -113,6 +114,22 @@ def collectives_table(rows):
                   "auto / better NCCL"), cells)
 
 
+def gemm_table(rows):
+    """Every pattern beside what bounds it (the vendor's GEMM, the bytes on the links) and the two libraries in turn."""
+    shapes = {}
+    for r in rows:
+        shapes.setdefault(r["case"], {})[r["variant"]] = r["us"]
+    cells = []
+    for shape, us in shapes.items():
+        bound = max(us.get("blas", us.get("gemm", 0)), us.get("push", 0))
+        best, both = min(us[p] for p in PATTERNS if p in us), us.get("blas+gather")
+        cells.append((f"`{shape}`", *(f"{us[v]:.0f}" if v in us else "" for v in ("gemm", "blas", "push", "blas+gather")),
+                      *(f"{us[p]:.0f}" if p in us else "" for p in PATTERNS), f"{us['auto']:.0f}" if "auto" in us else "",
+                      f"{bound / best:.2f}", f"{both / best:.2f}" if both else ""))
+    return table(("shape", "GEMM alone, µs", "BLAS alone", "push alone", "BLAS + NCCL", *PATTERNS, "auto",
+                  "bound / best", "BLAS + NCCL / best"), cells)
+
+
 def demands(moved, timed):
     """(what, asked for, measured, whether it is met) of issue 3 for what the file has."""
     found = list(bandwidths(moved))
@@ -156,6 +173,9 @@ def report(result):
         yield "The run was cut short: rows are missing."
     if result["benchmark"] == "collectives":
         yield from collectives_table(rows)
+        return
+    if result["benchmark"] == "gemm_all_scatter":
+        yield from gemm_table(rows)
         return
     if result["arch"] != "host":  # there only ratios mean anything
         yield from table(("issue 3", "asked for", "measured", ""),
