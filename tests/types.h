@@ -2,12 +2,13 @@
 /*
  * types.h: the element types that a test has kernels for.
  *
- *   IRIST_EACH_DTYPE     X(name, NAME, ctype, bits, kind, acc): as IRIS_EACH_DTYPE
+ *   IRIST_EACH_DTYPE       X(name, NAME, ctype, bits, kind, acc): as IRIS_EACH_DTYPE
+ *   IRIST_EACH_MOVED       the same, of the types that tests of data movement have
  *
  * -DIRIST_PART=0, 1 or 2 leaves a third of the types, where all of them are too many to compile again: under a
  * sanitizer, and for devices that the test will not run on (tests/compile), where every architecture takes another
- * part. There -DIRIST_KERNELS_ELSEWHERE besides leaves out the kernels of launch headers, which a program has already:
- * an example, a benchmark or another test.
+ * part. There -DIRIST_KERNELS_ELSEWHERE besides leaves out the kernels of launch headers, which a program has already,
+ * an example or another test; and of data movement, which compile/every_function.c has for all types, leaves one type.
  */
 #ifndef IRIST_TYPES_H
 #define IRIST_TYPES_H
@@ -38,6 +39,12 @@
     X(f32, F32, float, 32, FLOAT, f32)                                                                                 \
     X(f8e4m3, F8E4M3, iris_f8e4m3, 8, FLOAT, f32)                                                                      \
     X(f8e5m2fnuz, F8E5M2FNUZ, iris_f8e5m2fnuz, 8, FLOAT, f32)
+#endif
+
+#if defined(IRIST_KERNELS_ELSEWHERE)
+#define IRIST_EACH_MOVED(X) X(bf16, BF16, iris_bf16, 16, FLOAT, f32)
+#else
+#define IRIST_EACH_MOVED(X) IRIST_EACH_DTYPE(X)
 #endif
 
 #endif

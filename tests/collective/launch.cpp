@@ -7,6 +7,9 @@
 #define IRIS_INSTANTIATE_ALL_GATHER
 #define IRIS_INSTANTIATE_ALL_REDUCE_SUM_BF16
 #define IRIS_INSTANTIATE_ALL_REDUCE_SUM_I32
+#define IRIS_INSTANTIATE_ALL_TO_ALL
+#define IRIS_INSTANTIATE_BROADCAST
+#define IRIS_INSTANTIATE_REDUCE_SCATTER_SUM_I32
 #endif
 #include <cstring>
 
@@ -14,6 +17,9 @@
 
 #include <iris/gen/launch/all_gather.h>
 #include <iris/gen/launch/all_reduce.h>
+#include <iris/gen/launch/all_to_all.h>
+#include <iris/gen/launch/broadcast.h>
+#include <iris/gen/launch/reduce_scatter.h>
 #include <iris/op.h>
 
 namespace {
@@ -25,33 +31,63 @@ IRIS_HOST_DEVICE int32_t element(uint64_t lap, int rank, size_t i)
     return (int32_t)(lap * 7919 + (uint64_t)rank * 1009 + i * 3);
 }
 
+/* A collective: what it does, which of its buffers have a row for each rank, and its launcher with a schedule. */
+struct collective {
+    int reduces, dst_rows, src_rows;
+    iris_status (*launch)(iris_world *, const iris_channel *, const iris_collective *, iris_stream);
+    iris_schedule schedule;
+};
+const collective kinds[] = {
+    {1, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_AUTO},
+    {1, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_ONE_SHOT},
+    {1, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_TWO_SHOT},
+    {1, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_RING},
+    {1, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_LL},
+    {0, 1, 0, iris_launch_all_gather, IRIS_SCHEDULE_AUTO},
+    {0, 1, 0, iris_launch_all_gather, IRIS_SCHEDULE_PUSH},
+    {0, 1, 0, iris_launch_all_gather, IRIS_SCHEDULE_PULL},
+    {0, 1, 0, iris_launch_all_gather, IRIS_SCHEDULE_RING},
+    {0, 1, 0, iris_launch_all_gather, IRIS_SCHEDULE_LL},
+    {1, 0, 1, iris_launch_reduce_scatter, IRIS_SCHEDULE_PUSH},
+    {1, 0, 1, iris_launch_reduce_scatter, IRIS_SCHEDULE_PULL},
+    {1, 0, 1, iris_launch_reduce_scatter, IRIS_SCHEDULE_RING},
+    {1, 0, 1, iris_launch_reduce_scatter, IRIS_SCHEDULE_LL},
+    {0, 1, 1, iris_launch_all_to_all, IRIS_SCHEDULE_PUSH},
+    {0, 1, 1, iris_launch_all_to_all, IRIS_SCHEDULE_PULL},
+    {0, 1, 1, iris_launch_all_to_all, IRIS_SCHEDULE_LL},
+    {0, 0, 0, iris_launch_broadcast, IRIS_SCHEDULE_PUSH},
+    {0, 0, 0, iris_launch_broadcast, IRIS_SCHEDULE_CHAIN},
+    {1, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_LL_TWO_SHOT},
+};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
 struct check_args {
     int32_t *src;
     const int32_t *dst;
     size_t n;
     uint64_t lap;
-    int ranks, rank, gather;
+    int ranks, rank, root, reduces, dst_rows, src_rows;
     uint64_t *wrong;
 };
 
 /* The next input; then, the collective's result of this lap compared, on the device, in stream order. */
 IRIS_KERNEL(make_input, check_args, a, 64)
 {
-    for (size_t i = iris_grid_lane(); i < a->n; i += iris_grid_lanes())
+    for (size_t i = iris_grid_lane(); i < a->n * (size_t)(a->src_rows ? a->ranks : 1); i += iris_grid_lanes())
         a->src[i] = element(a->lap, a->rank, i);
 }
 IRIS_KERNEL(compare, check_args, a, 64)
 {
+    const size_t first = a->src_rows ? (size_t)a->rank * a->n : 0; /* the row that comes here */
     uint64_t wrong = 0;
     for (size_t i = iris_grid_lane(); i < a->n; i += iris_grid_lanes()) {
         int32_t sum = 0;
         for (int r = 0; r < a->ranks; r++) {
-            sum = iris_sum_i32(sum, element(a->lap, r, i));
-            if (a->gather)
-                wrong += a->dst[(size_t)r * a->n + i] != element(a->lap, r, i);
+            sum = iris_sum_i32(sum, element(a->lap, r, first + i));
+            wrong += a->dst_rows && a->dst[(size_t)r * a->n + i] != element(a->lap, r, first + i);
         }
-        if (!a->gather)
-            wrong += a->dst[i] != sum;
+        if (!a->dst_rows)
+            wrong += a->dst[i] != (a->reduces ? sum : element(a->lap, a->root, i));
     }
     if (wrong)
         irisi_atomic_add_u64(a->wrong, wrong, IRIS_RELAXED, IRIS_SCOPE_AGENT);
@@ -76,7 +112,7 @@ void lane_create(irist_rank *t, lane *l, int own_stream)
         l->stream = iris_default_stream(t->world);
     irist_ok(t, iris_collective_channel(t->world, &l->ch, 4096));
     l->ch.least = 1024; /* on the host too several slices have something to do */
-    l->src = (int32_t *)iris_malloc(t->world, MOST * sizeof *l->src);
+    l->src = (int32_t *)iris_malloc(t->world, MOST * sizeof *l->src * (size_t)t->ranks);
     l->dst = (int32_t *)iris_malloc(t->world, MOST * sizeof *l->dst * (size_t)t->ranks);
     l->wrong = (uint64_t *)iris_malloc(t->world, sizeof *l->wrong);
     irist_ok(t, iris_memset(t->world, l->wrong, 0, sizeof *l->wrong));
@@ -97,29 +133,21 @@ void lane_destroy(irist_rank *t, lane *l, const char *what)
 }
 
 /* One collective by one schedule, its input made and its result compared by kernels around it. */
-void step(irist_rank *t, lane *l, int gather, iris_schedule schedule, size_t n, uint64_t lap, bool checked)
+void step(irist_rank *t, lane *l, const collective &kind, size_t n, uint64_t lap, bool checked)
 {
     iris_collective c;
-    check_args a = {l->src, l->dst, n, lap, t->ranks, t->rank, gather, l->wrong};
+    const int root = (int)(lap % (uint64_t)t->ranks);
+    check_args a = {l->src,        l->dst,        n,       lap, t->ranks, t->rank, root, kind.reduces,
+                    kind.dst_rows, kind.src_rows, l->wrong};
     const iris_launch_config one = iris_grid(1, 64);
     std::memset(&c, 0, sizeof c);
-    c.dst = l->dst, c.src = l->src, c.count = n, c.dtype = IRIS_I32, c.schedule = schedule;
+    c.dst = l->dst, c.src = l->src, c.count = n, c.dtype = IRIS_I32, c.schedule = kind.schedule, c.root = root;
     if (checked)
         irist_ok(t, iris_launch(t->world, make_input, &a, sizeof a, &one, l->stream));
-    irist_ok(t, (gather ? iris_launch_all_gather : iris_launch_all_reduce)(t->world, &l->ch, &c, l->stream));
+    irist_ok(t, kind.launch(t->world, &l->ch, &c, l->stream));
     if (checked)
         irist_ok(t, iris_launch(t->world, compare, &a, sizeof a, &one, l->stream));
 }
-
-const struct {
-    int gather;
-    iris_schedule schedule;
-} kinds[] = {
-    {0, IRIS_SCHEDULE_AUTO}, {0, IRIS_SCHEDULE_ONE_SHOT}, {0, IRIS_SCHEDULE_TWO_SHOT}, {0, IRIS_SCHEDULE_RING},
-    {0, IRIS_SCHEDULE_LL},   {1, IRIS_SCHEDULE_AUTO},     {1, IRIS_SCHEDULE_PUSH},     {1, IRIS_SCHEDULE_PULL},
-    {1, IRIS_SCHEDULE_RING}, {1, IRIS_SCHEDULE_LL},       {0, IRIS_SCHEDULE_LL_TWO_SHOT},
-};
-enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 /* Every schedule after every other on one channel, nothing in between; ranks arrive late in turn. */
 void mixed(irist_rank *t)
@@ -133,7 +161,7 @@ void mixed(irist_rank *t)
         const size_t n = (dice / KINDS) % 4 == 0 ? MOST / 3 + lap : irist_pick(t->seed, 6, lap, 700);
         if (lap % 16 == 0)
             irist_delay(t, lap);
-        step(t, &l, kinds[dice % KINDS].gather, kinds[dice % KINDS].schedule, n, lap, true);
+        step(t, &l, kinds[dice % KINDS], n, lap, true);
     }
     irist_ok(t, iris_synchronize(t->world));
     lane_destroy(t, &l, "schedules after one another");
@@ -142,16 +170,19 @@ void mixed(irist_rank *t)
 /* The same collective again and again; what a rank that is ahead writes must not reach one that is behind. */
 void again(irist_rank *t)
 {
-    const uint32_t laps = irist_laps(200, t->ranks > 2 ? 1000 : 10000);
-    for (int kind = 1; kind < KINDS; kind++) {
-        lane l;
-        lane_create(t, &l, 0);
-        irist_meet(t);
+    const uint32_t laps = irist_laps(100, t->ranks > 2 ? 600 : 2000);
+    lane l;
+    lane_create(t, &l, 0);
+    irist_meet(t);
+    for (int kind = 1; kind < KINDS; kind++) { /* more than 10,000 calls on the channel */
         for (uint32_t lap = 0; lap < laps; lap++)
-            step(t, &l, kinds[kind].gather, kinds[kind].schedule, 50 + lap % 3, lap, lap % 50 < 3);
-        irist_ok(t, iris_synchronize(t->world));
-        lane_destroy(t, &l, irisi_schedule_name(kinds[kind].schedule));
+            step(t, &l, kinds[kind], 50 + lap % 3, lap, lap % 50 < 3);
+        uint64_t wrong = 0;
+        irist_ok(t, iris_memcpy(t->world, &wrong, l.wrong, sizeof wrong));
+        irist_check(t, wrong == 0, "%s: %llu elements wrong", irisi_schedule_name(kinds[kind].schedule),
+                    (unsigned long long)wrong);
     }
+    lane_destroy(t, &l, "again and again");
 }
 
 /* Two streams with a channel each; ranks submit in one order. */
@@ -165,7 +196,7 @@ void streams(irist_rank *t)
     for (uint32_t lap = 0; lap < laps; lap++)
         for (int s = 0; s < 2; s++) {
             const uint32_t kind = irist_pick(t->seed, 7 + (uint64_t)s, lap, KINDS);
-            step(t, &l[s], kinds[kind].gather, kinds[kind].schedule, irist_pick(t->seed, 9, lap, 3000), lap, true);
+            step(t, &l[s], kinds[kind], irist_pick(t->seed, 9, lap, 3000), lap, true);
         }
     irist_ok(t, iris_synchronize(t->world));
     lane_destroy(t, &l[1], "second stream");
@@ -182,7 +213,7 @@ void smallest(irist_rank *t)
     irist_ok(t, iris_collective_channel(t->world, &l.ch, 1));
     irist_meet(t);
     for (uint32_t lap = 0; lap < 2 * KINDS; lap++)
-        step(t, &l, kinds[lap % KINDS].gather, kinds[lap % KINDS].schedule, 1500 + lap, lap, true);
+        step(t, &l, kinds[lap % KINDS], 1500 + lap, lap, true);
     irist_ok(t, iris_synchronize(t->world));
     lane_destroy(t, &l, "smallest channel");
 }
@@ -280,7 +311,7 @@ void refused(irist_rank *t)
     lane_create(t, &l, 0);
     lane_create(t, &other, 1);
     irist_meet(t);
-    step(t, &l, 0, IRIS_SCHEDULE_AUTO, 40, 1, true);
+    step(t, &l, kinds[0], 40, 1, true);
     for (const auto &row : refusals) {
         question q;
         std::memset(&q, 0, sizeof q);
@@ -299,7 +330,7 @@ void refused(irist_rank *t)
     irist_check(t, iris_launch_all_gather(t->world, &l.ch, &forgotten, nullptr) == IRIS_ERR_ARGUMENT,
                 "no type was taken");
     channels_refused(t);
-    step(t, &l, 0, IRIS_SCHEDULE_AUTO, 41, 2, true); /* nothing is broken */
+    step(t, &l, kinds[0], 41, 2, true); /* nothing is broken */
     irist_ok(t, iris_synchronize(t->world));
     lane_destroy(t, &other, "other stream");
     lane_destroy(t, &l, "refusals");

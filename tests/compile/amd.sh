@@ -14,12 +14,17 @@ device="$flags --cuda-device-only --no-gpu-bundle-output"
 # The C++ library as it is, not as clang wraps it for HIP's headers; Catch2 uses __COUNTER__.
 plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-dir)/include"
 {
-    # Code for every file and device: with little optimisation for what is not gfx942, and for tests, which hold hundreds
-    # of instances; of those a part of the types, another one for each device (tests/types.h).
+    # Code for every file and device, for gfx942 as users would make it; with little optimisation for its neighbours, and
+    # for tests, which hold hundreds of instances: a part of the types, another one for each device (tests/types.h).
     part=0
     for arch in $archs; do
-        [ "$arch" = gfx942 ] && effort=-O3 || effort=-O1
         for file in $(programs); do
+            case $arch-$file in
+            gfx942-tests/*) effort=-O1 ;;
+            gfx942-*) effort=-O3 ;;
+            *-bench/*) continue ;;
+            *) effort=-O1 ;;
+            esac
             check "$arch $file" "$compiler $device $effort -c -o /dev/null --offload-arch=$arch $root/$file"
         done
         for file in $(tests); do

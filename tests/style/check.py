@@ -5,6 +5,10 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+sys.dont_write_bytecode = True
+from gen.registry import DTYPES  # noqa: E402
+
 MACRO = re.compile(r"\b__(CUDA|NVCC|HIP|HCC|gfx|AMDGCN|AMDGPU|NVPTX)\w*")
 LINES = (  # (files, most lines)
     ("include/iris/**/*.h", 400),
@@ -44,6 +48,10 @@ def problems():
                 if n - start - 1 > FUNCTION_LINES:
                     yield f"{path}:{start} is a function of {n - start - 1} lines, more than {FUNCTION_LINES}"
                 start = None
+    parts = (ROOT / "tests/types.h").read_text(encoding="utf-8").partition("IRIST_EACH_MOVED(X) X")[0]
+    for d in DTYPES:
+        if parts.count(f"X({d.name}, {d.name.upper()}, ") != 1:
+            yield f"tests/types.h has {d.name} in no part, or in two"
     options = (ROOT / "meson_options.txt").read_text(encoding="utf-8").count("option(")
     if options > 5:
         yield f"meson_options.txt has {options} options, more than 5"
