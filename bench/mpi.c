@@ -6,8 +6,8 @@
  *
  * Bytes are those of the larger buffer of a rank. A time is the median over repetitions of the maximum over ranks, of
  * up to --laps calls in a row, divided by their number; both begin at a barrier of MPI. Ours are put on the stream one
- * after the other and waited for once; MPI's return when they are done. `ceiling` is MPI's time. The last row, geomean, has
- * the geometric means over all rows: its ratio says how much faster this library is.
+ * after the other and waited for once; MPI's return when they are done. `ceiling` is MPI's time. The last row, geomean,
+ * has the geometric means over all rows: its ratio says how much faster this library is.
  */
 #define IRIS_INSTANTIATE_ALL_GATHER
 #define IRIS_INSTANTIATE_ALL_REDUCE_SUM_F32

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * all_gather.cpp: every schedule of all-gather against the definition: row m of every dst is src of member m. A schedule
- * is one row of SCHEDULES. Launchers are tried with every type; in a kernel of one's own, types of two and of eight
- * bytes stand for the others.
+ * all_gather.cpp: every schedule of all-gather against the definition: row m of every dst is src of member m. A
+ * schedule is one row of SCHEDULES. Launchers are tried with every type; in a kernel of one's own, types of two and of
+ * eight bytes stand for the others.
  */
 #define IRIS_INSTANTIATE_ALL_GATHER
 
