@@ -232,7 +232,11 @@ static void compare(bench *b, work *x, bench_nccl *n, void *const *windows, size
         for (int i = 0; i < WAYS; i++) {
             x->c.schedule = ways[i].schedule;
             const char *name = irisi_schedule_name((int)x->c.schedule);
-            if (ways[i].kind == (int)(x->k - kinds) && bytes <= ways[i].most && wanted(b, name) && !bench_late(b))
+            /* Plain launches of what a graph shows: of the library's choice only. */
+            const int shown = graph || i == 0 || ways[i].kind != ways[i - 1].kind || bytes > GRAPH_MOST ||
+                              b->o->variant || !BENCH_HAS_RUNTIME;
+            if (ways[i].kind == (int)(x->k - kinds) && bytes <= ways[i].most && shown && wanted(b, name) &&
+                !bench_late(b))
                 measure(b, x, name, submit_own, graph, best);
         }
     }
@@ -262,13 +266,12 @@ static int rank_main(iris_world *w, void *arg)
     if (!fill(&b, (void *)x.c.src, o->max_bytes / sizeof(iris_bf16)) ||
         (windows[0] && !fill(&b, windows[1], o->max_bytes / sizeof(iris_bf16))))
         return irisi_try_failed(IRIS_ERR_DEVICE, "the benchmark's inputs");
-    for (int k = 0; k < KINDS; k++) {
-        x.k = kinds + k;
-        if (o->only && strcmp(o->only, x.k->name) != 0)
-            continue;
-        for (size_t bytes = o->min_bytes; bytes <= o->max_bytes && !bench_late(&b); bytes *= 4)
-            compare(&b, &x, &n, windows, bytes);
-    }
+    for (size_t bytes = o->min_bytes; bytes <= o->max_bytes; bytes *= 4)
+        for (int k = 0; k < KINDS && !bench_late(&b); k++) {
+            x.k = kinds + k;
+            if (!o->only || strcmp(o->only, x.k->name) == 0)
+                compare(&b, &x, &n, windows, bytes);
+        }
     bench_nccl_close(&n);
     return bench_close(&b);
 }
@@ -279,10 +282,10 @@ int main(int argc, char **argv)
     iris_config config;
     memset(&o, 0, sizeof o);
     memset(&config, 0, sizeof config);
-    o.ranks = 2, o.repeats = 20, o.warmup = 5, o.min_bytes = 1024, o.max_bytes = 1 << 20, o.piece = 1 << 16;
+    o.ranks = 2, o.repeats = 20, o.warmup = 5, o.min_bytes = 1024, o.max_bytes = 1 << 20;
     o.laps = 20, o.seconds = 600;
-    bench_parse(&o, argc, argv, "collectives: every schedule beside NCCL; --piece: scratch of a slice");
+    bench_parse(&o, argc, argv, "collectives: every schedule beside NCCL; --piece: scratch of a slice, 0 the default");
     config.heap_bytes = 2 * o.max_bytes + (8u << 20);
-    config.sync_bytes = 4 * 64 * (o.piece ? o.piece : 8192) + (4u << 20);
+    config.sync_bytes = 4 * 64 * (o.piece ? o.piece : 32768) + (4u << 20);
     return iris_spawn_config(o.ranks, rank_main, &o, &config);
 }

@@ -98,7 +98,8 @@ def collectives_table(rows):
     """The library's choice and the best schedule beside NCCL's two modes, in a graph where that was measured."""
     us = {(r["case"], r["bytes"], r["variant"]): r["us"] for r in rows}
     cells = []
-    for case, n in dict.fromkeys((r["case"], r["bytes"]) for r in rows):
+    cases = list(dict.fromkeys(r["case"] for r in rows))
+    for case, n in sorted({(r["case"], r["bytes"]) for r in rows}, key=lambda row: (cases.index(row[0]), row[1])):
         end = "_graph" if (case, n, "auto_graph") in us else ""
         own = {v.removesuffix("_graph"): t for (c, b, v), t in us.items()
                if (c, b) == (case, n) and v.endswith("_graph") == bool(end) and not v.startswith("nccl")}

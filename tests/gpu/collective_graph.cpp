@@ -107,9 +107,10 @@ void replay(scene *s)
 
 void every_schedule(irist_rank *t)
 {
-    static const iris_schedule schedules[2][4] = {
-        {IRIS_SCHEDULE_LL, IRIS_SCHEDULE_ONE_SHOT, IRIS_SCHEDULE_TWO_SHOT, IRIS_SCHEDULE_RING},
-        {IRIS_SCHEDULE_LL, IRIS_SCHEDULE_PUSH, IRIS_SCHEDULE_PULL, IRIS_SCHEDULE_RING}};
+    static const iris_schedule schedules[2][5] = {
+        {IRIS_SCHEDULE_LL, IRIS_SCHEDULE_LL_TWO_SHOT, IRIS_SCHEDULE_ONE_SHOT, IRIS_SCHEDULE_TWO_SHOT,
+         IRIS_SCHEDULE_RING},
+        {IRIS_SCHEDULE_LL, IRIS_SCHEDULE_AUTO, IRIS_SCHEDULE_PUSH, IRIS_SCHEDULE_PULL, IRIS_SCHEDULE_RING}};
     scene s;
     std::memset(&s, 0, sizeof s);
     s.t = t;

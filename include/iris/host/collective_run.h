@@ -190,7 +190,7 @@ static iris_schedule irisi_collective_choose(const iris_world *w, irisi_family f
     case IRISI_FAMILY_ALL_GATHER:
     case IRISI_FAMILY_ALL_TO_ALL: return all <= packets ? IRIS_SCHEDULE_LL : IRIS_SCHEDULE_PUSH;
     case IRISI_FAMILY_REDUCE_SCATTER:
-        return all <= packets ? IRIS_SCHEDULE_LL : all <= 32 * packets ? IRIS_SCHEDULE_PUSH : IRIS_SCHEDULE_PULL;
+        return all <= packets ? IRIS_SCHEDULE_LL : all <= 8 * packets ? IRIS_SCHEDULE_PUSH : IRIS_SCHEDULE_PULL;
     case IRISI_FAMILY_BROADCAST:
         return all <= packets ? IRIS_SCHEDULE_LL : all <= 1 << 20 ? IRIS_SCHEDULE_PUSH : IRIS_SCHEDULE_RELAY;
     case IRISI_FAMILY_REDUCE: return IRIS_SCHEDULE_TWO_SHOT;
