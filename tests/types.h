@@ -3,12 +3,13 @@
  * types.h: the element types that a test has kernels for.
  *
  *   IRIST_EACH_DTYPE       X(name, NAME, ctype, bits, kind, acc): as IRIS_EACH_DTYPE
- *   IRIST_EACH_MOVED       the same, of the types that tests of data movement have
+ *   IRIST_EACH_SAMPLE      the same; one type where the code of the others is elsewhere
  *
  * -DIRIST_PART=0, 1 or 2 leaves a third of the types, where all of them are too many to compile again: under a
  * sanitizer, and for devices that the test will not run on (tests/compile), where every architecture takes another
  * part. There -DIRIST_KERNELS_ELSEWHERE besides leaves out the kernels of launch headers, which a program has already,
- * an example or another test; and of data movement, which compile/every_function.c has for all types, leaves one type.
+ * an example or another test, and leaves one type of data movement, which compile/every_function.c has for all types,
+ * and of reductions to a root, which are put together from what all-reduce and reduce-scatter have.
  */
 #ifndef IRIST_TYPES_H
 #define IRIST_TYPES_H
@@ -42,9 +43,9 @@
 #endif
 
 #if defined(IRIST_KERNELS_ELSEWHERE)
-#define IRIST_EACH_MOVED(X) X(bf16, BF16, iris_bf16, 16, FLOAT, f32)
+#define IRIST_EACH_SAMPLE(X) X(bf16, BF16, iris_bf16, 16, FLOAT, f32)
 #else
-#define IRIST_EACH_MOVED(X) IRIST_EACH_DTYPE(X)
+#define IRIST_EACH_SAMPLE(X) IRIST_EACH_DTYPE(X)
 #endif
 
 #endif

@@ -51,7 +51,7 @@ TYPES(MOVE, scatter_pull)
                                           c->op);                                                                      \
     }
 #define REDUCTIONS(d, D, ctype, bits, kind, acc) REDUCTION(reduce_two_shot, d, ctype) REDUCTION(reduce_pull, d, ctype)
-IRIST_EACH_DTYPE(REDUCTIONS)
+IRIST_EACH_SAMPLE(REDUCTIONS)
 
 #define ROW(schedule, d, D, ops) COLLECTIVE_ROW(schedule, (schedule##_##d), D, COLLECTIVE_BY_MEMBER, ops)
 #define MOVE_ROW(schedule, d, D, ctype) ROW(schedule, d, D, COLLECTIVE_MOVES)
@@ -84,7 +84,7 @@ static void scatters(irist_rank *t)
 static void reductions(irist_rank *t)
 {
     const std::vector<iris_schedule> schedules = {IRIS_SCHEDULE_TWO_SHOT, IRIS_SCHEDULE_PULL};
-    collective_try(t, reduce, {IRIST_EACH_DTYPE(REDUCTION_ROWS)});
+    collective_try(t, reduce, {IRIST_EACH_SAMPLE(REDUCTION_ROWS)});
     collective_try(t, reduce,
                    collective_launchers("iris_launch_reduce", iris_launch_reduce, schedules,
                                         {{IRIS_F8E5M2, IRIS_OP_AVG}, {IRIS_U64, IRIS_OP_OR}, {IRIS_I8, IRIS_OP_XOR}}));

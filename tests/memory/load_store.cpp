@@ -83,7 +83,7 @@ template <typename V> IRIS_DEVICE void irist_chosen(const irist_transfer *a)
 IRIS_KERNEL(load_store_kernel, irist_transfer, a, 256)
 {
     switch (a->dtype) {
-        IRIST_EACH_MOVED(IRIST_DTYPE_CASE)
+        IRIST_EACH_SAMPLE(IRIST_DTYPE_CASE)
     }
 }
 
@@ -113,11 +113,11 @@ TEST_CASE("loads and stores of every dtype move exactly their elements", "[memor
         const int dtype = IRIS_##D;                                                                                    \
         irist_spmd(move, &dtype);                                                                                      \
     }
-    IRIST_EACH_MOVED(IRIST_SECTION)}
+    IRIST_EACH_SAMPLE(IRIST_SECTION)}
 
 TEST_CASE("values survive as bits, NaNs included", "[memory]")
 {
     uint32_t wrong = 0;
-    IRIST_EACH_MOVED(IRIST_BITS_CASE)
+    IRIST_EACH_SAMPLE(IRIST_BITS_CASE)
     CHECK(wrong == 0);
 }

@@ -45,7 +45,7 @@ template <typename V> IRIS_DEVICE void irist_chosen(const irist_transfer *a)
 IRIS_KERNEL(put_signal_kernel, irist_transfer, a, 256)
 {
     switch (a->dtype) {
-        IRIST_EACH_MOVED(IRIST_DTYPE_CASE)
+        IRIST_EACH_SAMPLE(IRIST_DTYPE_CASE)
     }
     for (uint64_t k = iris_workgroup(); k < a->n_pieces; k += iris_workgroups()) {
         iris_wait_ge_wg(&a->ctx, a->signals + k, a->epoch);
@@ -97,5 +97,5 @@ TEST_CASE("a put is complete when its signal is seen, for every dtype and group"
         const int dtype = IRIS_##D;                                                                                    \
         irist_spmd(send_all, &dtype);                                                                                  \
     }
-    IRIST_EACH_MOVED(IRIST_SECTION)
+    IRIST_EACH_SAMPLE(IRIST_SECTION)
 }

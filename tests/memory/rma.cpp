@@ -48,7 +48,7 @@ template <typename V> IRIS_DEVICE void irist_chosen(const irist_transfer *a)
 IRIS_KERNEL(rma_kernel, irist_transfer, a, 256)
 {
     switch (a->dtype) {
-        IRIST_EACH_MOVED(IRIST_DTYPE_CASE)
+        IRIST_EACH_SAMPLE(IRIST_DTYPE_CASE)
     }
 }
 
@@ -77,5 +77,5 @@ TEST_CASE("puts, gets and copies of every length and alignment move exactly thei
         const int dtype = IRIS_##D;                                                                                    \
         irist_spmd(move, &dtype);                                                                                      \
     }
-    IRIST_EACH_MOVED(IRIST_SECTION)
+    IRIST_EACH_SAMPLE(IRIST_SECTION)
 }

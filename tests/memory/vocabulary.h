@@ -79,7 +79,7 @@ enum irist_group { IRIST_LANE, IRIST_WAVE, IRIST_WG, IRIST_GROUPS };
                 iris_put_signal_##d##_wg(c, dst, src, n, signal, value, op, rank);                                     \
         }                                                                                                              \
     };
-IRIST_EACH_MOVED(IRIST_VOCABULARY)
+IRIST_EACH_SAMPLE(IRIST_VOCABULARY)
 
 #define IRIST_DTYPE_CASE(d, D, ctype, bits, kind, acc)                                                                 \
     case IRIS_##D:                                                                                                     \

@@ -48,7 +48,7 @@ def problems():
                 if n - start - 1 > FUNCTION_LINES:
                     yield f"{path}:{start} is a function of {n - start - 1} lines, more than {FUNCTION_LINES}"
                 start = None
-    parts = (ROOT / "tests/types.h").read_text(encoding="utf-8").partition("IRIST_EACH_MOVED(X) X")[0]
+    parts = (ROOT / "tests/types.h").read_text(encoding="utf-8").partition("IRIST_EACH_SAMPLE(X) X")[0]
     for d in DTYPES:
         if parts.count(f"X({d.name}, {d.name.upper()}, ") != 1:
             yield f"tests/types.h has {d.name} in no part, or in two"
