@@ -142,7 +142,7 @@ static iris_status irisi_gemm_cut(iris_world *w, iris_gemm_plan *p, uint32_t wid
         return irisi_gemm_uncut(p), IRIS_OK;
     }
     for (uint32_t n = 0; n <= 20 && n < p->workgroups; n += 4) {
-        c.pattern = p->pattern != IRIS_GEMM_AUTO ? p->pattern
+        c.pattern = p->pattern != IRIS_GEMM_AUTO ? (iris_gemm_pattern)p->pattern
                     : n == 0                     ? IRIS_GEMM_FUSED_SEQUENTIAL
                                                  : IRIS_GEMM_WG_SPECIALIZED;
         c.senders = n > 0 && (senders || c.pattern == IRIS_GEMM_PRODUCER_CONSUMER) ? p->comm_workgroups : n;
