@@ -137,7 +137,7 @@ COLLECTIVES = (
                dict(pull="src", push="", ring="", ll=""), "src"),
     Collective("all_to_all", MOVES, "row m of rank k is row k of rank m", dict(push="dst", pull="src", ll=""), "dst src"),
     Collective("broadcast", MOVES, "the root's elements, on every rank",
-               dict(push="dst", chain="dst", ll="", relay="dst"), root="src"),
+               dict(push="dst", chain="dst", ll="", relay="dst", ll_relay=""), root="src"),
     Collective("reduce", OPS, "every rank's elements combined, on the root", dict(two_shot="dst src", pull="src"), root="dst"),
     Collective("gather", MOVES, "every rank's row, on the root", dict(push="dst"), "dst", "dst"),
     Collective("scatter", MOVES, "row m of the root, on rank m", dict(pull="src"), "src", "src"),

@@ -161,9 +161,12 @@ IRIS_DEVICE void irisi_slice_ll_get(const iris_slice *s, void *dst, size_t strid
         }
 }
 
-/* Receives one row of `bytes` bytes: as many units of it are looked at together as else rows. */
-IRIS_DEVICE void irisi_slice_ll_take(const iris_slice *s, void *dst, const iris_ll_packet *slots, size_t bytes,
-                                     uint32_t flag)
+/*
+ * Receives one row of `bytes` bytes: as many units of it are looked at together as else rows. With `skip` above 0 every
+ * unit is also sent on, to the same slots on all other members but the one so many places ahead.
+ */
+IRIS_DEVICE void irisi_slice_ll_take(const iris_slice *s, void *dst, iris_ll_packet *slots, size_t bytes, uint32_t flag,
+                                     int skip)
 {
     const irisi_span part = irisi_split(irisi_ll_units((uint32_t)bytes), iris_wg_lane(), iris_wg_lanes());
     const uint32_t step = (uint32_t)part.step, end = (uint32_t)part.end;
@@ -174,9 +177,14 @@ IRIS_DEVICE void irisi_slice_ll_take(const iris_slice *s, void *dst, const iris_
         IRISI_UNROLL
         for (int k = 0; k < IRISI_LL_ROWS; k++)
             if (k < units) {
-                const uint32_t at = 8 * (i + (uint32_t)k * step);
-                irisi_ll_store_unit((char *)dst + at, seen[2 * k + 1] << 32 | (uint32_t)seen[2 * k],
-                                    (uint32_t)bytes - at);
+                const uint32_t at = i + (uint32_t)k * step;
+                const uint64_t unit = seen[2 * k + 1] << 32 | (uint32_t)seen[2 * k];
+                for (int m = 1; skip > 0 && m < s->size; m++) {
+                    void *to = irisi_translate(s->ctx, slots + 2 * at, irisi_slice_ahead(s, m));
+                    if (m != skip)
+                        irisi_ll_write_unit((iris_ll_packet *)to, unit, flag);
+                }
+                irisi_ll_store_unit((char *)dst + 8 * at, unit, (uint32_t)bytes - 8 * at);
             }
     }
 }

@@ -17,13 +17,15 @@ typedef struct irisi_collective_shape {
     uint32_t slices, scratch, least, lanes, packets;
 } irisi_collective_shape;
 
+static int irisi_on_host(const iris_world *w) { return strcmp(iris_arch_name(w), "host") == 0; }
+
 static irisi_collective_shape irisi_collective_shape_of(const iris_world *w)
 {
     /* Many workgroups of few lanes are quickest; on the host, with few cores, few of one thread each. */
     const irisi_collective_shape nvidia = {64, 32 << 10, 1 << 10, 512, 1 << 18};
     const irisi_collective_shape amd = {64, 32 << 10, 1 << 10, 256, 1 << 18}, host = {4, 32 << 10, 1 << 18, 64, 512};
     const char *arch = iris_arch_name(w);
-    return strcmp(arch, "host") == 0 ? host : strncmp(arch, "gfx", 3) == 0 ? amd : nvidia;
+    return irisi_on_host(w) ? host : strncmp(arch, "gfx", 3) == 0 ? amd : nvidia;
 }
 
 /* Whether every rank asks for as much scratch; 0 where a rank has refused already, with a status of its own. */
@@ -192,7 +194,9 @@ static iris_schedule irisi_collective_choose(const iris_world *w, irisi_family f
     case IRISI_FAMILY_REDUCE_SCATTER:
         return all <= packets ? IRIS_SCHEDULE_LL : all <= 8 * packets ? IRIS_SCHEDULE_PUSH : IRIS_SCHEDULE_PULL;
     case IRISI_FAMILY_BROADCAST:
-        return all <= packets ? IRIS_SCHEDULE_LL : all <= 1 << 20 ? IRIS_SCHEDULE_PUSH : IRIS_SCHEDULE_RELAY;
+        if (all <= packets || irisi_on_host(w)) /* where members share memory, nothing is relayed */
+            return all <= packets ? IRIS_SCHEDULE_LL : IRIS_SCHEDULE_PUSH;
+        return all <= 16 * packets ? IRIS_SCHEDULE_LL_RELAY : IRIS_SCHEDULE_RELAY;
     case IRISI_FAMILY_REDUCE: return IRIS_SCHEDULE_TWO_SHOT;
     case IRISI_FAMILY_GATHER: return IRIS_SCHEDULE_PUSH;
     default: return IRIS_SCHEDULE_PULL; /* scatter */
@@ -235,7 +239,7 @@ static iris_status irisi_collective_check(iris_world *w, irisi_family family, ir
 static uint32_t irisi_collective_units(const iris_world *w)
 {
     const uint32_t units = (uint32_t)w->dev.compute_units, ranks = (uint32_t)w->size;
-    return strcmp(iris_arch_name(w), "host") != 0 ? units : units < ranks ? 1 : units / ranks;
+    return !irisi_on_host(w) ? units : units < ranks ? 1 : units / ranks;
 }
 
 /* A workgroup for each slice that has work, but no more than compute units, and a lane for each 8 bytes of it. */
