@@ -2,7 +2,7 @@
 /*
  * gemm_choose.h: a part of init.c: which mainloop and pattern a plan has, and in what shape.
  *
- * A choice depends on nothing but what all ranks have in common, so that all choose alike.
+ * A choice depends on nothing but what all ranks have in common, so that all choose alike: of workgroups, the fewest.
  */
 #ifndef IRIS_HOST_GEMM_CHOOSE_H
 #define IRIS_HOST_GEMM_CHOOSE_H
@@ -17,6 +17,7 @@ typedef struct irisi_gemm_common {
     uint64_t mainloops; /* of the image and the device */
     uint64_t aligned;   /* A, B and their rows to 16 bytes, not too far apart: all ones; bit 0 alone: copied; or 0 */
     uint64_t boxes;     /* C too, and few ranks: all ones, or 0 */
+    uint64_t workgroups; /* the fewest that a rank has */
 } irisi_gemm_common;
 
 static irisi_gemm_kernels irisi_gemm_offered[IRIS_DTYPES];
@@ -44,7 +45,7 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
     own->boxes = c % 16 == 0 && p->ldc <= IRISI_GEMM_MOST_PITCH / p->element && p->world <= IRISI_GEMM_BOXED_RANKS
                      ? UINT64_MAX
                      : 0;
-    own->mainloops = 1u << IRISI_GEMM_PLAIN;
+    own->mainloops = 1u << IRISI_GEMM_PLAIN, own->workgroups = p->workgroups;
     if (probe == NULL || plain)
         return IRIS_OK;
     args.control = w->control;
@@ -79,9 +80,13 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     p->waves = s.waves, p->waves_with_comm = s.waves_with_comm;
     p->tiles_m = (p->m + p->tile_m - 1) / p->tile_m;
     p->group_m = 8;
-    const iris_status cut = irisi_gemm_cut(w, p, q.tile_n, senders);
-    if (cut != IRIS_OK)
-        return cut;
+    p->unit = q.tile_n == 0 && irisi_gemm_narrowest(p->mainloop) ? irisi_gemm_narrowest(p->mainloop) : p->tile_n;
+    const uint64_t units = (uint64_t)p->tiles_m * ((q.n + p->unit - 1) / p->unit);
+    if (units > INT32_MAX)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: tiles of %u x %u are too small: %llu of them for a band, at most %d",
+                          p->tile_m, p->tile_n, (unsigned long long)units, INT32_MAX);
+    irisi_gemm_cut(p, senders);
     p->rotate_m = (uint32_t)((uint64_t)p->tiles_m * p->rank / p->world);
     p->rotate = p->rotate_m * p->full_n;
     /* 16 bytes more than a row needs: room for a start within 16 bytes, and rows spread over the memory's banks. */
@@ -89,12 +94,8 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     p->stage_bytes = (s.stage_m * p->pitch + 127) / 128 * 128;
     p->workspace_bytes = (s.workspace_bytes + 127) / 128 * 128;
     p->workspace_bytes_with_comm = (s.workspace_bytes_with_comm + 127) / 128 * 128;
-    const int fast = p->mainloop != IRISI_GEMM_PLAIN;
-    const iris_status held = fast ? irisi_gemm_hold_copies(w, p, all->aligned == 1) : IRIS_OK;
-    if (held != IRIS_OK)
-        return held;
-    const char *why = irisi_gemm_maps(w, p);
-    return why ? irisi_fail(w, IRIS_ERR_DEVICE, "iris_gemm_prepare: %s", why) : IRIS_OK;
+    p->copies = p->mainloop != IRISI_GEMM_PLAIN && all->aligned == 1;
+    return IRIS_OK;
 }
 
 /* The library's choice of a pattern, from what all ranks know alike. */

@@ -93,13 +93,15 @@ static void irisi_gemm_try_cuts(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32
                                 irisi_gemm_cutting *best)
 {
     const uint32_t workers = p->workgroups - c->senders, full = p->tiles_m * (columns / c->width);
-    for (uint32_t i = 0; i < 4; i++) {
+    const uint32_t step = (workers + 1) / 2;
+    const int many = full > 1u << 20; /* nobody sees what the last ones of so many do */
+    for (uint32_t i = 0; i < (many ? 1 : 4); i++) {
         c->late = i == 0 ? 0 : full % workers + (i - 1) * workers;
         if (c->late > full || (i > 0 && c->late == 0) || (c->late > 0 && c->width / 2 < p->unit))
             continue;
-        for (c->halves = 0;; c->halves = c->late - c->halves > workers / 2 ? c->halves + workers / 2 : c->late) {
+        for (c->halves = 0;; c->halves = c->late - c->halves > step ? c->halves + step : c->late) {
             for (c->edge_width = c->width; c->edge_width >= p->unit && c->edge_width >= c->width / 4;
-                 c->edge_width /= 2)
+                 c->edge_width = columns % c->width == 0 ? 0 : c->edge_width / 2)
                 if (c->halves == c->late || c->width / 4 >= p->unit)
                     irisi_gemm_try(p, c, columns, busy, best);
             if (c->halves == c->late)
@@ -123,45 +125,39 @@ static int irisi_gemm_splits(uint32_t pattern)
 
 /*
  * Cuts the own band of a plan that has everything else, and chooses the pattern and the number of senders where they
- * are left open. It decides on the widest band, so that all ranks decide alike. `width`, `senders`: asked for, or 0.
+ * are left open. It decides on the widest band, so that all ranks decide alike. `senders`: asked for, or 0.
  */
-static iris_status irisi_gemm_cut(iris_world *w, iris_gemm_plan *p, uint32_t width, uint32_t senders)
+static void irisi_gemm_cut(iris_gemm_plan *p, uint32_t senders)
 {
     const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count, widest = p->tile_n;
-    const uint32_t narrowest = width ? widest : irisi_gemm_narrowest(p->mainloop);
-    double *busy = (double *)malloc(p->workgroups * sizeof *busy);
+    double *busy = (double *)malloc(p->workgroups * sizeof *busy); /* none: as if nothing were known of times */
     irisi_gemm_cutting best, c;
     memset(&best, 0, sizeof best);
     memset(&c, 0, sizeof c);
-    p->unit = narrowest ? narrowest : p->tile_n;
-    if (busy == NULL)
-        return irisi_fail(w, IRIS_ERR_NOMEM, "iris_gemm_prepare: no memory for %zu bytes",
-                          p->workgroups * sizeof *busy);
-    if (irisi_gemm_narrowest(p->mainloop) == 0) {
-        free(busy);
-        return irisi_gemm_uncut(p), IRIS_OK;
-    }
-    for (uint32_t n = 0; n <= 20 && n < p->workgroups; n += 4) {
+    const int known = busy != NULL && irisi_gemm_narrowest(p->mainloop) != 0;
+    for (uint32_t n = 0; known && n <= 20 && n < p->workgroups; n += 4) {
         c.pattern = p->pattern != IRIS_GEMM_AUTO ? (iris_gemm_pattern)p->pattern
                     : n == 0                     ? IRIS_GEMM_FUSED_SEQUENTIAL
                                                  : IRIS_GEMM_WG_SPECIALIZED;
         c.senders = n > 0 && (senders || c.pattern == IRIS_GEMM_PRODUCER_CONSUMER) ? p->comm_workgroups : n;
-        if (irisi_gemm_splits(c.pattern) == (n == 0))
+        if (irisi_gemm_splits(c.pattern) == (n == 0) || c.senders >= p->workgroups)
             continue;
         if (n > 0 && p->pattern == IRIS_GEMM_AUTO && (p->world == 1 || !p->boxed))
             continue; /* there is nothing to send, or only lanes could: measured, 735 us against 346 */
         for (c.width = p->unit; c.width <= widest; c.width *= 2) /* of equals the narrow one: its ring is deeper */
             irisi_gemm_try_cuts(p, &c, columns, busy, &best);
+        if (n > 0 && c.senders != n)
+            break; /* as many whatever n is */
     }
     free(busy);
-    if (best.width == 0) { /* too few workgroups to choose from */
+    if (best.width == 0) { /* times are not known, or there are too few workgroups to choose from */
         p->tile_n = widest;
-        return irisi_gemm_uncut(p), IRIS_OK;
+        irisi_gemm_uncut(p);
+        return;
     }
     p->pattern = best.pattern;
     p->comm_workgroups = best.senders ? best.senders : p->comm_workgroups;
     irisi_gemm_lay(p, &best, p->columns);
-    return IRIS_OK;
 }
 
 #endif

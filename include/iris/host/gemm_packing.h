@@ -39,11 +39,10 @@ static irisi_gemm_packing irisi_gemm_packing_of(const iris_gemm_plan *p, int whi
     return copy;
 }
 
-/* Gives a plan the copies it needs; a, b, lda, ldb are the copies' then. `copies`: some rank has some. */
-static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p, int copies)
+/* Gives a plan the copies it needs; a, b, lda, ldb are the copies' then. */
+static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
 {
-    p->copies = copies != 0;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 && p->mainloop != IRISI_GEMM_PLAIN; i++) {
         irisi_gemm_packing copy = irisi_gemm_packing_of(p, i);
         if (irisi_gemm_reads(copy.from, copy.from_pitch))
             continue;

@@ -124,7 +124,8 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
 
 /* What all ranks must have alike, and whether this one's arguments were sound. */
 typedef struct irisi_gemm_vote {
-    int64_t status, op, dtype, m, n, k, c, ldc, tile_m, tile_n, pattern, mainloop, mainloops, aligned, boxes;
+    int64_t status, op, dtype, m, n, k, c, ldc, tile_m, tile_n, pattern, mainloop;
+    int64_t mainloops, aligned, boxes, workgroups; /* of these the least is taken, not the same asked for */
 } irisi_gemm_vote;
 
 /*
@@ -135,12 +136,13 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
 {
     static const char *const names[] = {"status", "op",     "dtype",  "m",      "n", "k", "c's place in the heap",
                                         "ldc",    "tile_m", "tile_n", "pattern", "the mainloop that fits"};
-    enum { FIELDS = sizeof(irisi_gemm_vote) / sizeof(int64_t), SAME = FIELDS - 3 };
+    enum { FIELDS = sizeof(irisi_gemm_vote) / sizeof(int64_t), SAME = FIELDS - 4 };
     const int64_t place = own == IRIS_OK ? (int64_t)((uintptr_t)p->c - (uintptr_t)iris_device_ctx(w).base) : 0;
     const int64_t mine[FIELDS] = {own,   p->op,           p->dtype,  p->m,      p->n,      p->k,
                                   place, (int64_t)p->ldc, p->tile_m, p->unit ? p->unit : p->tile_n, p->pattern,
                                   p->mainloop,
-                                  (int64_t)common->mainloops, (int64_t)common->aligned, (int64_t)common->boxes};
+                                  (int64_t)common->mainloops, (int64_t)common->aligned, (int64_t)common->boxes,
+                                  (int64_t)common->workgroups};
     int64_t *all = (int64_t *)malloc(sizeof mine * p->world);
     if (all == NULL)
         return irisi_fail(w, IRIS_ERR_NOMEM, "iris_gemm_prepare: no memory for %zu bytes", sizeof mine * p->world);
@@ -158,6 +160,8 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
         common->mainloops &= (uint64_t)all[r * FIELDS + SAME];
         common->aligned &= (uint64_t)all[r * FIELDS + SAME + 1];
         common->boxes &= (uint64_t)all[r * FIELDS + SAME + 2];
+        if (common->workgroups > (uint64_t)all[r * FIELDS + SAME + 3])
+            common->workgroups = (uint64_t)all[r * FIELDS + SAME + 3];
     }
     free(all);
     return s;
@@ -194,11 +198,20 @@ static iris_status irisi_gemm_check_grid(iris_world *w, const iris_gemm_plan *p)
 static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const irisi_gemm_common *common,
                                       uint32_t senders)
 {
+    const uint32_t own = p->workgroups;
+    p->workgroups = (uint32_t)common->workgroups;
     iris_status s = irisi_gemm_shape_plan(w, p, common, senders);
     if (s == IRIS_OK && p->pattern == IRIS_GEMM_AUTO)
         p->pattern = irisi_gemm_choose(p);
-    if (s == IRIS_OK)
+    p->workgroups = own;
+    if (s == IRIS_OK) /* so far all ranks have come to the same: all allocate, or none; what follows may fail on one */
         s = iris_channel_create(w, &p->channel, 2 * p->world + (size_t)irisi_gemm_units(p, 0), 0);
+    if (s == IRIS_OK)
+        s = irisi_gemm_hold_copies(w, p);
+    if (s == IRIS_OK) {
+        const char *why = irisi_gemm_maps(w, p);
+        s = why ? irisi_fail(w, IRIS_ERR_DEVICE, "iris_gemm_prepare: %s", why) : IRIS_OK;
+    }
     if (s == IRIS_OK)
         s = iris_stream_create(w, &p->second);
     if (s == IRIS_OK)
@@ -230,7 +243,7 @@ iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op 
 {
     if (w == NULL || plan == NULL || args == NULL)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: world, plan and args must not be null");
-    irisi_gemm_common common = {0, 0, 0};
+    irisi_gemm_common common = {0, 0, 0, 0};
     memset(plan, 0, sizeof *plan);
     plan->world = (uint32_t)iris_world_size(w);
     iris_status s = irisi_gemm_check_values(w, op, dtype, args);

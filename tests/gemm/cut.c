@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cut.c: how bands are cut into tiles of several widths, with the shapes and times of sm_90a, on the host.
+ *
+ * For random problems, worlds, grids and patterns every element of each rank's band is in one tile, every unit counts
+ * once, flags are within the channel, and all ranks have come to the same pattern, widths and senders. One workgroup
+ * that computes, and huge problems, must come to an end too.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <iris/arch/select.h>
+
+#include <iris/gemm_plan.h>
+
+#define irisi_tile_cuts() 1 /* as on the device that has several widths */
+#include <iris/tile_walk.h>
+
+#define IRIS_ARCH_GEMM_SHAPE_H /* not this platform's shape, but: */
+#include <iris/arch/nvidia/gemm_shape.h>
+
+#define IRIS_INIT_C
+#include <iris/host/gemm_cut.h>
+
+typedef struct question {
+    uint32_t m, n, k, world, workgroups, senders, pattern, tile_m, tile_n;
+    int boxed;
+} question;
+
+static unsigned failures;
+
+static void fail(const question *q, uint32_t rank, const char *what)
+{
+    if (failures++ < 10)
+        printf("%u x %u x %u, rank %u of %u, %u workgroups, %u senders, pattern %u, tiles %u x %u: %s\n", q->m, q->n,
+               q->k, rank, q->world, q->workgroups, q->senders, q->pattern, q->tile_m, q->tile_n, what);
+}
+
+/* Fills in what iris_gemm_prepare has before the cut, and cuts. */
+static void cut(iris_gemm_plan *p, const question *q, uint32_t rank)
+{
+    const iris_gemm_columns own = iris_gemm_band(q->n, q->world, rank);
+    memset(p, 0, sizeof *p);
+    p->m = q->m, p->n = q->n, p->k = q->k, p->world = q->world, p->rank = rank;
+    p->band = own.first, p->columns = own.count, p->element = 2, p->mainloop = IRISI_GEMM_SM90A;
+    p->pattern = q->pattern, p->workgroups = q->workgroups, p->boxed = (uint32_t)q->boxed;
+    p->comm_workgroups = q->senders ? q->senders : (p->workgroups + 5) / 6;
+    p->tile_m = q->tile_m ? q->tile_m : IRISI_GEMM_SM90A_M, p->tile_n = q->tile_n ? q->tile_n : IRISI_GEMM_SM90A_N;
+    p->unit = q->tile_n ? q->tile_n : irisi_gemm_narrowest(p->mainloop);
+    p->tiles_m = (p->m + p->tile_m - 1) / p->tile_m, p->group_m = 8, p->xcds = 1;
+    irisi_gemm_cut(p, q->senders);
+    p->rotate_m = (uint32_t)((uint64_t)p->tiles_m * rank / p->world), p->rotate = p->rotate_m * p->full_n;
+}
+
+static void check(const question *q, const iris_gemm_plan *first, const iris_gemm_plan *p)
+{
+    const uint32_t units = irisi_gemm_units(p, p->rank), across = (p->columns + p->unit - 1) / p->unit, workers = 3;
+    unsigned char *seen = (unsigned char *)calloc(units + 1, 1);
+    uint64_t area = 0, items = 0;
+    for (uint32_t worker = 0; seen && worker < workers; worker++) {
+        iris_tile t;
+        for (iris_tile_begin(p, &t, worker, workers); iris_tile_next(p, &t); items++) {
+            const uint32_t many = irisi_tile_units(p, &t);
+            area += (uint64_t)t.rows * t.cols;
+            if (t.rows == 0 || t.cols == 0 || t.cols > p->tile_n || t.n0 % p->unit != 0 || t.index + many > units ||
+                t.index != t.m0 / p->tile_m * across + t.n0 / p->unit) {
+                fail(q, p->rank, "a tile is outside its band");
+                continue;
+            }
+            for (uint32_t i = 0; i < many; i++)
+                if (seen[t.index + i]++)
+                    fail(q, p->rank, "two tiles have the same unit");
+        }
+    }
+    if (items != p->items || area != (uint64_t)p->m * p->columns)
+        fail(q, p->rank, "the tiles are not the band");
+    if (units > irisi_gemm_units(first, 0))
+        fail(q, p->rank, "flags are beyond the channel");
+    if (p->pattern != first->pattern || p->tile_n != first->tile_n || p->unit != first->unit ||
+        p->comm_workgroups != first->comm_workgroups)
+        fail(q, p->rank, "ranks have come to different ends");
+    free(seen);
+}
+
+/* The next of a sequence of numbers below `n`. */
+static uint32_t draw(uint32_t n)
+{
+    static uint64_t state = 1;
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(state >> 33) % n;
+}
+
+int main(void)
+{
+    static const question edges[] = {
+        {4096, 4096, 4096, 1, 1, 0, IRIS_GEMM_FUSED_SEQUENTIAL, 0, 0, 1},
+        {4096, 4096, 4096, 4, 5, 0, IRIS_GEMM_AUTO, 0, 0, 1},
+        {4096, 4096, 4096, 4, 8, 7, IRIS_GEMM_WG_SPECIALIZED, 0, 0, 1},
+        {4096, 4096, 4096, 4, 8, 8, IRIS_GEMM_WG_SPECIALIZED, 0, 0, 1},
+        {131072, 131072, 512, 4, 132, 0, IRIS_GEMM_AUTO, 0, 0, 1},
+        {1, 1, 1, 8, 132, 0, IRIS_GEMM_AUTO, 0, 0, 0},
+    };
+    iris_gemm_plan first, p;
+    for (size_t i = 0; i < 4000 + sizeof edges / sizeof *edges; i++) {
+        question q;
+        if (i < sizeof edges / sizeof *edges) {
+            q = edges[i];
+        } else {
+            q.m = 1 + draw(draw(2) ? 300 : 3000), q.n = 1 + draw(draw(3) ? 2500 : 20), q.k = 1 + draw(4096);
+            q.world = 1 + draw(8), q.workgroups = 1 + draw(draw(2) ? 12 : 150);
+            q.senders = draw(3) ? 0 : 1 + draw(q.workgroups), q.pattern = draw(IRIS_GEMM_PATTERNS);
+            q.tile_n = draw(3) ? 0 : 8 * (1 + draw(32)), q.tile_m = draw(4) ? 0 : 1 + draw(128), q.boxed = (int)draw(2);
+        }
+        cut(&first, &q, 0);
+        for (uint32_t rank = 0; rank < q.world; rank++) {
+            cut(&p, &q, rank);
+            check(&q, &first, &p);
+        }
+    }
+    printf("%u failures\n", failures);
+    return failures != 0;
+}
