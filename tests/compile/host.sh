@@ -12,7 +12,7 @@ for language in $languages; do
     for header in $(headers host); do
         check "$compiler ${rest#*;} $header" "printf '%s\\n' $(alone "$header") | $compiler $flags -"
     done
-    for file in include/iris/init.c $(programs); do
+    for file in include/iris/init.c $(programs) $host_only; do
         check "$compiler ${rest#*;} $file" "$compiler $flags $root/$file"
     done
 done | check_all

@@ -46,7 +46,8 @@ static void cut(iris_gemm_plan *p, const question *q, uint32_t rank)
     p->band = own.first, p->columns = own.count, p->element = 2, p->mainloop = IRISI_GEMM_SM90A;
     p->pattern = q->pattern, p->workgroups = q->workgroups, p->boxed = (uint32_t)q->boxed;
     p->comm_workgroups = q->senders ? q->senders : (p->workgroups + 5) / 6;
-    p->tile_m = q->tile_m ? q->tile_m : IRISI_GEMM_SM90A_M, p->tile_n = q->tile_n ? q->tile_n : IRISI_GEMM_SM90A_N;
+    p->tile_m = q->tile_m ? q->tile_m : (uint32_t)IRISI_GEMM_SM90A_M;
+    p->tile_n = q->tile_n ? q->tile_n : (uint32_t)IRISI_GEMM_SM90A_N;
     p->unit = q->tile_n ? q->tile_n : irisi_gemm_narrowest(p->mainloop);
     p->tiles_m = (p->m + p->tile_m - 1) / p->tile_m, p->group_m = 8, p->xcds = 1;
     irisi_gemm_cut(p, q->senders);
