@@ -108,15 +108,21 @@ IRIS_KERNEL(one_slice, tile_args, a, 64)
     iris_grid_sync(&a->ctx, &a->ch);
     iris_slice_leave_wg(&s);
 }
-void slices(irist_rank *t)
+/* Launches a kernel of tiles, which is to stop with a sentence. */
+void refuse(irist_rank *t, irisi_kernel kernel, uint32_t workgroups, const char *what, const char *sentence)
 {
     buffers b;
     create(t, &b);
     const tile_args a = {iris_device_ctx(t->world), b.ch, b.dst, b.src};
-    const iris_launch_config two = iris_cooperative(2, 64);
-    started(t, iris_launch(t->world, one_slice, &a, sizeof a, &two, iris_default_stream(t->world)));
-    expect(t, &b, "two on a slice", "slice 1 of the channel is in use by another workgroup");
+    const iris_launch_config cfg = iris_cooperative(workgroups, 64);
+    started(t, irisi_launch(t->world, kernel, what, &a, sizeof a, &cfg, iris_default_stream(t->world)));
+    expect(t, &b, what, sentence);
     destroy(t, &b);
+}
+void slices(irist_rank *t)
+{
+    refuse(t, IRISI_KERNEL_PTR(one_slice), 2, "two on a slice",
+           "slice 1 of the channel is in use by another workgroup");
 }
 
 /* One slice too many, on the last rank only: the others would wait for it. */
@@ -129,13 +135,7 @@ IRIS_KERNEL(no_slice, tile_args, a, 64)
 }
 void wrong_slice(irist_rank *t)
 {
-    buffers b;
-    create(t, &b);
-    const tile_args a = {iris_device_ctx(t->world), b.ch, b.dst, b.src};
-    const iris_launch_config one = iris_cooperative(1, 64);
-    started(t, iris_launch(t->world, no_slice, &a, sizeof a, &one, iris_default_stream(t->world)));
-    expect(t, &b, "no such slice", "there is no slice");
-    destroy(t, &b);
+    refuse(t, IRISI_KERNEL_PTR(no_slice), 1, "no such slice", "there is no slice");
 }
 
 } // namespace
