@@ -166,6 +166,7 @@ TEMPLATES = (
         ("gemm_micro_host", "micro-kernels of the blocked loop, by vector unit"),
         ("gemm_host", "the mainloop of GEMMs on the CPU"), ("gemm_simt", "the plain mainloop of GEMMs on GPUs"),
         ("gemm_sm90a_nvidia", "the mainloop of GEMMs on Hopper"), ("wgmma_nvidia", "matrix products by a warpgroup"),
+        ("gemm_leave_nvidia", "how its tiles leave the registers"),
         ("gemm_mfma_amd", "mainloops of GEMMs on AMD's matrix units"))),
     T("gemm/epilogue", "from accumulators to the staging tile", _GEMM, "gemm_epilogue", **GEMM_ROWS),
     T("gemm/tiles", "what math and loader waves do for a tile", _GEMM, "gemm_tiles", **GEMM_ROWS),
