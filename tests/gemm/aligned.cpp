@@ -33,10 +33,10 @@ enum { SHAPES = sizeof shapes / sizeof shapes[0], VARIANTS = sizeof variants / s
             iris_gemm_all_scatter_wg_specialized_##d, iris_gemm_all_scatter_wave_specialized_##d                       \
     }
 
-problem_launcher problem_launcher_of(iris_dtype dtype, int pattern)
+problem_launcher problem_launcher_of(const problem *p, int pattern)
 {
     static const problem_launcher launchers[2][IRIS_GEMM_PATTERNS] = {LAUNCHERS(f16), LAUNCHERS(bf16)};
-    return launchers[dtype == IRIS_BF16][pattern];
+    return launchers[p->dtype == IRIS_BF16][pattern];
 }
 
 static void every_pattern(irist_rank *t, iris_dtype dtype, problem_shape shape, problem_options options, int laps)

@@ -19,7 +19,7 @@ typedef struct irisi_gemm_extent {
 typedef struct irisi_gemm_problem {
     uint32_t mainloops;  /* bit i: every rank's image holds mainloop i for this dtype, and its device runs it */
     uint32_t dtype;
-    uint32_t element;     /* bytes of one */
+    uint32_t element, c_element; /* bytes of one of A and B, and of C */
     uint32_t accumulator; /* bytes of one */
     uint32_t m, n, k;     /* n: columns of the widest band */
     uint32_t b_transposed;

@@ -65,7 +65,7 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
         for (uint32_t i = 0; i < run->tiles; i++, item++, worker = worker + 1 == workers ? 0 : worker + 1) {
             const uint32_t left = (run->first >= full ? columns % p->tile_n : p->tile_n) - i % run->parts * run->width;
             const uint32_t cols = left < run->width ? left : run->width;
-            const double bytes = (double)p->tile_m * cols * p->element * (p->world - 1);
+            const double bytes = (double)p->tile_m * cols * p->c_element * (p->world - 1);
             const double gbps = irisi_gemm_link_gbps(item < direct ? c->senders : p->workgroups);
             const double way = c->pattern == IRIS_GEMM_BULK_SYNCHRONOUS ? 0 : 1e-3 * bytes / gbps; /* 0: it follows */
             busy[worker] += irisi_gemm_tile_us(p->mainloop, c->width, cols, p->k, c->senders > 0);

@@ -4,7 +4,8 @@
  * sm_90a's, warpgroup products from a ring of blocks that the copy engine fetches.
  *
  *   irisi_gemm_workspace_begin irisi_gemm_registers
- *   irisi_gemm_ring irisi_gemm_ring_begin irisi_gemm_ring_next irisi_gemm_scaled
+ *   irisi_gemm_ring irisi_gemm_ring_begin irisi_gemm_ring_next
+ *   irisi_gemm_scaled irisi_gemm_scale_lane irisi_gemm_scale_last
  *   and what gen/arch/gemm_simt.h and gen/arch/gemm_sm90a_nvidia.h have
  */
 #ifndef IRIS_ARCH_NVIDIA_GEMM_H
@@ -175,6 +176,41 @@ IRIS_DEVICE uint32_t irisi_gemm_pair_f16(const float *v)
 IRIS_DEVICE float irisi_gemm_scaled(float v, float alpha)
 {
     return __uint_as_float(__float_as_uint(alpha * v) & (alpha == 0 ? 0 : UINT32_MAX));
+}
+
+/* Multiplies a lane's 32 accumulators of a piece, whose first is at (row, col), by alpha and the scales of A and B. */
+IRIS_DEVICE void irisi_gemm_scale_lane(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t row, uint32_t col,
+                                       float *v)
+{
+    if (plan->alpha != 1)
+#pragma unroll
+        for (uint32_t i = 0; i < 32; i++)
+            v[i] = irisi_gemm_scaled(v[i], (float)plan->alpha);
+    if (plan->scale_a != NULL && plan->alpha != 0)
+#pragma unroll
+        for (uint32_t half = 0; half < 2; half++) {
+            const uint32_t r = row + 8 * half;
+            const float scale = r < tile->rows ? plan->scale_a[(tile->m0 + r) * plan->scale_a_step] : 0;
+#pragma unroll
+            for (uint32_t i = 2 * half; i < 32; i += i % 2 ? 3 : 1)
+                v[i] *= scale;
+        }
+    if (plan->scale_b != NULL && plan->alpha != 0)
+#pragma unroll
+        for (uint32_t i = 0; i < 32; i += i % 2 ? 3 : 1) {
+            const uint32_t c = col + i / 4 * 8 + i % 2;
+            const float scale = c < tile->cols ? plan->scale_b[(tile->n0 + c) * plan->scale_b_step] : 0;
+            v[i] *= scale, v[i + 2] *= scale;
+        }
+}
+
+/* Multiplies a lane's 32 accumulators by the scale of C. */
+IRIS_DEVICE void irisi_gemm_scale_last(const iris_gemm_plan *plan, float *v)
+{
+    if (plan->scale_c != NULL)
+#pragma unroll
+        for (uint32_t i = 0; i < 32; i++)
+            v[i] *= plan->scale_c[0];
 }
 
 #include <iris/gen/arch/gemm_simt.h>

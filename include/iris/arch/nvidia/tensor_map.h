@@ -67,7 +67,7 @@ static const char *irisi_gemm_maps(const iris_world *w, iris_gemm_plan *p)
         why = irisi_gemm_map(encode, p->maps[1], (iris_dtype)p->dtype, p->b, p->b_transposed ? p->columns : p->k,
                              p->b_transposed ? p->k : p->columns, p->ldb, 64);
     for (uint32_t r = 0; p->boxed && r < p->world && !why; r++) {
-        const char *c = (const char *)iris_translate(w, p->c, (int)r) + (uint64_t)p->band * p->element;
+        const char *c = (const char *)iris_translate(w, p->c, (int)r) + (uint64_t)p->band * p->c_element;
         why = irisi_gemm_map(encode, p->maps[2 + r], (iris_dtype)p->dtype, c, p->m, p->columns, p->ldc, 16);
     }
     return why;
