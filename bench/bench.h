@@ -79,14 +79,14 @@ typedef struct bench_meeting {
 
 IRIS_KERNEL(bench_meet, bench_meeting, a, 64) { iris_ll_barrier_wg(&a->ctx, &a->ch); }
 
-static double bench_clock(void)
+static inline double bench_clock(void)
 {
     struct timespec t;
     timespec_get(&t, TIME_UTC);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static size_t bench_number(const char *program, const char *text)
+static inline size_t bench_number(const char *program, const char *text)
 {
     char *end = NULL;
     const unsigned long long n = strtoull(text, &end, 0);
@@ -97,7 +97,7 @@ static size_t bench_number(const char *program, const char *text)
     return (size_t)n;
 }
 
-static void bench_help(const bench_options *o, const char *what)
+static inline void bench_help(const bench_options *o, const char *what)
 {
     printf("%s\n\n"
            "  -n, --ranks N     ranks (default %d)\n"
@@ -116,7 +116,7 @@ static void bench_help(const bench_options *o, const char *what)
 }
 
 /* Fills the options from the command line; what is not asked for keeps its value. Ends the program when it must. */
-static void bench_parse(bench_options *o, int argc, char **argv, const char *what)
+static inline void bench_parse(bench_options *o, int argc, char **argv, const char *what)
 {
     static const struct option names[] = {
         {"ranks", 1, NULL, 'n'},   {"only", 1, NULL, 'o'},   {"dtype", 1, NULL, 't'}, {"min", 1, NULL, 'm'},
@@ -151,7 +151,7 @@ static void bench_parse(bench_options *o, int argc, char **argv, const char *wha
 }
 
 /* Collective: makes the channel of the meetings and, on rank 0, the file. An iris_barrier must follow. */
-static int bench_open(bench *b, iris_world *w, const bench_options *o, const char *benchmark)
+static inline int bench_open(bench *b, iris_world *w, const bench_options *o, const char *benchmark)
 {
     memset(b, 0, sizeof *b);
     b->w = w;
@@ -178,7 +178,7 @@ static int bench_open(bench *b, iris_world *w, const bench_options *o, const cha
 }
 
 /* The end of the file, as it stands after each row, so that a run that is killed leaves a whole file too. */
-static void bench_end(bench *b, const char *complete)
+static inline void bench_end(bench *b, const char *complete)
 {
     const long here = ftell(b->file);
     fprintf(b->file, "\n  ],\n  \"complete\": %s,\n  \"seconds\": %.1f\n}\n", complete, bench_clock() - b->began);
@@ -187,7 +187,7 @@ static void bench_end(bench *b, const char *complete)
 }
 
 /* Bandwidths are better when high, latencies (no gbps) when low; the ratio is above 1 when ours is better. */
-static void bench_put(bench *b, const bench_row *r)
+static inline void bench_put(bench *b, const bench_row *r)
 {
     const double ratio = r->ceiling <= 0 ? 0 : r->gbps > 0 ? r->gbps / r->ceiling : r->ceiling / r->us;
     b->failed += !r->ok;
@@ -211,7 +211,7 @@ static void bench_put(bench *b, const bench_row *r)
 }
 
 /* Closes the file; 1 when a row's check failed. */
-static int bench_close(bench *b)
+static inline int bench_close(bench *b)
 {
     if (b->cut && iris_rank(b->w) == 0)
         printf("stopped after %d s: rows are missing\n", b->o->seconds);
@@ -223,7 +223,7 @@ static int bench_close(bench *b)
 }
 
 /* Collective: 1 on every rank when it is 1 on each. */
-static int bench_all_ok(bench *b, int ok)
+static inline int bench_all_ok(bench *b, int ok)
 {
     int all[BENCH_RANKS];
     if (iris_allgather(b->w, &ok, all, sizeof ok) != IRIS_OK)
@@ -234,21 +234,21 @@ static int bench_all_ok(bench *b, int ok)
 }
 
 /* Collective: 1 once the time is up. */
-static int bench_late(bench *b)
+static inline int bench_late(bench *b)
 {
     if (!b->cut && !bench_all_ok(b, bench_clock() - b->began < b->o->seconds))
         b->cut = 1;
     return b->cut;
 }
 
-static int bench_compare(const void *a, const void *b)
+static inline int bench_compare(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return x < y ? -1 : x > y;
 }
 
 /* One repetition: the ranks meet on their devices, then the work, between two events. */
-static iris_status bench_once(bench *b, bench_submit submit, void *arg, int turn, iris_event begin, iris_event end,
+static inline iris_status bench_once(bench *b, bench_submit submit, void *arg, int turn, iris_event begin, iris_event end,
                               double *us)
 {
     iris_stream stream = iris_default_stream(b->w);
@@ -276,7 +276,7 @@ static iris_status bench_once(bench *b, bench_submit submit, void *arg, int turn
  * Collective: microseconds of what `submit` submits, the median over repetitions of the maximum over ranks. Turns are
  * counted from 0, warm-up included. Negative on every rank, with the sentence on stderr, when one rank failed.
  */
-static double bench_time(bench *b, const char *name, bench_submit submit, void *arg)
+static inline double bench_time(bench *b, const char *name, bench_submit submit, void *arg)
 {
     double times[BENCH_REPEATS], us = 0;
     iris_event begin = NULL, end = NULL;

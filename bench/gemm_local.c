@@ -2,8 +2,8 @@
 /*
  * gemm_local.c: the GEMM alone, beside the vendor's library in the same run (peer_cublaslt.h).
  *
- * For each shape the two are timed in turn, round after round, on inputs that do not stay in the cache, and the
- * medians compared. Before that both results are checked: sampled elements against sums in double precision.
+ * For each shape the two are timed in turn, round after round, each from a graph of several calls, on inputs that do
+ * not stay in the cache, and the medians compared. Before that both results are checked: sampled elements against sums in double precision.
  */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F16
@@ -17,8 +17,10 @@
 
 #include "gemm_inputs.h"
 #include "peer_cublaslt.h"
+#include "runtime.h"
 
 enum { SETS = 4, ROUNDS = 64 };
+enum { OURS = -1, COPIES = -2 };
 
 typedef struct options {
     iris_dtype dtype;
@@ -35,7 +37,7 @@ typedef struct job {
     const options *o;
     uint64_t m, n, k;
     int64_t lda, ldb, ldc;
-    int sets;
+    int sets, who; /* who: OURS, COPIES, or one of the peer's algorithms */
     char *a[SETS], *b[SETS], *c;
     uint32_t *flag;
     iris_gemm_plan plan[SETS];
@@ -56,7 +58,7 @@ static int right(job *j, const char *who)
     return gemm_right(j->w, &p, j->flag, who);
 }
 
-static iris_status ours(job *j, int set)
+static iris_status ours(job *j, int set, iris_stream stream)
 {
     static iris_status (*const f16[])(iris_world *, const iris_gemm_plan *, iris_stream) = {
         iris_gemm_local_f16, iris_gemm_all_scatter_bulk_synchronous_f16, iris_gemm_all_scatter_producer_consumer_f16,
@@ -66,30 +68,54 @@ static iris_status ours(job *j, int set)
         iris_gemm_local_bf16, iris_gemm_all_scatter_bulk_synchronous_bf16,
         iris_gemm_all_scatter_producer_consumer_bf16, iris_gemm_all_scatter_fused_sequential_bf16,
         iris_gemm_all_scatter_wg_specialized_bf16, iris_gemm_all_scatter_wave_specialized_bf16};
-    return (j->o->dtype == IRIS_BF16 ? bf16 : f16)[j->o->pattern](j->w, &j->plan[set], NULL);
+    return (j->o->dtype == IRIS_BF16 ? bf16 : f16)[j->o->pattern](j->w, &j->plan[set], stream);
 }
 
-enum { OURS = -1, COPIES = -2 };
+/* One call, of the inputs whose turn it is: a bench_submit. */
+static iris_status submit(iris_world *w, void *arg, iris_stream stream, int turn)
+{
+    job *j = (job *)arg;
+    const int set = turn % j->sets;
+    if (j->who == OURS)
+        return ours(j, set, stream);
+    if (j->who == COPIES)
+        return iris_gemm_pack(w, &j->plan[set], stream);
+    return peer_gemm(&j->vendor, j->who, j->a[set], j->b[set], j->c, stream)
+               ? IRIS_OK
+               : irisi_fail(w, IRIS_ERR_DEVICE, "the peer refuses the problem");
+}
 
 /* Microseconds of one GEMM: ours, our copies of operands alone, or the peer's algorithm; `laps` between two events. */
 static double once(job *j, int who, int laps)
 {
     float ms = 0;
     iris_stream stream = iris_default_stream(j->w);
-    iris_status s = iris_event_record(j->w, j->begin, stream);
-    for (int i = 0; i < laps && s == IRIS_OK; i++) {
-        const int set = i % j->sets;
-        if (who == OURS)
-            s = ours(j, set);
-        else if (who == COPIES)
-            s = iris_gemm_pack(j->w, &j->plan[set], stream);
-        else if (!peer_gemm(&j->vendor, who, j->a[set], j->b[set], j->c, stream))
-            return -1;
-    }
+    j->who = who;
+    iris_status s = IRIS_OK;
+#if BENCH_HAS_RUNTIME
+    bench_graph graph = NULL;
+    bench b;
+    memset(&b, 0, sizeof b);
+    b.w = j->w;
+    s = bench_graph_make(&b, &graph, submit, j, laps);
+    if (s == IRIS_OK)
+        s = bench_submit_graph(j->w, &graph, stream, 0); /* the first launch of a graph also uploads it */
+    if (s == IRIS_OK)
+        s = iris_event_record(j->w, j->begin, stream);
+    if (s == IRIS_OK)
+        s = bench_submit_graph(j->w, &graph, stream, 0);
+#else
+    s = iris_event_record(j->w, j->begin, stream);
+    for (int i = 0; i < laps && s == IRIS_OK; i++)
+        s = submit(j->w, j, stream, i);
+#endif
     if (s != IRIS_OK || iris_event_record(j->w, j->end, stream) != IRIS_OK ||
         iris_event_elapsed_ms(j->w, &ms, j->begin, j->end) != IRIS_OK)
-        return fprintf(stderr, "%s\n", iris_error_string(j->w)), -1;
-    return 1e3 * ms / laps;
+        fprintf(stderr, "%s\n", iris_error_string(j->w)), ms = -1;
+#if BENCH_HAS_RUNTIME
+    bench_graph_free(graph);
+#endif
+    return ms < 0 ? -1 : 1e3 * ms / laps;
 }
 
 static int compare(const void *a, const void *b)

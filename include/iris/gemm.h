@@ -212,6 +212,8 @@ IRIS_DEVICE void iris_gemm_send(const iris_ctx *ctx, const iris_gemm_plan *plan,
         relay = irisi_relay_begin(workspace);
     iris_gemm_await_peers(ctx, plan, epoch, crew);
     for (iris_tile_begin(plan, &tile, worker, workers); irisi_tile_next_of(plan, &tile, items);) {
+        if (!irisi_tile_ends(plan, &tile))
+            continue;
         if (flagged)
             iris_tile_await(ctx, plan, &tile, epoch, crew);
         if (relayed)

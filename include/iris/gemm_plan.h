@@ -123,11 +123,11 @@ enum { IRISI_GEMM_MAPS = 10, IRISI_GEMM_MAP_BYTES = 128, IRISI_GEMM_BOXED_RANKS 
 
 /*
  * A run of the walk: tiles of equal width, cut from `tiles` full ones or edges (gemm_choose.h). Full tiles are numbered
- * before the edges: the last, narrower column of tiles, where the band has one.
+ * before the edges: what is left of each row of tiles, in parts of a width of their own.
  */
 typedef struct irisi_tile_run {
-    uint32_t tiles; /* that the walk meets in this run */
-    uint32_t first; /* the full tile or edge that the first of them is cut from */
+    uint32_t tiles; /* that the walk meets in this run: parts, of both tiles of a pair, of every slice of K */
+    uint32_t first; /* the full tile or edge, or pair of such, that the first of them is cut from */
     uint32_t parts; /* of each */
     uint32_t width; /* columns of a part, but for the last */
 } irisi_tile_run;
@@ -155,7 +155,9 @@ typedef struct iris_gemm_plan {
     uint32_t m, n, k;
     uint32_t band, columns;   /* own band of C: first column, number of columns */
     uint32_t tile_m, tile_n;  /* of a full tile */
-    uint32_t tiles_m, full_n; /* rows of tiles; full tiles in a row of them */
+    uint32_t pair;            /* 2: neighbouring workgroups compute tiles one below the other, and share B; 1: not */
+    uint32_t slices;          /* of K, each computed by a workgroup; 1: K is not cut */
+    uint32_t tiles_m, full_n; /* rows of tiles, or of pairs of them; full tiles in a row */
     uint32_t unit;            /* columns that the narrowest tiles start at multiples of: each such part has a flag */
     uint32_t items;           /* tiles of all runs */
     irisi_tile_run runs[IRISI_GEMM_RUNS];
@@ -181,7 +183,8 @@ typedef struct iris_gemm_plan {
     uint32_t workgroups, comm_workgroups, rank, world;
     iris_channel channel; /* signals: ready[world], done[world], then one for each tile */
     iris_gemm_stamp *stamps; /* null, or one for each item */
-    uint64_t reserved[28];
+    void *partials;          /* sums of slices of K, one for each item, then their flags */
+    uint64_t reserved[26];
     irisi_gemm_packing packs[2]; /* host only: of A and B, which a and b above are the copies of */
     uint64_t copies;             /* host only: 1 when some rank has such copies */
     iris_stream second; /* host only: the stream that sends in producer_consumer, and its events */
@@ -238,7 +241,7 @@ IRIS_HOST_DEVICE iris_gemm_columns iris_gemm_band(uint32_t n, uint32_t world, ui
 IRIS_HOST_DEVICE uint32_t irisi_gemm_units(const iris_gemm_plan *plan, uint32_t rank)
 {
     const uint32_t columns = iris_gemm_band(plan->n, plan->world, rank).count;
-    return plan->tiles_m * ((columns + plan->unit - 1) / plan->unit);
+    return (plan->m + plan->tile_m - 1) / plan->tile_m * ((columns + plan->unit - 1) / plan->unit);
 }
 
 /* By how much a rank raises every peer's `done` in one epoch: once for each unit, once when it has none. */

@@ -17,6 +17,7 @@ typedef struct iris_tile {
     uint32_t rows, cols; /**< less than the plan's tile at the edges */
     uint32_t top, left;  /**< of a piece: its first row and column within the tile it was cut from */
     uint32_t index;      /**< which of the band's units its first one is */
+    uint32_t slice;      /* of K, where K is cut */
     uint32_t turn, step; /* the walk */
 } iris_tile;
 
@@ -39,8 +40,8 @@ IRIS_DEVICE void iris_tile_begin(const iris_gemm_plan *plan, iris_tile *tile, ui
 }
 
 /*
- * Where the n-th full tile or edge stands, in tiles. Of full tiles, group_m rows are walked column by column, so that
- * tiles computed at one time share rows of A and columns of B. Edges come last. Ranks start elsewhere.
+ * Where the n-th full tile or edge stands, in tiles or pairs. Of full tiles, group_m rows are walked column by column,
+ * so that tiles computed at one time share rows of A and columns of B. Edges come last. Ranks start elsewhere.
  */
 IRIS_DEVICE void irisi_tile_at(const iris_gemm_plan *plan, uint32_t n, uint32_t *i, uint32_t *j)
 {
@@ -75,22 +76,45 @@ IRIS_DEVICE uint32_t irisi_tile_units(const iris_gemm_plan *plan, const iris_til
     return irisi_tile_cuts() ? (tile->cols + plan->unit - 1) / plan->unit : 1;
 }
 
-/** The next tile of a walk: 1, or 0 at its end. All workers together meet each tile once, run after run. */
+/*
+ * 1 when the tile is to be written: not what a pair lacks below the last row, nor a slice of K before the last one,
+ * whose sum another workgroup adds to its own.
+ */
+IRIS_DEVICE int irisi_tile_ends(const iris_gemm_plan *plan, const iris_tile *tile)
+{
+    return !irisi_tile_cuts() || (tile->rows > 0 && tile->slice + 1 == plan->slices);
+}
+
+/**
+ * The next tile of a walk: 1, or 0 at its end. All workers together meet each tile once, run after run; where workgroups
+ * work in pairs, workers 2 * i and 2 * i + 1 meet the tiles of a pair, of which the second may have no rows.
+ */
 IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
 {
-    uint32_t i, j, within = 0, turn = tile->turn;
+    uint32_t i, j, below = 0, within = 0, turn = tile->turn;
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
     if (turn >= (irisi_tile_cuts() ? plan->items : plan->tiles_m * plan->full_n))
         return 0;
     const irisi_tile_run *run = irisi_tile_run_of(plan, &turn);
-    if (irisi_tile_cuts())
-        within = turn % run->parts * run->width, turn /= run->parts;
+    if (irisi_tile_cuts()) {
+        below = turn & (plan->pair - 1), turn >>= plan->pair - 1;
+        tile->slice = 0;
+        if (plan->slices > 1)
+            tile->slice = turn % plan->slices, turn /= plan->slices;
+        if (run->parts > 1)
+            within = turn % run->parts * run->width, turn /= run->parts;
+    }
     irisi_tile_at(plan, irisi_tile_cuts() ? run->first + turn : turn, &i, &j);
-    const uint32_t right = plan->columns - j * plan->tile_n;
-    const uint32_t left = (right < plan->tile_n ? right : plan->tile_n) - within;
+    if (irisi_tile_cuts())
+        i = i * plan->pair + below;
+    const uint32_t right = plan->columns - j * plan->tile_n; /* an edge may have several tiles' columns */
+    const int narrow = right < plan->tile_n || (irisi_tile_cuts() && j == plan->full_n);
+    const uint32_t left = (narrow ? right : plan->tile_n) - within;
     tile->m0 = i * plan->tile_m;
     tile->n0 = j * plan->tile_n + within;
     tile->rows = plan->m - tile->m0 < plan->tile_m ? plan->m - tile->m0 : plan->tile_m;
+    if (irisi_tile_cuts() && tile->m0 >= plan->m)
+        tile->rows = 0;
     tile->cols = irisi_tile_cuts() && run->width < left ? run->width : left;
     tile->top = tile->left = 0;
     tile->index = irisi_tile_cuts() ? i * ((plan->columns + plan->unit - 1) / plan->unit) + tile->n0 / plan->unit
@@ -156,6 +180,10 @@ IRIS_DEVICE int iris_tile_piece(const iris_gemm_plan *plan, const iris_tile *til
 /** The part that math waves beside communication waves compute at a time; likewise. */
 IRIS_DEVICE int iris_tile_pass(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t i, iris_tile *pass)
 {
+    if (irisi_tile_cuts()) { /* all of it, even if it has no rows: who loads for a pair fetches it all the same */
+        *pass = *tile;
+        return i == 0;
+    }
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
     return irisi_tile_cut(tile, i, plan->pass_m, plan->tile_n, pass);
 }

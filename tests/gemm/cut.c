@@ -3,7 +3,8 @@
  * cut.c: how bands are cut into tiles of several widths, with the shapes and times of sm_90a, on the host.
  *
  * For random problems, worlds, grids and patterns every element of each rank's band is in one tile, every unit counts
- * once, flags are within the channel, and all ranks have come to the same pattern, widths and senders. One workgroup
+ * once, flags are within the channel, and all ranks have come to the same pattern, widths and senders. The workgroups of
+ * a pair meet tiles one below the other, and who adds up slices of K stands behind those who compute them. One workgroup
  * that computes, and huge problems, must come to an end too.
  */
 #include <stdio.h>
@@ -49,20 +50,41 @@ static void cut(iris_gemm_plan *p, const question *q, uint32_t rank)
     p->tile_m = q->tile_m ? q->tile_m : (uint32_t)IRISI_GEMM_SM90A_M;
     p->tile_n = q->tile_n ? q->tile_n : (uint32_t)IRISI_GEMM_SM90A_N;
     p->unit = q->tile_n ? q->tile_n : irisi_gemm_narrowest(p->mainloop);
-    p->tiles_m = (p->m + p->tile_m - 1) / p->tile_m, p->group_m = 8, p->xcds = 1;
+    p->xcds = 1;
     irisi_gemm_cut(p, q->senders);
     p->rotate_m = (uint32_t)((uint64_t)p->tiles_m * rank / p->world), p->rotate = p->rotate_m * p->full_n;
 }
 
+/* Two workgroups of a pair walk in step: the same columns and slice, rows one tile apart. */
+static void check_pairs(const question *q, const iris_gemm_plan *p)
+{
+    const uint32_t senders = irisi_gemm_splits(p->pattern) && p->comm_workgroups < q->workgroups ? p->comm_workgroups : 0;
+    const uint32_t workers = p->workgroups - p->workgroups % p->pair - senders;
+    iris_tile upper, lower;
+    if (workers % p->pair != 0 || workers == 0 || p->comm_workgroups % p->pair != 0)
+        fail(q, p->rank, "there are not whole pairs");
+    if (p->slices > 1 && p->items > workers)
+        fail(q, p->rank, "who adds up slices may stand before those who compute them");
+    if (p->pair == 1)
+        return;
+    iris_tile_begin(p, &upper, 2, 6), iris_tile_begin(p, &lower, 3, 6);
+    while (iris_tile_next(p, &upper))
+        if (!iris_tile_next(p, &lower) || lower.n0 != upper.n0 || lower.cols != upper.cols ||
+            lower.slice != upper.slice || lower.m0 != upper.m0 + p->tile_m)
+            fail(q, p->rank, "a pair falls apart");
+}
+
 static void check(const question *q, const iris_gemm_plan *first, const iris_gemm_plan *p)
 {
-    const uint32_t units = irisi_gemm_units(p, p->rank), across = (p->columns + p->unit - 1) / p->unit, workers = 3;
+    const uint32_t units = irisi_gemm_units(p, p->rank), across = (p->columns + p->unit - 1) / p->unit, workers = 6;
     unsigned char *seen = (unsigned char *)calloc(units + 1, 1);
     uint64_t area = 0, items = 0;
     for (uint32_t worker = 0; seen && worker < workers; worker++) {
         iris_tile t;
         for (iris_tile_begin(p, &t, worker, workers); iris_tile_next(p, &t); items++) {
             const uint32_t many = irisi_tile_units(p, &t);
+            if (!irisi_tile_ends(p, &t))
+                continue;
             area += (uint64_t)t.rows * t.cols;
             if (t.rows == 0 || t.cols == 0 || t.cols > p->tile_n || t.n0 % p->unit != 0 || t.index + many > units ||
                 t.index != t.m0 / p->tile_m * across + t.n0 / p->unit) {
@@ -78,10 +100,11 @@ static void check(const question *q, const iris_gemm_plan *first, const iris_gem
         fail(q, p->rank, "the tiles are not the band");
     if (units > irisi_gemm_units(first, 0))
         fail(q, p->rank, "flags are beyond the channel");
-    if (p->pattern != first->pattern || p->tile_n != first->tile_n || p->unit != first->unit ||
+    if (p->pattern != first->pattern || p->pair != first->pair || p->slices != first->slices || p->tile_n != first->tile_n || p->unit != first->unit ||
         p->comm_workgroups != first->comm_workgroups)
         fail(q, p->rank, "ranks have come to different ends");
     free(seen);
+    check_pairs(q, p);
 }
 
 /* The next of a sequence of numbers below `n`. */

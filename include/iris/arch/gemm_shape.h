@@ -9,7 +9,9 @@
  *   irisi_gemm_xcds(arch)                                    chiplets that workgroups are dealt to in turn
  *   IRISI_GEMM_MOST_PITCH irisi_gemm_pass_m(mainloop, tile_m)
  *   irisi_gemm_narrowest(mainloop)                           columns that tiles may be cut to; 0: they are not cut
- *   irisi_gemm_tile_us(mainloop, full, columns, k, flagged)  about how long a tile takes among full ones
+ *   irisi_gemm_most_pair(mainloop) irisi_gemm_most_slices(mainloop)      workgroups that share B; slices of K
+ *   IRISI_GEMM_PARTIAL_BYTES                                 what an item of a plan whose K is cut leaves behind
+ *   irisi_gemm_tile_us(mainloop, pair, slices, columns, k, flagged)      about how long a tile takes
  *   irisi_gemm_link_gbps(workgroups)                         about how fast so many send to all other ranks
  *
  * No device code: init.c includes it in plain C.
@@ -35,9 +37,13 @@
 #if !defined(IRISI_GEMM_HAS_WIDTHS)
 /* Tiles of these mainloops are all of one width, so that nobody asks for their times. */
 static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return (void)mainloop, 0; }
-static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t full, uint32_t columns, uint32_t k, int flagged)
+enum { IRISI_GEMM_PARTIAL_BYTES = 0 };
+static inline uint32_t irisi_gemm_most_pair(uint32_t mainloop) { return (void)mainloop, 1; }
+static inline uint32_t irisi_gemm_most_slices(uint32_t mainloop) { return (void)mainloop, 1; }
+static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32_t slices, uint32_t columns, uint32_t k,
+                                        int flagged)
 {
-    return (void)mainloop, (void)full, (void)flagged, (double)columns * k;
+    return (void)mainloop, (void)pair, (void)flagged, (double)columns * k / slices;
 }
 static inline double irisi_gemm_link_gbps(uint32_t workgroups) { return workgroups; }
 #endif

@@ -17,11 +17,11 @@
 
 /* A candidate, and what it is tried on. */
 typedef struct irisi_gemm_cutting {
-    uint32_t pattern, senders;
-    uint32_t width;        /* columns of a full tile */
-    uint32_t late, halves; /* full tiles that are cut, and those of them that are halved */
-    uint32_t edge_width;   /* columns of an edge's parts */
-    double us;             /* until the last tile has arrived, by simulation */
+    uint32_t pattern, senders, pair, slices;
+    uint32_t width, full_n; /* columns of a full tile, full tiles of a row */
+    uint32_t late, halves;  /* full tiles or pairs that are cut, and those of them that are halved */
+    uint32_t edge_width;    /* columns of an edge's parts */
+    double us;              /* until the last tile has arrived, by simulation */
 } irisi_gemm_cutting;
 
 static void irisi_gemm_add_run(iris_gemm_plan *p, uint32_t *used, uint32_t first, uint32_t tiles, uint32_t columns,
@@ -32,43 +32,56 @@ static void irisi_gemm_add_run(iris_gemm_plan *p, uint32_t *used, uint32_t first
     irisi_tile_run *run = &p->runs[(*used)++];
     run->first = first, run->width = width;
     run->parts = (columns + width - 1) / width;
-    run->tiles = tiles * run->parts;
+    run->tiles = tiles * run->parts * p->pair * p->slices;
     p->items += run->tiles;
 }
 
 /* The walk of a candidate over a band of so many columns: whole tiles, halves, quarters, edges among them by width. */
 static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint32_t columns)
 {
-    const uint32_t full = p->tiles_m * (columns / c->width), edge = columns % c->width;
+    const uint32_t rows = (p->m + p->tile_m - 1) / p->tile_m;
+    p->pair = c->pair, p->slices = c->slices, p->tiles_m = (rows + c->pair - 1) / c->pair, p->group_m = 8 / c->pair;
+    p->tile_n = c->width, p->full_n = c->full_n < columns / c->width ? c->full_n : columns / c->width, p->items = 0;
+    const uint32_t full = p->tiles_m * p->full_n, edge = columns - p->full_n * c->width;
     const uint32_t late = c->late < full ? c->late : full, halves = c->halves < late ? c->halves : late;
     const uint32_t counts[3] = {full - late, halves, late - halves};
-    uint32_t first = 0, used = 0;
-    p->tile_n = c->width, p->full_n = columns / c->width, p->items = 0;
+    uint32_t first = 0, used = 0, edges = edge ? p->tiles_m : 0;
     memset(p->runs, 0, sizeof p->runs);
     for (uint32_t i = 0; i < 3; first += counts[i++]) {
+        if (c->edge_width > c->width >> i) {
+            irisi_gemm_add_run(p, &used, full, edges, edge, c->edge_width);
+            edges = 0;
+        }
         irisi_gemm_add_run(p, &used, first, counts[i], c->width, c->width >> i);
-        if (c->edge_width == c->width >> i)
-            irisi_gemm_add_run(p, &used, full, edge ? p->tiles_m : 0, edge, c->edge_width);
     }
+    irisi_gemm_add_run(p, &used, full, edges, edge, c->edge_width);
+}
+
+/* Workgroups that compute: whole pairs. */
+static uint32_t irisi_gemm_workers(const iris_gemm_plan *p, const irisi_gemm_cutting *c)
+{
+    return p->workgroups - p->workgroups % c->pair - c->senders;
 }
 
 /* Simulates a candidate that stands in the plan. `busy` has room for each workgroup. */
 static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutting *c, uint32_t columns, double *busy)
 {
-    const uint32_t workers = p->workgroups - c->senders, full = p->tiles_m * p->full_n;
+    const uint32_t workers = irisi_gemm_workers(p, c), full = p->tiles_m * p->full_n;
     const uint32_t direct = c->senders == 0 ? 0 : p->items > workers ? p->items - workers : 0;
     double end = 0, link = 0;
     uint32_t worker = 0, item = 0;
     memset(busy, 0, workers * sizeof *busy);
     for (uint32_t r = 0; r < IRISI_GEMM_RUNS; r++) {
         const irisi_tile_run *run = &p->runs[r];
+        const uint32_t wide = run->first >= full ? columns - p->full_n * p->tile_n : p->tile_n;
         for (uint32_t i = 0; i < run->tiles; i++, item++, worker = worker + 1 == workers ? 0 : worker + 1) {
-            const uint32_t left = (run->first >= full ? columns % p->tile_n : p->tile_n) - i % run->parts * run->width;
+            const uint32_t left = wide - i / p->pair / p->slices % run->parts * run->width;
             const uint32_t cols = left < run->width ? left : run->width;
-            const double bytes = (double)p->tile_m * cols * p->c_element * (p->world - 1);
+            const int sends = c->pattern != IRIS_GEMM_BULK_SYNCHRONOUS && i / p->pair % p->slices == p->slices - 1;
+            const double bytes = sends ? (double)p->tile_m * cols * p->c_element * (p->world - 1) : 0;
             const double gbps = irisi_gemm_link_gbps(item < direct ? c->senders : p->workgroups);
-            const double way = c->pattern == IRIS_GEMM_BULK_SYNCHRONOUS ? 0 : 1e-3 * bytes / gbps; /* 0: it follows */
-            busy[worker] += irisi_gemm_tile_us(p->mainloop, c->width, cols, p->k, c->senders > 0);
+            const double way = 1e-3 * bytes / gbps;
+            busy[worker] += irisi_gemm_tile_us(p->mainloop, p->pair, p->slices, cols, p->k, c->senders > 0);
             link = (link > busy[worker] ? link : busy[worker]) + way;
             end = end > busy[worker] ? end : busy[worker];
             if (c->senders == 0) /* who sends a tile is held up by the links until it has left */
@@ -83,36 +96,59 @@ static void irisi_gemm_try(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t co
                            irisi_gemm_cutting *best)
 {
     irisi_gemm_lay(p, c, columns);
+    if (c->slices > 1 && p->items > irisi_gemm_workers(p, c))
+        return; /* who adds up slices must not stand before those who compute them */
     c->us = irisi_gemm_simulate(p, c, columns, busy);
     if (best->width == 0 || c->us < best->us)
         *best = *c;
 }
 
-/* All cuts with full tiles of the candidate's width: the last ones are cut, some in halves, the rest in quarters. */
-static void irisi_gemm_try_cuts(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
+/* The candidate's full tiles whole, and all cuts of its last ones: some in halves, the rest in quarters. */
+static void irisi_gemm_try_late(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
                                 irisi_gemm_cutting *best)
 {
-    const uint32_t workers = p->workgroups - c->senders, full = p->tiles_m * (columns / c->width);
-    const uint32_t step = (workers + 1) / 2;
-    const int many = full > 1u << 20; /* nobody sees what the last ones of so many do */
-    for (uint32_t i = 0; i < (many ? 1 : 4); i++) {
-        c->late = i == 0 ? 0 : full % workers + (i - 1) * workers;
-        if (c->late > full || (i > 0 && c->late == 0) || (c->late > 0 && c->width / 2 < p->unit))
+    const uint32_t workers = irisi_gemm_workers(p, c) / c->pair, step = (workers + 1) / 2;
+    const uint32_t full = ((p->m + p->tile_m - 1) / p->tile_m + c->pair - 1) / c->pair * c->full_n;
+    const int halves = c->width / 2 % p->unit == 0, quarters = c->width / 4 % p->unit == 0;
+    c->late = c->halves = 0;
+    irisi_gemm_try(p, c, columns, busy, best);
+    if (full > 1u << 13 || !halves || c->slices > 1) /* nobody sees what the last ones of so many do */
+        return;
+    for (uint32_t i = 0; i < 3; i++) {
+        c->late = full % workers + i * workers;
+        if (c->late > full || c->late == 0)
             continue;
-        for (c->halves = 0;; c->halves = c->late - c->halves > step ? c->halves + step : c->late) {
-            for (c->edge_width = c->width; c->edge_width >= p->unit && c->edge_width >= c->width / 4;
-                 c->edge_width = columns % c->width == 0 ? 0 : c->edge_width / 2)
-                if (c->halves == c->late || c->width / 4 >= p->unit)
-                    irisi_gemm_try(p, c, columns, busy, best);
+        for (c->halves = quarters ? 0 : c->late;; c->halves = c->late - c->halves > step ? c->halves + step : c->late) {
+            irisi_gemm_try(p, c, columns, busy, best);
             if (c->halves == c->late)
                 break;
         }
     }
 }
 
+/* All ways to lay the candidate's columns out: full tiles of each width, and what is left in parts of each width. */
+static void irisi_gemm_try_widths(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, uint32_t widest,
+                                  double *busy, irisi_gemm_cutting *best)
+{
+    for (c->width = widest; c->width >= p->unit; c->width -= p->unit)
+        for (uint32_t less = 0; less <= 3 && less <= columns / c->width; less++) {
+            c->full_n = columns / c->width - less;
+            c->edge_width = less ? c->width - p->unit : c->width;
+            for (; c->edge_width >= p->unit; c->edge_width -= p->unit) {
+                irisi_gemm_try_late(p, c, columns, busy, best);
+                if (c->full_n * c->width == columns || c->slices > 1)
+                    break;
+            }
+            if (c->slices > 1 || (uint64_t)p->m * columns > (uint64_t)1 << 28)
+                break;
+        }
+}
+
 /* One run of tiles of one width, the last ones of each row narrower. */
 static void irisi_gemm_uncut(iris_gemm_plan *p)
 {
+    p->pair = p->slices = 1, p->group_m = 8;
+    p->tiles_m = (p->m + p->tile_m - 1) / p->tile_m;
     p->full_n = (p->columns + p->tile_n - 1) / p->tile_n;
     p->items = p->tiles_m * p->full_n;
     p->runs[0].tiles = p->items, p->runs[0].parts = 1, p->runs[0].width = p->tile_n;
@@ -121,6 +157,23 @@ static void irisi_gemm_uncut(iris_gemm_plan *p)
 static int irisi_gemm_splits(uint32_t pattern)
 {
     return pattern == IRIS_GEMM_WG_SPECIALIZED || pattern == IRIS_GEMM_PRODUCER_CONSUMER;
+}
+
+/* All candidates of a pattern and a number of senders. */
+static void irisi_gemm_try_all(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, uint32_t widest,
+                               double *busy, irisi_gemm_cutting *best)
+{
+    const uint32_t rows = (p->m + p->tile_m - 1) / p->tile_m;
+    const int even = p->workgroups >= 32 || (p->workgroups >= 4 && p->workgroups % 2 == 0);
+    for (c->pair = irisi_gemm_most_pair(p->mainloop); c->pair >= 1; c->pair--) {
+        if (c->pair > 1 && (rows == 1 || !even || c->senders % 2 != 0))
+            continue;
+        for (c->slices = 1; c->slices <= irisi_gemm_most_slices(p->mainloop); c->slices *= 2)
+            if (irisi_gemm_workers(p, c) >= c->pair && p->k >= 64 * c->slices)
+                irisi_gemm_try_widths(p, c, columns, widest, busy, best);
+        if (c->pair > 1 && rows % 2 == 0)
+            break; /* nothing is lost by pairs */
+    }
 }
 
 /*
@@ -144,8 +197,7 @@ static void irisi_gemm_cut(iris_gemm_plan *p, uint32_t senders)
             continue;
         if (n > 0 && p->pattern == IRIS_GEMM_AUTO && (p->world == 1 || !p->boxed))
             continue; /* there is nothing to send, or only lanes could: measured, 735 us against 346 */
-        for (c.width = p->unit; c.width <= widest; c.width *= 2) /* of equals the narrow one: its ring is deeper */
-            irisi_gemm_try_cuts(p, &c, columns, busy, &best);
+        irisi_gemm_try_all(p, &c, columns, widest, busy, &best);
         if (n > 0 && c.senders != n)
             break; /* as many whatever n is */
     }
@@ -158,6 +210,7 @@ static void irisi_gemm_cut(iris_gemm_plan *p, uint32_t senders)
     p->pattern = best.pattern;
     p->comm_workgroups = best.senders ? best.senders : p->comm_workgroups;
     irisi_gemm_lay(p, &best, p->columns);
+    p->comm_workgroups += p->comm_workgroups % p->pair;
 }
 
 #endif

@@ -63,6 +63,19 @@ static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
     return IRIS_OK;
 }
 
+/* Gives a plan whose K is cut room for the slices' sums, and their flags, which are 0 between launches. */
+static iris_status irisi_gemm_hold_partials(iris_world *w, iris_gemm_plan *p)
+{
+    const uint64_t sums = (uint64_t)p->items * IRISI_GEMM_PARTIAL_BYTES, flags = (uint64_t)p->items * sizeof(uint32_t);
+    if (p->slices <= 1 || p->items == 0)
+        return IRIS_OK;
+    const char *why = irisi_dev_local(&w->dev, sums + flags, &p->partials);
+    if (why)
+        return irisi_fail(w, IRIS_ERR_NOMEM, "iris_gemm_prepare: no %llu bytes of device memory for sums of slices of K (%s)",
+                          (unsigned long long)(sums + flags), why);
+    return iris_memset(w, (char *)p->partials + sums, 0, flags);
+}
+
 /*
  * Frees a plan's copies. That may wait for everything on the device. Where ranks share one, no rank may launch what
  * waits for another before that one's memory is freed: all meet, if any of them had copies.
@@ -72,6 +85,8 @@ static iris_status irisi_gemm_free_copies(iris_world *w, iris_gemm_plan *p)
     for (int i = 0; i < 2; i++)
         if (p->packs[i].to != NULL)
             irisi_dev_local_free(&w->dev, p->packs[i].to);
+    if (p->partials != NULL)
+        irisi_dev_local_free(&w->dev, p->partials);
     return p->copies ? iris_barrier(w) : IRIS_OK;
 }
 

@@ -121,11 +121,13 @@ static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const ir
     iris_status s = irisi_gemm_shape_plan(w, p, common, senders);
     if (s == IRIS_OK && p->pattern == IRIS_GEMM_AUTO)
         p->pattern = irisi_gemm_choose(p);
-    p->workgroups = own;
+    p->workgroups = own - (s == IRIS_OK ? own % p->pair : 0);
     if (s == IRIS_OK) /* so far all ranks have come to the same: all allocate, or none; what follows may fail on one */
         s = iris_channel_create(w, &p->channel, 2 * p->world + (size_t)irisi_gemm_units(p, 0), 0);
     if (s == IRIS_OK)
         s = irisi_gemm_hold_copies(w, p);
+    if (s == IRIS_OK)
+        s = irisi_gemm_hold_partials(w, p);
     if (s == IRIS_OK) {
         const char *why = irisi_gemm_maps(w, p);
         s = why ? irisi_fail(w, IRIS_ERR_DEVICE, "iris_gemm_prepare: %s", why) : IRIS_OK;
@@ -212,6 +214,7 @@ iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages)
     const uint32_t waves = stages > 1 ? plan->waves_with_comm : plan->waves;
     iris_launch_config cfg = iris_cooperative(plan->workgroups, waves * plan->wave_lanes);
     cfg.shared_bytes = stages ? irisi_gemm_shared_bytes(plan, stages) : 0;
+    cfg.cluster = stages ? plan->pair : 0; /* a kernel that only sends works workgroup by workgroup */
     return cfg;
 }
 

@@ -4,7 +4,8 @@
  *
  *   irisi_tile_cuts irisi_bulk_can irisi_bulk_put irisi_bulk_put_box irisi_bulk_commit
  *   irisi_bulk_reusable irisi_bulk_arrived irisi_bulk_pace irisi_bulk_written irisi_bulk_acquired
- *   irisi_mbar_init irisi_mbar_arrive irisi_mbar_expect irisi_mbar_wait irisi_fetch_box
+ *   irisi_mbar_init irisi_mbar_made irisi_mbar_arrive irisi_mbar_expect irisi_mbar_wait irisi_prefetch_map irisi_fetch_box
+ *   irisi_cluster_rank irisi_cluster_meet irisi_mbar_arrive_at irisi_fetch_box_for   for workgroups of a cluster
  *   irisi_store_matrices irisi_wgmma_begin irisi_wgmma_commit irisi_wgmma_wait_one irisi_wgmma_wait irisi_wgmma_operand
  *
  * Shared memory is named by its 32-bit address. Bulk copies and warpgroup products read it through the asynchronous
@@ -128,6 +129,14 @@ IRIS_DEVICE void irisi_bulk_acquired(void)
 #endif
 }
 
+/* Before a barrier that others pass, and their first use of what the lane has made: for the copy engine and clusters. */
+IRIS_DEVICE void irisi_mbar_made(void)
+{
+#if IRISI_BULK
+    asm volatile("fence.mbarrier_init.release.cluster;\n fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+
 /* A barrier in shared memory, 8 bytes: a phase is complete when `count` arrivals and all expected bytes have come. */
 IRIS_DEVICE void irisi_mbar_init(uint32_t bar, uint32_t count)
 {
@@ -181,6 +190,60 @@ IRIS_DEVICE void irisi_fetch_box(uint32_t to, const void *map, uint32_t x, uint3
                  : "memory");
 #else
     (void)to, (void)map, (void)x, (void)y, (void)bar;
+#endif
+}
+
+/* Which workgroup of its cluster it is. */
+IRIS_DEVICE uint32_t irisi_cluster_rank(void)
+{
+    uint32_t rank = 0;
+#if IRISI_BULK
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+#endif
+    return rank;
+}
+
+/* All lanes of a cluster meet, or of the workgroup where that is one; orders no memory operations. */
+IRIS_DEVICE void irisi_cluster_meet(void)
+{
+#if IRISI_BULK
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;\n barrier.cluster.wait.aligned;" ::: "memory");
+#endif
+}
+
+/* irisi_mbar_arrive at the barrier that stands at the same place in workgroup `rank` of the cluster. */
+IRIS_DEVICE void irisi_mbar_arrive_at(uint32_t bar, uint32_t rank)
+{
+#if IRISI_BULK
+    asm volatile("{\n .reg .b32 at;\n mapa.shared::cluster.u32 at, %0, %1;\n"
+                 " mbarrier.arrive.shared::cluster.b64 _, [at];\n}" ::"r"(bar),
+                 "r"(rank)
+                 : "memory");
+#else
+    (void)bar, (void)rank;
+#endif
+}
+
+/* A tensor map will be used soon. */
+IRIS_DEVICE void irisi_prefetch_map(const void *map)
+{
+#if IRISI_BULK
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+#else
+    (void)map;
+#endif
+}
+
+/* irisi_fetch_box into every workgroup of the cluster whose bit is set, at the same places; each barrier expects it. */
+IRIS_DEVICE void irisi_fetch_box_for(uint32_t to, const void *map, uint32_t x, uint32_t y, uint32_t bar, uint16_t ranks)
+{
+#if IRISI_BULK
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+                 "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
+                 "l"(map), "r"(x), "r"(y), "r"(bar), "h"(ranks)
+                 : "memory");
+#else
+    (void)to, (void)map, (void)x, (void)y, (void)bar, (void)ranks;
 #endif
 }
 

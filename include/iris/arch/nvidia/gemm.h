@@ -4,7 +4,7 @@
  * sm_90a's, warpgroup products from a ring of blocks that the copy engine fetches.
  *
  *   irisi_gemm_workspace_begin irisi_gemm_registers
- *   irisi_gemm_ring irisi_gemm_ring_begin irisi_gemm_ring_next
+ *   irisi_gemm_ring irisi_gemm_ring_begin irisi_gemm_ring_fit irisi_gemm_ring_next irisi_gemm_join
  *   irisi_gemm_scaled irisi_gemm_scale_lane irisi_gemm_scale_last
  *   and what gen/arch/gemm_simt.h and gen/arch/gemm_sm90a_nvidia.h have
  */
@@ -18,7 +18,8 @@
 /*
  * sm_90a: a kernel starts with 168 registers a lane; while roles last, the computing warpgroups have 224 and the third
  * has 56. Every lane of a warpgroup calls it; its waves may have parted before. The third warpgroup takes its registers
- * back only when the others have returned theirs: with nothing to do it could be here before they have taken them.
+ * back only when the others have returned theirs: with nothing to do it could be here before they have taken them. At
+ * either end the workgroups of a pair meet: before, none writes into the other's barriers and blocks; after, none does.
  */
 IRIS_DEVICE void irisi_gemm_registers(uint32_t mainloop, iris_gemm_role role, int begins)
 {
@@ -26,15 +27,17 @@ IRIS_DEVICE void irisi_gemm_registers(uint32_t mainloop, iris_gemm_role role, in
     if (mainloop != IRISI_GEMM_SM90A)
         return;
     __syncwarp();
+    if (begins)
+        irisi_cluster_meet();
     if (role == IRIS_GEMM_MATH && begins)
         asm volatile("setmaxnreg.inc.sync.aligned.u32 224;" ::: "memory");
     else if (begins)
         asm volatile("setmaxnreg.dec.sync.aligned.u32 56;" ::: "memory");
     else if (role == IRIS_GEMM_MATH) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 168;" ::: "memory");
-        iris_sync_wg();
+        irisi_cluster_meet();
     } else {
-        iris_sync_wg();
+        irisi_cluster_meet();
         asm volatile("setmaxnreg.inc.sync.aligned.u32 168;" ::: "memory");
     }
 #else
@@ -42,23 +45,31 @@ IRIS_DEVICE void irisi_gemm_registers(uint32_t mainloop, iris_gemm_role role, in
 #endif
 }
 
-/* A ring of blocks in shared memory. Barriers: one that says a block is full for each, then one that says empty. */
+/*
+ * A ring of blocks in shared memory, each with a barrier that says it is full and one that says it is empty. Blocks are
+ * as wide as the tile, so that narrow tiles have more of them; each width has barriers of its own.
+ */
 typedef struct irisi_gemm_ring {
-    uint32_t blocks, bars; /* shared addresses */
+    uint32_t blocks, bars; /* shared addresses: of the blocks, of this width's barriers */
+    uint32_t room, a_bytes; /* bytes of all blocks; of A in a block */
+    uint32_t runs;         /* of 64 columns in a block; 0: no width yet */
     uint32_t bytes;        /* of a block */
     uint32_t count, at, parity;
+    uint32_t left;         /* where each width was left: 5 bits for each, at and parity */
 } irisi_gemm_ring;
 
-/* Blocks are as wide as the plan's full tiles: the narrower those, the more blocks. */
+/* Where the barriers of blocks of `runs` runs start: at most 4 + 6 + 8 + 12 blocks of four widths, of 64 rows of A. */
+enum { IRISI_GEMM_SM90A_RINGS = 30, IRISI_RELAY_BARS = 16 * IRISI_GEMM_SM90A_RINGS };
+IRIS_DEVICE uint32_t irisi_gemm_ring_first(uint32_t runs) { return runs > 3 ? 0 : runs == 3 ? 4 : runs == 2 ? 10 : 18; }
+
 IRIS_DEVICE irisi_gemm_ring irisi_gemm_ring_begin(const iris_gemm_plan *plan, char *workspace, uint32_t bytes)
 {
     irisi_gemm_ring ring;
-    ring.bytes = IRISI_GEMM_SM90A_A_BYTES + (plan->tile_n + 63) / 64 * IRISI_GEMM_SM90A_RUN;
+    ring.a_bytes = irisi_gemm_a_rows(plan) * 2 * IRISI_GEMM_SM90A_K;
     ring.bars = irisi_shared_address(workspace);
     ring.blocks = ring.bars + IRISI_GEMM_SM90A_HEAD;
-    ring.count = (bytes - IRISI_GEMM_SM90A_HEAD) / ring.bytes;
-    ring.at = 0;
-    ring.parity = 0;
+    ring.room = bytes - IRISI_GEMM_SM90A_HEAD;
+    ring.runs = ring.bytes = ring.count = ring.at = ring.parity = ring.left = 0;
     return ring;
 }
 
@@ -66,11 +77,8 @@ IRIS_DEVICE uint32_t irisi_gemm_ring_block(const irisi_gemm_ring *ring)
 {
     return ring->blocks + ring->at * ring->bytes;
 }
-IRIS_DEVICE uint32_t irisi_gemm_ring_full(const irisi_gemm_ring *ring) { return ring->bars + 8 * ring->at; }
-IRIS_DEVICE uint32_t irisi_gemm_ring_empty(const irisi_gemm_ring *ring)
-{
-    return ring->bars + 8 * (ring->count + ring->at);
-}
+IRIS_DEVICE uint32_t irisi_gemm_ring_full(const irisi_gemm_ring *ring) { return ring->bars + 16 * ring->at; }
+IRIS_DEVICE uint32_t irisi_gemm_ring_empty(const irisi_gemm_ring *ring) { return ring->bars + 16 * ring->at + 8; }
 
 IRIS_DEVICE void irisi_gemm_ring_next(irisi_gemm_ring *ring)
 {
@@ -80,21 +88,122 @@ IRIS_DEVICE void irisi_gemm_ring_next(irisi_gemm_ring *ring)
     }
 }
 
-/* Before the workgroup's first barrier: one lane readies what the roles will meet at. */
+/*
+ * Before a tile: blocks of its width. Where it was another before, who loads waits until all of its blocks are empty;
+ * who computes has emptied them.
+ */
+IRIS_DEVICE void irisi_gemm_ring_fit(irisi_gemm_ring *ring, uint32_t columns, int loads)
+{
+    const uint32_t runs = (columns + 63) / 64;
+    if (ring->runs == runs)
+        return;
+    if (ring->runs) {
+        irisi_gemm_ring all = *ring;
+        for (uint32_t i = 0; loads && i < all.count; i++, irisi_gemm_ring_next(&all))
+            irisi_mbar_wait(irisi_gemm_ring_empty(&all), all.parity ^ 1);
+        ring->left &= ~(31u << 5 * ring->runs);
+        ring->left |= (ring->at << 1 | ring->parity) << 5 * ring->runs;
+        ring->bars -= 16 * irisi_gemm_ring_first(ring->runs);
+    }
+    ring->bars += 16 * irisi_gemm_ring_first(runs);
+    ring->runs = runs;
+    ring->bytes = ring->a_bytes + runs * IRISI_GEMM_SM90A_RUN;
+    ring->count = ring->room / ring->bytes;
+    ring->at = ring->left >> 5 * runs >> 1 & 15;
+    ring->parity = ring->left >> 5 * runs & 1;
+}
+
+/* Who computes is done with a block: lane 0 of a wave says so, and one lane for each workgroup that fills it. */
+IRIS_DEVICE void irisi_gemm_ring_return(uint32_t empty, uint32_t pair)
+{
+    if (pair == 1 && iris_lane() == 0)
+        irisi_mbar_arrive(empty);
+    else if (iris_lane() < pair)
+        irisi_mbar_arrive_at(empty, iris_lane());
+}
+
+/*
+ * Before the workgroup's first barrier: its waves ready what the roles will meet at, a few barriers each: lanes of one
+ * wave would make them one after the other.
+ */
 IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *workspace, uint32_t bytes)
 {
 #if IRISI_WGMMA
-    if (plan->mainloop != IRISI_GEMM_SM90A || iris_wg_lane() != 0)
+    (void)bytes;
+    if (plan->mainloop != IRISI_GEMM_SM90A || iris_lane() != 0)
         return;
-    irisi_gemm_ring ring = irisi_gemm_ring_begin(plan, workspace, bytes);
-    for (; ring.parity == 0; irisi_gemm_ring_next(&ring)) {
-        irisi_mbar_init(irisi_gemm_ring_full(&ring), 1);
-        irisi_mbar_init(irisi_gemm_ring_empty(&ring), IRISI_GEMM_SM90A_MATH_WAVES);
+    for (uint32_t i = iris_wave(); i < IRISI_GEMM_SM90A_RINGS; i += iris_waves()) {
+        const uint32_t full = irisi_shared_address(workspace) + 16 * i;
+        irisi_mbar_init(full, 1);
+        irisi_mbar_init(full + 8, IRISI_GEMM_SM90A_MATH_WAVES * plan->pair);
     }
-    asm volatile("fence.mbarrier_init.release.cluster;\n fence.proxy.async;" ::: "memory");
+    irisi_mbar_made();
+    if (iris_wave() >= IRISI_GEMM_SM90A_MATH_WAVES && iris_wave() < IRISI_GEMM_SM90A_MATH_WAVES + 2)
+        irisi_prefetch_map(plan->maps[iris_wave() - IRISI_GEMM_SM90A_MATH_WAVES]); /* A's and B's */
 #else
     (void)plan, (void)workspace, (void)bytes;
 #endif
+}
+
+/* Blocks of K that a tile's slice begins with, and that it ends before. */
+IRIS_DEVICE uint32_t irisi_gemm_slice_begin(const iris_gemm_plan *plan, uint32_t slice)
+{
+    const uint32_t blocks = (plan->k + IRISI_GEMM_SM90A_K - 1) / IRISI_GEMM_SM90A_K;
+    return plan->slices == 1 ? slice * blocks : (uint32_t)((uint64_t)blocks * slice / plan->slices);
+}
+
+/* A tile for a warpgroup that has no rows of it: nothing but in step with the one that has. */
+IRIS_DEVICE void irisi_gemm_skip(const iris_gemm_plan *plan, irisi_gemm_ring *ring, uint32_t slice, float *v)
+{
+    const uint32_t end = irisi_gemm_slice_begin(plan, slice + 1);
+#pragma unroll
+    for (int i = 0; i < 128; i++)
+        v[i] = 0;
+    for (uint32_t i = irisi_gemm_slice_begin(plan, slice); i < end; i++, irisi_gemm_ring_next(ring)) {
+        irisi_mbar_wait(irisi_gemm_ring_full(ring), ring->parity);
+        irisi_gemm_ring_return(irisi_gemm_ring_empty(ring), plan->pair);
+    }
+}
+
+/*
+ * A tile's sums of slices of K come together: who computed one before the last leaves its accumulators behind, in
+ * `partials`, and raises a flag; who computed the last waits for them, in order, and adds them up. Workgroups begin in
+ * order, so those waited for have begun. Flags are 0 again afterwards: no wave leaves its walk early, so that holds
+ * whatever happens in the world. Every lane of the math crew calls it.
+ */
+IRIS_DEVICE void irisi_gemm_join(const iris_gemm_plan *plan, const iris_tile *tile, iris_crew *crew, float *v)
+{
+    const size_t each = IRISI_GEMM_PARTIAL_BYTES / sizeof(float4);
+    uint32_t *flags = (uint32_t *)((float4 *)plan->partials + each * plan->items);
+    uint32_t item = irisi_tile_item(tile);
+    if (plan->slices == 1)
+        return;
+    if (tile->slice + 1 < plan->slices) {
+        float4 *to = (float4 *)plan->partials + each * item + crew->member;
+#pragma unroll
+        for (uint32_t j = 0; j < 32; j++)
+            if (8 * j < tile->cols && crew->wave * 16 < tile->rows)
+                to[j * 256] = make_float4(v[4 * j], v[4 * j + 1], v[4 * j + 2], v[4 * j + 3]);
+        iris_crew_sync(crew);
+        if (crew->member == 0)
+            irisi_atomic_set_u32(flags + item, 1, IRIS_RELEASE, IRIS_SCOPE_AGENT);
+        return;
+    }
+    for (item -= tile->slice * plan->pair; item < irisi_tile_item(tile); item += plan->pair) {
+        const float4 *from = (const float4 *)plan->partials + each * item + crew->member;
+        for (uint32_t turn = 1; irisi_atomic_fetch_u32(flags + item, IRIS_ACQUIRE, IRIS_SCOPE_AGENT) == 0; turn++)
+            iris_pause(turn);
+#pragma unroll
+        for (uint32_t j = 0; j < 32; j++)
+            if (8 * j < tile->cols && crew->wave * 16 < tile->rows) {
+                const float4 more = from[j * 256];
+                v[4 * j] += more.x, v[4 * j + 1] += more.y, v[4 * j + 2] += more.z, v[4 * j + 3] += more.w;
+            }
+    }
+    iris_crew_sync(crew);
+    if (crew->member < tile->slice)
+        irisi_atomic_set_u32(flags + irisi_tile_item(tile) - (crew->member + 1) * plan->pair, 0, IRIS_RELAXED,
+                             IRIS_SCOPE_AGENT);
 }
 
 /*
@@ -105,7 +214,7 @@ typedef struct irisi_relay {
     uint32_t boxes, bar, parity; /* shared addresses: room for IRISI_RELAY_BOXES, a barrier */
 } irisi_relay;
 #define IRISI_HAS_RELAY 1
-enum { IRISI_RELAY_BOXES = 8, IRISI_RELAY_BARS = 512 };
+enum { IRISI_RELAY_BOXES = 8 };
 
 /* 1 where plans may be sent so. */
 IRIS_DEVICE int irisi_relay_can(const iris_gemm_plan *plan)
@@ -123,7 +232,7 @@ IRIS_DEVICE irisi_relay irisi_relay_begin(char *workspace)
     r.parity = 0;
     if (iris_lane() == 0) {
         irisi_mbar_init(r.bar, 1);
-        asm volatile("fence.mbarrier_init.release.cluster;\n fence.proxy.async;" ::: "memory");
+        irisi_mbar_made();
     }
     __syncwarp();
     return r;
@@ -170,6 +279,13 @@ IRIS_DEVICE uint32_t irisi_gemm_pair_f16(const float *v)
     uint32_t pair;
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(v[1]), "f"(v[0]));
     return pair;
+}
+
+/* 1 when nothing but the product is asked for, and tiles leave in boxes. */
+IRIS_DEVICE int irisi_gemm_leaves(const iris_gemm_plan *plan)
+{
+    return plan->boxed && plan->alpha == 1 && plan->beta == 0 && plan->bias == NULL &&
+           plan->activation == IRIS_ACTIVATION_NONE;
 }
 
 /* alpha * v; 0 for an alpha of 0, whatever v is. */

@@ -62,7 +62,8 @@ static const char *irisi_gemm_maps(const iris_world *w, iris_gemm_plan *p)
     if (encode == NULL)
         return "the driver has no cuTensorMapEncodeTiled: it is older than CUDA 12";
     const char *why =
-        irisi_gemm_map(encode, p->maps[0], (iris_dtype)p->dtype, p->a, p->m, p->k, p->lda, IRISI_GEMM_SM90A_M);
+        irisi_gemm_map(encode, p->maps[0], (iris_dtype)p->dtype, p->a, p->m, p->k, p->lda,
+                       irisi_gemm_a_rows(p));
     if (!why)
         why = irisi_gemm_map(encode, p->maps[1], (iris_dtype)p->dtype, p->b, p->b_transposed ? p->columns : p->k,
                              p->b_transposed ? p->k : p->columns, p->ldb, 64);
