@@ -71,12 +71,17 @@ typedef enum iris_activation {
  * takes a k of 131072 or more. So an i32 C with integer alpha, beta and bias and no scales is exact. What becomes i32
  * or i8 is rounded to nearest, ties to even; values beyond the range become the nearest in it, NaN becomes 0. dtype.h
  * says the same of floats.
+ *
+ * Matrix units have their own ways. With `tf32` they take the upper 19 bits of each f32 of A and B (11 significant
+ * bits), many times faster than f32 itself, which is never cut unasked; it is a permission, and devices without such
+ * units take none. Of 8-bit floats Hopper's keep about 14 significant bits of a sum while they add to it.
  */
 typedef struct iris_gemm_args {
     int64_t m, n, k;              /**< C is m x n, A is m x k, B is k x n; each from 1 to 2^31 - 1 */
     const void *a;                /**< m x k, local memory of the device; any alignment, see iris_gemm_prepare */
     const void *b;                /**< this rank's columns: k x n_r, or n_r x k with b_transposed; likewise */
     void *c;                      /**< m x n, in the symmetric heap; with beta, its own band is also read */
+    int tf32;                     /**< 1: f32 inputs may be cut to tf32, see above; default: they are not */
     iris_dtype c_dtype;           /**< of C; 0: the first that the table above has for A and B */
     const void *bias;             /**< n_r values of the type above, local memory; null: none */
     const float *scale_a;         /**< one value, or with scale_a_rows m, local memory, 4-byte aligned; null: 1 */
@@ -180,11 +185,12 @@ typedef struct iris_gemm_plan {
     uint32_t b_transposed;
     uint32_t element, c_element;         /* bytes of one of A and B, and of C */
     uint32_t scale_a_step, scale_b_step; /* 0: one value; 1: one for each row or column */
+    uint32_t tf32;
     uint32_t workgroups, comm_workgroups, rank, world;
     iris_channel channel; /* signals: ready[world], done[world], then one for each tile */
     iris_gemm_stamp *stamps; /* null, or one for each item */
     void *partials;          /* sums of slices of K, one for each item, then their flags */
-    uint64_t reserved[26];
+    uint64_t reserved[25];
     irisi_gemm_packing packs[2]; /* host only: of A and B, which a and b above are the copies of */
     uint64_t copies;             /* host only: 1 when some rank has such copies */
     iris_stream second; /* host only: the stream that sends in producer_consumer, and its events */

@@ -36,6 +36,7 @@ struct problem_options {
     int unit;  /* rows take multiples of so many elements before the padding; 0 and 1: no more than they need */
     int scales = 0; /* 1: one of A, of B and of C; 2: of each row of A and column of B, and of C */
     iris_dtype c_dtype = IRIS_DTYPE_NONE; /* none: as iris_gemm_prepare has it */
+    int tf32 = 0;
 };
 
 /* Everything about one GEMM of one rank. */
@@ -204,6 +205,14 @@ static inline double problem_cut(iris_dtype dtype, double v)
     return v > high ? high : v < low ? low : v;
 }
 
+/* What matrix units lose of products and sums besides, as a part of all of them (iris_gemm_args). */
+static inline double problem_units_lose(const problem *p)
+{
+    if (p->plan.mainloop == IRISI_GEMM_PLAIN || iris_dtype_bytes(p->dtype) == 2 || p->dtype == IRIS_I8)
+        return 0;
+    return std::ldexp(1, p->dtype == IRIS_F32 ? -9 : -8);
+}
+
 /* The triple loop. The bound is on what the accumulator's type may lose; rounding to the dtype comes on top. */
 static inline void problem_expect(problem *p)
 {
@@ -234,8 +243,9 @@ static inline void problem_expect(problem *p)
             p->expect[(size_t)(i * s.n + j)] = problem_cut(p->c_dtype, problem_activate(o.activation, x) * last);
             /* k additions and products, alpha, scales, beta, bias: each rounds once. */
             if (o.real)
-                p->bound[(size_t)(i * s.n + j)] = last * unit * ((double)s.k + (o.scales ? 8 : 4)) *
-                                                  (std::fabs(scaled) * size + std::fabs(c) + std::fabs(bias));
+                p->bound[(size_t)(i * s.n + j)] =
+                    last * (unit * ((double)s.k + (o.scales ? 8 : 4)) + problem_units_lose(p)) *
+                    (std::fabs(scaled) * size + std::fabs(c) + std::fabs(bias));
             /* An exponential, a quotient and four products, each within a few units; gelu's argument is amplified. */
             if (o.activation >= IRIS_ACTIVATION_GELU)
                 p->bound[(size_t)(i * s.n + j)] += last * (16 * unit * (std::fabs(x) + x * x) + 1e-30);
@@ -256,7 +266,7 @@ static inline iris_gemm_args problem_args(const problem *p)
     iris_gemm_args g = {};
     g.m = p->shape.m, g.n = p->shape.n, g.k = p->shape.k;
     g.a = p->a, g.b = p->b, g.c = p->c, g.bias = options.bias ? p->bias : nullptr;
-    g.lda = p->lda, g.ldb = p->ldb, g.ldc = p->ldc, g.c_dtype = options.c_dtype;
+    g.lda = p->lda, g.ldb = p->ldb, g.ldc = p->ldc, g.c_dtype = options.c_dtype, g.tf32 = options.tf32;
     if (options.scales) {
         g.scale_a = p->scales, g.scale_b = p->scales + p->shape.m, g.scale_c = g.scale_b + p->own.count;
         g.scale_a_rows = g.scale_b_columns = options.scales == 2;

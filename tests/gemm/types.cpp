@@ -3,11 +3,19 @@
  * types.cpp: GEMM + all-scatter of narrow types, with C in another type than A and B, and with scales. Three pairs of
  * types have all their kernels here; of the others one kernel each is enough, since patterns do not look at types.
  */
+#include <iris/arch/gemm_shape.h>
+
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F8E4M3_BF16
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16_F32
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_I8_I32
+#if defined(IRISI_GEMM_HAS_SM90A) /* types with another loop there than the plain one */
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F8E5M2_BF16
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F8E4M3_F8E4M3
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_I8_BF16
 #endif
-#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F8E4M3_BF16
+#endif
 #include "problem.h"
 
 #include <iris/gen/gemm_all_scatter_fused_sequential.h>
@@ -29,15 +37,22 @@ typedef struct types_args {
         const types_args a = {iris_device_ctx(w), *plan};                                                              \
         return iris_launch(w, types_##name##_kernel, &a, sizeof a, &grid, stream);                                     \
     }
-OWN_KERNEL(f8e4m3_f8e4m3)
 OWN_KERNEL(i8_i8)
+#if !defined(IRISI_GEMM_HAS_SM90A) || defined(IRIST_KERNELS_ELSEWHERE)
+#define MANY OWN
+OWN_KERNEL(f8e4m3_f8e4m3)
 OWN_KERNEL(i8_bf16)
+#else
+#define MANY ALL
+#endif
 #if !defined(IRIST_KERNELS_ELSEWHERE)
 OWN_KERNEL(f16_f32)
 OWN_KERNEL(f8e4m3_f16)
-OWN_KERNEL(f8e5m2_bf16)
 OWN_KERNEL(f8e4m3fnuz_bf16)
 OWN_KERNEL(f8e5m2fnuz_bf16)
+#if !defined(IRISI_GEMM_HAS_SM90A)
+OWN_KERNEL(f8e5m2_bf16)
+#endif
 #endif
 
 #define LAUNCHERS(d)                                                                                                   \
@@ -56,17 +71,20 @@ static const struct pair {
     problem_launcher launchers[IRIS_GEMM_PATTERNS];
 } pairs[] = {
     ALL(f8e4m3_bf16, F8E4M3, BF16),
-    OWN(f8e4m3_f8e4m3, F8E4M3, F8E4M3),
+    MANY(f8e4m3_f8e4m3, F8E4M3, F8E4M3),
     OWN(i8_i8, I8, I8),
-    OWN(i8_bf16, I8, BF16),
+    MANY(i8_bf16, I8, BF16),
 #if !defined(IRIST_KERNELS_ELSEWHERE)
     ALL(bf16_f32, BF16, F32),
     ALL(i8_i32, I8, I32),
     OWN(f16_f32, F16, F32),
     OWN(f8e4m3_f16, F8E4M3, F16),
-    OWN(f8e5m2_bf16, F8E5M2, BF16),
+    MANY(f8e5m2_bf16, F8E5M2, BF16),
     OWN(f8e4m3fnuz_bf16, F8E4M3FNUZ, BF16),
     OWN(f8e5m2fnuz_bf16, F8E5M2FNUZ, BF16),
+#if defined(IRISI_GEMM_HAS_SM90A)
+    ALL(f32, F32, F32),
+#endif
 #endif
 };
 
@@ -78,7 +96,7 @@ problem_launcher problem_launcher_of(const problem *p, int pattern)
     return nullptr;
 }
 
-static const problem_shape shapes[] = {{1, 1, 1}, {13, 37, 19}, {129, 67, 33}, {48, 256, 144}, {70, 131, 300}};
+static const problem_shape shapes[] = {{1, 1, 1}, {13, 37, 19}, {130, 72, 300}, {48, 256, 144}, {40, 77, 530}};
 
 /* Small factors, so that few values are beyond what 8 bits hold, and many of them use all of it. */
 static const problem_options variants[] = {
@@ -96,7 +114,7 @@ static void every_pattern(irist_rank *t, const pair &types, problem_shape shape,
 {
     problem p;
     const int own = types.launchers[1] == nullptr;
-    options.c_dtype = types.c_dtype;
+    options.c_dtype = types.c_dtype, options.tf32 = 1;
     if (types.dtype == IRIS_I8 && options.real && types.c_dtype != IRIS_I32)
         options.alpha /= 1024; /* values of up to 128 */
     if (problem_create(&p, t, types.dtype, shape, options)) {

@@ -18,6 +18,7 @@ typedef struct irisi_gemm_common {
     uint64_t mainloops; /* of the image and the device */
     uint64_t aligned;   /* A, B and their rows to 16 bytes, not too far apart: all ones; bit 0 alone: copied; or 0 */
     uint64_t boxes;     /* C too, and few ranks: all ones, or 0 */
+    uint64_t bare;      /* nothing but the product is asked for: all ones, or 0 */
     uint64_t workgroups; /* the fewest that a rank has */
 } irisi_gemm_common;
 
@@ -49,6 +50,10 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
     own->boxes = c % 16 == 0 && p->ldc <= IRISI_GEMM_MOST_PITCH / p->c_element && p->world <= IRISI_GEMM_BOXED_RANKS
                      ? UINT64_MAX
                      : 0;
+    own->bare = p->alpha == 1 && p->beta == 0 && p->bias == NULL && p->activation == IRIS_ACTIVATION_NONE &&
+                        p->scale_a == NULL && p->scale_b == NULL && p->scale_c == NULL
+                    ? UINT64_MAX
+                    : 0;
     own->mainloops = 1u << IRISI_GEMM_PLAIN, own->workgroups = p->workgroups;
     if (probe == NULL || plain)
         return IRIS_OK;
@@ -67,6 +72,7 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
 {
     irisi_gemm_problem q;
     q.mainloops = (uint32_t)all->mainloops, q.aligned = all->aligned != 0, q.boxes = all->boxes != 0;
+    q.bare = all->bare != 0, q.tf32 = p->tf32, q.c_dtype = p->c_dtype;
     q.dtype = p->dtype, q.element = p->element, q.c_element = p->c_element, q.accumulator = p->element == 8 ? 8 : 4;
     q.m = p->m, q.n = iris_gemm_band(p->n, p->world, 0).count, q.k = p->k;
     q.b_transposed = p->b_transposed, q.workgroups = p->workgroups;

@@ -24,7 +24,7 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     p->scale_a = g->scale_a, p->scale_b = g->scale_b, p->scale_c = g->scale_c;
     p->scale_a_step = g->scale_a_rows != 0, p->scale_b_step = g->scale_b_columns != 0;
     p->alpha = g->alpha != 0 ? g->alpha : g->zero_alpha ? 0 : 1, p->beta = g->beta;
-    p->b_transposed = g->b_transposed != 0, p->element = (uint32_t)iris_dtype_bytes(dtype);
+    p->tf32 = g->tf32 != 0, p->b_transposed = g->b_transposed != 0, p->element = (uint32_t)iris_dtype_bytes(dtype);
     p->c_element = (uint32_t)iris_dtype_bytes((iris_dtype)p->c_dtype);
     const iris_gemm_columns own = iris_gemm_band(p->n, p->world, p->rank);
     p->band = own.first, p->columns = own.count;
@@ -41,8 +41,8 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
 
 /* What all ranks must have alike, and whether this one's arguments were sound. */
 typedef struct irisi_gemm_vote {
-    int64_t status, op, dtype, c_dtype, m, n, k, c, ldc, tile_m, tile_n, pattern, mainloop;
-    int64_t mainloops, aligned, boxes, workgroups; /* of these the least is taken, not the same asked for */
+    int64_t status, op, dtype, c_dtype, tf32, m, n, k, c, ldc, tile_m, tile_n, pattern, mainloop;
+    int64_t mainloops, aligned, boxes, bare, workgroups; /* of these the least is taken, not the same asked for */
 } irisi_gemm_vote;
 
 /*
@@ -51,16 +51,16 @@ typedef struct irisi_gemm_vote {
  */
 static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris_status own, irisi_gemm_common *common)
 {
-    static const char *const names[] = {"status", "op",  "dtype",  "c_dtype", "m",       "n", "k",
+    static const char *const names[] = {"status", "op",  "dtype",  "c_dtype", "tf32", "m", "n", "k",
                                         "c's place in the heap", "ldc", "tile_m", "tile_n",  "pattern",
                                         "the mainloop that fits"};
-    enum { FIELDS = sizeof(irisi_gemm_vote) / sizeof(int64_t), SAME = FIELDS - 4 };
+    enum { FIELDS = sizeof(irisi_gemm_vote) / sizeof(int64_t), SAME = FIELDS - 5 };
     const int64_t place = own == IRIS_OK ? (int64_t)((uintptr_t)p->c - (uintptr_t)iris_device_ctx(w).base) : 0;
-    const int64_t mine[FIELDS] = {own,   p->op,           p->dtype,  p->c_dtype, p->m,     p->n,      p->k,
+    const int64_t mine[FIELDS] = {own,   p->op,           p->dtype,  p->c_dtype, p->tf32, p->m,     p->n,      p->k,
                                   place, (int64_t)p->ldc, p->tile_m, p->unit ? p->unit : p->tile_n, p->pattern,
                                   p->mainloop,
                                   (int64_t)common->mainloops, (int64_t)common->aligned, (int64_t)common->boxes,
-                                  (int64_t)common->workgroups};
+                                  (int64_t)common->bare, (int64_t)common->workgroups};
     int64_t *all = (int64_t *)malloc(sizeof mine * p->world);
     if (all == NULL)
         return irisi_fail(w, IRIS_ERR_NOMEM, "iris_gemm_prepare: no memory for %zu bytes", sizeof mine * p->world);
@@ -78,8 +78,9 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
         common->mainloops &= (uint64_t)all[r * FIELDS + SAME];
         common->aligned &= (uint64_t)all[r * FIELDS + SAME + 1];
         common->boxes &= (uint64_t)all[r * FIELDS + SAME + 2];
-        if (common->workgroups > (uint64_t)all[r * FIELDS + SAME + 3])
-            common->workgroups = (uint64_t)all[r * FIELDS + SAME + 3];
+        common->bare &= (uint64_t)all[r * FIELDS + SAME + 3];
+        if (common->workgroups > (uint64_t)all[r * FIELDS + SAME + 4])
+            common->workgroups = (uint64_t)all[r * FIELDS + SAME + 4];
     }
     free(all);
     return s;
@@ -163,7 +164,7 @@ iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op 
 {
     if (w == NULL || plan == NULL || args == NULL)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: world, plan and args must not be null");
-    irisi_gemm_common common = {0, 0, 0, 0};
+    irisi_gemm_common common = {0, 0, 0, 0, 0};
     memset(plan, 0, sizeof *plan);
     plan->world = (uint32_t)iris_world_size(w);
     iris_status s = irisi_gemm_check_values(w, op, dtype, args);

@@ -4,7 +4,7 @@
  * sm_90a's, warpgroup products from a ring of blocks that the copy engine fetches.
  *
  *   irisi_gemm_workspace_begin irisi_gemm_registers
- *   irisi_gemm_ring irisi_gemm_ring_begin irisi_gemm_ring_fit irisi_gemm_ring_next irisi_gemm_join
+ *   irisi_gemm_ring irisi_gemm_ring_begin irisi_gemm_ring_fit irisi_gemm_ring_next irisi_gemm_join_f32
  *   irisi_gemm_scaled irisi_gemm_scale_lane irisi_gemm_scale_last
  *   and what gen/arch/gemm_simt.h and gen/arch/gemm_sm90a_nvidia.h have
  */
@@ -65,7 +65,7 @@ IRIS_DEVICE uint32_t irisi_gemm_ring_first(uint32_t runs) { return runs > 3 ? 0 
 IRIS_DEVICE irisi_gemm_ring irisi_gemm_ring_begin(const iris_gemm_plan *plan, char *workspace, uint32_t bytes)
 {
     irisi_gemm_ring ring;
-    ring.a_bytes = irisi_gemm_a_rows(plan) * 2 * IRISI_GEMM_SM90A_K;
+    ring.a_bytes = irisi_gemm_a_rows(plan) * 128;
     ring.bars = irisi_shared_address(workspace);
     ring.blocks = ring.bars + IRISI_GEMM_SM90A_HEAD;
     ring.room = bytes - IRISI_GEMM_SM90A_HEAD;
@@ -145,21 +145,18 @@ IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *wo
 #endif
 }
 
-/* Blocks of K that a tile's slice begins with, and that it ends before. */
-IRIS_DEVICE uint32_t irisi_gemm_slice_begin(const iris_gemm_plan *plan, uint32_t slice)
+/* The block of K, `depth` elements each, that a tile's slice begins with; the next one's is where it ends. */
+IRIS_DEVICE uint32_t irisi_gemm_slice_begin(const iris_gemm_plan *plan, uint32_t slice, uint32_t depth)
 {
-    const uint32_t blocks = (plan->k + IRISI_GEMM_SM90A_K - 1) / IRISI_GEMM_SM90A_K;
+    const uint32_t blocks = (plan->k + depth - 1) / depth;
     return plan->slices == 1 ? slice * blocks : (uint32_t)((uint64_t)blocks * slice / plan->slices);
 }
 
 /* A tile for a warpgroup that has no rows of it: nothing but in step with the one that has. */
-IRIS_DEVICE void irisi_gemm_skip(const iris_gemm_plan *plan, irisi_gemm_ring *ring, uint32_t slice, float *v)
+IRIS_DEVICE void irisi_gemm_skip(const iris_gemm_plan *plan, irisi_gemm_ring *ring, uint32_t slice, uint32_t depth)
 {
-    const uint32_t end = irisi_gemm_slice_begin(plan, slice + 1);
-#pragma unroll
-    for (int i = 0; i < 128; i++)
-        v[i] = 0;
-    for (uint32_t i = irisi_gemm_slice_begin(plan, slice); i < end; i++, irisi_gemm_ring_next(ring)) {
+    const uint32_t end = irisi_gemm_slice_begin(plan, slice + 1, depth);
+    for (uint32_t i = irisi_gemm_slice_begin(plan, slice, depth); i < end; i++, irisi_gemm_ring_next(ring)) {
         irisi_mbar_wait(irisi_gemm_ring_full(ring), ring->parity);
         irisi_gemm_ring_return(irisi_gemm_ring_empty(ring), plan->pair);
     }
@@ -171,7 +168,7 @@ IRIS_DEVICE void irisi_gemm_skip(const iris_gemm_plan *plan, irisi_gemm_ring *ri
  * order, so those waited for have begun. Flags are 0 again afterwards: no wave leaves its walk early, so that holds
  * whatever happens in the world. Every lane of the math crew calls it.
  */
-IRIS_DEVICE void irisi_gemm_join(const iris_gemm_plan *plan, const iris_tile *tile, iris_crew *crew, float *v)
+IRIS_DEVICE void irisi_gemm_join_f32(const iris_gemm_plan *plan, const iris_tile *tile, iris_crew *crew, float *v)
 {
     const size_t each = IRISI_GEMM_PARTIAL_BYTES / sizeof(float4);
     uint32_t *flags = (uint32_t *)((float4 *)plan->partials + each * plan->items);
@@ -204,6 +201,12 @@ IRIS_DEVICE void irisi_gemm_join(const iris_gemm_plan *plan, const iris_tile *ti
     if (crew->member < tile->slice)
         irisi_atomic_set_u32(flags + irisi_tile_item(tile) - (crew->member + 1) * plan->pair, 0, IRIS_RELAXED,
                              IRIS_SCOPE_AGENT);
+}
+
+/* Sums of whole numbers are never cut (gemm_cut.h). */
+IRIS_DEVICE void irisi_gemm_join_i32(const iris_gemm_plan *plan, const iris_tile *tile, iris_crew *crew, int32_t *v)
+{
+    (void)plan, (void)tile, (void)crew, (void)v;
 }
 
 /*
@@ -285,7 +288,8 @@ IRIS_DEVICE uint32_t irisi_gemm_pair_f16(const float *v)
 IRIS_DEVICE int irisi_gemm_leaves(const iris_gemm_plan *plan)
 {
     return plan->boxed && plan->alpha == 1 && plan->beta == 0 && plan->bias == NULL &&
-           plan->activation == IRIS_ACTIVATION_NONE;
+           plan->activation == IRIS_ACTIVATION_NONE && plan->scale_a == NULL && plan->scale_b == NULL &&
+           plan->scale_c == NULL;
 }
 
 /* alpha * v; 0 for an alpha of 0, whatever v is. */
@@ -329,7 +333,15 @@ IRIS_DEVICE void irisi_gemm_scale_last(const iris_gemm_plan *plan, float *v)
             v[i] *= plan->scale_c[0];
 }
 
+/* Nothing is to be done to what becomes i32: plans that ask for more have another mainloop (gemm_shape.h). */
+IRIS_DEVICE void irisi_gemm_finish_i8_i32_sm90a(const iris_gemm_plan *plan, const iris_tile *tile, int32_t *v,
+                                                uint32_t row, uint32_t col)
+{
+    (void)plan, (void)tile, (void)v, (void)row, (void)col;
+}
+
 #include <iris/gen/arch/gemm_simt.h>
+#include <iris/gen/arch/gemm_sm90a_leave_nvidia.h>
 #include <iris/gen/arch/gemm_sm90a_nvidia.h>
 
 #endif
