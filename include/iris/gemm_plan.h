@@ -107,7 +107,8 @@ typedef struct irisi_gemm_packing {
     const void *from;
     void *to;                      /* null: no copy */
     uint64_t from_pitch, to_pitch; /* bytes from row to row */
-    uint64_t row_bytes, rows;
+    uint64_t row_bytes, rows;      /* of the matrix */
+    uint64_t turned;               /* bytes of an element, where the copy has the matrix's columns as rows; else 0 */
 } irisi_gemm_packing;
 
 /* Mainloops; each platform has some of them, each image may hold fewer. */
@@ -190,7 +191,7 @@ typedef struct iris_gemm_plan {
     iris_channel channel; /* signals: ready[world], done[world], then one for each tile */
     iris_gemm_stamp *stamps; /* null, or one for each item */
     void *partials;          /* sums of slices of K, one for each item, then their flags */
-    uint64_t reserved[25];
+    uint64_t reserved[23];
     irisi_gemm_packing packs[2]; /* host only: of A and B, which a and b above are the copies of */
     uint64_t copies;             /* host only: 1 when some rank has such copies */
     iris_stream second; /* host only: the stream that sends in producer_consumer, and its events */

@@ -147,29 +147,33 @@ TEST_CASE("GEMM + all-scatter is right for types that A, B and C do not share", 
 }
 
 #if !defined(IRIST_KERNELS_ELSEWHERE)
-/* What C is when nobody says, and that i32 is exact where f32 would not be. */
+/* What C is when nobody says, and that i32 is exact where f32 would not be; the product alone, and more than that. */
 static void exact_work(irist_rank *t)
 {
-    const problem_options options = {"exact", 1, 3, 1, IRIS_ACTIVATION_NONE, 1, 0, 0, 0, 0, 0, 2, 1, 1, 0};
-    const problem_shape shape = {17, 19, 4099}; /* sums beyond 2^24 */
-    problem p;
-    if (problem_create(&p, t, IRIS_I8, shape, options)) {
-        irist_check(t, p.plan.c_dtype == IRIS_I32, "C of i8 is %s", iris_dtype_name((iris_dtype)p.plan.c_dtype));
-        irist_ok(t, iris_memset(t->world, p.a, 0x80, (size_t)(shape.m * p.lda)));
-        irist_ok(t, iris_memset(t->world, p.b, 0x7f, (size_t)(p.own.count * p.ldb)));
-        problem_poison(&p);
-        problem_launch(&p, IRIS_GEMM_AUTO);
-        irist_ok(t, iris_synchronize(t->world));
-        const std::vector<unsigned char> got = irist_download(t, p.c, p.c_bytes);
-        for (int64_t i = 0; i < shape.m; i++)
-            for (int64_t j = 0; j < shape.n; j++) {
-                const double want = -128.0 * 127 * 4099 + 3 * problem_input(&p, INPUT_C, i, j) +
-                                    problem_input(&p, INPUT_BIAS, 0, j);
-                const double v = element_get(IRIS_I32, &got[(size_t)(i * p.ldc + j) * 4]);
-                irist_check(t, v == want, "C[%lld][%lld] is %.0f, expected %.0f", (long long)i, (long long)j, v, want);
+    const problem_shape shape = {17, 19, 4099}; /* odd sums beyond 2^24 */
+    for (int more = 0; more < 2; more++) {
+        const problem_options options = {"exact", 1, 3.0 * more, more, IRIS_ACTIVATION_NONE, 1, 0, 0, 0, 0, 0,
+                                         2, 1, 1, 0};
+        problem p;
+        if (problem_create(&p, t, IRIS_I8, shape, options)) {
+            irist_check(t, p.plan.c_dtype == IRIS_I32, "C of i8 is %s", iris_dtype_name((iris_dtype)p.plan.c_dtype));
+            irist_ok(t, iris_memset(t->world, p.a, 0x7f, (size_t)(shape.m * p.lda)));
+            irist_ok(t, iris_memset(t->world, p.b, 0x7f, (size_t)(p.own.count * p.ldb)));
+            problem_poison(&p);
+            problem_launch(&p, IRIS_GEMM_AUTO);
+            irist_ok(t, iris_synchronize(t->world));
+            const std::vector<unsigned char> got = irist_download(t, p.c, p.c_bytes);
+            for (int64_t i = 0; i < shape.m * shape.n; i++) {
+                const int64_t row = i / shape.n, col = i % shape.n;
+                const double rest = 3 * problem_input(&p, INPUT_C, row, col) + problem_input(&p, INPUT_BIAS, 0, col);
+                const double want = 127.0 * 127 * 4099 + more * rest;
+                const double v = element_get(IRIS_I32, &got[(size_t)(row * p.ldc + col) * 4]);
+                irist_check(t, v == want, "C[%lld][%lld] is %.0f, expected %.0f", (long long)row, (long long)col, v,
+                            want);
             }
+        }
+        problem_free(&p);
     }
-    problem_free(&p);
 }
 
 TEST_CASE("GEMM + all-scatter of i8 into i32 is exact", "[gemm]") { irist_spmd(exact_work, nullptr); }

@@ -21,11 +21,12 @@ typedef struct irisi_gemm_types {
 static const irisi_gemm_types *irisi_gemm_types_of(iris_dtype in, iris_dtype out)
 {
 #define IRISI_GEMM_TYPES_ROW(name, NAME, IN, OUT, BIAS) {IRIS_##IN, IRIS_##OUT, IRIS_##BIAS, #name},
-    static const irisi_gemm_types rows[] = {IRIS_EACH_GEMM(IRISI_GEMM_TYPES_ROW)};
+    static const irisi_gemm_types rows[] = {
+        IRIS_EACH_GEMM(IRISI_GEMM_TYPES_ROW){IRIS_DTYPE_NONE, IRIS_DTYPE_NONE, IRIS_DTYPE_NONE, NULL}};
 #undef IRISI_GEMM_TYPES_ROW
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (rows[i].in == in && (rows[i].out == out || out == IRIS_DTYPE_NONE))
-            return rows + i;
+    for (const irisi_gemm_types *row = rows; row->name != NULL; row++)
+        if (row->in == in && (row->out == out || out == IRIS_DTYPE_NONE))
+            return row;
     return NULL;
 }
 

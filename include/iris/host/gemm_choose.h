@@ -44,7 +44,7 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
     own->aligned = UINT64_MAX;
     for (int i = 0; i < 2; i++) {
         const irisi_gemm_packing copy = irisi_gemm_packing_of(p, i);
-        if (!irisi_gemm_reads(copy.from, copy.from_pitch))
+        if (!irisi_gemm_reads(&copy))
             own->aligned &= copy.to_pitch <= IRISI_GEMM_MOST_PITCH;
     }
     own->boxes = c % 16 == 0 && p->ldc <= IRISI_GEMM_MOST_PITCH / p->c_element && p->world <= IRISI_GEMM_BOXED_RANKS

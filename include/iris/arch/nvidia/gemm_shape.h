@@ -88,8 +88,8 @@ enum { IRISI_GEMM_PARTIAL_BYTES = 4 * IRISI_GEMM_SM90A_M * IRISI_GEMM_SM90A_N };
 /*
  * What gemm_cut.h asks; k counts 16-bit elements, or as many bytes of others. From H200s: 64 of K take a tile of 256
  * columns 0.66 us, its way into C 1.7 us, with a flag 4; a workgroup that only sends moves 24 GB/s. Narrower tiles are
- * bound by shared memory: what arrives and what products read come to 1024, 832, 640 and 448 cycles of it for 256 … 64 columns, and 1107, 862, 685 and 569 were measured. A
- * pair of workgroups reads B from the second-level cache once.
+ * bound by shared memory: what arrives and what products read come to 1024, 832, 640 and 448 cycles of it for 256 … 64
+ * columns, and 1107, 862, 685 and 569 were measured. A pair of workgroups reads B from the second-level cache once.
  */
 #define IRISI_GEMM_HAS_WIDTHS 1
 static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return mainloop == IRISI_GEMM_SM90A ? 64 : 0; }
@@ -108,14 +108,13 @@ static inline double irisi_gemm_link_gbps(uint32_t workgroups) { return workgrou
 
 /*
  * The mainloop for a problem, and its shape. The copy engine takes rows and boxes at multiples of 16 bytes only.
- * Products of other than 16-bit types read B along K alone, those of f32 cut it to tf32, and i32 is written as it was
- * summed up.
+ * Products of f32 cut it to tf32, and i32 is written as it was summed up.
  */
 static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gemm_problem *p)
 {
     (void)arch;
     if (irisi_gemm_has(p, IRISI_GEMM_SM90A) && p->aligned && p->tile_n % 8 == 0 &&
-        (p->element == 2 || p->b_transposed) && (p->element < 4 || p->tf32) && (p->c_dtype != IRIS_I32 || p->bare) &&
+        (p->element < 4 || p->tf32) && (p->c_dtype != IRIS_I32 || p->bare) &&
         irisi_gemm_fits(p, irisi_gemm_largest_tile(IRISI_GEMM_SM90A, p->accumulator)))
         return irisi_gemm_sm90a(p);
     return irisi_gemm_plain(p);
