@@ -14,8 +14,7 @@ class DType:
     bits: int
     kind: str
     acc: str
-    digits: int = 0     # bits of a float's significand, the leading one included
-    gemm: bool = False  # has GEMM kernels
+    digits: int = 0  # bits of a float's significand, the leading one included
 
     bytes = property(lambda self: self.bits // 8)
     native = property(lambda self: self.acc == self.name)  # C computes with the type itself: integers, f32, f64
@@ -23,10 +22,8 @@ class DType:
     whole = property(lambda self: "i64" if self.kind == "float" else self.name)  # whole numbers that become elements
 DTYPES = (
     *(DType(f"{k[0]}{b}", f"{k}{b}_t", b, k, f"{k[0]}{b}") for b in (8, 16, 32, 64) for k in ("int", "uint")),
-    DType("f16", "iris_f16", 16, "float", "f32", digits=11, gemm=True),
-    DType("bf16", "iris_bf16", 16, "float", "f32", digits=8, gemm=True),
-    DType("f32", "float", 32, "float", "f32", digits=24, gemm=True),
-    DType("f64", "double", 64, "float", "f64", digits=53, gemm=True),
+    *(DType(n, c, b, "float", acc, digits=g) for n, c, b, acc, g in (
+        ("f16", "iris_f16", 16, "f32", 11), ("bf16", "iris_bf16", 16, "f32", 8), ("f32", "float", 32, "f32", 24), ("f64", "double", 64, "f64", 53))),
     *(DType(f"f8{n}", f"iris_f8{n}", 8, "float", "f32", digits=g)
       for n, g in (("e4m3", 4), ("e5m2", 3), ("e4m3fnuz", 4), ("e5m2fnuz", 3))),
 )
@@ -40,9 +37,7 @@ CMPS = (Cmp("eq", "==", "equals"), Cmp("ne", "!=", "differs from"), Cmp("gt", ">
 # An atomic of one dtype: an instruction of dtype `arch`, or `combine`_<acc> inside a compare-and-swap loop.
 Atomic = row("Atomic", "op t arch combine", arch=None, combine="")
 
-def by_name(rows):
-    return {r.name: r for r in rows}
-_D = by_name(DTYPES)
+_D = {t.name: t for t in DTYPES}
 assert len(_D) == len(DTYPES) and all(t.acc in _D for t in DTYPES), "dtypes have names of their own and sum up in one"
 _INTS = [t for t in DTYPES if t.kind != "float"]
 _WIDE = [t for t in _INTS if t.bits >= 32]
@@ -106,19 +101,26 @@ GEMM_PATTERNS = (
     GemmPattern("wg_specialized", "workgroups that compute and workgroups that send"),
     GemmPattern("wave_specialized", "waves of a workgroup that compute or send", lanes="IRISI_GEMM_LANES_WITH_COMM"),
 )
-# Mainloop IRISI_GEMM_<loop> for a dtype, where IRISI_GEMM_HAS_<loop> is 1: `name` ends its functions' names, and
+# Element types of a GEMM: `t` of A and B, `out` of C, `bias` of bias; sums add up in `acc`, what follows them is computed
+# in `work` and becomes an element by `narrow`_<out>. Of those with one `t` the first is what C is if nobody says.
+GemmType = row("GemmType", "name t out acc work bias narrow")
+GEMM_TYPES = tuple(
+    GemmType(name, t, out, _D["i32" if t.kind == "int" else t.acc], _D["f64" if out.name in ("f64", "i32") else "f32"],
+             out if out.bits > 8 else _D["bf16"], "irisi_round" if out.kind == "int" else "iris_narrow")
+    for name in ("f16 bf16 f32 f64 f16_f32 bf16_f32 f8e4m3_bf16 f8e4m3_f16 f8e4m3_f8e4m3 f8e5m2_bf16 f8e4m3fnuz_bf16 f8e5m2fnuz_bf16 "
+                 "i8_i32 i8_bf16 i8_i8").split() for t, out in [(_D[name.split("_")[0]], _D[name.split("_")[-1]])])
+# Mainloop IRISI_GEMM_<loop> for types `g`, where IRISI_GEMM_HAS_<loop> is 1: `name` ends its functions' names, and
 # `beside_comm` the names of what it does otherwise beside communication waves.
-GemmKernel = row("GemmKernel", "loop suffix t name beside_comm")
-GEMM_TYPES = tuple(t for t in DTYPES if t.gemm)
-_LOOPS = (("PLAIN", "", 64), ("SM90A", "_sm90a", 16)) + tuple(  # loop, suffix, most bits of its types
-    (f"MFMA_{s.upper()}", f"_{s}", 16) for arch in ("gfx90a", "gfx942", "gfx950") for s in (arch, f"{arch}_small"))
-GEMM_KERNELS = tuple(GemmKernel(loop, end, t, t.name + end, t.name + end + "_with_comm" * loop.startswith("MFMA"))
-                     for loop, end, most in _LOOPS for t in GEMM_TYPES if t.bits <= most)
+GemmKernel = row("GemmKernel", "loop suffix g name beside_comm")
+_LOOPS = (("PLAIN", "", [g.name for g in GEMM_TYPES]), ("SM90A", "_sm90a", [g.name for g in GEMM_TYPES if g.name != "f64" and "fnuz" not in g.name])) + tuple(  # loop, suffix, types by name
+    (f"MFMA_{s.upper()}", f"_{s}", ("f16", "bf16")) for arch in ("gfx90a", "gfx942", "gfx950") for s in (arch, f"{arch}_small"))
+GEMM_KERNELS = tuple(GemmKernel(loop, end, g, g.name + end, g.name + end + "_with_comm" * loop.startswith("MFMA"))
+                     for loop, end, names in _LOOPS for g in GEMM_TYPES if g.name in names)
 # A vector unit of the host: bytes of a vector; rows and vectors of columns that a micro-kernel computes.
 GemmIsa = row("GemmIsa", "name bytes rows vectors")
 GEMM_ISAS = (GemmIsa("base", 16, 4, 2), GemmIsa("avx2", 32, 4, 2), GemmIsa("avx512", 64, 8, 2))
 GEMM_ROWS = dict(gemm_types=GEMM_TYPES, gemm_kernels=GEMM_KERNELS, gemm_patterns=GEMM_PATTERNS, gemm_isas=GEMM_ISAS,
-                 gemm_accs=(_D["f32"], _D["f64"]))
+                 gemm_accs=dict.fromkeys(g.acc for g in GEMM_TYPES), gemm_works=(_D["f32"], _D["f64"]))
 
 # What a reduction combines with, a function of op.h: an average is a sum that is divided at the end.
 REDUCE = dict(sum="sum", prod="prod", min="min", max="max", avg="sum")
@@ -148,7 +150,6 @@ Template = row("Template", "path output title tests rows family")
 def T(path, title, tests, output="", **rows):
     family, name = path.split("/")
     return Template(f"{path}.h.j2", f"{output or name}.h", title, f"tests/{tests}", rows, family)
-_ATOMIC = dict(atomic_types=ATOMIC_TYPES, atomics_native=ATOMICS_NATIVE, atomics_by_cas=ATOMICS_BY_CAS)
 _GEMM = "gemm/all_scatter.cpp"
 TEMPLATES = (
     T("dtype/dtypes", "every element type: its value at run time, widening and narrowing", "dtype/convert.cpp"),
@@ -157,7 +158,7 @@ TEMPLATES = (
     T("memory/load_store", "loads and stores of one element, or of 16 bytes, on any rank", "memory/load_store.cpp"),
     T("memory/rma", "put, get and copy of any length by a lane, a wave or a workgroup", "memory/rma.cpp"),
     T("memory/put_signal", "a put, and a signal that says it has arrived", "memory/put_signal.cpp"),
-    T("atomic/atomic", "atomic operations on any rank", "atomic/atomic.cpp", **_ATOMIC),
+    T("atomic/atomic", "atomic operations on any rank", "atomic/atomic.cpp", atomic_types=ATOMIC_TYPES, atomics_native=ATOMICS_NATIVE, atomics_by_cas=ATOMICS_BY_CAS),
     T("signal/wait", "waiting for and testing signals", "signal/wait.cpp"),
     T("host/create", "typed creation and access from the host", "create/create.cpp"),
     *(T(f"arch/atomic_{p}", f"atomics of 32 and 64 bits {how}", "arch/atomic.cpp", f"arch/atomic_{p}", **WORD_ROWS)
@@ -165,9 +166,9 @@ TEMPLATES = (
     *(T(f"arch/{name}", title, _GEMM, f"arch/{name}", **GEMM_ROWS) for name, title in (
         ("gemm_micro_host", "micro-kernels of the blocked loop, by vector unit"),
         ("gemm_host", "the mainloop of GEMMs on the CPU"), ("gemm_simt", "the plain mainloop of GEMMs on GPUs"),
-        ("gemm_sm90a_nvidia", "the mainloop of GEMMs on Hopper"), ("wgmma_nvidia", "matrix products by a warpgroup"),
-        ("gemm_leave_nvidia", "how its tiles leave the registers"),
+        ("gemm_sm90a_nvidia", "the mainloop of GEMMs on Hopper"), ("gemm_sm90a_leave_nvidia", "how their tiles leave"), ("wgmma_nvidia", "matrix products by a warpgroup"),
         ("gemm_mfma_amd", "mainloops of GEMMs on AMD's matrix units"))),
+    T("gemm/types", "element types that GEMM kernels exist for", _GEMM, "gemm_types", **GEMM_ROWS),
     T("gemm/epilogue", "from accumulators to the staging tile", _GEMM, "gemm_epilogue", **GEMM_ROWS),
     T("gemm/tiles", "what math and loader waves do for a tile", _GEMM, "gemm_tiles", **GEMM_ROWS),
     *(T(f"gemm/all_scatter_{p.name}", f"GEMM and all-scatter by {p.text}", _GEMM, f"gemm_all_scatter_{p.name}", **GEMM_ROWS)

@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TEMPLATES = ROOT / "templates"
 WIDTH = 120
 NAMES = "|".join(sorted((d.name for d in registry.DTYPES), key=len, reverse=True))
-SYMBOL = re.compile(rf"(.*_)({NAMES})((?:_.*)?)")
+SYMBOL = re.compile(rf"(.*?_)((?:{NAMES})(?:_(?:{NAMES}))?)((?:_.*)?)")
 FUNCTION = re.compile(r"^(?:IRIS_\w+|static|extern|const|struct|void|int|float|double|\w+_t|iris_\w+)\b[^;={}()\n]*?"
                       r"\b(irisi?_\w+)\(", re.M)
 CASE = re.compile(r"^(( *)(?:case \w+|default):\n(?: +[^\n{}]*;\n){1,3})(?= *(?:case|default|\}))", re.M)
@@ -98,16 +98,15 @@ def environment():
 
 def subset(value, dtypes):
     """A row variable without the parts that are for a dtype outside the subset."""
-    if not isinstance(value, (tuple, list)):
-        return value
-    return tuple(v for v in value if (v if isinstance(v, registry.DType) else getattr(v, "t", dtypes[0])) in dtypes)
+    needs = lambda v: [v] if isinstance(v, registry.DType) else [getattr(getattr(v, "g", v), n, dtypes[0]) for n in ("t", "out", "acc")]
+    return tuple(v for v in value if all(t in dtypes for t in needs(v))) if isinstance(value, (tuple, list)) else value
 
 def context(row, dtypes, files):
     """What a template sees. `d` always holds every dtype by name; `dtypes` is what the output is for."""
     names = dict(output=pathlib.PurePosixPath(row.output).name, title=row.title, template=row.path,
                  guard="IRIS_GEN_" + re.sub(r"\W", "_", row.output).upper(), symbols=lambda: symbols(dtypes, files))
     rows = {name: subset(value, dtypes) for name, value in row.rows.items()}
-    return dict(dtypes=dtypes, d=registry.by_name(registry.DTYPES), groups=registry.GROUPS, cmps=registry.CMPS,
+    return dict(dtypes=dtypes, d={t.name: t for t in registry.DTYPES}, groups=registry.GROUPS, cmps=registry.CMPS,
                 platforms=registry.PLATFORMS, **names, **rows)
 
 def render_all(rows, dtypes=registry.DTYPES):

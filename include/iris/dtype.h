@@ -6,6 +6,7 @@
  *   and from <iris/gen/dtypes.h>, for every dtype:
  *   iris_widen_<d> iris_narrow_<d>                   to the type that it computes in, and back
  *   iris_dtype iris_dtype_bytes iris_dtype_name      dtypes as values
+ *   irisi_round_i8 irisi_round_i32                   whole numbers from floats
  *
  * Integers, f32 and f64 compute in themselves: widening and narrowing change nothing. The 16- and 8-bit floats are
  * storage types on every platform and compute in float:
@@ -71,5 +72,20 @@ typedef struct iris_f8e5m2fnuz {
 } iris_f8e5m2fnuz;
 
 #include <iris/gen/dtypes.h>
+
+/*
+ * The nearest whole number, ties to even, cut to the range; NaN becomes 0. Adding 1.5 * 2^23 or 2^52 makes the addition
+ * itself round.
+ */
+IRIS_HOST_DEVICE int8_t irisi_round_i8(float x)
+{
+    x = x > 127.0f ? 127.0f : x > -128.0f ? x : x == x ? -128.0f : 0.0f;
+    return (int8_t)(x + 12582912.0f - 12582912.0f);
+}
+IRIS_HOST_DEVICE int32_t irisi_round_i32(double x)
+{
+    x = x > 2147483647.0 ? 2147483647.0 : x > -2147483648.0 ? x : x == x ? -2147483648.0 : 0.0;
+    return (int32_t)(x + 6755399441055744.0 - 6755399441055744.0);
+}
 
 #endif

@@ -29,8 +29,8 @@ extern "C" {
  * once; aligned operands cost neither. Each rank's alignment is its own affair.
  *
  * @param plan  receives the plan; it may be copied, but only one copy is to be released
- * @param dtype of A, B, C and bias: f32 f64 f16 bf16; 16-bit types accumulate in f32
- * @return IRIS_OK; IRIS_ERR_ARGUMENT for a value that cannot be; IRIS_ERR_UNSUPPORTED for a dtype without kernels;
+ * @param dtype of A and B; iris_gemm_args says which types go together, and what they accumulate in
+ * @return IRIS_OK; IRIS_ERR_ARGUMENT for a value that cannot be; IRIS_ERR_UNSUPPORTED for types without kernels;
  *         IRIS_ERR_NOMEM when the heap cannot hold the channel, or the device an operand's copy; IRIS_ERR_MISMATCH
  *         when ranks differ
  */
@@ -76,7 +76,7 @@ typedef struct irisi_gemm_kernel {
     const char *name;
 } irisi_gemm_kernel;
 
-/* What a launch header holds for a dtype. A pattern's kernels are in order of its parts. */
+/* What a launch header holds for types of A and B, and of C. A pattern's kernels are in order of its parts. */
 typedef struct irisi_gemm_kernels {
     irisi_kernel probe; /* which mainloops the image has */
     irisi_kernel pack;  /* copies operands: gemm_pack.h */
@@ -84,8 +84,8 @@ typedef struct irisi_gemm_kernels {
     size_t n;
 } irisi_gemm_kernels;
 
-/* Makes a dtype's kernels known, before main: launch headers do. */
-void irisi_gemm_offer(iris_dtype dtype, const irisi_gemm_kernels *kernels);
+/* Makes their kernels known, before main: launch headers do. */
+void irisi_gemm_offer(iris_dtype dtype, iris_dtype c_dtype, const irisi_gemm_kernels *kernels);
 
 /* 1 while the stream (null: the default one) is captured into a graph, which may run branches one after the other. */
 int irisi_gemm_capturing(iris_world *w, iris_stream stream);
@@ -93,8 +93,8 @@ int irisi_gemm_capturing(iris_world *w, iris_stream stream);
 #define IRISI_GEMM_KERNEL(mainloop, pattern, kernel) {(mainloop), (pattern), IRISI_KERNEL_PTR(kernel), #kernel}
 
 /* Launches a pattern's kernels made with the plan's mainloop. AUTO means the first part of bulk_synchronous alone. */
-iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype dtype, iris_gemm_pattern pattern,
-                           iris_stream stream);
+iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype dtype, iris_dtype c_dtype,
+                           iris_gemm_pattern pattern, iris_stream stream);
 
 #ifdef __cplusplus
 }

@@ -7,9 +7,9 @@
  *   iris_gemm_stamp                                                   when a tile was computed and sent
  *   iris_gemm_band irisi_gemm_units irisi_gemm_amount                 who computes what
  *
- * C = act(alpha * A * B + beta * C + bias), all row-major. N is split as evenly as possible over the ranks: rank r
- * owns the columns iris_gemm_band(n, world, r) of B and C. It has all of A and its own columns of B, computes its band
- * of C, and writes it into every rank's C.
+ * C = act(alpha * A * B + beta * C + bias), all row-major, with scales where they are given (iris_gemm_args). N is
+ * split as evenly as possible over the ranks: rank r owns the columns iris_gemm_band(n, world, r) of B and C. It has
+ * all of A and its own columns of B, computes its band of C, and writes it into every rank's C.
  */
 #ifndef IRIS_GEMM_PLAN_H
 #define IRIS_GEMM_PLAN_H
@@ -44,13 +44,51 @@ typedef enum iris_activation {
     IRIS_ACTIVATIONS /**< how many there are */
 } iris_activation;
 
-/** What to compute; a zeroed field means its default. Everything but a, b, bias is the same on every rank. */
+/**
+ * What to compute; a zeroed field means its default. Everything but pointers, lda, ldb and numbers of workgroups is the
+ * same on every rank, and c is at the same place in every rank's heap.
+ *
+ * Element i, j of C, where j counts the columns of this rank's band, becomes
+ *
+ *     x = alpha * scale_a[i] * scale_b[j] * sum over k of A[i, k] * B[k, j]  +  beta * C[i, j]  +  bias[j]
+ *     C[i, j] = act(x) * scale_c[0]
+ *
+ * rounded to C's type once, at the end. Types, of A and B (iris_gemm_prepare's dtype) and of C (c_dtype):
+ *
+ *     A and B            C                     sums   the rest   bias
+ *     f16                f16, f32              f32    f32        C's
+ *     bf16               bf16, f32             f32    f32        C's
+ *     f32                f32                   f32    f32        f32
+ *     f64                f64                   f64    f64        f64
+ *     f8e4m3             bf16, f16, f8e4m3     f32    f32        C's; bf16 where C is f8e4m3
+ *     f8e5m2             bf16                  f32    f32        bf16
+ *     f8e4m3fnuz         bf16                  f32    f32        bf16
+ *     f8e5m2fnuz         bf16                  f32    f32        bf16
+ *     i8                 i32                   i32    f64        i32
+ *     i8                 bf16, i8              i32    f32        bf16
+ *
+ * The first C of each row is the one that c_dtype 0 means. Sums of i8 are exact; they wrap around beyond 2^31, which
+ * takes a k of 131072 or more. So an i32 C with integer alpha, beta and bias and no scales is exact. What becomes i32
+ * or i8 is rounded to nearest, ties to even; values beyond the range become the nearest in it, NaN becomes 0. dtype.h
+ * says the same of floats.
+ *
+ * Matrix units have their own ways. With `tf32` they take the upper 19 bits of each f32 of A and B (11 significant
+ * bits), many times faster than f32 itself, which is never cut unasked; it is a permission, and devices without such
+ * units take none. Of 8-bit floats Hopper's keep about 14 significant bits of a sum while they add to it.
+ */
 typedef struct iris_gemm_args {
     int64_t m, n, k;              /**< C is m x n, A is m x k, B is k x n; each from 1 to 2^31 - 1 */
     const void *a;                /**< m x k, local memory of the device; any alignment, see iris_gemm_prepare */
     const void *b;                /**< this rank's columns: k x n_r, or n_r x k with b_transposed; likewise */
     void *c;                      /**< m x n, in the symmetric heap; with beta, its own band is also read */
-    const void *bias;             /**< n_r values of C's type, local memory; null: none */
+    int tf32;                     /**< 1: f32 inputs may be cut to tf32, see above; default: they are not */
+    iris_dtype c_dtype;           /**< of C; 0: the first that the table above has for A and B */
+    const void *bias;             /**< n_r values of the type above, local memory; null: none */
+    const float *scale_a;         /**< one value, or with scale_a_rows m, local memory, 4-byte aligned; null: 1 */
+    const float *scale_b;         /**< one value, or with scale_b_columns n_r; likewise */
+    const float *scale_c;         /**< one value; likewise. What beta reads from C is taken as it stands there */
+    int scale_a_rows;             /**< 1: scale_a has a value for each row of A */
+    int scale_b_columns;          /**< 1: scale_b has a value for each of this rank's columns of B */
     int64_t lda, ldb, ldc;        /**< elements from row to row; 0: k, n_r (transposed: k), n */
     double alpha;                 /**< 0 means 1: a zeroed struct is a plain product */
     int zero_alpha;               /**< 1: alpha is 0 indeed: the product counts for nothing, whatever A and B hold */
@@ -69,7 +107,8 @@ typedef struct irisi_gemm_packing {
     const void *from;
     void *to;                      /* null: no copy */
     uint64_t from_pitch, to_pitch; /* bytes from row to row */
-    uint64_t row_bytes, rows;
+    uint64_t row_bytes, rows;      /* of the matrix */
+    uint64_t turned;               /* bytes of an element, where the copy has the matrix's columns as rows; else 0 */
 } irisi_gemm_packing;
 
 /* Mainloops; each platform has some of them, each image may hold fewer. */
@@ -116,6 +155,7 @@ typedef struct iris_gemm_plan {
     IRISI_ALIGN(64) unsigned char maps[IRISI_GEMM_MAPS][IRISI_GEMM_MAP_BYTES];
     const void *a, *b, *bias;
     void *c;
+    const float *scale_a, *scale_b, *scale_c; /* null: none */
     uint64_t lda, ldb, ldc;
     double alpha, beta;
     uint32_t m, n, k;
@@ -142,13 +182,16 @@ typedef struct iris_gemm_plan {
     uint32_t waves, waves_with_comm;  /* of a workgroup, without and with communication waves */
     uint32_t wave_lanes;
     uint32_t window;          /* boxes of each communication wave that may be under way at a time; 0: any number */
-    uint32_t dtype, op, pattern, activation, mainloop;
-    uint32_t b_transposed, element; /* element: bytes of one */
+    uint32_t dtype, c_dtype, op, pattern, activation, mainloop;
+    uint32_t b_transposed;
+    uint32_t element, c_element;         /* bytes of one of A and B, and of C */
+    uint32_t scale_a_step, scale_b_step; /* 0: one value; 1: one for each row or column */
+    uint32_t tf32;
     uint32_t workgroups, comm_workgroups, rank, world;
     iris_channel channel; /* signals: ready[world], done[world], then one for each tile */
     iris_gemm_stamp *stamps; /* null, or one for each item */
     void *partials;          /* sums of slices of K, one for each item, then their flags */
-    uint64_t reserved[31];
+    uint64_t reserved[23];
     irisi_gemm_packing packs[2]; /* host only: of A and B, which a and b above are the copies of */
     uint64_t copies;             /* host only: 1 when some rank has such copies */
     iris_stream second; /* host only: the stream that sends in producer_consumer, and its events */

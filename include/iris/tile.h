@@ -82,7 +82,7 @@ IRIS_DEVICE void iris_crew_sync(iris_crew *crew)
 IRIS_DEVICE char *irisi_tile_c(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t row)
 {
     const uint64_t at = (uint64_t)(tile->m0 + row) * plan->ldc + plan->band + tile->n0;
-    return (char *)plan->c + at * plan->element;
+    return (char *)plan->c + at * plan->c_element;
 }
 
 /** Where row `row` of a tile starts in its staging tile. */
@@ -186,8 +186,8 @@ IRIS_DEVICE int irisi_tile_boxed(const iris_gemm_plan *plan) { return irisi_bulk
 /* 1 when the rows of a tile stand at multiples of 16 bytes on every rank and are whole chunks of 16 bytes. */
 IRIS_DEVICE int irisi_tile_whole(const iris_gemm_plan *plan, const iris_tile *tile)
 {
-    const uint64_t all = (uint64_t)(uintptr_t)irisi_tile_c(plan, tile, 0) | plan->ldc * plan->element;
-    return irisi_bulk_can() && ((all | tile->cols * plan->element) & 15) == 0;
+    const uint64_t all = (uint64_t)(uintptr_t)irisi_tile_c(plan, tile, 0) | plan->ldc * plan->c_element;
+    return irisi_bulk_can() && ((all | tile->cols * plan->c_element) & 15) == 0;
 }
 
 /*
@@ -224,7 +224,7 @@ IRIS_DEVICE void irisi_tile_unstage(const iris_ctx *ctx, const iris_gemm_plan *p
                                     const iris_crew *crew, irisi_tile_ranks ranks)
 {
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
-    const uint32_t bytes = tile->cols * plan->element;
+    const uint32_t bytes = tile->cols * plan->c_element;
     const int whole = irisi_tile_whole(plan, tile);
     const uint32_t share = whole ? 1 : irisi_tile_share(bytes);
     int rank;
@@ -244,7 +244,7 @@ IRIS_DEVICE void irisi_tile_unstage(const iris_ctx *ctx, const iris_gemm_plan *p
         char *own = irisi_tile_c(plan, tile, (uint32_t)row);
         const char *from = iris_tile_row(plan, tile, stage, (uint32_t)row);
         if (!whole) {
-            irisi_tile_unstage_row(ctx, own, from, bytes, plan->element, ranks, crew->member % share, share);
+            irisi_tile_unstage_row(ctx, own, from, bytes, plan->c_element, ranks, crew->member % share, share);
             continue;
         }
         rank = ranks.first;
@@ -291,12 +291,12 @@ IRIS_DEVICE void irisi_tile_copy(const iris_ctx *ctx, const iris_gemm_plan *plan
                                  const iris_crew *crew, int rank)
 {
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
-    const uint32_t bytes = tile->cols * plan->element;
+    const uint32_t bytes = tile->cols * plan->c_element;
     const uint32_t share = irisi_tile_share(bytes);
     const irisi_span rows = irisi_split(tile->rows, crew->member / share, crew->members / share);
     for (size_t row = rows.first; row < rows.end; row += rows.step) {
         char *own = irisi_tile_c(plan, tile, (uint32_t)row);
-        irisi_tile_copy_row((char *)iris_at(ctx, own, rank), own, bytes, plan->element, crew->member % share, share);
+        irisi_tile_copy_row((char *)iris_at(ctx, own, rank), own, bytes, plan->c_element, crew->member % share, share);
     }
 }
 

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * all_scatter.cpp: GEMM + all-scatter: five patterns, four dtypes, every shape against the triple loop of problem.h.
+ * types.cpp has the types that A, B and C do not share.
  * The shapes take gemm_tiles.h over every edge: tiles that end early, ranks without columns.
  */
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
-#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F16
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F64
 #endif
 #include "problem.h"
 
@@ -33,11 +37,12 @@ enum { SHAPES = sizeof shapes / sizeof shapes[0], VARIANTS = sizeof variants / s
             iris_gemm_all_scatter_wg_specialized_##d, iris_gemm_all_scatter_wave_specialized_##d                       \
     }
 
-problem_launcher problem_launcher_of(iris_dtype dtype, int pattern)
+problem_launcher problem_launcher_of(const problem *p, int pattern)
 {
     static const problem_launcher launchers[4][IRIS_GEMM_PATTERNS] = {LAUNCHERS(f16), LAUNCHERS(bf16), LAUNCHERS(f32),
                                                                       LAUNCHERS(f64)};
-    return launchers[dtype == IRIS_F16 ? 0 : dtype == IRIS_BF16 ? 1 : dtype == IRIS_F32 ? 2 : 3][pattern];
+    const int row = p->dtype == IRIS_F16 ? 0 : p->dtype == IRIS_BF16 ? 1 : p->dtype == IRIS_F32 ? 2 : 3;
+    return launchers[row][pattern];
 }
 
 /* One problem by every pattern, all with one plan. */

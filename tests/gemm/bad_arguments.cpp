@@ -69,7 +69,12 @@ static void before_c(question *q) { q->args.c = (void *)16; }
 static void negative_pattern(question *q) { q->args.pattern = (iris_gemm_pattern)-1; }
 static void negative_activation(question *q) { q->args.activation = (iris_activation)-1; }
 static void wide_tile(question *q) { q->args.tile_n = UINT32_MAX; }
-static void fp8(question *q) { q->dtype = IRIS_F8E4M3; }
+static void fp8(question *q) { q->dtype = IRIS_F8E4M3, q->args.c_dtype = IRIS_F64; }
+static void no_c_dtype(question *q) { q->args.c_dtype = (iris_dtype)99; }
+static void other_c_dtype(question *q) { q->args.c_dtype = IRIS_BF16; }
+static void odd_scale_a(question *q) { q->args.scale_a = (const float *)((const char *)q->args.a + 2); }
+static void odd_scale_b(question *q) { q->args.scale_b = (const float *)((const char *)q->args.a + 1); }
+static void odd_scale_c(question *q) { q->args.scale_c = (const float *)((const char *)q->args.a + 3); }
 static void one_producer(question *q) { q->args.workgroups = 1, q->args.pattern = IRIS_GEMM_PRODUCER_CONSUMER; }
 
 static const struct {
@@ -119,7 +124,12 @@ static const struct {
     {negative_pattern, IRIS_ERR_ARGUMENT, "pattern -1"},
     {negative_activation, IRIS_ERR_ARGUMENT, "activation -1 does not exist"},
     {wide_tile, IRIS_ERR_ARGUMENT, "a tile of 0 x 4294967295 is too large; the f32 kernel's is"},
-    {fp8, IRIS_ERR_UNSUPPORTED, "there is no GEMM kernel for f8e4m3"},
+    {fp8, IRIS_ERR_UNSUPPORTED, "there is no GEMM kernel for f8e4m3 with C in f64; there are"},
+    {no_c_dtype, IRIS_ERR_UNSUPPORTED, "there is no GEMM kernel for f32 with C in none"},
+    {other_c_dtype, IRIS_ERR_UNSUPPORTED, "with C in bf16; there are, for A and B or for them and C: f16 bf16 f32 f64"},
+    {odd_scale_a, IRIS_ERR_ARGUMENT, "is not aligned to its 4-byte elements"},
+    {odd_scale_b, IRIS_ERR_ARGUMENT, "scale_b at"},
+    {odd_scale_c, IRIS_ERR_ARGUMENT, "scale_c at"},
     {one_producer, IRIS_ERR_GRID, "producer_consumer needs 2 or more workgroups, but workgroups is 1"},
 };
 
@@ -191,6 +201,9 @@ static void differ_work(irist_rank *t)
         else
             refused(t, &q, IRIS_ERR_MISMATCH, sentence, "another rank's grid");
         q = sound(t, memory);
+        q.dtype = IRIS_BF16, q.args.c_dtype = t->rank == last ? IRIS_BF16 : IRIS_F32;
+        refused(t, &q, IRIS_ERR_MISMATCH, "c_dtype is ", "another type of C");
+        q = sound(t, memory);
         if (t->rank == last)
             q.args.lda = 1;
         std::snprintf(sentence, sizeof sentence, "rank %d refused its arguments (IRIS_ERR_ARGUMENT)", last);
@@ -223,6 +236,13 @@ static void launch_work(irist_rank *t)
     irist_check(t, std::strstr(iris_error_string(t->world), "for f32 was given a plan for bf16") != nullptr, "%s",
                 iris_error_string(t->world));
     irist_check(t, iris_gemm_release(t->world, nullptr) == IRIS_ERR_ARGUMENT, "no plan was released");
+    irist_ok(t, iris_gemm_release(t->world, &plan));
+    iris_gemm_args other = q.args;
+    other.c_dtype = IRIS_F32;
+    irist_ok(t, iris_gemm_prepare(t->world, &plan, q.op, IRIS_BF16, &other));
+    irist_check(t, iris_gemm_all_scatter_f32(t->world, &plan, stream) == IRIS_ERR_ARGUMENT, "another type of C");
+    irist_check(t, std::strstr(iris_error_string(t->world), "for f32 was given a plan for bf16_f32") != nullptr, "%s",
+                iris_error_string(t->world));
     irist_ok(t, iris_gemm_release(t->world, &plan));
     irist_check(t, iris_gemm_all_scatter_wg_specialized_f32(t->world, &plan, stream) == IRIS_ERR_ARGUMENT,
                 "a released plan was taken");

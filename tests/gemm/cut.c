@@ -44,7 +44,7 @@ static void cut(iris_gemm_plan *p, const question *q, uint32_t rank)
     const iris_gemm_columns own = iris_gemm_band(q->n, q->world, rank);
     memset(p, 0, sizeof *p);
     p->m = q->m, p->n = q->n, p->k = q->k, p->world = q->world, p->rank = rank;
-    p->band = own.first, p->columns = own.count, p->element = 2, p->mainloop = IRISI_GEMM_SM90A;
+    p->band = own.first, p->columns = own.count, p->element = p->c_element = 2, p->mainloop = IRISI_GEMM_SM90A;
     p->pattern = q->pattern, p->workgroups = q->workgroups, p->boxed = (uint32_t)q->boxed;
     p->comm_workgroups = q->senders ? q->senders : (p->workgroups + 5) / 6;
     p->tile_m = q->tile_m ? q->tile_m : (uint32_t)IRISI_GEMM_SM90A_M;

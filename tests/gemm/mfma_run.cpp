@@ -437,7 +437,7 @@ void make_plan(uint32_t m, uint32_t n, uint32_t k, int transposed, uint32_t tile
 {
     irisi_gemm_problem problem;
     std::memset(&problem, 0, sizeof problem);
-    problem.element = 2, problem.accumulator = 4;
+    problem.element = problem.c_element = 2, problem.accumulator = 4;
     problem.tile_m = tile_m, problem.tile_n = tile_n;
     const irisi_gemm_shape s = irisi_mfma_gemm_shape(run->mainloop, &problem);
     std::memset(&plan, 0, sizeof plan);
@@ -448,7 +448,7 @@ void make_plan(uint32_t m, uint32_t n, uint32_t k, int transposed, uint32_t tile
     plan.ldc = n + 3;
     plan.c = (void *)(uintptr_t)0x1000006; /* only where it stands within 16 bytes counts */
     plan.alpha = 1;
-    plan.element = 2;
+    plan.element = plan.c_element = 2;
     plan.tile_m = s.tile_m, plan.tile_n = s.tile_n;
     plan.tiles_m = (m + s.tile_m - 1) / s.tile_m, plan.full_n = (n + s.tile_n - 1) / s.tile_n;
     plan.group_m = plan.xcds = plan.slots = 1;

@@ -8,7 +8,7 @@
 #include <iris/gen/gemm_all_scatter_fused_sequential.h>
 #include <iris/gen/gemm_all_scatter_wave_specialized.h>
 
-problem_launcher problem_launcher_of(iris_dtype, int) { return nullptr; }
+problem_launcher problem_launcher_of(const problem *, int) { return nullptr; }
 
 typedef struct own_args {
     iris_ctx ctx;

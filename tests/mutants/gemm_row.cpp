@@ -14,7 +14,7 @@
 
 #include <iris/bytes.h>
 
-problem_launcher problem_launcher_of(iris_dtype, int pattern)
+problem_launcher problem_launcher_of(const problem *, int pattern)
 {
     static const problem_launcher launchers[IRIS_GEMM_PATTERNS] = {iris_gemm_all_scatter_f64,
                                                                    iris_gemm_all_scatter_bulk_synchronous_f64,

@@ -18,12 +18,14 @@ typedef struct irisi_gemm_extent {
 /* What a choice depends on: the same on every rank, so that all choose alike. */
 typedef struct irisi_gemm_problem {
     uint32_t mainloops;  /* bit i: every rank's image holds mainloop i for this dtype, and its device runs it */
-    uint32_t dtype;
-    uint32_t element;     /* bytes of one */
+    uint32_t dtype, c_dtype;
+    uint32_t element, c_element; /* bytes of one of A and B, and of C */
     uint32_t accumulator; /* bytes of one */
     uint32_t m, n, k;     /* n: columns of the widest band */
     uint32_t b_transposed;
     uint32_t aligned;    /* 1: on every rank A, B and all their rows start at multiples of 16 bytes, or copies do */
+    uint32_t tf32;       /* 1: f32 may be multiplied as tf32 */
+    uint32_t bare;       /* 1: on every rank nothing but the product is asked for */
     uint32_t boxes;      /* 1: so do the rows of every rank's band of C, and there are at most 8 ranks */
     uint32_t workgroups;
     uint32_t tile_m, tile_n; /* asked for; 0: free */

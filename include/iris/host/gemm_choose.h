@@ -10,6 +10,7 @@
 
 #include <iris/arch/gemm_maps.h>
 #include <iris/arch/gemm_shape.h>
+#include <iris/host/gemm_check.h>
 #include <iris/host/gemm_cut.h>
 
 /* What all ranks' operands have in common, as the choice of a mainloop sees it. */
@@ -17,34 +18,42 @@ typedef struct irisi_gemm_common {
     uint64_t mainloops; /* of the image and the device */
     uint64_t aligned;   /* A, B and their rows to 16 bytes, not too far apart: all ones; bit 0 alone: copied; or 0 */
     uint64_t boxes;     /* C too, and few ranks: all ones, or 0 */
+    uint64_t bare;      /* nothing but the product is asked for: all ones, or 0 */
     uint64_t workgroups; /* the fewest that a rank has */
 } irisi_gemm_common;
 
-static irisi_gemm_kernels irisi_gemm_offered[IRIS_DTYPES];
+static irisi_gemm_kernels irisi_gemm_offered[IRIS_DTYPES][IRIS_DTYPES]; /* by the types of A and B, and of C */
 
-void irisi_gemm_offer(iris_dtype dtype, const irisi_gemm_kernels *kernels) { irisi_gemm_offered[dtype] = *kernels; }
+void irisi_gemm_offer(iris_dtype dtype, iris_dtype c_dtype, const irisi_gemm_kernels *kernels)
+{
+    irisi_gemm_offered[dtype][c_dtype] = *kernels;
+}
 
 #include <iris/host/gemm_packing.h>
 
-/* Asks the device which mainloops it has for the plan's dtype. Kernels of one's own alone: the plain one. */
+/* Asks the device which mainloops it has for the plan's types. Kernels of one's own alone: the plain one. */
 static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int plain, irisi_gemm_common *own)
 {
-    const irisi_kernel probe = irisi_gemm_offered[p->dtype].probe;
+    const irisi_kernel probe = irisi_gemm_offered[p->dtype][p->c_dtype].probe;
     const iris_launch_config one = iris_grid(1, IRISI_GEMM_WAVE_LANES);
     irisi_gemm_probe args;
     irisi_control control;
     /* The engine that copies boxes writes whole 16 bytes: a band that ends within some would lose what is behind it. */
-    const uint64_t c = (uint64_t)(uintptr_t)p->c | p->ldc * p->element | (uint64_t)p->band * p->element |
-                       (uint64_t)p->columns * p->element;
+    const uint64_t c = (uint64_t)(uintptr_t)p->c | p->ldc * p->c_element | (uint64_t)p->band * p->c_element |
+                       (uint64_t)p->columns * p->c_element;
     own->aligned = UINT64_MAX;
     for (int i = 0; i < 2; i++) {
         const irisi_gemm_packing copy = irisi_gemm_packing_of(p, i);
-        if (!irisi_gemm_reads(copy.from, copy.from_pitch))
+        if (!irisi_gemm_reads(&copy))
             own->aligned &= copy.to_pitch <= IRISI_GEMM_MOST_PITCH;
     }
-    own->boxes = c % 16 == 0 && p->ldc <= IRISI_GEMM_MOST_PITCH / p->element && p->world <= IRISI_GEMM_BOXED_RANKS
+    own->boxes = c % 16 == 0 && p->ldc <= IRISI_GEMM_MOST_PITCH / p->c_element && p->world <= IRISI_GEMM_BOXED_RANKS
                      ? UINT64_MAX
                      : 0;
+    own->bare = p->alpha == 1 && p->beta == 0 && p->bias == NULL && p->activation == IRIS_ACTIVATION_NONE &&
+                        p->scale_a == NULL && p->scale_b == NULL && p->scale_c == NULL
+                    ? UINT64_MAX
+                    : 0;
     own->mainloops = 1u << IRISI_GEMM_PLAIN, own->workgroups = p->workgroups;
     if (probe == NULL || plain)
         return IRIS_OK;
@@ -63,7 +72,8 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
 {
     irisi_gemm_problem q;
     q.mainloops = (uint32_t)all->mainloops, q.aligned = all->aligned != 0, q.boxes = all->boxes != 0;
-    q.dtype = p->dtype, q.element = p->element, q.accumulator = p->element == 8 ? 8 : 4;
+    q.bare = all->bare != 0, q.tf32 = p->tf32, q.c_dtype = p->c_dtype;
+    q.dtype = p->dtype, q.element = p->element, q.c_element = p->c_element, q.accumulator = p->element == 8 ? 8 : 4;
     q.m = p->m, q.n = iris_gemm_band(p->n, p->world, 0).count, q.k = p->k;
     q.b_transposed = p->b_transposed, q.workgroups = p->workgroups;
     q.tile_m = p->tile_m, q.tile_n = p->tile_n;
@@ -72,7 +82,7 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     if (!irisi_gemm_fits(&q, most))
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: a tile of %u x %u is too large; the %s kernel's is %u x %u", q.tile_m,
-                          q.tile_n, iris_dtype_name((iris_dtype)p->dtype), most.m, most.n);
+                          q.tile_n, irisi_gemm_types_name(p), most.m, most.n);
     p->mainloop = s.mainloop, p->tile_m = s.tile_m, p->tile_n = s.tile_n, p->stage_n = s.stage_n;
     p->stage_m = s.stage_m, p->pass_m = irisi_gemm_pass_m(s.mainloop, s.tile_m);
     p->math_waves = s.math_waves, p->comm_waves = s.comm_waves, p->wave_lanes = IRISI_GEMM_WAVE_LANES;
@@ -88,7 +98,7 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     p->rotate_m = (uint32_t)((uint64_t)p->tiles_m * p->rank / p->world);
     p->rotate = p->rotate_m * p->full_n;
     /* 16 bytes more than a row needs: room for a start within 16 bytes, and rows spread over the memory's banks. */
-    p->pitch = (p->stage_n * p->element + 15) / 16 * 16 + (p->boxed ? 0 : 16);
+    p->pitch = (p->stage_n * p->c_element + 15) / 16 * 16 + (p->boxed ? 0 : 16);
     p->stage_bytes = (s.stage_m * p->pitch + 127) / 128 * 128;
     p->workspace_bytes = (s.workspace_bytes + 127) / 128 * 128;
     p->workspace_bytes_with_comm = (s.workspace_bytes_with_comm + 127) / 128 * 128;

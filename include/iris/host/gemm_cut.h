@@ -68,6 +68,7 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
 {
     const uint32_t workers = irisi_gemm_workers(p, c), full = p->tiles_m * p->full_n;
     const uint32_t direct = c->senders == 0 ? 0 : p->items > workers ? p->items - workers : 0;
+    const uint32_t k = (uint32_t)((uint64_t)p->k * p->element / 2); /* as if of 16-bit elements */
     double end = 0, link = 0;
     uint32_t worker = 0, item = 0;
     memset(busy, 0, workers * sizeof *busy);
@@ -78,10 +79,10 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
             const uint32_t left = wide - i / p->pair / p->slices % run->parts * run->width;
             const uint32_t cols = left < run->width ? left : run->width;
             const int sends = c->pattern != IRIS_GEMM_BULK_SYNCHRONOUS && i / p->pair % p->slices == p->slices - 1;
-            const double bytes = sends ? (double)p->tile_m * cols * p->element * (p->world - 1) : 0;
+            const double bytes = sends ? (double)p->tile_m * cols * p->c_element * (p->world - 1) : 0;
             const double gbps = irisi_gemm_link_gbps(item < direct ? c->senders : p->workgroups);
             const double way = 1e-3 * bytes / gbps;
-            busy[worker] += irisi_gemm_tile_us(p->mainloop, p->pair, p->slices, cols, p->k, c->senders > 0);
+            busy[worker] += irisi_gemm_tile_us(p->mainloop, p->pair, p->slices, cols, k, c->senders > 0);
             link = (link > busy[worker] ? link : busy[worker]) + way;
             end = end > busy[worker] ? end : busy[worker];
             if (c->senders == 0) /* who sends a tile is held up by the links until it has left */
@@ -164,12 +165,13 @@ static void irisi_gemm_try_all(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_
                                double *busy, irisi_gemm_cutting *best)
 {
     const uint32_t rows = (p->m + p->tile_m - 1) / p->tile_m;
+    const uint32_t slices = p->dtype == IRIS_I8 ? 1 : irisi_gemm_most_slices(p->mainloop);
     const int even = p->workgroups >= 32 || (p->workgroups >= 4 && p->workgroups % 2 == 0);
     for (c->pair = irisi_gemm_most_pair(p->mainloop); c->pair >= 1; c->pair--) {
         if (c->pair > 1 && (rows == 1 || !even || c->senders % 2 != 0))
             continue;
-        for (c->slices = 1; c->slices <= irisi_gemm_most_slices(p->mainloop); c->slices *= 2)
-            if (irisi_gemm_workers(p, c) >= c->pair && p->k >= 64 * c->slices)
+        for (c->slices = 1; c->slices <= slices; c->slices *= 2)
+            if (irisi_gemm_workers(p, c) >= c->pair && (uint64_t)p->k * p->element >= 128u * c->slices)
                 irisi_gemm_try_widths(p, c, columns, widest, busy, best);
         if (c->pair > 1 && rows % 2 == 0)
             break; /* nothing is lost by pairs */

@@ -3,9 +3,10 @@
  * gemm_packing.h: a part of init.c: copies of operands that a mainloop cannot read where they are.
  *
  * Mainloops other than the plain one read A and B at multiples of 16 bytes, and rows not further apart than
- * IRISI_GEMM_MOST_PITCH. What does not fit is copied into memory of the device by each launch. Which mainloop a plan
- * has is the same on every rank; whether a rank copies, and what, is its own affair, since pointers, row pitches and
- * widths of bands differ. So the memory is not of the heap, whose allocations are the same on every rank.
+ * IRISI_GEMM_MOST_PITCH, and where elements are not 16 bits wide, B along K. What does not fit is copied into memory of
+ * the device by each launch. Which mainloop a plan has is the same on every rank; whether a rank copies, and what, is
+ * its own affair, since pointers, row pitches and widths of bands differ. So the memory is not of the heap, whose
+ * allocations are the same on every rank.
  */
 #ifndef IRIS_HOST_GEMM_PACKING_H
 #define IRIS_HOST_GEMM_PACKING_H
@@ -13,10 +14,14 @@
 
 #include <iris/gemm_pack.h>
 
+/* 1 when B must be turned for any mainloop but the plain one. */
+static int irisi_gemm_turns(const iris_gemm_plan *p) { return p->element != 2 && !p->b_transposed; }
+
 /* 1 when a matrix can be read where it is. */
-static int irisi_gemm_reads(const void *matrix, uint64_t pitch)
+static int irisi_gemm_reads(const irisi_gemm_packing *copy)
 {
-    return ((uint64_t)(uintptr_t)matrix | pitch) % 16 == 0 && pitch <= IRISI_GEMM_MOST_PITCH;
+    const int aligned = ((uint64_t)(uintptr_t)copy->from | copy->from_pitch) % 16 == 0;
+    return aligned && copy->from_pitch <= IRISI_GEMM_MOST_PITCH && !copy->turned;
 }
 
 /*
@@ -35,7 +40,8 @@ static irisi_gemm_packing irisi_gemm_packing_of(const iris_gemm_plan *p, int whi
     copy.from_pitch = (which ? p->ldb : p->lda) * p->element;
     copy.rows = which ? b_rows : p->m;
     copy.row_bytes = (which ? b_cols : p->k) * p->element;
-    copy.to_pitch = (copy.row_bytes + 127) / 128 * 128;
+    copy.turned = which && irisi_gemm_turns(p) ? p->element : 0;
+    copy.to_pitch = ((copy.turned ? copy.rows * p->element : copy.row_bytes) + 127) / 128 * 128;
     return copy;
 }
 
@@ -44,19 +50,21 @@ static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
 {
     for (int i = 0; i < 2 && p->mainloop != IRISI_GEMM_PLAIN; i++) {
         irisi_gemm_packing copy = irisi_gemm_packing_of(p, i);
-        if (irisi_gemm_reads(copy.from, copy.from_pitch))
+        const uint64_t bytes = (copy.turned ? copy.row_bytes / copy.turned : copy.rows) * copy.to_pitch;
+        if (irisi_gemm_reads(&copy))
             continue;
-        const char *why = irisi_dev_local(&w->dev, copy.rows * copy.to_pitch, &copy.to);
+        const char *why = irisi_dev_local(&w->dev, bytes, &copy.to);
         if (why)
             return irisi_fail(w, IRIS_ERR_NOMEM,
                               "iris_gemm_prepare: no %llu bytes of device memory for the copy of %s that its kernel "
-                              "needs, since not all rows of %s at %p, ld%s %llu, start at multiples of 16 bytes (%s); "
-                              "align them, or set plain_mainloop",
-                              (unsigned long long)(copy.rows * copy.to_pitch), i ? "b" : "a", i ? "b" : "a", copy.from,
-                              i ? "b" : "a", (unsigned long long)(i ? p->ldb : p->lda), why);
+                              "needs, since not all rows of %s at %p, ld%s %llu, start at multiples of 16 bytes%s "
+                              "(%s); align them, or set plain_mainloop",
+                              (unsigned long long)bytes, i ? "b" : "a", i ? "b" : "a", copy.from,
+                              i ? "b" : "a", (unsigned long long)(i ? p->ldb : p->lda),
+                              copy.turned ? ", or run along N" : "", why);
         p->packs[i] = copy;
         if (i)
-            p->b = copy.to, p->ldb = copy.to_pitch / p->element;
+            p->b = copy.to, p->ldb = copy.to_pitch / p->element, p->b_transposed |= copy.turned != 0;
         else
             p->a = copy.to, p->lda = copy.to_pitch / p->element;
     }
@@ -106,7 +114,8 @@ static iris_status irisi_gemm_start_pack(iris_world *w, const iris_gemm_plan *pl
         return IRIS_OK;
     const uint64_t workgroups = words / (IRISI_PACK_LANES * IRISI_PACK_WORDS) + 1;
     const iris_launch_config cfg = iris_grid(workgroups < most ? (uint32_t)workgroups : most, IRISI_PACK_LANES);
-    return irisi_launch(w, irisi_gemm_offered[plan->dtype].pack, "irisi_gemm_pack", &args, sizeof args, &cfg, stream);
+    const irisi_kernel pack = irisi_gemm_offered[plan->dtype][plan->c_dtype].pack;
+    return irisi_launch(w, pack, "irisi_gemm_pack", &args, sizeof args, &cfg, stream);
 }
 
 #endif

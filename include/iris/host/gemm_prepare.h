@@ -6,109 +6,26 @@
 #define IRIS_HOST_GEMM_PREPARE_H
 #ifdef IRIS_INIT_C
 
+#include <iris/host/gemm_check.h>
 #include <iris/host/gemm_choose.h>
 
 static const uint64_t irisi_gemm_magic = 0x6972697367656d6dull; /* "irisgemm" */
-
-/* Bytes from the first to behind the last element of a matrix; 0 when that overflows. */
-static uint64_t irisi_gemm_span(int64_t rows, int64_t cols, int64_t ld, uint64_t element)
-{
-    const uint64_t most = INT64_MAX / element;
-    if ((uint64_t)cols > most || (rows > 1 && (uint64_t)ld > (most - (uint64_t)cols) / (uint64_t)(rows - 1)))
-        return 0;
-    return ((uint64_t)(rows - 1) * (uint64_t)ld + (uint64_t)cols) * element;
-}
-
-/* One operand: its leading dimension, address and alignment. */
-static iris_status irisi_gemm_check_matrix(iris_world *w, const char *name, const void *p, int64_t rows, int64_t cols,
-                                           int64_t ld, uint64_t element)
-{
-    if (p == NULL && rows > 0 && cols > 0)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: %s is a null pointer; pass %lld x %lld elements",
-                          name, (long long)rows, (long long)cols);
-    if (ld < cols)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_gemm_prepare: ld%s is %lld, less than the %lld elements of a row of %s", name,
-                          (long long)ld, (long long)cols, name);
-    if ((uintptr_t)p % element != 0)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: %s at %p is not aligned to its %llu-byte elements",
-                          name, p, (unsigned long long)element);
-    if (rows > 0 && cols > 0 && irisi_gemm_span(rows, cols, ld, element) == 0)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: %s with %lld rows of ld%s %lld exceeds 2^63 bytes",
-                          name, (long long)rows, name, (long long)ld);
-    return IRIS_OK;
-}
-
-/* Values that need no heap: the plan's sizes and choices. */
-static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_dtype dtype, const iris_gemm_args *g)
-{
-    if (op != IRIS_GEMM_ALL_SCATTER)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: operation %d does not exist", (int)op);
-    if (dtype != IRIS_F32 && dtype != IRIS_F64 && dtype != IRIS_F16 && dtype != IRIS_BF16)
-        return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
-                          "iris_gemm_prepare: there is no GEMM kernel for %s; there are for f32, f64, f16 and bf16",
-                          iris_dtype_name(dtype));
-    if (g->m < 1 || g->n < 1 || g->k < 1 || g->m > INT32_MAX || g->n > INT32_MAX || g->k > INT32_MAX)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_gemm_prepare: m, n, k are %lld, %lld, %lld; each must be from 1 to 2147483647",
-                          (long long)g->m, (long long)g->n, (long long)g->k);
-    if ((unsigned)g->pattern >= IRIS_GEMM_PATTERNS || (unsigned)g->activation >= IRIS_ACTIVATIONS)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_gemm_prepare: pattern %d or activation %d does not exist (below %d and %d do)",
-                          (int)g->pattern, (int)g->activation, IRIS_GEMM_PATTERNS, IRIS_ACTIVATIONS);
-    if (g->zero_alpha && g->alpha != 0)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_gemm_prepare: zero_alpha says that alpha is 0, but alpha is %g; set one of them",
-                          g->alpha);
-    if (g->workgroups == 1 && (g->pattern == IRIS_GEMM_WG_SPECIALIZED || g->pattern == IRIS_GEMM_PRODUCER_CONSUMER))
-        return irisi_fail(w, IRIS_ERR_GRID, "iris_gemm_prepare: %s needs 2 or more workgroups, but workgroups is 1",
-                          iris_gemm_pattern_name(g->pattern));
-    if (g->workgroups > 65535 || g->comm_workgroups > 65534 ||
-        (g->comm_workgroups > 0 && g->workgroups > 0 && g->comm_workgroups >= g->workgroups))
-        return irisi_fail(w, IRIS_ERR_GRID,
-                          "iris_gemm_prepare: %u workgroups, %u of them to send, cannot be: at most 65535, and one or "
-                          "more must compute",
-                          g->workgroups, g->comm_workgroups);
-    return IRIS_OK;
-}
-
-/* The operands, once sizes are known to be sound. */
-static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan *p, iris_dtype dtype)
-{
-    const uint64_t element = iris_dtype_bytes(dtype);
-    const int64_t b_rows = p->b_transposed ? p->columns : p->k;
-    const int64_t b_cols = p->b_transposed ? p->k : p->columns;
-    iris_status s = irisi_gemm_check_matrix(w, "a", p->a, p->m, p->k, (int64_t)p->lda, element);
-    if (s == IRIS_OK)
-        s = irisi_gemm_check_matrix(w, "b", p->b, b_rows, b_cols, (int64_t)p->ldb, element);
-    if (s == IRIS_OK)
-        s = irisi_gemm_check_matrix(w, "c", p->c, p->m, p->n, (int64_t)p->ldc, element);
-    if (s != IRIS_OK)
-        return s;
-    if ((uintptr_t)p->bias % element != 0)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_gemm_prepare: bias at %p is not aligned to its %llu-byte elements", p->bias,
-                          (unsigned long long)element);
-    const uint64_t bytes = irisi_gemm_span(p->m, p->n, (int64_t)p->ldc, element);
-    if (!iris_is_symmetric(w, p->c, bytes))
-        return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_gemm_prepare: c must lie in the symmetric heap, so that peers can write it: its %llu "
-                          "bytes at %p do not; allocate it with iris_malloc",
-                          (unsigned long long)bytes, p->c);
-    return IRIS_OK;
-}
 
 /* Everything in a plan that follows from this rank's arguments; tile and pattern as they were asked for. */
 static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op op, iris_dtype dtype,
                             const iris_gemm_args *g)
 {
     const uint32_t units = (uint32_t)iris_compute_units(w);
-    p->op = op, p->dtype = dtype, p->activation = g->activation, p->pattern = g->pattern;
+    p->op = op, p->dtype = dtype, p->c_dtype = irisi_gemm_types_of(dtype, g->c_dtype)->out;
+    p->activation = g->activation, p->pattern = g->pattern;
     p->rank = (uint32_t)iris_rank(w), p->world = (uint32_t)iris_world_size(w);
     p->m = (uint32_t)g->m, p->n = (uint32_t)g->n, p->k = (uint32_t)g->k;
     p->a = g->a, p->b = g->b, p->c = g->c, p->bias = g->bias;
+    p->scale_a = g->scale_a, p->scale_b = g->scale_b, p->scale_c = g->scale_c;
+    p->scale_a_step = g->scale_a_rows != 0, p->scale_b_step = g->scale_b_columns != 0;
     p->alpha = g->alpha != 0 ? g->alpha : g->zero_alpha ? 0 : 1, p->beta = g->beta;
-    p->b_transposed = g->b_transposed != 0, p->element = (uint32_t)iris_dtype_bytes(dtype);
+    p->tf32 = g->tf32 != 0, p->b_transposed = g->b_transposed != 0, p->element = (uint32_t)iris_dtype_bytes(dtype);
+    p->c_element = (uint32_t)iris_dtype_bytes((iris_dtype)p->c_dtype);
     const iris_gemm_columns own = iris_gemm_band(p->n, p->world, p->rank);
     p->band = own.first, p->columns = own.count;
     p->lda = (uint64_t)(g->lda ? g->lda : g->k), p->ldc = (uint64_t)(g->ldc ? g->ldc : g->n);
@@ -124,8 +41,8 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
 
 /* What all ranks must have alike, and whether this one's arguments were sound. */
 typedef struct irisi_gemm_vote {
-    int64_t status, op, dtype, m, n, k, c, ldc, tile_m, tile_n, pattern, mainloop;
-    int64_t mainloops, aligned, boxes, workgroups; /* of these the least is taken, not the same asked for */
+    int64_t status, op, dtype, c_dtype, tf32, m, n, k, c, ldc, tile_m, tile_n, pattern, mainloop;
+    int64_t mainloops, aligned, boxes, bare, workgroups; /* of these the least is taken, not the same asked for */
 } irisi_gemm_vote;
 
 /*
@@ -134,15 +51,16 @@ typedef struct irisi_gemm_vote {
  */
 static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris_status own, irisi_gemm_common *common)
 {
-    static const char *const names[] = {"status", "op",     "dtype",  "m",      "n", "k", "c's place in the heap",
-                                        "ldc",    "tile_m", "tile_n", "pattern", "the mainloop that fits"};
-    enum { FIELDS = sizeof(irisi_gemm_vote) / sizeof(int64_t), SAME = FIELDS - 4 };
+    static const char *const names[] = {"status", "op",  "dtype",  "c_dtype", "tf32", "m", "n", "k",
+                                        "c's place in the heap", "ldc", "tile_m", "tile_n",  "pattern",
+                                        "the mainloop that fits"};
+    enum { FIELDS = sizeof(irisi_gemm_vote) / sizeof(int64_t), SAME = FIELDS - 5 };
     const int64_t place = own == IRIS_OK ? (int64_t)((uintptr_t)p->c - (uintptr_t)iris_device_ctx(w).base) : 0;
-    const int64_t mine[FIELDS] = {own,   p->op,           p->dtype,  p->m,      p->n,      p->k,
+    const int64_t mine[FIELDS] = {own,   p->op,           p->dtype,  p->c_dtype, p->tf32, p->m,     p->n,      p->k,
                                   place, (int64_t)p->ldc, p->tile_m, p->unit ? p->unit : p->tile_n, p->pattern,
                                   p->mainloop,
                                   (int64_t)common->mainloops, (int64_t)common->aligned, (int64_t)common->boxes,
-                                  (int64_t)common->workgroups};
+                                  (int64_t)common->bare, (int64_t)common->workgroups};
     int64_t *all = (int64_t *)malloc(sizeof mine * p->world);
     if (all == NULL)
         return irisi_fail(w, IRIS_ERR_NOMEM, "iris_gemm_prepare: no memory for %zu bytes", sizeof mine * p->world);
@@ -160,8 +78,9 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
         common->mainloops &= (uint64_t)all[r * FIELDS + SAME];
         common->aligned &= (uint64_t)all[r * FIELDS + SAME + 1];
         common->boxes &= (uint64_t)all[r * FIELDS + SAME + 2];
-        if (common->workgroups > (uint64_t)all[r * FIELDS + SAME + 3])
-            common->workgroups = (uint64_t)all[r * FIELDS + SAME + 3];
+        common->bare &= (uint64_t)all[r * FIELDS + SAME + 3];
+        if (common->workgroups > (uint64_t)all[r * FIELDS + SAME + 4])
+            common->workgroups = (uint64_t)all[r * FIELDS + SAME + 4];
     }
     free(all);
     return s;
@@ -170,7 +89,7 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
 /* Part `part` of a pattern, with the plan's mainloop; null where no launch header offers it. */
 static const irisi_gemm_kernel *irisi_gemm_part(const iris_gemm_plan *p, iris_gemm_pattern pattern, int part)
 {
-    const irisi_gemm_kernels *all = irisi_gemm_offered + p->dtype;
+    const irisi_gemm_kernels *all = &irisi_gemm_offered[p->dtype][p->c_dtype];
     for (size_t i = 0; i < all->n; i++)
         if (all->rows[i].mainloop == p->mainloop && all->rows[i].pattern == (uint32_t)pattern && part-- == 0)
             return all->rows + i;
@@ -245,13 +164,13 @@ iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op 
 {
     if (w == NULL || plan == NULL || args == NULL)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: world, plan and args must not be null");
-    irisi_gemm_common common = {0, 0, 0, 0};
+    irisi_gemm_common common = {0, 0, 0, 0, 0};
     memset(plan, 0, sizeof *plan);
     plan->world = (uint32_t)iris_world_size(w);
     iris_status s = irisi_gemm_check_values(w, op, dtype, args);
     if (s == IRIS_OK) {
         irisi_gemm_fill(w, plan, op, dtype, args);
-        s = irisi_gemm_check_operands(w, plan, dtype);
+        s = irisi_gemm_check_operands(w, plan);
     }
     if (s == IRIS_OK)
         s = irisi_gemm_ask(w, plan, args->plain_mainloop, &common);
@@ -350,14 +269,14 @@ int irisi_gemm_capturing(iris_world *w, iris_stream stream)
     return w != NULL && irisi_dev_stream_capturing(&w->dev, stream ? stream : w->stream);
 }
 
-iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype dtype, iris_gemm_pattern pattern,
-                           iris_stream stream)
+iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype dtype, iris_dtype c_dtype,
+                           iris_gemm_pattern pattern, iris_stream stream)
 {
     if (w == NULL || plan == NULL || plan->magic != irisi_gemm_magic)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "GEMM launch: the plan is not from iris_gemm_prepare, or was released");
-    if (plan->dtype != (uint32_t)dtype)
+    if (plan->dtype != (uint32_t)dtype || plan->c_dtype != (uint32_t)c_dtype)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "GEMM launch: a launcher for %s was given a plan for %s",
-                          iris_dtype_name(dtype), iris_dtype_name((iris_dtype)plan->dtype));
+                          irisi_gemm_types_of(dtype, c_dtype)->name, irisi_gemm_types_name(plan));
     const int split = pattern == IRIS_GEMM_PRODUCER_CONSUMER || pattern == IRIS_GEMM_WG_SPECIALIZED;
     if (split && plan->comm_workgroups >= plan->workgroups)
         return irisi_fail(w, IRIS_ERR_GRID, "GEMM launch: %s needs 2 or more workgroups, but the plan has %u",

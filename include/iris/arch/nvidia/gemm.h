@@ -4,8 +4,9 @@
  * sm_90a's, warpgroup products from a ring of blocks that the copy engine fetches.
  *
  *   irisi_gemm_workspace_begin irisi_gemm_registers
- *   irisi_gemm_ring irisi_gemm_ring_begin irisi_gemm_ring_fit irisi_gemm_ring_next irisi_gemm_join irisi_gemm_scaled
- *   and what gen/arch/gemm_simt.h, gen/arch/gemm_sm90a_nvidia.h and gen/arch/gemm_leave_nvidia.h have
+ *   irisi_gemm_ring irisi_gemm_ring_begin irisi_gemm_ring_fit irisi_gemm_ring_next irisi_gemm_join_f32
+ *   irisi_gemm_scaled irisi_gemm_scale_lane irisi_gemm_scale_last
+ *   and what gen/arch/gemm_simt.h and gen/arch/gemm_sm90a_nvidia.h have
  */
 #ifndef IRIS_ARCH_NVIDIA_GEMM_H
 #define IRIS_ARCH_NVIDIA_GEMM_H
@@ -64,7 +65,7 @@ IRIS_DEVICE uint32_t irisi_gemm_ring_first(uint32_t runs) { return runs > 3 ? 0 
 IRIS_DEVICE irisi_gemm_ring irisi_gemm_ring_begin(const iris_gemm_plan *plan, char *workspace, uint32_t bytes)
 {
     irisi_gemm_ring ring;
-    ring.a_bytes = irisi_gemm_a_rows(plan) * 2 * IRISI_GEMM_SM90A_K;
+    ring.a_bytes = irisi_gemm_a_rows(plan) * 128;
     ring.bars = irisi_shared_address(workspace);
     ring.blocks = ring.bars + IRISI_GEMM_SM90A_HEAD;
     ring.room = bytes - IRISI_GEMM_SM90A_HEAD;
@@ -144,21 +145,18 @@ IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *wo
 #endif
 }
 
-/* Blocks of K that a tile's slice begins with, and that it ends before. */
-IRIS_DEVICE uint32_t irisi_gemm_slice_begin(const iris_gemm_plan *plan, uint32_t slice)
+/* The block of K, `depth` elements each, that a tile's slice begins with; the next one's is where it ends. */
+IRIS_DEVICE uint32_t irisi_gemm_slice_begin(const iris_gemm_plan *plan, uint32_t slice, uint32_t depth)
 {
-    const uint32_t blocks = (plan->k + IRISI_GEMM_SM90A_K - 1) / IRISI_GEMM_SM90A_K;
+    const uint32_t blocks = (plan->k + depth - 1) / depth;
     return plan->slices == 1 ? slice * blocks : (uint32_t)((uint64_t)blocks * slice / plan->slices);
 }
 
 /* A tile for a warpgroup that has no rows of it: nothing but in step with the one that has. */
-IRIS_DEVICE void irisi_gemm_skip(const iris_gemm_plan *plan, irisi_gemm_ring *ring, uint32_t slice, float *v)
+IRIS_DEVICE void irisi_gemm_skip(const iris_gemm_plan *plan, irisi_gemm_ring *ring, uint32_t slice, uint32_t depth)
 {
-    const uint32_t end = irisi_gemm_slice_begin(plan, slice + 1);
-#pragma unroll
-    for (int i = 0; i < 128; i++)
-        v[i] = 0;
-    for (uint32_t i = irisi_gemm_slice_begin(plan, slice); i < end; i++, irisi_gemm_ring_next(ring)) {
+    const uint32_t end = irisi_gemm_slice_begin(plan, slice + 1, depth);
+    for (uint32_t i = irisi_gemm_slice_begin(plan, slice, depth); i < end; i++, irisi_gemm_ring_next(ring)) {
         irisi_mbar_wait(irisi_gemm_ring_full(ring), ring->parity);
         irisi_gemm_ring_return(irisi_gemm_ring_empty(ring), plan->pair);
     }
@@ -170,7 +168,7 @@ IRIS_DEVICE void irisi_gemm_skip(const iris_gemm_plan *plan, irisi_gemm_ring *ri
  * order, so those waited for have begun. Flags are 0 again afterwards: no wave leaves its walk early, so that holds
  * whatever happens in the world. Every lane of the math crew calls it.
  */
-IRIS_DEVICE void irisi_gemm_join(const iris_gemm_plan *plan, const iris_tile *tile, iris_crew *crew, float *v)
+IRIS_DEVICE void irisi_gemm_join_f32(const iris_gemm_plan *plan, const iris_tile *tile, iris_crew *crew, float *v)
 {
     const size_t each = IRISI_GEMM_PARTIAL_BYTES / sizeof(float4);
     uint32_t *flags = (uint32_t *)((float4 *)plan->partials + each * plan->items);
@@ -203,6 +201,12 @@ IRIS_DEVICE void irisi_gemm_join(const iris_gemm_plan *plan, const iris_tile *ti
     if (crew->member < tile->slice)
         irisi_atomic_set_u32(flags + irisi_tile_item(tile) - (crew->member + 1) * plan->pair, 0, IRIS_RELAXED,
                              IRIS_SCOPE_AGENT);
+}
+
+/* Sums of whole numbers are never cut (gemm_cut.h). */
+IRIS_DEVICE void irisi_gemm_join_i32(const iris_gemm_plan *plan, const iris_tile *tile, iris_crew *crew, int32_t *v)
+{
+    (void)plan, (void)tile, (void)crew, (void)v;
 }
 
 /*
@@ -284,7 +288,8 @@ IRIS_DEVICE uint32_t irisi_gemm_pair_f16(const float *v)
 IRIS_DEVICE int irisi_gemm_leaves(const iris_gemm_plan *plan)
 {
     return plan->boxed && plan->alpha == 1 && plan->beta == 0 && plan->bias == NULL &&
-           plan->activation == IRIS_ACTIVATION_NONE;
+           plan->activation == IRIS_ACTIVATION_NONE && plan->scale_a == NULL && plan->scale_b == NULL &&
+           plan->scale_c == NULL;
 }
 
 /* alpha * v; 0 for an alpha of 0, whatever v is. */
@@ -293,7 +298,50 @@ IRIS_DEVICE float irisi_gemm_scaled(float v, float alpha)
     return __uint_as_float(__float_as_uint(alpha * v) & (alpha == 0 ? 0 : UINT32_MAX));
 }
 
+/* Multiplies a lane's 32 accumulators of a piece, whose first is at (row, col), by alpha and the scales of A and B. */
+IRIS_DEVICE void irisi_gemm_scale_lane(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t row, uint32_t col,
+                                       float *v)
+{
+    if (plan->alpha != 1)
+#pragma unroll
+        for (uint32_t i = 0; i < 32; i++)
+            v[i] = irisi_gemm_scaled(v[i], (float)plan->alpha);
+    if (plan->scale_a != NULL && plan->alpha != 0)
+#pragma unroll
+        for (uint32_t half = 0; half < 2; half++) {
+            const uint32_t r = row + 8 * half;
+            const float scale = r < tile->rows ? plan->scale_a[(tile->m0 + r) * plan->scale_a_step] : 0;
+#pragma unroll
+            for (uint32_t i = 2 * half; i < 32; i += i % 2 ? 3 : 1)
+                v[i] *= scale;
+        }
+    if (plan->scale_b != NULL && plan->alpha != 0)
+#pragma unroll
+        for (uint32_t i = 0; i < 32; i += i % 2 ? 3 : 1) {
+            const uint32_t c = col + i / 4 * 8 + i % 2;
+            const float scale = c < tile->cols ? plan->scale_b[(tile->n0 + c) * plan->scale_b_step] : 0;
+            v[i] *= scale, v[i + 2] *= scale;
+        }
+}
+
+/* Multiplies a lane's 32 accumulators by the scale of C. */
+IRIS_DEVICE void irisi_gemm_scale_last(const iris_gemm_plan *plan, float *v)
+{
+    if (plan->scale_c != NULL)
+#pragma unroll
+        for (uint32_t i = 0; i < 32; i++)
+            v[i] *= plan->scale_c[0];
+}
+
+/* Nothing is to be done to what becomes i32: plans that ask for more have another mainloop (gemm_shape.h). */
+IRIS_DEVICE void irisi_gemm_finish_i8_i32_sm90a(const iris_gemm_plan *plan, const iris_tile *tile, int32_t *v,
+                                                uint32_t row, uint32_t col)
+{
+    (void)plan, (void)tile, (void)v, (void)row, (void)col;
+}
+
 #include <iris/gen/arch/gemm_simt.h>
-#include <iris/gen/arch/gemm_leave_nvidia.h>
+#include <iris/gen/arch/gemm_sm90a_leave_nvidia.h>
+#include <iris/gen/arch/gemm_sm90a_nvidia.h>
 
 #endif

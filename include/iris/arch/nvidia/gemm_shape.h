@@ -18,8 +18,8 @@ enum { IRISI_GEMM_WAVE_LANES = 32, IRISI_GEMM_COMM_WAVES = 2 };
 #define IRISI_GEMM_HAS_SM90A 1
 
 /*
- * The sm_90a loop, for 16-bit types: two warpgroups compute a tile of 128 x 256, each 64 rows of it, from a ring of
- * blocks 64 deep that one lane of a third warpgroup fetches. The third warpgroup's last wave communicates where a
+ * The sm_90a loop: two warpgroups compute a tile of 128 x 256, each 64 rows of it, from a ring of blocks 128 bytes of K
+ * deep that one lane of a third warpgroup fetches. The third warpgroup's last wave communicates where a
  * pattern has such waves. Of the 227 KB of shared memory four blocks (192 KB) leave two staging tiles of 64 columns,
  * three leave four of them: all of a tile, so that the next one's arithmetic waits for no link. Where lanes copy
  * staging tiles, there are three blocks, and one staging tile holds all of a tile: the longer a row, the less of it is
@@ -28,9 +28,9 @@ enum { IRISI_GEMM_WAVE_LANES = 32, IRISI_GEMM_COMM_WAVES = 2 };
 enum {
     IRISI_GEMM_SM90A_M = 128,
     IRISI_GEMM_SM90A_N = 256,
-    IRISI_GEMM_SM90A_K = 64,
-    IRISI_GEMM_SM90A_A_BYTES = 2 * IRISI_GEMM_SM90A_M * IRISI_GEMM_SM90A_K,
-    IRISI_GEMM_SM90A_RUN = 2 * 64 * IRISI_GEMM_SM90A_K, /* 64 columns of B: a box, and what narrow tiles are cut to */
+    IRISI_GEMM_SM90A_DEPTH = 128, /* bytes of K in a block */
+    IRISI_GEMM_SM90A_A_BYTES = IRISI_GEMM_SM90A_M * IRISI_GEMM_SM90A_DEPTH,
+    IRISI_GEMM_SM90A_RUN = 64 * IRISI_GEMM_SM90A_DEPTH, /* 64 columns of B: a box, and what narrow tiles are cut to */
     IRISI_GEMM_SM90A_BLOCK = IRISI_GEMM_SM90A_A_BYTES + IRISI_GEMM_SM90A_N / 64 * IRISI_GEMM_SM90A_RUN,
     IRISI_GEMM_SM90A_HEAD = 1024 - IRISI_GEMM_COUNTERS, /* barriers; blocks start at multiples of 1024 */
     IRISI_GEMM_SM90A_BLOCKS_WITH_COMM = 3, /* one more where boxes leave room for it */
@@ -68,8 +68,10 @@ static inline irisi_gemm_shape irisi_gemm_sm90a(const irisi_gemm_problem *p)
     s.tile_m = p->tile_m ? p->tile_m : (uint32_t)IRISI_GEMM_SM90A_M;
     s.tile_n = p->tile_n ? p->tile_n : (uint32_t)IRISI_GEMM_SM90A_N;
     s.stage_m = IRISI_GEMM_SM90A_M;
-    s.boxed = p->boxes && s.tile_m % 16 == 0 && s.tile_n % (uint32_t)IRISI_GEMM_SM90A_STAGE_N == 0;
+    s.boxed = p->boxes && p->c_element == 2 && s.tile_m % 16 == 0 && s.tile_n % (uint32_t)IRISI_GEMM_SM90A_STAGE_N == 0;
     s.stage_n = s.boxed ? (uint32_t)IRISI_GEMM_SM90A_STAGE_N : s.tile_n;
+    if (p->c_element == 4 && s.stage_n > IRISI_GEMM_SM90A_N / 2)
+        s.stage_n = IRISI_GEMM_SM90A_N / 2;
     s.slots = s.boxed ? 2 : 1, s.slots_with_comm = s.boxed ? 4 : 1;
     s.workspace_bytes_with_comm = IRISI_GEMM_SM90A_HEAD + IRISI_GEMM_SM90A_BLOCKS_WITH_COMM * IRISI_GEMM_SM90A_BLOCK;
     s.workspace_bytes = s.workspace_bytes_with_comm + (s.boxed ? (uint32_t)IRISI_GEMM_SM90A_BLOCK : 0);
@@ -84,10 +86,10 @@ static inline irisi_gemm_shape irisi_gemm_sm90a(const irisi_gemm_problem *p)
 enum { IRISI_GEMM_PARTIAL_BYTES = 4 * IRISI_GEMM_SM90A_M * IRISI_GEMM_SM90A_N };
 
 /*
- * What gemm_cut.h asks. From H200s: 64 of K take a tile of 256 columns 0.66 us, its way into C 1.7 us, with a flag 4;
- * a workgroup that only sends moves 24 GB/s. Narrower tiles are bound by shared memory: what arrives and what products
- * read come to 1024, 832, 640 and 448 cycles of it for 256 … 64 columns, and 1107, 862, 685 and 569 were measured. A
- * pair of workgroups reads B from the second-level cache once.
+ * What gemm_cut.h asks; k counts 16-bit elements, or as many bytes of others. From H200s: 64 of K take a tile of 256
+ * columns 0.66 us, its way into C 1.7 us, with a flag 4; a workgroup that only sends moves 24 GB/s. Narrower tiles are
+ * bound by shared memory: what arrives and what products read come to 1024, 832, 640 and 448 cycles of it for 256 … 64
+ * columns, and 1107, 862, 685 and 569 were measured. A pair of workgroups reads B from the second-level cache once.
  */
 #define IRISI_GEMM_HAS_WIDTHS 1
 static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return mainloop == IRISI_GEMM_SM90A ? 64 : 0; }
@@ -100,15 +102,19 @@ static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32
     const double joined = slices > 1 ? 2 + (slices - 1) * columns / 100.0 : 0;
     (void)mainloop;
     return (flagged ? 4 : 1.7) * (0.5 + columns / 512.0) + joined +
-           (pair > 1 ? 1 : 1.04) * block * ((double)k / slices / IRISI_GEMM_SM90A_K);
+           (pair > 1 ? 1 : 1.04) * block * ((double)k / slices / 64);
 }
 static inline double irisi_gemm_link_gbps(uint32_t workgroups) { return workgroups < 14 ? 24.0 * workgroups : 340; }
 
-/* The mainloop for a problem, and its shape. The copy engine takes rows and boxes at multiples of 16 bytes only. */
+/*
+ * The mainloop for a problem, and its shape. The copy engine takes rows and boxes at multiples of 16 bytes only.
+ * Products of f32 cut it to tf32, and i32 is written as it was summed up.
+ */
 static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gemm_problem *p)
 {
     (void)arch;
     if (irisi_gemm_has(p, IRISI_GEMM_SM90A) && p->aligned && p->tile_n % 8 == 0 &&
+        (p->element < 4 || p->tf32) && (p->c_dtype != IRIS_I32 || p->bare) &&
         irisi_gemm_fits(p, irisi_gemm_largest_tile(IRISI_GEMM_SM90A, p->accumulator)))
         return irisi_gemm_sm90a(p);
     return irisi_gemm_plain(p);

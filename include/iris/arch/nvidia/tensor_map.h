@@ -34,16 +34,17 @@ static irisi_encode_map irisi_find_encode_map(void)
     return encode;
 }
 
-/* A matrix of 16-bit elements, fetched in boxes of box_rows rows of 64 columns, swizzled over 128 bytes. */
-static const char *irisi_gemm_map(irisi_encode_map encode, unsigned char *map, iris_dtype dtype, const void *matrix,
+/* A matrix, fetched in boxes of box_rows rows of 128 bytes, swizzled over those; `element`: bytes of one. */
+static const char *irisi_gemm_map(irisi_encode_map encode, unsigned char *map, uint32_t element, const void *matrix,
                                   uint64_t rows, uint64_t cols, uint64_t ld, uint32_t box_rows)
 {
     const cuuint64_t size[2] = {cols, rows};
-    const cuuint64_t pitch[1] = {ld * 2};
-    const cuuint32_t box[2] = {64, box_rows};
+    const cuuint64_t pitch[1] = {ld * element};
+    const cuuint32_t box[2] = {128 / element, box_rows};
     const cuuint32_t step[2] = {1, 1};
-    const CUtensorMapDataType type = dtype == IRIS_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
-                                                       : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    const CUtensorMapDataType type = element == 1   ? CU_TENSOR_MAP_DATA_TYPE_UINT8
+                                     : element == 2 ? CU_TENSOR_MAP_DATA_TYPE_UINT16
+                                                    : CU_TENSOR_MAP_DATA_TYPE_UINT32;
     CUtensorMap made;
     if (encode(&made, type, 2, (void *)(uintptr_t)matrix, size, pitch, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
                CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
@@ -62,14 +63,14 @@ static const char *irisi_gemm_maps(const iris_world *w, iris_gemm_plan *p)
     if (encode == NULL)
         return "the driver has no cuTensorMapEncodeTiled: it is older than CUDA 12";
     const char *why =
-        irisi_gemm_map(encode, p->maps[0], (iris_dtype)p->dtype, p->a, p->m, p->k, p->lda,
+        irisi_gemm_map(encode, p->maps[0], p->element, p->a, p->m, p->k, p->lda,
                        irisi_gemm_a_rows(p));
     if (!why)
-        why = irisi_gemm_map(encode, p->maps[1], (iris_dtype)p->dtype, p->b, p->b_transposed ? p->columns : p->k,
+        why = irisi_gemm_map(encode, p->maps[1], p->element, p->b, p->b_transposed ? p->columns : p->k,
                              p->b_transposed ? p->k : p->columns, p->ldb, 64);
     for (uint32_t r = 0; p->boxed && r < p->world && !why; r++) {
-        const char *c = (const char *)iris_translate(w, p->c, (int)r) + (uint64_t)p->band * p->element;
-        why = irisi_gemm_map(encode, p->maps[2 + r], (iris_dtype)p->dtype, c, p->m, p->columns, p->ldc, 16);
+        const char *c = (const char *)iris_translate(w, p->c, (int)r) + (uint64_t)p->band * p->c_element;
+        why = irisi_gemm_map(encode, p->maps[2 + r], p->c_element, c, p->m, p->columns, p->ldc, 16);
     }
     return why;
 }

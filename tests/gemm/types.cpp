@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * types.cpp: GEMM + all-scatter of narrow types, with C in another type than A and B, and with scales. Three pairs of
+ * types have all their kernels here; of the others one kernel each is enough, since patterns do not look at types.
+ */
+#include <iris/arch/gemm_shape.h>
+
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F8E4M3_BF16
+#if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16_F32
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_I8_I32
+#if defined(IRISI_GEMM_HAS_SM90A) /* types with another loop there than the plain one */
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F8E5M2_BF16
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F8E4M3_F8E4M3
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_I8_BF16
+#endif
+#endif
+#include "problem.h"
+
+#include <iris/gen/gemm_all_scatter_fused_sequential.h>
+
+typedef struct types_args {
+    iris_ctx ctx;
+    iris_gemm_plan plan;
+} types_args;
+
+/* A kernel of one's own, and its launcher. */
+#define OWN_KERNEL(name)                                                                                               \
+    IRIS_KERNEL(types_##name##_kernel, types_args, a, IRISI_GEMM_LANES)                                                \
+    {                                                                                                                  \
+        iris_gemm_all_scatter_fused_sequential_##name##_grid(&a->ctx, &a->plan);                                       \
+    }                                                                                                                  \
+    static iris_status types_##name(iris_world *w, const iris_gemm_plan *plan, iris_stream stream)                     \
+    {                                                                                                                  \
+        const iris_launch_config grid = iris_gemm_grid(plan, 1);                                                       \
+        const types_args a = {iris_device_ctx(w), *plan};                                                              \
+        return iris_launch(w, types_##name##_kernel, &a, sizeof a, &grid, stream);                                     \
+    }
+OWN_KERNEL(i8_i8)
+#if !defined(IRISI_GEMM_HAS_SM90A) || defined(IRIST_KERNELS_ELSEWHERE)
+#define MANY OWN
+OWN_KERNEL(f8e4m3_f8e4m3)
+OWN_KERNEL(i8_bf16)
+#else
+#define MANY ALL
+#endif
+#if !defined(IRIST_KERNELS_ELSEWHERE)
+OWN_KERNEL(f16_f32)
+OWN_KERNEL(f8e4m3_f16)
+OWN_KERNEL(f8e4m3fnuz_bf16)
+OWN_KERNEL(f8e5m2fnuz_bf16)
+#if !defined(IRISI_GEMM_HAS_SM90A)
+OWN_KERNEL(f8e5m2_bf16)
+#endif
+#endif
+
+#define LAUNCHERS(d)                                                                                                   \
+    {                                                                                                                  \
+        iris_gemm_all_scatter_##d, iris_gemm_all_scatter_bulk_synchronous_##d,                                         \
+            iris_gemm_all_scatter_producer_consumer_##d, iris_gemm_all_scatter_fused_sequential_##d,                   \
+            iris_gemm_all_scatter_wg_specialized_##d, iris_gemm_all_scatter_wave_specialized_##d                       \
+    }
+
+#define OWN(name, IN, OUT) {IRIS_##IN, IRIS_##OUT, {types_##name}}
+#define ALL(name, IN, OUT) {IRIS_##IN, IRIS_##OUT, LAUNCHERS(name)}
+
+/* Launchers by pattern; the first alone where there is no more than a kernel of one's own. */
+static const struct pair {
+    iris_dtype dtype, c_dtype;
+    problem_launcher launchers[IRIS_GEMM_PATTERNS];
+} pairs[] = {
+    ALL(f8e4m3_bf16, F8E4M3, BF16),
+    MANY(f8e4m3_f8e4m3, F8E4M3, F8E4M3),
+    OWN(i8_i8, I8, I8),
+    MANY(i8_bf16, I8, BF16),
+#if !defined(IRIST_KERNELS_ELSEWHERE)
+    ALL(bf16_f32, BF16, F32),
+    ALL(i8_i32, I8, I32),
+    OWN(f16_f32, F16, F32),
+    OWN(f8e4m3_f16, F8E4M3, F16),
+    MANY(f8e5m2_bf16, F8E5M2, BF16),
+    OWN(f8e4m3fnuz_bf16, F8E4M3FNUZ, BF16),
+    OWN(f8e5m2fnuz_bf16, F8E5M2FNUZ, BF16),
+#if defined(IRISI_GEMM_HAS_SM90A)
+    ALL(f32, F32, F32),
+#endif
+#endif
+};
+
+problem_launcher problem_launcher_of(const problem *p, int pattern)
+{
+    for (const pair &row : pairs)
+        if (row.dtype == p->dtype && row.c_dtype == p->c_dtype)
+            return row.launchers[pattern];
+    return nullptr;
+}
+
+static const problem_shape shapes[] = {{1, 1, 1}, {13, 37, 19}, {130, 72, 300}, {48, 256, 144}, {40, 77, 530}};
+
+/* Small factors, so that few values are beyond what 8 bits hold, and many of them use all of it. */
+static const problem_options variants[] = {
+    {"plain", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+    {"one scale each", 0.125, -0.5, 1, IRIS_ACTIVATION_NONE, 1, 3, 1, 5, 16, 24, 3, 1, 0, 0, 1},
+    {"scales of rows and columns", 0.25, 2, 1, IRIS_ACTIVATION_RELU, 0, 1, 2, 3, 0, 0, 4, 1, 0, 0, 2},
+    {"any values, scales", 0.0625, 0.75, 1, IRIS_ACTIVATION_SILU, 1, 0, 0, 0, 0, 0, 0, 0, 1, 16, 2},
+    {"any values", 0.25, 0, 0, IRIS_ACTIVATION_NONE, 1, 0, 0, 0, 0, 0, 3, 1, 1, 16},
+};
+
+enum { SHAPES = sizeof shapes / sizeof shapes[0], VARIANTS = sizeof variants / sizeof variants[0] };
+
+/* One problem by every pattern that there is for its types. */
+static void every_pattern(irist_rank *t, const pair &types, problem_shape shape, problem_options options)
+{
+    problem p;
+    const int own = types.launchers[1] == nullptr;
+    options.c_dtype = types.c_dtype, options.tf32 = 1;
+    if (types.dtype == IRIS_I8 && options.real && types.c_dtype != IRIS_I32)
+        options.alpha /= 1024; /* values of up to 128 */
+    if (problem_create(&p, t, types.dtype, shape, options)) {
+        if (own && irist_ok(t, iris_gemm_release(t->world, &p.plan)))
+            problem_plan(&p, 1);
+        problem_expect(&p);
+        for (int pattern = 0; pattern < (own ? 1 : IRIS_GEMM_PATTERNS); pattern++) {
+            const std::vector<unsigned char> before = problem_poison(&p);
+            problem_launch(&p, pattern);
+            irist_ok(t, iris_synchronize(t->world));
+            problem_check(&p, before, iris_gemm_pattern_name((iris_gemm_pattern)pattern));
+        }
+    }
+    problem_free(&p);
+}
+
+static void types_work(irist_rank *t)
+{
+    int turn = 0;
+    for (const pair &types : pairs)
+        for (int s = 0; s < SHAPES; s++)
+            for (int v = 0; v < VARIANTS; v++)
+                if (t->full || turn++ % 3 == 0)
+                    every_pattern(t, types, shapes[s], variants[v]);
+}
+
+TEST_CASE("GEMM + all-scatter is right for types that A, B and C do not share", "[gemm]")
+{
+    irist_spmd(types_work, nullptr);
+}
+
+#if !defined(IRIST_KERNELS_ELSEWHERE)
+/* What C is when nobody says, and that i32 is exact where f32 would not be; the product alone, and more than that. */
+static void exact_work(irist_rank *t)
+{
+    const problem_shape shape = {17, 19, 4099}; /* odd sums beyond 2^24 */
+    for (int more = 0; more < 2; more++) {
+        const problem_options options = {"exact", 1, 3.0 * more, more, IRIS_ACTIVATION_NONE, 1, 0, 0, 0, 0, 0,
+                                         2, 1, 1, 0};
+        problem p;
+        if (problem_create(&p, t, IRIS_I8, shape, options)) {
+            irist_check(t, p.plan.c_dtype == IRIS_I32, "C of i8 is %s", iris_dtype_name((iris_dtype)p.plan.c_dtype));
+            irist_ok(t, iris_memset(t->world, p.a, 0x7f, (size_t)(shape.m * p.lda)));
+            irist_ok(t, iris_memset(t->world, p.b, 0x7f, (size_t)(p.own.count * p.ldb)));
+            problem_poison(&p);
+            problem_launch(&p, IRIS_GEMM_AUTO);
+            irist_ok(t, iris_synchronize(t->world));
+            const std::vector<unsigned char> got = irist_download(t, p.c, p.c_bytes);
+            for (int64_t i = 0; i < shape.m * shape.n; i++) {
+                const int64_t row = i / shape.n, col = i % shape.n;
+                const double rest = 3 * problem_input(&p, INPUT_C, row, col) + problem_input(&p, INPUT_BIAS, 0, col);
+                const double want = 127.0 * 127 * 4099 + more * rest;
+                const double v = element_get(IRIS_I32, &got[(size_t)(row * p.ldc + col) * 4]);
+                irist_check(t, v == want, "C[%lld][%lld] is %.0f, expected %.0f", (long long)row, (long long)col, v,
+                            want);
+            }
+        }
+        problem_free(&p);
+    }
+}
+
+TEST_CASE("GEMM + all-scatter of i8 into i32 is exact", "[gemm]") { irist_spmd(exact_work, nullptr); }
+#endif
