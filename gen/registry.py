@@ -110,10 +110,10 @@ GEMM_PATTERNS = (
 # `beside_comm` the names of what it does otherwise beside communication waves.
 GemmKernel = row("GemmKernel", "loop suffix t name beside_comm")
 GEMM_TYPES = tuple(t for t in DTYPES if t.gemm)
-_LOOPS = (("PLAIN", "", 64), ("SM90A", "_sm90a", 16)) + tuple(  # loop, suffix, most bits of its types
-    (f"MFMA_{s.upper()}", f"_{s}", 16) for arch in ("gfx90a", "gfx942", "gfx950") for s in (arch, f"{arch}_small"))
-GEMM_KERNELS = tuple(GemmKernel(loop, end, t, t.name + end, t.name + end + "_with_comm" * loop.startswith("MFMA"))
-                     for loop, end, most in _LOOPS for t in GEMM_TYPES if t.bits <= most)
+_LOOPS = (("PLAIN", "", "f16 bf16 f32 f64"), ("SM80", "_sm80", "f16 bf16 f64"), ("SM90A", "_sm90a", "f16 bf16")) + tuple(
+    (f"MFMA_{s.upper()}", f"_{s}", "f16 bf16") for arch in ("gfx90a", "gfx942", "gfx950") for s in (arch, f"{arch}_small"))
+GEMM_KERNELS = tuple(GemmKernel(loop, end, t, t.name + end, t.name + end + "_with_comm" * loop.startswith(("MFMA", "SM80")))
+                     for loop, end, names in _LOOPS for t in GEMM_TYPES if t.name in names.split())
 # A vector unit of the host: bytes of a vector; rows and vectors of columns that a micro-kernel computes.
 GemmIsa = row("GemmIsa", "name bytes rows vectors")
 GEMM_ISAS = (GemmIsa("base", 16, 4, 2), GemmIsa("avx2", 32, 4, 2), GemmIsa("avx512", 64, 8, 2))
@@ -166,7 +166,7 @@ TEMPLATES = (
         ("gemm_micro_host", "micro-kernels of the blocked loop, by vector unit"),
         ("gemm_host", "the mainloop of GEMMs on the CPU"), ("gemm_simt", "the plain mainloop of GEMMs on GPUs"),
         ("gemm_sm90a_nvidia", "the mainloop of GEMMs on Hopper"), ("wgmma_nvidia", "matrix products by a warpgroup"),
-        ("gemm_mfma_amd", "mainloops of GEMMs on AMD's matrix units"))),
+        ("gemm_sm80_nvidia", "the mainloop on warps' tensor cores"), ("gemm_mfma_amd", "mainloops of GEMMs on AMD's matrix units"))),
     T("gemm/epilogue", "from accumulators to the staging tile", _GEMM, "gemm_epilogue", **GEMM_ROWS),
     T("gemm/tiles", "what math and loader waves do for a tile", _GEMM, "gemm_tiles", **GEMM_ROWS),
     *(T(f"gemm/all_scatter_{p.name}", f"GEMM and all-scatter by {p.text}", _GEMM, f"gemm_all_scatter_{p.name}", **GEMM_ROWS)

@@ -178,6 +178,7 @@ IRIS_DEVICE float irisi_gemm_scaled(float v, float alpha)
 }
 
 #include <iris/gen/arch/gemm_simt.h>
+#include <iris/gen/arch/gemm_sm80_nvidia.h>
 #include <iris/gen/arch/gemm_sm90a_nvidia.h>
 
 #endif
