@@ -5,6 +5,7 @@
  * A tile goes from global memory to shared memory in slabs, from there to operands, through a model of the
  * instructions, and from accumulators into C, for every shape, both layouts of B and ragged edges; every wave and lane
  * of them. What comes out must be the product. On the way, every access to shared memory is checked for bank conflicts.
+ * Then the host's choices: shared memory holds what they name, and who sends a tile meets the pieces that are posted.
  *
  * Instructions as the PTX ISA documents them, for lane l, g = l / 4, t = l % 4:
  *   ldmatrix x4   lanes 8i .. 8i + 7 give the rows of matrix i; register i: elements 2t and 2t + 1 of its row g;
@@ -13,13 +14,22 @@
  *                 the same k. C: elements 0, 1 row g, columns 2t and 2t + 1; elements 2, 3 row g + 8
  *   m8n8k4        A: row g, k t. B: k t, column g. C: row g, columns 2t and 2t + 1
  */
+#include <iris/arch/select.h>
+
+#if defined(IRIS_TARGET_HOST)
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <set>
 #include <vector>
 
-#include <iris/arch/nvidia/mma_layout.h>
+#include <iris/gemm_plan.h>
+
+#define irisi_tile_cuts() 1 /* as on these devices */
+#include <iris/tile_walk.h>
+
+#define IRIS_ARCH_GEMM_SHAPE_H /* not this platform's shape, but: */
+#include <iris/arch/nvidia/gemm_shape.h>
 
 enum { LANES = 32 };
 
@@ -126,7 +136,7 @@ static void step_16(const problem &p, const memory &shared, uint32_t wave, uint3
                 for (uint32_t e = 0; e < 4; e++)
                     for (uint32_t k = 0; k < 16; k++) {
                         const uint32_t row = lane / 4 * 4, column = (lane % 4 * 2 + e % 2) * 4, t = k % 8 / 2;
-                        acc.v[lane][4 * (n * p.shape.blocks_m + m) + e] +=
+                        acc.v[lane][4 * irisi_mma_block(p.shape, m, n) + e] +=
                             a[m][row + t][k / 8 * 2 + e / 2][k % 2] * b[n / 2][column + t][n % 2 * 2 + k / 8][k % 2];
                     }
 }
@@ -156,7 +166,7 @@ static void step_64(const problem &p, const memory &shared, uint32_t wave, uint3
             for (uint32_t lane = 0; lane < LANES; lane++)
                 for (uint32_t e = 0; e < 4; e++)
                     for (uint32_t t = 0; t < 4; t++)
-                        acc.v[lane][4 * (n * p.shape.blocks_m + m) + e] +=
+                        acc.v[lane][4 * irisi_mma_block(p.shape, m, n) + e] +=
                             a[m][e / 2][lane / 4 * 4 + t] * b[n][(lane % 4 * 2 + e % 2) * 4 + t];
 }
 
@@ -183,13 +193,16 @@ static void check(const problem &p)
     for (uint32_t wave = 0; wave < IRISI_MMA_WAVES; wave++)
         for (uint32_t lane = 0; lane < LANES; lane++)
             for (uint32_t i = 0; i < 4 * p.shape.blocks_m * p.shape.blocks_n; i++) {
-                const uint32_t row = irisi_mma_row(p.shape, wave, lane, i / 4 % p.shape.blocks_m, i % 4);
-                const uint32_t column = irisi_mma_column(wave, lane, i / 4 / p.shape.blocks_m, i % 4);
+                const uint32_t m = i / 4 % p.shape.blocks_m, n = i / 4 / p.shape.blocks_m;
+                const uint32_t row = irisi_mma_row(wave, lane, m, i % 4);
+                const uint32_t column = irisi_mma_column(wave, lane, n, i % 4);
+                const uint32_t at = 4 * irisi_mma_block(p.shape, m, n) + i % 4;
                 expect(row < irisi_mma_tile_m(p.shape) && column < irisi_mma_tile_n(p.shape), p, "beyond the tile");
+                expect(at / IRISI_MMA_ACCS_OF_PIECE == irisi_mma_piece(p.shape, row, column), p, "in another piece");
                 if (row >= p.m || column >= p.n)
                     continue;
                 expect(std::isnan(c[row * p.n + column]), p, "two accumulators are one element of C");
-                c[row * p.n + column] = acc[wave].v[lane][i];
+                c[row * p.n + column] = acc[wave].v[lane][at];
             }
     for (uint32_t i = 0; i < p.m * p.n; i++) {
         double sum = 0;
@@ -199,8 +212,59 @@ static void check(const problem &p)
     }
 }
 
+/* The pieces of a tile are those of its passes, in their order: communication waves count on what math waves post. */
+static void check_pieces(const iris_gemm_plan &plan, const problem &p)
+{
+    iris_tile tile = {}, pass, posted, sent;
+    tile.rows = p.m, tile.cols = p.n;
+    uint32_t count = 0;
+    for (uint32_t i = 0; iris_tile_pass(&plan, &tile, i, &pass); i++) {
+        expect(pass.rows <= irisi_mma_tile_m(p.shape), p, "a pass has more rows than its accumulators");
+        for (uint32_t j = 0; iris_tile_piece(&plan, &pass, j, &posted); j++, count++)
+            expect(iris_tile_piece(&plan, &tile, count, &sent) && sent.m0 == posted.m0 && sent.n0 == posted.n0 &&
+                       sent.rows == posted.rows && sent.cols == posted.cols,
+                   p, "another piece is sent than is posted");
+    }
+    expect(!iris_tile_piece(&plan, &tile, count, &sent), p, "more pieces are sent than are posted");
+}
+
+/* What the host makes of a tile that is asked for, or of none, on a device. */
+static void check_choice(const char *arch, uint32_t shared, uint32_t bytes, uint32_t tile_m, uint32_t tile_n)
+{
+    irisi_gemm_problem q = {};
+    iris_gemm_plan plan = {};
+    q.mainloops = 1u << IRISI_GEMM_PLAIN | 1u << IRISI_GEMM_SM80, q.element = bytes, q.accumulator = bytes == 8 ? 8 : 4;
+    q.m = q.n = q.k = 8192, q.aligned = q.b_transposed = 1, q.workgroups = 132, q.tile_m = tile_m, q.tile_n = tile_n;
+    const irisi_gemm_shape s = irisi_gemm_pick(arch, &q);
+    const int small = irisi_mma_is_small(bytes, s.tile_m, s.tile_n);
+    problem p = {irisi_mma_shape_of(bytes, small, 1), 0, s.tile_m, s.tile_n, 0};
+    expect(s.mainloop == IRISI_GEMM_SM80, p, "another mainloop is chosen");
+    const uint32_t stage = (s.stage_m * ((s.stage_n * bytes + 15) / 16 * 16 + 16) + 127) / 128 * 128;
+    expect(IRISI_GEMM_COUNTERS + s.workspace_bytes + s.slots * stage <= shared &&
+               IRISI_GEMM_COUNTERS + s.workspace_bytes_with_comm + s.slots_with_comm * stage <= shared,
+           p, "shared memory is too small");
+    expect(s.workspace_bytes >= 3 * irisi_mma_slab_bytes(irisi_mma_shape_of(bytes, small, 0)) &&
+               s.workspace_bytes_with_comm >= 3 * irisi_mma_slab_bytes(p.shape),
+           p, "a ring has less than three slabs");
+    plan.tile_m = s.tile_m, plan.tile_n = s.tile_n, plan.stage_m = s.stage_m, plan.stage_n = s.stage_n;
+    plan.pass_m = irisi_gemm_pass_m(s.mainloop, s.tile_m);
+    for (p.m = 1; p.m <= s.tile_m; p.m++)
+        for (p.n = 1; p.n <= s.tile_n; p.n += 7)
+            check_pieces(plan, p);
+}
+
 int main()
 {
+    static const struct {
+        const char *arch;
+        uint32_t shared;
+    } devices[] = {{"sm_80", 163 << 10}, {"sm_86", 99 << 10}, {"sm_90", 227 << 10}, {"", 99 << 10}};
+    static const uint32_t tiles[][2] = {{0, 0}, {19, 21}, {64, 64}, {64, 65}, {65, 64}, {100, 200}, {128, 256}};
+    for (uint32_t d = 0; d < 4; d++)
+        for (uint32_t t = 0; t < 7; t++) {
+            check_choice(devices[d].arch, devices[d].shared, 2, tiles[t][0], tiles[t][1]);
+            check_choice(devices[d].arch, devices[d].shared, 8, tiles[t][0] / 2, tiles[t][1] / 2);
+        }
     for (uint32_t bytes = 2; bytes <= 8; bytes += 6)
         for (int kind = 0; kind < 3; kind++)
             for (int turned = 0; turned < 2; turned++) {
@@ -213,3 +277,6 @@ int main()
     std::printf(failures ? "%u failures\n" : "every tile is its product, without bank conflicts\n", failures);
     return failures != 0;
 }
+#else
+int main() { return 0; }
+#endif

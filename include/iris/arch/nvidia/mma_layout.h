@@ -6,10 +6,10 @@
  *   irisi_mma_shape irisi_mma_shape_of irisi_mma_is_small irisi_mma_tile_m irisi_mma_tile_n irisi_mma_slab_bytes
  *   irisi_mma_place irisi_mma_share irisi_mma_share_of irisi_mma_loads_{a,b}        from the matrices to shared memory
  *   irisi_mma_first_{a,b,b_turned,a_64,b_64,b_64_turned} irisi_mma_at_*             from there to operands
- *   irisi_mma_row irisi_mma_column                                                  from accumulators to the tile
+ *   irisi_mma_row irisi_mma_column irisi_mma_block irisi_mma_piece                  from accumulators to the tile
  *
- * Eight waves, two down and four across, compute a tile. A wave's part is blocks of 16 x 8; its columns alternate with
- * the other waves', so that every 64 columns of the tile have two blocks of each wave: a piece to stage.
+ * Eight waves, two down and four across, compute a tile. A wave's part is blocks of 16 x 8, whose rows and columns
+ * alternate with the other waves', so that every 64 x 64 of the tile have four blocks of each wave: a piece to stage.
  *
  * A slab is 64 bytes of K of a tile's rows of A and columns of B, in chunks of 16 bytes, A first; a step is half of
  * it. Lines of a slab run along K, 64 bytes each; where B is given as k x n ("turned"), they run along N.
@@ -24,9 +24,9 @@ enum {
     IRISI_MMA_WAVES = 8,
     IRISI_MMA_LANES = 256,
     IRISI_MMA_DEPTH = 64,   /* bytes of K in a slab */
-    IRISI_MMA_STAGE_N = 64, /* columns of a piece */
+    IRISI_MMA_STAGE = 64,   /* rows and columns of a piece */
     IRISI_MMA_ACCS = 128,   /* accumulators of a lane, at most; and those of a piece */
-    IRISI_MMA_ACCS_OF_PIECE = 32
+    IRISI_MMA_ACCS_OF_PIECE = 16
 };
 
 /* How many blocks a wave has, and of what they are products. */
@@ -100,21 +100,30 @@ IRIS_HOST_DEVICE irisi_mma_share irisi_mma_share_of(irisi_mma_shape s, int turne
 IRIS_HOST_DEVICE uint32_t irisi_mma_loads_a(irisi_mma_shape s) { return irisi_mma_tile_m(s) / 64; }
 IRIS_HOST_DEVICE uint32_t irisi_mma_loads_b(irisi_mma_shape s) { return irisi_mma_tile_n(s) / 64; }
 
-/* The wave's place: its first row, and its column of every 32. */
-IRIS_HOST_DEVICE uint32_t irisi_mma_wave_row(irisi_mma_shape s, uint32_t wave)
-{
-    return wave % IRISI_MMA_WAVES_M * 16 * s.blocks_m;
-}
+/* The wave's place: its rows of every 32, its columns of every 32. */
+IRIS_HOST_DEVICE uint32_t irisi_mma_wave_row(uint32_t wave) { return wave % IRISI_MMA_WAVES_M * 16; }
 IRIS_HOST_DEVICE uint32_t irisi_mma_wave_column(uint32_t wave) { return wave / IRISI_MMA_WAVES_M * 8; }
 
-/* Accumulator e (0 .. 3) of a lane's block of C: row within the tile, column. Of every 32 columns a wave has 8. */
-IRIS_HOST_DEVICE uint32_t irisi_mma_row(irisi_mma_shape s, uint32_t wave, uint32_t lane, uint32_t block, uint32_t e)
+/* Accumulator e (0 .. 3) of a lane's block of C in row `block` or column `block` of its blocks: row, column. */
+IRIS_HOST_DEVICE uint32_t irisi_mma_row(uint32_t wave, uint32_t lane, uint32_t block, uint32_t e)
 {
-    return irisi_mma_wave_row(s, wave) + 16 * block + lane / 4 + e / 2 * 8;
+    return 32 * block + irisi_mma_wave_row(wave) + lane / 4 + e / 2 * 8;
 }
 IRIS_HOST_DEVICE uint32_t irisi_mma_column(uint32_t wave, uint32_t lane, uint32_t block, uint32_t e)
 {
     return 32 * block + irisi_mma_wave_column(wave) + lane % 4 * 2 + e % 2;
+}
+
+/* Which block of four accumulators is the one in row m, column n of a lane's blocks: pieces follow each other. */
+IRIS_HOST_DEVICE uint32_t irisi_mma_block(irisi_mma_shape s, uint32_t m, uint32_t n)
+{
+    return (m / 2 * s.blocks_n + n) * 2 + m % 2;
+}
+
+/* Which of a lane's pieces is the one from row `top`, column `left` of the tile on. */
+IRIS_HOST_DEVICE uint32_t irisi_mma_piece(irisi_mma_shape s, uint32_t top, uint32_t left)
+{
+    return top / IRISI_MMA_STAGE * (s.blocks_n / 2) + left / IRISI_MMA_STAGE;
 }
 
 /*
@@ -124,7 +133,7 @@ IRIS_HOST_DEVICE uint32_t irisi_mma_column(uint32_t wave, uint32_t lane, uint32_
  */
 IRIS_HOST_DEVICE uint32_t irisi_mma_first_a(irisi_mma_shape s, uint32_t wave, uint32_t lane)
 {
-    return irisi_mma_place(s, 0, irisi_mma_wave_row(s, wave) + lane % 16, lane / 16);
+    return irisi_mma_place(s, 0, irisi_mma_wave_row(wave) + lane % 16, lane / 16);
 }
 IRIS_HOST_DEVICE uint32_t irisi_mma_first_b(irisi_mma_shape s, uint32_t wave, uint32_t lane)
 {
@@ -136,7 +145,7 @@ IRIS_HOST_DEVICE uint32_t irisi_mma_first_b_turned(irisi_mma_shape s, uint32_t w
 }
 IRIS_HOST_DEVICE uint32_t irisi_mma_at_a(uint32_t first, uint32_t step, uint32_t block)
 {
-    return (first ^ 32 * step) + 16 * IRISI_MMA_DEPTH * block;
+    return (first ^ 32 * step) + 32 * IRISI_MMA_DEPTH * block;
 }
 IRIS_HOST_DEVICE uint32_t irisi_mma_at_b(uint32_t first, uint32_t step, uint32_t pair)
 {
@@ -153,7 +162,7 @@ IRIS_HOST_DEVICE uint32_t irisi_mma_at_b_turned(irisi_mma_shape s, uint32_t firs
  */
 IRIS_HOST_DEVICE uint32_t irisi_mma_first_a_64(irisi_mma_shape s, uint32_t wave, uint32_t lane)
 {
-    return irisi_mma_place(s, 0, irisi_mma_wave_row(s, wave) + lane / 4, lane % 4 / 2) + lane % 2 * 8;
+    return irisi_mma_place(s, 0, irisi_mma_wave_row(wave) + lane / 4, lane % 4 / 2) + lane % 2 * 8;
 }
 IRIS_HOST_DEVICE uint32_t irisi_mma_first_b_64(irisi_mma_shape s, uint32_t wave, uint32_t lane)
 {

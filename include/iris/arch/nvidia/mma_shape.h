@@ -5,7 +5,7 @@
  *   IRISI_GEMM_LANES_SM80 IRISI_GEMM_LANES_WITH_COMM_SM80
  *   irisi_mma_extent irisi_mma_takes irisi_mma_gemm_shape irisi_gemm_pass_m
  *
- * Shared memory: a ring of up to four slabs, and staging tiles of 64 columns. A multiprocessor has from 99 KB on.
+ * Shared memory: a ring of up to four slabs, and staging tiles of 64 x 64. A multiprocessor has from 99 KB on.
  */
 #ifndef IRIS_ARCH_NVIDIA_MMA_SHAPE_H
 #define IRIS_ARCH_NVIDIA_MMA_SHAPE_H
@@ -64,10 +64,22 @@ static inline uint64_t irisi_mma_rounds(const irisi_gemm_problem *p, uint32_t m,
     return (tiles + p->workgroups - 1) / p->workgroups;
 }
 
-/*
- * The loop's shape. A small tile is an eighth of a large one and takes about a quarter of its time. With communication
- * waves there are two staging tiles, where that leaves room for a ring of three slabs.
- */
+/* Shared memory of a workgroup: up to `slots` staging tiles, as long as three slabs have room too; up to four slabs. */
+typedef struct irisi_mma_room {
+    uint32_t slots, bytes; /* bytes: of the slabs */
+} irisi_mma_room;
+
+static inline irisi_mma_room irisi_mma_room_of(uint32_t shared, uint32_t stage, uint32_t slots, uint32_t slab)
+{
+    irisi_mma_room r;
+    for (r.slots = slots; r.slots > 1 && shared < r.slots * stage + 3 * slab;)
+        r.slots--;
+    const uint32_t slabs = (shared - r.slots * stage) / slab;
+    r.bytes = (slabs < 4 ? slabs : 4) * slab;
+    return r;
+}
+
+/* The loop's shape. A small tile is an eighth of a large one and takes about a quarter of its time. */
 static inline irisi_gemm_shape irisi_mma_gemm_shape(const char *arch, const irisi_gemm_problem *p)
 {
     const int few = p->tile_m || p->tile_n ? irisi_mma_is_small(p->element, p->tile_m, p->tile_n)
@@ -77,18 +89,17 @@ static inline irisi_gemm_shape irisi_mma_gemm_shape(const char *arch, const iris
     s.mainloop = IRISI_GEMM_SM80;
     s.tile_m = p->tile_m ? p->tile_m : irisi_mma_tile_m(most);
     s.tile_n = p->tile_n ? p->tile_n : irisi_mma_tile_n(most);
-    s.stage_m = s.tile_m;
-    s.stage_n = IRISI_MMA_STAGE_N;
+    s.stage_m = s.stage_n = IRISI_MMA_STAGE;
     s.boxed = s.window = 0;
     const int small = irisi_mma_is_small(p->element, s.tile_m, s.tile_n);
+    const uint32_t shared = irisi_mma_shared(arch) - IRISI_GEMM_COUNTERS;
+    const uint32_t stage = (s.stage_m * (s.stage_n * p->element + 16) + 127) / 128 * 128;
     const uint32_t slab = irisi_mma_slab_bytes(irisi_mma_shape_of(p->element, small, 0));
     const uint32_t pass = irisi_mma_slab_bytes(irisi_mma_shape_of(p->element, small, 1));
-    const uint32_t stage = (s.stage_m * (s.stage_n * p->element + 16) + 127) / 128 * 128;
-    const uint32_t room = irisi_mma_shared(arch) - IRISI_GEMM_COUNTERS - stage;
-    s.slots = 1, s.slots_with_comm = room - stage >= 3 * pass ? 2 : 1;
-    const uint32_t alone = room / slab, beside = (room - (s.slots_with_comm - 1) * stage) / pass;
-    s.workspace_bytes = (alone < 4 ? alone : 4) * slab;
-    s.workspace_bytes_with_comm = (beside < 4 ? beside : 4) * pass;
+    const irisi_mma_room alone = irisi_mma_room_of(shared, stage, 2, slab);
+    const irisi_mma_room beside = irisi_mma_room_of(shared, stage, 4, pass);
+    s.slots = alone.slots, s.slots_with_comm = beside.slots;
+    s.workspace_bytes = alone.bytes, s.workspace_bytes_with_comm = beside.bytes;
     s.math_waves = s.waves = IRISI_MMA_WAVES;
     s.comm_waves = IRISI_GEMM_MMA_COMM_WAVES;
     s.waves_with_comm = s.waves + s.comm_waves;
