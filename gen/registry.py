@@ -112,9 +112,10 @@ GEMM_TYPES = tuple(
 # Mainloop IRISI_GEMM_<loop> for types `g`, where IRISI_GEMM_HAS_<loop> is 1: `name` ends its functions' names, and
 # `beside_comm` the names of what it does otherwise beside communication waves.
 GemmKernel = row("GemmKernel", "loop suffix g name beside_comm")
-_LOOPS = (("PLAIN", "", [g.name for g in GEMM_TYPES]), ("SM90A", "_sm90a", [g.name for g in GEMM_TYPES if g.name != "f64" and "fnuz" not in g.name])) + tuple(  # loop, suffix, types by name
+_LOOPS = (("PLAIN", "", [g.name for g in GEMM_TYPES]), ("SM80", "_sm80", ("f16", "bf16", "f64")),  # loop, suffix, types by name
+          ("SM90A", "_sm90a", [g.name for g in GEMM_TYPES if g.name != "f64" and "fnuz" not in g.name])) + tuple(
     (f"MFMA_{s.upper()}", f"_{s}", ("f16", "bf16")) for arch in ("gfx90a", "gfx942", "gfx950") for s in (arch, f"{arch}_small"))
-GEMM_KERNELS = tuple(GemmKernel(loop, end, g, g.name + end, g.name + end + "_with_comm" * loop.startswith("MFMA"))
+GEMM_KERNELS = tuple(GemmKernel(loop, end, g, g.name + end, g.name + end + "_with_comm" * loop.startswith(("MFMA", "SM80")))
                      for loop, end, names in _LOOPS for g in GEMM_TYPES if g.name in names)
 # A vector unit of the host: bytes of a vector; rows and vectors of columns that a micro-kernel computes.
 GemmIsa = row("GemmIsa", "name bytes rows vectors")
@@ -167,7 +168,7 @@ TEMPLATES = (
         ("gemm_micro_host", "micro-kernels of the blocked loop, by vector unit"),
         ("gemm_host", "the mainloop of GEMMs on the CPU"), ("gemm_simt", "the plain mainloop of GEMMs on GPUs"),
         ("gemm_sm90a_nvidia", "the mainloop of GEMMs on Hopper"), ("gemm_sm90a_leave_nvidia", "how their tiles leave"), ("wgmma_nvidia", "matrix products by a warpgroup"),
-        ("gemm_mfma_amd", "mainloops of GEMMs on AMD's matrix units"))),
+        ("gemm_sm80_nvidia", "the mainloop on warps' tensor cores"), ("gemm_mfma_amd", "mainloops of GEMMs on AMD's matrix units"))),
     T("gemm/types", "element types that GEMM kernels exist for", _GEMM, "gemm_types", **GEMM_ROWS),
     T("gemm/epilogue", "from accumulators to the staging tile", _GEMM, "gemm_epilogue", **GEMM_ROWS),
     T("gemm/tiles", "what math and loader waves do for a tile", _GEMM, "gemm_tiles", **GEMM_ROWS),

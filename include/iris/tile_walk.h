@@ -180,7 +180,7 @@ IRIS_DEVICE int iris_tile_piece(const iris_gemm_plan *plan, const iris_tile *til
 /** The part that math waves beside communication waves compute at a time; likewise. */
 IRIS_DEVICE int iris_tile_pass(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t i, iris_tile *pass)
 {
-    if (irisi_tile_cuts() && plan->pass_m >= plan->tile_m) { /* all of it, even if it has no rows: who loads for a pair fetches it all the same */
+    if (irisi_tile_cuts() && plan->pass_m >= plan->tile_m) { /* all of it, even without rows: a pair loads it */
         *pass = *tile;
         return i == 0;
     }

@@ -341,6 +341,7 @@ IRIS_DEVICE void irisi_gemm_finish_i8_i32_sm90a(const iris_gemm_plan *plan, cons
 }
 
 #include <iris/gen/arch/gemm_simt.h>
+#include <iris/gen/arch/gemm_sm80_nvidia.h>
 #include <iris/gen/arch/gemm_sm90a_leave_nvidia.h>
 #include <iris/gen/arch/gemm_sm90a_nvidia.h>
 

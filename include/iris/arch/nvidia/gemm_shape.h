@@ -11,10 +11,12 @@
 
 enum { IRISI_GEMM_WAVE_LANES = 32, IRISI_GEMM_COMM_WAVES = 2 };
 
+#include <iris/arch/nvidia/mma_shape.h>
 #include <iris/arch/simt_gemm_shape.h>
 
 /* The mainloops that this platform has. */
 #define IRISI_GEMM_HAS_PLAIN 1
+#define IRISI_GEMM_HAS_SM80 1
 #define IRISI_GEMM_HAS_SM90A 1
 
 /*
@@ -56,6 +58,8 @@ static inline uint32_t irisi_gemm_xcds(const char *arch) { return (void)arch, 1;
 static inline irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint32_t accumulator)
 {
     irisi_gemm_extent tile = irisi_gemm_plain_tile(accumulator);
+    if (mainloop == IRISI_GEMM_SM80)
+        tile = irisi_mma_extent(accumulator);
     if (mainloop == IRISI_GEMM_SM90A)
         tile.m = IRISI_GEMM_SM90A_M, tile.n = IRISI_GEMM_SM90A_N;
     return tile;
@@ -112,11 +116,12 @@ static inline double irisi_gemm_link_gbps(uint32_t workgroups) { return workgrou
  */
 static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gemm_problem *p)
 {
-    (void)arch;
     if (irisi_gemm_has(p, IRISI_GEMM_SM90A) && p->aligned && p->tile_n % 8 == 0 &&
         (p->element < 4 || p->tf32) && (p->c_dtype != IRIS_I32 || p->bare) &&
         irisi_gemm_fits(p, irisi_gemm_largest_tile(IRISI_GEMM_SM90A, p->accumulator)))
         return irisi_gemm_sm90a(p);
+    if (irisi_mma_takes(p))
+        return irisi_mma_gemm_shape(arch, p);
     return irisi_gemm_plain(p);
 }
 

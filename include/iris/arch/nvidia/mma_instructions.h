@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mma_instructions.h (nvidia): the instructions of the loop around mma.sync. On the host a test has stand-ins for them.
+ *
+ *   irisi_copy_chunk irisi_copies_close irisi_copies_await     global to shared memory, beside the lanes (cp.async)
+ *   irisi_load_matrices irisi_load_matrices_turned irisi_load_double     shared memory to registers
+ *   irisi_mma_operands_16 irisi_mma_operands_64                operands of a step
+ *   irisi_mma_f16 irisi_mma_bf16 irisi_mma_f64                 products of a block
+ */
+#ifndef IRIS_ARCH_NVIDIA_MMA_INSTRUCTIONS_H
+#define IRIS_ARCH_NVIDIA_MMA_INSTRUCTIONS_H
+
+#include <iris/arch/nvidia/async.h>
+
+/* Begins to copy `bytes` of 16 bytes to shared memory; zeros follow them. Both places are multiples of 16. */
+IRIS_DEVICE void irisi_copy_chunk(uint32_t to, const void *from, uint32_t bytes)
+{
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to),
+                 "l"(__cvta_generic_to_global(from)), "r"(bytes)
+                 : "memory");
+}
+
+/* Closes the lane's group of copies. */
+IRIS_DEVICE void irisi_copies_close(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+/* Waits until at most `open` of the lane's groups are under way: 0, 1 or 2. */
+IRIS_DEVICE void irisi_copies_await(uint32_t open)
+{
+    if (open == 2)
+        asm volatile("cp.async.wait_group 2;" ::: "memory");
+    else if (open == 1)
+        asm volatile("cp.async.wait_group 1;" ::: "memory");
+    else
+        asm volatile("cp.async.wait_group 0;" ::: "memory");
+}
+
+/* Four 8 x 8 matrices of 16-bit values, one row of 16 bytes at each lane's address; and transposed. */
+IRIS_DEVICE void irisi_load_matrices(uint32_t *w, uint32_t from)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
+                 : "r"(from));
+}
+IRIS_DEVICE void irisi_load_matrices_turned(uint32_t *w, uint32_t from)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
+                 : "r"(from));
+}
+IRIS_DEVICE double irisi_load_double(uint32_t from)
+{
+    double v;
+    asm volatile("ld.shared.f64 %0, [%1];" : "=d"(v) : "r"(from));
+    return v;
+}
+
+/* A lane's operands of a step: blocks of A, pairs of blocks of B. */
+typedef struct irisi_mma_operands_16 {
+    uint32_t a[4][4], b[4][4];
+} irisi_mma_operands_16;
+typedef struct irisi_mma_operands_64 {
+    double a[2][2], b[4];
+} irisi_mma_operands_64;
+
+/* c += a * b for a block of C: operands of a step; column `block` of its blocks. */
+IRIS_DEVICE void irisi_mma_f16(float *c, const irisi_mma_operands_16 *o, uint32_t m, uint32_t n)
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(o->a[m][0]), "r"(o->a[m][1]), "r"(o->a[m][2]), "r"(o->a[m][3]), "r"(o->b[n / 2][n % 2 * 2]),
+          "r"(o->b[n / 2][n % 2 * 2 + 1]));
+}
+IRIS_DEVICE void irisi_mma_bf16(float *c, const irisi_mma_operands_16 *o, uint32_t m, uint32_t n)
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(o->a[m][0]), "r"(o->a[m][1]), "r"(o->a[m][2]), "r"(o->a[m][3]), "r"(o->b[n / 2][n % 2 * 2]),
+          "r"(o->b[n / 2][n % 2 * 2 + 1]));
+}
+IRIS_DEVICE void irisi_mma_f64(double *c, const irisi_mma_operands_64 *o, uint32_t m, uint32_t n)
+{
+#pragma unroll
+    for (uint32_t half = 0; half < 2; half++)
+        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+            : "+d"(c[2 * half]), "+d"(c[2 * half + 1])
+            : "d"(o->a[m][half]), "d"(o->b[n]));
+}
+
+#endif

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mma_run.cpp: the loop around NVIDIA's mma.sync, executed on the host: arch/nvidia/mma.h and
+ * gen/arch/gemm_sm80_nvidia.h as the GPU's compiler gets them, on stand-ins for mma_instructions.h.
+ *
+ * All lanes of the math waves walk the tiles of a ragged problem; each is a fiber that runs from one meeting to the
+ * next, waves in an order that changes every time. What stands in the staging tiles must be the product. On the way:
+ *   - copies read what belongs to A and B, and nothing else;
+ *   - no wave touches 16 bytes of shared memory that another writes between the same two meetings. A copy may write
+ *     from its issue until its lane has waited for it, and only then do its bytes stand there;
+ *   - lanes meet equally often (else they all wait), and nothing is written beside a piece in its staging tile.
+ * Instructions of a wave are carried out when its last lane has come to them. Bank conflicts are mma_model.cpp's.
+ */
+#include <iris/tile.h>
+
+#if defined(IRIS_TARGET_HOST)
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <ucontext.h>
+#include <utility>
+#include <vector>
+
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#define IRIST_FIBER(statement) statement
+#else
+#define IRIST_FIBER(statement) (void)0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IRIST_SLOW 1 /* three of the loops, a tile of each */
+#else
+#define IRIST_SLOW 0
+#endif
+
+namespace {
+
+enum { WAVES = 8, LANES = 32, STACK = 128 << 10, OPS = 256, MARGIN = 64 };
+
+/* When each wave last touched 16 bytes of shared memory: 1 + the meetings it had been to; 0: never. */
+struct touch {
+    uint32_t read[WAVES], written[WAVES];
+};
+
+/* 16 bytes on their way. */
+struct transfer {
+    uint32_t to, issued;
+    char bytes[16];
+};
+
+struct fiber {
+    ucontext_t context;
+    void *sanitizer;
+    std::vector<char> stack;
+    bool done;
+    uint32_t wave, lane, met; /* met: how often it has met all others */
+    uint32_t loads, ops;      /* instructions of the wave so far */
+    std::deque<std::vector<transfer>> groups; /* the last one is open */
+};
+
+/* ldmatrix of a wave: addresses, and what registers hold then: two elements each. */
+struct load {
+    uint32_t from[LANES], came, met;
+    bool turned;
+    uint16_t value[LANES][4][2];
+};
+
+/* mma.sync of a wave: where the accumulators are, and operands: loads' registers, or values. */
+struct product {
+    uint32_t came;
+    float *c[LANES];
+    double *d[LANES], first[LANES][2], second[LANES];
+    uint32_t a[LANES][4], b[LANES][2];
+};
+
+/* The workgroup. */
+struct {
+    std::vector<fiber> fibers;
+    ucontext_t scheduler;
+    void *sanitizer;
+    fiber *now;
+    uint32_t arrived, meetings;
+    load loads[WAVES][OPS];
+    product ops[WAVES][OPS];
+    std::vector<char> shared, a, b;
+    std::vector<touch> touches;
+    iris_dtype dtype;
+} wg;
+
+/* What is done wrong on purpose, to see that it is noticed. */
+enum mistake { NONE, PASS_A_MEETING, FORGET_A_WAIT, READ_BEYOND };
+
+uint32_t failures;
+char trial[160];
+mistake made;
+
+void expect(bool held, const char *what)
+{
+    if (!held && failures++ < 20 && made == NONE)
+        std::printf("%s: %s\n", trial, what);
+}
+
+uint32_t seed = 1;
+uint32_t random_below(uint32_t n) { return ((seed = seed * 1664525u + 1013904223u) >> 8) % n; }
+
+void pause_lane()
+{
+    IRIST_FIBER(__tsan_switch_to_fiber(wg.sanitizer, 0));
+    swapcontext(&wg.now->context, &wg.scheduler);
+}
+
+/* All lanes meet. */
+void join_workgroup()
+{
+    const uint32_t meeting = wg.meetings;
+    if (++wg.arrived == WAVES * LANES) {
+        wg.arrived = 0;
+        wg.meetings++;
+    }
+    const bool passes = made == PASS_A_MEETING && wg.now->wave == 5 && wg.now->met == 3;
+    while (wg.meetings == meeting && !passes)
+        pause_lane();
+    wg.now->met++;
+}
+
+/* A wave touches shared memory at some time since it had been to `since` meetings. */
+void touch_shared(uint32_t at, uint32_t bytes, uint32_t since, bool writes)
+{
+    if (at + bytes + MARGIN > wg.shared.size() || at % bytes != 0) {
+        expect(false, "an access beyond the workspace, or misaligned");
+        std::exit(made == NONE);
+    }
+    touch &t = wg.touches[at / 16];
+    for (uint32_t w = 0; w < WAVES; w++)
+        if (w != wg.now->wave)
+            expect(t.written[w] <= since && (!writes || t.read[w] <= since), "two waves race for shared memory");
+    (writes ? t.written : t.read)[wg.now->wave] = wg.now->met + 1;
+}
+
+float widened(uint16_t bits)
+{
+    iris_bf16 b;
+    iris_f16 h;
+    b.bits = h.bits = bits;
+    return wg.dtype == IRIS_BF16 ? iris_widen_bf16(b) : iris_widen_f16(h);
+}
+
+uint16_t narrowed(float v)
+{
+    return wg.dtype == IRIS_BF16 ? iris_narrow_bf16(v).bits : iris_narrow_f16(v).bits;
+}
+
+void carry_out(load &l)
+{
+    for (uint32_t lane = 0; lane < LANES; lane++)
+        touch_shared(l.from[lane], 16, l.met, false);
+    for (uint32_t lane = 0; lane < LANES; lane++)
+        for (uint32_t i = 0; i < 4; i++)
+            for (uint32_t j = 0; j < 2; j++) {
+                const uint32_t g = lane / 4, pair = lane % 4 * 2 + j;
+                const uint32_t row = l.turned ? pair : g, column = l.turned ? g : pair;
+                std::memcpy(&l.value[lane][i][j], &wg.shared[l.from[8 * i + row] + 2 * column], 2);
+            }
+}
+
+void carry_out(const product &op, const load *loads)
+{
+    for (uint32_t lane = 0; lane < LANES; lane++)
+        for (uint32_t e = 0; e < 4; e++) {
+            const uint32_t row = lane / 4 * 4, column = (lane % 4 * 2 + e % 2) * 4;
+            float sum = 0;
+            double wide = 0;
+            for (uint32_t k = 0; op.c[0] && k < 16; k++) {
+                const uint32_t a = op.a[row + k % 8 / 2][k / 8 * 2 + e / 2], b = op.b[column + k % 8 / 2][k / 8];
+                sum += widened(loads[a / 4].value[row + k % 8 / 2][a % 4][k % 2]) *
+                       widened(loads[b / 4].value[column + k % 8 / 2][b % 4][k % 2]);
+            }
+            for (uint32_t k = 0; op.d[0] && k < 4; k++)
+                wide += op.first[row + k][e / 2] * op.second[column + k];
+            if (op.c[0])
+                op.c[lane][e] += sum;
+            else
+                op.d[lane][e] += wide;
+        }
+}
+
+} // namespace
+
+/* ---- in place of arch/nvidia/mma_instructions.h, and of the host's workgroups ------------------------------------ */
+
+#define IRIS_ARCH_NVIDIA_MMA_INSTRUCTIONS_H
+#define IRIS_ARCH_GEMM_SHAPE_H
+#define IRISI_WGMMA 0
+#define iris_lane irist_lane
+#define iris_crew_sync(crew) ((void)(crew), join_workgroup())
+
+static uint32_t irist_lane() { return wg.now->lane; }
+static uint32_t irisi_shared_address(const char *p) { return (uint32_t)(p - wg.shared.data()); }
+
+static void irisi_copy_chunk(uint32_t to, const void *from, uint32_t bytes)
+{
+    const char *at = (const char *)from;
+    transfer t = {to, wg.now->met, {}};
+    bytes += made == READ_BEYOND && bytes > 0 ? 16 : 0;
+    bool inside = bytes <= 32 && ((uintptr_t)at % 16 == 0);
+    inside &= (at >= wg.a.data() && at + bytes <= wg.a.data() + wg.a.size()) ||
+              (at >= wg.b.data() && at + bytes <= wg.b.data() + wg.b.size());
+    expect(inside, "a load beyond the matrix, or misaligned");
+    if (inside)
+        std::memcpy(t.bytes, at, std::min(bytes, 16u));
+    touch_shared(to, 16, t.issued, true);
+    std::memset(&wg.shared[to], 0xff, 16); /* NaN */
+    wg.now->groups.back().push_back(t);
+}
+static void irisi_copies_close() { wg.now->groups.emplace_back(); }
+static void irisi_copies_await(uint32_t open)
+{
+    std::deque<std::vector<transfer>> &groups = wg.now->groups;
+    for (; groups.size() - 1 > open; groups.pop_front()) {
+        if (made == FORGET_A_WAIT && wg.now->wave == 2 && wg.now->met > 2)
+            return;
+        for (const transfer &t : groups.front()) {
+            touch_shared(t.to, 16, t.issued, true);
+            std::memcpy(&wg.shared[t.to], t.bytes, 16);
+        }
+    }
+}
+
+/* Registers are named by the load that fills them. */
+static void load_matrices(uint32_t *w, uint32_t from, bool turned)
+{
+    const uint32_t n = wg.now->loads++ % OPS;
+    load &l = wg.loads[wg.now->wave][n];
+    l.from[wg.now->lane] = from, l.turned = turned, l.met = wg.now->met;
+    for (uint32_t i = 0; i < 4; i++)
+        w[i] = 4 * n + i;
+    if (++l.came == LANES) {
+        l.came = 0;
+        carry_out(l);
+    }
+}
+static void irisi_load_matrices(uint32_t *w, uint32_t from) { load_matrices(w, from, false); }
+static void irisi_load_matrices_turned(uint32_t *w, uint32_t from) { load_matrices(w, from, true); }
+static double irisi_load_double(uint32_t from)
+{
+    double v;
+    touch_shared(from & ~15u, 16, wg.now->met, false);
+    std::memcpy(&v, &wg.shared[from], 8);
+    return v;
+}
+
+struct irisi_mma_operands_16 {
+    uint32_t a[4][4], b[4][4];
+};
+struct irisi_mma_operands_64 {
+    double a[2][2], b[4];
+};
+
+static product &begin_product() { return wg.ops[wg.now->wave][wg.now->ops++ % OPS]; }
+static void end_product(product &op)
+{
+    if (++op.came == LANES) {
+        op.came = 0;
+        carry_out(op, wg.loads[wg.now->wave]);
+    }
+}
+static void irisi_mma_f16(float *c, const irisi_mma_operands_16 *o, uint32_t m, uint32_t n)
+{
+    product &op = begin_product();
+    const uint32_t lane = wg.now->lane;
+    op.c[lane] = c, op.d[lane] = nullptr;
+    std::copy_n(o->a[m], 4, op.a[lane]);
+    std::copy_n(o->b[n / 2] + n % 2 * 2, 2, op.b[lane]);
+    end_product(op);
+}
+static void irisi_mma_bf16(float *c, const irisi_mma_operands_16 *o, uint32_t m, uint32_t n)
+{
+    irisi_mma_f16(c, o, m, n);
+}
+static void irisi_mma_f64(double *c, const irisi_mma_operands_64 *o, uint32_t m, uint32_t n)
+{
+    product &op = begin_product();
+    const uint32_t lane = wg.now->lane;
+    op.d[lane] = c, op.c[lane] = nullptr;
+    std::copy_n(o->a[m], 2, op.first[lane]);
+    op.second[lane] = o->b[n];
+    end_product(op);
+}
+
+#include <iris/arch/nvidia/gemm_shape.h>
+#include <iris/gen/arch/gemm_sm80_nvidia.h>
+
+/* ---- the trials -------------------------------------------------------------------------------------------------- */
+
+namespace {
+
+iris_gemm_plan plan;
+std::vector<std::vector<char>> stages; /* one for each piece, with a margin on both sides */
+
+/* A lane's share: each tile, and each piece of it, as the kernels go through them. */
+#define WORK(name, loop, with_comm)                                                                                    \
+    void work_##name(iris_crew *crew)                                                                                  \
+    {                                                                                                                  \
+        iris_gemm_pipe_##loop pipe = iris_gemm_pipe_begin_##loop(&plan, wg.shared.data(), plan.workspace_bytes);       \
+        iris_tile tile, pass, piece;                                                                                   \
+        uint32_t pieces = 0;                                                                                           \
+        for (iris_tile_begin(&plan, &tile, 0, 1); iris_tile_next(&plan, &tile);)                                       \
+            for (uint32_t p = 0; iris_tile_pass(&plan, &tile, p, &pass); p++) {                                        \
+                iris_gemm_acc_##name acc;                                                                              \
+                iris_gemm_mma_tile_##name(&plan, &pass, &pipe, crew, &acc);                                            \
+                for (uint32_t i = 0; iris_tile_piece(&plan, &pass, i, &piece); i++, pieces++) {                        \
+                    if (with_comm == 0)                                                                    \
+                        join_workgroup(); /* iris_tile_stage; communication waves take over without a meeting */      \
+                    iris_gemm_stage_tile_##name(&plan, &piece, i, &acc, crew, stages[pieces].data() + MARGIN);         \
+                }                                                                                                      \
+            }                                                                                                          \
+    }
+WORK(f16_sm80, f16_sm80, 0)
+WORK(bf16_sm80, bf16_sm80, 0)
+WORK(f64_sm80, f64_sm80, 0)
+WORK(f16_sm80_with_comm, f16_sm80, 1)
+WORK(bf16_sm80_with_comm, bf16_sm80, 1)
+WORK(f64_sm80_with_comm, f64_sm80, 1)
+
+struct loop {
+    iris_dtype dtype;
+    int with_comm;
+    void (*work)(iris_crew *);
+} const loops[] = {{IRIS_F16, 0, work_f16_sm80},           {IRIS_BF16, 1, work_bf16_sm80_with_comm},
+                   {IRIS_F64, 0, work_f64_sm80},           {IRIS_F16, 1, work_f16_sm80_with_comm},
+                   {IRIS_F64, 1, work_f64_sm80_with_comm}, {IRIS_BF16, 0, work_bf16_sm80}};
+const loop *run;
+
+void begin_lane()
+{
+    iris_crew crew;
+    std::memset(&crew, 0, sizeof crew);
+    crew.wave = wg.now->wave, crew.waves = WAVES;
+    crew.member = crew.wave * LANES + wg.now->lane, crew.members = WAVES * LANES;
+    run->work(&crew);
+    wg.now->done = true;
+    pause_lane();
+}
+
+/* Lets lanes run until all are done, or all wait. */
+void schedule()
+{
+    for (uint32_t idle = 0, meetings = 0; idle < 2; meetings = wg.meetings) {
+        uint32_t order[WAVES], running = 0;
+        for (uint32_t w = 0; w < WAVES; w++)
+            order[w] = w;
+        for (uint32_t w = 0; w < WAVES; w++)
+            std::swap(order[w], order[w + random_below(WAVES - w)]);
+        for (uint32_t i = 0; i < WAVES * LANES; i++) {
+            fiber &f = wg.fibers[order[i / LANES] * LANES + i % LANES];
+            if (f.done)
+                continue;
+            running++;
+            wg.now = &f;
+            IRIST_FIBER(__tsan_switch_to_fiber(f.sanitizer, 0));
+            swapcontext(&wg.scheduler, &f.context);
+        }
+        idle = running == 0 ? 2 : wg.meetings == meetings ? idle + 1 : 0;
+        if (idle == 2)
+            expect(running == 0, "lanes wait for each other");
+    }
+}
+
+void run_lanes()
+{
+    wg.fibers.resize(WAVES * LANES);
+    IRIST_FIBER(wg.sanitizer = __tsan_get_current_fiber());
+    for (uint32_t i = 0; i < WAVES * LANES; i++) {
+        fiber &f = wg.fibers[i];
+        f.stack.resize(STACK);
+        f.wave = i / LANES, f.lane = i % LANES;
+        f.done = false;
+        f.met = f.loads = f.ops = 0;
+        f.groups.assign(1, {});
+        getcontext(&f.context);
+        f.context.uc_stack.ss_sp = f.stack.data();
+        f.context.uc_stack.ss_size = f.stack.size();
+        f.context.uc_link = NULL;
+        makecontext(&f.context, begin_lane, 0);
+        IRIST_FIBER(f.sanitizer = __tsan_create_fiber(0));
+    }
+    schedule();
+    for (fiber &f : wg.fibers)
+        IRIST_FIBER(__tsan_destroy_fiber(f.sanitizer)), (void)f;
+}
+
+double get(const char *from)
+{
+    uint16_t bits;
+    double v;
+    std::memcpy(&bits, from, 2);
+    return wg.dtype == IRIS_F64 ? (std::memcpy(&v, from, 8), v) : widened(bits);
+}
+
+/* Whole numbers from -4 to 4, so that sums are exact; what is no element is NaN, and nothing follows the last. */
+std::vector<char> random_matrix(uint64_t rows, uint64_t columns, uint64_t ld)
+{
+    const uint32_t e = plan.element;
+    std::vector<char> v(((rows - 1) * ld + columns) * e, (char)0xff);
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t j = 0; j < columns; j++) {
+            const double x = (double)random_below(9) - 4;
+            const uint16_t bits = narrowed((float)x);
+            std::memcpy(&v[(i * ld + j) * e], e == 8 ? (const void *)&x : &bits, e);
+        }
+    return v;
+}
+
+/* The plan as host/gemm_choose.h fills it in, with a tile of m x n where they are not 0. */
+void make_plan(const char *arch, uint32_t m, uint32_t n, uint32_t k, int turned, uint32_t tile_m, uint32_t tile_n)
+{
+    irisi_gemm_problem q = {};
+    const uint32_t e = (uint32_t)iris_dtype_bytes(run->dtype), unit = 16 / e;
+    q.element = e, q.m = m, q.n = n, q.workgroups = 1, q.tile_m = tile_m, q.tile_n = tile_n;
+    const irisi_gemm_shape s = irisi_mma_gemm_shape(arch, &q);
+    std::memset(&plan, 0, sizeof plan);
+    plan.m = m, plan.n = plan.columns = n, plan.k = k;
+    plan.b_transposed = !turned;
+    plan.lda = (k + unit - 1) / unit * unit + unit;
+    plan.ldb = ((turned ? n : k) + unit - 1) / unit * unit;
+    plan.ldc = n + 3;
+    plan.c = (void *)(uintptr_t)(0x1000000 + e); /* only where it stands within 16 bytes counts */
+    plan.alpha = 1;
+    plan.element = e;
+    plan.tile_m = s.tile_m, plan.tile_n = s.tile_n;
+    plan.tiles_m = (m + s.tile_m - 1) / s.tile_m, plan.full_n = (n + s.tile_n - 1) / s.tile_n;
+    plan.group_m = plan.xcds = 1;
+    plan.stage_m = s.stage_m, plan.stage_n = s.stage_n;
+    plan.pass_m = run->with_comm ? irisi_gemm_pass_m(IRISI_GEMM_SM80, s.tile_m) : s.tile_m;
+    plan.pitch = (s.stage_n * e + 15) / 16 * 16 + 16;
+    plan.stage_bytes = (s.stage_m * plan.pitch + 127) / 128 * 128;
+    plan.workspace_bytes = run->with_comm ? s.workspace_bytes_with_comm : s.workspace_bytes;
+    wg.a = random_matrix(m, k, plan.lda);
+    wg.b = turned ? random_matrix(k, n, plan.ldb) : random_matrix(n, k, plan.ldb);
+    plan.a = wg.a.data(), plan.b = wg.b.data();
+}
+
+/* A piece's staging tile: the product, and nothing else. */
+void check_piece(const iris_tile *piece, std::vector<char> &stage)
+{
+    const uint32_t e = plan.element;
+    for (uint32_t row = 0; row < piece->rows; row++) {
+        char *at = iris_tile_row(&plan, piece, stage.data() + MARGIN, row);
+        for (uint32_t column = 0; column < piece->cols; column++, at += e) {
+            const uint64_t i = piece->m0 + row, j = piece->n0 + column;
+            double sum = 0;
+            for (uint64_t k = 0; k < plan.k; k++)
+                sum += get(&wg.a[(i * plan.lda + k) * e]) *
+                       get(&wg.b[(plan.b_transposed ? j * plan.ldb + k : k * plan.ldb + j) * e]);
+            const uint16_t bits = narrowed((float)sum);
+            expect(std::memcmp(at, e == 8 ? (const void *)&sum : &bits, e) == 0, "an element is not the product's");
+            std::memset(at, 0xaa, e);
+        }
+    }
+    for (char byte : stage)
+        expect(byte == (char)0xaa, "a staging tile is written beside the piece");
+}
+
+void try_loop(const loop *l, const char *arch, uint32_t m, uint32_t n, uint32_t k, int turned, uint32_t tile_m,
+              uint32_t tile_n)
+{
+    std::snprintf(trial, sizeof trial, "dtype %d%s, %s, %u x %u x %u, B turned %d, tile %u x %u", (int)l->dtype,
+                  l->with_comm ? " beside communication waves" : "", arch, m, n, k, turned, tile_m, tile_n);
+    run = l;
+    wg.dtype = l->dtype;
+    make_plan(arch, m, n, k, turned, tile_m, tile_n);
+    wg.shared.assign(plan.workspace_bytes + MARGIN, (char)0xff);
+    wg.touches.assign(wg.shared.size() / 16, touch());
+    wg.arrived = wg.meetings = 0;
+    std::memset(wg.loads, 0, sizeof wg.loads);
+    std::memset(wg.ops, 0, sizeof wg.ops);
+    iris_tile tile, piece;
+    std::vector<iris_tile> pieces;
+    for (iris_tile_begin(&plan, &tile, 0, 1); iris_tile_next(&plan, &tile);)
+        for (uint32_t i = 0; iris_tile_piece(&plan, &tile, i, &piece); i++)
+            pieces.push_back(piece);
+    stages.assign(pieces.size(), std::vector<char>(plan.stage_bytes + 2 * MARGIN, (char)0xaa));
+    run_lanes();
+    for (size_t i = 0; i < pieces.size(); i++)
+        check_piece(&pieces[i], stages[i]);
+}
+
+/* 1 when the trial of a loop fails while the stand-ins make a mistake. */
+bool notices(const loop *l, mistake m)
+{
+    const uint32_t before = failures;
+    made = m;
+    try_loop(l, "sm_86", 40, 99, 130, 0, 0, 0);
+    const bool noticed = failures > before;
+    made = NONE;
+    if (!noticed)
+        std::printf("mistake %d goes unnoticed\n", (int)m);
+    failures = before;
+    return noticed;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    /* Shorter and longer than a slab and than the ring, multiples of it and not; tiles as chosen, and asked for. */
+    static const uint32_t depths[] = {70, 9, 129, 64, 200, 128, 33, 1};
+    static const uint32_t tiles[][2] = {{0, 0}, {64, 64}, {100, 72}, {128, 256}, {24, 40}};
+    const bool all = argc > 1 && std::strcmp(argv[1], "all") == 0;
+    uint32_t trials = 0;
+    for (const loop &l : loops)
+        for (int turned = IRIST_SLOW; turned < (IRIST_SLOW && &l - loops > 2 ? 0 : 2); turned++)
+            for (uint32_t t = all || IRIST_SLOW ? 0 : (uint32_t)turned; t < (IRIST_SLOW ? 1 : 5); t += all ? 1 : 2)
+                for (uint32_t i = 0; i < (all ? 8u : 1u); i++, trials++) {
+                    const uint32_t k = depths[all ? i : (trials + t) % 8];
+                    const uint32_t half = l.dtype == IRIS_F64 ? 2 : 1;
+                    try_loop(&l, trials % 2 ? "sm_90" : "sm_86", i % 2 ? 165 : 53, i % 3 ? 99 : 261, k, turned,
+                             tiles[t][0] / half, tiles[t][1] / half);
+                }
+    std::printf("%u trials, %u failures\n", trials, failures);
+    return failures || trials == 0 || !notices(&loops[0], PASS_A_MEETING) || !notices(&loops[1], FORGET_A_WAIT) ||
+           !notices(&loops[2], READ_BEYOND);
+}
+#else
+int main() { return 0; }
+#endif
