@@ -204,13 +204,13 @@ struct irisi_mfma_acc {
     float operator[](uint32_t e) const { return wg.now->acc[id][e]; }
 };
 
-static irisi_mfma_acc multiply(irisi_words first, irisi_words second, irisi_mfma_acc acc)
+static irisi_mfma_acc multiply(const irisi_words *first, const irisi_words *second, irisi_mfma_acc acc)
 {
     fiber *me = wg.now;
     instruction &op = wg.ops[me->wave][me->op++ % OPS];
     uint16_t a[8], b[8];
-    std::memcpy(a, &first, sizeof a);
-    std::memcpy(b, &second, sizeof b);
+    std::memcpy(a, first, sizeof a);
+    std::memcpy(b, second, sizeof b);
     for (uint32_t k = 0; k < 8; k++)
         op.first[me->lane][k] = widened(a[k]), op.second[me->lane][k] = widened(b[k]);
     expect(op.came == 0 || op.acc == acc.id, "lanes of a wave are at different instructions");
@@ -221,8 +221,14 @@ static irisi_mfma_acc multiply(irisi_words first, irisi_words second, irisi_mfma
     }
     return acc;
 }
-static irisi_mfma_acc irisi_mfma_f16(irisi_words a, irisi_words b, irisi_mfma_acc acc) { return multiply(a, b, acc); }
-static irisi_mfma_acc irisi_mfma_bf16(irisi_words a, irisi_words b, irisi_mfma_acc acc) { return multiply(a, b, acc); }
+static irisi_mfma_acc irisi_mfma_f16(const irisi_words *a, const irisi_words *b, uint32_t step, irisi_mfma_acc acc)
+{
+    return multiply(a + step, b + step, acc);
+}
+static irisi_mfma_acc irisi_mfma_bf16(const irisi_words *a, const irisi_words *b, uint32_t step, irisi_mfma_acc acc)
+{
+    return multiply(a + step, b + step, acc);
+}
 
 static irisi_words irisi_mfma_read(irisi_mfma_lds lds, uint32_t offset)
 {
@@ -280,6 +286,7 @@ static void irisi_mfma_loaded()
 
 static void irisi_mfma_part() {}
 static void irisi_mfma_hurry(int) {}
+static void irisi_mfma_yield() {}
 static uint32_t irisi_mfma_now(uint32_t v) { return v; }
 static int irisi_mfma_in_image(uint32_t) { return 1; }
 static uint32_t irist_lane() { return wg.now->lane; }
@@ -539,7 +546,7 @@ int main(int argc, char **argv)
                 const uint32_t k = depths[all ? i : trials % 8];
                 const irisi_gemm_extent most = irisi_gemm_largest_tile(l.mainloop, 4);
                 const bool cut = trials % 4 == 3; /* into smaller tiles, as a caller may ask for */
-                try_loop(&l, most.m + 37, i % 2 ? most.n + 5 : 99, k, transposed, cut ? 100 : 0, cut ? 72 : 0);
+                try_loop(&l, most.m + 37, i % 2 ? most.n + 5 : 99, k, transposed, cut ? 100 : 0, cut ? 68 : 0);
             }
     std::printf("%u trials, %u failures\n", trials, failures);
     return failures || trials == 0 || !notices(&loops[0], PASS_A_MEETING) || !notices(&loops[1], FORGET_A_WAIT) ||
