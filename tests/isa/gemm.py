@@ -7,7 +7,6 @@ notices its own breakage; one line a check, then the counts. --table prints what
 """
 import argparse
 import concurrent.futures
-import copy
 import os
 import pathlib
 import re
@@ -113,7 +112,12 @@ def dominators(code, blocks, start):
 
 def loops(kernel):
     """The innermost loops around matrix instructions, each a list of instructions, in the order of their heads."""
-    code = kernel.code
+    if not hasattr(kernel, "loops"):
+        kernel.loops = innermost(kernel.code)
+    return kernel.loops
+
+
+def innermost(code):
     heads = {0} | {to for i, c in enumerate(code) for to in c.next if "branch" in c.op} | {
         i + 1 for i, c in enumerate(code[:-1]) if "branch" in c.op or c.op == "s_endpgm"}
     first = sorted(h for h in heads if h < len(code))
@@ -314,7 +318,7 @@ def broken(kernel, pattern, replacement):
     """The kernel with every instruction that matches replaced, or None when there is none."""
     if not kernel.find(pattern):
         return None
-    kernel = listing.Listing(kernel.name, [copy.copy(instr) for instr in kernel.code])
+    kernel = listing.Listing(kernel.name, [listing.Instr(c.op, c.args, c.next) for c in kernel.code])
     for i in kernel.find(pattern):
         kernel.code[i].op, _, kernel.code[i].args = replacement.partition(" ")
     return kernel
