@@ -2,7 +2,7 @@
 /*
  * mfma.h (amd): the matrix instructions and the memory accesses of the loops around them.
  *
- *   irisi_mfma_acc irisi_mfma_{f16,bf16,f8e4m3fnuz,f8e5m2fnuz,f8e4m3,f8e5m2}
+ *   irisi_mfma_acc irisi_mfma_{f16,bf16,f8e4m3fnuz,f8e5m2fnuz,f8e4m3,f8e5m2,i8}
  *   irisi_mfma_lds irisi_mfma_read irisi_mfma_read_word irisi_mfma_write
  *   irisi_mfma_load irisi_mfma_load_lds irisi_mfma_loaded
  *   irisi_mfma_part irisi_mfma_hurry irisi_mfma_yield irisi_mfma_now
@@ -130,6 +130,35 @@ IRIS_DEVICE irisi_mfma_acc irisi_mfma_f8e5m2(const irisi_words *first, const iri
     (void)first, (void)second, (void)step;
     return acc;
 #endif
+}
+
+/* Likewise of integers; the accumulators' bits are an i32's. */
+IRIS_DEVICE irisi_mfma_acc irisi_mfma_i8(const irisi_words *first, const irisi_words *second, uint32_t step,
+                                         irisi_mfma_acc acc)
+{
+#if defined(__gfx90a__) || defined(__gfx942__) || defined(__gfx950__)
+    typedef int __attribute__((ext_vector_type(16))) sums;
+    sums c = __builtin_bit_cast(sums, acc);
+#if defined(__gfx950__)
+    typedef int __attribute__((ext_vector_type(4))) operand;
+    c = __builtin_amdgcn_mfma_i32_32x32x32_i8(__builtin_bit_cast(operand, first[step]),
+                                              __builtin_bit_cast(operand, second[step]), c, 0, 0, 0);
+#elif defined(__gfx942__)
+    long a[2], b[2];
+    __builtin_memcpy(a, first + step, sizeof a);
+    __builtin_memcpy(b, second + step, sizeof b);
+    c = __builtin_amdgcn_mfma_i32_32x32x16_i8(a[0], b[0], c, 0, 0, 0);
+    c = __builtin_amdgcn_mfma_i32_32x32x16_i8(a[1], b[1], c, 0, 0, 0);
+#else
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        c = __builtin_amdgcn_mfma_i32_32x32x8i8((int)first[step][i], (int)second[step][i], c, 0, 0, 0);
+#endif
+    acc = __builtin_bit_cast(irisi_mfma_acc, c);
+#else
+    (void)first, (void)second, (void)step;
+#endif
+    return acc;
 }
 
 /* Workgroup-shared memory, `offset` bytes on. */
