@@ -40,8 +40,7 @@ Atomic = row("Atomic", "op t arch combine", arch=None, combine="")
 _D = {t.name: t for t in DTYPES}
 assert len(_D) == len(DTYPES) and all(t.acc in _D for t in DTYPES), "dtypes have names of their own and sum up in one"
 _INTS = [t for t in DTYPES if t.kind != "float"]
-_WIDE = [t for t in _INTS if t.bits >= 32]
-_NARROW = [t for t in _INTS if t.bits < 32]
+_WIDE, _NARROW = ([t for t in _INTS if (t.bits >= 32) == wide] for wide in (True, False))
 
 # fetch, set, xchg and cas exist for these.
 ATOMIC_TYPES = tuple(_INTS + [_D["f32"], _D["f64"]])
@@ -112,8 +111,9 @@ GEMM_TYPES = tuple(
 # Mainloop IRISI_GEMM_<loop> for types `g`, where IRISI_GEMM_HAS_<loop> is 1: `name` ends its functions' names, and
 # `beside_comm` the names of what it does otherwise beside communication waves.
 GemmKernel = row("GemmKernel", "loop suffix g name beside_comm")
+_MFMA = dict(gfx90a="", gfx942="f8e4m3fnuz_bf16 f8e5m2fnuz_bf16", gfx950="f8e4m3_bf16 f8e5m2_bf16")  # besides f16 and bf16
 _LOOPS = (("PLAIN", "", [g.name for g in GEMM_TYPES]), ("SM90A", "_sm90a", ("f16", "bf16"))) + tuple(  # loop, suffix, types by name
-    (f"MFMA_{s.upper()}", f"_{s}", ("f16", "bf16")) for arch in ("gfx90a", "gfx942", "gfx950") for s in (arch, f"{arch}_small"))
+    (f"MFMA_{s.upper()}", f"_{s}", ("f16", "bf16", *more.split())) for arch, more in _MFMA.items() for s in (arch, f"{arch}_small"))
 GEMM_KERNELS = tuple(GemmKernel(loop, end, g, g.name + end, g.name + end + "_with_comm" * loop.startswith("MFMA"))
                      for loop, end, names in _LOOPS for g in GEMM_TYPES if g.name in names)
 # A vector unit of the host: bytes of a vector; rows and vectors of columns that a micro-kernel computes.
