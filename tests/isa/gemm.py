@@ -22,7 +22,7 @@ import listing
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 ARCHS = ("gfx90a", "gfx942", "gfx950")
-TYPES = ("f16", "bf16")
+TYPES = {"gfx90a": ("f16", "bf16"), "gfx942": ("f16", "bf16", "f8e4m3fnuz_bf16"), "gfx950": ("f16", "bf16", "f8e4m3_bf16")}
 COMPUTE = ("bulk_synchronous_compute", "producer_consumer_compute", "fused_sequential", "wg_specialized",
            "wave_specialized")
 SEND = ("bulk_synchronous_send", "producer_consumer_send")
@@ -43,8 +43,9 @@ class Unit:
     cache: int = 64
 
 
-UNITS = {"gfx90a": Unit(r"^v_mfma_f32_32x32x8", 64, 128), "gfx942": Unit(r"^v_mfma_f32_32x32x8", 32, 128),
-         "gfx950": Unit(r"^v_mfma_f32_32x32x16", 32, 256)}
+UNITS = {("gfx90a", 16): Unit(r"^v_mfma_f32_32x32x8", 64, 128), ("gfx942", 16): Unit(r"^v_mfma_f32_32x32x8", 32, 128),
+         ("gfx950", 16): Unit(r"^v_mfma_f32_32x32x16", 32, 256), ("gfx942", 8): Unit(r"^v_mfma_f32_32x32x16_fp8_fp8", 32, 128),
+         ("gfx950", 8): Unit(r"^v_mfma_f32_32x32x64_f8f6f4", 64, 256)}
 # What a turn of a loop multiplies, rows x columns x bytes of K: of the large tile and of the small one. Beside
 # communication waves a large tile is computed in two passes.
 TURNS = {"gfx90a": ((256, 256, 128), (128, 128, 128)), "gfx942": ((256, 256, 128), (128, 128, 128)),
@@ -62,7 +63,7 @@ def build(arch, kind, include, folder):
     out = pathlib.Path(folder) / f"{arch}.{kind}.co"
     source = pathlib.Path(folder) / f"{kind}.c"
     lines = (HERE / "gemm.c").read_text(encoding="utf-8").splitlines(keepends=True)
-    source.write_text("".join(n for n in lines if "SCATTER_" not in n or n.endswith(f"_{kind.upper()}\n")), encoding="utf-8")
+    source.write_text("".join(n for n in lines if "SCATTER_" not in n or n.endswith(f"SCATTER_{kind.upper()}\n")), encoding="utf-8")
     done = subprocess.run(
         [os.environ.get("IRIS_HIPCC") or find("clang++-22", "clang++"), "-x", "hip", "-nogpuinc", "-nogpulib",
          f"--offload-arch={arch}", "--cuda-device-only", "--no-gpu-bundle-output", "-O3", "-std=c++17", "-Wall",
@@ -154,9 +155,14 @@ def alone(instr):
     return instr.op in ("ds_add_u32", "ds_read_b32")
 
 
-def clocks(arch, loop):
+def bits(kernel):
+    """Of an element of A and B."""
+    return 8 if "_f8" in kernel.name else 16
+
+
+def clocks(unit, loop):
     """(matrix, shared memory, cache) clocks of a compute unit for one turn of a loop by all math waves."""
-    unit, matrix, shared, cache = UNITS[arch], 0, 0, 0
+    matrix, shared, cache = 0, 0, 0
     for instr in loop:
         if instr.op.startswith("v_mfma"):
             matrix += unit.clocks * WAVES // SIMDS
@@ -169,15 +175,15 @@ def clocks(arch, loop):
 
 
 def matrix_units_are_the_limit(arch, kernel):
-    found = loops(kernel)
-    if len(found) != 4:
-        yield f"{len(found)} loops around matrix instructions instead of 4"
+    found, unit, layouts = loops(kernel), UNITS[arch, bits(kernel)], bits(kernel) // 8  # bytes are not turned
+    if len(found) != 2 * layouts:
+        yield f"{len(found)} loops around matrix instructions instead of {2 * layouts}"
     for loop in main_loops(kernel):
-        matrix, shared, cache = clocks(arch, loop)
+        matrix, shared, cache = clocks(unit, loop)
         if shared > matrix or cache > matrix:
             yield f"a turn takes {matrix} clocks of matrix units, {shared} of shared memory, {cache} of the cache"
         for i in loop:
-            if i.op.startswith("v_mfma") and not re.search(UNITS[arch].mfma, i.text):
+            if i.op.startswith("v_mfma") and not re.search(unit.mfma, i.text):
                 yield f"not the widest matrix instruction: {i.text}"
 
 
@@ -264,10 +270,12 @@ def tiles_arrive(arch, kernel):
 
 def tiles_are_waited_for(arch, kernel):
     isa = ISAS[arch]
-    if not kernel.find(isa.poll) or not kernel.find(TILE):
+    loads = kernel.find(isa.poll)
+    polls = [i for i in loads if kernel.path(i, kernel.find("^s_sleep"), loads) is not None]  # who sees too little sleeps
+    if not polls or not kernel.find(TILE):
         yield "no look at a signal, or no 16-byte load"
     for goal in (TILE, isa.barrier):
-        yield from gates.reaches(kernel, kernel.find(isa.poll), goal, [isa.invalidate], "goes on without dropping stale lines")
+        yield from gates.reaches(kernel, polls, goal, [isa.invalidate], "goes on without dropping stale lines")
     yield from gates.reaches(kernel, [-1], TILE, [isa.barrier], "a tile is read before the workgroup has met")
 
 
@@ -335,7 +343,7 @@ def check(arch, kind, built, report, table):
                                                  for key in ("ScratchSize", "VGPRs Spill", "SGPRs Spill") if used[n][key]])
     for text, function, whose, edits in CHECKS:
         report.line(where, text, [f"{n}: {p}" for n in names(whose) for p in function(arch, kernels[n])])
-        for at, pattern, replacement in edits if kind == TYPES[0] else ():
+        for at, pattern, replacement in edits if kind == TYPES[arch][0] else ():
             kernel = broken(kernels[names([at])[0]], pattern, replacement)
             caught = kernel and list(function(arch, kernel))
             report.line(where, f"  notices {pattern} -> {replacement} in {at}",
@@ -344,7 +352,7 @@ def check(arch, kind, built, report, table):
         for loop, layout in zip(main_loops(kernels[n]), ("transposed", "as it is")):
             size = "small" if n.endswith("_small") else "large"
             beside = "yes" if "wave_specialized" in n else "no"
-            row = (arch, size, beside, layout, *clocks(arch, loop))
+            row = (arch, bits(kernels[n]), size, beside, layout, *clocks(UNITS[arch, bits(kernels[n])], loop))
             table[row] = max(table.get(row, 0), used[n]["VGPRs"])
 
 
@@ -361,12 +369,12 @@ def main():
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         if not args.include:
             subprocess.run([sys.executable, "-B", ROOT / "gen/__main__.py", "--out", f"{folder}/iris/gen"], check=True)
-        jobs = [(a, t, pool.submit(build, a, t, args.include or folder, folder)) for a in args.arch or ARCHS for t in TYPES]
+        jobs = [(a, t, pool.submit(build, a, t, args.include or folder, folder)) for a in args.arch or ARCHS for t in TYPES[a]]
         for arch, kind, job in jobs:
             check(arch, kind, job.result(), report, table)
     if args.table:
-        print("\n| architecture | tile | beside communication waves | B | matrix clocks | shared memory | cache | registers |")
-        print("|---|---|---|---|---|---|---|---|")
+        print("\n| architecture | bits | tile | beside communication waves | B | matrix clocks | shared memory | cache | registers |")
+        print("|---|---|---|---|---|---|---|---|---|")
         for row, registers in table.items():
             print("| " + " | ".join(map(str, (*row, registers))) + " |")
         print()
