@@ -108,13 +108,13 @@ GEMM_TYPES = tuple(
              out if out.bits > 8 else _D["bf16"], "irisi_round" if out.kind == "int" else "iris_narrow")
     for name in ("f16 bf16 f32 f64 f16_f32 bf16_f32 f8e4m3_bf16 f8e4m3_f16 f8e4m3_f8e4m3 f8e5m2_bf16 f8e4m3fnuz_bf16 f8e5m2fnuz_bf16 "
                  "i8_i32 i8_bf16 i8_i8").split() for t, out in [(_D[name.split("_")[0]], _D[name.split("_")[-1]])])
-# Mainloop IRISI_GEMM_<loop> for types `g`, where IRISI_GEMM_HAS_<loop> is 1: `name` ends its functions' names, and
-# `beside_comm` the names of what it does otherwise beside communication waves.
-GemmKernel = row("GemmKernel", "loop suffix g name beside_comm")
-_MFMA = dict(gfx90a="", gfx942="f8e4m3fnuz_bf16 f8e5m2fnuz_bf16", gfx950="f8e4m3_bf16 f8e5m2_bf16")  # besides f16 and bf16
+# Mainloop IRISI_GEMM_<loop> for types `g`, where IRISI_GEMM_HAS_<loop> is 1: `name` ends its functions' names, `sums` of
+# those that do not depend on C's type, and `beside_comm` the names of what it does otherwise beside communication waves.
+GemmKernel = row("GemmKernel", "loop suffix g sums name beside_comm")
+_MFMA = dict(gfx90a="f16 bf16", gfx942="f16 bf16 f8e4m3fnuz f8e5m2fnuz", gfx950="f16 bf16 f8e4m3 f8e5m2")  # types of A and B
 _LOOPS = (("PLAIN", "", [g.name for g in GEMM_TYPES]), ("SM90A", "_sm90a", ("f16", "bf16"))) + tuple(  # loop, suffix, types by name
-    (f"MFMA_{s.upper()}", f"_{s}", ("f16", "bf16", *more.split())) for arch, more in _MFMA.items() for s in (arch, f"{arch}_small"))
-GEMM_KERNELS = tuple(GemmKernel(loop, end, g, g.name + end, g.name + end + "_with_comm" * loop.startswith("MFMA"))
+    (f"MFMA_{s.upper()}", f"_{s}", [g.name for g in GEMM_TYPES if g.t.name in t.split()]) for arch, t in _MFMA.items() for s in (arch, f"{arch}_small"))
+GEMM_KERNELS = tuple(GemmKernel(loop, end, g, g.t.name + end, g.name + end, g.name + end + "_with_comm" * loop.startswith("MFMA"))
                      for loop, end, names in _LOOPS for g in GEMM_TYPES if g.name in names)
 # A vector unit of the host: bytes of a vector; rows and vectors of columns that a micro-kernel computes.
 GemmIsa = row("GemmIsa", "name bytes rows vectors")

@@ -197,7 +197,8 @@ static void multiply(const problem &p, const operand *first, const operand *seco
                 const uint32_t row = 8 * (e / 4) + 4 * (lane / 32) + e % 4, col = lane % 32;
                 for (uint32_t half = 0; half < LANES; half += 32)
                     for (uint32_t at = part; at < part + each; at += p.element) {
-                        const uint8_t *a = &first[at / 16][row + half][at % 16], *b = &second[at / 16][col + half][at % 16];
+                        const uint8_t *a = &first[at / 16][row + half][at % 16];
+                        const uint8_t *b = &second[at / 16][col + half][at % 16];
                         acc[lane][e] += value(a) * value(b);
                     }
             }
@@ -290,12 +291,34 @@ static void run(const problem &p)
         }
 }
 
+/* Kernels with their staging tiles fit into shared memory, for C of 1, 2 and 4 bytes. */
+static void check_shared(uint32_t mainloop)
+{
+    for (uint32_t c_element = 1; c_element <= 4; c_element *= 2) {
+        irisi_gemm_problem q;
+        std::memset(&q, 0, sizeof q);
+        q.element = 2, q.c_element = c_element, q.accumulator = 4;
+        const irisi_gemm_shape s = irisi_mfma_gemm_shape(mainloop, &q);
+        const uint32_t stage = (s.stage_m * ((s.stage_n * c_element + 15) / 16 * 16 + 16) + 127) / 128 * 128;
+        const uint32_t least = IRISI_GEMM_COUNTERS + s.workspace_bytes + s.slots * stage;
+        const uint32_t with_comm = IRISI_GEMM_COUNTERS + s.workspace_bytes_with_comm + s.slots_with_comm * stage;
+        const uint32_t most = irisi_mfma_loop_of(mainloop, 0, 2).direct ? 160 << 10 : 64 << 10;
+        if (least <= most && with_comm <= most)
+            continue;
+        std::printf("mainloop %u, C of %u bytes: %u and %u bytes of shared memory\n", mainloop, c_element, least,
+                    with_comm);
+        failures++;
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const uint32_t edges[][3] = {{256, 256, 64}, {255, 250, 37}, {1, 1, 1}, {33, 129, 130}, {200, 8, 9}};
     const uint32_t only = argc > 1 ? (uint32_t)std::atoi(argv[1]) : 0;
     uint32_t runs = 0, turn = 0;
     seed = argc > 2 ? (uint32_t)std::atoi(argv[2]) : 1;
+    for (uint32_t mainloop = IRISI_GEMM_MFMA_GFX90A; mainloop <= IRISI_GEMM_MFMA_GFX950_SMALL; mainloop++)
+        check_shared(mainloop);
     for (uint32_t mainloop = IRISI_GEMM_MFMA_GFX90A; mainloop <= IRISI_GEMM_MFMA_GFX950_SMALL; mainloop++)
         for (int with_comm = 0; with_comm < 2; with_comm++)
             for (uint32_t kind = 0; kind < 3; kind++) /* 16-bit elements, B turned or not; 8-bit ones */

@@ -71,8 +71,8 @@ struct instruction {
     uint32_t acc, came;
 };
 
-/* Element types of A and B; C is f16 for f16, else bf16. */
-enum element_type { F16, BF16, F8E4M3, F8E5M2, F8E4M3FNUZ, F8E5M2FNUZ };
+/* Element types of A and B; C is f16 for f16, f32 for what says so, else bf16. */
+enum element_type { F16, BF16, BF16_F32, F8E4M3, F8E5M2, F8E4M3FNUZ, F8E5M2FNUZ };
 
 /* The workgroup. */
 struct {
@@ -155,6 +155,7 @@ void touch_shared(const char *at, uint32_t bytes, uint32_t since, bool writes)
 }
 
 uint32_t element_bytes() { return wg.type < F8E4M3 ? 2 : 1; }
+uint32_t c_bytes() { return wg.type == BF16_F32 ? 4 : 2; }
 
 /* Element `i` of A or B. */
 float widened(const uint8_t *from, uint64_t i)
@@ -165,15 +166,18 @@ float widened(const uint8_t *from, uint64_t i)
     case F8E5M2: return irisi_widen_f8e5m2(from[i]);
     case F8E4M3FNUZ: return irisi_widen_f8e4m3fnuz(from[i]);
     case F8E5M2FNUZ: return irisi_widen_f8e5m2fnuz(from[i]);
-    default: std::memcpy(&bits, from + 2 * i, 2); return wg.type == F16 ? irisi_widen_f16(bits) : irisi_widen_bf16(bits);
+    default: break;
     }
+    std::memcpy(&bits, from + 2 * i, 2);
+    return wg.type == F16 ? irisi_widen_f16(bits) : irisi_widen_bf16(bits);
 }
 
 uint16_t narrowed(float x)
 {
     switch (wg.type) {
     case F16: return irisi_narrow_f16(x);
-    case BF16: return irisi_narrow_bf16(x);
+    case BF16:
+    case BF16_F32: return irisi_narrow_bf16(x);
     case F8E4M3: return irisi_narrow_f8e4m3(x);
     case F8E5M2: return irisi_narrow_f8e5m2(x);
     case F8E4M3FNUZ: return irisi_narrow_f8e4m3fnuz(x);
@@ -183,7 +187,8 @@ uint16_t narrowed(float x)
 
 /*
  * acc += first * second for the lanes of a wave: a lane's operands are row (column) lane % 32 and 8 k of each half of
- * the wave, 16 k where elements are bytes; its accumulator e is row 8 * (e / 4) + 4 * (lane / 32) + e % 4, column lane % 32. Sums are exact.
+ * the wave, 16 k where elements are bytes; its accumulator e is row 8 * (e / 4) + 4 * (lane / 32) + e % 4, column
+ * lane % 32. Sums are exact.
  */
 void carry_out(const instruction &op, fiber *lanes)
 {
@@ -353,7 +358,8 @@ struct loop {
     int with_comm;
     element_type type;
     irisi_mfma_pipe (*begin)(const iris_gemm_plan *, char *, uint32_t);
-    void (*multiply)(const iris_gemm_plan *, const iris_tile *, irisi_mfma_pipe *, iris_crew *, irisi_mfma_accs *);
+    void (*multiply)(const iris_gemm_plan *, const iris_tile *, const irisi_mfma_pipe *, iris_crew *,
+                     irisi_mfma_accs *);
     void (*stage)(const iris_gemm_plan *, const iris_tile *, uint32_t, irisi_mfma_accs *, const iris_crew *, char *);
 };
 
@@ -375,6 +381,7 @@ const loop loops[] = {
     LOOP(bf16_gfx942_small, GFX942_SMALL, 0, BF16) LOOP(f16_gfx942_small, GFX942_SMALL, 1, F16)
     LOOP(bf16_gfx942, GFX942, 1, BF16)             LOOP(f16_gfx950, GFX950, 0, F16)
     LOOP(bf16_gfx950, GFX950, 1, BF16)             LOOP(f16_gfx950_small, GFX950_SMALL, 1, F16)
+    LOOP(bf16_f32_gfx942, GFX942, 1, BF16_F32)
     LOOP(f8e4m3fnuz_bf16_gfx942, GFX942, 0, F8E4M3FNUZ) LOOP(f8e5m2fnuz_bf16_gfx942_small, GFX942_SMALL, 1, F8E5M2FNUZ)
     LOOP(f8e4m3_bf16_gfx950_small, GFX950_SMALL, 0, F8E4M3) LOOP(f8e5m2_bf16_gfx950, GFX950, 1, F8E5M2)
 #endif
@@ -490,7 +497,7 @@ void make_plan(uint32_t m, uint32_t n, uint32_t k, int transposed, uint32_t tile
     irisi_gemm_problem problem;
     std::memset(&problem, 0, sizeof problem);
     const uint32_t unit = 16 / element_bytes();
-    problem.element = element_bytes(), problem.c_element = 2, problem.accumulator = 4;
+    problem.element = element_bytes(), problem.c_element = c_bytes(), problem.accumulator = 4;
     problem.tile_m = tile_m, problem.tile_n = tile_n;
     const irisi_gemm_shape s = irisi_mfma_gemm_shape(run->mainloop, &problem);
     std::memset(&plan, 0, sizeof plan);
@@ -499,15 +506,15 @@ void make_plan(uint32_t m, uint32_t n, uint32_t k, int transposed, uint32_t tile
     plan.lda = (k + unit - 1) / unit * unit + unit;
     plan.ldb = ((transposed ? k : n) + unit - 1) / unit * unit;
     plan.ldc = n + 3;
-    plan.c = (void *)(uintptr_t)0x1000006; /* only where it stands within 16 bytes counts */
+    plan.c = (void *)(uintptr_t)(0x1000000 + 3 * c_bytes()); /* only where it stands within 16 bytes counts */
     plan.alpha = 1;
-    plan.element = element_bytes(), plan.c_element = 2;
+    plan.element = element_bytes(), plan.c_element = c_bytes();
     plan.tile_m = s.tile_m, plan.tile_n = s.tile_n;
     plan.tiles_m = (m + s.tile_m - 1) / s.tile_m, plan.full_n = (n + s.tile_n - 1) / s.tile_n;
     plan.group_m = plan.xcds = plan.slots = 1;
     plan.stage_m = s.stage_m, plan.stage_n = s.stage_n;
     plan.pass_m = run->with_comm ? irisi_gemm_pass_m(run->mainloop, s.tile_m) : s.tile_m;
-    plan.pitch = (s.stage_n * 2 + 15) / 16 * 16 + 16;
+    plan.pitch = (s.stage_n * c_bytes() + 15) / 16 * 16 + 16;
     plan.stage_bytes = (s.stage_m * plan.pitch + 127) / 128 * 128;
     plan.workspace_bytes = run->with_comm ? s.workspace_bytes_with_comm : s.workspace_bytes;
     wg.a = random_matrix(m, k, plan.lda);
@@ -516,12 +523,14 @@ void make_plan(uint32_t m, uint32_t n, uint32_t k, int transposed, uint32_t tile
 }
 
 /* What must stand at a place of C. */
-uint16_t product(uint64_t i, uint64_t j)
+uint32_t product(uint64_t i, uint64_t j)
 {
     float sum = 0;
     for (uint64_t k = 0; k < plan.k; k++)
         sum += widened(wg.a.data(), i * plan.lda + k) *
                widened(wg.b.data(), plan.b_transposed ? j * plan.ldb + k : k * plan.ldb + j);
+    if (wg.type == BF16_F32)
+        return irisi_f32_bits(sum);
     return wg.type == F16 ? irisi_narrow_f16(sum) : irisi_narrow_bf16(sum);
 }
 
@@ -530,11 +539,11 @@ void check_piece(const iris_tile *piece, std::vector<char> &stage)
 {
     for (uint32_t row = 0; row < piece->rows; row++) {
         char *at = iris_tile_row(&plan, piece, stage.data() + MARGIN, row);
-        for (uint32_t column = 0; column < piece->cols; column++, at += 2) {
-            uint16_t bits;
-            std::memcpy(&bits, at, 2);
+        for (uint32_t column = 0; column < piece->cols; column++, at += c_bytes()) {
+            uint32_t bits = 0; /* little endian */
+            std::memcpy(&bits, at, c_bytes());
             expect(bits == product(piece->m0 + row, piece->n0 + column), "an element is not the product's");
-            std::memset(at, 0xaa, 2);
+            std::memset(at, 0xaa, c_bytes());
         }
     }
     for (char byte : stage)

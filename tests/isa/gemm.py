@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Looks at the instructions of the GEMM kernels on matrix units: `tests/isa/gemm.py [--include DIR] [--table]`.
 
-Compiles gemm.c for each AMD architecture and checks the promises below for every pattern's kernels, and that each check
-notices its own breakage; one line a check, then the counts. --table prints what a turn of each loop costs, as Markdown.
+Compiles the library's GEMM kernels for each AMD architecture and checks the promises below for every pattern's kernels,
+and that each check notices its own breakage; one line a check, then the counts. --table prints what a turn of each loop
+costs, as Markdown.
 """
 import argparse
 import concurrent.futures
@@ -43,9 +44,9 @@ class Unit:
     cache: int = 64
 
 
-UNITS = {("gfx90a", 16): Unit(r"^v_mfma_f32_32x32x8", 64, 128), ("gfx942", 16): Unit(r"^v_mfma_f32_32x32x8", 32, 128),
-         ("gfx950", 16): Unit(r"^v_mfma_f32_32x32x16", 32, 256), ("gfx942", 8): Unit(r"^v_mfma_f32_32x32x16_fp8_fp8", 32, 128),
-         ("gfx950", 8): Unit(r"^v_mfma_f32_32x32x64_f8f6f4", 64, 256)}
+UNITS = {"gfx90a": {16: Unit(r"^v_mfma_f32_32x32x8", 64, 128)},
+         "gfx942": {16: Unit(r"^v_mfma_f32_32x32x8", 32, 128), 8: Unit(r"^v_mfma_f32_32x32x16_(fp8_fp8|bf8_bf8)", 32, 128)},
+         "gfx950": {16: Unit(r"^v_mfma_f32_32x32x16", 32, 256), 8: Unit(r"^v_mfma_f32_32x32x64_f8f6f4", 64, 256)}}
 # What a turn of a loop multiplies, rows x columns x bytes of K: of the large tile and of the small one. Beside
 # communication waves a large tile is computed in two passes.
 TURNS = {"gfx90a": ((256, 256, 128), (128, 128, 128)), "gfx942": ((256, 256, 128), (128, 128, 128)),
@@ -59,11 +60,11 @@ def find(*names):
 
 
 def build(arch, kind, include, folder):
-    """(what the compiler said, {kernel: resources}, {kernel: Listing}) of gemm.c."""
+    """(what the compiler said, {kernel: resources}, {kernel: Listing}) of the library's GEMM kernels of some types."""
     out = pathlib.Path(folder) / f"{arch}.{kind}.co"
     source = pathlib.Path(folder) / f"{kind}.c"
-    lines = (HERE / "gemm.c").read_text(encoding="utf-8").splitlines(keepends=True)
-    source.write_text("".join(n for n in lines if "SCATTER_" not in n or n.endswith(f"SCATTER_{kind.upper()}\n")), encoding="utf-8")
+    source.write_text(f"#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_{kind.upper()}\n#include <iris/gen/launch/gemm_all_scatter.h>\n"
+                      "#include <iris/iris.h>\n", encoding="utf-8")
     done = subprocess.run(
         [os.environ.get("IRIS_HIPCC") or find("clang++-22", "clang++"), "-x", "hip", "-nogpuinc", "-nogpulib",
          f"--offload-arch={arch}", "--cuda-device-only", "--no-gpu-bundle-output", "-O3", "-std=c++17", "-Wall",
@@ -175,9 +176,10 @@ def clocks(unit, loop):
 
 
 def matrix_units_are_the_limit(arch, kernel):
-    found, unit, layouts = loops(kernel), UNITS[arch, bits(kernel)], bits(kernel) // 8  # bytes are not turned
-    if len(found) != 2 * layouts:
-        yield f"{len(found)} loops around matrix instructions instead of {2 * layouts}"
+    found, unit = loops(kernel), UNITS[arch][bits(kernel)]
+    expected = bits(kernel) // 4  # bytes are not turned
+    if len(found) != expected:
+        yield f"{len(found)} loops around matrix instructions instead of {expected}"
     for loop in main_loops(kernel):
         matrix, shared, cache = clocks(unit, loop)
         if shared > matrix or cache > matrix:
@@ -335,7 +337,7 @@ def broken(kernel, pattern, replacement):
 def check(arch, kind, built, report, table):
     where, (said, used, kernels) = f"{arch} {kind}", built
     names = lambda patterns: [f"irisi_gemm_all_scatter_{p}_{kind}_{arch}{s}" for s in ("", "_small") for p in patterns]
-    report.line(where, "gemm.c compiles and holds every pattern's kernels",
+    report.line(where, "compiles and holds every pattern's kernels",
                 [said] if said else [f"{n} is missing" for n in names(COMPUTE + SEND) if n not in kernels])
     if said:
         return
@@ -343,7 +345,7 @@ def check(arch, kind, built, report, table):
                                                  for key in ("ScratchSize", "VGPRs Spill", "SGPRs Spill") if used[n][key]])
     for text, function, whose, edits in CHECKS:
         report.line(where, text, [f"{n}: {p}" for n in names(whose) for p in function(arch, kernels[n])])
-        for at, pattern, replacement in edits if kind == TYPES[arch][0] else ():
+        for at, pattern, replacement in edits if kind == "f16" else ():
             kernel = broken(kernels[names([at])[0]], pattern, replacement)
             caught = kernel and list(function(arch, kernel))
             report.line(where, f"  notices {pattern} -> {replacement} in {at}",
@@ -352,7 +354,8 @@ def check(arch, kind, built, report, table):
         for loop, layout in zip(main_loops(kernels[n]), ("transposed", "as it is")):
             size = "small" if n.endswith("_small") else "large"
             beside = "yes" if "wave_specialized" in n else "no"
-            row = (arch, bits(kernels[n]), size, beside, layout, *clocks(UNITS[arch, bits(kernels[n])], loop))
+            width = bits(kernels[n])
+            row = (arch, width, size, beside, layout, *clocks(UNITS[arch][width], loop))
             table[row] = max(table.get(row, 0), used[n]["VGPRs"])
 
 
@@ -360,6 +363,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     p.add_argument("--include", metavar="DIR", help="where iris/gen/ lies (default: generated for this run)")
     p.add_argument("--arch", action="append", choices=ARCHS, help="only this architecture (may be repeated)")
+    p.add_argument("--type", action="append", help="these types instead, as kernels' names end (may be repeated)")
     p.add_argument("--table", action="store_true", help="print what a turn of each loop costs, as Markdown")
     args = p.parse_args()
     if not find(os.environ.get("IRIS_HIPCC"), "clang++-22", "clang++"):
@@ -369,11 +373,11 @@ def main():
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         if not args.include:
             subprocess.run([sys.executable, "-B", ROOT / "gen/__main__.py", "--out", f"{folder}/iris/gen"], check=True)
-        jobs = [(a, t, pool.submit(build, a, t, args.include or folder, folder)) for a in args.arch or ARCHS for t in TYPES[a]]
+        jobs = [(a, t, pool.submit(build, a, t, args.include or folder, folder)) for a in args.arch or ARCHS for t in args.type or TYPES[a]]
         for arch, kind, job in jobs:
             check(arch, kind, job.result(), report, table)
     if args.table:
-        print("\n| architecture | bits | tile | beside communication waves | B | matrix clocks | shared memory | cache | registers |")
+        print("\n| architecture | bits of A and B | tile | beside communication waves | B | matrix clocks | shared memory | cache | registers |")
         print("|---|---|---|---|---|---|---|---|---|")
         for row, registers in table.items():
             print("| " + " | ".join(map(str, (*row, registers))) + " |")

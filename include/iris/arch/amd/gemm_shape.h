@@ -6,9 +6,9 @@
  *   irisi_gemm_xcds irisi_gemm_largest_tile irisi_gemm_pick irisi_gemm_pass_m
  *
  * Shared memory is 64 KB, on gfx950 160 KB. The plain loop's kernels with two staging tiles stay within 64 KB; so do
- * those of a matrix loop, which stage a piece of 64 x 128 or 64 x 64 at a time. Two waves on a SIMD can have 256
- * registers a lane, three 168: beside communication waves the large tile is computed in two passes, whose accumulators
- * are half as many.
+ * those of a matrix loop, which stage a piece of 64 x 128 or 64 x 64 at a time, of f32 half as many rows. Two waves on a
+ * SIMD can have 256 registers a lane, three 168: beside communication waves the large tile is computed in two passes,
+ * whose accumulators are half as many.
  */
 #ifndef IRIS_ARCH_AMD_GEMM_SHAPE_H
 #define IRIS_ARCH_AMD_GEMM_SHAPE_H
@@ -115,7 +115,7 @@ static inline irisi_gemm_shape irisi_mfma_gemm_shape(uint32_t mainloop, const ir
     s.tile_n = p->tile_n ? (p->tile_n + unit - 1) / unit * unit : most.n; /* tiles of B start where chunks do */
     s.boxed = s.window = 0;
     s.slots = 1, s.slots_with_comm = 2;
-    s.stage_m = 64;
+    s.stage_m = p->c_element > 2 ? 32 : 64;
     s.stage_n = irisi_mfma_stage_n(irisi_mfma_loop_of(mainloop, 0, 2).shape);
     s.workspace_bytes = 2 * irisi_mfma_slab_bytes(irisi_mfma_loop_of(mainloop, 0, 2).shape);
     s.workspace_bytes_with_comm = 2 * irisi_mfma_slab_bytes(irisi_mfma_loop_of(mainloop, 1, 2).shape);
@@ -130,8 +130,8 @@ static inline irisi_gemm_shape irisi_mfma_gemm_shape(uint32_t mainloop, const ir
 
 /*
  * The mainloop for a problem, and its shape. Matrix loops need what they load to be aligned, and of 8-bit elements K
- * side by side. Large tiles where there is
- * one for every workgroup, since they need half the loads for their arithmetic.
+ * side by side. Large tiles where there is one for every workgroup, since they need half the loads for their
+ * arithmetic.
  */
 static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gemm_problem *p)
 {

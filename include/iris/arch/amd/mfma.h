@@ -2,7 +2,7 @@
 /*
  * mfma.h (amd): the matrix instructions and the memory accesses of the loops around them.
  *
- *   irisi_mfma_acc irisi_mfma_{f16,bf16,f8e4m3fnuz,f8e5m2fnuz,f8e4m3,f8e5m2,i8}
+ *   irisi_mfma_acc irisi_mfma_{f16,bf16,f8e4m3fnuz,f8e5m2fnuz,f8e4m3,f8e5m2}
  *   irisi_mfma_lds irisi_mfma_read irisi_mfma_read_word irisi_mfma_write
  *   irisi_mfma_load irisi_mfma_load_lds irisi_mfma_loaded
  *   irisi_mfma_part irisi_mfma_hurry irisi_mfma_yield irisi_mfma_now
@@ -19,8 +19,8 @@ typedef IRISI_LOCAL char *irisi_mfma_lds;
 
 /*
  * acc += first * second, a block of 32 x 32 and a step of K, whose 16 bytes of a lane stand at first[step] and
- * second[step]. Instructions that are less deep take either half of each lane's 16 bytes, deeper ones two steps at once,
- * the second time. A pass without the instruction never gets here.
+ * second[step]. Instructions that are less deep take either half of each lane's 16 bytes, deeper ones two steps at
+ * once, the second time. A pass without the instruction never gets here.
  */
 IRIS_DEVICE irisi_mfma_acc irisi_mfma_f16(const irisi_words *first, const irisi_words *second, uint32_t step,
                                           irisi_mfma_acc acc)
@@ -109,7 +109,7 @@ IRIS_DEVICE irisi_mfma_acc irisi_mfma_f8e4m3(const irisi_words *first, const iri
         return acc;
     __builtin_memcpy(&a, first + step - 1, sizeof a);
     __builtin_memcpy(&b, second + step - 1, sizeof b);
-    return __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(a, b, acc, 0, 0, 0, 0, 0, 0); /* with scales of 0: unscaled */
+    return __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(a, b, acc, 0, 0, 0, 0, 0, 0); /* 0 is no scale */
 #else
     (void)first, (void)second, (void)step;
     return acc;
@@ -130,35 +130,6 @@ IRIS_DEVICE irisi_mfma_acc irisi_mfma_f8e5m2(const irisi_words *first, const iri
     (void)first, (void)second, (void)step;
     return acc;
 #endif
-}
-
-/* Likewise of integers; the accumulators' bits are an i32's. */
-IRIS_DEVICE irisi_mfma_acc irisi_mfma_i8(const irisi_words *first, const irisi_words *second, uint32_t step,
-                                         irisi_mfma_acc acc)
-{
-#if defined(__gfx90a__) || defined(__gfx942__) || defined(__gfx950__)
-    typedef int __attribute__((ext_vector_type(16))) sums;
-    sums c = __builtin_bit_cast(sums, acc);
-#if defined(__gfx950__)
-    typedef int __attribute__((ext_vector_type(4))) operand;
-    c = __builtin_amdgcn_mfma_i32_32x32x32_i8(__builtin_bit_cast(operand, first[step]),
-                                              __builtin_bit_cast(operand, second[step]), c, 0, 0, 0);
-#elif defined(__gfx942__)
-    long a[2], b[2];
-    __builtin_memcpy(a, first + step, sizeof a);
-    __builtin_memcpy(b, second + step, sizeof b);
-    c = __builtin_amdgcn_mfma_i32_32x32x16_i8(a[0], b[0], c, 0, 0, 0);
-    c = __builtin_amdgcn_mfma_i32_32x32x16_i8(a[1], b[1], c, 0, 0, 0);
-#else
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        c = __builtin_amdgcn_mfma_i32_32x32x8i8((int)first[step][i], (int)second[step][i], c, 0, 0, 0);
-#endif
-    acc = __builtin_bit_cast(irisi_mfma_acc, c);
-#else
-    (void)first, (void)second, (void)step;
-#endif
-    return acc;
 }
 
 /* Workgroup-shared memory, `offset` bytes on. */

@@ -200,8 +200,8 @@ IRIS_HOST_DEVICE uint32_t irisi_mfma_place(const irisi_mfma_share *s, uint32_t j
 IRIS_HOST_DEVICE uint32_t irisi_mfma_kept(const irisi_mfma_share *s, uint32_t j, uint32_t left, int turned,
                                           int32_t word)
 {
-    const int32_t inside = ((int32_t)left - (int32_t)irisi_mfma_reach(s, j, turned)) * (turned ? 16 : (int32_t)s->element);
-    const int32_t bytes = inside - 4 * word;
+    const int32_t inside = (int32_t)left - (int32_t)irisi_mfma_reach(s, j, turned);
+    const int32_t bytes = inside * (turned ? 16 : (int32_t)s->element) - 4 * word;
     const uint32_t within = bytes < 0 ? 0 : bytes > 4 ? 4 : (uint32_t)bytes;
     return (uint32_t)(((uint64_t)1 << 8 * within) - 1);
 }
