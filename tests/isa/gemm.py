@@ -3,8 +3,8 @@
 """Looks at the instructions of the GEMM kernels on matrix units: `tests/isa/gemm.py [--include DIR] [--table]`.
 
 Compiles the library's GEMM kernels for each AMD architecture and checks the promises below for every pattern's kernels,
-and that each check notices its own breakage; one line a check, then the counts. --table prints what a turn of each loop
-costs, as Markdown.
+and that each check notices its own breakage; one line a check, then the counts. What a turn of each loop costs must be
+what docs/gemm-on-amd.md says; --table writes it there.
 """
 import argparse
 import concurrent.futures
@@ -19,9 +19,11 @@ from dataclasses import dataclass
 
 import gates
 import listing
+import page
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+PAGE = ROOT / "docs/gemm-on-amd.md"
 ARCHS = ("gfx90a", "gfx942", "gfx950")
 TYPES = {"gfx90a": ("f16", "bf16"), "gfx942": ("f16", "bf16", "f8e4m3fnuz_bf16"), "gfx950": ("f16", "bf16", "f8e4m3_bf16")}
 COMPUTE = ("bulk_synchronous_compute", "producer_consumer_compute", "fused_sequential", "wg_specialized",
@@ -59,6 +61,10 @@ def find(*names):
     return next((shutil.which(n) for n in names if n and shutil.which(n)), None)
 
 
+def clang():
+    return os.environ.get("IRIS_HIPCC") or find("clang++-22", "clang++")
+
+
 def build(arch, kind, include, folder):
     """(what the compiler said, {kernel: resources}, {kernel: Listing}) of the library's GEMM kernels of some types."""
     out = pathlib.Path(folder) / f"{arch}.{kind}.co"
@@ -66,7 +72,7 @@ def build(arch, kind, include, folder):
     source.write_text(f"#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_{kind.upper()}\n#include <iris/gen/launch/gemm_all_scatter.h>\n"
                       "#include <iris/iris.h>\n", encoding="utf-8")
     done = subprocess.run(
-        [os.environ.get("IRIS_HIPCC") or find("clang++-22", "clang++"), "-x", "hip", "-nogpuinc", "-nogpulib",
+        [clang(), "-x", "hip", "-nogpuinc", "-nogpulib",
          f"--offload-arch={arch}", "--cuda-device-only", "--no-gpu-bundle-output", "-O3", "-std=c++17", "-Wall",
          "-Wextra", "-Wpedantic", "-Werror", "-Rpass-analysis=kernel-resource-usage", "-fno-caret-diagnostics",
          f"-I{ROOT}/include", f"-I{include}", "-c", source, "-o", out],
@@ -355,8 +361,20 @@ def check(arch, kind, built, report, table):
             size = "small" if n.endswith("_small") else "large"
             beside = "yes" if "wave_specialized" in n else "no"
             width = bits(kernels[n])
-            row = (arch, width, size, beside, layout, *clocks(UNITS[arch][width], loop))
-            table[row] = max(table.get(row, 0), used[n]["VGPRs"])
+            table.append((arch, width, size, beside, layout, *clocks(UNITS[arch][width], loop)))
+
+
+def look_at_page(table, report, write):
+    """docs/gemm-on-amd.md against this run, where the pages were made by the same compiler."""
+    rows = [("architecture", "bits of A, B", "tile", "beside communication waves", "B", "matrix clocks", "shared memory",
+             "cache"), ("---",) * 8, *dict.fromkeys(table)]
+    body = "".join(f"| {' | '.join(map(str, row))} |\n" for row in rows)
+    if write:
+        page.write({"loops": body}, PAGE)
+    version = subprocess.run([clang(), "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    same = page.part("compiler") != page.compiler(version) or page.part("loops", PAGE) == body
+    report.line("docs", "gemm-on-amd.md says what a turn costs",
+                [] if same else ["it has changed: tests/isa/gemm.py --table writes docs/gemm-on-amd.md"])
 
 
 def main():
@@ -364,24 +382,20 @@ def main():
     p.add_argument("--include", metavar="DIR", help="where iris/gen/ lies (default: generated for this run)")
     p.add_argument("--arch", action="append", choices=ARCHS, help="only this architecture (may be repeated)")
     p.add_argument("--type", action="append", help="these types instead, as kernels' names end (may be repeated)")
-    p.add_argument("--table", action="store_true", help="print what a turn of each loop costs, as Markdown")
+    p.add_argument("--table", action="store_true", help="write what a turn of each loop costs into docs/gemm-on-amd.md")
     args = p.parse_args()
-    if not find(os.environ.get("IRIS_HIPCC"), "clang++-22", "clang++"):
+    if not clang():
         print("skipped: no compiler for AMD GPUs here\n0 passed, 0 failed")
         return 0
-    report, table = Report(), {}
+    report, table = Report(), []
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         if not args.include:
             subprocess.run([sys.executable, "-B", ROOT / "gen/__main__.py", "--out", f"{folder}/iris/gen"], check=True)
         jobs = [(a, t, pool.submit(build, a, t, args.include or folder, folder)) for a in args.arch or ARCHS for t in args.type or TYPES[a]]
         for arch, kind, job in jobs:
             check(arch, kind, job.result(), report, table)
-    if args.table:
-        print("\n| architecture | bits of A and B | tile | beside communication waves | B | matrix clocks | shared memory | cache | registers |")
-        print("|---|---|---|---|---|---|---|---|---|")
-        for row, registers in table.items():
-            print("| " + " | ".join(map(str, (*row, registers))) + " |")
-        print()
+    if not args.arch and not args.type:
+        look_at_page(table, report, args.table)
     print(f"{report.passed} passed, {report.failed} failed")
     return 1 if report.failed else 0
 

@@ -6,8 +6,8 @@
  *   irisi_gemm_xcds irisi_gemm_largest_tile irisi_gemm_pick irisi_gemm_pass_m
  *
  * Shared memory is 64 KB, on gfx950 160 KB. The plain loop's kernels with two staging tiles stay within 64 KB; so do
- * those of a matrix loop, which stage a piece of 64 x 128 or 64 x 64 at a time, of f32 half as many rows. Two waves on a
- * SIMD can have 256 registers a lane, three 168: beside communication waves the large tile is computed in two passes,
+ * those of a matrix loop, which stage a piece of 64 x 128 or 64 x 64 at a time, of f32 half as many rows. Two waves on
+ * a SIMD can have 256 registers a lane, three 168: beside communication waves the large tile is computed in two passes,
  * whose accumulators are half as many.
  */
 #ifndef IRIS_ARCH_AMD_GEMM_SHAPE_H
