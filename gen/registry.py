@@ -40,8 +40,7 @@ Atomic = row("Atomic", "op t arch combine", arch=None, combine="")
 _D = {t.name: t for t in DTYPES}
 assert len(_D) == len(DTYPES) and all(t.acc in _D for t in DTYPES), "dtypes have names of their own and sum up in one"
 _INTS = [t for t in DTYPES if t.kind != "float"]
-_WIDE = [t for t in _INTS if t.bits >= 32]
-_NARROW = [t for t in _INTS if t.bits < 32]
+_WIDE, _NARROW = ([t for t in _INTS if (t.bits >= 32) == wide] for wide in (True, False))
 
 # fetch, set, xchg and cas exist for these.
 ATOMIC_TYPES = tuple(_INTS + [_D["f32"], _D["f64"]])
@@ -109,13 +108,14 @@ GEMM_TYPES = tuple(
              out if out.bits > 8 else _D["bf16"], "irisi_round" if out.kind == "int" else "iris_narrow")
     for name in ("f16 bf16 f32 f64 f16_f32 bf16_f32 f8e4m3_bf16 f8e4m3_f16 f8e4m3_f8e4m3 f8e5m2_bf16 f8e4m3fnuz_bf16 f8e5m2fnuz_bf16 "
                  "i8_i32 i8_bf16 i8_i8").split() for t, out in [(_D[name.split("_")[0]], _D[name.split("_")[-1]])])
-# Mainloop IRISI_GEMM_<loop> for types `g`, where IRISI_GEMM_HAS_<loop> is 1: `name` ends its functions' names, and
-# `beside_comm` the names of what it does otherwise beside communication waves.
-GemmKernel = row("GemmKernel", "loop suffix g name beside_comm")
+# Mainloop IRISI_GEMM_<loop> for types `g`, where IRISI_GEMM_HAS_<loop> is 1: `name` ends its functions' names, `sums` of
+# those that do not depend on C's type, and `beside_comm` the names of what it does otherwise beside communication waves.
+GemmKernel = row("GemmKernel", "loop suffix g sums name beside_comm")
+_MFMA = dict(gfx90a="f16 bf16", gfx942="f16 bf16 f8e4m3fnuz f8e5m2fnuz", gfx950="f16 bf16 f8e4m3 f8e5m2")  # types of A and B
 _LOOPS = (("PLAIN", "", [g.name for g in GEMM_TYPES]), ("SM80", "_sm80", ("f16", "bf16", "f64")),  # loop, suffix, types by name
           ("SM90A", "_sm90a", [g.name for g in GEMM_TYPES if g.name != "f64" and "fnuz" not in g.name])) + tuple(
-    (f"MFMA_{s.upper()}", f"_{s}", ("f16", "bf16")) for arch in ("gfx90a", "gfx942", "gfx950") for s in (arch, f"{arch}_small"))
-GEMM_KERNELS = tuple(GemmKernel(loop, end, g, g.name + end, g.name + end + "_with_comm" * loop.startswith(("MFMA", "SM80")))
+    (f"MFMA_{s.upper()}", f"_{s}", [g.name for g in GEMM_TYPES if g.t.name in t.split()]) for arch, t in _MFMA.items() for s in (arch, f"{arch}_small"))
+GEMM_KERNELS = tuple(GemmKernel(loop, end, g, g.t.name + end, g.name + end, g.name + end + "_with_comm" * loop.startswith(("MFMA", "SM80")))
                      for loop, end, names in _LOOPS for g in GEMM_TYPES if g.name in names)
 # A vector unit of the host: bytes of a vector; rows and vectors of columns that a micro-kernel computes.
 GemmIsa = row("GemmIsa", "name bytes rows vectors")

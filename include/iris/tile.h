@@ -173,11 +173,12 @@ IRIS_DEVICE void irisi_tile_copy_row(char *to, const char *from, uint32_t bytes,
 {
     const uint32_t gap = (uint32_t)(0 - (uintptr_t)to) & 15;
     const uint32_t head = gap < bytes ? gap : bytes;
-    const uint32_t chunks = (bytes - head) / 16;
-    const uint32_t tail = head + 16 * chunks;
-    irisi_copy_edge(to, from, head, unit, member, members);
-    irisi_copy_chunks(to + head, from + head, chunks, member, members);
-    irisi_copy_edge(to + tail, from + tail, bytes - tail, unit, member, members);
+    const uint32_t whole = (bytes - head) / 16 * 16;
+    irisi_copy_chunks(to + head, from + head, whole / 16, member, members);
+    for (uint32_t i = member * unit; i < bytes - whole; i += members * unit) {
+        const uint32_t at = i < head ? i : i + whole;
+        irisi_copy_unit(to + at, from + at, unit);
+    }
 }
 
 /* 1 when staging tiles are laid out in boxes for the copy engine. */
@@ -241,7 +242,7 @@ IRIS_DEVICE void irisi_tile_unstage(const iris_ctx *ctx, const iris_gemm_plan *p
     }
     const irisi_span rows = irisi_split(tile->rows, crew->member / share, crew->members / share);
     for (size_t row = rows.first; row < rows.end; row += rows.step) {
-        char *own = irisi_tile_c(plan, tile, (uint32_t)row);
+        char *own = irisi_parked(irisi_tile_c(plan, tile, (uint32_t)row));
         const char *from = iris_tile_row(plan, tile, stage, (uint32_t)row);
         if (!whole) {
             irisi_tile_unstage_row(ctx, own, from, bytes, plan->c_element, ranks, crew->member % share, share);
@@ -295,7 +296,7 @@ IRIS_DEVICE void irisi_tile_copy(const iris_ctx *ctx, const iris_gemm_plan *plan
     const uint32_t share = irisi_tile_share(bytes);
     const irisi_span rows = irisi_split(tile->rows, crew->member / share, crew->members / share);
     for (size_t row = rows.first; row < rows.end; row += rows.step) {
-        char *own = irisi_tile_c(plan, tile, (uint32_t)row);
+        char *own = irisi_parked(irisi_tile_c(plan, tile, (uint32_t)row));
         irisi_tile_copy_row((char *)iris_at(ctx, own, rank), own, bytes, plan->c_element, crew->member % share, share);
     }
 }

@@ -2,11 +2,17 @@
 /*
  * aligned.cpp: GEMM + all-scatter of 16-bit types whose rows start at multiples of 16 bytes, which is what mainloops on
  * tensor cores want: tiles of every size that the device picks, edges in every direction, and bands of C that start
- * elsewhere; and the copies that make other operands so. all_scatter.cpp has the rest.
+ * elsewhere; and the copies that make other operands so. all_scatter.cpp has the rest. On AMD also of 8-bit floats,
+ * which have loops on matrix units where B is transposed.
  */
+#include <iris/arch/gemm_shape.h>
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F16
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
+#if defined(IRISI_GEMM_HAS_MFMA_GFX942)
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F8E4M3_BF16
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F8E4M3FNUZ_BF16
+#endif
 #endif
 #include "problem.h"
 
@@ -36,6 +42,11 @@ enum { SHAPES = sizeof shapes / sizeof shapes[0], VARIANTS = sizeof variants / s
 problem_launcher problem_launcher_of(const problem *p, int pattern)
 {
     static const problem_launcher launchers[2][IRIS_GEMM_PATTERNS] = {LAUNCHERS(f16), LAUNCHERS(bf16)};
+#if defined(IRISI_GEMM_HAS_MFMA_GFX942)
+    static const problem_launcher bytes[2][IRIS_GEMM_PATTERNS] = {LAUNCHERS(f8e4m3_bf16), LAUNCHERS(f8e4m3fnuz_bf16)};
+    if (p->dtype == IRIS_F8E4M3 || p->dtype == IRIS_F8E4M3FNUZ)
+        return bytes[p->dtype == IRIS_F8E4M3FNUZ][pattern];
+#endif
     return launchers[p->dtype == IRIS_BF16][pattern];
 }
 
@@ -75,6 +86,15 @@ TEST_CASE("GEMM + all-scatter of bf16 is right where rows are aligned", "[gemm][
     const iris_dtype dtype = IRIS_BF16;
     irist_spmd(aligned_work, &dtype);
 }
+
+#if defined(IRISI_GEMM_HAS_MFMA_GFX942)
+TEST_CASE("GEMM + all-scatter of 8-bit floats is right where rows are aligned", "[gemm][f8]")
+{
+    const iris_dtype types[] = {IRIS_F8E4M3, IRIS_F8E4M3FNUZ};
+    for (const iris_dtype &dtype : types)
+        irist_spmd(aligned_work, &dtype);
+}
+#endif
 
 /* Who calls the plain mainloop's functions in a kernel of his own asks for a plan that fits them. */
 static void plain_work(irist_rank *t)

@@ -8,7 +8,8 @@
  *
  * Instructions as AMD documents them (matrix instruction calculator; CDNA 2, 3, 4 ISA guides), for lane l:
  *   32x32x8   first operand: row l % 32, k = 4 * (l / 32) + 0..3; second: column l % 32, the same k
- *   32x32x16  likewise with k = 8 * (l / 32) + 0..7
+ *   32x32x16  likewise with k = 8 * (l / 32) + 0..7, of 16-bit elements and of 8-bit ones
+ *   32x32x64  likewise with k = 32 * (l / 32) + 0..31, of 8-bit elements
  *   result    element e: row 8 * (e / 4) + 4 * (l / 32) + e % 4, column l % 32
  */
 #include <cmath>
@@ -20,12 +21,18 @@
 
 #include <iris/arch/amd/gemm_shape.h>
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { EVERY = 4 }; /* slow: a part of the tiles */
+#else
+enum { EVERY = 1 };
+#endif
 enum { SLABS = 2, LANES = 64 };
 
 struct problem {
     uint32_t mainloop;
     int with_comm, turned;
-    uint32_t deep; /* k of an instruction: 8 or 16 */
+    uint32_t element; /* bytes of one of A and B */
+    uint32_t deep;    /* k of an instruction: 8, 16 or 64 */
     uint32_t m, n, k, lda, ldb;
 };
 
@@ -35,15 +42,16 @@ static void expect(bool held, const problem &p, const char *what)
 {
     if (held || failures++ > 20)
         return;
-    std::printf("mainloop %u, beside communication waves %d, B turned %d, %u deep, %u x %u x %u: %s\n", p.mainloop,
-                p.with_comm, p.turned, p.deep, p.m, p.n, p.k, what);
+    std::printf("mainloop %u, beside communication waves %d, B turned %d, %u bytes, %u deep, %u x %u x %u: %s\n",
+                p.mainloop, p.with_comm, p.turned, p.element, p.deep, p.m, p.n, p.k, what);
 }
 
-/* Small whole numbers: sums of their products are exact. 16 bits of storage; poison is a NaN of bf16. */
+/* Small whole numbers: sums of their products are exact. An element's first byte holds one of 0..8 for -4..4. */
+typedef std::vector<uint8_t> memory;
 static uint32_t seed;
-static uint16_t small_number() { return (uint16_t)((seed = seed * 1664525u + 1013904223u) >> 24) % 9; }
-enum : uint16_t { POISON = 0x7fff };
-static double value(uint16_t bits) { return bits == POISON ? NAN : (double)bits - 4; }
+static uint8_t small_number() { return (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24) % 9; }
+enum : uint8_t { POISON = 0xff, ZERO = 4 };
+static double value(const uint8_t *element) { return *element == POISON ? NAN : (double)*element - ZERO; }
 
 /* Sets of lanes that shared memory serves at one time: 16 bytes each on writes and reads, and 4 bytes each. */
 typedef std::vector<std::vector<uint32_t>> phases;
@@ -101,19 +109,19 @@ static bool conflict_free(const phases &p, const uint32_t *at, uint32_t words, u
 static void check_banks(const problem &p, const phases &narrow, const phases &wide, const uint32_t *at, uint32_t words,
                         const char *what)
 {
-    const int roomy = irisi_mfma_loop_of(p.mainloop, 0).direct;
+    const int roomy = irisi_mfma_loop_of(p.mainloop, 0, p.element).direct;
     expect(conflict_free(narrow, at, words, 32), p, what);
     if (roomy)
         expect(conflict_free(wide, at, words, 64), p, what);
 }
 
 /* One matrix's part of a slab, by all lanes: from global memory, with zeros behind the end of K, to shared memory. */
-static void move(const problem &p, irisi_mfma_shape shape, const std::vector<uint16_t> &matrix, uint32_t slab, int b,
-                 std::vector<uint16_t> &lds, uint32_t part)
+static void move(const problem &p, irisi_mfma_shape shape, const memory &matrix, uint32_t slab, int b, memory &lds,
+                 uint32_t part)
 {
-    const uint32_t whole = shape.depth / 2, k0 = slab * whole, turned = b ? (uint32_t)p.turned : 0;
+    const uint32_t whole = irisi_mfma_whole(shape), k0 = slab * whole, turned = b ? (uint32_t)p.turned : 0;
     const uint32_t left = k0 >= p.k ? 0 : p.k - k0 < whole ? p.k - k0 : whole;
-    const uint64_t base = left == 0 ? 0 : turned ? (uint64_t)k0 * p.ldb * 2 : (uint64_t)k0 * 2;
+    const uint64_t base = left == 0 ? 0 : (uint64_t)k0 * (turned ? p.ldb : 1) * p.element;
     const uint32_t loads = b ? irisi_mfma_loads_b(shape) : irisi_mfma_loads_a(shape);
     for (uint32_t j = 0; j < loads; j++)
         for (uint32_t wave = 0; wave < IRISI_MFMA_WAVES; wave++) {
@@ -126,21 +134,18 @@ static void move(const problem &p, irisi_mfma_shape shape, const std::vector<uin
                 const uint64_t from = base + irisi_mfma_offset(&s, j, left, (int)turned);
                 uint32_t words[4];
                 at[lane] = part + irisi_mfma_place(&s, j);
-                expect(from % 16 == 0 && from / 2 < matrix.size(), p, "a load is misaligned or beyond the matrix");
-                if (from / 2 >= matrix.size())
+                expect(from % 16 == 0 && from < matrix.size(), p, "a load is misaligned or beyond the matrix");
+                if (from >= matrix.size())
                     continue;
-                for (uint32_t i = 0; i < 8; i++) /* the rest of the last unit of 16 bytes may be anything */
-                    if (from / 2 + i >= matrix.size())
-                        std::memcpy((char *)words + 2 * i, "\xff\x7f", 2);
-                    else
-                        std::memcpy((char *)words + 2 * i, &matrix[from / 2 + i], 2);
-                for (int32_t i = 0; i < 4; i++) {
-                    const uint32_t zero = 0x00040004; /* value() of 4 is 0 */
-                    const uint32_t kept = left == whole ? 0xffffffffu : irisi_mfma_kept(&s, j, left, (int)turned, i);
+                std::memset(words, POISON, 16); /* the rest of the last unit of 16 bytes may be anything */
+                std::memcpy(words, &matrix[from], matrix.size() - from < 16 ? matrix.size() - from : 16);
+                for (uint32_t i = 0; i < 4 && left < whole; i++) {
+                    const uint32_t kept = irisi_mfma_kept(&s, j, left, (int)turned, (int32_t)i);
+                    const uint32_t zero = p.element == 2 ? 0x00010001 * ZERO : 0x01010101 * ZERO;
                     words[i] = (words[i] & kept) | (zero & ~kept);
                 }
-                std::memcpy(&lds[at[lane] / 2], words, 16);
-                if (irisi_mfma_loop_of(p.mainloop, p.with_comm).direct)
+                std::memcpy(&lds[at[lane]], words, 16);
+                if (irisi_mfma_loop_of(p.mainloop, p.with_comm, p.element).direct)
                     expect(at[lane] == part + 1024 * (wave + j * IRISI_MFMA_WAVES) + 16 * lane, p,
                            "a chunk stands elsewhere than a direct load puts it");
             }
@@ -148,29 +153,29 @@ static void move(const problem &p, irisi_mfma_shape shape, const std::vector<uin
         }
 }
 
-/* A wave's operands of a step: 8 elements of K a lane. `column`: block of columns. */
-typedef uint16_t operand[LANES][8];
+/* A wave's operands of a step: 16 bytes of K a lane. */
+typedef uint8_t operand[LANES][16];
 
-static void take_lines(const problem &p, const std::vector<uint16_t> &lds, uint32_t part, const uint32_t *at,
-                       operand out)
+static void take_lines(const problem &p, const memory &lds, uint32_t part, const uint32_t *at, operand out)
 {
     uint32_t place[LANES];
     for (uint32_t lane = 0; lane < LANES; lane++) {
         place[lane] = part + at[lane];
-        std::memcpy(out[lane], &lds[place[lane] / 2], 16);
+        std::memcpy(out[lane], &lds[place[lane]], 16);
     }
     check_banks(p, read_phases(32), read_phases(64), place, 4, "bank conflict on a read");
 }
 
-static void take_pairs(const problem &p, irisi_mfma_shape shape, const std::vector<uint16_t> &lds, uint32_t part,
-                       uint32_t wave, uint32_t step, operand *out)
+/* `columns`: of each of the two blocks, from this step on. */
+static void take_pairs(const problem &p, irisi_mfma_shape shape, const memory &lds, uint32_t part, uint32_t wave,
+                       uint32_t step, operand *const columns[2])
 {
     uint32_t words[8][LANES];
     for (uint32_t k = 0; k < 8; k++) {
         uint32_t place[LANES];
         for (uint32_t lane = 0; lane < LANES; lane++) {
             place[lane] = part + irisi_mfma_at_pair(shape, irisi_mfma_first_n(shape, wave, lane, 1), step, k);
-            std::memcpy(&words[k][lane], &lds[place[lane] / 2], 4);
+            std::memcpy(&words[k][lane], &lds[place[lane]], 4);
         }
         check_banks(p, word_phases(32), word_phases(64), place, 1, "bank conflict on a read of pairs");
     }
@@ -178,21 +183,24 @@ static void take_pairs(const problem &p, irisi_mfma_shape shape, const std::vect
         for (uint32_t lane = 0; lane < LANES; lane++)
             for (uint32_t i = 0; i < 4; i++) {
                 const uint32_t pair = irisi_mfma_pair(words[2 * i][lane], words[2 * i + 1][lane], column);
-                std::memcpy(&out[column][lane][2 * i], &pair, 4);
+                std::memcpy(&columns[column][step][lane][4 * i], &pair, 4);
             }
 }
 
-/* The instruction, as often as 8 elements of K a lane take it. */
-static void multiply(uint32_t deep, const operand first, const operand second, double (*acc)[16])
+/* The instruction, as often as the steps take it: it is `deep` deep, of which either half of the lanes holds a half. */
+static void multiply(const problem &p, const operand *first, const operand *second, uint32_t steps, double (*acc)[16])
 {
-    const uint32_t each = deep / 2; /* elements that a lane holds of an instruction */
-    for (uint32_t part = 0; part < 8 / each; part++)
+    const uint32_t each = p.deep / 2 * p.element; /* bytes that a lane holds of an instruction */
+    for (uint32_t part = 0; part < 16 * steps; part += each)
         for (uint32_t lane = 0; lane < LANES; lane++)
             for (uint32_t e = 0; e < 16; e++) {
                 const uint32_t row = 8 * (e / 4) + 4 * (lane / 32) + e % 4, col = lane % 32;
-                for (uint32_t k = 0; k < deep; k++)
-                    acc[lane][e] += value(first[row + 32 * (k / each)][part * each + k % each]) *
-                                    value(second[col + 32 * (k / each)][part * each + k % each]);
+                for (uint32_t half = 0; half < LANES; half += 32)
+                    for (uint32_t at = part; at < part + each; at += p.element) {
+                        const uint8_t *a = &first[at / 16][row + half][at % 16];
+                        const uint8_t *b = &second[at / 16][col + half][at % 16];
+                        acc[lane][e] += value(a) * value(b);
+                    }
             }
 }
 
@@ -201,29 +209,30 @@ struct wave_accs {
 };
 
 /* A slab's share of the sums, all waves. */
-static void compute(const problem &p, irisi_mfma_shape shape, const std::vector<uint16_t> &lds,
-                    std::vector<wave_accs> &acc)
+static void compute(const problem &p, irisi_mfma_shape shape, const memory &lds, std::vector<wave_accs> &acc)
 {
-    const uint32_t part_b = irisi_mfma_tile_m(shape) * shape.depth;
-    operand rows, columns[2];
+    const uint32_t part_b = irisi_mfma_tile_m(shape) * shape.depth, steps = shape.depth / 32;
+    operand rows[4], left[4], right[4], *const columns[2] = {left, right};
     uint32_t at[LANES];
-    for (uint32_t wave = 0; wave < IRISI_MFMA_WAVES; wave++)
-        for (uint32_t step = 0; step < shape.depth / 32; step++) {
-            for (uint32_t block = 0; block < 2 && !p.turned; block++) {
-                for (uint32_t lane = 0; lane < LANES; lane++)
-                    at[lane] = irisi_mfma_at_n(shape, irisi_mfma_first_n(shape, wave, lane, 0), step, block);
-                take_lines(p, lds, part_b, at, columns[block]);
-            }
+    for (uint32_t wave = 0; wave < IRISI_MFMA_WAVES; wave++) {
+        for (uint32_t step = 0; step < steps; step++)
             if (p.turned)
                 take_pairs(p, shape, lds, part_b, wave, step, columns);
-            for (uint32_t block = 0; block < shape.blocks_m; block++) {
+        for (uint32_t i = 0; i < 2 * steps && !p.turned; i++) {
+            for (uint32_t lane = 0; lane < LANES; lane++)
+                at[lane] = irisi_mfma_at_n(shape, irisi_mfma_first_n(shape, wave, lane, 0), i / 2, i % 2);
+            take_lines(p, lds, part_b, at, columns[i % 2][i / 2]);
+        }
+        for (uint32_t block = 0; block < shape.blocks_m; block++) {
+            for (uint32_t step = 0; step < steps; step++) {
                 for (uint32_t lane = 0; lane < LANES; lane++)
                     at[lane] = irisi_mfma_at_m(shape, irisi_mfma_first_m(shape, wave, lane), step, block);
-                take_lines(p, lds, 0, at, rows);
-                multiply(p.deep, columns[0], rows, acc[wave].v[block][0]);
-                multiply(p.deep, columns[1], rows, acc[wave].v[block][1]);
+                take_lines(p, lds, 0, at, rows[step]);
             }
+            multiply(p, columns[0], rows, steps, acc[wave].v[block][0]);
+            multiply(p, columns[1], rows, steps, acc[wave].v[block][1]);
         }
+    }
 }
 
 /* Accumulators into C, piece by piece, as the staging tile has them. Every element inside is written once. */
@@ -251,22 +260,22 @@ static std::vector<double> pieces(const problem &p, irisi_mfma_shape shape, cons
 
 static void run(const problem &p)
 {
-    const irisi_mfma_loop loop = irisi_mfma_loop_of(p.mainloop, p.with_comm);
+    const irisi_mfma_loop loop = irisi_mfma_loop_of(p.mainloop, p.with_comm, p.element);
     const irisi_mfma_shape shape = loop.shape;
-    const uint32_t whole = shape.depth / 2, slabs = (p.k + whole - 1) / whole;
+    const uint32_t whole = irisi_mfma_whole(shape), slabs = (p.k + whole - 1) / whole;
     const uint32_t b_rows = p.turned ? p.k : p.n, b_cols = p.turned ? p.n : p.k;
-    std::vector<uint16_t> a((p.m - 1) * p.lda + p.k, POISON), b((b_rows - 1) * p.ldb + b_cols, POISON);
+    memory a(((p.m - 1) * p.lda + p.k) * p.element, POISON), b(((b_rows - 1) * p.ldb + b_cols) * p.element, POISON);
     std::vector<wave_accs> acc(IRISI_MFMA_WAVES);
     std::memset(acc.data(), 0, acc.size() * sizeof acc[0]);
     for (uint32_t i = 0; i < p.m; i++)
         for (uint32_t k = 0; k < p.k; k++)
-            a[i * p.lda + k] = small_number();
+            a[(i * p.lda + k) * p.element] = small_number();
     for (uint32_t i = 0; i < b_rows; i++)
         for (uint32_t j = 0; j < b_cols; j++)
-            b[i * p.ldb + j] = small_number();
+            b[(i * p.ldb + j) * p.element] = small_number();
     /* A turn of the loop's ring beyond the end of K is computed too: on zeros. */
     for (uint32_t slab = 0; slab < (slabs + loop.ring - 1) / loop.ring * loop.ring; slab++) {
-        std::vector<uint16_t> lds(irisi_mfma_slab_bytes(shape) / 2, POISON);
+        memory lds(irisi_mfma_slab_bytes(shape), POISON);
         move(p, shape, a, slab, 0, lds, 0);
         move(p, shape, b, slab, 1, lds, irisi_mfma_tile_m(shape) * shape.depth);
         compute(p, shape, lds, acc);
@@ -276,30 +285,55 @@ static void run(const problem &p)
         for (uint32_t j = 0; j < p.n; j++) {
             double sum = 0;
             for (uint32_t k = 0; k < p.k; k++)
-                sum += value(a[i * p.lda + k]) * value(b[p.turned ? k * p.ldb + j : j * p.ldb + k]);
+                sum += value(&a[(i * p.lda + k) * p.element]) *
+                       value(&b[(p.turned ? k * p.ldb + j : j * p.ldb + k) * p.element]);
             expect(c[i * p.n + j] == sum, p, "an element of C is not the product's");
         }
+}
+
+/* Kernels with their staging tiles fit into shared memory, for C of 1, 2 and 4 bytes. */
+static void check_shared(uint32_t mainloop)
+{
+    for (uint32_t c_element = 1; c_element <= 4; c_element *= 2) {
+        irisi_gemm_problem q;
+        std::memset(&q, 0, sizeof q);
+        q.element = 2, q.c_element = c_element, q.accumulator = 4;
+        const irisi_gemm_shape s = irisi_mfma_gemm_shape(mainloop, &q);
+        const uint32_t stage = (s.stage_m * ((s.stage_n * c_element + 15) / 16 * 16 + 16) + 127) / 128 * 128;
+        const uint32_t least = IRISI_GEMM_COUNTERS + s.workspace_bytes + s.slots * stage;
+        const uint32_t with_comm = IRISI_GEMM_COUNTERS + s.workspace_bytes_with_comm + s.slots_with_comm * stage;
+        const uint32_t most = irisi_mfma_loop_of(mainloop, 0, 2).direct ? 160 << 10 : 64 << 10;
+        if (least <= most && with_comm <= most)
+            continue;
+        std::printf("mainloop %u, C of %u bytes: %u and %u bytes of shared memory\n", mainloop, c_element, least,
+                    with_comm);
+        failures++;
+    }
 }
 
 int main(int argc, char **argv)
 {
     static const uint32_t edges[][3] = {{256, 256, 64}, {255, 250, 37}, {1, 1, 1}, {33, 129, 130}, {200, 8, 9}};
     const uint32_t only = argc > 1 ? (uint32_t)std::atoi(argv[1]) : 0;
-    uint32_t runs = 0;
+    uint32_t runs = 0, turn = 0;
     seed = argc > 2 ? (uint32_t)std::atoi(argv[2]) : 1;
     for (uint32_t mainloop = IRISI_GEMM_MFMA_GFX90A; mainloop <= IRISI_GEMM_MFMA_GFX950_SMALL; mainloop++)
+        check_shared(mainloop);
+    for (uint32_t mainloop = IRISI_GEMM_MFMA_GFX90A; mainloop <= IRISI_GEMM_MFMA_GFX950_SMALL; mainloop++)
         for (int with_comm = 0; with_comm < 2; with_comm++)
-            for (int turned = 0; turned < 2; turned++)
+            for (uint32_t kind = 0; kind < 3; kind++) /* 16-bit elements, B turned or not; 8-bit ones */
                 for (uint32_t edge = 0; edge < sizeof edges / sizeof edges[0]; edge++) {
-                    const irisi_mfma_loop loop = irisi_mfma_loop_of(mainloop, with_comm);
+                    const uint32_t element = kind < 2 ? 2 : 1, unit = 16 / element;
+                    const irisi_mfma_loop loop = irisi_mfma_loop_of(mainloop, with_comm, element);
                     const uint32_t tile_m = irisi_mfma_tile_m(loop.shape), tile_n = irisi_mfma_tile_n(loop.shape);
-                    problem p = {mainloop, with_comm, turned, loop.direct ? 16u : 8u, 0, 0, edges[edge][2], 0, 0};
-                    if (only && mainloop != only)
+                    const uint32_t deep = element == 2 ? (loop.direct ? 16 : 8) : loop.direct ? 64 : 16;
+                    problem p = {mainloop, with_comm, kind == 1, element, deep, 0, 0, edges[edge][2], 0, 0};
+                    if ((only && mainloop != only) || turn++ % EVERY != 0)
                         continue;
                     p.m = edges[edge][0] < tile_m ? edges[edge][0] : tile_m - 256 % edges[edge][0];
                     p.n = edges[edge][1] < tile_n ? edges[edge][1] : tile_n - 256 % edges[edge][1];
-                    p.lda = (p.k + 7) / 8 * 8 + 8 * (edge % 2);
-                    p.ldb = ((turned ? p.n : p.k) + 7) / 8 * 8 + 8 * (edge % 3);
+                    p.lda = (p.k + unit - 1) / unit * unit + unit * (edge % 2);
+                    p.ldb = ((p.turned ? p.n : p.k) + unit - 1) / unit * unit + unit * (edge % 3);
                     run(p);
                     runs++;
                 }

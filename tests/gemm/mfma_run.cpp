@@ -67,9 +67,12 @@ struct fiber {
 
 /* A wave's matrix instruction: carried out when its last lane has come to it. */
 struct instruction {
-    float first[LANES][8], second[LANES][8];
+    float first[LANES][16], second[LANES][16];
     uint32_t acc, came;
 };
+
+/* Element types of A and B; C is f16 for f16, f32 for what says so, else bf16. */
+enum element_type { F16, BF16, BF16_F32, F8E4M3, F8E5M2, F8E4M3FNUZ, F8E5M2FNUZ };
 
 /* The workgroup. */
 struct {
@@ -81,8 +84,8 @@ struct {
     instruction ops[WAVES][OPS];
     std::vector<char> shared;
     std::vector<touch> touches;
-    std::vector<uint16_t> a, b;
-    bool bf16;
+    std::vector<uint8_t> a, b;
+    element_type type;
 } wg;
 
 /* What is done wrong on purpose, to see that it is noticed. */
@@ -151,17 +154,41 @@ void touch_shared(const char *at, uint32_t bytes, uint32_t since, bool writes)
     (writes ? t.written : t.read)[wg.now->wave] = wg.now->met + 1;
 }
 
-float widened(uint16_t bits)
+uint32_t element_bytes() { return wg.type < F8E4M3 ? 2 : 1; }
+uint32_t c_bytes() { return wg.type == BF16_F32 ? 4 : 2; }
+
+/* Element `i` of A or B. */
+float widened(const uint8_t *from, uint64_t i)
 {
-    iris_bf16 b;
-    iris_f16 h;
-    b.bits = h.bits = bits;
-    return wg.bf16 ? iris_widen_bf16(b) : iris_widen_f16(h);
+    uint16_t bits;
+    switch (wg.type) {
+    case F8E4M3: return irisi_widen_f8e4m3(from[i]);
+    case F8E5M2: return irisi_widen_f8e5m2(from[i]);
+    case F8E4M3FNUZ: return irisi_widen_f8e4m3fnuz(from[i]);
+    case F8E5M2FNUZ: return irisi_widen_f8e5m2fnuz(from[i]);
+    default: break;
+    }
+    std::memcpy(&bits, from + 2 * i, 2);
+    return wg.type == F16 ? irisi_widen_f16(bits) : irisi_widen_bf16(bits);
+}
+
+uint16_t narrowed(float x)
+{
+    switch (wg.type) {
+    case F16: return irisi_narrow_f16(x);
+    case BF16:
+    case BF16_F32: return irisi_narrow_bf16(x);
+    case F8E4M3: return irisi_narrow_f8e4m3(x);
+    case F8E5M2: return irisi_narrow_f8e5m2(x);
+    case F8E4M3FNUZ: return irisi_narrow_f8e4m3fnuz(x);
+    default: return irisi_narrow_f8e5m2fnuz(x);
+    }
 }
 
 /*
  * acc += first * second for the lanes of a wave: a lane's operands are row (column) lane % 32 and 8 k of each half of
- * the wave; its accumulator e is row 8 * (e / 4) + 4 * (lane / 32) + e % 4, column lane % 32. Sums are exact.
+ * the wave, 16 k where elements are bytes; its accumulator e is row 8 * (e / 4) + 4 * (lane / 32) + e % 4, column
+ * lane % 32. Sums are exact.
  */
 void carry_out(const instruction &op, fiber *lanes)
 {
@@ -170,7 +197,7 @@ void carry_out(const instruction &op, fiber *lanes)
             const uint32_t row = 8 * (e / 4) + 4 * (lane / 32) + e % 4, column = lane % 32;
             float sum = 0;
             for (uint32_t half = 0; half < LANES; half += 32)
-                for (uint32_t k = 0; k < 8; k++)
+                for (uint32_t k = 0; k < 16 / element_bytes(); k++)
                     sum += op.first[row + half][k] * op.second[column + half][k];
             lanes[lane].acc[op.acc][e] += sum;
         }
@@ -204,15 +231,14 @@ struct irisi_mfma_acc {
     float operator[](uint32_t e) const { return wg.now->acc[id][e]; }
 };
 
-static irisi_mfma_acc multiply(irisi_words first, irisi_words second, irisi_mfma_acc acc)
+static irisi_mfma_acc multiply(const irisi_words *first, const irisi_words *second, irisi_mfma_acc acc)
 {
     fiber *me = wg.now;
     instruction &op = wg.ops[me->wave][me->op++ % OPS];
-    uint16_t a[8], b[8];
-    std::memcpy(a, &first, sizeof a);
-    std::memcpy(b, &second, sizeof b);
-    for (uint32_t k = 0; k < 8; k++)
-        op.first[me->lane][k] = widened(a[k]), op.second[me->lane][k] = widened(b[k]);
+    for (uint32_t k = 0; k < 16 / element_bytes(); k++) {
+        op.first[me->lane][k] = widened((const uint8_t *)first, k);
+        op.second[me->lane][k] = widened((const uint8_t *)second, k);
+    }
     expect(op.came == 0 || op.acc == acc.id, "lanes of a wave are at different instructions");
     op.acc = acc.id;
     if (++op.came == LANES) {
@@ -221,8 +247,33 @@ static irisi_mfma_acc multiply(irisi_words first, irisi_words second, irisi_mfma
     }
     return acc;
 }
-static irisi_mfma_acc irisi_mfma_f16(irisi_words a, irisi_words b, irisi_mfma_acc acc) { return multiply(a, b, acc); }
-static irisi_mfma_acc irisi_mfma_bf16(irisi_words a, irisi_words b, irisi_mfma_acc acc) { return multiply(a, b, acc); }
+static irisi_mfma_acc irisi_mfma_f16(const irisi_words *a, const irisi_words *b, uint32_t step, irisi_mfma_acc acc)
+{
+    return multiply(a + step, b + step, acc);
+}
+static irisi_mfma_acc irisi_mfma_bf16(const irisi_words *a, const irisi_words *b, uint32_t step, irisi_mfma_acc acc)
+{
+    return multiply(a + step, b + step, acc);
+}
+static irisi_mfma_acc irisi_mfma_f8e4m3fnuz(const irisi_words *a, const irisi_words *b, uint32_t step,
+                                            irisi_mfma_acc acc)
+{
+    return multiply(a + step, b + step, acc);
+}
+static irisi_mfma_acc irisi_mfma_f8e5m2fnuz(const irisi_words *a, const irisi_words *b, uint32_t step,
+                                            irisi_mfma_acc acc)
+{
+    return multiply(a + step, b + step, acc);
+}
+/* These take two steps at once. */
+static irisi_mfma_acc irisi_mfma_f8e4m3(const irisi_words *a, const irisi_words *b, uint32_t step, irisi_mfma_acc acc)
+{
+    return step % 2 ? multiply(a + step, b + step, multiply(a + step - 1, b + step - 1, acc)) : acc;
+}
+static irisi_mfma_acc irisi_mfma_f8e5m2(const irisi_words *a, const irisi_words *b, uint32_t step, irisi_mfma_acc acc)
+{
+    return step % 2 ? multiply(a + step, b + step, multiply(a + step - 1, b + step - 1, acc)) : acc;
+}
 
 static irisi_words irisi_mfma_read(irisi_mfma_lds lds, uint32_t offset)
 {
@@ -253,7 +304,7 @@ static irisi_words irisi_mfma_load(const char *base, uint32_t offset)
     irisi_words words = {0, 0, 0, 0};
     bool inside = (uintptr_t)at % 16 == 0;
     const char *a = (const char *)wg.a.data(), *b = (const char *)wg.b.data();
-    inside &= (at >= a && at + 16 <= a + 2 * wg.a.size()) || (at >= b && at + 16 <= b + 2 * wg.b.size());
+    inside &= (at >= a && at + 16 <= a + wg.a.size()) || (at >= b && at + 16 <= b + wg.b.size());
     expect(inside, "a load beyond the matrix, or misaligned");
     if (inside)
         std::memcpy(&words, at, 16);
@@ -280,6 +331,7 @@ static void irisi_mfma_loaded()
 
 static void irisi_mfma_part() {}
 static void irisi_mfma_hurry(int) {}
+static void irisi_mfma_yield() {}
 static uint32_t irisi_mfma_now(uint32_t v) { return v; }
 static int irisi_mfma_in_image(uint32_t) { return 1; }
 static uint32_t irist_lane() { return wg.now->lane; }
@@ -304,14 +356,15 @@ struct loop {
     const char *name;
     uint32_t mainloop;
     int with_comm;
-    bool bf16;
+    element_type type;
     irisi_mfma_pipe (*begin)(const iris_gemm_plan *, char *, uint32_t);
-    void (*multiply)(const iris_gemm_plan *, const iris_tile *, irisi_mfma_pipe *, iris_crew *, irisi_mfma_accs *);
+    void (*multiply)(const iris_gemm_plan *, const iris_tile *, const irisi_mfma_pipe *, iris_crew *,
+                     irisi_mfma_accs *);
     void (*stage)(const iris_gemm_plan *, const iris_tile *, uint32_t, irisi_mfma_accs *, const iris_crew *, char *);
 };
 
-#define LOOP(name, id, comm, bf16)                                                                                     \
-    {#name comm_##comm, IRISI_GEMM_MFMA_##id, comm, bf16, iris_gemm_pipe_begin_##name, mma_##comm(name),               \
+#define LOOP(name, id, comm, type)                                                                                     \
+    {#name comm_##comm, IRISI_GEMM_MFMA_##id, comm, type, iris_gemm_pipe_begin_##name, mma_##comm(name),               \
      stage_##comm(name)},
 #define comm_0 ""
 #define comm_1 " beside communication waves"
@@ -321,13 +374,16 @@ struct loop {
 #define stage_1(name) iris_gemm_stage_tile_##name##_with_comm
 
 const loop loops[] = {
-    LOOP(f16_gfx942, GFX942, 0, false)             LOOP(bf16_gfx950_small, GFX950_SMALL, 0, true)
+    LOOP(f16_gfx942, GFX942, 0, F16)               LOOP(bf16_gfx950_small, GFX950_SMALL, 0, BF16)
 #if !IRIST_SLOW
-    LOOP(f16_gfx90a, GFX90A, 0, false)             LOOP(bf16_gfx90a, GFX90A, 1, true)
-    LOOP(bf16_gfx90a_small, GFX90A_SMALL, 0, true) LOOP(f16_gfx90a_small, GFX90A_SMALL, 1, false)
-    LOOP(bf16_gfx942_small, GFX942_SMALL, 0, true) LOOP(f16_gfx942_small, GFX942_SMALL, 1, false)
-    LOOP(bf16_gfx942, GFX942, 1, true)             LOOP(f16_gfx950, GFX950, 0, false)
-    LOOP(bf16_gfx950, GFX950, 1, true)             LOOP(f16_gfx950_small, GFX950_SMALL, 1, false)
+    LOOP(f16_gfx90a, GFX90A, 0, F16)               LOOP(bf16_gfx90a, GFX90A, 1, BF16)
+    LOOP(bf16_gfx90a_small, GFX90A_SMALL, 0, BF16) LOOP(f16_gfx90a_small, GFX90A_SMALL, 1, F16)
+    LOOP(bf16_gfx942_small, GFX942_SMALL, 0, BF16) LOOP(f16_gfx942_small, GFX942_SMALL, 1, F16)
+    LOOP(bf16_gfx942, GFX942, 1, BF16)             LOOP(f16_gfx950, GFX950, 0, F16)
+    LOOP(bf16_gfx950, GFX950, 1, BF16)             LOOP(f16_gfx950_small, GFX950_SMALL, 1, F16)
+    LOOP(bf16_f32_gfx942, GFX942, 1, BF16_F32)
+    LOOP(f8e4m3fnuz_bf16_gfx942, GFX942, 0, F8E4M3FNUZ) LOOP(f8e5m2fnuz_bf16_gfx942_small, GFX942_SMALL, 1, F8E5M2FNUZ)
+    LOOP(f8e4m3_bf16_gfx950_small, GFX950_SMALL, 0, F8E4M3) LOOP(f8e5m2_bf16_gfx950, GFX950, 1, F8E5M2)
 #endif
 };
 
@@ -421,13 +477,16 @@ void run_lanes()
 }
 
 /* Whole numbers from -4 to 4 whose products' sums are exact; what is no element is NaN. */
-std::vector<uint16_t> random_matrix(uint64_t rows, uint64_t columns, uint64_t ld)
+std::vector<uint8_t> random_matrix(uint64_t rows, uint64_t columns, uint64_t ld)
 {
-    std::vector<uint16_t> v(((rows - 1) * ld + columns + 7) / 8 * 8, 0x7fff);
+    const uint32_t bytes = element_bytes();
+    const uint8_t none = wg.type < F8E4M3FNUZ ? 0xff : 0x80;
+    std::vector<uint8_t> v((((rows - 1) * ld + columns) * bytes + 15) / 16 * 16, none);
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t j = 0; j < columns; j++) {
             const float x = (float)random_below(9) - 4;
-            v[i * ld + j] = wg.bf16 ? iris_narrow_bf16(x).bits : iris_narrow_f16(x).bits;
+            const uint16_t bits = narrowed(x); /* little endian */
+            std::memcpy(&v[(i * ld + j) * bytes], &bits, bytes);
         }
     return v;
 }
@@ -437,24 +496,25 @@ void make_plan(uint32_t m, uint32_t n, uint32_t k, int transposed, uint32_t tile
 {
     irisi_gemm_problem problem;
     std::memset(&problem, 0, sizeof problem);
-    problem.element = problem.c_element = 2, problem.accumulator = 4;
+    const uint32_t unit = 16 / element_bytes();
+    problem.element = element_bytes(), problem.c_element = c_bytes(), problem.accumulator = 4;
     problem.tile_m = tile_m, problem.tile_n = tile_n;
     const irisi_gemm_shape s = irisi_mfma_gemm_shape(run->mainloop, &problem);
     std::memset(&plan, 0, sizeof plan);
     plan.m = m, plan.n = plan.columns = n, plan.k = k;
     plan.b_transposed = (uint32_t)transposed;
-    plan.lda = (k + 7) / 8 * 8 + 8;
-    plan.ldb = ((transposed ? k : n) + 7) / 8 * 8;
+    plan.lda = (k + unit - 1) / unit * unit + unit;
+    plan.ldb = ((transposed ? k : n) + unit - 1) / unit * unit;
     plan.ldc = n + 3;
-    plan.c = (void *)(uintptr_t)0x1000006; /* only where it stands within 16 bytes counts */
+    plan.c = (void *)(uintptr_t)(0x1000000 + 3 * c_bytes()); /* only where it stands within 16 bytes counts */
     plan.alpha = 1;
-    plan.element = plan.c_element = 2;
+    plan.element = element_bytes(), plan.c_element = c_bytes();
     plan.tile_m = s.tile_m, plan.tile_n = s.tile_n;
     plan.tiles_m = (m + s.tile_m - 1) / s.tile_m, plan.full_n = (n + s.tile_n - 1) / s.tile_n;
     plan.group_m = plan.xcds = plan.slots = 1;
     plan.stage_m = s.stage_m, plan.stage_n = s.stage_n;
     plan.pass_m = run->with_comm ? irisi_gemm_pass_m(run->mainloop, s.tile_m) : s.tile_m;
-    plan.pitch = (s.stage_n * 2 + 15) / 16 * 16 + 16;
+    plan.pitch = (s.stage_n * c_bytes() + 15) / 16 * 16 + 16;
     plan.stage_bytes = (s.stage_m * plan.pitch + 127) / 128 * 128;
     plan.workspace_bytes = run->with_comm ? s.workspace_bytes_with_comm : s.workspace_bytes;
     wg.a = random_matrix(m, k, plan.lda);
@@ -463,12 +523,15 @@ void make_plan(uint32_t m, uint32_t n, uint32_t k, int transposed, uint32_t tile
 }
 
 /* What must stand at a place of C. */
-uint16_t product(uint64_t i, uint64_t j)
+uint32_t product(uint64_t i, uint64_t j)
 {
     float sum = 0;
     for (uint64_t k = 0; k < plan.k; k++)
-        sum += widened(wg.a[i * plan.lda + k]) * widened(wg.b[plan.b_transposed ? j * plan.ldb + k : k * plan.ldb + j]);
-    return wg.bf16 ? iris_narrow_bf16(sum).bits : iris_narrow_f16(sum).bits;
+        sum += widened(wg.a.data(), i * plan.lda + k) *
+               widened(wg.b.data(), plan.b_transposed ? j * plan.ldb + k : k * plan.ldb + j);
+    if (wg.type == BF16_F32)
+        return irisi_f32_bits(sum);
+    return wg.type == F16 ? irisi_narrow_f16(sum) : irisi_narrow_bf16(sum);
 }
 
 /* A piece's staging tile: the product, and nothing else. */
@@ -476,11 +539,11 @@ void check_piece(const iris_tile *piece, std::vector<char> &stage)
 {
     for (uint32_t row = 0; row < piece->rows; row++) {
         char *at = iris_tile_row(&plan, piece, stage.data() + MARGIN, row);
-        for (uint32_t column = 0; column < piece->cols; column++, at += 2) {
-            uint16_t bits;
-            std::memcpy(&bits, at, 2);
+        for (uint32_t column = 0; column < piece->cols; column++, at += c_bytes()) {
+            uint32_t bits = 0; /* little endian */
+            std::memcpy(&bits, at, c_bytes());
             expect(bits == product(piece->m0 + row, piece->n0 + column), "an element is not the product's");
-            std::memset(at, 0xaa, 2);
+            std::memset(at, 0xaa, c_bytes());
         }
     }
     for (char byte : stage)
@@ -492,7 +555,7 @@ void try_loop(const loop *l, uint32_t m, uint32_t n, uint32_t k, int transposed,
     std::snprintf(trial, sizeof trial, "%s, %u x %u x %u, B %s, tile %u x %u", l->name, m, n, k,
                   transposed ? "transposed" : "as it is", tile_m, tile_n);
     run = l;
-    wg.bf16 = l->bf16;
+    wg.type = l->type;
     make_plan(m, n, k, transposed, tile_m, tile_n);
     wg.shared.assign(plan.workspace_bytes + MARGIN, (char)0xff);
     wg.touches.assign(wg.shared.size() / 16, touch());
@@ -534,12 +597,12 @@ int main(int argc, char **argv)
     const bool all = argc > 1 && std::strcmp(argv[1], "all") == 0;
     uint32_t trials = 0;
     for (const loop &l : loops)
-        for (int transposed = 0; transposed < 2; transposed++)
+        for (int transposed = l.type >= F8E4M3; transposed < 2; transposed++) /* bytes are not turned */
             for (uint32_t i = IRIST_SLOW && transposed != (int)(&l - loops); i < (all ? 8u : 1u); i++, trials++) {
                 const uint32_t k = depths[all ? i : trials % 8];
                 const irisi_gemm_extent most = irisi_gemm_largest_tile(l.mainloop, 4);
                 const bool cut = trials % 4 == 3; /* into smaller tiles, as a caller may ask for */
-                try_loop(&l, most.m + 37, i % 2 ? most.n + 5 : 99, k, transposed, cut ? 100 : 0, cut ? 72 : 0);
+                try_loop(&l, most.m + 37, i % 2 ? most.n + 5 : 99, k, transposed, cut ? 100 : 0, cut ? 68 : 0);
             }
     std::printf("%u trials, %u failures\n", trials, failures);
     return failures || trials == 0 || !notices(&loops[0], PASS_A_MEETING) || !notices(&loops[1], FORGET_A_WAIT) ||

@@ -193,7 +193,7 @@ def look_at_page(include, folder, kernels, table, report, write):
     """docs/instructions.md against this run, which has looked at every AMD architecture."""
     names, launched = page.launched(f"{include}/iris/gen/launch", "bf16")
     version = call([os.environ.get("IRIS_HIPCC") or find("clang++-22", "clang++"), "--version"])[1].split("\n")[0]
-    parts = {"compiler": re.search(r"clang version [\d.]+", version)[0] + "\n",
+    parts = {"compiler": page.compiler(version),
              "translation-gfx942": page.listing_of(kernels["gfx942"]["isa_translate"]),
              "vocabulary": page.table([r for r in table if r[0] in AMD and not r[1].startswith("isa_order")], AMD)}
     if write:

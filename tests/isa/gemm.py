@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Looks at the instructions of the GEMM kernels on matrix units: `tests/isa/gemm.py [--include DIR] [--table]`.
 
-Compiles gemm.c for each AMD architecture and checks the promises below for every pattern's kernels, and that each check
-notices its own breakage; one line a check, then the counts. --table prints what a turn of each loop costs, as Markdown.
+Compiles the library's GEMM kernels for each AMD architecture and checks the promises below for every pattern's kernels,
+and that each check notices its own breakage; one line a check, then the counts. What a turn of each loop costs must be
+what docs/gemm-on-amd.md says; --table writes it there.
 """
 import argparse
 import concurrent.futures
-import copy
 import os
 import pathlib
 import re
@@ -19,13 +19,16 @@ from dataclasses import dataclass
 
 import gates
 import listing
+import page
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+PAGE = ROOT / "docs/gemm-on-amd.md"
 ARCHS = ("gfx90a", "gfx942", "gfx950")
-TYPES = ("f16", "bf16")
-PATTERNS = ("bulk_synchronous_compute", "producer_consumer_compute", "fused_sequential", "wg_specialized",
-            "wave_specialized")
+TYPES = {"gfx90a": ("f16", "bf16"), "gfx942": ("f16", "bf16", "f8e4m3fnuz_bf16"), "gfx950": ("f16", "bf16", "f8e4m3_bf16")}
+COMPUTE = ("bulk_synchronous_compute", "producer_consumer_compute", "fused_sequential", "wg_specialized",
+           "wave_specialized")
+SEND = ("bulk_synchronous_send", "producer_consumer_send")
 WAVES, SIMDS = 8, 4  # math waves of a workgroup, which has a compute unit of its own
 
 
@@ -43,8 +46,13 @@ class Unit:
     cache: int = 64
 
 
-UNITS = {"gfx90a": Unit(r"^v_mfma_f32_32x32x8", 64, 128), "gfx942": Unit(r"^v_mfma_f32_32x32x8", 32, 128),
-         "gfx950": Unit(r"^v_mfma_f32_32x32x16", 32, 256)}
+UNITS = {"gfx90a": {16: Unit(r"^v_mfma_f32_32x32x8", 64, 128)},
+         "gfx942": {16: Unit(r"^v_mfma_f32_32x32x8", 32, 128), 8: Unit(r"^v_mfma_f32_32x32x16_(fp8_fp8|bf8_bf8)", 32, 128)},
+         "gfx950": {16: Unit(r"^v_mfma_f32_32x32x16", 32, 256), 8: Unit(r"^v_mfma_f32_32x32x64_f8f6f4", 64, 256)}}
+# What a turn of a loop multiplies, rows x columns x bytes of K: of the large tile and of the small one. Beside
+# communication waves a large tile is computed in two passes.
+TURNS = {"gfx90a": ((256, 256, 128), (128, 128, 128)), "gfx942": ((256, 256, 128), (128, 128, 128)),
+         "gfx950": ((256, 256, 256), (128, 256, 256))}
 ISAS = {"gfx90a": gates.GFX90A, "gfx942": gates.GFX942, "gfx950": gates.GFX942}
 LANE_BYTES = {"b32": 4, "b64": 8, "b128": 16, "dwordx4": 16}
 
@@ -53,14 +61,18 @@ def find(*names):
     return next((shutil.which(n) for n in names if n and shutil.which(n)), None)
 
 
+def clang():
+    return os.environ.get("IRIS_HIPCC") or find("clang++-22", "clang++")
+
+
 def build(arch, kind, include, folder):
-    """(what the compiler said, {kernel: resources}, {kernel: Listing}) of gemm.c."""
+    """(what the compiler said, {kernel: resources}, {kernel: Listing}) of the library's GEMM kernels of some types."""
     out = pathlib.Path(folder) / f"{arch}.{kind}.co"
     source = pathlib.Path(folder) / f"{kind}.c"
-    lines = (HERE / "gemm.c").read_text(encoding="utf-8").splitlines(keepends=True)
-    source.write_text("".join(n for n in lines if "SCATTER_" not in n or n.endswith(f"_{kind.upper()}\n")), encoding="utf-8")
+    source.write_text(f"#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_{kind.upper()}\n#include <iris/gen/launch/gemm_all_scatter.h>\n"
+                      "#include <iris/iris.h>\n", encoding="utf-8")
     done = subprocess.run(
-        [os.environ.get("IRIS_HIPCC") or find("clang++-22", "clang++"), "-x", "hip", "-nogpuinc", "-nogpulib",
+        [clang(), "-x", "hip", "-nogpuinc", "-nogpulib",
          f"--offload-arch={arch}", "--cuda-device-only", "--no-gpu-bundle-output", "-O3", "-std=c++17", "-Wall",
          "-Wextra", "-Wpedantic", "-Werror", "-Rpass-analysis=kernel-resource-usage", "-fno-caret-diagnostics",
          f"-I{ROOT}/include", f"-I{include}", "-c", source, "-o", out],
@@ -69,7 +81,7 @@ def build(arch, kind, include, folder):
         return done.stdout, {}, {}
     text = subprocess.run([find("llvm-objdump-22", "llvm-objdump"), "-d", "--no-show-raw-insn", out],
                           stdout=subprocess.PIPE, text=True, check=True).stdout
-    wanted = re.compile(rf"irisi_gemm_all_scatter_({'|'.join(PATTERNS)})_{kind}_{arch}(_small)?")
+    wanted = re.compile(rf"irisi_gemm_all_scatter_({'|'.join(COMPUTE + SEND)})_{kind}_{arch}(_small)?")
     used = {}
     for name, block in re.findall(r"Function Name: (\S+)(.*?)(?=Function Name|\Z)", done.stdout, re.S):
         if wanted.fullmatch(name):
@@ -108,7 +120,12 @@ def dominators(code, blocks, start):
 
 def loops(kernel):
     """The innermost loops around matrix instructions, each a list of instructions, in the order of their heads."""
-    code = kernel.code
+    if not hasattr(kernel, "loops"):
+        kernel.loops = innermost(kernel.code)
+    return kernel.loops
+
+
+def innermost(code):
     heads = {0} | {to for i, c in enumerate(code) for to in c.next if "branch" in c.op} | {
         i + 1 for i, c in enumerate(code[:-1]) if "branch" in c.op or c.op == "s_endpgm"}
     first = sorted(h for h in heads if h < len(code))
@@ -145,9 +162,14 @@ def alone(instr):
     return instr.op in ("ds_add_u32", "ds_read_b32")
 
 
-def clocks(arch, loop):
+def bits(kernel):
+    """Of an element of A and B."""
+    return 8 if "_f8" in kernel.name else 16
+
+
+def clocks(unit, loop):
     """(matrix, shared memory, cache) clocks of a compute unit for one turn of a loop by all math waves."""
-    unit, matrix, shared, cache = UNITS[arch], 0, 0, 0
+    matrix, shared, cache = 0, 0, 0
     for instr in loop:
         if instr.op.startswith("v_mfma"):
             matrix += unit.clocks * WAVES // SIMDS
@@ -160,16 +182,31 @@ def clocks(arch, loop):
 
 
 def matrix_units_are_the_limit(arch, kernel):
-    found = loops(kernel)
-    if len(found) != 4:
-        yield f"{len(found)} loops around matrix instructions instead of 4"
+    found, unit = loops(kernel), UNITS[arch][bits(kernel)]
+    expected = bits(kernel) // 4  # bytes are not turned
+    if len(found) != expected:
+        yield f"{len(found)} loops around matrix instructions instead of {expected}"
     for loop in main_loops(kernel):
-        matrix, shared, cache = clocks(arch, loop)
+        matrix, shared, cache = clocks(unit, loop)
         if shared > matrix or cache > matrix:
             yield f"a turn takes {matrix} clocks of matrix units, {shared} of shared memory, {cache} of the cache"
         for i in loop:
-            if i.op.startswith("v_mfma") and not re.search(UNITS[arch].mfma, i.text):
+            if i.op.startswith("v_mfma") and not re.search(unit.mfma, i.text):
                 yield f"not the widest matrix instruction: {i.text}"
+
+
+def turns_are_whole(arch, kernel):
+    m, n, depth = TURNS[arch][kernel.name.endswith("_small")]
+    if "wave_specialized" in kernel.name and m == 256:
+        m //= 2
+    for loop in main_loops(kernel):
+        done = 0  # of multiplications, in rows x columns x bytes of K
+        for i in loop:
+            if i.op.startswith("v_mfma"):
+                rows, columns, k, kind = re.match(r"v_mfma_\w+?_(\d+)x(\d+)x(\d+)_?([a-z0-9]+)", i.op).groups()
+                done += WAVES * int(rows) * int(columns) * int(k) * (1 if "8" in kind else 2)
+        if done != m * n * depth:
+            yield f"a turn is {done / (m * n):g} bytes of K deep for a tile of {m} x {n}, not {depth}"
 
 
 def accesses_are_wide(arch, kernel):
@@ -192,8 +229,6 @@ def phases_are_pure(arch, kernel):
         for i in loop:
             if i.op == "s_setprio":
                 inside, seen = i.args == "1", seen + (i.args == "1")
-            elif i.op in ("v_readlane_b32", "v_writelane_b32"):
-                yield f"a spilled scalar: {i.text}"
             elif inside and re.match(r"ds_|global_|buffer_|s_barrier", i.op):
                 yield f"memory instruction while this wave multiplies: {i.text}"
             elif not inside and i.op.startswith("v_mfma"):
@@ -216,42 +251,70 @@ def meetings_wait(arch, kernel):
                              [r"^s_waitcnt .*lgkmcnt\(0\)"], "an access to shared memory is under way at a meeting")
 
 
+PUTS = r"^global_store_dwordx4 v\[\d+:\d+\], v\[\d+:\d+\], off"
+FLAG = r"^global_store_dwordx2 v\d+, v\[\d+:\d+\], s\["  # to one place for all lanes: data has a place for each
+TILE = r"^global_load_dwordx4 v\[\d+:\d+\], v\[\d+:\d+\], off"
+
+
 def tiles_arrive(arch, kernel):
-    isa, puts = ISAS[arch], r"^global_store_dwordx4 v\[\d+:\d+\], v\[\d+:\d+\], off"
-    if "compute" not in kernel.name:  # those leave it to another kernel to send
-        yield from gates.reaches(kernel, kernel.find(puts), isa.add, [isa.arrived],
-                                 "a tile's signal before its stores have arrived")
-        if not kernel.find(isa.add):
-            yield "no signal"
-    if not kernel.find(puts):
+    isa, signals = ISAS[arch], []
+    if "compute" not in kernel.name:
+        signals.append((isa.add, "signal"))
+    if "producer_consumer_compute" in kernel.name or "wg_specialized" in kernel.name:
+        signals.append((FLAG, "flag"))
+    for signal, what in signals:
+        yield from gates.reaches(kernel, kernel.find(PUTS), signal, [isa.arrived], f"a tile's {what} before its stores have arrived")
+        if "wave_specialized" not in kernel.name:  # communication waves count each other
+            yield from gates.reaches(kernel, kernel.find(PUTS), signal, [isa.barrier],
+                                     f"a tile's {what} before the workgroup has met")
+        if not kernel.find(signal):
+            yield f"no {what}"
+    if not kernel.find(PUTS):
         yield "no 16-byte store"
-    for i in kernel.find(puts):
+    for i in kernel.find(PUTS):
         if isa.through not in kernel.code[i].text:
             yield f"does not go through to the system: {kernel.code[i].text}"
-    if "compute" not in kernel.name and "wave_specialized" not in kernel.name:  # communication waves count each other
-        yield from gates.reaches(kernel, kernel.find(puts), isa.add, [isa.barrier],
-                                 "a tile's signal before the workgroup has met")
+
+
+def tiles_are_waited_for(arch, kernel):
+    isa = ISAS[arch]
+    loads = kernel.find(isa.poll)
+    polls = [i for i in loads if kernel.path(i, kernel.find("^s_sleep"), loads) is not None]  # who sees too little sleeps
+    if not polls or not kernel.find(TILE):
+        yield "no look at a signal, or no 16-byte load"
+    for goal in (TILE, isa.barrier):
+        yield from gates.reaches(kernel, polls, goal, [isa.invalidate], "goes on without dropping stale lines")
+    yield from gates.reaches(kernel, [-1], TILE, [isa.barrier], "a tile is read before the workgroup has met")
 
 
 def only_its_memory(arch, kernel):
-    for i in kernel.find(r"^(scratch_|flat_)"):
-        yield f"scratch or an access of unknown address space: {kernel.code[i].text}"
+    for i in kernel.find(r"^(scratch_|flat_|v_readlane|v_writelane|v_accvgpr)"):
+        yield f"scratch, a spilled register, or an access of unknown address space: {kernel.code[i].text}"
 
 
-NOP = "s_nop 0"
-CHECKS = (  # text, check, edits that it must notice
-    ("matrix units are the limit of each loop", matrix_units_are_the_limit,
-     ((r"^[sv]_(?!mfma|.*branch|endpgm)", "ds_read_b128 v[0:3], v0"), (r"^v_mfma", "v_mfma_f32_16x16x16_f16"))),
-    ("16 bytes a lane, from global memory and to shared memory", accesses_are_wide,
-     ((r"^global_load(_lds)?_dwordx4", "global_load_dword v0, v1, s[0:1]"), (r"^ds_read_b128", "ds_read_u16 v0, v1"))),
-    ("matrix phases and memory phases are apart", phases_are_pure,
-     ((r"^s_setprio", NOP), (r"^s_setprio 0", "s_setprio 1"), (r"^s_barrier", "v_readlane_b32 s0, v0, 0"))),
-    ("fetches stay under way from phase to phase", fetches_stay_under_way, ((r"^s_setprio 0", "s_waitcnt vmcnt(0)"),)),
-    ("waves meet once their accesses to shared memory are done", meetings_wait, ((r"lgkmcnt\(0\)", NOP),)),
-    ("a tile's stores go through and arrive before its signal", tiles_arrive,
-     ((r"^s_waitcnt vmcnt\(0\)", NOP), (r"^global_store_dwordx4", "global_store_dwordx2 v[0:1], v[2:3], off"),
-      (r"^s_barrier", NOP), (r"^global_atomic_add_x2", NOP))),
-    ("neither scratch nor generic addresses", only_its_memory, ((r"^ds_write_b128|^ds_write_b16", "scratch_store_dword v0"),)),
+NOP, FUSED, SENDS = "s_nop 0", "fused_sequential", "producer_consumer_send"
+CHECKS = (  # text, check, whose, edits that it must notice: kernel, what, by what
+    ("matrix units are the limit of each loop", matrix_units_are_the_limit, COMPUTE,
+     ((FUSED, r"^[sv]_(?!mfma|.*branch|endpgm)", "ds_read_b128 v[0:3], v0"), (FUSED, r"^v_mfma", "v_mfma_f32_16x16x16_f16"))),
+    ("a turn of each loop multiplies a whole tile, 128 or 256 bytes of K deep", turns_are_whole, COMPUTE,
+     ((FUSED, r"^s_setprio 1", "v_mfma_f32_32x32x8_f16 a[0:15], v[0:1], v[2:3], a[0:15]"),)),
+    ("16 bytes a lane, from global memory and to shared memory", accesses_are_wide, COMPUTE,
+     ((FUSED, r"^global_load(_lds)?_dwordx4", "global_load_dword v0, v1, s[0:1]"), (FUSED, r"^ds_read_b128", "ds_read_u16 v0, v1"))),
+    ("matrix phases and memory phases are apart", phases_are_pure, COMPUTE,
+     ((FUSED, r"^s_setprio", NOP), (FUSED, r"^s_setprio 0", "s_setprio 1"))),
+    ("fetches stay under way from phase to phase", fetches_stay_under_way, COMPUTE,
+     ((FUSED, r"^s_setprio 0", "s_waitcnt vmcnt(0)"),)),
+    ("waves meet once their accesses to shared memory are done", meetings_wait, COMPUTE, ((FUSED, r"lgkmcnt\(0\)", NOP),)),
+    ("a tile's stores go through and arrive before its signal and its flag", tiles_arrive, COMPUTE + SEND,
+     tuple((at, what, by) for at in (FUSED, "wave_specialized", "wg_specialized", SENDS)
+           for what, by in ((r"^s_waitcnt vmcnt\(0\)", NOP), (r"^global_atomic_add_x2", NOP),
+                            (r"^global_store_dwordx4", "global_store_dwordx2 v[0:1], v[2:3], off"))) +
+     tuple((at, r"^s_barrier", NOP) for at in (FUSED, "wg_specialized", SENDS)) + (("wg_specialized", FLAG, NOP),)),
+    ("a tile that another kernel or workgroup computes is waited for", tiles_are_waited_for, SEND + ("wg_specialized",),
+     ((SENDS, r"^buffer_(inv|wbinvl1_vol)", NOP), (SENDS, r"^s_barrier", NOP), (SENDS, TILE, NOP))),
+    ("neither scratch nor spilled registers nor generic addresses", only_its_memory, COMPUTE + SEND,
+     ((FUSED, r"^ds_write_b128|^ds_write_b16", "scratch_store_dword v0"), (FUSED, r"^s_setprio", "v_writelane_b32 v0, s0, 0"),
+      (FUSED, r"^s_setprio", "v_accvgpr_write_b32 a0, v0"))),
 )
 
 
@@ -271,7 +334,7 @@ def broken(kernel, pattern, replacement):
     """The kernel with every instruction that matches replaced, or None when there is none."""
     if not kernel.find(pattern):
         return None
-    kernel = copy.deepcopy(kernel)
+    kernel = listing.Listing(kernel.name, [listing.Instr(c.op, c.args, c.next) for c in kernel.code])
     for i in kernel.find(pattern):
         kernel.code[i].op, _, kernel.code[i].args = replacement.partition(" ")
     return kernel
@@ -279,51 +342,60 @@ def broken(kernel, pattern, replacement):
 
 def check(arch, kind, built, report, table):
     where, (said, used, kernels) = f"{arch} {kind}", built
-    names = [f"irisi_gemm_all_scatter_{p}_{kind}_{arch}{s}" for s in ("", "_small") for p in PATTERNS]
-    report.line(where, "gemm.c compiles and holds every pattern's kernels",
-                [said] if said else [f"{n} is missing" for n in names if n not in kernels])
+    names = lambda patterns: [f"irisi_gemm_all_scatter_{p}_{kind}_{arch}{s}" for s in ("", "_small") for p in patterns]
+    report.line(where, "compiles and holds every pattern's kernels",
+                [said] if said else [f"{n} is missing" for n in names(COMPUTE + SEND) if n not in kernels])
     if said:
         return
-    report.line(where, "no scratch, no vector spills, at most 2 scalars parked in a vector register",
-                [f"{n}: {key} is {used[n][key]}" for n in names
-                 for key, most in (("ScratchSize", 0), ("VGPRs Spill", 0), ("SGPRs Spill", 2)) if used[n][key] > most])
-    for text, function, edits in CHECKS:
-        report.line(where, text, [f"{n}: {p}" for n in names for p in function(arch, kernels[n])])
-        for pattern, replacement in edits if kind == TYPES[0] else ():
-            kernel = broken(kernels[names[2]], pattern, replacement)  # fused_sequential: computes and sends
+    report.line(where, "no scratch, no spills", [f"{n}: {key} is {used[n][key]}" for n in names(COMPUTE + SEND)
+                                                 for key in ("ScratchSize", "VGPRs Spill", "SGPRs Spill") if used[n][key]])
+    for text, function, whose, edits in CHECKS:
+        report.line(where, text, [f"{n}: {p}" for n in names(whose) for p in function(arch, kernels[n])])
+        for at, pattern, replacement in edits if kind == "f16" else ():
+            kernel = broken(kernels[names([at])[0]], pattern, replacement)
             caught = kernel and list(function(arch, kernel))
-            report.line(where, f"  notices {pattern} -> {replacement}",
+            report.line(where, f"  notices {pattern} -> {replacement} in {at}",
                         [] if caught else ["the edit went unnoticed" if kernel else "nothing to edit"])
-    for n in names:
+    for n in names(COMPUTE):
         for loop, layout in zip(main_loops(kernels[n]), ("transposed", "as it is")):
             size = "small" if n.endswith("_small") else "large"
             beside = "yes" if "wave_specialized" in n else "no"
-            row = (arch, size, beside, layout, *clocks(arch, loop))
-            table[row] = max(table.get(row, 0), used[n]["VGPRs"])
+            width = bits(kernels[n])
+            table.append((arch, width, size, beside, layout, *clocks(UNITS[arch][width], loop)))
+
+
+def look_at_page(table, report, write):
+    """docs/gemm-on-amd.md against this run, where the pages were made by the same compiler."""
+    rows = [("architecture", "bits of A, B", "tile", "beside communication waves", "B", "matrix clocks", "shared memory",
+             "cache"), ("---",) * 8, *dict.fromkeys(table)]
+    body = "".join(f"| {' | '.join(map(str, row))} |\n" for row in rows)
+    if write:
+        page.write({"loops": body}, PAGE)
+    version = subprocess.run([clang(), "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    same = page.part("compiler") != page.compiler(version) or page.part("loops", PAGE) == body
+    report.line("docs", "gemm-on-amd.md says what a turn costs",
+                [] if same else ["it has changed: tests/isa/gemm.py --table writes docs/gemm-on-amd.md"])
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     p.add_argument("--include", metavar="DIR", help="where iris/gen/ lies (default: generated for this run)")
     p.add_argument("--arch", action="append", choices=ARCHS, help="only this architecture (may be repeated)")
-    p.add_argument("--table", action="store_true", help="print what a turn of each loop costs, as Markdown")
+    p.add_argument("--type", action="append", help="these types instead, as kernels' names end (may be repeated)")
+    p.add_argument("--table", action="store_true", help="write what a turn of each loop costs into docs/gemm-on-amd.md")
     args = p.parse_args()
-    if not find(os.environ.get("IRIS_HIPCC"), "clang++-22", "clang++"):
+    if not clang():
         print("skipped: no compiler for AMD GPUs here\n0 passed, 0 failed")
         return 0
-    report, table = Report(), {}
+    report, table = Report(), []
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         if not args.include:
             subprocess.run([sys.executable, "-B", ROOT / "gen/__main__.py", "--out", f"{folder}/iris/gen"], check=True)
-        jobs = [(a, t, pool.submit(build, a, t, args.include or folder, folder)) for a in args.arch or ARCHS for t in TYPES]
+        jobs = [(a, t, pool.submit(build, a, t, args.include or folder, folder)) for a in args.arch or ARCHS for t in args.type or TYPES[a]]
         for arch, kind, job in jobs:
             check(arch, kind, job.result(), report, table)
-    if args.table:
-        print("\n| architecture | tile | beside communication waves | B | matrix clocks | shared memory | cache | registers |")
-        print("|---|---|---|---|---|---|---|---|")
-        for row, registers in table.items():
-            print("| " + " | ".join(map(str, (*row, registers))) + " |")
-        print()
+    if not args.arch and not args.type:
+        look_at_page(table, report, args.table)
     print(f"{report.passed} passed, {report.failed} failed")
     return 1 if report.failed else 0
 

@@ -12,7 +12,7 @@ class Instr:
 
     @property
     def text(self):
-        return f"{self.op} {self.args}".strip()
+        return f"{self.op} {self.args}" if self.args else self.op
 
 
 @dataclass
@@ -23,7 +23,8 @@ class Listing:
 
     def find(self, pattern):
         """Indices of the instructions that match."""
-        return [i for i, instr in enumerate(self.code) if re.search(pattern, instr.text)]
+        search = re.compile(pattern).search
+        return [i for i, instr in enumerate(self.code) if search(instr.text)]
 
     def path(self, start, goal, without):
         """An index in `goal` that some path reaches from behind `start` without passing `without`, or None."""

@@ -12,20 +12,25 @@ PAGE = ROOT / "docs/instructions.md"
 HEAD = "| kernel | {} |\n|---|{}\n"
 
 
-def part(name):
+def part(name, page=PAGE):
     """What the page has there, or None."""
-    found = re.search(rf"<!-- {name} -->\n(.*?)<!-- end -->", PAGE.read_text(encoding="utf-8"), re.S)
+    found = re.search(rf"<!-- {name} -->\n(.*?)<!-- end -->", page.read_text(encoding="utf-8"), re.S)
     return found[1] if found else None
 
 
-def write(parts):
-    text = PAGE.read_text(encoding="utf-8")
+def write(parts, page=PAGE):
+    text = page.read_text(encoding="utf-8")
     for name, body in parts.items():
         text, times = re.subn(rf"(<!-- {name} -->\n).*?(<!-- end -->)", lambda m, b=body: m[1] + b + m[2], text,
                               flags=re.S)
         if times != 1:
-            raise SystemExit(f"docs/instructions.md has {times} places for {name}, not one")
-    PAGE.write_text(text, encoding="utf-8")
+            raise SystemExit(f"{page.name} has {times} places for {name}, not one")
+    page.write_text(text, encoding="utf-8")
+
+
+def compiler(version_text):
+    """The part that names the compiler which made the page."""
+    return re.search(r"clang version [\d.]+", version_text)[0] + "\n"
 
 
 def quote(lines):

@@ -170,6 +170,13 @@ IRIS_DEVICE uint32_t irisi_parked_u32(uint32_t v)
     return v;
 }
 
+/* A lane's address: the compiler would take it apart and keep what is the same in all lanes many times over. */
+IRIS_DEVICE char *irisi_parked(char *p)
+{
+    __asm__ __volatile__("" : "+v"(p));
+    return p;
+}
+
 /* Counters in workgroup-shared memory: get acquires, set releases, add does both; within the workgroup. */
 IRIS_DEVICE uint32_t irisi_shared_get(const uint32_t *p)
 {

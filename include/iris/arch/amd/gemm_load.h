@@ -33,7 +33,7 @@ IRIS_DEVICE irisi_mfma_source irisi_mfma_source_a(irisi_mfma_shape shape, const 
                                                   const iris_tile *tile, const iris_crew *crew)
 {
     irisi_mfma_source s;
-    s.base = (const IRISI_GLOBAL char *)plan->a + tile->m0 * plan->lda * 2;
+    s.base = (const IRISI_GLOBAL char *)plan->a + tile->m0 * plan->lda * shape.element;
     s.step = shape.depth;
     s.part = 0;
     s.first = 1024 * crew->wave;
@@ -45,7 +45,7 @@ IRIS_DEVICE irisi_mfma_source irisi_mfma_source_b(irisi_mfma_shape shape, const 
                                                   const iris_tile *tile, const iris_crew *crew, int turned)
 {
     irisi_mfma_source s;
-    s.base = (const IRISI_GLOBAL char *)plan->b + tile->n0 * (turned ? 1 : plan->ldb) * 2;
+    s.base = (const IRISI_GLOBAL char *)plan->b + tile->n0 * (turned ? 1 : plan->ldb) * shape.element;
     s.step = shape.depth * (turned ? plan->ldb : 1);
     s.part = irisi_mfma_tile_m(shape) * shape.depth;
     s.first = s.part + 1024 * crew->wave;
@@ -120,7 +120,8 @@ IRIS_DEVICE void irisi_mfma_copy(const irisi_mfma_source *s, uint32_t loads, iri
 
 /*
  * Where the math waves meet: what each wrote to shared memory is there, and what each read has arrived. Alone they meet
- * at the workgroup's barrier, beside communication waves at their crew's counter, which they watch without a pause.
+ * at the workgroup's barrier, beside communication waves at their crew's counter, which they watch without a pause; a
+ * sleep of no clocks lets a scheduler in software, where there is one, turn to those they wait for.
  */
 IRIS_DEVICE void irisi_mfma_meet(iris_crew *crew, int with_comm)
 {
@@ -133,7 +134,7 @@ IRIS_DEVICE void irisi_mfma_meet(iris_crew *crew, int with_comm)
         if (iris_lane() == 0)
             irisi_shared_add(crew->counter, 1);
         while ((int32_t)(irisi_shared_get(crew->counter) - crew->met) < 0)
-            ;
+            irisi_mfma_yield();
         iris_sync_wave();
     }
     irisi_mfma_part();

@@ -43,15 +43,15 @@ typedef struct irisi_mfma_held {
     irisi_words a[IRISI_MFMA_RING][IRISI_MFMA_LOADS], b[IRISI_MFMA_RING][IRISI_MFMA_LOADS];
 } irisi_mfma_held;
 
-/* The operands of a phase. */
+/* The operands of a phase: of each block its steps. */
 typedef struct irisi_mfma_operands {
-    irisi_words m[IRISI_MFMA_STEPS][IRISI_MFMA_BLOCKS], n[IRISI_MFMA_STEPS][2];
+    irisi_words m[IRISI_MFMA_BLOCKS][IRISI_MFMA_STEPS], n[2][IRISI_MFMA_STEPS];
 } irisi_mfma_operands;
 
 IRIS_DEVICE void irisi_mfma_fetch_slab(irisi_mfma_loop loop, const irisi_mfma_job *job, irisi_mfma_held *held,
                                        uint32_t slab, uint32_t place, int turned)
 {
-    const uint32_t whole = loop.shape.depth / 2;
+    const uint32_t whole = irisi_mfma_whole(loop.shape);
     irisi_mfma_fetch(&job->a, irisi_mfma_loads_a(loop.shape), held->a[place], job->k, slab, whole, 0);
     irisi_mfma_fetch(&job->b, irisi_mfma_loads_b(loop.shape), held->b[place], job->k, slab, whole, turned);
 }
@@ -66,7 +66,7 @@ IRIS_DEVICE void irisi_mfma_advance(irisi_mfma_loop loop, const irisi_mfma_job *
 {
     const irisi_mfma_shape shape = loop.shape;
     const irisi_mfma_lds to = job->lds + turn % 2 * irisi_mfma_slab_bytes(shape);
-    const uint32_t whole = shape.depth / 2, a = irisi_mfma_loads_a(shape), b = irisi_mfma_loads_b(shape);
+    const uint32_t whole = irisi_mfma_whole(shape), a = irisi_mfma_loads_a(shape), b = irisi_mfma_loads_b(shape);
     if (loop.direct) {
         irisi_mfma_copy(&job->a, a, to, job->k, slab, whole, ragged, 0);
         irisi_mfma_copy(&job->b, b, to, job->k, slab, whole, ragged, turned);
@@ -104,7 +104,7 @@ IRIS_DEVICE void irisi_mfma_begin(irisi_mfma_loop loop, const iris_gemm_plan *pl
 
 /* The columns' operands of a step, from B as it is given untransposed: pairs of rows of K are put together. */
 IRIS_DEVICE void irisi_mfma_take_turned(irisi_mfma_shape shape, irisi_mfma_lds from, uint32_t first, uint32_t step,
-                                        irisi_words *n)
+                                        irisi_words (*n)[IRISI_MFMA_STEPS], uint32_t place)
 {
     uint32_t w[8];
 #pragma unroll
@@ -114,7 +114,7 @@ IRIS_DEVICE void irisi_mfma_take_turned(irisi_mfma_shape shape, irisi_mfma_lds f
     for (uint32_t column = 0; column < 2; column++)
 #pragma unroll
         for (uint32_t i = 0; i < 4; i++)
-            n[column][i] = irisi_mfma_pair(w[2 * i], w[2 * i + 1], column);
+            n[column][place][i] = irisi_mfma_pair(w[2 * i], w[2 * i + 1], column);
 }
 
 /* Reads a phase's operands from one of the two slabs in shared memory. */
@@ -131,13 +131,13 @@ IRIS_DEVICE void irisi_mfma_take(irisi_mfma_loop loop, const irisi_mfma_job *job
         const uint32_t step = phase * loop.steps + i;
 #pragma unroll
         for (uint32_t block = 0; block < shape.blocks_m; block++)
-            to->m[i][block] = irisi_mfma_read(from, irisi_mfma_at_m(shape, first_m, step, block));
+            to->m[block][i] = irisi_mfma_read(from, irisi_mfma_at_m(shape, first_m, step, block));
         if (turned)
-            irisi_mfma_take_turned(shape, from_b, first_n, step, to->n[i]);
+            irisi_mfma_take_turned(shape, from_b, first_n, step, to->n, i);
         else
 #pragma unroll
             for (uint32_t block = 0; block < 2; block++)
-                to->n[i][block] = irisi_mfma_read(from_b, irisi_mfma_at_n(shape, first_n, step, block));
+                to->n[block][i] = irisi_mfma_read(from_b, irisi_mfma_at_n(shape, first_n, step, block));
     }
 }
 

@@ -6,9 +6,9 @@
  *   irisi_gemm_xcds irisi_gemm_largest_tile irisi_gemm_pick irisi_gemm_pass_m
  *
  * Shared memory is 64 KB, on gfx950 160 KB. The plain loop's kernels with two staging tiles stay within 64 KB; so do
- * those of a matrix loop, which stage a piece of 64 x 128 or 64 x 64 at a time. Two waves on a SIMD can have 256
- * registers a lane, three 168: beside communication waves the large tile is computed in two passes, whose accumulators
- * are half as many.
+ * those of a matrix loop, which stage a piece of 64 x 128 or 64 x 64 at a time, of f32 half as many rows. Two waves on
+ * a SIMD can have 256 registers a lane, three 168: beside communication waves the large tile is computed in two passes,
+ * whose accumulators are half as many.
  */
 #ifndef IRIS_ARCH_AMD_GEMM_SHAPE_H
 #define IRIS_ARCH_AMD_GEMM_SHAPE_H
@@ -61,11 +61,11 @@ IRIS_HOST_DEVICE int irisi_mfma_is_small(uint32_t mainloop)
 }
 
 /*
- * Mainloop `mainloop`, beside communication waves or not: tiles of 256 x 256, small ones of 128 x 128 or, where shared
- * memory would not keep up with the matrix units on those, 128 x 256. Where shared memory is small, the large tile's
- * slabs are 32 bytes deep, and registers hold four of them: 64 elements of K.
+ * Mainloop `mainloop`, beside communication waves or not, for elements of so many bytes: tiles of 256 x 256, small ones
+ * of 128 x 128 or, where shared memory would not keep up with the matrix units on those, 128 x 256. Where shared memory
+ * is small, the large tile's slabs are 32 bytes deep, and registers hold four of them: 128 bytes of K.
  */
-IRIS_HOST_DEVICE irisi_mfma_loop irisi_mfma_loop_of(uint32_t mainloop, int with_comm)
+IRIS_HOST_DEVICE irisi_mfma_loop irisi_mfma_loop_of(uint32_t mainloop, int with_comm, uint32_t element)
 {
     const int small = irisi_mfma_is_small(mainloop);
     const int roomy = mainloop == IRISI_GEMM_MFMA_GFX950 || mainloop == IRISI_GEMM_MFMA_GFX950_SMALL;
@@ -74,6 +74,7 @@ IRIS_HOST_DEVICE irisi_mfma_loop irisi_mfma_loop_of(uint32_t mainloop, int with_
     loop.shape.waves_n = small && !roomy ? 2 : 4;
     loop.shape.blocks_m = small && !roomy ? 1 : small || with_comm ? 2 : 4;
     loop.shape.depth = roomy ? 128 : small ? 64 : 32;
+    loop.shape.element = element;
     loop.steps = loop.shape.depth == 32 ? 1 : 2;
     loop.ring = loop.shape.depth == 32 ? 4 : 2;
     loop.pair = loop.shape.depth == 32 ? 2 : 1;
@@ -90,7 +91,7 @@ static inline uint32_t irisi_gemm_xcds(const char *arch)
 /* The largest tile that a mainloop takes. */
 static inline irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint32_t accumulator)
 {
-    const irisi_mfma_shape shape = irisi_mfma_loop_of(mainloop, 0).shape;
+    const irisi_mfma_shape shape = irisi_mfma_loop_of(mainloop, 0, 2).shape;
     irisi_gemm_extent tile;
     tile.m = irisi_mfma_tile_m(shape);
     tile.n = irisi_mfma_tile_n(shape);
@@ -100,23 +101,24 @@ static inline irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint3
 #define IRISI_GEMM_HAS_PASSES 1
 static inline uint32_t irisi_gemm_pass_m(uint32_t mainloop, uint32_t tile_m)
 {
-    return mainloop == IRISI_GEMM_PLAIN ? tile_m : irisi_mfma_tile_m(irisi_mfma_loop_of(mainloop, 1).shape);
+    return mainloop == IRISI_GEMM_PLAIN ? tile_m : irisi_mfma_tile_m(irisi_mfma_loop_of(mainloop, 1, 2).shape);
 }
 
 /* A matrix loop's shape: two slabs in shared memory. */
 static inline irisi_gemm_shape irisi_mfma_gemm_shape(uint32_t mainloop, const irisi_gemm_problem *p)
 {
     const irisi_gemm_extent most = irisi_gemm_largest_tile(mainloop, p->accumulator);
+    const uint32_t unit = 16 / p->element; /* columns of a chunk */
     irisi_gemm_shape s;
     s.mainloop = mainloop;
     s.tile_m = p->tile_m ? p->tile_m : most.m;
-    s.tile_n = p->tile_n ? p->tile_n : most.n;
+    s.tile_n = p->tile_n ? (p->tile_n + unit - 1) / unit * unit : most.n; /* tiles of B start where chunks do */
     s.boxed = s.window = 0;
     s.slots = 1, s.slots_with_comm = 2;
-    s.stage_m = 64;
-    s.stage_n = irisi_mfma_stage_n(irisi_mfma_loop_of(mainloop, 0).shape);
-    s.workspace_bytes = 2 * irisi_mfma_slab_bytes(irisi_mfma_loop_of(mainloop, 0).shape);
-    s.workspace_bytes_with_comm = 2 * irisi_mfma_slab_bytes(irisi_mfma_loop_of(mainloop, 1).shape);
+    s.stage_m = p->c_element > 2 ? 32 : 64;
+    s.stage_n = irisi_mfma_stage_n(irisi_mfma_loop_of(mainloop, 0, 2).shape);
+    s.workspace_bytes = 2 * irisi_mfma_slab_bytes(irisi_mfma_loop_of(mainloop, 0, 2).shape);
+    s.workspace_bytes_with_comm = 2 * irisi_mfma_slab_bytes(irisi_mfma_loop_of(mainloop, 1, 2).shape);
     s.math_waves = s.waves = 8;
     s.comm_waves = 4;
     s.waves_with_comm = 12;
@@ -127,8 +129,9 @@ static inline irisi_gemm_shape irisi_mfma_gemm_shape(uint32_t mainloop, const ir
 #define IRISI_GEMM_MOST_PITCH ((uint64_t)1 << 24)
 
 /*
- * The mainloop for a problem, and its shape. Matrix loops need what they load to be aligned. Large tiles where there is
- * one for every workgroup, since they need half the loads for their arithmetic.
+ * The mainloop for a problem, and its shape. Matrix loops need what they load to be aligned, and of 8-bit elements K
+ * side by side. Large tiles where there is one for every workgroup, since they need half the loads for their
+ * arithmetic.
  */
 static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gemm_problem *p)
 {
@@ -137,7 +140,7 @@ static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gem
     const uint32_t small = IRISI_GEMM_MFMA_GFX90A_SMALL + (uint32_t)i;
     const uint64_t tiles = (uint64_t)((p->m + 255) / 256) * ((p->n + 255) / 256);
     const int fits = irisi_gemm_fits(p, irisi_gemm_largest_tile(small, p->accumulator));
-    if (!p->aligned || p->element != 2)
+    if (!p->aligned || (p->element == 1 && !p->b_transposed))
         return irisi_gemm_plain(p);
     if (irisi_gemm_has(p, small) && fits && (tiles < p->workgroups || p->tile_m || p->tile_n))
         return irisi_mfma_gemm_shape(small, p);

@@ -2,10 +2,10 @@
 /*
  * mfma.h (amd): the matrix instructions and the memory accesses of the loops around them.
  *
- *   irisi_mfma_acc irisi_mfma_f16 irisi_mfma_bf16
+ *   irisi_mfma_acc irisi_mfma_{f16,bf16,f8e4m3fnuz,f8e5m2fnuz,f8e4m3,f8e5m2}
  *   irisi_mfma_lds irisi_mfma_read irisi_mfma_read_word irisi_mfma_write
  *   irisi_mfma_load irisi_mfma_load_lds irisi_mfma_loaded
- *   irisi_mfma_part irisi_mfma_hurry irisi_mfma_now
+ *   irisi_mfma_part irisi_mfma_hurry irisi_mfma_yield irisi_mfma_now
  *   irisi_mfma_in_image
  */
 #ifndef IRIS_ARCH_AMD_MFMA_H
@@ -18,48 +18,116 @@ typedef float __attribute__((ext_vector_type(16))) irisi_mfma_acc; /* a lane's s
 typedef IRISI_LOCAL char *irisi_mfma_lds;
 
 /*
- * acc += first * second, a block of 32 x 32, 16 deep. gfx90a and gfx942 have instructions that are 8 deep: they take
- * either half of each lane's 16 bytes. A pass without either instruction never gets here.
+ * acc += first * second, a block of 32 x 32 and a step of K, whose 16 bytes of a lane stand at first[step] and
+ * second[step]. Instructions that are less deep take either half of each lane's 16 bytes, deeper ones two steps at
+ * once, the second time. A pass without the instruction never gets here.
  */
-IRIS_DEVICE irisi_mfma_acc irisi_mfma_f16(irisi_words first, irisi_words second, irisi_mfma_acc acc)
+IRIS_DEVICE irisi_mfma_acc irisi_mfma_f16(const irisi_words *first, const irisi_words *second, uint32_t step,
+                                          irisi_mfma_acc acc)
 {
 #if defined(__gfx950__)
     typedef _Float16 __attribute__((ext_vector_type(8))) operand;
     operand a, b;
-    __builtin_memcpy(&a, &first, sizeof a);
-    __builtin_memcpy(&b, &second, sizeof b);
+    __builtin_memcpy(&a, first + step, sizeof a);
+    __builtin_memcpy(&b, second + step, sizeof b);
     return __builtin_amdgcn_mfma_f32_32x32x16_f16(a, b, acc, 0, 0, 0);
 #elif defined(__gfx90a__) || defined(__gfx942__)
     typedef _Float16 __attribute__((ext_vector_type(4))) operand;
     operand a[2], b[2];
-    __builtin_memcpy(a, &first, sizeof a);
-    __builtin_memcpy(b, &second, sizeof b);
+    __builtin_memcpy(a, first + step, sizeof a);
+    __builtin_memcpy(b, second + step, sizeof b);
     acc = __builtin_amdgcn_mfma_f32_32x32x8f16(a[0], b[0], acc, 0, 0, 0);
     return __builtin_amdgcn_mfma_f32_32x32x8f16(a[1], b[1], acc, 0, 0, 0);
 #else
-    (void)first, (void)second;
+    (void)first, (void)second, (void)step;
     return acc;
 #endif
 }
 
 /* Likewise; gfx90a's older bf16 instructions are half as deep, those called 1k are not. */
-IRIS_DEVICE irisi_mfma_acc irisi_mfma_bf16(irisi_words first, irisi_words second, irisi_mfma_acc acc)
+IRIS_DEVICE irisi_mfma_acc irisi_mfma_bf16(const irisi_words *first, const irisi_words *second, uint32_t step,
+                                           irisi_mfma_acc acc)
 {
 #if defined(__gfx950__)
     typedef __bf16 __attribute__((ext_vector_type(8))) operand;
     operand a, b;
-    __builtin_memcpy(&a, &first, sizeof a);
-    __builtin_memcpy(&b, &second, sizeof b);
+    __builtin_memcpy(&a, first + step, sizeof a);
+    __builtin_memcpy(&b, second + step, sizeof b);
     return __builtin_amdgcn_mfma_f32_32x32x16_bf16(a, b, acc, 0, 0, 0);
 #elif defined(__gfx90a__) || defined(__gfx942__)
     typedef short __attribute__((ext_vector_type(4))) operand;
     operand a[2], b[2];
-    __builtin_memcpy(a, &first, sizeof a);
-    __builtin_memcpy(b, &second, sizeof b);
+    __builtin_memcpy(a, first + step, sizeof a);
+    __builtin_memcpy(b, second + step, sizeof b);
     acc = __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(a[0], b[0], acc, 0, 0, 0);
     return __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(a[1], b[1], acc, 0, 0, 0);
 #else
-    (void)first, (void)second;
+    (void)first, (void)second, (void)step;
+    return acc;
+#endif
+}
+
+/*
+ * Likewise of 8-bit floats, a step being 32 deep. gfx942's instructions read them as fnuz, and are 16 deep; gfx950's as
+ * OCP's, and those that are 64 deep are twice as fast.
+ */
+IRIS_DEVICE irisi_mfma_acc irisi_mfma_f8e4m3fnuz(const irisi_words *first, const irisi_words *second, uint32_t step,
+                                                 irisi_mfma_acc acc)
+{
+#if defined(__gfx942__)
+    long a[2], b[2];
+    __builtin_memcpy(a, first + step, sizeof a);
+    __builtin_memcpy(b, second + step, sizeof b);
+    acc = __builtin_amdgcn_mfma_f32_32x32x16_fp8_fp8(a[0], b[0], acc, 0, 0, 0);
+    return __builtin_amdgcn_mfma_f32_32x32x16_fp8_fp8(a[1], b[1], acc, 0, 0, 0);
+#else
+    (void)first, (void)second, (void)step;
+    return acc;
+#endif
+}
+IRIS_DEVICE irisi_mfma_acc irisi_mfma_f8e5m2fnuz(const irisi_words *first, const irisi_words *second, uint32_t step,
+                                                 irisi_mfma_acc acc)
+{
+#if defined(__gfx942__)
+    long a[2], b[2];
+    __builtin_memcpy(a, first + step, sizeof a);
+    __builtin_memcpy(b, second + step, sizeof b);
+    acc = __builtin_amdgcn_mfma_f32_32x32x16_bf8_bf8(a[0], b[0], acc, 0, 0, 0);
+    return __builtin_amdgcn_mfma_f32_32x32x16_bf8_bf8(a[1], b[1], acc, 0, 0, 0);
+#else
+    (void)first, (void)second, (void)step;
+    return acc;
+#endif
+}
+IRIS_DEVICE irisi_mfma_acc irisi_mfma_f8e4m3(const irisi_words *first, const irisi_words *second, uint32_t step,
+                                             irisi_mfma_acc acc)
+{
+#if defined(__gfx950__)
+    typedef int __attribute__((ext_vector_type(8))) operand;
+    operand a, b;
+    if (step % 2 == 0)
+        return acc;
+    __builtin_memcpy(&a, first + step - 1, sizeof a);
+    __builtin_memcpy(&b, second + step - 1, sizeof b);
+    return __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(a, b, acc, 0, 0, 0, 0, 0, 0); /* 0 is no scale */
+#else
+    (void)first, (void)second, (void)step;
+    return acc;
+#endif
+}
+IRIS_DEVICE irisi_mfma_acc irisi_mfma_f8e5m2(const irisi_words *first, const irisi_words *second, uint32_t step,
+                                             irisi_mfma_acc acc)
+{
+#if defined(__gfx950__)
+    typedef int __attribute__((ext_vector_type(8))) operand;
+    operand a, b;
+    if (step % 2 == 0)
+        return acc;
+    __builtin_memcpy(&a, first + step - 1, sizeof a);
+    __builtin_memcpy(&b, second + step - 1, sizeof b);
+    return __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(a, b, acc, 1, 1, 0, 0, 0, 0);
+#else
+    (void)first, (void)second, (void)step;
     return acc;
 #endif
 }
@@ -132,6 +200,9 @@ IRIS_DEVICE void irisi_mfma_hurry(int yes)
     else
         __builtin_amdgcn_s_setprio(0);
 }
+
+/* This wave waits for others. */
+IRIS_DEVICE void irisi_mfma_yield(void) { __builtin_amdgcn_s_sleep(0); }
 
 /* 1 where the compiler's pass is for the architecture that a mainloop is made for. */
 IRIS_DEVICE int irisi_mfma_in_image(uint32_t mainloop)

@@ -3,7 +3,8 @@
  * mfma_layout.h (amd): which element of a tile stands where: in workgroup-shared memory (LDS), in the operands of a
  * matrix instruction, in its accumulators. Arithmetic only: the host's model of the instructions checks it.
  *
- *   irisi_mfma_shape irisi_mfma_tile_m irisi_mfma_tile_n irisi_mfma_band irisi_mfma_stage_n irisi_mfma_slab_bytes
+ *   irisi_mfma_shape irisi_mfma_whole irisi_mfma_tile_m irisi_mfma_tile_n irisi_mfma_band irisi_mfma_stage_n
+ *   irisi_mfma_slab_bytes
  *   irisi_mfma_row irisi_mfma_column
  *   irisi_mfma_swizzle irisi_mfma_chunk irisi_mfma_chunk_{a,bt,b}
  *   irisi_mfma_share irisi_mfma_share_{a,bt,b} irisi_mfma_loads_{a,b}              from the matrices to LDS
@@ -26,8 +27,12 @@
 /* How a mainloop's math waves share a tile: each has blocks_m x 2 blocks. */
 typedef struct irisi_mfma_shape {
     uint32_t waves_m, waves_n, blocks_m;
-    uint32_t depth; /* bytes of K in a slab: 32, 64 or 128 */
+    uint32_t depth;   /* bytes of K in a slab: 32, 64 or 128 */
+    uint32_t element; /* bytes of an element of A and B: 1 or 2 */
 } irisi_mfma_shape;
+
+/* Elements of K in a slab. */
+IRIS_HOST_DEVICE uint32_t irisi_mfma_whole(irisi_mfma_shape s) { return s.depth / s.element; }
 
 IRIS_HOST_DEVICE uint32_t irisi_mfma_tile_m(irisi_mfma_shape s) { return 32 * s.waves_m * s.blocks_m; }
 IRIS_HOST_DEVICE uint32_t irisi_mfma_tile_n(irisi_mfma_shape s) { return 64 * s.waves_n; }
@@ -122,6 +127,7 @@ typedef struct irisi_mfma_share {
     uint32_t line, next, last; /* last: the last line inside; turned: unused */
     uint32_t pitch, deep;      /* bytes from line to line, and into it */
     uint32_t place;            /* of chunk 0, within the matrix's part of a slab */
+    uint32_t element;          /* bytes of one */
 } irisi_mfma_share;
 
 /* Chunks of a slab's A or B, `lines` rows or columns, that a lane moves. */
@@ -140,7 +146,8 @@ IRIS_HOST_DEVICE irisi_mfma_share irisi_mfma_share_a(irisi_mfma_shape s, uint32_
     const irisi_mfma_chunk c = irisi_mfma_chunk_a(s, index);
     irisi_mfma_share share;
     share.line = c.row, share.next = IRISI_MFMA_LANES / (s.depth / 16), share.last = count - 1;
-    share.pitch = (uint32_t)ld * 2, share.deep = 16 * c.chunk, share.place = 16 * index;
+    share.pitch = (uint32_t)ld * s.element, share.deep = 16 * c.chunk, share.place = 16 * index;
+    share.element = s.element;
     return share;
 }
 
@@ -151,11 +158,12 @@ IRIS_HOST_DEVICE irisi_mfma_share irisi_mfma_share_bt(irisi_mfma_shape s, uint32
     const irisi_mfma_chunk c = irisi_mfma_chunk_bt(s, index);
     irisi_mfma_share share;
     share.line = c.row, share.next = IRISI_MFMA_LANES / (s.depth / 16) / 2, share.last = count - 1;
-    share.pitch = (uint32_t)ld * 2, share.deep = 16 * c.chunk, share.place = 16 * index;
+    share.pitch = (uint32_t)ld * s.element, share.deep = 16 * c.chunk, share.place = 16 * index;
+    share.element = s.element;
     return share;
 }
 
-/* Of B, turned. */
+/* Of B, turned; 16-bit elements. */
 IRIS_HOST_DEVICE irisi_mfma_share irisi_mfma_share_b(irisi_mfma_shape s, uint32_t member, uint64_t ld, uint32_t count)
 {
     const uint32_t index = member % (irisi_mfma_tile_n(s) * s.depth / 16), last = (count - 1) / 8;
@@ -163,13 +171,14 @@ IRIS_HOST_DEVICE irisi_mfma_share irisi_mfma_share_b(irisi_mfma_shape s, uint32_
     irisi_mfma_share share;
     share.line = c.row, share.next = IRISI_MFMA_LANES / (8 * s.waves_n), share.last = 0;
     share.pitch = (uint32_t)ld * 2, share.deep = 16 * (c.chunk < last ? c.chunk : last), share.place = 16 * index;
+    share.element = 2;
     return share;
 }
 
 /* Elements of K in a slab before chunk j. */
 IRIS_HOST_DEVICE uint32_t irisi_mfma_reach(const irisi_mfma_share *s, uint32_t j, int turned)
 {
-    return turned ? s->line + j * s->next : s->deep / 2;
+    return turned ? s->line + j * s->next : s->deep / s->element;
 }
 
 /* Offset of chunk j in a slab with `left` elements of K: chunks beyond them read the slab's first instead. */
@@ -178,7 +187,7 @@ IRIS_HOST_DEVICE uint32_t irisi_mfma_offset(const irisi_mfma_share *s, uint32_t 
     const uint32_t line = s->line + j * s->next;
     if (turned)
         return s->deep + (line < left ? line : 0) * s->pitch;
-    return (line < s->last ? line : s->last) * s->pitch + (s->deep / 2 < left ? s->deep : 0);
+    return (line < s->last ? line : s->last) * s->pitch + (s->deep / s->element < left ? s->deep : 0);
 }
 
 /* Where chunk j goes, within the matrix's part of a slab. */
@@ -191,8 +200,8 @@ IRIS_HOST_DEVICE uint32_t irisi_mfma_place(const irisi_mfma_share *s, uint32_t j
 IRIS_HOST_DEVICE uint32_t irisi_mfma_kept(const irisi_mfma_share *s, uint32_t j, uint32_t left, int turned,
                                           int32_t word)
 {
-    const int32_t inside = ((int32_t)left - (int32_t)irisi_mfma_reach(s, j, turned)) * (turned ? 16 : 2);
-    const int32_t bytes = inside - 4 * word;
+    const int32_t inside = (int32_t)left - (int32_t)irisi_mfma_reach(s, j, turned);
+    const int32_t bytes = inside * (turned ? 16 : (int32_t)s->element) - 4 * word;
     const uint32_t within = bytes < 0 ? 0 : bytes > 4 ? 4 : (uint32_t)bytes;
     return (uint32_t)(((uint64_t)1 << 8 * within) - 1);
 }

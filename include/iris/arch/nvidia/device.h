@@ -161,6 +161,7 @@ IRIS_DEVICE int irisi_gate_await(const void *gate, uint32_t phase)
 IRIS_DEVICE const void *irisi_afresh(const void *args) { return args; }
 IRIS_DEVICE uint32_t irisi_afresh_u32(uint32_t v) { return v; }
 IRIS_DEVICE uint32_t irisi_parked_u32(uint32_t v) { return v; }
+IRIS_DEVICE char *irisi_parked(char *p) { return p; }
 
 /* Counters in workgroup-shared memory: get acquires, set releases, add does both; within the workgroup. */
 IRIS_DEVICE uint32_t irisi_shared_get(const uint32_t *p)
