@@ -7,6 +7,7 @@ NVIDIA; checks the promises of gates.py and orders.py and that each gate notices
 the counts.
 """
 import argparse
+import concurrent.futures
 import copy
 import os
 import pathlib
@@ -32,15 +33,18 @@ NVIDIA_SOURCES = ("kernels.c", "orders.c", "tiles.c")
 
 
 class Report:
-    """Counts gates and prints a line for each."""
+    """Counts gates and keeps a line for each."""
     def __init__(self):
-        self.passed = self.failed = 0
+        self.passed, self.failed, self.lines = 0, 0, []
 
     def line(self, where, text, problems):
         self.passed, self.failed = self.passed + (not problems), self.failed + bool(problems)
-        print(f"{'FAIL' if problems else 'ok  '} {where:7} {text}")
-        for problem in problems:
-            print(f"     {problem}")
+        self.lines += [f"{'FAIL' if problems else 'ok  '} {where:7} {text}", *(f"     {p}" for p in problems)]
+
+    def show(self, total):
+        """Prints the lines and adds the counts to another's."""
+        print("\n".join(self.lines), flush=True)
+        total.passed, total.failed = total.passed + self.passed, total.failed + self.failed
 
 
 def find(name, *others):
@@ -189,6 +193,17 @@ def library(include, folder, names, launched):
     return rows
 
 
+def look_at(arch, include, folder):
+    """(report, rows of the page's table, {kernel: Listing}) of one architecture; None where it has no compiler."""
+    report, table = Report(), []
+    if not (find("clang++-22", "clang++") if arch in AMD else find("nvcc", "/usr/local/cuda/bin/nvcc")):
+        return None
+    kernels = (amd if arch in AMD else nvidia)(arch, include, folder, report, table)
+    check(arch, kernels, report)
+    example(arch, include, folder, report)
+    return report, table, kernels
+
+
 def look_at_page(include, folder, kernels, table, report, write):
     """docs/instructions.md against this run, which has looked at every AMD architecture."""
     names, launched = page.launched(f"{include}/iris/gen/launch", "bf16")
@@ -211,22 +226,22 @@ def main():
                    help="compile the library's kernels too, and write docs/instructions.md")
     args = p.parse_args()
     report, table, seen = Report(), [], {}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         include = args.include or folder
         if not args.include:
             subprocess.run([sys.executable, "-B", ROOT / "gen/__main__.py", "--out", f"{folder}/iris/gen"], check=True)
-        for arch in args.arch or AMD + NVIDIA:
-            if arch in AMD and find("clang++-22", "clang++"):
-                seen[arch] = amd(arch, include, folder, report, table)
-                check(arch, seen[arch], report)
-            elif arch in NVIDIA and find("nvcc", "/usr/local/cuda/bin/nvcc"):
-                check(arch, nvidia(arch, include, folder, report, table), report)
+        archs = args.arch or AMD + NVIDIA
+        for arch, looked in zip(archs, pool.map(lambda arch: look_at(arch, include, folder), archs)):
+            if looked:
+                looked[0].show(report)
+                table += looked[1]
+                seen[arch] = looked[2]
             else:
                 print(f"skip {arch:7} no compiler for it here")
-                continue
-            example(arch, include, folder, report)
         if all(arch in seen for arch in AMD):
-            look_at_page(include, folder, seen, table, report, args.library)
+            pages = Report()
+            look_at_page(include, folder, seen, table, pages, args.library)
+            pages.show(report)
     print(f"{report.passed} passed, {report.failed} failed")
     return 1 if report.failed else 0
 
