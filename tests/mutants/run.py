@@ -27,8 +27,9 @@ class Mode:
 
     def __init__(self, args, tsan):
         self.args, self.name = args, "tsan" if tsan else "plain"
-        self.flags = ["-O1", "-g", "-w"] + (["-fsanitize=thread"] if tsan else [])
-        self.env = dict(os.environ, IRIS_SPAWN="thread" if tsan else "process", TSAN_OPTIONS="halt_on_error=1")
+        self.flags = ["-O1", "-w"] + (["-fsanitize=thread"] if tsan else [])
+        self.env = dict(os.environ, IRIS_SPAWN="thread" if tsan else "process", TSAN_OPTIONS="halt_on_error=1",
+                        IRIS_TIMEOUT_MS="4000")  # a mutant that hangs sleeps so long
         self.objects = None
 
     def compile(self, source, output, include, *more):
@@ -103,8 +104,8 @@ def try_control(test, mode, mutants, folder):
 
 
 def try_all(chosen, modes, control, work):
-    """Everything that can go on at the same time does, two at once."""
-    with ThreadPoolExecutor(2) as pool:
+    """Everything that can go on at the same time does, three at once: some wait for a deadline."""
+    with ThreadPoolExecutor(3) as pool:
         list(pool.map(lambda mode: mode.prepare(control / "include"), modes.values()))
         jobs = [pool.submit(try_control, test, modes[tsan], [m for m in chosen if (m.test, m.tsan) == (test, tsan)], control)
                 for test, tsan in sorted({(m.test, m.tsan) for m in chosen})]
