@@ -20,7 +20,7 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
     for arch in $archs; do
         for file in $(programs); do
             case $arch-$file in
-            gfx942-tests/*) effort=-O1 ;;
+            gfx942-tests/* | gfx942-bench/*) effort=-O1 ;;
             *-tests/compile/every_function.c) effort=-O0 ;; # thousands of functions
             gfx942-*) effort=-O3 ;;
             *-bench/*) continue ;;

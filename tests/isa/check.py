@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Looks at the instructions that the public vocabulary becomes: `tests/isa/check.py [--include DIR] [--library]`.
 
-Compiles kernels.c, orders.c and matrix.c for each AMD architecture (clang-22, or $IRIS_HIPCC) and, where nvcc is, for
-NVIDIA; checks the promises of gates.py and orders.py and that each gate notices its own breakage; one line a gate, then
-the counts.
+Compiles kernels.c, orders.c, matrix.c and collectives.c for each AMD architecture (clang-22, or $IRIS_HIPCC) and, where
+nvcc is, for NVIDIA; checks the promises of gates.py, orders.py and collectives.py and that each gate notices its own
+breakage; one line a gate, then the counts.
 """
 import argparse
 import concurrent.futures
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 
+import collectives
 import gates
 import listing
 import orders
@@ -28,7 +29,7 @@ ROOT = HERE.parent.parent
 WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 AMD = ("gfx90a", "gfx942", "gfx950")
 NVIDIA = ("sm_80", "sm_90a")
-SOURCES = ("kernels.c", "orders.c", "matrix.c")
+SOURCES = {"kernels.c": ("-O0", "-O3"), "orders.c": ("-O0", "-O3"), "matrix.c": ("-O0", "-O3"), "collectives.c": ("-O3",)}
 NVIDIA_SOURCES = ("kernels.c", "orders.c", "tiles.c")
 
 
@@ -107,8 +108,8 @@ def resources(text):
 
 def amd(arch, include, folder, report, table):
     kernels = {}
-    for source in SOURCES:
-        for level in ("-O0", "-O3"):
+    for source, levels in SOURCES.items():
+        for level in levels:
             out = pathlib.Path(folder) / f"{source}.{arch}{level}.co"
             status, text = compile_amd(HERE / source, arch, level, include, out)
             report.line(arch, f"{source} compiles at {level}", [text] if status else [])
@@ -116,9 +117,10 @@ def amd(arch, include, folder, report, table):
             _, text_of = call([find("llvm-objdump-22", "llvm-objdump"), "-d", "--no-show-raw-insn", "--demangle", out])
             kernels.update(listing.amd(text_of))
             for name, row in resources(text).items():
-                used = [f"{key} is {row[key]}" for key in ("ScratchSize", "SGPRs Spill", "VGPRs Spill")
+                own = name.startswith("irisi_")  # a collective may keep scalars in lanes of a vector register
+                used = [f"{key} is {row[key]}" for key in ("ScratchSize", "VGPRs Spill", *["SGPRs Spill"] * (not own))
                         if row[key] != "0"]
-                report.line(arch, f"{name}: no scratch, no spills", used)
+                report.line(arch, f"{name}: no scratch, no {'vector ' * own}spills", used)
                 table.append((arch, name, row["VGPRs"], row["TotalSGPRs"], row["LDS Size"], row["Occupancy"]))
     return kernels
 
@@ -157,7 +159,7 @@ def broken(kernel, pattern, replacement):
 def check(arch, kernels, report):
     family = arch if arch in gates.SETS else "ptx"
     isa, wanted = gates.SETS[family]
-    for gate in wanted + orders.GATES.get(family, orders.GATES["ptx"]):
+    for gate in wanted + orders.GATES.get(family, orders.GATES["ptx"]) + collectives.GATES.get(family, ()):
         problems = [f"{name}: the kernel is missing" for name in gate.kernels if name not in kernels]
         for name in gate.kernels:
             if name in kernels:
@@ -210,7 +212,7 @@ def look_at_page(include, folder, kernels, table, report, write):
     version = call([os.environ.get("IRIS_HIPCC") or find("clang++-22", "clang++"), "--version"])[1].split("\n")[0]
     parts = {"compiler": re.search(r"clang version [\d.]+", version)[0] + "\n",
              "translation-gfx942": page.listing_of(kernels["gfx942"]["isa_translate"]),
-             "vocabulary": page.table([r for r in table if r[0] in AMD and not r[1].startswith("isa_order")], AMD)}
+             "vocabulary": page.table([r for r in table if r[0] in AMD and r[1].startswith("isa_") and not r[1].startswith("isa_order")], AMD)}
     if write:
         parts["library"] = page.table(library(include, folder, names, launched), AMD)
         parts.update({"translation-sm_90a": text for text in [disassembled(folder)] if text})
