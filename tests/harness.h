@@ -3,7 +3,7 @@
  * harness.h: what a test is written with.
  *
  *   irist_rank irist_spmd irist_check irist_ok irist_run
- *   irist_random irist_pick irist_poison irist_upload irist_download irist_delay irist_laps
+ *   irist_random irist_pick irist_poison irist_upload irist_download irist_delay irist_laps irist_epochs
  *
  * A test binary forks its ranks once; every rank runs the same cases in the same order. Catch2 is not thread-safe and
  * ranks may be threads of one process (IRIS_SPAWN=thread), so a case hands its work to irist_spmd as a plain function
@@ -68,6 +68,12 @@ uint64_t irist_seed(void);
 
 /** The running binary's choice between the two tiers; fewer laps where a sanitizer slows everything down. */
 uint32_t irist_laps(uint32_t smoke, uint32_t full);
+
+/**
+ * irist_laps for a loop in which every rank waits for every other, turn by turn. On the host, where more than 2 ranks
+ * share few processors and a turn of eight takes half a millisecond, only 2 ranks make all turns of the full tier.
+ */
+uint32_t irist_epochs(const irist_rank *t, uint32_t smoke, uint32_t full);
 
 /** Counter-based random bits (SplitMix64): the same numbers on every rank and platform. */
 IRIS_HOST_DEVICE uint64_t irist_random(uint64_t seed, uint64_t stream, uint64_t index)

@@ -2,7 +2,7 @@
 /*
  * collective_sources.h: where a reduction's elements come from, and where its results go.
  *
- *   irisi_sources irisi_from_rows irisi_from_members irisi_source irisi_target irisi_deliver
+ *   irisi_sources irisi_from_rows irisi_from_members irisi_source irisi_target irisi_deliver irisi_slice_put_shares
  */
 #ifndef IRIS_COLLECTIVE_SOURCES_H
 #define IRIS_COLLECTIVE_SOURCES_H
@@ -48,6 +48,43 @@ IRIS_DEVICE void irisi_deliver(const iris_slice *s, void *dst, int to, irisi_b12
 {
     for (int k = 1; k <= (to == IRISI_FOR_ALL ? s->size : 1); k++)
         irisi_store_128(irisi_target(s, dst, to, k), v, IRIS_CACHE_DEFAULT);
+}
+
+/*
+ * Cuts `bytes` bytes of own memory into a share of `each` bytes, a multiple of 16, for every member, and puts each into
+ * the row of scratch at `row` on its member: the 16 bytes that a lane looks at may be anybody's, so that all loads are
+ * under way at once. Every lane of the workgroup calls it; no order of its own.
+ */
+IRIS_DEVICE void irisi_slice_put_shares(const iris_slice *s, void *row, const void *src, size_t bytes, size_t each)
+{
+    const int whole = irisi_alignment((uintptr_t)src) == 16;
+    const uint32_t share = (uint32_t)(each / 16);
+    const irisi_span own = irisi_split(whole ? bytes / 16 : 0, iris_wg_lane(), iris_wg_lanes());
+    for (size_t i = own.first; i < own.end; i += 4 * own.step) {
+        irisi_b128 v[4];
+        IRISI_UNROLL
+        for (int u = 0; u < 4; u++) {
+            const size_t at = i + (uint32_t)u * own.step; /* beyond the end, the first again */
+            v[u] = irisi_load_128((const char *)src + 16 * (at < own.end ? at : i), IRIS_CACHE_STREAM);
+        }
+        IRISI_UNROLL
+        for (int u = 0; u < 4; u++)
+            irisi_loaded(v + u);
+        IRISI_UNROLL
+        for (int u = 0; u < 4; u++) {
+            const uint32_t at = (uint32_t)(i + (uint32_t)u * own.step), whose = at / share;
+            if (at < own.end)
+                irisi_store_128((char *)irisi_translate(s->ctx, row, irisi_slice_rank(s, (int)whose)) +
+                                    16 * (at - whose * share), v[u], IRIS_CACHE_DEFAULT);
+        }
+    }
+    for (int m = 0; m < s->size; m++) { /* what is left of every share: all of it, or less than 16 bytes */
+        const size_t first = (size_t)m * each, end = first + each < bytes ? first + each : bytes;
+        const size_t from = whole && first < end ? first + (end - first) / 16 * 16 : first;
+        if (from < end)
+            irisi_copy_wg((char *)irisi_translate(s->ctx, row, irisi_slice_rank(s, m)) + (from - first),
+                          (const char *)src + from, end - from);
+    }
 }
 
 #endif

@@ -210,10 +210,11 @@ template <typename F> void in_launches(irist_rank *t, fixture *f, uint64_t turns
 void world_barrier(irist_rank *t)
 {
     fixture f(t, 2, (size_t)t->ranks, 16);
-    in_launches(t, &f, irist_laps(2000, t->ranks > 4 ? 20000 : 100000),
+    in_launches(t, &f, irist_epochs(t, 2000, 100000),
                 [&] { irist_run(t, barrier_kernel, f.a, iris_cooperative(1, 64)); });
     f.expect_good(t, "barrier_all_wg, 1 wave");
-    in_launches(t, &f, irist_laps(500, 10000), [&] { irist_run(t, barrier_kernel, f.a, iris_cooperative(1, 192)); });
+    in_launches(t, &f, irist_epochs(t, 500, 10000),
+                [&] { irist_run(t, barrier_kernel, f.a, iris_cooperative(1, 192)); });
     f.expect_good(t, "barrier_all_wg, 3 waves");
     f.free(t);
 }
@@ -227,7 +228,7 @@ void team_barrier(irist_rank *t)
             f.a.team.stride = stride;
             f.a.team.size = (t->ranks - start + stride - 1) / stride;
             f.a.in_team = t->rank >= start && (t->rank - start) % stride == 0;
-            in_launches(t, &f, irist_laps(200, 5000),
+            in_launches(t, &f, irist_epochs(t, 200, 5000),
                         [&] { irist_run(t, barrier_kernel, f.a, iris_cooperative(1, 128)); });
             f.expect_good(t, "barrier_team_wg");
             f.free(t);
@@ -239,7 +240,7 @@ void world_grid_barrier(irist_rank *t)
 {
     fixture f(t, 2 * MOST, (size_t)t->ranks, 16);
     for (uint32_t workgroups = 1; workgroups <= 4; workgroups += 3)
-        in_launches(t, &f, irist_laps(200, 5000),
+        in_launches(t, &f, irist_epochs(t, 200, 5000),
                     [&] { irist_run(t, grid_kernel, f.a, iris_cooperative(workgroups, 128)); });
     f.expect_good(t, "barrier_all_grid");
     f.free(t);
@@ -249,7 +250,7 @@ void grid_barrier(irist_rank *t)
 {
     fixture f(t, 2 * MOST, 1, 16);
     for (uint32_t workgroups = 1; workgroups <= 4; workgroups++)
-        in_launches(t, &f, irist_laps(200, 20000),
+        in_launches(t, &f, irist_epochs(t, 200, 20000),
                     [&] { irist_run(t, grid_sync_kernel, f.a, iris_cooperative(workgroups, 64)); });
     f.expect_good(t, "grid_sync");
     f.free(t);
@@ -258,7 +259,7 @@ void grid_barrier(irist_rank *t)
 void epochs_in_one_kernel(irist_rank *t)
 {
     fixture f(t, 2, MOST * (size_t)t->ranks, (size_t)t->ranks * MOST * WORDS * sizeof(uint32_t));
-    in_launches(t, &f, irist_laps(2000, t->ranks > 4 ? 20000 : 100000),
+    in_launches(t, &f, irist_epochs(t, 2000, 100000),
                 [&] { irist_run(t, channel_loop_kernel, f.a, iris_cooperative(1, 64)); });
     f.expect_good(t, "channel, one workgroup");
     f.free(t);
@@ -268,7 +269,7 @@ void epochs_in_one_kernel(irist_rank *t)
 void epochs_in_many_kernels(irist_rank *t)
 {
     fixture f(t, 2, MOST * (size_t)t->ranks, (size_t)t->ranks * MOST * WORDS * sizeof(uint32_t));
-    const uint64_t epochs = irist_laps(100, 2000);
+    const uint64_t epochs = irist_epochs(t, 100, 2000);
     const iris_launch_config grid = iris_cooperative(3, 128);
     for (f.a.first = 1; f.a.first <= epochs && !t->failures; f.a.first++) {
         irist_delay(t, f.a.first);

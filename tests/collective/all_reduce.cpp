@@ -18,11 +18,15 @@
 #include <iris/gen/all_reduce_one_shot.h>
 #include <iris/gen/all_reduce_ring.h>
 #include <iris/gen/all_reduce_two_shot.h>
+#include <iris/gen/all_reduce_two_shot_push.h>
 #include <iris/gen/launch/all_reduce.h>
 
 #define SCHEDULES(x, d, D, ctype, ops)                                                                                 \
     x(ll, LL, d, D, ctype, ops) x(ll_two_shot, LL_TWO_SHOT, d, D, ctype, ops) x(one_shot, ONE_SHOT, d, D, ctype, ops)  \
-        x(two_shot, TWO_SHOT, d, D, ctype, ops) x(ring, RING, d, D, ctype, ops)
+        x(two_shot, TWO_SHOT, d, D, ctype, ops) x(two_shot_push, TWO_SHOT_PUSH, d, D, ctype, ops)                      \
+            x(ring, RING, d, D, ctype, ops)
+/* Those that hold all that a type has of its own: elements combined from members' memory and from packets (types.h). */
+#define BRIEF(x, d, D, ctype, ops) x(ll, LL, d, D, ctype, ops) x(two_shot, TWO_SHOT, d, D, ctype, ops)
 
 /* Sums that grow by remote atomics; whole numbers, since their order is anybody's. */
 #if defined(IRIST_PART)
@@ -45,17 +49,23 @@
                                                      c->op);                                                           \
     }
 #define KERNELS(d, D, ctype, bits, kind, acc) SCHEDULES(KERNEL, d, D, ctype, )
-IRIST_EACH_DTYPE(KERNELS)
+#define BRIEF_KERNELS(d, D, ctype, bits, kind, acc) BRIEF(KERNEL, d, D, ctype, )
+IRIST_EACH_FULL(KERNELS)
+IRIST_EACH_BRIEF(BRIEF_KERNELS)
 ATOMIC_TYPES(KERNEL)
 
 #define ROW(schedule, S, d, D, ctype, ops)                                                                             \
     COLLECTIVE_ROW(all_reduce_##schedule, (schedule##_##d), D, collective_order_of(#schedule), ops)
 #define ROWS(d, D, ctype, bits, kind, acc) SCHEDULES(ROW, d, D, ctype, COLLECTIVE_OPS_##kind)
+#define BRIEF_ROWS(d, D, ctype, bits, kind, acc) BRIEF(ROW, d, D, ctype, COLLECTIVE_OPS_##kind)
 #define NUMBER(schedule, S, d, D, ctype, ops) IRIS_SCHEDULE_##S,
 
 static const collective_kind kind = {true, false, false, false};
 
-static void kernels(irist_rank *t) { collective_try(t, kind, {IRIST_EACH_DTYPE(ROWS) ATOMIC_TYPES(ROW)}); }
+static void kernels(irist_rank *t)
+{
+    collective_try(t, kind, {IRIST_EACH_FULL(ROWS) IRIST_EACH_BRIEF(BRIEF_ROWS) ATOMIC_TYPES(ROW)});
+}
 static void launchers(irist_rank *t)
 {
     collective_try(t, kind,

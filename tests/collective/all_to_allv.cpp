@@ -89,6 +89,42 @@ void rows(irist_rank *t)
     destroy(t, &b);
 }
 
+/* Many calls and nothing in between; rows grow from round to round, so that what an earlier one left is not enough. */
+void again(irist_rank *t)
+{
+    enum { ROUNDS = 20 };
+    const size_t ranks = (size_t)t->ranks;
+    const uint32_t calls = irist_laps(400, t->ranks > 4 ? 2000 : 10000) / ROUNDS;
+    buffers b;
+    create(t, &b);
+    for (uint64_t round = 1; round <= ROUNDS; round++) {
+        std::vector<uint16_t> in(ranks * MOST), got(ranks * MOST);
+        std::vector<uint64_t> count(ranks, round), room(ranks, MOST), at(ranks);
+        for (size_t r = 0; r < ranks; r++) {
+            at[r] = r * MOST;
+            for (size_t i = 0; i < round; i++)
+                in[at[r] + i] = element(round, t->rank, (int)r, i);
+        }
+        irist_ok(t, iris_memcpy(t->world, b.src, in.data(), in.size() * 2));
+        for (auto array : {b.src_offsets, b.dst_offsets})
+            irist_ok(t, iris_memcpy(t->world, array, at.data(), ranks * 8));
+        irist_ok(t, iris_memcpy(t->world, b.src_counts, count.data(), ranks * 8));
+        irist_ok(t, iris_memcpy(t->world, b.dst_counts, room.data(), ranks * 8));
+        irist_delay(t, round);
+        for (uint32_t call = 0; call < calls; call++)
+            irist_ok(t, iris_all_to_allv_rows_u16(t->world, &b.ch, b.dst, b.dst_offsets, b.dst_counts, b.src,
+                                                  b.src_offsets, b.src_counts, world, nullptr));
+        irist_ok(t, iris_memcpy(t->world, got.data(), b.dst, got.size() * 2));
+        for (size_t i = 0; i < ranks * round; i++) {
+            const size_t r = i / round, k = i % round;
+            irist_check(t, got[at[r] + k] == element(round, (int)r, t->rank, k), "round %llu: row %zu is wrong",
+                        (unsigned long long)round, r);
+        }
+        irist_meet(t); /* before the next round's rows are written */
+    }
+    destroy(t, &b);
+}
+
 void refused(irist_rank *t)
 {
     static uint64_t outside[8];
@@ -114,4 +150,5 @@ void refused(irist_rank *t)
 } // namespace
 
 TEST_CASE("rows of any length arrive whole", "[collective]") { irist_spmd(rows, nullptr); }
+TEST_CASE("rows may follow each other at once", "[collective]") { irist_spmd(again, nullptr); }
 TEST_CASE("rows that cannot be are refused with a sentence", "[collective]") { irist_spmd(refused, nullptr); }

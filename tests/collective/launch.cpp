@@ -9,7 +9,10 @@
 #define IRIS_INSTANTIATE_ALL_REDUCE_SUM_I32
 #define IRIS_INSTANTIATE_ALL_TO_ALL
 #define IRIS_INSTANTIATE_BROADCAST
+#define IRIS_INSTANTIATE_GATHER
 #define IRIS_INSTANTIATE_REDUCE_SCATTER_SUM_I32
+#define IRIS_INSTANTIATE_REDUCE_SUM_I32
+#define IRIS_INSTANTIATE_SCATTER
 #endif
 #include <cstring>
 
@@ -19,7 +22,10 @@
 #include <iris/gen/launch/all_reduce.h>
 #include <iris/gen/launch/all_to_all.h>
 #include <iris/gen/launch/broadcast.h>
+#include <iris/gen/launch/gather.h>
+#include <iris/gen/launch/reduce.h>
 #include <iris/gen/launch/reduce_scatter.h>
+#include <iris/gen/launch/scatter.h>
 #include <iris/op.h>
 
 namespace {
@@ -31,33 +37,44 @@ IRIS_HOST_DEVICE int32_t element(uint64_t lap, int rank, size_t i)
     return (int32_t)(lap * 7919 + (uint64_t)rank * 1009 + i * 3);
 }
 
-/* A collective: what it does, which of its buffers have a row for each rank, and its launcher with a schedule. */
+/*
+ * A collective: whether it reduces, which of its buffers have a row for each rank, whether its result is the root's;
+ * its launcher, with a schedule.
+ */
 struct collective {
-    int reduces, dst_rows, src_rows;
+    int reduces, dst_rows, src_rows, to_root;
     iris_status (*launch)(iris_world *, const iris_channel *, const iris_collective *, iris_stream);
     iris_schedule schedule;
 };
 const collective kinds[] = {
-    {1, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_AUTO},
-    {1, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_ONE_SHOT},
-    {1, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_TWO_SHOT},
-    {1, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_RING},
-    {1, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_LL},
-    {0, 1, 0, iris_launch_all_gather, IRIS_SCHEDULE_AUTO},
-    {0, 1, 0, iris_launch_all_gather, IRIS_SCHEDULE_PUSH},
-    {0, 1, 0, iris_launch_all_gather, IRIS_SCHEDULE_PULL},
-    {0, 1, 0, iris_launch_all_gather, IRIS_SCHEDULE_RING},
-    {0, 1, 0, iris_launch_all_gather, IRIS_SCHEDULE_LL},
-    {1, 0, 1, iris_launch_reduce_scatter, IRIS_SCHEDULE_PUSH},
-    {1, 0, 1, iris_launch_reduce_scatter, IRIS_SCHEDULE_PULL},
-    {1, 0, 1, iris_launch_reduce_scatter, IRIS_SCHEDULE_RING},
-    {1, 0, 1, iris_launch_reduce_scatter, IRIS_SCHEDULE_LL},
-    {0, 1, 1, iris_launch_all_to_all, IRIS_SCHEDULE_PUSH},
-    {0, 1, 1, iris_launch_all_to_all, IRIS_SCHEDULE_PULL},
-    {0, 1, 1, iris_launch_all_to_all, IRIS_SCHEDULE_LL},
-    {0, 0, 0, iris_launch_broadcast, IRIS_SCHEDULE_PUSH},
-    {0, 0, 0, iris_launch_broadcast, IRIS_SCHEDULE_CHAIN},
-    {1, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_LL_TWO_SHOT},
+    {1, 0, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_AUTO},
+    {1, 0, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_ONE_SHOT},
+    {1, 0, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_TWO_SHOT},
+    {1, 0, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_RING},
+    {1, 0, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_LL},
+    {0, 1, 0, 0, iris_launch_all_gather, IRIS_SCHEDULE_AUTO},
+    {0, 1, 0, 0, iris_launch_all_gather, IRIS_SCHEDULE_PUSH},
+    {0, 1, 0, 0, iris_launch_all_gather, IRIS_SCHEDULE_PULL},
+    {0, 1, 0, 0, iris_launch_all_gather, IRIS_SCHEDULE_RING},
+    {0, 1, 0, 0, iris_launch_all_gather, IRIS_SCHEDULE_LL},
+    {1, 0, 1, 0, iris_launch_reduce_scatter, IRIS_SCHEDULE_PUSH},
+    {1, 0, 1, 0, iris_launch_reduce_scatter, IRIS_SCHEDULE_PULL},
+    {1, 0, 1, 0, iris_launch_reduce_scatter, IRIS_SCHEDULE_RING},
+    {1, 0, 1, 0, iris_launch_reduce_scatter, IRIS_SCHEDULE_LL},
+    {0, 1, 1, 0, iris_launch_all_to_all, IRIS_SCHEDULE_PUSH},
+    {0, 1, 1, 0, iris_launch_all_to_all, IRIS_SCHEDULE_PULL},
+    {0, 1, 1, 0, iris_launch_all_to_all, IRIS_SCHEDULE_LL},
+    {0, 0, 0, 0, iris_launch_broadcast, IRIS_SCHEDULE_PUSH},
+    {0, 0, 0, 0, iris_launch_broadcast, IRIS_SCHEDULE_CHAIN},
+    {0, 0, 0, 0, iris_launch_broadcast, IRIS_SCHEDULE_LL},
+    {0, 0, 0, 0, iris_launch_broadcast, IRIS_SCHEDULE_RELAY},
+    {0, 0, 0, 0, iris_launch_broadcast, IRIS_SCHEDULE_LL_RELAY},
+    {1, 0, 0, 1, iris_launch_reduce, IRIS_SCHEDULE_TWO_SHOT},
+    {1, 0, 0, 1, iris_launch_reduce, IRIS_SCHEDULE_PULL},
+    {0, 1, 0, 1, iris_launch_gather, IRIS_SCHEDULE_PUSH},
+    {0, 0, 1, 0, iris_launch_scatter, IRIS_SCHEDULE_PULL},
+    {1, 0, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_LL_TWO_SHOT},
+    {1, 0, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_TWO_SHOT_PUSH},
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -66,7 +83,7 @@ struct check_args {
     const int32_t *dst;
     size_t n;
     uint64_t lap;
-    int ranks, rank, root, reduces, dst_rows, src_rows;
+    int ranks, rank, root, reduces, dst_rows, src_rows, has_result;
     uint64_t *wrong;
 };
 
@@ -80,14 +97,14 @@ IRIS_KERNEL(compare, check_args, a, 64)
 {
     const size_t first = a->src_rows ? (size_t)a->rank * a->n : 0; /* the row that comes here */
     uint64_t wrong = 0;
-    for (size_t i = iris_grid_lane(); i < a->n; i += iris_grid_lanes()) {
+    for (size_t i = iris_grid_lane(); i < a->n && a->has_result; i += iris_grid_lanes()) {
         int32_t sum = 0;
         for (int r = 0; r < a->ranks; r++) {
             sum = iris_sum_i32(sum, element(a->lap, r, first + i));
             wrong += a->dst_rows && a->dst[(size_t)r * a->n + i] != element(a->lap, r, first + i);
         }
         if (!a->dst_rows)
-            wrong += a->dst[i] != (a->reduces ? sum : element(a->lap, a->root, i));
+            wrong += a->dst[i] != (a->reduces ? sum : element(a->lap, a->root, first + i));
     }
     if (wrong)
         irisi_atomic_add_u64(a->wrong, wrong, IRIS_RELAXED, IRIS_SCOPE_AGENT);
@@ -137,8 +154,9 @@ void step(irist_rank *t, lane *l, const collective &kind, size_t n, uint64_t lap
 {
     iris_collective c;
     const int root = (int)(lap % (uint64_t)t->ranks);
-    check_args a = {l->src,        l->dst,        n,       lap, t->ranks, t->rank, root, kind.reduces,
-                    kind.dst_rows, kind.src_rows, l->wrong};
+    const int has_result = !kind.to_root || t->rank == root;
+    check_args a = {l->src,       l->dst,        n,             lap,        t->ranks, t->rank, root,
+                    kind.reduces, kind.dst_rows, kind.src_rows, has_result, l->wrong};
     const iris_launch_config one = iris_grid(1, 64);
     std::memset(&c, 0, sizeof c);
     c.dst = l->dst, c.src = l->src, c.count = n, c.dtype = IRIS_I32, c.schedule = kind.schedule, c.root = root;
@@ -170,13 +188,13 @@ void mixed(irist_rank *t)
 /* The same collective again and again; what a rank that is ahead writes must not reach one that is behind. */
 void again(irist_rank *t)
 {
-    const uint32_t laps = irist_laps(100, t->ranks > 2 ? 600 : 2000);
+    const uint32_t laps = irist_epochs(t, 100, 10000);
     lane l;
     lane_create(t, &l, 0);
     irist_meet(t);
-    for (int kind = 1; kind < KINDS; kind++) { /* more than 10,000 calls on the channel */
+    for (int kind = 0; kind < KINDS; kind++) {
         for (uint32_t lap = 0; lap < laps; lap++)
-            step(t, &l, kinds[kind], 50 + lap % 3, lap, lap % 50 < 3);
+            step(t, &l, kinds[kind], 50 + lap % 3, lap, true);
         uint64_t wrong = 0;
         irist_ok(t, iris_memcpy(t->world, &wrong, l.wrong, sizeof wrong));
         irist_check(t, wrong == 0, "%s: %llu elements wrong", irisi_schedule_name(kinds[kind].schedule),

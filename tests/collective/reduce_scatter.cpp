@@ -21,6 +21,8 @@
 #define SCHEDULES(x, d, D, ctype, ops)                                                                                 \
     x(ll, LL, d, D, ctype, ops) x(pull, PULL, d, D, ctype, ops) x(push, PUSH, d, D, ctype, ops)                        \
         x(ring, RING, d, D, ctype, ops)
+/* Those that hold all that a type has of its own: elements combined from members' memory and from packets (types.h). */
+#define BRIEF(x, d, D, ctype, ops) x(ll, LL, d, D, ctype, ops) x(pull, PULL, d, D, ctype, ops)
 
 #define KERNEL(schedule, S, d, D, ctype, ops)                                                                          \
     IRIS_KERNEL(schedule##_##d, collective_args, a, 256)                                                               \
@@ -30,16 +32,22 @@
                                                          c->count, c->op);                                             \
     }
 #define KERNELS(d, D, ctype, bits, kind, acc) SCHEDULES(KERNEL, d, D, ctype, )
-IRIST_EACH_DTYPE(KERNELS)
+#define BRIEF_KERNELS(d, D, ctype, bits, kind, acc) BRIEF(KERNEL, d, D, ctype, )
+IRIST_EACH_FULL(KERNELS)
+IRIST_EACH_BRIEF(BRIEF_KERNELS)
 
 #define ROW(schedule, S, d, D, ctype, ops)                                                                             \
     COLLECTIVE_ROW(reduce_scatter_##schedule, (schedule##_##d), D, collective_order_of(#schedule), ops)
 #define ROWS(d, D, ctype, bits, kind, acc) SCHEDULES(ROW, d, D, ctype, COLLECTIVE_OPS_##kind)
+#define BRIEF_ROWS(d, D, ctype, bits, kind, acc) BRIEF(ROW, d, D, ctype, COLLECTIVE_OPS_##kind)
 #define NUMBER(schedule, S, d, D, ctype, ops) IRIS_SCHEDULE_##S,
 
 static const collective_kind kind = {true, false, true, false};
 
-static void kernels(irist_rank *t) { collective_try(t, kind, {IRIST_EACH_DTYPE(ROWS)}); }
+static void kernels(irist_rank *t)
+{
+    collective_try(t, kind, {IRIST_EACH_FULL(ROWS) IRIST_EACH_BRIEF(BRIEF_ROWS)});
+}
 static void launchers(irist_rank *t)
 {
     collective_try(t, kind,

@@ -11,14 +11,20 @@ compiler=$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc) || {
 # Not -Wpedantic: the code that nvcc itself makes for the host does not pass it.
 flags="-x cu -std=c++17 -Werror all-warnings -Xcompiler -Wall,-Wextra -o /dev/null $includes"
 archs="-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a"
-# Examples are compiled as users would, and so are benchmarks, for the device that they are run on. Tests hold hundreds of
-# instances: with little optimisation where this nvcc has a word for that, and kernels alone, without host code, of a part
-# of the types (tests/types.h).
+# Examples are compiled as users would, and so are benchmarks, for the device that they are run on; those whose kernels are
+# the library's end at PTX, since examples have those kernels' machine code. Tests hold hundreds of instances: with little
+# optimisation where this nvcc has a word for that, and kernels alone, without host code, of a part of the types
+# (tests/types.h).
 quick="-Xptxas -O1"
 ! "$compiler" --help | grep -q -- --Ofast-compile || quick=-Ofc=mid
 {
     for file in include/iris/init.c $(programs); do
-        case $file in bench/*) as=-arch=sm_90a ;; tests/*) as="$archs $quick" ;; *) as=$archs ;; esac
+        case $file in
+        bench/gemm_* | bench/collectives.c | bench/mpi.c) as="-gencode arch=compute_90a,code=compute_90a" ;;
+        bench/*) as=-arch=sm_90a ;;
+        tests/*) as="$archs $quick" ;;
+        *) as=$archs ;;
+        esac
         check "sm_80 sm_90a $file" "$compiler $flags -c $as $root/$file"
     done
     for file in $(tests); do

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Looks at the instructions that the public vocabulary becomes: `tests/isa/check.py [--include DIR] [--library]`.
 
-Compiles kernels.c, orders.c and matrix.c for each AMD architecture (clang-22, or $IRIS_HIPCC) and, where nvcc is, for
-NVIDIA; checks the promises of gates.py and orders.py and that each gate notices its own breakage; one line a gate, then
-the counts.
+Compiles kernels.c, orders.c, matrix.c and collectives.c for each AMD architecture (clang-22, or $IRIS_HIPCC) and, where
+nvcc is, for NVIDIA; checks the promises of gates.py, orders.py and collectives.py and that each gate notices its own
+breakage; one line a gate, then the counts.
 """
 import argparse
+import concurrent.futures
 import copy
 import os
 import pathlib
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import time
 
+import collectives
 import gates
 import listing
 import orders
@@ -27,20 +29,23 @@ ROOT = HERE.parent.parent
 WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 AMD = ("gfx90a", "gfx942", "gfx950")
 NVIDIA = ("sm_80", "sm_90a")
-SOURCES = ("kernels.c", "orders.c", "matrix.c")
+SOURCES = {"kernels.c": ("-O0", "-O3"), "orders.c": ("-O0", "-O3"), "matrix.c": ("-O0", "-O3"), "collectives.c": ("-O3",)}
 NVIDIA_SOURCES = ("kernels.c", "orders.c", "tiles.c")
 
 
 class Report:
-    """Counts gates and prints a line for each."""
+    """Counts gates and keeps a line for each."""
     def __init__(self):
-        self.passed = self.failed = 0
+        self.passed, self.failed, self.lines = 0, 0, []
 
     def line(self, where, text, problems):
         self.passed, self.failed = self.passed + (not problems), self.failed + bool(problems)
-        print(f"{'FAIL' if problems else 'ok  '} {where:7} {text}")
-        for problem in problems:
-            print(f"     {problem}")
+        self.lines += [f"{'FAIL' if problems else 'ok  '} {where:7} {text}", *(f"     {p}" for p in problems)]
+
+    def show(self, total):
+        """Prints the lines and adds the counts to another's."""
+        print("\n".join(self.lines), flush=True)
+        total.passed, total.failed = total.passed + self.passed, total.failed + self.failed
 
 
 def find(name, *others):
@@ -103,8 +108,8 @@ def resources(text):
 
 def amd(arch, include, folder, report, table):
     kernels = {}
-    for source in SOURCES:
-        for level in ("-O0", "-O3"):
+    for source, levels in SOURCES.items():
+        for level in levels:
             out = pathlib.Path(folder) / f"{source}.{arch}{level}.co"
             status, text = compile_amd(HERE / source, arch, level, include, out)
             report.line(arch, f"{source} compiles at {level}", [text] if status else [])
@@ -112,9 +117,10 @@ def amd(arch, include, folder, report, table):
             _, text_of = call([find("llvm-objdump-22", "llvm-objdump"), "-d", "--no-show-raw-insn", "--demangle", out])
             kernels.update(listing.amd(text_of))
             for name, row in resources(text).items():
-                used = [f"{key} is {row[key]}" for key in ("ScratchSize", "SGPRs Spill", "VGPRs Spill")
+                own = name.startswith("irisi_")  # a collective may keep scalars in lanes of a vector register
+                used = [f"{key} is {row[key]}" for key in ("ScratchSize", "VGPRs Spill", *["SGPRs Spill"] * (not own))
                         if row[key] != "0"]
-                report.line(arch, f"{name}: no scratch, no spills", used)
+                report.line(arch, f"{name}: no scratch, no {'vector ' * own}spills", used)
                 table.append((arch, name, row["VGPRs"], row["TotalSGPRs"], row["LDS Size"], row["Occupancy"]))
     return kernels
 
@@ -153,7 +159,7 @@ def broken(kernel, pattern, replacement):
 def check(arch, kernels, report):
     family = arch if arch in gates.SETS else "ptx"
     isa, wanted = gates.SETS[family]
-    for gate in wanted + orders.GATES.get(family, orders.GATES["ptx"]):
+    for gate in wanted + orders.GATES.get(family, orders.GATES["ptx"]) + collectives.GATES.get(family, ()):
         problems = [f"{name}: the kernel is missing" for name in gate.kernels if name not in kernels]
         for name in gate.kernels:
             if name in kernels:
@@ -189,13 +195,24 @@ def library(include, folder, names, launched):
     return rows
 
 
+def look_at(arch, include, folder):
+    """(report, rows of the page's table, {kernel: Listing}) of one architecture; None where it has no compiler."""
+    report, table = Report(), []
+    if not (find("clang++-22", "clang++") if arch in AMD else find("nvcc", "/usr/local/cuda/bin/nvcc")):
+        return None
+    kernels = (amd if arch in AMD else nvidia)(arch, include, folder, report, table)
+    check(arch, kernels, report)
+    example(arch, include, folder, report)
+    return report, table, kernels
+
+
 def look_at_page(include, folder, kernels, table, report, write):
     """docs/instructions.md against this run, which has looked at every AMD architecture."""
     names, launched = page.launched(f"{include}/iris/gen/launch", "bf16")
     version = call([os.environ.get("IRIS_HIPCC") or find("clang++-22", "clang++"), "--version"])[1].split("\n")[0]
     parts = {"compiler": page.compiler(version),
              "translation-gfx942": page.listing_of(kernels["gfx942"]["isa_translate"]),
-             "vocabulary": page.table([r for r in table if r[0] in AMD and not r[1].startswith("isa_order")], AMD)}
+             "vocabulary": page.table([r for r in table if r[0] in AMD and r[1].startswith("isa_") and not r[1].startswith("isa_order")], AMD)}
     if write:
         parts["library"] = page.table(library(include, folder, names, launched), AMD)
         parts.update({"translation-sm_90a": text for text in [disassembled(folder)] if text})
@@ -211,22 +228,22 @@ def main():
                    help="compile the library's kernels too, and write docs/instructions.md")
     args = p.parse_args()
     report, table, seen = Report(), [], {}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         include = args.include or folder
         if not args.include:
             subprocess.run([sys.executable, "-B", ROOT / "gen/__main__.py", "--out", f"{folder}/iris/gen"], check=True)
-        for arch in args.arch or AMD + NVIDIA:
-            if arch in AMD and find("clang++-22", "clang++"):
-                seen[arch] = amd(arch, include, folder, report, table)
-                check(arch, seen[arch], report)
-            elif arch in NVIDIA and find("nvcc", "/usr/local/cuda/bin/nvcc"):
-                check(arch, nvidia(arch, include, folder, report, table), report)
+        archs = args.arch or AMD + NVIDIA
+        for arch, looked in zip(archs, pool.map(lambda arch: look_at(arch, include, folder), archs)):
+            if looked:
+                looked[0].show(report)
+                table += looked[1]
+                seen[arch] = looked[2]
             else:
                 print(f"skip {arch:7} no compiler for it here")
-                continue
-            example(arch, include, folder, report)
         if all(arch in seen for arch in AMD):
-            look_at_page(include, folder, seen, table, report, args.library)
+            pages = Report()
+            look_at_page(include, folder, seen, table, pages, args.library)
+            pages.show(report)
     print(f"{report.passed} passed, {report.failed} failed")
     return 1 if report.failed else 0
 

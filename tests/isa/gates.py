@@ -7,7 +7,8 @@ a gate that does not see its own breakage is no gate.
 """
 from dataclasses import dataclass
 
-WG_PUTS = ("isa_put_signal_wg", "isa_barrier_wg", "isa_fence_wg", "isa_signal_add_wg")
+SLICES = ("isa_slice_barrier", "isa_slice_barrier_puts", "isa_slice_raise_set")
+WG_PUTS = ("isa_put_signal_wg", "isa_barrier_wg", "isa_fence_wg", "isa_signal_add_wg") + SLICES
 # Every form of a put: by a lane, a wave, a workgroup; alone, with a signal that adds, with one that sets.
 SIGNAL_PUTS = ("isa_put_signal_wg", "isa_put_signal_wave", "isa_put_signal", "isa_put_signal_set_wg")
 PUTS = SIGNAL_PUTS + ("isa_put", "isa_put_wave", "isa_put_wg", "isa_copy_wg")
@@ -77,7 +78,8 @@ def reaches(listing, starts, goal, without, sentence):
 
 
 def stores_arrive(listing, isa):
-    yield from reaches(listing, listing.find(isa.store), isa.barrier, [isa.arrived],
+    stores = isa.data_store if "slice" in listing.name else isa.store  # nobody waits for a meeting's signals
+    yield from reaches(listing, listing.find(stores), isa.barrier, [isa.arrived],
                        "a store is still under way at a barrier")
     if "signal" in listing.name and "set" not in listing.name:
         yield from reaches(listing, listing.find(isa.data_store), isa.add, [isa.arrived],
@@ -260,7 +262,7 @@ AMD_GATES = (
          stores_arrive, ((WAIT, NOP),)),
     Gate("a workgroup's signal follows its barrier", ("isa_put_signal_wg", "isa_signal_add_wg"),
          signal_follows_barrier, (("^s_barrier", NOP), ("^global_atomic_add_x2", NOP))),
-    Gate("a put's signal writes no cache back", PUTS, puts_write_nothing_back,
+    Gate("a put's signal writes no cache back", PUTS + SLICES[2:], puts_write_nothing_back,
          (("^s_barrier", "buffer_wbl2 sc0 sc1"),)),
     Gate("write-back, its wait, then the signal", ("isa_signal_add_wg", "isa_signal_set"),
          release, (("^buffer_wbl2", NOP), (r"^s_waitcnt vmcnt\(0\)$", "v_mov_b32_e32 v0, 0"),
@@ -293,12 +295,12 @@ AMD_GATES = (
 )
 # What needs signals that differ from other stores of 8 bytes.
 GFX942_GATES = (
-    Gate("a barrier raises its signals after the workgroup has met", ("isa_barrier_wg",), signal_follows_barrier,
+    Gate("a barrier raises its signals after the workgroup has met", ("isa_barrier_wg",) + SLICES[:1], signal_follows_barrier,
          (("^s_barrier", NOP),)),
-    Gate("a barrier raises its signals after a write-back", ("isa_barrier_wg",), release, (("^buffer_wbl2", NOP),)),
-    Gate("a barrier polls at system scope and then drops stale lines", ("isa_barrier_wg",), acquire,
+    Gate("a barrier raises its signals after a write-back", ("isa_barrier_wg", "isa_slice_barrier"), release, (("^buffer_wbl2", NOP),)),
+    Gate("a barrier polls at system scope and then drops stale lines", ("isa_barrier_wg",) + SLICES[:2], acquire,
          (("^buffer_inv", NOP), ("^global_load_dwordx2", "global_load_dwordx2 v[2:3], v1, s[4:5]"))),
-    Gate("puts and signals reach the system", PUTS + ("isa_store", "isa_store_vec"), system_scope,
+    Gate("puts and signals reach the system", PUTS + SLICES[2:] + ("isa_store", "isa_store_vec"), system_scope,
          (("^global_store_dwordx4", "global_store_dwordx4 v[0:1], v[2:5], off"),
           ("^global_store_dwordx4", "global_store_dwordx4 v[0:1], v[2:5], off nt"),
           ("^global_atomic_add_x2", "global_atomic_add_x2 v1, v[0:1], s[2:3]"))),

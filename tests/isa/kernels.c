@@ -4,6 +4,7 @@
  *
  * Compiled as HIP and as CUDA, never linked and never run. A kernel's name is what gates.py calls it.
  */
+#include <iris/collective.h>
 #include <iris/iris.h>
 
 typedef struct isa_args {
@@ -15,6 +16,7 @@ typedef struct isa_args {
     size_t n;
     uint64_t value;
     int rank;
+    iris_slice slice;
 } isa_args;
 
 /* A group's put, then one signal: no cache write-back, every wave waits for its own stores before the barrier. */
@@ -87,6 +89,32 @@ IRIS_KERNEL(isa_barrier_wg, isa_args, a, 256)
 }
 
 IRIS_KERNEL(isa_barrier_grid, isa_args, a, 256) { iris_barrier_all_grid(&a->ctx, &a->channel); }
+
+/* Meetings of a slice, after ordinary stores and after puts; a slice's signal to one member. */
+IRIS_DEVICE iris_slice isa_slice(const isa_args *a)
+{
+    iris_slice s = a->slice;
+    s.ctx = &a->ctx;
+    return s;
+}
+IRIS_KERNEL(isa_slice_barrier, isa_args, a, 256)
+{
+    iris_slice s = isa_slice(a);
+    a->dst[iris_grid_lane()] = 1.0f;
+    iris_slice_meet_wg(&s);
+}
+IRIS_KERNEL(isa_slice_barrier_puts, isa_args, a, 256)
+{
+    iris_slice s = isa_slice(a);
+    iris_put_f32_wg(&a->ctx, a->dst, a->src, a->n, a->rank);
+    irisi_slice_meet_puts(&s);
+}
+IRIS_KERNEL(isa_slice_raise_set, isa_args, a, 256)
+{
+    const iris_slice s = isa_slice(a);
+    iris_put_f32_wg(&a->ctx, a->dst, a->src, a->n, a->rank);
+    irisi_slice_raise(&s, IRISI_ROW_MOVED, a->value, a->rank);
+}
 
 IRIS_KERNEL(isa_fence_wg, isa_args, a, 256)
 {

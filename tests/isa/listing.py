@@ -42,7 +42,7 @@ class Listing:
         return None
 
 
-AMD_KERNEL = re.compile(r"^[0-9a-f]+ <(\w+)\(.*\)>:$")
+AMD_KERNEL = re.compile(r"^[0-9a-f]+ <(\w+)(?:\(.*\))?>:$")
 AMD_INSTR = re.compile(r"^\t(\w+) ?(.*?)\s*// ([0-9A-F]+):(?:.*<.*\+0x([0-9a-f]+)>)?")
 
 

@@ -260,10 +260,9 @@ void arrival_orders(irist_rank *t)
     f.free(t);
 }
 
-/* On the host many ranks share few cores: an epoch of 8 of them may take milliseconds. */
 uint64_t many_turns(const irist_rank *t, int group)
 {
-    return irist_laps(t->ranks > 4 ? 100 : 1000, group != WG || t->ranks > 4 ? 5000 : 100000);
+    return irist_epochs(t, t->ranks > 4 ? 100 : 1000, group == WG ? 100000 : 5000);
 }
 
 void many_epochs(irist_rank *t)
@@ -307,7 +306,7 @@ void flags_wrap(irist_rank *t)
 void ring(irist_rank *t)
 {
     fixture f(t);
-    f.a.turns = irist_laps(2000, t->ranks > 4 ? 20000 : 100000);
+    f.a.turns = irist_epochs(t, 2000, 100000);
     for (int lap = 0; lap < 2; lap++) {
         irist_run(t, ring_kernel, f.a, iris_cooperative(1, 64));
         f.expect_good(t, "ring");
@@ -320,7 +319,7 @@ void barrier(irist_rank *t)
 {
     fixture f(t);
     for (uint32_t lanes = 64; lanes <= 192; lanes += 128) {
-        f.a.turns = lanes == 64 ? irist_laps(2000, t->ranks > 4 ? 20000 : 100000) : irist_laps(300, 10000);
+        f.a.turns = lanes == 64 ? irist_epochs(t, 2000, 100000) : irist_epochs(t, 300, 10000);
         irist_run(t, barrier_kernel, f.a, iris_cooperative(1, lanes));
         f.expect_good(t, "ll_barrier_wg");
         f.a.first += f.a.turns;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The mutants: one wrong line each, and the test that must notice it.
 
-A pattern must occur exactly once in its header; `tsan` mutants are run with ranks as threads under thread sanitizer,
+A pattern must occur exactly once in its header, or is the first one behind `after`, which does; `tsan` mutants are run with ranks as threads under thread sanitizer,
 where a missing order is a data race even on a machine that never shows it.
 """
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ class Mutant:
     tries: int = 1  # seeds; for what a machine shows only sometimes
     tier: str = "smoke"
     section: str = ""
+    after: str = ""
 
 
 MESSAGE = "who sees a signal sees the data before it*"
@@ -96,6 +97,15 @@ MUTANTS = (
     irisi_slice_meet_puts(s);""",
            """    irisi_reduce_i32(s, op, dst + own.first, IRISI_FOR_ALL, irisi_from_members(s, src + own.first), own.count);""",
            "collective/launch.cpp", AGAIN, tries=3),
+    Mutant("two_shot_push combines before everybody's elements are here", "iris/gen/all_reduce_two_shot_push.h",
+           "iris_slice_meet_wg(s);", "irisi_slice_arrive(s, 0);", "collective/launch.cpp", AGAIN, tries=3,
+           after="void irisi_all_reduce_two_shot_push_i32("),
+    Mutant("sums of ll_two_shot sent where elements are still read", "iris/gen/all_reduce_ll_two_shot.h",
+           "irisi_slice_packets(s, s->step + 1)", "irisi_slice_packets(s, s->step)", "collective/launch.cpp", AGAIN,
+           tries=3, after="void irisi_all_reduce_ll_two_shot_i32("),
+    Mutant("chain passes a piece on before it is here", "iris/gen/broadcast_chain.h",
+           "if (behind > 0)", "if (behind > 1)", "collective/launch.cpp", AGAIN, ranks=3, tries=3,
+           after="void irisi_broadcast_chain_u8("),
     Mutant("message sent before there is room", "iris/message.h", "if (sent > 2)", "if (sent > 200)",
            "collective/send_recv.cpp", "messages down a pipeline*", tries=5),
     # waits

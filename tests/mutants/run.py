@@ -27,8 +27,9 @@ class Mode:
 
     def __init__(self, args, tsan):
         self.args, self.name = args, "tsan" if tsan else "plain"
-        self.flags = ["-O1", "-g", "-w"] + (["-fsanitize=thread"] if tsan else [])
-        self.env = dict(os.environ, IRIS_SPAWN="thread" if tsan else "process", TSAN_OPTIONS="halt_on_error=1")
+        self.flags = ["-O1", "-w"] + (["-fsanitize=thread"] if tsan else [])
+        self.env = dict(os.environ, IRIS_SPAWN="thread" if tsan else "process", TSAN_OPTIONS="halt_on_error=1",
+                        IRIS_TIMEOUT_MS="6000")  # a mutant that hangs sleeps so long
         self.objects = None
 
     def compile(self, source, output, include, *more):
@@ -72,9 +73,11 @@ def mutate(mutant, include, folder):
     shutil.copytree(include, folder / "include")
     header = folder / "include" / mutant.header
     text = header.read_text(encoding="utf-8")
-    if text.count(mutant.old) != 1:
-        return f"mutant no longer applies: its pattern occurs {text.count(mutant.old)} times in {mutant.header}"
-    header.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+    at = text.index(mutant.after) if text.count(mutant.after) == 1 else 0  # every text has "" more than once
+    times = min(text.count(mutant.old, at), 1) if at else text.count(mutant.old)
+    if times != 1:
+        return f"mutant no longer applies: its pattern occurs {times} times in {mutant.header}"
+    header.write_text(text[:at] + text[at:].replace(mutant.old, mutant.new, 1), encoding="utf-8")
     return None
 
 
@@ -103,8 +106,8 @@ def try_control(test, mode, mutants, folder):
 
 
 def try_all(chosen, modes, control, work):
-    """Everything that can go on at the same time does, two at once."""
-    with ThreadPoolExecutor(2) as pool:
+    """Everything that can go on at the same time does, three at once: some wait for a deadline."""
+    with ThreadPoolExecutor(3) as pool:
         list(pool.map(lambda mode: mode.prepare(control / "include"), modes.values()))
         jobs = [pool.submit(try_control, test, modes[tsan], [m for m in chosen if (m.test, m.tsan) == (test, tsan)], control)
                 for test, tsan in sorted({(m.test, m.tsan) for m in chosen})]

@@ -11,10 +11,9 @@
 static iris_status irisi_enter(iris_world *w, const char *call);
 static iris_status irisi_take_stream(iris_world *w, const char *call, iris_stream *stream);
 
-/* How a platform shares work out: slices of a channel, their scratch, bytes worth one, lanes of a workgroup; and up to
- * how many bytes of all members together LL packets are quicker than signals. */
+/* How a platform shares work out: slices of a channel, their scratch, bytes worth one, lanes of a workgroup. */
 typedef struct irisi_collective_shape {
-    uint32_t slices, scratch, least, lanes, packets;
+    uint32_t slices, scratch, least, lanes;
 } irisi_collective_shape;
 
 static int irisi_on_host(const iris_world *w) { return strcmp(iris_arch_name(w), "host") == 0; }
@@ -22,8 +21,8 @@ static int irisi_on_host(const iris_world *w) { return strcmp(iris_arch_name(w),
 static irisi_collective_shape irisi_collective_shape_of(const iris_world *w)
 {
     /* Many workgroups of few lanes are quickest; on the host, with few cores, few of one thread each. */
-    const irisi_collective_shape nvidia = {64, 32 << 10, 1 << 10, 512, 1 << 18};
-    const irisi_collective_shape amd = {64, 32 << 10, 1 << 10, 256, 1 << 18}, host = {4, 32 << 10, 1 << 18, 64, 512};
+    const irisi_collective_shape nvidia = {64, 32 << 10, 1 << 10, 512}, amd = {64, 32 << 10, 1 << 10, 256};
+    const irisi_collective_shape host = {4, 32 << 10, 1 << 18, 64};
     const char *arch = iris_arch_name(w);
     return irisi_on_host(w) ? host : strncmp(arch, "gfx", 3) == 0 ? amd : nvidia;
 }
@@ -179,28 +178,43 @@ static iris_status irisi_collective_check_overlap(iris_world *w, const irisi_fam
                       c->dst, c->src);
 }
 
-/* The library's choice, from what all members know alike. */
+/*
+ * The library's choice: the first row of a collective that reaches to the bytes of all members' elements together, on
+ * GPUs or on the host. Measured on four H200s; where members share memory, on the host, nothing is relayed or staged.
+ */
+static const struct irisi_collective_choice {
+    irisi_family family;
+    iris_schedule schedule;
+    size_t gpu, host;
+} irisi_collective_choices[] = {
+    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_LL, 256 << 10, 512},
+    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_LL_TWO_SHOT, 1 << 20, 2048},
+    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_TWO_SHOT_PUSH, 8 << 20, 0},
+    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_TWO_SHOT, SIZE_MAX, SIZE_MAX},
+    {IRISI_FAMILY_ALL_GATHER, IRIS_SCHEDULE_LL, 256 << 10, 512},
+    {IRISI_FAMILY_ALL_GATHER, IRIS_SCHEDULE_PUSH, SIZE_MAX, SIZE_MAX},
+    {IRISI_FAMILY_REDUCE_SCATTER, IRIS_SCHEDULE_LL, 256 << 10, 512},
+    {IRISI_FAMILY_REDUCE_SCATTER, IRIS_SCHEDULE_PUSH, 2 << 20, 4096},
+    {IRISI_FAMILY_REDUCE_SCATTER, IRIS_SCHEDULE_PULL, SIZE_MAX, SIZE_MAX},
+    {IRISI_FAMILY_ALL_TO_ALL, IRIS_SCHEDULE_LL, 256 << 10, 512},
+    {IRISI_FAMILY_ALL_TO_ALL, IRIS_SCHEDULE_PUSH, SIZE_MAX, SIZE_MAX},
+    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_LL, 256 << 10, 512},
+    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_LL_RELAY, 4 << 20, 0},
+    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_RELAY, SIZE_MAX, 0},
+    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_PUSH, 0, SIZE_MAX},
+    {IRISI_FAMILY_REDUCE, IRIS_SCHEDULE_TWO_SHOT, SIZE_MAX, SIZE_MAX},
+    {IRISI_FAMILY_GATHER, IRIS_SCHEDULE_PUSH, SIZE_MAX, SIZE_MAX},
+    {IRISI_FAMILY_SCATTER, IRIS_SCHEDULE_PULL, SIZE_MAX, SIZE_MAX},
+};
+
+/* From what all members know alike. */
 static iris_schedule irisi_collective_choose(const iris_world *w, irisi_family family, const iris_collective *c)
 {
-    const size_t packets = irisi_collective_shape_of(w).packets;
     const size_t all = c->count * iris_dtype_bytes(c->dtype) * (size_t)c->team.size;
-    switch (family) {
-    case IRISI_FAMILY_ALL_REDUCE:
-        return all <= packets       ? IRIS_SCHEDULE_LL
-               : all <= 4 * packets ? IRIS_SCHEDULE_LL_TWO_SHOT
-                                    : IRIS_SCHEDULE_TWO_SHOT;
-    case IRISI_FAMILY_ALL_GATHER:
-    case IRISI_FAMILY_ALL_TO_ALL: return all <= packets ? IRIS_SCHEDULE_LL : IRIS_SCHEDULE_PUSH;
-    case IRISI_FAMILY_REDUCE_SCATTER:
-        return all <= packets ? IRIS_SCHEDULE_LL : all <= 8 * packets ? IRIS_SCHEDULE_PUSH : IRIS_SCHEDULE_PULL;
-    case IRISI_FAMILY_BROADCAST:
-        if (all <= packets || irisi_on_host(w)) /* where members share memory, nothing is relayed */
-            return all <= packets ? IRIS_SCHEDULE_LL : IRIS_SCHEDULE_PUSH;
-        return all <= 16 * packets ? IRIS_SCHEDULE_LL_RELAY : IRIS_SCHEDULE_RELAY;
-    case IRISI_FAMILY_REDUCE: return IRIS_SCHEDULE_TWO_SHOT;
-    case IRISI_FAMILY_GATHER: return IRIS_SCHEDULE_PUSH;
-    default: return IRIS_SCHEDULE_PULL; /* scatter */
-    }
+    const struct irisi_collective_choice *row = irisi_collective_choices;
+    while (row->family != family || all > (irisi_on_host(w) ? row->host : row->gpu))
+        row++;
+    return row->schedule;
 }
 
 /* Everything about a collective that can be wrong on this rank alone; completes team and schedule. */

@@ -81,7 +81,7 @@ iris_status irisi_rmsnorm_run(iris_world *w, const iris_channel *ch, const iris_
     const irisi_collective_shape shape = irisi_collective_shape_of(w);
     const size_t all = what->rows * what->columns * element * (size_t)team.size;
     if (schedule == IRIS_SCHEDULE_AUTO)
-        schedule = all <= 4 * (size_t)shape.packets ? IRIS_SCHEDULE_ONE_SHOT : IRIS_SCHEDULE_TWO_SHOT;
+        schedule = all <= (irisi_on_host(w) ? 2048 : 1 << 20) ? IRIS_SCHEDULE_ONE_SHOT : IRIS_SCHEDULE_TWO_SHOT;
     if (schedule != IRIS_SCHEDULE_ONE_SHOT && schedule != IRIS_SCHEDULE_TWO_SHOT)
         return irisi_fail(w, IRIS_ERR_UNSUPPORTED, "iris_all_reduce_rmsnorm: there is no schedule %s (%d)",
                           irisi_schedule_name((int)schedule), (int)schedule);
