@@ -8,6 +8,7 @@
  *   gather         the vendor's all-gather of the bands (nccl.h)
  *   blas+gather    one behind the other on one stream, C left in bands: the strongest form
  *   auto, and the five patterns
+ *   blas_gather    the vendor's GEMM as the library's BLAS (iris_gemm_args.blas); the band then goes into every C
  *
  * bound = max(blas, push). Every variant's C is checked on every rank, at sampled elements, before it is timed. Without
  * the vendor's libraries those rows are left out, and the bound takes the own GEMM.
@@ -20,17 +21,18 @@
 #include "nccl.h"
 #include "peer_cublaslt.h"
 
-enum { SETS = 2, PATTERN = 5, VARIANTS = PATTERN + IRIS_GEMM_PATTERNS };
+enum { SETS = 2, PATTERN = 5, BLAS_IRIS = PATTERN + IRIS_GEMM_BLAS_GATHER, VARIANTS };
 enum { GEMM, BLAS, PUSH, GATHER, BLAS_GATHER };
 static const char *const names[] = {"gemm", "blas", "push", "gather", "blas+gather"};
 
-static iris_status (*const launchers[])(iris_world *, const iris_gemm_plan *, iris_stream) = {
-    iris_gemm_all_scatter_bf16,
-    iris_gemm_all_scatter_bulk_synchronous_bf16,
-    iris_gemm_all_scatter_producer_consumer_bf16,
-    iris_gemm_all_scatter_fused_sequential_bf16,
-    iris_gemm_all_scatter_wg_specialized_bf16,
-    iris_gemm_all_scatter_wave_specialized_bf16};
+static iris_status (*const launchers[])(iris_world *, const iris_gemm_plan *,
+                                        iris_stream) = {iris_gemm_all_scatter_bf16,
+                                                        iris_gemm_all_scatter_bulk_synchronous_bf16,
+                                                        iris_gemm_all_scatter_producer_consumer_bf16,
+                                                        iris_gemm_all_scatter_fused_sequential_bf16,
+                                                        iris_gemm_all_scatter_wg_specialized_bf16,
+                                                        iris_gemm_all_scatter_wave_specialized_bf16,
+                                                        iris_gemm_all_scatter_bf16};
 
 /* One shape on one rank. */
 typedef struct job {
@@ -41,7 +43,7 @@ typedef struct job {
     char *a[SETS], *bs[SETS], *c, *bands;
     uint32_t *flag;
     iris_gemm_plan plan[SETS];
-    peer vendor;
+    peer vendor, placed; /* the band is a matrix of its own, or stands in C */
     bench_nccl peers;
     int have_blas, have_gather, variant;
 } job;
@@ -123,32 +125,6 @@ static int checked(job *j, const char *who)
     return bench_all_ok(j->b, ok);
 }
 
-/* The peer's fastest algorithm on this rank; each rank may take another. Not collective. */
-static int choose(job *j)
-{
-    iris_world *w = j->b->w;
-    iris_stream stream = iris_default_stream(w);
-    iris_event begin = NULL, end = NULL;
-    float least = 0;
-    int best = -1;
-    if (iris_event_create(w, &begin) != IRIS_OK || iris_event_create(w, &end) != IRIS_OK)
-        return 0;
-    for (int i = 0; i < j->vendor.algorithms; i++)
-        for (int lap = 0; lap < 3; lap++) {
-            float ms = 0;
-            if (iris_event_record(w, begin, stream) != IRIS_OK ||
-                !peer_gemm(&j->vendor, i, j->a[0], j->bs[0], j->bands, stream) ||
-                iris_event_record(w, end, stream) != IRIS_OK || iris_event_elapsed_ms(w, &ms, begin, end) != IRIS_OK)
-                break;
-            if (lap > 0 && (best < 0 || ms < least))
-                best = i, least = ms;
-        }
-    iris_event_destroy(w, begin);
-    iris_event_destroy(w, end);
-    j->vendor.best = best;
-    return best >= 0;
-}
-
 static int prepare(job *j)
 {
     iris_world *w = j->b->w;
@@ -171,9 +147,17 @@ static int prepare(job *j)
     const int blas = j->have_blas && j->own.count > 0 &&
                      peer_problem(&j->vendor, IRIS_BF16, j->m, j->own.count, j->k, (int64_t)j->k, (int64_t)j->own.count,
                                   (int64_t)j->own.count, 0) &&
-                     choose(j);
+                     peer_choose(&j->vendor, w, j->a[0], j->bs[0], j->bands);
     if (!bench_all_ok(j->b, blas))
         j->vendor.best = -1;
+    for (j->placed.c_alignment = 256; j->own.first * 2 % j->placed.c_alignment != 0;)
+        j->placed.c_alignment /= 2;
+    const int placed = j->vendor.best >= 0 &&
+                       peer_problem(&j->placed, IRIS_BF16, j->m, j->own.count, j->k, (int64_t)j->k,
+                                    (int64_t)j->own.count, (int64_t)j->n, 0) &&
+                       peer_choose(&j->placed, w, j->a[0], j->bs[0], j->c + 2 * j->own.first);
+    if (!bench_all_ok(j->b, placed))
+        j->placed.best = -1;
     return 0;
 }
 
@@ -184,6 +168,8 @@ static int plan(job *j)
     memset(&g, 0, sizeof g);
     g.m = (int64_t)j->m, g.n = (int64_t)j->n, g.k = (int64_t)j->k, g.c = j->c;
     g.pattern = j->variant < PATTERN ? IRIS_GEMM_BULK_SYNCHRONOUS : (iris_gemm_pattern)(j->variant - PATTERN);
+    if (j->variant == BLAS_IRIS)
+        g.blas = peer_blas, g.blas_arg = &j->placed;
     for (int i = 0; i < j->sets; i++) {
         IRIS_TRY(iris_gemm_release(j->b->w, &j->plan[i]));
         g.a = j->a[i], g.b = j->bs[i];
@@ -211,6 +197,8 @@ static int possible(const job *j)
 {
     if (j->variant == BLAS)
         return j->vendor.best >= 0;
+    if (j->variant == BLAS_IRIS)
+        return j->placed.best >= 0;
     if (j->variant == GATHER)
         return j->have_gather && j->even;
     if (j->variant == BLAS_GATHER)
@@ -250,7 +238,7 @@ static int run_shape(job *j)
         /* The best that can be: what neither the arithmetic nor the links allow to be shorter. */
         row.ceiling = row.gbps > 0 ? 0 : v < PATTERN ? gemm : gemm > us[PUSH] ? gemm : us[PUSH];
         bench_put(j->b, &row);
-        if (v >= PATTERN && us[v] > 0 && (best == 0 || us[v] < best))
+        if (v >= PATTERN && v < BLAS_IRIS && us[v] > 0 && (best == 0 || us[v] < best))
             best = us[v];
     }
     if (iris_rank(j->b->w) == 0 && best > 0 && us[BLAS_GATHER] > 0)
@@ -270,6 +258,7 @@ static int rank_main(iris_world *w, void *arg)
     j.flag = (uint32_t *)iris_malloc(w, sizeof *j.flag);
     IRIS_TRY(iris_barrier(w));
     j.have_blas = peer_open(&j.vendor);
+    j.placed = j.vendor;
     j.have_gather = iris_world_size(w) > 1 && bench_nccl_open(&b, &j.peers);
     for (int i = 0; i < GEMM_SHAPES && !bench_late(&b); i++) {
         j.m = (uint64_t)gemm_shapes[i][0], j.n = (uint64_t)gemm_shapes[i][1], j.k = (uint64_t)gemm_shapes[i][2];

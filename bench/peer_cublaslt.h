@@ -3,12 +3,15 @@
  * peer_cublaslt.h: the vendor's GEMM as a peer: cuBLASLt's best algorithm of those that its heuristic proposes, found
  * by timing them. The library is opened at run time; without it, or elsewhere than on NVIDIA, there is no peer.
  *
- *   peer peer_open peer_choose peer_gemm
+ *   peer peer_open peer_problem peer_choose peer_gemm
+ *   peer_blas                                          the same as iris_gemm_args.blas wants it
  */
 #ifndef IRIS_BENCH_PEER_CUBLASLT_H
 #define IRIS_BENCH_PEER_CUBLASLT_H
 
 #include <iris/init.h>
+
+#include <iris/gemm_plan.h>
 
 #if defined(IRIS_TARGET_NVIDIA) && __has_include(<cublasLt.h>)
 #include <cublasLt.h>
@@ -25,6 +28,7 @@ typedef struct peer {
     void *workspace;
     cublasLtMatmulHeuristicResult_t algorithm[PEER_ALGORITHMS];
     int algorithms, best;
+    uint32_t c_alignment; /* of what will be C, in bytes; 0: 256 */
     cublasStatus_t (*matmul)(cublasLtHandle_t, cublasLtMatmulDesc_t, const void *, const void *, cublasLtMatrixLayout_t,
                              const void *, cublasLtMatrixLayout_t, const void *, const void *, cublasLtMatrixLayout_t,
                              void *, cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t *, void *, size_t,
@@ -74,6 +78,11 @@ static int peer_problem(peer *p, iris_dtype dtype, uint64_t m, uint64_t n, uint6
     PEER_FUNCTION(p, cublasLtMatmulPreferenceCreate)(&preference);
     PEER_FUNCTION(p, cublasLtMatmulPreferenceSetAttribute)
     (preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof most);
+    const cublasLtMatmulPreferenceAttributes_t aligned[] = {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+                                                            CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+    for (int i = 0; i < 2 && p->c_alignment; i++)
+        PEER_FUNCTION(p, cublasLtMatmulPreferenceSetAttribute)
+    (preference, aligned[i], &p->c_alignment, sizeof p->c_alignment);
     return PEER_FUNCTION(p, cublasLtMatmulAlgoGetHeuristic)(p->handle, p->product, p->b, p->a, p->c, p->c, preference,
                                                             PEER_ALGORITHMS, p->algorithm,
                                                             &p->algorithms) == CUBLAS_STATUS_SUCCESS &&
@@ -83,6 +92,7 @@ static int peer_problem(peer *p, iris_dtype dtype, uint64_t m, uint64_t n, uint6
 #else
 typedef struct peer {
     int algorithms, best;
+    uint32_t c_alignment;
 } peer;
 
 static int peer_open(peer *p) { return p->algorithms = 0; }
@@ -96,5 +106,35 @@ static int peer_problem(peer *p, iris_dtype dtype, uint64_t m, uint64_t n, uint6
     return (void)p, (void)dtype, (void)m, (void)n, (void)k, (void)lda, (void)ldb, (void)ldc, (void)b_transposed, 0;
 }
 #endif
+
+/* Finds `best`, the fastest algorithm on this rank; each may take another. 1 when there is one. Not collective. */
+static inline int peer_choose(peer *p, iris_world *w, const void *a, const void *b, void *c)
+{
+    iris_stream stream = iris_default_stream(w);
+    iris_event begin = NULL, end = NULL;
+    float least = 0;
+    p->best = -1;
+    if (iris_event_create(w, &begin) != IRIS_OK || iris_event_create(w, &end) != IRIS_OK)
+        return 0;
+    for (int i = 0; i < p->algorithms; i++)
+        for (int lap = 0; lap < 3; lap++) {
+            float ms = 0;
+            if (iris_event_record(w, begin, stream) != IRIS_OK || !peer_gemm(p, i, a, b, c, stream) ||
+                iris_event_record(w, end, stream) != IRIS_OK || iris_event_elapsed_ms(w, &ms, begin, end) != IRIS_OK)
+                break;
+            if (lap > 0 && (p->best < 0 || ms < least))
+                p->best = i, least = ms;
+        }
+    iris_event_destroy(w, begin);
+    iris_event_destroy(w, end);
+    return p->best >= 0;
+}
+
+/* The problem that was described last, by its best algorithm; the call says nothing else. */
+static inline int peer_blas(void *arg, const iris_gemm_blas_call *call, iris_stream stream)
+{
+    const peer *p = (const peer *)arg;
+    return peer_gemm(p, p->best, call->a, call->b, call->c, stream) ? 0 : 1;
+}
 
 #endif

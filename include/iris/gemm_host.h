@@ -3,6 +3,7 @@
  * gemm_host.h: plans for GEMMs with communication, from the host. Implemented by init.c.
  *
  *   iris_gemm_prepare iris_gemm_release iris_gemm_pattern_name
+ *   iris_gemm_choice iris_gemm_candidates     what a plan has chosen, and what else is worth a try, as rows of a table
  *   iris_gemm_tiles iris_gemm_watch           when each tile was computed and sent
  *   iris_gemm_grid                            for kernels of one's own that carry a plan
  *   irisi_gemm_run                            what the launchers in gen/launch/ call
@@ -28,6 +29,16 @@ extern "C" {
  * rounded up to 128 bytes, and each launch makes the copy first. That costs as long as reading and writing the operand
  * once; aligned operands cost neither. Each rank's alignment is its own affair.
  *
+ * What the arguments leave open is chosen by the first row that is for the problem and contradicts no argument: of
+ * args->tune, or if that is null of the environment's IRIS_TUNE, then of the built-in table; else by a model of times.
+ * All ranks must read the same rows, and where they do not find the same one (their devices differ), none counts.
+ * docs/gemm-all-scatter.md says what a row is.
+ *
+ * With args->blas the choice may be IRIS_GEMM_BLAS_GATHER: a launch calls that function for the own band, then sends
+ * the band. When the function fails, the launch says so on that rank, and all others' waits end at once with
+ * IRIS_ERR_TIMEOUT and that rank's sentence; the world needs iris_reset. Bits may differ from those of the other
+ * patterns, not between ranks.
+ *
  * @param plan  receives the plan; it may be copied, but only one copy is to be released
  * @param dtype of A and B; iris_gemm_args says which types go together, and what they accumulate in
  * @return IRIS_OK; IRIS_ERR_ARGUMENT for a value that cannot be; IRIS_ERR_UNSUPPORTED for types without kernels;
@@ -43,6 +54,28 @@ iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan);
 
 /** "fused_sequential"; "auto"; "none" when `pattern` is none. */
 const char *iris_gemm_pattern_name(iris_gemm_pattern pattern);
+
+/** Most bytes of a row of choices, its end included. */
+enum { IRIS_GEMM_ROW = 320 };
+
+/** A row as iris_gemm_args.tune and IRIS_TUNE take it. */
+typedef struct iris_gemm_row {
+    char text[IRIS_GEMM_ROW]; /**< ends in 0 */
+} iris_gemm_row;
+
+/** The problem of a plan, and what was chosen for it, as a row: it makes another plan for the same problem like this
+ *  one. */
+iris_status iris_gemm_choice(iris_world *w, const iris_gemm_plan *plan, iris_gemm_row *row);
+
+/**
+ * What a tuner would try for a plan's problem by one pattern, as rows; the most promising first, by the model of times
+ * where there is one. Takes a second for problems of a million tiles. The same on every rank that asks the same.
+ *
+ * @param rows receives up to `most` rows
+ * @return how many; 0 when `pattern` cannot be, or is auto or blas_gather, which have no choice of tiles
+ */
+uint32_t iris_gemm_candidates(iris_world *w, const iris_gemm_plan *plan, iris_gemm_pattern pattern, iris_gemm_row *rows,
+                              uint32_t most);
 
 /** Tiles of this rank's band, of whatever widths: so many stamps an operation leaves. */
 uint32_t iris_gemm_tiles(const iris_gemm_plan *plan);
@@ -102,6 +135,7 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype
 
 #ifdef IRIS_INIT_C
 #include <iris/host/gemm_prepare.h>
+#include <iris/host/gemm_tuning.h>
 #endif
 
 #endif

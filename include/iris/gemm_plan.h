@@ -3,6 +3,7 @@
  * gemm_plan.h: what a GEMM with communication is asked to do, and the plan that its kernels carry.
  *
  *   iris_gemm_args iris_gemm_op iris_gemm_pattern iris_activation     the question, for the host
+ *   iris_gemm_blas iris_gemm_blas_call                                a BLAS of the caller's, that may answer it too
  *   iris_gemm_plan                                                    the answer, from gemm_host.h; by value to kernels
  *   iris_gemm_stamp                                                   when a tile was computed and sent
  *   iris_gemm_band irisi_gemm_units irisi_gemm_amount                 who computes what
@@ -32,7 +33,8 @@ typedef enum iris_gemm_pattern {
     IRIS_GEMM_FUSED_SEQUENTIAL,  /**< each workgroup computes a tile, then sends it */
     IRIS_GEMM_WG_SPECIALIZED,    /**< some workgroups of one kernel compute, the others send */
     IRIS_GEMM_WAVE_SPECIALIZED,  /**< some waves of each workgroup compute, the others send */
-    IRIS_GEMM_PATTERNS           /**< how many values there are */
+    IRIS_GEMM_PATTERNS,          /**< how many values there are that need nothing of the caller */
+    IRIS_GEMM_BLAS_GATHER = IRIS_GEMM_PATTERNS /**< iris_gemm_args.blas, then a kernel that sends */
 } iris_gemm_pattern;
 
 /** Applied last, in the accumulator's type. GELU is the form with tanh; SiLU is x * sigmoid(x). */
@@ -43,6 +45,24 @@ typedef enum iris_activation {
     IRIS_ACTIVATION_SILU,
     IRIS_ACTIVATIONS /**< how many there are */
 } iris_activation;
+
+/** A product for a BLAS of the caller's: c = alpha * a * b + beta * c, all row-major; c is the rank's own band. */
+typedef struct iris_gemm_blas_call {
+    int64_t m, n, k;       /**< c is m x n, n the columns of the band; each 1 or more */
+    const void *a, *b;     /**< as iris_gemm_prepare was given them */
+    void *c;               /**< the band's first element */
+    int64_t lda, ldb, ldc; /**< elements from row to row */
+    double alpha, beta;    /**< with alpha 0, a and b count for nothing, whatever they hold */
+    iris_dtype dtype;      /**< of a and b */
+    iris_dtype c_dtype;    /**< of c */
+    int b_transposed;      /**< 1: b is given as n x k */
+} iris_gemm_blas_call;
+
+/**
+ * Puts the product on the stream and returns at once: 0, or any other number if that failed. A launch calls it, on the
+ * launching thread; where the stream is captured, the work goes into the graph, and replays do not call it again.
+ */
+typedef int (*iris_gemm_blas)(void *arg, const iris_gemm_blas_call *call, iris_stream stream);
 
 /**
  * What to compute; a zeroed field means its default. Everything but pointers, lda, ldb and numbers of workgroups is the
@@ -100,6 +120,10 @@ typedef struct iris_gemm_args {
     uint32_t workgroups;          /**< of the whole operation; default: one for each compute unit, 2 or more */
     int plain_mainloop;           /**< 1: no other, for kernels of one's own that call the plain one's functions */
     uint32_t comm_workgroups;     /**< those of them that send, where a pattern splits them; default: by the library */
+    const char *tune;             /**< rows that choose what is left open, as IRIS_TUNE has them; null: IRIS_TUNE's */
+    iris_gemm_blas blas;          /**< makes IRIS_GEMM_BLAS_GATHER possible, for plain products; null: none */
+    void *blas_arg;               /**< its first argument */
+    double blas_tflops;           /**< what it reaches here, 10^12 operations a second; 0: unknown: rows choose it */
 } iris_gemm_args;
 
 /* A matrix that the mainloop cannot read where it is, and its copy, which every launch makes anew (gemm_pack.h). */
@@ -166,6 +190,9 @@ typedef struct iris_gemm_plan {
     uint32_t tiles_m, full_n; /* rows of tiles, or of pairs of them; full tiles in a row */
     uint32_t unit;            /* columns that the narrowest tiles start at multiples of: each such part has a flag */
     uint32_t items;           /* tiles of all runs */
+    uint32_t late, halves, edge_width; /* the widest band's full tiles that are cut, halved; columns of edges' parts */
+    uint32_t most_full_n;     /* the widest band's full tiles of a row */
+    uint32_t units;           /* workgroups before a row chose their number */
     irisi_tile_run runs[IRISI_GEMM_RUNS];
     uint32_t group_m;         /* rows of tiles that are walked together */
     uint32_t rotate, rotate_m; /* where the walk of full tiles and of edges starts: ranks are spread over C */
@@ -191,9 +218,11 @@ typedef struct iris_gemm_plan {
     iris_channel channel; /* signals: ready[world], done[world], then one for each tile */
     iris_gemm_stamp *stamps; /* null, or one for each item */
     void *partials;          /* sums of slices of K, one for each item, then their flags */
-    uint64_t reserved[23];
+    uint64_t reserved[21];
     irisi_gemm_packing packs[2]; /* host only: of A and B, which a and b above are the copies of */
     uint64_t copies;             /* host only: 1 when some rank has such copies */
+    iris_gemm_blas blas;         /* host only */
+    void *blas_arg;
     iris_stream second; /* host only: the stream that sends in producer_consumer, and its events */
     iris_event fork, join;
     uint64_t magic; /* tells a plan from memory that never was one */

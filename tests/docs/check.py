@@ -9,6 +9,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "bench"))
 import report  # noqa: E402
+import tune  # noqa: E402
 from gen import registry, render  # noqa: E402
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/README.md")])
@@ -46,6 +47,8 @@ def measured():
             yield f"docs/performance/{page.name} is not what bench/report.py makes of bench/results/{source.name}"
         if f"performance/{page.name}" not in shown:
             yield f"docs/performance.md does not include {page.name}"
+    if tune.HEADER.read_text(encoding="utf-8") != tune.header():
+        yield f"{tune.HEADER.relative_to(ROOT)} is not what bench/tune.py makes of bench/results/gemm_tune_*.txt"
 
 
 def problems():

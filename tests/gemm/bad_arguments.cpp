@@ -5,7 +5,11 @@
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
 #endif
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <string>
+#include <unistd.h>
 
 #include <iris/gen/launch/gemm_all_scatter.h>
 
@@ -41,6 +45,22 @@ static void odd_bias(question *q) { q->args.bias = (const char *)q->args.a + 2; 
 static void no_kernel(question *q) { q->dtype = IRIS_I32; }
 static void no_dtype(question *q) { q->dtype = (iris_dtype)77; }
 static void no_op(question *q) { q->op = (iris_gemm_op)5; }
+static int naught(void *, const iris_gemm_blas_call *, iris_stream) { return 0; }
+static void no_blas(question *q) { q->args.pattern = IRIS_GEMM_BLAS_GATHER; }
+static void blas_with_bias(question *q)
+{
+    q->args.pattern = IRIS_GEMM_BLAS_GATHER, q->args.blas = naught, q->args.bias = q->args.a;
+}
+static void blas_with_activation(question *q)
+{
+    q->args.pattern = IRIS_GEMM_BLAS_GATHER, q->args.blas = naught, q->args.activation = IRIS_ACTIVATION_SILU;
+}
+static void blas_with_scale(question *q)
+{
+    q->args.pattern = IRIS_GEMM_BLAS_GATHER, q->args.blas = naught, q->args.scale_b = (const float *)q->args.a;
+}
+static void slow_blas(question *q) { q->args.blas_tflops = -1; }
+static void no_speed(question *q) { q->args.blas_tflops = std::nan(""); }
 static void no_pattern(question *q) { q->args.pattern = (iris_gemm_pattern)9; }
 static void no_activation(question *q) { q->args.activation = (iris_activation)8; }
 static void large_tile(question *q) { q->args.tile_m = 4096; }
@@ -131,6 +151,12 @@ static const struct {
     {odd_scale_b, IRIS_ERR_ARGUMENT, "scale_b at"},
     {odd_scale_c, IRIS_ERR_ARGUMENT, "scale_c at"},
     {one_producer, IRIS_ERR_GRID, "producer_consumer needs 2 or more workgroups, but workgroups is 1"},
+    {no_blas, IRIS_ERR_ARGUMENT, "blas_gather needs blas, and is alpha * A * B + beta * C alone: blas is null"},
+    {blas_with_bias, IRIS_ERR_ARGUMENT, "alone: there is a bias"},
+    {blas_with_activation, IRIS_ERR_ARGUMENT, "alone: there is an activation"},
+    {blas_with_scale, IRIS_ERR_ARGUMENT, "alone: there are scales"},
+    {slow_blas, IRIS_ERR_ARGUMENT, "blas_tflops is -1; it must be from 0 to 10^6"},
+    {no_speed, IRIS_ERR_ARGUMENT, "; it must be from 0 to 10^6"},
 };
 
 static question sound(irist_rank *t, float *memory)
@@ -181,6 +207,77 @@ static void refuse_work(irist_rank *t)
 }
 
 TEST_CASE("iris_gemm_prepare refuses what cannot be, with the numbers", "[gemm]") { irist_spmd(refuse_work, nullptr); }
+
+/* Rows of choices, and what is wrong with them; a file's name ends in what cannot be one. */
+static const struct {
+    const char *rows, *sentence;
+} tables[] = {
+    {"width", "cannot be read: No such file or directory"},
+    {"/tmp", "/tmp, cannot be read: Is a directory"},
+    {"./no/table=1", "./no/table=1, cannot be read: No such file or directory"},
+    {"width=24 fast", "row 1 of tune: 'fast' is not of the form name=value"},
+    {"width=", "row 1 of tune: width= is not a whole number from 1 to 65535"},
+    {"width=0", "width=0 is not a whole number from 1 to 65535"},
+    {"width=-8", "width=-8 is not a whole number"},
+    {"width=24x", "width=24x is not a whole number"},
+    {"width= 24", "width= is not a whole number"},
+    {"m=2147483648,width=24", "m=2147483648 is not a whole number from 1 to 2147483647"},
+    {"k=99999999999999999999,width=24", "k=99999999999999999999 is not a whole number from 1 to"},
+    {"widths=24",
+     "there is no field 'widths'; there are arch units world m n k dtype out layout pattern workgroups comm "
+     "height width pair slices full late halves edge us"},
+    {"=24", "there is no field ''"},
+    {"width=24,width=24", "width stands there twice"},
+    {"pattern=auto", "pattern=auto is none of bulk_synchronous producer_consumer"},
+    {"pattern=", "pattern= is none of"},
+    {"dtype=f31,width=8", "dtype=f31 is no element type"},
+    {"out=,width=8", "out= is no element type"},
+    {"out=none,width=8", "out=none is no element type"},
+    {"layout=tn,width=8", "layout=tn is neither nn nor nt"},
+    {"arch=,width=8", "arch= is no name"},
+    {"us=soon,width=8", "us=soon is not a time in microseconds"},
+    {"us=-1,width=8", "us=-1 is not a time"},
+    {"us=inf,width=8", "us=inf is not a time"},
+    {"m=40,us=3", "it chooses nothing, neither pattern nor workgroups, comm, height or width"},
+    {"late=8", "pair, slices, full, late, halves and edge need a width"},
+    {"width=24,late=8,halves=9", "halves=9 are more than late=8"},
+    {"workgroups=4,comm=4", "comm=4 of workgroups=4 leaves none to compute"},
+    {"pattern=bulk_synchronous;k=1,wide=3", "row 2 of tune: there is no field 'wide'"},
+    {"width=60000", "row 1 of tune: height=0 width=60000 is too large a tile; the kernel's is"},
+    {"m=1,width=8;height=60000", "row 2 of tune: height=60000 width=0 is too large a tile"},
+    {"width=24,late=3", "late=3 pair=1 slices=1 cannot be: this kernel's tiles are all of one kind"},
+    {"comm=65534", "comm=65534 of "},
+};
+
+static void tables_work(irist_rank *t)
+{
+    float *memory = operands(t);
+    question q = sound(t, memory);
+    for (size_t i = 0; memory && i < sizeof tables / sizeof tables[0]; i++) {
+        q.args.tune = tables[i].rows;
+        refused(t, &q, IRIS_ERR_ARGUMENT, tables[i].sentence, tables[i].rows);
+    }
+    const std::string padding(IRIS_GEMM_ROW, ' ');
+    const std::string row = "pattern=bulk_synchronous;" + padding + "width=24";
+    q.args.tune = row.c_str();
+    refused(t, &q, IRIS_ERR_ARGUMENT, "row 2 of tune: it has 320 characters or more", "a long row");
+    char path[] = "/tmp/iris_tune_XXXXXX";
+    const int file = mkstemp(path);
+    static const char text[] = "# of the problem\n\nm=40 pattern=fused_sequential\nm=41 patern=fused_sequential\n";
+    irist_check(t, file >= 0 && write(file, text, sizeof text - 1) == (ssize_t)sizeof text - 1, "no file");
+    q.args.tune = path;
+    refused(t, &q, IRIS_ERR_ARGUMENT, (std::string("line 4 of ") + path + ": there is no field 'patern'").c_str(),
+            "a file");
+    irist_check(t, pwrite(file, padding.data(), padding.size(), 0) == (ssize_t)padding.size(), "no file");
+    refused(t, &q, IRIS_ERR_ARGUMENT, (std::string("line 1 of ") + path + ": it has 319 characters or more").c_str(),
+            path);
+    close(file);
+    irist_meet(t);
+    unlink(path);
+    iris_free(t->world, memory);
+}
+
+TEST_CASE("rows that cannot be are refused, with their place", "[gemm]") { irist_spmd(tables_work, nullptr); }
 
 /* One rank's mistake is every rank's error, and nobody hangs. */
 static void differ_work(irist_rank *t)

@@ -5,7 +5,9 @@
  * For random problems, worlds, grids and patterns every element of each rank's band is in one tile, every unit counts
  * once, flags are within the channel, and all ranks have come to the same pattern, widths and senders. The workgroups
  * of a pair meet tiles one below the other, and who adds up slices of K stands behind those who compute them. One
- * workgroup that computes, and huge problems, must come to an end too.
+ * workgroup that computes, and huge problems, must come to an end too. Then cuts that somebody asks for: of any
+ * numbers, those that cover the band are laid as asked, and the others are told apart. A fast BLAS is chosen, a slow
+ * one is not.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +32,7 @@ typedef struct question {
 } question;
 
 static unsigned failures;
+static irisi_gemm_cutting none; /* no cut is asked for */
 
 static void fail(const question *q, uint32_t rank, const char *what)
 {
@@ -38,8 +41,8 @@ static void fail(const question *q, uint32_t rank, const char *what)
                q->k, rank, q->world, q->workgroups, q->senders, q->pattern, q->tile_m, q->tile_n, what);
 }
 
-/* Fills in what iris_gemm_prepare has before the cut, and cuts. */
-static void cut(iris_gemm_plan *p, const question *q, uint32_t rank)
+/* Fills in what iris_gemm_prepare has before the cut. */
+static void fill(iris_gemm_plan *p, const question *q, uint32_t rank)
 {
     const iris_gemm_columns own = iris_gemm_band(q->n, q->world, rank);
     memset(p, 0, sizeof *p);
@@ -51,8 +54,15 @@ static void cut(iris_gemm_plan *p, const question *q, uint32_t rank)
     p->tile_n = q->tile_n ? q->tile_n : (uint32_t)IRISI_GEMM_SM90A_N;
     p->unit = q->tile_n ? q->tile_n : irisi_gemm_narrowest(p->mainloop);
     p->xcds = 1;
-    irisi_gemm_cut(p, q->senders);
+}
+
+/* Cuts: as asked, if anything is; 0 when that cannot be. */
+static int cut(iris_gemm_plan *p, const question *q, uint32_t rank, const irisi_gemm_cutting *asked, double tflops)
+{
+    fill(p, q, rank);
+    const int laid = irisi_gemm_cut(p, q->senders, asked, tflops);
     p->rotate_m = (uint32_t)((uint64_t)p->tiles_m * rank / p->world), p->rotate = p->rotate_m * p->full_n;
+    return laid;
 }
 
 /* Two workgroups of a pair walk in step: the same columns and slice, rows one tile apart. */
@@ -116,6 +126,60 @@ static uint32_t draw(uint32_t n)
     return (uint32_t)(state >> 33) % n;
 }
 
+/*
+ * A cut of random numbers, or a sound one, which irisi_gemm_covers must take: whatever it takes is laid as asked and
+ * makes up every rank's band. 1 when it was laid.
+ */
+static unsigned check_asked(const question *q)
+{
+    const int sound = draw(2) == 0;
+    const uint32_t least = iris_gemm_band(q->n, q->world, q->world - 1).count;
+    iris_gemm_plan first, p;
+    irisi_gemm_cutting c;
+    memset(&c, 0, sizeof c);
+    fill(&first, q, 0);
+    if (sound) {
+        c.width = 64u << draw(3);
+        c.late = c.width > 64 ? draw(2 * first.workgroups) : 0, c.halves = c.width > 128 ? draw(c.late + 1) : c.late;
+        c.edge_width = 64 * (1 + draw(c.width / 64));
+        c.pair = c.slices = 1, c.full_n = draw(2) ? UINT32_MAX : draw(20);
+    } else {
+        c.width = draw(2) ? 32 * draw(9) : draw(300);
+        c.late = draw(2 * first.workgroups), c.halves = draw(c.late + 2), c.full_n = draw(2) ? UINT32_MAX : draw(20);
+        c.pair = draw(4), c.slices = draw(10);
+        c.edge_width = draw(2) ? c.width >> draw(3) : draw(300);
+    }
+    if (!irisi_gemm_covers(&first, &c, iris_gemm_band(q->n, q->world, 0).count) ||
+        !irisi_gemm_covers(&first, &c, least)) {
+        if (sound)
+            fail(q, 0, "a sound cut is refused");
+        return 0;
+    }
+    const int laid = cut(&first, q, 0, &c, 0) && q->pattern != IRIS_GEMM_BLAS_GATHER;
+    for (uint32_t rank = 0; rank < q->world; rank++) {
+        if (cut(&p, q, rank, &c, 0) != laid)
+            fail(q, rank, "not all ranks are cut as is asked for");
+        check(q, &first, &p);
+        if (laid && (p.tile_n != c.width || p.late != c.late || p.halves != c.halves))
+            fail(q, rank, "another cut was laid than was asked for");
+    }
+    return (unsigned)laid;
+}
+
+/* 4096 x 1024 x 4096 on each of four ranks: cuBLASLt's 560 TFLOP/s need 61 us, and 140 us would be no use. */
+static void check_blas(void)
+{
+    const question q = {4096, 4096, 4096, 4, 132, 0, IRIS_GEMM_AUTO, 0, 0, 1};
+    iris_gemm_plan p;
+    static const double tflops[] = {0, 250, 10000};
+    for (int i = 0; i < 3; i++) {
+        cut(&p, &q, 0, &none, tflops[i]);
+        if ((p.pattern == IRIS_GEMM_BLAS_GATHER) != (i == 2))
+            fail(&q, 0, i == 2 ? "a fast BLAS is not chosen" : "a slow or unknown BLAS is chosen");
+        check(&q, &p, &p);
+    }
+}
+
 int main(void)
 {
     static const question edges[] = {
@@ -127,6 +191,7 @@ int main(void)
         {1, 1, 1, 8, 132, 0, IRIS_GEMM_AUTO, 0, 0, 0},
     };
     iris_gemm_plan first, p;
+    unsigned laid = 0;
     for (size_t i = 0; i < 4000 + sizeof edges / sizeof *edges; i++) {
         question q;
         if (i < sizeof edges / sizeof *edges) {
@@ -137,12 +202,17 @@ int main(void)
             q.senders = draw(3) ? 0 : 1 + draw(q.workgroups), q.pattern = draw(IRIS_GEMM_PATTERNS);
             q.tile_n = draw(3) ? 0 : 8 * (1 + draw(32)), q.tile_m = draw(4) ? 0 : 1 + draw(128), q.boxed = (int)draw(2);
         }
-        cut(&first, &q, 0);
+        cut(&first, &q, 0, &none, 0);
         for (uint32_t rank = 0; rank < q.world; rank++) {
-            cut(&p, &q, rank);
+            cut(&p, &q, rank, &none, 0);
             check(&q, &first, &p);
         }
+        if (q.tile_n == 0)
+            laid += check_asked(&q);
     }
+    if (laid < 100)
+        failures++, printf("only %u cuts of those that were asked for cover their bands\n", laid);
+    check_blas();
     printf("%u failures\n", failures);
     return failures != 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Captured once, replayed a thousand times: put_signal and wait, barriers, a channel's epochs, LL messages, and every
- * pattern of GEMM and all-scatter. Arguments are fixed at capture, so whatever changes from use to use must be on the
- * device. GPUs only: the host platform has no graphs.
+ * pattern of GEMM and all-scatter, a BLAS of the caller's among them. Arguments are fixed at capture, so whatever
+ * changes from use to use must be on the device. GPUs only: the host platform has no graphs.
  */
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
@@ -10,6 +10,7 @@
 
 #include <cstring>
 
+#include "../gemm/blas.h"
 #include "../gemm/problem.h"
 #include "capture.h"
 
@@ -181,6 +182,7 @@ void submit_gemm(scene *s)
         iris_gemm_all_scatter_fused_sequential_f32,
         iris_gemm_all_scatter_wg_specialized_f32,
         iris_gemm_all_scatter_wave_specialized_f32,
+        iris_gemm_all_scatter_f32, /* of a plan for the caller's BLAS */
     };
     LAUNCH(s, clear_kernel, 2, 0);
     irist_ok(s->t, launchers[s->pattern](s->t->world, &s->gemm.plan, s->stream));
@@ -298,10 +300,17 @@ void gemms(irist_rank *t)
 {
     const problem_options options = {"graph", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0};
     const problem_shape shape = {150, 331, 40};
-    for (int pattern = 0; pattern < IRIS_GEMM_PATTERNS && !t->failures; pattern++) {
+    naive_blas blas = {t->world, 0, 0, {}};
+    for (int pattern = 0; pattern <= IRIS_GEMM_BLAS_GATHER && !t->failures; pattern++) {
         scene s;
         open_scene(&s, t);
         if (problem_create(&s.gemm, t, IRIS_F32, shape, options)) {
+            iris_gemm_args g = problem_args(&s.gemm);
+            if (pattern == IRIS_GEMM_BLAS_GATHER) {
+                g.blas = naive_gemm, g.blas_arg = &blas, g.pattern = IRIS_GEMM_BLAS_GATHER;
+                irist_ok(t, iris_gemm_release(t->world, &s.gemm.plan));
+                irist_ok(t, iris_gemm_prepare(t->world, &s.gemm.plan, IRIS_GEMM_ALL_SCATTER, IRIS_F32, &g));
+            }
             problem_expect(&s.gemm);
             const std::vector<unsigned char> before = problem_poison(&s.gemm);
             uint32_t *want = (uint32_t *)zeroed(t, s.gemm.c_bytes, IRIS_MEM_DATA);
@@ -321,6 +330,7 @@ void gemms(irist_rank *t)
         problem_free(&s.gemm);
         close_scene(&s);
     }
+    irist_check(t, blas.calls == (t->failures ? blas.calls : 2), "replays called BLAS: %d calls", blas.calls);
 }
 
 } // namespace

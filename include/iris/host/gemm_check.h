@@ -86,6 +86,35 @@ static iris_status irisi_gemm_no_types(iris_world *w, iris_dtype in, iris_dtype 
 #undef IRISI_GEMM_TYPES_NAME
 }
 
+/* What a BLAS lacks and the arguments have, or null. */
+static const char *irisi_gemm_beyond_blas(const iris_gemm_args *g)
+{
+    if (g->scale_a != NULL || g->scale_b != NULL || g->scale_c != NULL)
+        return "there are scales";
+    return g->bias != NULL                         ? "there is a bias"
+           : g->activation != IRIS_ACTIVATION_NONE ? "there is an activation"
+                                                   : NULL;
+}
+
+/* What a rank can say of its BLAS, as irisi_gemm_common has it. */
+static uint64_t irisi_gemm_blas_of(const iris_gemm_args *g)
+{
+    return g->blas == NULL || irisi_gemm_beyond_blas(g) != NULL ? 0 : 1 + (uint64_t)(1e3 * g->blas_tflops);
+}
+
+/* A BLAS that was asked for, and what is said of it. */
+static iris_status irisi_gemm_check_blas(iris_world *w, const iris_gemm_args *g)
+{
+    if (!(g->blas_tflops >= 0 && g->blas_tflops < 1e6))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: blas_tflops is %g; it must be from 0 to 10^6",
+                          g->blas_tflops);
+    if (g->pattern != IRIS_GEMM_BLAS_GATHER || irisi_gemm_blas_of(g) != 0)
+        return IRIS_OK;
+    return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                      "iris_gemm_prepare: blas_gather needs blas, and is alpha * A * B + beta * C alone: %s",
+                      g->blas == NULL ? "blas is null" : irisi_gemm_beyond_blas(g));
+}
+
 /* Values that need no heap: the plan's sizes and choices. */
 static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_dtype dtype, const iris_gemm_args *g)
 {
@@ -97,10 +126,10 @@ static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: m, n, k are %lld, %lld, %lld; each must be from 1 to 2147483647",
                           (long long)g->m, (long long)g->n, (long long)g->k);
-    if ((unsigned)g->pattern >= IRIS_GEMM_PATTERNS || (unsigned)g->activation >= IRIS_ACTIVATIONS)
+    if ((unsigned)g->pattern > IRIS_GEMM_BLAS_GATHER || (unsigned)g->activation >= IRIS_ACTIVATIONS)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: pattern %d or activation %d does not exist (below %d and %d do)",
-                          (int)g->pattern, (int)g->activation, IRIS_GEMM_PATTERNS, IRIS_ACTIVATIONS);
+                          (int)g->pattern, (int)g->activation, IRIS_GEMM_BLAS_GATHER + 1, IRIS_ACTIVATIONS);
     if (g->zero_alpha && g->alpha != 0)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: zero_alpha says that alpha is 0, but alpha is %g; set one of them",
@@ -114,7 +143,7 @@ static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_
                           "iris_gemm_prepare: %u workgroups, %u of them to send, cannot be: at most 65535, and one or "
                           "more must compute",
                           g->workgroups, g->comm_workgroups);
-    return IRIS_OK;
+    return irisi_gemm_check_blas(w, g);
 }
 
 /* The operands, once sizes are known to be sound. */

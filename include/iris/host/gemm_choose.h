@@ -12,6 +12,7 @@
 #include <iris/arch/gemm_shape.h>
 #include <iris/host/gemm_check.h>
 #include <iris/host/gemm_cut.h>
+#include <iris/host/gemm_rows.h>
 
 /* What all ranks' operands have in common, as the choice of a mainloop sees it. */
 typedef struct irisi_gemm_common {
@@ -20,6 +21,9 @@ typedef struct irisi_gemm_common {
     uint64_t boxes;     /* C too, and few ranks: all ones, or 0 */
     uint64_t bare;      /* nothing but the product is asked for: all ones, or 0 */
     uint64_t workgroups; /* the fewest that a rank has */
+    uint64_t blas;       /* the slowest rank's BLAS, in 10^9 operations a second and 1; 0: not every rank has one */
+    uint64_t row;        /* the row that all have found, by its hash; 0: not the same one */
+    uint64_t rows;       /* all rows that each has read, by their hash */
 } irisi_gemm_common;
 
 static irisi_gemm_kernels irisi_gemm_offered[IRIS_DTYPES][IRIS_DTYPES]; /* by the types of A and B, and of C */
@@ -66,18 +70,100 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
     return s;
 }
 
+/* The cut that a row asks for; of width 0 where it leaves it open. */
+static irisi_gemm_cutting irisi_gemm_row_cut(const irisi_gemm_row *row)
+{
+    const uint32_t *v = row->value;
+    irisi_gemm_cutting c;
+    memset(&c, 0, sizeof c);
+    c.width = v[IRISI_ROW_WIDTH], c.late = v[IRISI_ROW_LATE], c.halves = v[IRISI_ROW_HALVES];
+    c.edge_width = v[IRISI_ROW_EDGE] ? v[IRISI_ROW_EDGE] : c.width;
+    c.pair = v[IRISI_ROW_PAIR] ? v[IRISI_ROW_PAIR] : 1, c.slices = v[IRISI_ROW_SLICES] ? v[IRISI_ROW_SLICES] : 1;
+    c.full_n = row->given >> IRISI_ROW_FULL & 1 ? v[IRISI_ROW_FULL] : UINT32_MAX;
+    return c;
+}
+
+/* The shape for a problem as a row wants it, if it does: 1, or 0 with the reason why that cannot be in `why`. */
+static int irisi_gemm_fit_row(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_row *row,
+                              irisi_gemm_problem *q, irisi_gemm_shape *s, char *why, size_t room)
+{
+    const uint32_t *v = row->value, workgroups = v[IRISI_ROW_WORKGROUPS] ? v[IRISI_ROW_WORKGROUPS] : q->workgroups;
+    const uint32_t comm = v[IRISI_ROW_COMM] ? v[IRISI_ROW_COMM] : (uint32_t)irisi_gemm_splits(v[IRISI_ROW_PATTERN]);
+    const irisi_gemm_cutting c = irisi_gemm_row_cut(row);
+    iris_gemm_plan p = *plan;
+    q->workgroups = workgroups;
+    q->tile_m = v[IRISI_ROW_HEIGHT] ? v[IRISI_ROW_HEIGHT] : plan->tile_m;
+    *s = irisi_gemm_pick(iris_arch_name(w), q);
+    const int cuts = irisi_gemm_narrowest(s->mainloop) != 0;
+    if (c.width && !cuts) {
+        q->tile_n = c.width;
+        *s = irisi_gemm_pick(iris_arch_name(w), q);
+    }
+    const irisi_gemm_extent most = irisi_gemm_largest_tile(s->mainloop, q->accumulator);
+    p.unit = irisi_gemm_narrowest(s->mainloop), p.tile_m = s->tile_m;
+    why[0] = 0;
+    if (row->given == 0)
+        return 1;
+    if (comm >= workgroups)
+        snprintf(why, room, "comm=%u of %u workgroups leaves none to compute", comm, workgroups);
+    else if (!irisi_gemm_fits(q, most) || c.width > most.n)
+        snprintf(why, room, "height=%u width=%u is too large a tile; the kernel's is %u x %u", q->tile_m, c.width,
+                 most.m, most.n);
+    else if (!cuts && (c.late > 0 || c.pair * c.slices > 1))
+        snprintf(why, room, "late=%u pair=%u slices=%u cannot be: this kernel's tiles are all of one kind", c.late,
+                 c.pair, c.slices);
+    else if (cuts && c.width &&
+             !(irisi_gemm_covers(&p, &c, iris_gemm_band(p.n, p.world, 0).count) &&
+               irisi_gemm_covers(&p, &c, iris_gemm_band(p.n, p.world, p.world - 1).count)))
+        snprintf(why, room, "width=%u late=%u halves=%u edge=%u do not cut the band into multiples of %u columns",
+                 c.width, c.late, c.halves, c.edge_width, p.unit);
+    return why[0] == 0;
+}
+
+/*
+ * What a row chooses, where it can be; of the arguments it contradicts none. What somebody asked for is refused if it
+ * cannot be; a row of the built-in table (another kernel was measured) counts for nothing then.
+ */
+static iris_status irisi_gemm_obey(iris_world *w, iris_gemm_plan *p, irisi_gemm_row *row, irisi_gemm_problem *q,
+                                   irisi_gemm_shape *s, uint32_t *senders)
+{
+    const irisi_gemm_problem before = *q;
+    const uint32_t *v = row->value;
+    char why[160];
+    if (!irisi_gemm_fit_row(w, p, row, q, s, why, sizeof why)) {
+        if (row->from[0])
+            return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: %s: %s", row->from, why);
+        memset(row, 0, sizeof *row);
+        *q = before;
+        irisi_gemm_fit_row(w, p, row, q, s, why, sizeof why);
+    }
+    if (v[IRISI_ROW_PATTERN])
+        p->pattern = v[IRISI_ROW_PATTERN];
+    if (v[IRISI_ROW_WORKGROUPS])
+        p->workgroups = v[IRISI_ROW_WORKGROUPS];
+    if (v[IRISI_ROW_COMM])
+        *senders = p->comm_workgroups = v[IRISI_ROW_COMM];
+    else if (v[IRISI_ROW_WORKGROUPS] && *senders == 0)
+        p->comm_workgroups = (p->workgroups + 5) / 6;
+    return IRIS_OK;
+}
+
 /* The mainloop and all that follows from its shape, once the ranks know what they have in common. */
 static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const irisi_gemm_common *all,
-                                         uint32_t senders)
+                                         uint32_t senders, irisi_gemm_row *row)
 {
     irisi_gemm_problem q;
+    irisi_gemm_shape s;
     q.mainloops = (uint32_t)all->mainloops, q.aligned = all->aligned != 0, q.boxes = all->boxes != 0;
     q.bare = all->bare != 0, q.tf32 = p->tf32, q.c_dtype = p->c_dtype;
     q.dtype = p->dtype, q.element = p->element, q.c_element = p->c_element, q.accumulator = p->element == 8 ? 8 : 4;
     q.m = p->m, q.n = iris_gemm_band(p->n, p->world, 0).count, q.k = p->k;
     q.b_transposed = p->b_transposed, q.workgroups = p->workgroups;
     q.tile_m = p->tile_m, q.tile_n = p->tile_n;
-    const irisi_gemm_shape s = irisi_gemm_pick(iris_arch_name(w), &q);
+    const iris_status obeyed = irisi_gemm_obey(w, p, row, &q, &s, &senders);
+    if (obeyed != IRIS_OK)
+        return obeyed;
+    irisi_gemm_cutting cut = irisi_gemm_row_cut(row);
     const irisi_gemm_extent most = irisi_gemm_largest_tile(s.mainloop, q.accumulator);
     if (!irisi_gemm_fits(&q, most))
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
@@ -94,7 +180,15 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: tiles of %u x %u are too small: %llu of them for a band, at most %d",
                           p->tile_m, p->tile_n, (unsigned long long)units, INT32_MAX);
-    irisi_gemm_cut(p, senders);
+    const double tflops = all->blas > 0 ? 1e-3 * (double)(all->blas - 1) : 0;
+    if (!irisi_gemm_cut(p, senders, &cut, tflops)) {
+        if (row->from[0])
+            return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                              "iris_gemm_prepare: %s: width=%u late=%u cannot be with %u workgroups, %u to send",
+                              row->from, cut.width, cut.late, p->workgroups, p->comm_workgroups);
+        memset(&cut, 0, sizeof cut);
+        irisi_gemm_cut(p, senders, &cut, tflops);
+    }
     p->rotate_m = (uint32_t)((uint64_t)p->tiles_m * p->rank / p->world);
     p->rotate = p->rotate_m * p->full_n;
     /* 16 bytes more than a row needs: room for a start within 16 bytes, and rows spread over the memory's banks. */

@@ -2,7 +2,7 @@
 /*
  * gemm_cut.h: a part of init.c: into tiles of which widths a band is cut, by which pattern, with how many senders.
  *
- *   irisi_gemm_cut
+ *   irisi_gemm_cut irisi_gemm_covers irisi_gemm_rank_all
  *
  * Full tiles use the matrix units best. But the last ones of all workgroups end together, and then nothing is left to
  * hide their way to the peers behind, nor do they come out even. So the last tiles are cut into halves and quarters.
@@ -23,6 +23,34 @@ typedef struct irisi_gemm_cutting {
     uint32_t edge_width;    /* columns of an edge's parts */
     double us;              /* until the last tile has arrived, by simulation */
 } irisi_gemm_cutting;
+
+/* The best candidates so far, by their times, and no more than a few that are almost alike. */
+typedef struct irisi_gemm_ranking {
+    irisi_gemm_cutting *rows;
+    uint32_t n, most;
+} irisi_gemm_ranking;
+enum { IRISI_GEMM_ALIKE = 3 };
+
+/* Takes a candidate in, if it is good enough. Of equals the first stays ahead. */
+static void irisi_gemm_rank(irisi_gemm_ranking *r, const irisi_gemm_cutting *c)
+{
+    uint32_t at = r->n, alike = 0, last = 0;
+    while (at > 0 && c->us < r->rows[at - 1].us)
+        at--;
+    if (at == r->most)
+        return;
+    r->n += r->n < r->most;
+    memmove(r->rows + at + 1, r->rows + at, (r->n - 1 - at) * sizeof *c);
+    r->rows[at] = *c;
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->rows[i].senders == c->senders && r->rows[i].width == c->width &&
+            r->rows[i].pair == c->pair && r->rows[i].slices == c->slices)
+            alike++, last = i;
+    if (alike > IRISI_GEMM_ALIKE) {
+        r->n--;
+        memmove(r->rows + last, r->rows + last + 1, (r->n - last) * sizeof *c);
+    }
+}
 
 static void irisi_gemm_add_run(iris_gemm_plan *p, uint32_t *used, uint32_t first, uint32_t tiles, uint32_t columns,
                                uint32_t width)
@@ -46,6 +74,7 @@ static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint3
     const uint32_t late = c->late < full ? c->late : full, halves = c->halves < late ? c->halves : late;
     const uint32_t counts[3] = {full - late, halves, late - halves};
     uint32_t first = 0, used = 0, edges = edge ? p->tiles_m : 0;
+    p->late = c->late, p->halves = c->halves, p->edge_width = c->edge_width, p->most_full_n = c->full_n;
     memset(p->runs, 0, sizeof p->runs);
     for (uint32_t i = 0; i < 3; first += counts[i++]) {
         if (c->edge_width > c->width >> i) {
@@ -61,6 +90,43 @@ static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint3
 static uint32_t irisi_gemm_workers(const iris_gemm_plan *p, const irisi_gemm_cutting *c)
 {
     return p->workgroups - p->workgroups % c->pair - c->senders;
+}
+
+/* 1 when pairs of workgroups, or slices of K, can be: whole pairs compute and send, and a slice is a block or more. */
+static int irisi_gemm_shares(const iris_gemm_plan *p, const irisi_gemm_cutting *c)
+{
+    const uint32_t rows = (p->m + p->tile_m - 1) / p->tile_m;
+    const int even = p->workgroups >= 32 || (p->workgroups >= 4 && p->workgroups % 2 == 0);
+    if (c->pair == 0 || c->pair > irisi_gemm_most_pair(p->mainloop) || c->slices == 0 ||
+        c->slices > irisi_gemm_most_slices(p->mainloop) || (c->slices & (c->slices - 1)) != 0)
+        return 0;
+    if (c->pair > 1 && (rows == 1 || !even || c->senders % 2 != 0))
+        return 0;
+    if (c->slices > 1 && p->dtype == IRIS_I8) /* whose sums are not added up (arch/nvidia/gemm.h) */
+        return 0;
+    return irisi_gemm_workers(p, c) >= c->pair && (uint64_t)p->k * p->element >= 128u * c->slices;
+}
+
+/*
+ * 1 when a candidate's walk over a band of so many columns meets each full tile and edge once, and all its parts start
+ * at whole units: what kernels count on, whoever thought of the candidate. The plan has its mainloop and unit.
+ */
+static int irisi_gemm_covers(const iris_gemm_plan *plan, const irisi_gemm_cutting *c, uint32_t columns)
+{
+    iris_gemm_plan p = *plan;
+    uint64_t full = 0, edges = 0;
+    if (c->width < p.unit || c->width % p.unit != 0 || c->halves > c->late || c->edge_width < p.unit ||
+        c->edge_width > c->width || c->edge_width % p.unit != 0 || c->pair == 0 || c->slices == 0 || c->pair > 8)
+        return 0;
+    irisi_gemm_lay(&p, c, columns);
+    for (uint32_t r = 0; r < IRISI_GEMM_RUNS; r++) {
+        const irisi_tile_run *run = &p.runs[r];
+        if (run->tiles > 0 && run->width % p.unit != 0)
+            return 0;
+        if (run->tiles > 0)
+            *(run->first < p.tiles_m * p.full_n ? &full : &edges) += run->tiles / run->parts / c->pair / c->slices;
+    }
+    return full == (uint64_t)p.tiles_m * p.full_n && edges == (p.full_n * c->width < columns ? p.tiles_m : 0);
 }
 
 /* Simulates a candidate that stands in the plan. `busy` has room for each workgroup. */
@@ -92,21 +158,20 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
     return link > end ? link : end;
 }
 
-/* Tries a candidate, and keeps it if none before was faster. */
+/* Tries a candidate, and keeps it if few before were faster. */
 static void irisi_gemm_try(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
-                           irisi_gemm_cutting *best)
+                           irisi_gemm_ranking *best)
 {
     irisi_gemm_lay(p, c, columns);
     if (c->slices > 1 && p->items > irisi_gemm_workers(p, c))
         return; /* who adds up slices must not stand before those who compute them */
     c->us = irisi_gemm_simulate(p, c, columns, busy);
-    if (best->width == 0 || c->us < best->us)
-        *best = *c;
+    irisi_gemm_rank(best, c);
 }
 
 /* The candidate's full tiles whole, and all cuts of its last ones: some in halves, the rest in quarters. */
 static void irisi_gemm_try_late(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
-                                irisi_gemm_cutting *best)
+                                irisi_gemm_ranking *best)
 {
     const uint32_t workers = irisi_gemm_workers(p, c) / c->pair, step = (workers + 1) / 2;
     const uint32_t full = ((p->m + p->tile_m - 1) / p->tile_m + c->pair - 1) / c->pair * c->full_n;
@@ -129,7 +194,7 @@ static void irisi_gemm_try_late(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32
 
 /* All ways to lay the candidate's columns out: full tiles of each width, and what is left in parts of each width. */
 static void irisi_gemm_try_widths(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, uint32_t widest,
-                                  double *busy, irisi_gemm_cutting *best)
+                                  double *busy, irisi_gemm_ranking *best)
 {
     for (c->width = widest; c->width >= p->unit; c->width -= p->unit)
         for (uint32_t less = 0; less <= 3 && less <= columns / c->width; less++) {
@@ -162,57 +227,86 @@ static int irisi_gemm_splits(uint32_t pattern)
 
 /* All candidates of a pattern and a number of senders. */
 static void irisi_gemm_try_all(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, uint32_t widest,
-                               double *busy, irisi_gemm_cutting *best)
+                               double *busy, irisi_gemm_ranking *best)
 {
     const uint32_t rows = (p->m + p->tile_m - 1) / p->tile_m;
-    const uint32_t slices = p->dtype == IRIS_I8 ? 1 : irisi_gemm_most_slices(p->mainloop);
-    const int even = p->workgroups >= 32 || (p->workgroups >= 4 && p->workgroups % 2 == 0);
     for (c->pair = irisi_gemm_most_pair(p->mainloop); c->pair >= 1; c->pair--) {
-        if (c->pair > 1 && (rows == 1 || !even || c->senders % 2 != 0))
-            continue;
-        for (c->slices = 1; c->slices <= slices; c->slices *= 2)
-            if (irisi_gemm_workers(p, c) >= c->pair && (uint64_t)p->k * p->element >= 128u * c->slices)
-                irisi_gemm_try_widths(p, c, columns, widest, busy, best);
-        if (c->pair > 1 && rows % 2 == 0)
+        uint32_t tried = 0;
+        for (c->slices = 1; c->slices <= irisi_gemm_most_slices(p->mainloop); c->slices *= 2)
+            if (irisi_gemm_shares(p, c))
+                irisi_gemm_try_widths(p, c, columns, widest, busy, best), tried++;
+        if (c->pair > 1 && tried > 0 && rows % 2 == 0)
             break; /* nothing is lost by pairs */
     }
 }
 
-/*
- * Cuts the own band of a plan that has everything else, and chooses the pattern and the number of senders where they
- * are left open. It decides on the widest band, so that all ranks decide alike. `senders`: asked for, or 0.
- */
-static void irisi_gemm_cut(iris_gemm_plan *p, uint32_t senders)
+/* About how long a BLAS that reaches so many TFLOP/s takes for a band of so many columns, and after it the links. */
+static double irisi_gemm_blas_us(const iris_gemm_plan *p, uint32_t columns, double tflops)
 {
-    const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count, widest = p->tile_n;
+    const double area = (double)p->m * columns, launch = 6; /* of the kernel that sends */
+    const double bytes = area * p->c_element * (p->world - 1);
+    const double us = 2e-6 * area * p->k / tflops;
+    return p->world == 1 ? us : us + launch + 1e-3 * bytes / irisi_gemm_link_gbps(p->workgroups);
+}
+
+/*
+ * Ranks the candidates for the widest band, so that all ranks come to the same: of the plan's pattern, or of those that
+ * are worth it where that is open. `senders`: asked for, or 0. `fixed`: of this width and cut; any if its width is 0.
+ */
+static void irisi_gemm_rank_all(iris_gemm_plan *p, uint32_t senders, uint32_t widest, const irisi_gemm_cutting *fixed,
+                                irisi_gemm_ranking *best)
+{
+    const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count;
     double *busy = (double *)malloc(p->workgroups * sizeof *busy); /* none: as if nothing were known of times */
-    irisi_gemm_cutting best, c;
-    memset(&best, 0, sizeof best);
-    memset(&c, 0, sizeof c);
     const int known = busy != NULL && irisi_gemm_narrowest(p->mainloop) != 0;
+    irisi_gemm_cutting c = *fixed;
     for (uint32_t n = 0; known && n <= 20 && n < p->workgroups; n += 4) {
-        c.pattern = p->pattern != IRIS_GEMM_AUTO ? (iris_gemm_pattern)p->pattern
-                    : n == 0                     ? IRIS_GEMM_FUSED_SEQUENTIAL
-                                                 : IRIS_GEMM_WG_SPECIALIZED;
+        c.pattern = p->pattern != IRIS_GEMM_AUTO ? p->pattern
+                    : n == 0                     ? (uint32_t)IRIS_GEMM_FUSED_SEQUENTIAL
+                                                 : (uint32_t)IRIS_GEMM_WG_SPECIALIZED;
         c.senders = n > 0 && (senders || c.pattern == IRIS_GEMM_PRODUCER_CONSUMER) ? p->comm_workgroups : n;
         if (irisi_gemm_splits(c.pattern) == (n == 0) || c.senders >= p->workgroups)
             continue;
         if (n > 0 && p->pattern == IRIS_GEMM_AUTO && (p->world == 1 || !p->boxed))
             continue; /* there is nothing to send, or only lanes could: measured, 735 us against 346 */
-        irisi_gemm_try_all(p, &c, columns, widest, busy, &best);
+        if (fixed->width == 0)
+            irisi_gemm_try_all(p, &c, columns, widest, busy, best);
+        else if (irisi_gemm_shares(p, &c))
+            irisi_gemm_try(p, &c, columns, busy, best);
         if (n > 0 && c.senders != n)
             break; /* as many whatever n is */
     }
     free(busy);
-    if (best.width == 0) { /* times are not known, or there are too few workgroups to choose from */
+}
+
+/*
+ * Cuts the own band of a plan that has everything else, and chooses the pattern and the number of senders where they
+ * are left open. `senders`, `fixed`: as above; `blas_tflops`: of a BLAS that may be chosen too; 0: none may. 1, or 0
+ * when so many workgroups cannot compute in the way that is fixed, so that the plan is another.
+ */
+static int irisi_gemm_cut(iris_gemm_plan *p, uint32_t senders, const irisi_gemm_cutting *fixed, double blas_tflops)
+{
+    const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count, widest = p->tile_n;
+    irisi_gemm_cutting best;
+    irisi_gemm_ranking first;
+    memset(&best, 0, sizeof best);
+    first.rows = &best, first.n = 0, first.most = 1;
+    if (p->pattern != IRIS_GEMM_BLAS_GATHER)
+        irisi_gemm_rank_all(p, senders, widest, fixed, &first);
+    if (p->pattern == IRIS_GEMM_AUTO && first.n && blas_tflops > 0 &&
+        irisi_gemm_blas_us(p, columns, blas_tflops) < best.us)
+        p->pattern = IRIS_GEMM_BLAS_GATHER, first.n = 0;
+    p->late = p->halves = p->edge_width = p->most_full_n = 0;
+    if (first.n == 0) { /* times are not known or needed, or there are too few workgroups to choose from */
         p->tile_n = widest;
         irisi_gemm_uncut(p);
-        return;
+        return fixed->width == 0 || p->pattern == IRIS_GEMM_BLAS_GATHER || irisi_gemm_narrowest(p->mainloop) == 0;
     }
     p->pattern = best.pattern;
     p->comm_workgroups = best.senders ? best.senders : p->comm_workgroups;
     irisi_gemm_lay(p, &best, p->columns);
     p->comm_workgroups += p->comm_workgroups % p->pair;
+    return 1;
 }
 
 #endif

@@ -6,6 +6,7 @@
 #define IRIS_HOST_GEMM_PREPARE_H
 #ifdef IRIS_INIT_C
 
+#include <iris/host/gemm_blas.h>
 #include <iris/host/gemm_check.h>
 #include <iris/host/gemm_choose.h>
 
@@ -35,14 +36,16 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
         p->workgroups = g->comm_workgroups + 1;
     /* About one compute unit in six saturates the links of current devices. */
     p->comm_workgroups = g->comm_workgroups ? g->comm_workgroups : (p->workgroups + 5) / 6;
-    p->tile_m = g->tile_m, p->tile_n = g->tile_n;
+    p->units = p->workgroups;
+    p->tile_m = g->tile_m, p->tile_n = g->tile_n, p->blas = g->blas, p->blas_arg = g->blas_arg;
     p->xcds = irisi_gemm_xcds(iris_arch_name(w));
 }
 
 /* What all ranks must have alike, and whether this one's arguments were sound. */
 typedef struct irisi_gemm_vote {
-    int64_t status, op, dtype, c_dtype, tf32, m, n, k, c, ldc, tile_m, tile_n, pattern, mainloop;
-    int64_t mainloops, aligned, boxes, bare, workgroups; /* of these the least is taken, not the same asked for */
+    int64_t status, op, dtype, c_dtype, tf32, m, n, k, c, ldc, tile_m, tile_n, pattern, rows, mainloop;
+    int64_t mainloops, aligned, boxes, bare, workgroups, blas; /* of these the least is taken, not the same asked for */
+    int64_t row; /* counts where all have the same */
 } irisi_gemm_vote;
 
 /*
@@ -53,14 +56,17 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
 {
     static const char *const names[] = {"status", "op",  "dtype",  "c_dtype", "tf32", "m", "n", "k",
                                         "c's place in the heap", "ldc", "tile_m", "tile_n",  "pattern",
+                                        "the checksum of IRIS_TUNE or tune and of the built-in table",
                                         "the mainloop that fits"};
-    enum { FIELDS = sizeof(irisi_gemm_vote) / sizeof(int64_t), SAME = FIELDS - 5 };
+    enum { FIELDS = sizeof(irisi_gemm_vote) / sizeof(int64_t), SAME = FIELDS - 7 };
     const int64_t place = own == IRIS_OK ? (int64_t)((uintptr_t)p->c - (uintptr_t)iris_device_ctx(w).base) : 0;
     const int64_t mine[FIELDS] = {own,   p->op,           p->dtype,  p->c_dtype, p->tf32, p->m,     p->n,      p->k,
                                   place, (int64_t)p->ldc, p->tile_m, p->unit ? p->unit : p->tile_n, p->pattern,
+                                  (int64_t)(common->rows & UINT32_MAX),
                                   p->mainloop,
                                   (int64_t)common->mainloops, (int64_t)common->aligned, (int64_t)common->boxes,
-                                  (int64_t)common->bare, (int64_t)common->workgroups};
+                                  (int64_t)common->bare, (int64_t)common->workgroups, (int64_t)common->blas,
+                                  (int64_t)common->row};
     int64_t *all = (int64_t *)malloc(sizeof mine * p->world);
     if (all == NULL)
         return irisi_fail(w, IRIS_ERR_NOMEM, "iris_gemm_prepare: no memory for %zu bytes", sizeof mine * p->world);
@@ -81,6 +87,10 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
         common->bare &= (uint64_t)all[r * FIELDS + SAME + 3];
         if (common->workgroups > (uint64_t)all[r * FIELDS + SAME + 4])
             common->workgroups = (uint64_t)all[r * FIELDS + SAME + 4];
+        if (common->blas > (uint64_t)all[r * FIELDS + SAME + 5])
+            common->blas = (uint64_t)all[r * FIELDS + SAME + 5];
+        if (all[r * FIELDS + SAME + 6] != all[SAME + 6])
+            common->row = 0;
     }
     free(all);
     return s;
@@ -96,10 +106,16 @@ static const irisi_gemm_kernel *irisi_gemm_part(const iris_gemm_plan *p, iris_ge
     return NULL;
 }
 
+/* The pattern whose kernels one has: a GEMM alone, and a band that is there already, are halves of bulk_synchronous. */
+static iris_gemm_pattern irisi_gemm_kernels_of(iris_gemm_pattern pattern)
+{
+    return pattern == IRIS_GEMM_AUTO || pattern == IRIS_GEMM_BLAS_GATHER ? IRIS_GEMM_BULK_SYNCHRONOUS : pattern;
+}
+
 /* Whether the workgroups of the plan's pattern that wait for peers can all be on the device at once. */
 static iris_status irisi_gemm_check_grid(iris_world *w, const iris_gemm_plan *p)
 {
-    const iris_gemm_pattern pattern = (iris_gemm_pattern)p->pattern;
+    const iris_gemm_pattern pattern = irisi_gemm_kernels_of((iris_gemm_pattern)p->pattern);
     const int sends = pattern == IRIS_GEMM_BULK_SYNCHRONOUS || pattern == IRIS_GEMM_PRODUCER_CONSUMER;
     const irisi_gemm_kernel *k = irisi_gemm_part(p, pattern, sends);
     const iris_launch_config cfg = iris_gemm_grid(p, sends ? 0 : pattern == IRIS_GEMM_WAVE_SPECIALIZED ? 2 : 1);
@@ -115,14 +131,15 @@ static iris_status irisi_gemm_check_grid(iris_world *w, const iris_gemm_plan *p)
 
 /* What the ranks choose together, and what a plan holds besides values: the channel, producer_consumer's stream. */
 static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const irisi_gemm_common *common,
-                                      uint32_t senders)
+                                      uint32_t senders, irisi_gemm_row *row)
 {
     const uint32_t own = p->workgroups;
     p->workgroups = (uint32_t)common->workgroups;
-    iris_status s = irisi_gemm_shape_plan(w, p, common, senders);
+    iris_status s = irisi_gemm_shape_plan(w, p, common, senders, row);
     if (s == IRIS_OK && p->pattern == IRIS_GEMM_AUTO)
         p->pattern = irisi_gemm_choose(p);
-    p->workgroups = own - (s == IRIS_OK ? own % p->pair : 0);
+    p->workgroups = row->value[IRISI_ROW_WORKGROUPS] ? row->value[IRISI_ROW_WORKGROUPS] : own;
+    p->workgroups -= s == IRIS_OK ? p->workgroups % p->pair : 0;
     if (s == IRIS_OK) /* so far all ranks have come to the same: all allocate, or none; what follows may fail on one */
         s = iris_channel_create(w, &p->channel, 2 * p->world + (size_t)irisi_gemm_units(p, 0), 0);
     if (s == IRIS_OK)
@@ -164,7 +181,10 @@ iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op 
 {
     if (w == NULL || plan == NULL || args == NULL)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: world, plan and args must not be null");
-    irisi_gemm_common common = {0, 0, 0, 0, 0};
+    irisi_gemm_common common;
+    irisi_gemm_row row;
+    memset(&common, 0, sizeof common);
+    memset(&row, 0, sizeof row);
     memset(plan, 0, sizeof *plan);
     plan->world = (uint32_t)iris_world_size(w);
     iris_status s = irisi_gemm_check_values(w, op, dtype, args);
@@ -172,11 +192,18 @@ iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op 
         irisi_gemm_fill(w, plan, op, dtype, args);
         s = irisi_gemm_check_operands(w, plan);
     }
+    if (s == IRIS_OK) {
+        common.blas = irisi_gemm_blas_of(args);
+        s = irisi_gemm_find(w, plan, args, common.blas != 0, &row, &common.rows);
+        common.row = row.hash;
+    }
     if (s == IRIS_OK)
         s = irisi_gemm_ask(w, plan, args->plain_mainloop, &common);
     s = irisi_gemm_agree(w, plan, s, &common); /* before the heap is touched: all ranks allocate, or none */
+    if (common.row == 0)
+        memset(&row, 0, sizeof row);
     if (s == IRIS_OK) {
-        const iris_status acquired = irisi_gemm_acquire(w, plan, &common, args->comm_workgroups);
+        const iris_status acquired = irisi_gemm_acquire(w, plan, &common, args->comm_workgroups, &row);
         s = irisi_gemm_agree(w, plan, acquired, &common); /* peers may raise signals now */
     }
     if (s == IRIS_OK)
@@ -202,8 +229,8 @@ iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan)
 const char *iris_gemm_pattern_name(iris_gemm_pattern pattern)
 {
     static const char *const names[] = {"auto",           "bulk_synchronous", "producer_consumer", "fused_sequential",
-                                        "wg_specialized", "wave_specialized"};
-    return (unsigned)pattern < IRIS_GEMM_PATTERNS ? names[pattern] : "none";
+                                        "wg_specialized", "wave_specialized", "blas_gather"};
+    return (unsigned)pattern <= IRIS_GEMM_BLAS_GATHER ? names[pattern] : "none";
 }
 
 uint32_t iris_gemm_tiles(const iris_gemm_plan *plan) { return plan->items; }
@@ -281,17 +308,22 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype
     if (split && plan->comm_workgroups >= plan->workgroups)
         return irisi_fail(w, IRIS_ERR_GRID, "GEMM launch: %s needs 2 or more workgroups, but the plan has %u",
                           iris_gemm_pattern_name(pattern), plan->workgroups);
-    const iris_gemm_pattern of = pattern == IRIS_GEMM_AUTO ? IRIS_GEMM_BULK_SYNCHRONOUS : pattern;
+    const iris_gemm_pattern of = irisi_gemm_kernels_of(pattern);
     const irisi_gemm_kernel *part[2] = {irisi_gemm_part(plan, of, 0), irisi_gemm_part(plan, of, 1)};
     if (part[0] == NULL)
         return irisi_fail(w, IRIS_ERR_ARCH, "GEMM launch: this build has no kernel for the plan's mainloop %u",
                           plan->mainloop);
-    const iris_status packed = irisi_gemm_start_pack(w, plan, stream);
-    if (packed != IRIS_OK)
-        return packed;
+    const iris_status ready = pattern == IRIS_GEMM_BLAS_GATHER ? irisi_gemm_start_blas(w, plan, stream)
+                                                               : irisi_gemm_start_pack(w, plan, stream);
+    if (ready != IRIS_OK)
+        return ready;
     switch (pattern) {
     case IRIS_GEMM_AUTO:
         return irisi_gemm_start(w, plan, part[0], plan->workgroups, 1, 0, stream);
+    case IRIS_GEMM_BLAS_GATHER:
+        if (plan->world == 1)
+            return IRIS_OK;
+        return irisi_gemm_start(w, plan, part[1], plan->workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);
     case IRIS_GEMM_BULK_SYNCHRONOUS: {
         const iris_status s = irisi_gemm_start(w, plan, part[0], plan->workgroups, 1, 0, stream);
         if (s != IRIS_OK)

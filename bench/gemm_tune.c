@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gemm_tune.c: finds out how GEMM + AllScatter of bf16 is computed best on this machine, and writes rows of a table:
+ * for IRIS_TUNE as they are, for the built-in table by bench/tune.py.
+ *
+ * For each shape: the model's choice; then of every pattern the candidates that iris_gemm_candidates proposes, until
+ * they are far behind; the caller's BLAS where there is one (peer_cublaslt.h). The best few are timed again, longer.
+ * Every C is checked on every rank, at sampled elements, before it is timed.
+ */
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
+#include <iris/gen/launch/gemm_all_scatter.h>
+
+#include "bench.h"
+#include "gemm_inputs.h"
+#include "peer_cublaslt.h"
+
+enum { SETS = 2, SHAPES = 64, CANDIDATES = 32, TRIES = 8 * CANDIDATES, FINALISTS = 3, FEW = 5 };
+
+typedef struct options {
+    bench_options bench, few; /* the second for the first look at a candidate */
+    const char *table;
+    int candidates, shapes, transposed;
+    double behind; /* a pattern is given up when its best two are so many times slower than the best of all */
+    long shape[SHAPES][3];
+} options;
+
+/* What was tried, and how long it took. */
+typedef struct attempt {
+    char row[IRIS_GEMM_ROW];
+    double us;
+} attempt;
+
+/* One shape on one rank. */
+typedef struct job {
+    bench *b;
+    const options *o;
+    uint64_t m, n, k;
+    iris_gemm_columns own;
+    int sets;
+    char *a[SETS], *bs[SETS], *c;
+    uint32_t *flag;
+    iris_gemm_plan plan[SETS];
+    peer vendor;
+    attempt tried[TRIES];
+    int n_tried;
+} job;
+
+static iris_status submit(iris_world *w, void *arg, iris_stream stream, int turn)
+{
+    job *j = (job *)arg;
+    return iris_gemm_all_scatter_bf16(w, &j->plan[turn % j->sets], stream);
+}
+
+/* Plans for a row, one for each set of operands; 0 on every rank when it is refused. */
+static int plan(job *j, const char *row)
+{
+    iris_world *w = j->b->w;
+    iris_gemm_args g;
+    iris_status s = IRIS_OK;
+    memset(&g, 0, sizeof g);
+    g.m = (int64_t)j->m, g.n = (int64_t)j->n, g.k = (int64_t)j->k, g.c = j->c, g.b_transposed = j->o->transposed;
+    g.tune = row;
+    if (j->vendor.best >= 0)
+        g.blas = peer_blas, g.blas_arg = &j->vendor;
+    for (int i = 0; i < j->sets && s == IRIS_OK; i++) {
+        s = iris_gemm_release(w, &j->plan[i]);
+        g.a = j->a[i], g.b = j->bs[i];
+        if (s == IRIS_OK)
+            s = iris_gemm_prepare(w, &j->plan[i], IRIS_GEMM_ALL_SCATTER, IRIS_BF16, &g);
+    }
+    if (s != IRIS_OK && iris_rank(w) == 0)
+        fprintf(stderr, "%s: %s\n", row, iris_error_string(w));
+    return s == IRIS_OK;
+}
+
+/* Poisons C, runs the plan once, and looks at C. Collective. */
+static int checked(job *j, const char *who)
+{
+    iris_world *w = j->b->w;
+    gemm_product p;
+    int ok = iris_memset(w, j->c, 0xff, j->m * j->n * 2) == IRIS_OK;
+    ok = iris_barrier(w) == IRIS_OK && ok; /* nobody writes before all have poisoned */
+    ok = submit(w, j, iris_default_stream(w), 0) == IRIS_OK && iris_synchronize(w) == IRIS_OK && ok;
+    memset(&p, 0, sizeof p);
+    p.c = (const uint16_t *)(void *)j->c;
+    p.m = j->m, p.n = j->n, p.k = j->k, p.lda = j->k, p.ldb = j->o->transposed ? j->k : 0, p.ldc = j->n;
+    p.seed_a = 1, p.seed_b = 100, p.world = (uint32_t)iris_world_size(w), p.bf16 = 1;
+    p.transposed = j->o->transposed;
+    if (!ok)
+        fprintf(stderr, "rank %d, %s: %s\n", iris_rank(w), who, iris_error_string(w));
+    return bench_all_ok(j->b, ok && gemm_right(w, &p, j->flag, who));
+}
+
+/* The plan's row without the problem, and what to call it. */
+static const char *choice_of(const char *row)
+{
+    const char *from = strstr(row, "pattern=");
+    return from ? from : row;
+}
+
+/* Tries a row: 1 when it was timed, 0 when it was refused or tried before, -1 when the run cannot go on. */
+static int try_row(job *j, const char *row, const bench_options *how, const char *shape)
+{
+    bench_row r;
+    iris_gemm_row became;
+    if (j->n_tried == TRIES || !plan(j, row))
+        return 0;
+    if (iris_gemm_choice(j->b->w, &j->plan[0], &became) != IRIS_OK)
+        return -1;
+    attempt *t = &j->tried[j->n_tried];
+    for (int i = 0; i < j->n_tried && how == &j->o->few; i++)
+        if (strcmp(j->tried[i].row, became.text) == 0)
+            return 0;
+    memset(&r, 0, sizeof r);
+    j->b->o = how;
+    r.ok = checked(j, became.text);
+    r.us = r.ok ? bench_time(j->b, became.text, submit, j) : 0;
+    j->b->o = &j->o->bench;
+    if (r.us < 0)
+        return -1;
+    snprintf(t->row, sizeof t->row, "%s", became.text);
+    t->us = r.us;
+    r.name = shape, r.dtype = "bf16", r.variant = choice_of(t->row);
+    r.bytes = (size_t)(j->m * j->own.count * 2) * (size_t)(iris_world_size(j->b->w) - 1);
+    r.workgroups = (int)j->plan[0].workgroups, r.lanes = (int)(j->plan[0].waves * j->plan[0].wave_lanes);
+    bench_put(j->b, &r);
+    j->n_tried += r.ok;
+    return r.ok;
+}
+
+/* The fastest row from the first-th to before the end-th that took longer than `above`; `own`: not by BLAS. Or null. */
+static const attempt *fastest(const job *j, int first, int end, double above, int own)
+{
+    const attempt *best = NULL;
+    for (int i = first; i < end; i++)
+        if (j->tried[i].us > above && (best == NULL || j->tried[i].us < best->us) &&
+            !(own && strstr(j->tried[i].row, "pattern=blas_gather")))
+            best = &j->tried[i];
+    return best;
+}
+
+/* The candidates of one pattern. */
+static int try_pattern(job *j, iris_gemm_pattern pattern, const char *shape)
+{
+    iris_gemm_row rows[CANDIDATES];
+    const int first = j->n_tried;
+    const uint32_t n = iris_gemm_candidates(j->b->w, &j->plan[0], pattern, rows, (uint32_t)j->o->candidates);
+    for (uint32_t i = 0; i < n && !bench_late(j->b); i++) {
+        if (try_row(j, rows[i].text, &j->o->few, shape) < 0)
+            return -1;
+        const attempt *own = fastest(j, first, j->n_tried, 0, 0), *best = fastest(j, 0, j->n_tried, 0, 0);
+        if (j->n_tried - first >= 2 && own->us > j->o->behind * best->us)
+            break;
+    }
+    return 0;
+}
+
+static int prepare(job *j)
+{
+    iris_world *w = j->b->w;
+    const uint32_t world = (uint32_t)iris_world_size(w), rank = (uint32_t)iris_rank(w);
+    const uint64_t widest = iris_gemm_band((uint32_t)j->n, world, 0).count;
+    j->own = iris_gemm_band((uint32_t)j->n, world, rank);
+    j->sets = (j->m + widest) * j->k * 2 > 100u << 20 ? 1 : SETS;
+    j->n_tried = 0;
+    j->c = (char *)iris_malloc(w, j->m * j->n * 2);
+    for (int i = 0; i < j->sets; i++) {
+        j->a[i] = (char *)iris_malloc(w, j->m * j->k * 2);
+        j->bs[i] = (char *)iris_malloc(w, j->k * widest * 2);
+        if (!j->c || !j->a[i] || !j->bs[i])
+            return fprintf(stderr, "%s\n", iris_error_string(w)), 1;
+        IRIS_TRY(gemm_fill(w, IRIS_BF16, j->a[i], j->m * j->k, (uint64_t)i + 1));
+        IRIS_TRY(gemm_fill(w, IRIS_BF16, j->bs[i], j->k * j->own.count, 100 * ((uint64_t)i + 1) + rank));
+    }
+    for (j->vendor.c_alignment = 256; j->own.first * 2 % j->vendor.c_alignment != 0;)
+        j->vendor.c_alignment /= 2;
+    const int ld = j->o->transposed ? (int)j->k : (int)j->own.count;
+    const int blas = j->vendor.algorithms >= 0 && j->own.count > 0 &&
+                     peer_problem(&j->vendor, IRIS_BF16, j->m, j->own.count, j->k, (int64_t)j->k, ld, (int64_t)j->n,
+                                  j->o->transposed) &&
+                     peer_choose(&j->vendor, w, j->a[0], j->bs[0], j->c + 2 * j->own.first);
+    if (!bench_all_ok(j->b, blas))
+        j->vendor.best = -1;
+    return 0;
+}
+
+static int release(job *j)
+{
+    iris_world *w = j->b->w;
+    for (int i = 0; i < j->sets; i++) {
+        IRIS_TRY(iris_gemm_release(w, &j->plan[i]));
+        IRIS_TRY(iris_free(w, j->bs[i]));
+        IRIS_TRY(iris_free(w, j->a[i]));
+    }
+    IRIS_TRY(iris_free(w, j->c));
+    return iris_barrier(w) != IRIS_OK;
+}
+
+/* Times the best few again, and writes the best one's row; before it BLAS's, which counts only where there is one. */
+static int conclude(job *j, FILE *table, const char *shape, double model)
+{
+    const int first = j->n_tried;
+    const attempt *next = fastest(j, 0, first, 0, 0);
+    for (int i = 0; i < FINALISTS && next != NULL; i++, next = fastest(j, 0, first, next->us, 0))
+        if (try_row(j, next->row, &j->o->bench, shape) < 0)
+            return 1;
+    const attempt *best = fastest(j, first, j->n_tried, 0, 0), *own = fastest(j, first, j->n_tried, 0, 1);
+    if (own == NULL)
+        own = fastest(j, 0, first, 0, 1);
+    if (iris_rank(j->b->w) != 0 || best == NULL)
+        return 0;
+    printf("%s: %.1f us by %s; the model's choice %.1f us\n", shape, best->us, choice_of(best->row), model);
+    if (best != own)
+        fprintf(table, "%s us=%.1f\n", best->row, best->us);
+    if (own != NULL)
+        fprintf(table, "%s us=%.1f\n", own->row, own->us);
+    return fflush(table) != 0;
+}
+
+static int run_shape(job *j, FILE *table)
+{
+    char shape[64];
+    snprintf(shape, sizeof shape, "%llux%llux%llu", (unsigned long long)j->m, (unsigned long long)j->n,
+             (unsigned long long)j->k);
+    if (prepare(j) || try_row(j, "model", &j->o->few, shape) < 0)
+        return 1;
+    const double model = j->n_tried ? j->tried[0].us : 0;
+    for (int p = 1; p < IRIS_GEMM_PATTERNS; p++)
+        if (try_pattern(j, (iris_gemm_pattern)p, shape) < 0)
+            return 1;
+    if (j->vendor.best >= 0 && try_row(j, "pattern=blas_gather", &j->o->few, shape) < 0)
+        return 1;
+    return conclude(j, table, shape, model) || release(j);
+}
+
+static FILE *open_table(const options *o, iris_world *w)
+{
+    if (iris_rank(w) != 0)
+        return NULL;
+    FILE *table = o->table ? fopen(o->table, "w") : stdout;
+    if (table == NULL)
+        fprintf(stderr, "cannot write %s\n", o->table);
+    else
+        fprintf(table, "# %d x %s, commit %s\n", iris_world_size(w), iris_device_name(w),
+                o->bench.commit ? o->bench.commit : "unknown");
+    return table;
+}
+
+static int rank_main(iris_world *w, void *arg)
+{
+    const options *o = (const options *)arg;
+    bench b;
+    job *j = (job *)calloc(1, sizeof *j);
+    FILE *table = open_table(o, w);
+    if (j == NULL || bench_open(&b, w, &o->bench, "gemm_tune"))
+        return 1;
+    j->b = &b, j->o = o;
+    j->flag = (uint32_t *)iris_malloc(w, sizeof *j->flag);
+    IRIS_TRY(iris_barrier(w));
+    if (!bench_all_ok(&b, table != NULL || iris_rank(w) != 0))
+        return 1;
+    j->vendor.algorithms = peer_open(&j->vendor) ? 0 : -1;
+    for (int i = 0; i < o->shapes && !bench_late(&b); i++) {
+        j->m = (uint64_t)o->shape[i][0], j->n = (uint64_t)o->shape[i][1], j->k = (uint64_t)o->shape[i][2];
+        if (run_shape(j, table))
+            return 1;
+    }
+    if (table != NULL && table != stdout)
+        fclose(table);
+    IRIS_TRY(iris_free(w, j->flag));
+    free(j);
+    return bench_close(&b);
+}
+
+static void parse(options *o, int argc, char **argv)
+{
+    for (int c; (c = getopt(argc, argv, "n:r:s:k:b:to:j:c:")) != -1;) {
+        switch (c) {
+        case 'n': o->bench.ranks = (int)bench_number(argv[0], optarg); break;
+        case 'r': o->bench.repeats = (int)bench_number(argv[0], optarg); break;
+        case 's': o->bench.seconds = (int)bench_number(argv[0], optarg); break;
+        case 'k': o->candidates = (int)bench_number(argv[0], optarg); break;
+        case 'b': o->behind = atof(optarg); break;
+        case 't': o->transposed = 1; break;
+        case 'o': o->table = optarg; break;
+        case 'j': o->bench.json = optarg; break;
+        case 'c': o->bench.commit = optarg; break;
+        default:
+            printf("gemm_tune [-n RANKS] [-r REPEATS] [-s SECONDS] [-k CANDIDATES of a pattern] [-b BEHIND: give a "
+                   "pattern up] [-t: B is n x k] [-o TABLE] [-j FILE] [-c COMMIT] [MxNxK...]\n");
+            exit(2);
+        }
+    }
+    for (; optind < argc && o->shapes < SHAPES; optind++, o->shapes++)
+        if (sscanf(argv[optind], "%ldx%ldx%ld", &o->shape[o->shapes][0], &o->shape[o->shapes][1],
+                   &o->shape[o->shapes][2]) != 3) {
+            fprintf(stderr, "%s: '%s' is no shape; they are written MxNxK\n", argv[0], argv[optind]);
+            exit(2);
+        }
+    for (; optind == argc && o->shapes == 0 && o->bench.ranks > 0;)
+        for (; o->shapes < GEMM_SHAPES; o->shapes++)
+            memcpy(o->shape[o->shapes], gemm_shapes[o->shapes], sizeof gemm_shapes[0]);
+    if (optind != argc || o->bench.ranks < 1 || o->bench.ranks > BENCH_RANKS || o->bench.repeats < 1 ||
+        o->bench.repeats > BENCH_REPEATS || o->candidates < 1 || o->candidates > CANDIDATES) {
+        fprintf(stderr, "%s: 1 to %d ranks, 1 to %d repetitions, 1 to %d candidates, at most %d shapes\n", argv[0],
+                BENCH_RANKS, BENCH_REPEATS, CANDIDATES, SHAPES);
+        exit(2);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static options o;
+    iris_config config;
+    uint64_t most = 0;
+    memset(&config, 0, sizeof config);
+    o.bench.ranks = 4, o.bench.repeats = 20, o.bench.warmup = 5, o.bench.laps = 1, o.bench.seconds = 240;
+    o.candidates = 12, o.behind = 1.5;
+    parse(&o, argc, argv);
+    o.few = o.bench;
+    o.few.repeats = o.bench.repeats < FEW ? o.bench.repeats : FEW, o.few.warmup = 2;
+    for (int i = 0; i < o.shapes; i++) {
+        const uint64_t m = (uint64_t)o.shape[i][0], n = (uint64_t)o.shape[i][1], k = (uint64_t)o.shape[i][2];
+        const uint64_t bytes =
+            2 * (m * n + SETS * k * (m + iris_gemm_band((uint32_t)n, (uint32_t)o.bench.ranks, 0).count));
+        most = bytes > most ? bytes : most;
+    }
+    config.heap_bytes = (size_t)most + ((size_t)64 << 20);
+    return iris_spawn_config(o.bench.ranks, rank_main, &o, &config);
+}

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Makes the built-in table of GEMM choices, include/iris/host/gemm_table.h, of what bench/gemm_tune wrote.
+
+    build-gpu/bench_gemm_tune -n 4 -c $(git rev-parse --short HEAD) -o bench/results/gemm_tune_4xH200.txt
+    python3 bench/tune.py
+
+Every bench/results/gemm_tune_*.txt counts; tests/docs/check.py compares the header with them. iris_gemm_prepare reads the
+header's rows as it reads those of a file: the first one for a problem counts.
+"""
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+HEADER = ROOT / "include/iris/host/gemm_table.h"
+TEXT = """/* SPDX-License-Identifier: MIT */
+/*
+ * gemm_table.h: a part of init.c: the built-in table of measured choices, rows as gemm_rows.h reads them.
+ *
+ * Made by `python3 bench/tune.py` of what bench/gemm_tune wrote into bench/results/gemm_tune_*.txt: measure again
+ * instead of editing it.
+ */
+#ifndef IRIS_HOST_GEMM_TABLE_H
+#define IRIS_HOST_GEMM_TABLE_H
+#ifdef IRIS_INIT_C
+
+static const char *const irisi_gemm_table[] = {
+%s    NULL,
+};
+
+#endif
+#endif
+"""
+
+
+def rows(files):
+    """(problem, choice) of each row; two of a problem must be BLAS's and the library's own, in this order."""
+    seen = {}
+    for file in files:
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+            problem, found, choice = " ".join(line.partition("#")[0].split()).partition(" pattern=")
+            if not problem:
+                continue
+            if not found:
+                sys.exit(f"{file}, line {number}: it has no problem and pattern")
+            before = seen.setdefault(problem, [])
+            if before and before != ["blas_gather"]:
+                sys.exit(f"{file}, line {number}: this problem has a row already: {problem}")
+            before.append(choice.split()[0])
+            yield problem, "pattern=" + choice
+
+
+def header(files=None):
+    """The header's text."""
+    files = sorted(ROOT.glob("bench/results/gemm_tune_*.txt")) if files is None else files
+    return TEXT % "".join(f'    "{problem} "\n    "{choice}",\n' for problem, choice in rows(files))
+
+
+if __name__ == "__main__":
+    HEADER.write_text(header(), encoding="utf-8")
+    print(f"{HEADER.relative_to(ROOT)}: {header().count(' us=')} rows")

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * choice.cpp: who chooses how a GEMM is computed: arguments, rows of iris_gemm_args.tune and IRIS_TUNE, the model; and
+ * the caller's BLAS as one of the choices. Rows that cannot be are in bad_arguments.cpp, cuts of sm_90a in cut.c.
+ */
+#if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
+#endif
+#include <cstdlib>
+#include <string>
+#include <unistd.h>
+
+#include "blas.h"
+#include "problem.h"
+
+problem_launcher problem_launcher_of(const problem *, int pattern)
+{
+    static const problem_launcher launchers[] = {iris_gemm_all_scatter_f32,
+                                                 iris_gemm_all_scatter_bulk_synchronous_f32,
+                                                 iris_gemm_all_scatter_producer_consumer_f32,
+                                                 iris_gemm_all_scatter_fused_sequential_f32,
+                                                 iris_gemm_all_scatter_wg_specialized_f32,
+                                                 iris_gemm_all_scatter_wave_specialized_f32};
+    return launchers[pattern];
+}
+
+static const problem_shape shape = {40, 48, 24};
+static const problem_options plain = {"choice", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0};
+
+/* Another plan for the problem, by these arguments. */
+static bool plan_again(problem *p, const iris_gemm_args *g)
+{
+    irist_ok(p->t, iris_gemm_release(p->t->world, &p->plan));
+    return irist_ok(p->t, iris_gemm_prepare(p->t->world, &p->plan, IRIS_GEMM_ALL_SCATTER, p->dtype, g));
+}
+
+/* What the plan's own launcher makes of a poisoned C. */
+static void run_plan(problem *p, const char *what)
+{
+    const std::vector<unsigned char> before = problem_poison(p);
+    problem_launch(p, IRIS_GEMM_AUTO);
+    irist_ok(p->t, iris_synchronize(p->t->world));
+    problem_check(p, before, what);
+}
+
+static std::string choice(problem *p)
+{
+    iris_gemm_row row;
+    std::memset(&row, 0, sizeof row);
+    irist_ok(p->t, iris_gemm_choice(p->t->world, &p->plan, &row));
+    return row.text;
+}
+
+/* Rows, and what a plan for the problem by them has; 0: what the model chooses. */
+struct lookup {
+    std::string rows;
+    uint32_t pattern, comm, tile_m, tile_n, workgroups;
+    void (*arguments)(iris_gemm_args *g);
+};
+
+static void transposed(iris_gemm_args *g) { g->b_transposed = 1, g->ldb = 0; }
+static void one_pattern(iris_gemm_args *g) { g->pattern = IRIS_GEMM_FUSED_SEQUENTIAL; }
+static void one_tile(iris_gemm_args *g) { g->tile_m = 16; }
+static void five_workgroups(iris_gemm_args *g) { g->workgroups = 5; }
+static void two_senders(iris_gemm_args *g) { g->comm_workgroups = 2; }
+static void none(iris_gemm_args *) {}
+
+static std::vector<lookup> lookups(irist_rank *t)
+{
+    const std::string arch(iris_arch_name(t->world), std::strcspn(iris_arch_name(t->world), ":"));
+    const std::string world = std::to_string(t->ranks), key = "m=40,n=48,k=24,";
+    const uint32_t wg = IRIS_GEMM_WG_SPECIALIZED, bulk = IRIS_GEMM_BULK_SYNCHRONOUS, fused = IRIS_GEMM_FUSED_SEQUENTIAL;
+    return {
+        {"pattern=wg_specialized,comm=1", wg, 1, 0, 0, 0, none},
+        {"pattern=wg_specialized comm=3 height=32 width=24", wg, 3, 32, 24, 0, none},
+        {key + "world=" + world + ",dtype=f32,out=f32,layout=nn,units=4,arch=" + arch +
+             ",pattern=bulk_synchronous,us=9.5",
+         bulk, 0, 0, 0, 0, none},
+        {"m=41,pattern=bulk_synchronous", 0, 0, 0, 0, 0, none},
+        {"arch=gfx1,pattern=bulk_synchronous", 0, 0, 0, 0, 0, none},
+        {"layout=nt,pattern=bulk_synchronous", 0, 0, 0, 0, 0, none},
+        {"layout=nt,pattern=bulk_synchronous", bulk, 0, 0, 0, 0, transposed},
+        {"dtype=f16,pattern=bulk_synchronous", 0, 0, 0, 0, 0, none},
+        {"out=f64,pattern=bulk_synchronous", 0, 0, 0, 0, 0, none},
+        {"k=25,pattern=wave_specialized;pattern=bulk_synchronous;pattern=wg_specialized", bulk, 0, 0, 0, 0, none},
+        {" ; # nothing\n;width=24,pattern=bulk_synchronous # but this", bulk, 0, 0, 24, 0, none},
+        {"pattern=wg_specialized", fused, 0, 0, 0, 0, one_pattern},
+        {"pattern=wg_specialized;pattern=fused_sequential,width=16", fused, 0, 0, 16, 0, one_pattern},
+        {"width=24,pattern=bulk_synchronous", 0, 0, 16, 0, 0, one_tile},
+        {"units=4,pattern=bulk_synchronous;units=5,pattern=wg_specialized", wg, 0, 0, 0, 5, five_workgroups},
+        {"workgroups=3,pattern=wg_specialized", 0, 0, 0, 0, 5, five_workgroups},
+        {"comm=3,pattern=wg_specialized;comm=2,pattern=wg_specialized", wg, 2, 0, 0, 0, two_senders},
+        {"workgroups=2,pattern=bulk_synchronous", 0, 2, 0, 0, 0, two_senders},
+        {"pattern=blas_gather", 0, 0, 0, 0, 0, none},
+        {"model", 0, 0, 0, 0, 0, none},
+    };
+}
+
+static void lookup_work(irist_rank *t)
+{
+    problem p;
+    if (problem_create(&p, t, IRIS_F32, shape, plain)) {
+        problem_expect(&p);
+        for (const lookup &l : lookups(t)) {
+            iris_gemm_args g = problem_args(&p);
+            g.tune = "model";
+            l.arguments(&g);
+            if (g.b_transposed) /* of another shape than what is there: only its plan is looked at */
+                g.ldb = shape.k;
+            plan_again(&p, &g);
+            const iris_gemm_plan model = p.plan;
+            g.tune = l.rows.c_str();
+            if (!plan_again(&p, &g))
+                continue;
+            irist_check(t, p.plan.pattern == (l.pattern ? l.pattern : model.pattern), "%s: %s was chosen",
+                        l.rows.c_str(), iris_gemm_pattern_name((iris_gemm_pattern)p.plan.pattern));
+            irist_check(t, p.plan.comm_workgroups == (l.comm ? l.comm : model.comm_workgroups),
+                        "%s: %u workgroups send", l.rows.c_str(), p.plan.comm_workgroups);
+            irist_check(t,
+                        p.plan.tile_m == (l.tile_m ? l.tile_m : model.tile_m) &&
+                            p.plan.tile_n == (l.tile_n ? l.tile_n : model.tile_n),
+                        "%s: tiles are %u x %u", l.rows.c_str(), p.plan.tile_m, p.plan.tile_n);
+            irist_check(t, p.plan.workgroups == (l.workgroups ? l.workgroups : model.workgroups), "%s: %u workgroups",
+                        l.rows.c_str(), p.plan.workgroups);
+            if (!g.b_transposed)
+                run_plan(&p, l.rows.c_str());
+        }
+    }
+    problem_free(&p);
+}
+
+TEST_CASE("the first row that is for a problem and contradicts no argument counts", "[gemm]")
+{
+    irist_spmd(lookup_work, nullptr);
+}
+
+/* A row's workgroups are the plan's where the arguments leave them open. */
+static void workgroups_work(irist_rank *t)
+{
+    problem p;
+    problem_options open = plain;
+    open.workgroups = 0;
+    if (problem_create(&p, t, IRIS_F32, shape, open)) {
+        problem_expect(&p);
+        iris_gemm_args g = problem_args(&p);
+        g.tune = "workgroups=3,comm=2,pattern=wg_specialized";
+        if (plan_again(&p, &g)) {
+            irist_check(t, p.plan.workgroups == 3 && p.plan.comm_workgroups == 2, "%u workgroups, %u of them send",
+                        p.plan.workgroups, p.plan.comm_workgroups);
+            run_plan(&p, g.tune);
+            const std::string row = choice(&p);
+            g.tune = row.c_str();
+            if (plan_again(&p, &g))
+                irist_check(t, p.plan.workgroups == 3 && choice(&p) == row, "\"%s\" became \"%s\"", row.c_str(),
+                            choice(&p).c_str());
+        }
+        g.tune = "workgroups=6,pattern=wg_specialized";
+        if (plan_again(&p, &g)) {
+            irist_check(t, p.plan.workgroups == 6 && p.plan.comm_workgroups == 1, "%u workgroups, %u of them send",
+                        p.plan.workgroups, p.plan.comm_workgroups);
+            run_plan(&p, g.tune);
+        }
+        g.tune = "workgroups=3,pattern=wg_specialized;workgroups=4,pattern=wg_specialized", g.comm_workgroups = 3;
+        if (plan_again(&p, &g))
+            irist_check(t, p.plan.workgroups == 4, "%u workgroups, 3 of them send", p.plan.workgroups);
+    }
+    problem_free(&p);
+}
+
+TEST_CASE("a row's workgroups are the plan's", "[gemm]") { irist_spmd(workgroups_work, nullptr); }
+
+/* What a plan says of itself makes another one like it; so does what a tuner is told to try. */
+static void round_trip_work(irist_rank *t)
+{
+    problem p;
+    if (problem_create(&p, t, IRIS_F32, shape, plain)) {
+        problem_expect(&p);
+        for (int pattern = 1; pattern < IRIS_GEMM_PATTERNS; pattern++) {
+            iris_gemm_row rows[4];
+            const uint32_t n = iris_gemm_candidates(t->world, &p.plan, (iris_gemm_pattern)pattern, rows, 4);
+            irist_check(t, n >= 1 && n <= 4, "pattern %d has %u candidates", pattern, n);
+            for (uint32_t i = 0; i < n; i++) {
+                iris_gemm_args g = problem_args(&p);
+                g.tune = rows[i].text;
+                if (!plan_again(&p, &g))
+                    continue;
+                irist_check(t, choice(&p) == rows[i].text, "\"%s\" became \"%s\"", rows[i].text, choice(&p).c_str());
+                irist_check(t, p.plan.pattern == (uint32_t)pattern, "%s has another pattern", rows[i].text);
+                if (i == 0)
+                    run_plan(&p, rows[i].text);
+            }
+        }
+        iris_gemm_row one;
+        irist_check(t, iris_gemm_candidates(t->world, &p.plan, IRIS_GEMM_AUTO, &one, 1) == 0, "auto has candidates");
+        irist_check(t, iris_gemm_candidates(t->world, &p.plan, IRIS_GEMM_BLAS_GATHER, &one, 1) == 0, "BLAS has some");
+        irist_check(t, iris_gemm_choice(t->world, nullptr, &one) == IRIS_ERR_ARGUMENT, "no plan has a choice");
+    }
+    problem_free(&p);
+}
+
+TEST_CASE("a plan's row makes another plan like it", "[gemm]") { irist_spmd(round_trip_work, nullptr); }
+
+/* A file of the rank's own that holds these bytes. */
+static std::string file_of(irist_rank *t, const std::string &bytes)
+{
+    char path[] = "/tmp/iris_tune_XXXXXX";
+    const int file = mkstemp(path);
+    irist_check(t, file >= 0 && write(file, bytes.data(), bytes.size()) == (ssize_t)bytes.size(), "no file");
+    close(file);
+    return path;
+}
+
+static void file_work(irist_rank *t)
+{
+    static const char *const table =
+        "# for the test\r\n\r\n  \nm=41 pattern=wave_specialized us=1e2\r\n"
+        "m=40 n=48\tk=24 pattern=wg_specialized comm=3 # this one\nm=40 pattern=wave_specialized";
+    problem p;
+    if (problem_create(&p, t, IRIS_F32, shape, plain)) {
+        problem_expect(&p);
+        const std::string path = file_of(t, table);
+        iris_gemm_args g = problem_args(&p);
+        g.tune = path.c_str();
+        if (plan_again(&p, &g)) {
+            irist_check(t, p.plan.pattern == IRIS_GEMM_WG_SPECIALIZED && p.plan.comm_workgroups == 3, "%s was chosen",
+                        choice(&p).c_str());
+            run_plan(&p, "a file");
+        }
+        irist_meet(t);
+        unlink(path.c_str());
+    }
+    problem_free(&p);
+}
+
+TEST_CASE("a table may be a file", "[gemm]") { irist_spmd(file_work, nullptr); }
+
+/* IRIS_TUNE counts where the arguments say nothing. */
+static void environment_work(irist_rank *t)
+{
+    problem p;
+    if (problem_create(&p, t, IRIS_F32, shape, plain)) {
+        irist_check(t, p.plan.pattern == IRIS_GEMM_WAVE_SPECIALIZED && p.plan.tile_n == 24, "%s", choice(&p).c_str());
+        iris_gemm_args g = problem_args(&p);
+        g.tune = "pattern=wg_specialized";
+        plan_again(&p, &g);
+        irist_check(t, p.plan.pattern == IRIS_GEMM_WG_SPECIALIZED && p.plan.tile_n != 24, "tune: %s",
+                    choice(&p).c_str());
+    }
+    problem_free(&p);
+}
+
+TEST_CASE("IRIS_TUNE chooses, and an argument counts more", "[gemm]")
+{
+    setenv("IRIS_TUNE", "dtype=f32,pattern=wave_specialized,width=24", 1); /* no rank is at work here */
+    irist_spmd(environment_work, nullptr);
+    unsetenv("IRIS_TUNE");
+}
+
+/* The status and part of the sentence that a plan by these rows is refused with. */
+static void refused(problem *p, const char *rows, iris_status status, const std::string &sentence)
+{
+    iris_gemm_args g = problem_args(p);
+    iris_gemm_plan plan;
+    g.tune = rows;
+    const iris_status got = iris_gemm_prepare(p->t->world, &plan, IRIS_GEMM_ALL_SCATTER, p->dtype, &g);
+    irist_check(p->t, got == status, "%s: %s", rows, iris_status_name(got));
+    irist_check(p->t, std::strstr(iris_error_string(p->t->world), sentence.c_str()) != nullptr,
+                "%s: \"%s\" lacks \"%s\"", rows, iris_error_string(p->t->world), sentence.c_str());
+}
+
+static void disagree_work(irist_rank *t)
+{
+    const int last = t->ranks - 1, odd = t->rank == last;
+    problem p;
+    if (t->ranks > 1 && problem_create(&p, t, IRIS_F32, shape, plain)) {
+        refused(&p, odd ? "pattern=wg_specialized" : "pattern=bulk_synchronous", IRIS_ERR_MISMATCH,
+                "the checksum of IRIS_TUNE or tune and of the built-in table is");
+        refused(&p, odd ? "model" : "", IRIS_ERR_MISMATCH, " on rank " + std::to_string(last) + " but ");
+        refused(&p, odd ? "pattern=fused" : "pattern=bulk_synchronous", odd ? IRIS_ERR_ARGUMENT : IRIS_ERR_MISMATCH,
+                odd ? "row 1 of tune: pattern=fused is none of"
+                    : "rank " + std::to_string(last) + " refused its arguments (IRIS_ERR_ARGUMENT)");
+        /* Grids of their own are allowed; a row that is for some of them is for none. */
+        iris_gemm_args g = problem_args(&p);
+        g.workgroups = odd ? 5 : 4, g.tune = "model";
+        plan_again(&p, &g);
+        const uint32_t model = p.plan.pattern;
+        g.tune = "units=5,pattern=bulk_synchronous;units=4,pattern=wg_specialized";
+        plan_again(&p, &g);
+        irist_check(t, p.plan.pattern == model, "%s was chosen by some", choice(&p).c_str());
+        problem_expect(&p);
+        run_plan(&p, "after ranks differed");
+        problem_free(&p);
+    }
+}
+
+TEST_CASE("ranks with different rows are told so, all of them", "[gemm]") { irist_spmd(disagree_work, nullptr); }
+
+static const problem_shape blas_shapes[] = {{40, 48, 24}, {1, 1, 1}, {67, 131, 30}, {5, 2, 64}, {33, 7, 3}};
+static const problem_options blas_options[] = {
+    plain,
+    {"alpha, beta, padded", 1.5, -0.5, 0, IRIS_ACTIVATION_NONE, 0, 3, 1, 5, 16, 24, 3, 1, 0, 0},
+    {"transposed", 0, 2, 0, IRIS_ACTIVATION_NONE, 1, 1, 2, 0, 0, 0, 0, 0, 0, 0},
+};
+
+static void blas_work(irist_rank *t)
+{
+    for (const problem_options &options : blas_options)
+        for (const problem_shape &s : blas_shapes) {
+            naive_blas blas = {t->world, 0, 0, {}};
+            problem p;
+            if (problem_create(&p, t, IRIS_F32, s, options)) {
+                problem_expect(&p);
+                iris_gemm_args g = problem_args(&p);
+                g.blas = naive_gemm, g.blas_arg = &blas, g.pattern = IRIS_GEMM_BLAS_GATHER;
+                if (plan_again(&p, &g)) {
+                    run_plan(&p, "blas_gather");
+                    irist_check(t, blas.calls == (p.own.count > 0), "a band of %u columns is %d calls", p.own.count,
+                                blas.calls);
+                    for (int pattern = 1; pattern < IRIS_GEMM_PATTERNS; pattern++) { /* on one plan, in turn */
+                        const std::vector<unsigned char> before = problem_poison(&p);
+                        problem_launch(&p, pattern);
+                        irist_ok(t, iris_synchronize(t->world));
+                        problem_check(&p, before, "another pattern on a plan for BLAS");
+                        run_plan(&p, "blas_gather again");
+                    }
+                }
+            }
+            problem_free(&p);
+        }
+}
+
+TEST_CASE("the caller's BLAS computes the band, and every rank has all of C", "[gemm]")
+{
+    irist_spmd(blas_work, nullptr);
+}
+
+/* Who chooses the caller's BLAS, and when it cannot be. */
+static void blas_choice_work(irist_rank *t)
+{
+    naive_blas blas = {t->world, 0, 0, {}};
+    const int last = t->ranks - 1, odd = t->rank == last;
+    problem p;
+    if (problem_create(&p, t, IRIS_F32, shape, plain)) {
+        iris_gemm_args g = problem_args(&p);
+        problem_expect(&p);
+        g.blas = naive_gemm, g.blas_arg = &blas, g.tune = "pattern=blas_gather;pattern=wg_specialized";
+        if (plan_again(&p, &g)) {
+            irist_check(t, p.plan.pattern == IRIS_GEMM_BLAS_GATHER, "%s was chosen", choice(&p).c_str());
+            irist_check(t, choice(&p).find("pattern=blas_gather") != std::string::npos, "%s", choice(&p).c_str());
+            run_plan(&p, "a row for BLAS");
+        }
+        g.activation = IRIS_ACTIVATION_RELU; /* which BLAS lacks */
+        plan_again(&p, &g);
+        irist_check(t, p.plan.pattern == IRIS_GEMM_WG_SPECIALIZED, "activation: %s", choice(&p).c_str());
+        g.activation = IRIS_ACTIVATION_NONE, g.bias = p.bias;
+        plan_again(&p, &g);
+        irist_check(t, p.plan.pattern == IRIS_GEMM_WG_SPECIALIZED, "bias: %s", choice(&p).c_str());
+        if (t->ranks > 1) { /* one rank has none: the row is not for all, and the model knows of no BLAS */
+            g.bias = nullptr, g.blas = odd ? nullptr : naive_gemm;
+            plan_again(&p, &g);
+            irist_check(t, p.plan.pattern != IRIS_GEMM_BLAS_GATHER, "one rank has no BLAS: %s", choice(&p).c_str());
+            run_plan(&p, "one rank has no BLAS");
+        }
+    }
+    problem_free(&p);
+}
+
+TEST_CASE("the caller's BLAS is chosen by a row where every rank has one", "[gemm]")
+{
+    irist_spmd(blas_choice_work, nullptr);
+}
+
+/* One rank's BLAS fails: its launch says so, and the others' waits end with its sentence. */
+static void blas_failure_work(irist_rank *t)
+{
+    const int last = t->ranks - 1, odd = t->rank == last;
+    naive_blas blas = {t->world, 0, odd ? 7 : 0, {}};
+    problem p;
+    if (problem_create(&p, t, IRIS_F32, shape, plain)) {
+        const std::string sentence = "the BLAS of rank " + std::to_string(last) + " returned 7";
+        iris_gemm_args g = problem_args(&p);
+        g.blas = naive_gemm, g.blas_arg = &blas, g.pattern = IRIS_GEMM_BLAS_GATHER;
+        if (plan_again(&p, &g)) {
+            const iris_status launched = iris_gemm_all_scatter_f32(t->world, &p.plan, iris_default_stream(t->world));
+            if (odd) {
+                irist_check(t, launched == IRIS_ERR_DEVICE, "a failing BLAS is %s", iris_status_name(launched));
+            } else { /* it may be told before it launches, or while its kernel waits */
+                const iris_status drained = launched == IRIS_OK ? iris_synchronize(t->world) : launched;
+                irist_check(t, drained == IRIS_ERR_TIMEOUT, "another rank's failing BLAS is %s",
+                            iris_status_name(drained));
+            }
+            irist_check(t, std::strstr(iris_error_string(t->world), sentence.c_str()) != nullptr, "\"%s\" lacks \"%s\"",
+                        iris_error_string(t->world), sentence.c_str());
+            if (t->ranks > 1)
+                irist_ok(t, iris_reset(t->world));
+            blas.fail = 0;
+            problem_expect(&p);
+            run_plan(&p, "after a failure");
+        }
+    }
+    problem_free(&p);
+}
+
+TEST_CASE("a BLAS that fails on one rank holds up nobody", "[gemm]") { irist_spmd(blas_failure_work, nullptr); }

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * table.c: the built-in table of GEMM choices, with rows of this test's in place of the measured ones: it counts behind
+ * IRIS_TUNE, and a row that cannot be on this device counts for nothing, whatever it is for.
+ */
+#define IRIS_HOST_GEMM_TABLE_H /* not the measured rows, but: */
+static const char *const irisi_gemm_table[] = {
+    "arch=host m=64 n=64 k=64 dtype=f32 layout=nn pattern=bulk_synchronous us=3",
+    "arch=host m=65 n=64 k=64 dtype=f32 layout=nn "
+    "pattern=bulk_synchronous comm=1 height=128 width=60000 late=3 halves=0 edge=64 us=3",
+    "arch=host m=66 n=64 k=64 dtype=f32 layout=nn pattern=bulk_synchronous height=16 width=32 us=3",
+    "arch=host m=67 n=64 k=64 dtype=f32 layout=nn pattern=wg_specialized comm=200 us=3",
+    0,
+};
+
+#include "../../include/iris/init.c"
+
+#include <iris/gemm_host.h>
+
+static unsigned failures;
+
+static void expect(int64_t m, iris_gemm_plan *plan, const char *what, uint32_t got, uint32_t wanted)
+{
+    if (got != wanted)
+        failures++, printf("%lld x 64 x 64: %s is %u, expected %u (pattern %s)\n", (long long)m, what, got, wanted,
+                           iris_gemm_pattern_name((iris_gemm_pattern)plan->pattern));
+}
+
+/* A plan for m x 64 x 64 by these rows and the table's. */
+static iris_gemm_plan plan(iris_world *w, int64_t m, const char *tune)
+{
+    static float a[80 * 64], b[64 * 64];
+    static void *c;
+    iris_gemm_args g;
+    iris_gemm_plan p;
+    memset(&g, 0, sizeof g);
+    if (c == NULL)
+        c = iris_malloc(w, 80 * 64 * sizeof(float));
+    g.m = m, g.n = g.k = 64, g.a = a, g.b = b, g.c = c, g.workgroups = 8, g.tune = tune;
+    if (iris_gemm_prepare(w, &p, IRIS_GEMM_ALL_SCATTER, IRIS_F32, &g) != IRIS_OK)
+        failures++, printf("%s\n", iris_error_string(w));
+    return p;
+}
+
+static int rank_main(iris_world *w, void *arg)
+{
+    const uint32_t wave = IRIS_GEMM_WAVE_SPECIALIZED, bulk = IRIS_GEMM_BULK_SYNCHRONOUS;
+    (void)arg;
+    for (int64_t m = 64; m < 69; m++) {
+        iris_gemm_plan model = plan(w, m, "model"), found = plan(w, m, NULL), tuned;
+        const int hit = m == 64 || m == 66; /* the others cannot be, or there is none */
+        expect(m, &found, "the pattern", found.pattern, hit ? bulk : model.pattern);
+        expect(m, &found, "the height of a tile", found.tile_m, m == 66 ? 16 : model.tile_m);
+        expect(m, &found, "the width of a tile", found.tile_n, m == 66 ? 32 : model.tile_n);
+        expect(m, &found, "the number of senders", found.comm_workgroups, model.comm_workgroups);
+        tuned = plan(w, m, "n=64,pattern=wave_specialized");
+        expect(m, &tuned, "the pattern of tune", tuned.pattern, wave);
+        if (iris_gemm_release(w, &tuned))
+            failures++;
+        tuned = plan(w, m, "n=65,pattern=wave_specialized");
+        expect(m, &tuned, "the pattern behind tune", tuned.pattern, hit ? bulk : model.pattern);
+        if (iris_gemm_release(w, &model) || iris_gemm_release(w, &found) || iris_gemm_release(w, &tuned))
+            failures++;
+    }
+    return 0;
+}
+
+int main(void)
+{
+    unsetenv("IRIS_TUNE");
+    if (iris_spawn(1, rank_main, NULL) != 0)
+        failures++;
+    printf("%u failures\n", failures);
+    return failures != 0;
+}
