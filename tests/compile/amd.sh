@@ -27,7 +27,7 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
             *-bench/*) continue ;;
             *) effort="-O1 -c" ;;
             esac
-            check "$arch $file" "$compiler $device $effort -o /dev/null --offload-arch=$arch $root/$file"
+            check "$arch $file" "$compiler $device $effort -o /dev/null --offload-arch=$arch $(more "$file") $root/$file"
         done
         for file in $(tests); do
             case $arch-$file in gfx942-*) ;; *-tests/host/* | *-tests/harness.cpp) continue ;; esac # few kernels, of no device
@@ -40,7 +40,7 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
     done
     # The host's half of HIP files, and init.c as HIP and as plain C for HIP. The index names device functions only.
     for file in include/iris/init.c $(programs | tr ' ' '\n' | grep -v gen/index); do
-        check "hip host $file" "$compiler $flags --cuda-host-only -c -o /dev/null $root/$file"
+        check "hip host $file" "$compiler $flags --cuda-host-only -c -o /dev/null $(more "$file") $root/$file"
     done
     check "c11 for amd init.c" "clang-22 -std=c11 -DIRIS_TARGET_AMD -D__HIP_PLATFORM_AMD__ -fsyntax-only $warnings $includes $root/include/iris/init.c"
 } | check_all

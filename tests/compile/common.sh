@@ -39,6 +39,8 @@ programs() {
 # The first calls device functions from main, the second holds init.c with another table.
 host_only="tests/gemm/cut.c
 tests/gemm/table.c"
+# What else a program is compiled with: the tuner's kernels are those of gemm_all_scatter.
+more() { case $1 in bench/gemm_tune.c) echo "-DIRIST_KERNELS_ELSEWHERE" ;; esac; }
 tests() { (cd "$root" && find tests bench -name '*.cpp' -not -name session.cpp -not -path '*/stand_in/*') | sort; }
 
 # Runs the checks that come in, as many at once as there are processors; fails when one fails.

@@ -25,7 +25,7 @@ quick="-Xptxas -O1"
         tests/*) as="$archs $quick" ;;
         *) as=$archs ;;
         esac
-        check "sm_80 sm_90a $file" "$compiler $flags -c $as $root/$file"
+        check "sm_80 sm_90a $file" "$compiler $flags -c $as $(more "$file") $root/$file"
     done
     for file in $(tests); do
         check "sm_80 sm_90a $file" "$compiler $flags -fatbin $archs $quick -DIRIST_PART=1 -DIRIST_KERNELS_ELSEWHERE -I$root/tests $root/$file"
