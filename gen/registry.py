@@ -149,8 +149,7 @@ COLLECTIVES = (
 # the banner's first line, `tests` is the source that names its functions or file, `rows` are further variables.
 Template = row("Template", "path output title tests rows family")
 def T(path, title, tests, output="", **rows):
-    family, name = path.split("/")
-    return Template(f"{path}.h.j2", f"{output or name}.h", title, f"tests/{tests}", rows, family)
+    return Template(f"{path}.h.j2", f"{output or path.split('/')[1]}.h", title, f"tests/{tests}", rows, path.split("/")[0])
 _GEMM = "gemm/all_scatter.cpp"
 TEMPLATES = (
     T("dtype/dtypes", "every element type: its value at run time, widening and narrowing", "dtype/convert.cpp"),
