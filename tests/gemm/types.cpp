@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * types.cpp: GEMM + all-scatter of narrow types, with C in another type than A and B, and with scales. Three pairs of
- * types have all their kernels here; of the others one kernel each is enough, since patterns do not look at types.
+ * types.cpp: GEMM + all-scatter of narrow types, with C in another type than A and B, and with scales. Some of them
+ * have all their kernels here; of the others one kernel each is enough, since patterns do not look at types.
  */
 #include <iris/arch/gemm_shape.h>
 
-#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F8E4M3_BF16
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F8E4M3_BF16
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16_F32
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_I8_I32
 #if defined(IRISI_GEMM_HAS_SM90A) /* types with another loop there than the plain one */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
-#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F8E5M2_BF16
-#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F8E4M3_F8E4M3
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_I8_BF16
 #endif
 #endif
@@ -37,10 +35,10 @@ typedef struct types_args {
         const types_args a = {iris_device_ctx(w), *plan};                                                              \
         return iris_launch(w, types_##name##_kernel, &a, sizeof a, &grid, stream);                                     \
     }
+OWN_KERNEL(f8e4m3_f8e4m3)
 OWN_KERNEL(i8_i8)
 #if !defined(IRISI_GEMM_HAS_SM90A) || defined(IRIST_KERNELS_ELSEWHERE)
 #define MANY OWN
-OWN_KERNEL(f8e4m3_f8e4m3)
 OWN_KERNEL(i8_bf16)
 #else
 #define MANY ALL
@@ -48,11 +46,9 @@ OWN_KERNEL(i8_bf16)
 #if !defined(IRIST_KERNELS_ELSEWHERE)
 OWN_KERNEL(f16_f32)
 OWN_KERNEL(f8e4m3_f16)
+OWN_KERNEL(f8e5m2_bf16)
 OWN_KERNEL(f8e4m3fnuz_bf16)
 OWN_KERNEL(f8e5m2fnuz_bf16)
-#if !defined(IRISI_GEMM_HAS_SM90A)
-OWN_KERNEL(f8e5m2_bf16)
-#endif
 #endif
 
 #define LAUNCHERS(d)                                                                                                   \
@@ -70,16 +66,16 @@ static const struct pair {
     iris_dtype dtype, c_dtype;
     problem_launcher launchers[IRIS_GEMM_PATTERNS];
 } pairs[] = {
-    ALL(f8e4m3_bf16, F8E4M3, BF16),
-    MANY(f8e4m3_f8e4m3, F8E4M3, F8E4M3),
+    OWN(f8e4m3_f8e4m3, F8E4M3, F8E4M3),
     OWN(i8_i8, I8, I8),
     MANY(i8_bf16, I8, BF16),
 #if !defined(IRIST_KERNELS_ELSEWHERE)
+    ALL(f8e4m3_bf16, F8E4M3, BF16),
     ALL(bf16_f32, BF16, F32),
     ALL(i8_i32, I8, I32),
     OWN(f16_f32, F16, F32),
     OWN(f8e4m3_f16, F8E4M3, F16),
-    MANY(f8e5m2_bf16, F8E5M2, BF16),
+    OWN(f8e5m2_bf16, F8E5M2, BF16),
     OWN(f8e4m3fnuz_bf16, F8E4M3FNUZ, BF16),
     OWN(f8e5m2fnuz_bf16, F8E5M2FNUZ, BF16),
 #if defined(IRISI_GEMM_HAS_SM90A)
