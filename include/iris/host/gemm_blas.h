@@ -25,7 +25,7 @@ static iris_status irisi_gemm_start_blas(iris_world *w, const iris_gemm_plan *pl
     call.c = (char *)plan->c + (uint64_t)plan->band * plan->c_element, call.ldc = (int64_t)plan->ldc;
     call.alpha = plan->alpha, call.beta = plan->beta;
     call.dtype = (iris_dtype)plan->dtype, call.c_dtype = (iris_dtype)plan->c_dtype;
-    call.b_transposed = (int)plan->b_transposed;
+    call.b_transposed = (int)plan->b_transposed && !b->turned; /* whose copy alone has K side by side */
     const int failed = plan->columns > 0 ? plan->blas(plan->blas_arg, &call, stream ? stream : w->stream) : 0;
     if (failed == 0)
         return IRIS_OK;
