@@ -129,9 +129,9 @@ static inline irisi_gemm_shape irisi_mfma_gemm_shape(uint32_t mainloop, const ir
 #define IRISI_GEMM_MOST_PITCH ((uint64_t)1 << 24)
 
 /*
- * The mainloop for a problem, and its shape. Matrix loops need what they load to be aligned, and of 8-bit elements K
- * side by side. Large tiles where there is one for every workgroup, since they need half the loads for their
- * arithmetic.
+ * The mainloop for a problem, and its shape. Matrix loops need what they load to be aligned, and of 8-bit elements B
+ * along K, if need be in a copy. Large tiles where there is one for every workgroup, since they need half the loads for
+ * their arithmetic.
  */
 static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gemm_problem *p)
 {
@@ -140,7 +140,7 @@ static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gem
     const uint32_t small = IRISI_GEMM_MFMA_GFX90A_SMALL + (uint32_t)i;
     const uint64_t tiles = (uint64_t)((p->m + 255) / 256) * ((p->n + 255) / 256);
     const int fits = irisi_gemm_fits(p, irisi_gemm_largest_tile(small, p->accumulator));
-    if (!p->aligned || (p->element == 1 && !p->b_transposed))
+    if (!p->aligned)
         return irisi_gemm_plain(p);
     if (irisi_gemm_has(p, small) && fits && (tiles < p->workgroups || p->tile_m || p->tile_n))
         return irisi_mfma_gemm_shape(small, p);
