@@ -49,11 +49,11 @@ static void fill(iris_gemm_plan *p, const question *q, uint32_t rank)
     p->m = q->m, p->n = q->n, p->k = q->k, p->world = q->world, p->rank = rank;
     p->band = own.first, p->columns = own.count, p->element = p->c_element = 2, p->mainloop = IRISI_GEMM_SM90A;
     p->pattern = q->pattern, p->workgroups = q->workgroups, p->boxed = (uint32_t)q->boxed;
-    p->comm_workgroups = q->senders ? q->senders : (p->workgroups + 5) / 6;
+    p->xcds = 1;
+    p->comm_workgroups = q->senders ? q->senders : irisi_gemm_sixth(p);
     p->tile_m = q->tile_m ? q->tile_m : (uint32_t)IRISI_GEMM_SM90A_M;
     p->tile_n = q->tile_n ? q->tile_n : (uint32_t)IRISI_GEMM_SM90A_N;
     p->unit = q->tile_n ? q->tile_n : irisi_gemm_narrowest(p->mainloop);
-    p->xcds = 1;
 }
 
 /* Cuts: as asked, if anything is; 0 when that cannot be. */
@@ -180,6 +180,19 @@ static void check_blas(void)
     }
 }
 
+/* Senders where nobody says how many: as many on each chiplet. */
+static void check_senders(void)
+{
+    static const uint32_t rows[][3] = {{132, 1, 22}, {304, 1, 51}, {304, 8, 48}, {256, 8, 40}, {38, 8, 7}, {2, 8, 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        iris_gemm_plan p;
+        memset(&p, 0, sizeof p);
+        p.workgroups = rows[i][0], p.xcds = rows[i][1];
+        if (irisi_gemm_sixth(&p) != rows[i][2])
+            failures++, printf("%u of %u workgroups send\n", irisi_gemm_sixth(&p), p.workgroups);
+    }
+}
+
 int main(void)
 {
     static const question edges[] = {
@@ -213,6 +226,7 @@ int main(void)
     if (laid < 100)
         failures++, printf("only %u cuts of those that were asked for cover their bands\n", laid);
     check_blas();
+    check_senders();
     printf("%u failures\n", failures);
     return failures != 0;
 }

@@ -144,7 +144,7 @@ static iris_status irisi_gemm_obey(iris_world *w, iris_gemm_plan *p, irisi_gemm_
     if (v[IRISI_ROW_COMM])
         *senders = p->comm_workgroups = v[IRISI_ROW_COMM];
     else if (v[IRISI_ROW_WORKGROUPS] && *senders == 0)
-        p->comm_workgroups = (p->workgroups + 5) / 6;
+        p->comm_workgroups = irisi_gemm_sixth(p);
     return IRIS_OK;
 }
 

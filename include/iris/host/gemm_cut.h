@@ -2,7 +2,7 @@
 /*
  * gemm_cut.h: a part of init.c: into tiles of which widths a band is cut, by which pattern, with how many senders.
  *
- *   irisi_gemm_cut irisi_gemm_covers irisi_gemm_rank_all
+ *   irisi_gemm_cut irisi_gemm_covers irisi_gemm_rank_all irisi_gemm_sixth
  *
  * Full tiles use the matrix units best. But the last ones of all workgroups end together, and then nothing is left to
  * hide their way to the peers behind, nor do they come out even. So the last tiles are cut into halves and quarters.
@@ -14,6 +14,16 @@
 #ifdef IRIS_INIT_C
 
 #include <iris/arch/gemm_shape.h>
+
+/*
+ * Workgroups that send where nobody says how many: about one compute unit in six saturates the links of current
+ * devices. The same number on each chiplet, so that those that compute are as many on each too.
+ */
+static uint32_t irisi_gemm_sixth(const iris_gemm_plan *p)
+{
+    const uint32_t sixth = (p->workgroups + 5) / 6;
+    return sixth < p->xcds ? sixth : sixth / p->xcds * p->xcds;
+}
 
 /* A candidate, and what it is tried on. */
 typedef struct irisi_gemm_cutting {
