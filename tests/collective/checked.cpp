@@ -28,6 +28,7 @@ const mistake mistakes[] = {
     {"all_reduce ll", 0, IRIS_SCHEDULE_LL, 40, 41},
     {"all_reduce one_shot", 0, IRIS_SCHEDULE_ONE_SHOT, 5000, 40},
     {"all_reduce two_shot", 0, IRIS_SCHEDULE_TWO_SHOT, 8000, 8001},
+    {"all_reduce two_shot_push", 0, IRIS_SCHEDULE_TWO_SHOT_PUSH, 100, 8000},
     {"all_reduce ring", 0, IRIS_SCHEDULE_RING, 0, 100},
     {"all_gather push", 1, IRIS_SCHEDULE_PUSH, 100, 0},
     {"all_gather ll", 1, IRIS_SCHEDULE_LL, 900, 9000},

@@ -107,9 +107,9 @@ void replay(scene *s)
 
 void every_schedule(irist_rank *t)
 {
-    static const iris_schedule schedules[2][5] = {
+    const std::vector<iris_schedule> schedules[2] = {
         {IRIS_SCHEDULE_LL, IRIS_SCHEDULE_LL_TWO_SHOT, IRIS_SCHEDULE_ONE_SHOT, IRIS_SCHEDULE_TWO_SHOT,
-         IRIS_SCHEDULE_RING},
+         IRIS_SCHEDULE_TWO_SHOT_PUSH, IRIS_SCHEDULE_RING},
         {IRIS_SCHEDULE_LL, IRIS_SCHEDULE_AUTO, IRIS_SCHEDULE_PUSH, IRIS_SCHEDULE_PULL, IRIS_SCHEDULE_RING}};
     scene s;
     std::memset(&s, 0, sizeof s);

@@ -43,6 +43,19 @@ def puts_arrive(listing, isa):
     yield from reaches(listing, listing.find(WIDE_STORE), isa.end, [isa.arrived], "ends before its puts have arrived")
 
 
+def loops_keep_scalars(listing, isa):
+    """A scalar that waits in a lane of a vector register is fetched back outside of the loops that move data."""
+    back = [(target, i) for i, instr in enumerate(listing.code) for target in instr.next if target <= i]
+    inner = [(a, b) for a, b in back if not any(a <= c and d <= b and (a, b) != (c, d) for c, d in back)]
+    loops = [listing.code[a:b + 1] for a, b in inner]
+    moving = [code for code in loops if any(re.match(r"global_(load|store)_dwordx4", i.op) for i in code)]
+    if not moving:
+        yield "no loop moves 16 bytes"
+    for code in moving:
+        yield from (f"a spilled scalar where data moves: {i.text}" for i in code
+                    if i.op in ("v_readlane_b32", "v_writelane_b32"))
+
+
 def packets_carry_flags(listing, isa):
     if not listing.find(isa.set):
         yield "no packet of system scope"
@@ -56,6 +69,9 @@ GATES = {arch: (
           ("^global_load_dwordx4", "global_load_dwordx2 v[2:3], v[0:1], off"))),
     Gate("collectives wait for nobody before their puts have arrived", MEETINGS, puts_arrive,
          ((r"^s_waitcnt .*vmcnt\(0\)", NOP), ("^s_barrier", NOP))),
+    Gate("collectives' loops over data keep their scalars", OTHERS + MORE, loops_keep_scalars,
+         (("^s_waitcnt", "v_readlane_b32 s0, v0, 0"),
+          ("^global_(load|store)_dwordx4", "global_load_dwordx2 v[2:3], v[0:1], off"))),
     Gate("packets go to the system and are looked for there", PACKETS, packets_carry_flags,
          (("^global_store_dwordx2", NOP), ("^global_load_dwordx2", NOP))),
     Gate("only global instructions touch the memory of collectives", tuple(NAMES.values()) + MORE, only_global_memory,
