@@ -56,8 +56,8 @@ SANITIZERS = {
 }
 # What API calls return is the tests' business: some are made to fail. The others would count on the compiler to tell how
 # many barriers in shared memory a kernel has.
-OPTIONS = {"memcheck": ["--report-api-errors", "no"], "racecheck": ["--num-cuda-barriers", "64"],
-           "synccheck": ["--num-cuda-barriers", "64"], "initcheck": []}
+OPTIONS = {"memcheck": ["--report-api-errors", "no"], "racecheck": ["--num-cuda-barriers", "96"],
+           "synccheck": ["--num-cuda-barriers", "96"], "initcheck": []}
 SUMMARY = re.compile(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard")
 
 
