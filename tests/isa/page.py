@@ -62,8 +62,9 @@ def table(rows, archs):
 def launched(folder, dtype):
     """(what instantiates them, their names) of the library's own kernels of one element type."""
     text = "\n".join(f.read_text(encoding="utf-8") for f in sorted(pathlib.Path(folder).glob("*.h")))
-    return (sorted(set(re.findall(rf"\bIRIS_INSTANTIATE_\w+_{dtype.upper()}\b", text))),
-            sorted(set(re.findall(rf"\bIRIS_KERNEL\((irisi_\w+_{dtype}),", text))))
+    mixed = re.compile(rf"_(i|f|bf)\d\w*_{dtype}$", re.I)  # results are of this type, operands of another
+    return tuple(sorted(name for name in set(re.findall(pattern, text)) if not mixed.search(name))
+                 for pattern in (rf"\bIRIS_INSTANTIATE_\w+_{dtype.upper()}\b", rf"\bIRIS_KERNEL\((irisi_\w+_{dtype}),"))
 
 
 def differences(parts, kernels):
