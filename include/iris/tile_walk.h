@@ -95,10 +95,10 @@ IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
     if (turn >= (irisi_tile_cuts() ? plan->items : plan->tiles_m * plan->full_n))
         return 0;
+    tile->slice = 0;
     const irisi_tile_run *run = irisi_tile_run_of(plan, &turn);
     if (irisi_tile_cuts()) {
         below = turn & (plan->pair - 1), turn >>= plan->pair - 1;
-        tile->slice = 0;
         if (plan->slices > 1)
             tile->slice = turn % plan->slices, turn /= plan->slices;
         if (run->parts > 1)
