@@ -56,6 +56,7 @@ IRIS_HOST_DEVICE double iris_exp_f64(double x)
     const double whole = n.value - 6755399441055744.0;
     const double r = x - whole * 6.93147180369123816490e-01 - whole * 1.90821492927058770002e-10;
     double p = 1.0;
+    IRISI_CONSTANTS
     for (int k = 13; k > 0; k--)
         p = 1.0 + p * r * (1.0 / k);
     return p * scale.value;

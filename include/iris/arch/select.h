@@ -85,6 +85,7 @@ typedef void (*irisi_kernel)(const void *args);
 #if !IRIS_HAS_DEVICE
 /* Plain C files of a GPU build: types and conversions only, no kernels. */
 #define IRIS_HOST_DEVICE static inline
+#define IRISI_CONSTANTS
 #include <iris/arch/host/convert.h>
 #endif
 

@@ -43,6 +43,8 @@ enum { IRISI_COLLECTIVE_LANES = 256 };
 #define IRISI_UNROLL _Pragma("unroll")
 /* Before a loop that waits, or is seldom run: left as short as it is. */
 #define IRISI_ROLLED _Pragma("unroll 1")
+/* Before a loop over constants: in turn, or each of them takes registers of its own, all through the kernel. */
+#define IRISI_CONSTANTS _Pragma("unroll 1")
 
 /* Atomics on a peer's memory are coherent in sync memory only, which is uncached. */
 #if !defined(IRISI_REMOTE_ATOMICS_NEED_SYNC)

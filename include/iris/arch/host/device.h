@@ -59,6 +59,7 @@ enum { IRISI_COLLECTIVE_LANES = 512 };
 #define IRISI_UNROLL
 /* Before a loop that waits, or is seldom run: left as short as it is. */
 #define IRISI_ROLLED
+#define IRISI_CONSTANTS
 
 /* Atomics on a peer's memory work on every page of its heap. */
 #if !defined(IRISI_REMOTE_ATOMICS_NEED_SYNC)
