@@ -12,15 +12,16 @@ compiler=$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc) || {
 flags="-x cu -std=c++17 -Werror all-warnings -Xcompiler -Wall,-Wextra -o /dev/null $includes"
 archs="-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a"
 # Examples are compiled as users would, and so are benchmarks, for the device that they are run on; those whose kernels are
-# the library's end at PTX, since examples have those kernels' machine code. Tests hold hundreds of instances: with little
-# optimisation where this nvcc has a word for that, and kernels alone, without host code, of a part of the types
-# (tests/types.h).
-quick="-Xptxas -O1"
-! "$compiler" --help | grep -q -- --Ofast-compile || quick=-Ofc=mid
+# the library's end at PTX, since examples have those kernels' machine code. Tests hold hundreds of instances: as quickly as
+# this nvcc can (ptxas then says that warpgroup products wait for each other), and kernels alone, without host code, of a
+# part of the types (tests/types.h).
+quick="-Xptxas -O1" ptx="-gencode arch=compute_90a,code=compute_90a"
+! "$compiler" --help | grep -q -- --Ofast-compile || quick=-Ofc=max ptx="$ptx -Ofc=max"
+quietly="$here/without.sh 'ptxas info .*(C75[02][04])' $compiler"
 {
     for file in include/iris/init.c $(programs); do
         case $file in
-        bench/gemm_* | bench/collectives.c | bench/mpi.c) as="-gencode arch=compute_90a,code=compute_90a" ;;
+        bench/gemm_* | bench/collectives.c | bench/mpi.c | docs/programs/gemm.c) as=$ptx ;;
         bench/*) as=-arch=sm_90a ;;
         tests/*) as="$archs $quick" ;;
         *) as=$archs ;;
@@ -28,7 +29,7 @@ quick="-Xptxas -O1"
         check "sm_80 sm_90a $file" "$compiler $flags -c $as $(more "$file") $root/$file"
     done
     for file in $(tests); do
-        check "sm_80 sm_90a $file" "$compiler $flags -fatbin $archs $quick -DIRIST_PART=1 -DIRIST_KERNELS_ELSEWHERE -I$root/tests $root/$file"
+        check "sm_80 sm_90a $file" "$quietly $flags -fatbin $archs $quick -DIRIST_PART=1 -DIRIST_KERNELS_ELSEWHERE -I$root/tests $root/$file"
     done
     (echo '#include <iris/init.h>' && headers nvidia | sed 's/.*/#include <&>/') >"$scratch/every_header.cu"
     check "sm_80 sm_90a every header" "$compiler $flags -c $archs $scratch/every_header.cu"

@@ -28,8 +28,7 @@ class Mode:
     def __init__(self, args, tsan):
         self.args, self.name = args, "tsan" if tsan else "plain"
         self.flags = ["-O1", "-w"] + (["-fsanitize=thread"] if tsan else [])
-        self.env = dict(os.environ, IRIS_SPAWN="thread" if tsan else "process", TSAN_OPTIONS="halt_on_error=1",
-                        IRIS_TIMEOUT_MS="6000")  # a mutant that hangs sleeps so long
+        self.env = dict(os.environ, IRIS_SPAWN="thread" if tsan else "process", TSAN_OPTIONS="halt_on_error=1")
         self.objects = None
 
     def compile(self, source, output, include, *more):
