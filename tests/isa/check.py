@@ -150,10 +150,7 @@ def nvidia(arch, include, folder, report, table):
 def broken(kernel, pattern, replacement):
     """The kernel with every instruction that matches replaced, or None when there is none."""
     kernel = copy.deepcopy(kernel)
-    hits = kernel.find(pattern)
-    for i in hits:
-        kernel.code[i].op, _, kernel.code[i].args = replacement.partition(" ")
-    return kernel if hits else None
+    return kernel if kernel.edit(pattern, replacement) else None
 
 
 def check(arch, kernels, report):

@@ -332,12 +332,8 @@ class Report:
 
 def broken(kernel, pattern, replacement):
     """The kernel with every instruction that matches replaced, or None when there is none."""
-    if not kernel.find(pattern):
-        return None
     kernel = listing.Listing(kernel.name, [listing.Instr(c.op, c.args, c.next) for c in kernel.code])
-    for i in kernel.find(pattern):
-        kernel.code[i].op, _, kernel.code[i].args = replacement.partition(" ")
-    return kernel
+    return kernel if kernel.edit(pattern, replacement) else None
 
 
 def check(arch, kind, built, report, table):

@@ -20,11 +20,24 @@ class Listing:
     """One kernel. Gates ask which instructions there are, and whether a path leads from some to others."""
     name: str
     code: list
+    found: dict = field(default_factory=dict)  # what was looked for, until an edit
 
     def find(self, pattern):
         """Indices of the instructions that match."""
-        search = re.compile(pattern).search
-        return [i for i, instr in enumerate(self.code) if search(instr.text)]
+        if pattern not in self.found:
+            if "" not in self.found:
+                self.found[""] = [instr.text for instr in self.code]
+            search = re.compile(pattern).search
+            self.found[pattern] = [i for i, text in enumerate(self.found[""]) if search(text)]
+        return self.found[pattern]
+
+    def edit(self, pattern, replacement):
+        """Replaces whole instructions; how many."""
+        hits = self.find(pattern)
+        for i in hits:
+            self.code[i].op, _, self.code[i].args = replacement.partition(" ")
+        self.found = {}
+        return len(hits)
 
     def path(self, start, goal, without):
         """An index in `goal` that some path reaches from behind `start` without passing `without`, or None."""
