@@ -65,8 +65,8 @@ def write_reference(folder, headers):
         file = folder / (name.replace("/", "-") + ".md")
         file.write_text(page(name, text), encoding="utf-8")
     names = "\n".join(name.replace("/", "-") for name in headers)
-    types = "\n".join(f"| `{t.name}` | `{t.ctype}` | {t.bits} | `{t.acc}` | {'yes' if t.gemm else ''} |"
-                      for t in registry.DTYPES)
+    into = {t: ", ".join(f"`{g.out.name}`" for g in registry.GEMM_TYPES if g.t == t) for t in registry.DTYPES}
+    types = "\n".join(f"| `{t.name}` | `{t.ctype}` | {t.bits} | `{t.acc}` | {into[t]} |" for t in registry.DTYPES)
     index = (folder / "index.md").read_text(encoding="utf-8")
     index = index.replace("@HEADERS@", names).replace("@DTYPES@", types).replace("@SHOWN@", ", ".join(SHOWN))
     (folder / "index.md").write_text(index, encoding="utf-8")
