@@ -17,7 +17,7 @@
  * and once for all its mainloops:
  *
  *   irisi_gemm_workspace_begin(plan, workspace, bytes)        every lane of the workgroup, before its first barrier
- *   irisi_gemm_registers(mainloop, role, begins)              the waves of a role, at either end of what they do
+ *   irisi_gemm_registers(plan, mainloop, role, begins)        the waves of a role, at either end of what they do
  *
  *   irisi_relay_can irisi_relay_begin irisi_relay_send        tiles sent by an engine, through the workspace
  *

@@ -21,9 +21,10 @@ IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *wo
 }
 
 /** How registers are shared out among the roles, where the device can: here it cannot. */
-IRIS_DEVICE void irisi_gemm_registers(uint32_t mainloop, iris_gemm_role role, int begins)
+IRIS_DEVICE void irisi_gemm_registers(const iris_gemm_plan *plan, uint32_t mainloop, iris_gemm_role role,
+                                      int begins)
 {
-    (void)mainloop, (void)role, (void)begins;
+    (void)plan, (void)mainloop, (void)role, (void)begins;
 }
 
 /* The rows of a tile that a thread computes: whole micro-kernels. */

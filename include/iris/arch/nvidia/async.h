@@ -204,11 +204,20 @@ IRIS_DEVICE uint32_t irisi_cluster_rank(void)
     return rank;
 }
 
-/* All lanes of a cluster meet, or of the workgroup where that is one; orders no memory operations. */
-IRIS_DEVICE void irisi_cluster_meet(void)
+/*
+ * All lanes of a cluster of so many workgroups meet, whatever part of the kernel each wave is in; orders no memory
+ * operations. Of one workgroup: the cluster's barrier would become one of the workgroup that synccheck takes for a
+ * mistake, since its waves come to it from different places.
+ */
+IRIS_DEVICE void irisi_cluster_meet(uint32_t workgroups)
 {
 #if IRISI_BULK
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;\n barrier.cluster.wait.aligned;" ::: "memory");
+    if (workgroups > 1)
+        asm volatile("barrier.cluster.arrive.relaxed.aligned;\n barrier.cluster.wait.aligned;" ::: "memory");
+    else
+        asm volatile("barrier.sync 0, %0;" ::"r"(iris_wg_lanes()) : "memory");
+#else
+    (void)workgroups;
 #endif
 }
 

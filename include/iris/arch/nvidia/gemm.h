@@ -21,27 +21,28 @@
  * back only when the others have returned theirs: with nothing to do it could be here before they have taken them. At
  * either end the workgroups of a pair meet: before, none writes into the other's barriers and blocks; after, none does.
  */
-IRIS_DEVICE void irisi_gemm_registers(uint32_t mainloop, iris_gemm_role role, int begins)
+IRIS_DEVICE void irisi_gemm_registers(const iris_gemm_plan *plan, uint32_t mainloop, iris_gemm_role role,
+                                      int begins)
 {
 #if IRISI_WGMMA
     if (mainloop != IRISI_GEMM_SM90A)
         return;
     __syncwarp();
-    if (begins)
-        irisi_cluster_meet();
+    if (begins && plan->pair > 1)
+        irisi_cluster_meet(plan->pair);
     if (role == IRIS_GEMM_MATH && begins)
         asm volatile("setmaxnreg.inc.sync.aligned.u32 224;" ::: "memory");
     else if (begins)
         asm volatile("setmaxnreg.dec.sync.aligned.u32 56;" ::: "memory");
     else if (role == IRIS_GEMM_MATH) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 168;" ::: "memory");
-        irisi_cluster_meet();
+        irisi_cluster_meet(plan->pair);
     } else {
-        irisi_cluster_meet();
+        irisi_cluster_meet(plan->pair);
         asm volatile("setmaxnreg.inc.sync.aligned.u32 168;" ::: "memory");
     }
 #else
-    (void)mainloop, (void)role, (void)begins;
+    (void)plan, (void)mainloop, (void)role, (void)begins;
 #endif
 }
 
