@@ -12,6 +12,7 @@
 #if defined(IRISI_GEMM_HAS_SM90A) /* types with another loop there than the plain one */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_I8_BF16
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F8E5M2_BF16
 #endif
 #endif
 #include "problem.h"
@@ -44,9 +45,11 @@ OWN_KERNEL(i8_bf16)
 #define MANY ALL
 #endif
 #if !defined(IRIST_KERNELS_ELSEWHERE)
+#if !defined(IRISI_GEMM_HAS_SM90A)
+OWN_KERNEL(f8e5m2_bf16)
+#endif
 OWN_KERNEL(f16_f32)
 OWN_KERNEL(f8e4m3_f16)
-OWN_KERNEL(f8e5m2_bf16)
 OWN_KERNEL(f8e4m3fnuz_bf16)
 OWN_KERNEL(f8e5m2fnuz_bf16)
 #endif
@@ -75,7 +78,7 @@ static const struct pair {
     ALL(i8_i32, I8, I32),
     OWN(f16_f32, F16, F32),
     OWN(f8e4m3_f16, F8E4M3, F16),
-    OWN(f8e5m2_bf16, F8E5M2, BF16),
+    MANY(f8e5m2_bf16, F8E5M2, BF16),
     OWN(f8e4m3fnuz_bf16, F8E4M3FNUZ, BF16),
     OWN(f8e5m2fnuz_bf16, F8E5M2FNUZ, BF16),
 #if defined(IRISI_GEMM_HAS_SM90A)
@@ -105,8 +108,9 @@ static const problem_options variants[] = {
 
 enum { SHAPES = sizeof shapes / sizeof shapes[0], VARIANTS = sizeof variants / sizeof variants[0] };
 
-/* One problem by every pattern that there is for its types. */
-static void every_pattern(irist_rank *t, const pair &types, problem_shape shape, problem_options options)
+/* One problem by every pattern that there is for its types. `loops`: bit i says that mainloop i may be the plan's. */
+static void every_pattern(irist_rank *t, const pair &types, problem_shape shape, problem_options options,
+                          uint32_t loops)
 {
     problem p;
     const int own = types.launchers[1] == nullptr;
@@ -116,6 +120,8 @@ static void every_pattern(irist_rank *t, const pair &types, problem_shape shape,
     if (problem_create(&p, t, types.dtype, shape, options)) {
         if (own && irist_ok(t, iris_gemm_release(t->world, &p.plan)))
             problem_plan(&p, 1);
+        irist_check(t, loops >> p.plan.mainloop & 1, "%s %s, %s: the plan has mainloop %u, not one of %#x",
+                    iris_dtype_name(types.dtype), iris_dtype_name(types.c_dtype), options.name, p.plan.mainloop, loops);
         problem_expect(&p);
         for (int pattern = 0; pattern < (own ? 1 : IRIS_GEMM_PATTERNS); pattern++) {
             const std::vector<unsigned char> before = problem_poison(&p);
@@ -134,7 +140,7 @@ static void types_work(irist_rank *t)
         for (int s = 0; s < SHAPES; s++)
             for (int v = 0; v < VARIANTS; v++)
                 if (t->full || turn++ % 3 == 0)
-                    every_pattern(t, types, shapes[s], variants[v]);
+                    every_pattern(t, types, shapes[s], variants[v], UINT32_MAX);
 }
 
 TEST_CASE("GEMM + all-scatter is right for types that A, B and C do not share", "[gemm]")
@@ -143,6 +149,63 @@ TEST_CASE("GEMM + all-scatter is right for types that A, B and C do not share", 
 }
 
 #if !defined(IRIST_KERNELS_ELSEWHERE)
+typedef struct image_args {
+    uint32_t *mainloops;
+} image_args;
+
+/* Which loops on tensor cores and matrix units the image holds, by what it says of those of bf16. */
+IRIS_KERNEL(types_image_kernel, image_args, a, 64)
+{
+    uint32_t mainloops = 0;
+#if defined(IRISI_GEMM_HAS_SM90A)
+    mainloops |= (uint32_t)iris_gemm_in_image_bf16_sm90a() << IRISI_GEMM_SM90A;
+#endif
+#if defined(IRISI_GEMM_HAS_MFMA_GFX942)
+    mainloops |= (uint32_t)iris_gemm_in_image_bf16_gfx90a() << IRISI_GEMM_MFMA_GFX90A;
+    mainloops |= (uint32_t)iris_gemm_in_image_bf16_gfx90a_small() << IRISI_GEMM_MFMA_GFX90A_SMALL;
+    mainloops |= (uint32_t)iris_gemm_in_image_bf16_gfx942() << IRISI_GEMM_MFMA_GFX942;
+    mainloops |= (uint32_t)iris_gemm_in_image_bf16_gfx942_small() << IRISI_GEMM_MFMA_GFX942_SMALL;
+    mainloops |= (uint32_t)iris_gemm_in_image_bf16_gfx950() << IRISI_GEMM_MFMA_GFX950;
+    mainloops |= (uint32_t)iris_gemm_in_image_bf16_gfx950_small() << IRISI_GEMM_MFMA_GFX950_SMALL;
+#endif
+    if (iris_grid_lane() == 0)
+        *a->mainloops = mainloops;
+}
+
+/* Of an image's loops those that a plan for these types must have one of; the plain one where there is none. */
+static uint32_t loops_of(const pair &types, uint32_t image)
+{
+    uint32_t loops = 1u << IRISI_GEMM_SM90A; /* 16-bit floats, OCP's 8-bit ones, i8, and f32 as tf32 */
+    if (types.dtype == IRIS_BF16)
+        loops |= 1u << IRISI_GEMM_MFMA_GFX90A | 1u << IRISI_GEMM_MFMA_GFX90A_SMALL | 1u << IRISI_GEMM_MFMA_GFX942 |
+                 1u << IRISI_GEMM_MFMA_GFX942_SMALL;
+    if (types.dtype == IRIS_BF16 || types.dtype == IRIS_F8E4M3)
+        loops |= 1u << IRISI_GEMM_MFMA_GFX950 | 1u << IRISI_GEMM_MFMA_GFX950_SMALL;
+    return loops & image ? loops & image : 1u << IRISI_GEMM_PLAIN;
+}
+
+/* Aligned rows, with K side by side in B and not: then copies turn an 8-bit or 32-bit B. */
+static void loop_work(irist_rank *t)
+{
+    const problem_shape shape = {130, 72, 272};
+    uint32_t *place = (uint32_t *)iris_malloc(t->world, sizeof *place), image = 0;
+    const image_args args = {place};
+    irist_run(t, types_image_kernel, args, iris_grid(1, 64));
+    irist_ok(t, iris_memcpy(t->world, &image, place, sizeof image));
+    irist_ok(t, iris_free(t->world, place));
+    for (const pair &types : pairs)
+        for (int transposed = 0; types.launchers[1] != nullptr && transposed < 2; transposed++) {
+            const problem_options options = {transposed ? "aligned, transposed" : "aligned", 0, 0, 0,
+                                             IRIS_ACTIVATION_NONE, transposed, 0, 0, 0, 0, 0, 0, 0, 0, 16};
+            every_pattern(t, types, shape, options, loops_of(types, image));
+        }
+}
+
+TEST_CASE("GEMMs of narrow types use the tensor cores' loop where the image holds it", "[gemm]")
+{
+    irist_spmd(loop_work, nullptr);
+}
+
 /* What C is when nobody says, and that i32 is exact where f32 would not be; the product alone, and more than that. */
 static void exact_work(irist_rank *t)
 {
