@@ -12,6 +12,7 @@
 #endif
 #include "problem.h"
 
+#include <iris/arch/gemm_shape.h>
 #include <iris/gen/rma.h>
 
 static const problem_shape shapes[] = {
@@ -81,30 +82,53 @@ SHAPE_CASE(f64, F64)
 SHAPE_CASE(f16, F16)
 SHAPE_CASE(bf16, BF16)
 
+/* Where the loop can, tiles are shared by as many workgroups as it does: in pairs, with K cut, at ragged edges. */
+static void cut_plan(problem *p)
+{
+    iris_gemm_args g = problem_args(p);
+    if (irisi_gemm_most_slices(p->plan.mainloop) < 4)
+        return;
+    g.tile_m = g.tile_n = 0, g.workgroups = 12, g.comm_workgroups = 0;
+    g.tune = "pattern=fused_sequential width=128 pair=2 slices=4";
+    irist_ok(p->t, iris_gemm_release(p->t->world, &p->plan));
+    irist_ok(p->t, iris_gemm_prepare(p->t->world, &p->plan, IRIS_GEMM_ALL_SCATTER, p->dtype, &g));
+    irist_check(p->t, p->plan.pair == 2 && p->plan.slices == 4, "pairs are %u, slices %u", p->plan.pair,
+                p->plan.slices);
+}
+
 /* Bitwise equal, however often and by whichever pattern; nothing but the first launch is checked against the oracle. */
 static void repeat_work(irist_rank *t)
 {
     problem p;
+    const iris_dtype dtype = *(const iris_dtype *)t->arg;
     const problem_options options = {"repeats", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 16, 16, 3, 1, 1, 0};
-    const problem_shape shape = {67, 61, 129};
-    if (problem_create(&p, t, IRIS_F32, shape, options)) {
+    const problem_shape small = {67, 61, 129}, sliced = {200, 122, 300};
+    if (problem_create(&p, t, dtype, dtype == IRIS_BF16 ? sliced : small, options)) {
+        cut_plan(&p);
         problem_expect(&p);
         std::vector<unsigned char> before = problem_poison(&p);
         problem_launch(&p, IRIS_GEMM_AUTO);
         problem_check(&p, before, "auto");
         const std::vector<unsigned char> first = irist_download(t, p.c, p.c_bytes);
-        const int laps = (int)irist_laps(20, 100);
+        const int laps = (int)irist_epochs(t, 4, 100) * (IRIS_GEMM_PATTERNS - 1);
         for (int lap = 0; lap < laps; lap++) {
+            const int pattern = 1 + lap % (IRIS_GEMM_PATTERNS - 1);
             problem_poison(&p);
             irist_delay(t, (uint64_t)lap);
-            problem_launch(&p, 1 + lap % (IRIS_GEMM_PATTERNS - 1));
-            irist_check(t, irist_download(t, p.c, p.c_bytes) == first, "lap %d differs from the first", lap);
+            problem_launch(&p, pattern);
+            irist_check(t, irist_download(t, p.c, p.c_bytes) == first, "%s: lap %d, %s, differs from the first",
+                        iris_dtype_name(dtype), lap, iris_gemm_pattern_name((iris_gemm_pattern)pattern));
         }
     }
     problem_free(&p);
 }
 
-TEST_CASE("GEMM + all-scatter gives the same bits every time", "[gemm]") { irist_spmd(repeat_work, nullptr); }
+TEST_CASE("GEMM + all-scatter gives the same bits every time", "[gemm]")
+{
+    const iris_dtype types[] = {IRIS_F32, IRIS_BF16};
+    for (const iris_dtype &dtype : types)
+        irist_spmd(repeat_work, &dtype);
+}
 
 /* Copies C as it is when the stream gets there. */
 typedef struct keep_args {
