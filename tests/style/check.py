@@ -18,6 +18,9 @@ LINES = (  # (files, most lines)
     ("run", 80),
     ("gen/*.py", 300),
 )
+TOGETHER = (  # (what, its files, most lines of all of them)
+    ("the patterns of GEMM + all-scatter", ("templates/gemm/all_scatter_*.j2", "templates/gemm/_overlap.h.j2"), 599),
+)
 FUNCTION_LINES = 60
 CODE = ("include/iris/**/*.[ch]", "templates/**/*.j2", "tests/**/*.[ch]", "tests/**/*.cpp", "examples/**/*.[ch]",
         "bench/**/*.[ch]", "bench/**/*.cpp")
@@ -35,6 +38,10 @@ def problems():
             lines = len(file.read_text(encoding="utf-8").splitlines())
             if lines > most:
                 yield f"{file.relative_to(ROOT)} has {lines} lines, more than {most}: split it"
+    for what, patterns, most in TOGETHER:
+        lines = [len(file.read_text(encoding="utf-8").splitlines()) for file in files(*patterns)]
+        if not 0 < sum(lines) <= most:
+            yield f"{what} are {len(lines)} files of {sum(lines)} lines, not 1 to {most}"
     for file in files(*CODE):
         path, start = file.relative_to(ROOT).as_posix(), None
         for n, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
