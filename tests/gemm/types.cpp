@@ -54,6 +54,18 @@ OWN_KERNEL(f8e4m3fnuz_bf16)
 OWN_KERNEL(f8e5m2fnuz_bf16)
 #endif
 
+#if defined(IRISI_GEMM_HAS_SM90A) && defined(IRIST_KERNELS_ELSEWHERE)
+/* For the assembler alone, which sees no other of these in the compile checks: products of bytes by a warpgroup. */
+#define LOOP_KERNEL(name)                                                                                              \
+    IRIS_KERNEL(types_loop_##name##_kernel, types_args, a, IRISI_GEMM_LANES_SM90A)                                     \
+    {                                                                                                                  \
+        if (iris_gemm_in_image_##name##_sm90a())                                                                       \
+            iris_gemm_all_scatter_fused_sequential_##name##_sm90a_grid(&a->ctx, &a->plan);                             \
+    }
+LOOP_KERNEL(f8e4m3_bf16)
+LOOP_KERNEL(i8_i32)
+#endif
+
 #define LAUNCHERS(d)                                                                                                   \
     {                                                                                                                  \
         iris_gemm_all_scatter_##d, iris_gemm_all_scatter_bulk_synchronous_##d,                                         \
