@@ -68,68 +68,54 @@ IRIS_DEVICE irisi_mfma_acc irisi_mfma_bf16(const irisi_words *first, const irisi
 }
 
 /*
- * Likewise of 8-bit floats, a step being 32 deep. gfx942's instructions read them as fnuz, and are 16 deep; gfx950's as
- * OCP's, and those that are 64 deep are twice as fast.
+ * Likewise of 8-bit floats, a step being 32 deep; fnuz and e5m2 are constants. gfx942's instructions read them as fnuz,
+ * and are 16 deep; gfx950's as OCP's, and those that are 64 deep are twice as fast.
  */
-IRIS_DEVICE irisi_mfma_acc irisi_mfma_f8e4m3fnuz(const irisi_words *first, const irisi_words *second, uint32_t step,
-                                                 irisi_mfma_acc acc)
+IRIS_DEVICE irisi_mfma_acc irisi_mfma_f8(const irisi_words *first, const irisi_words *second, uint32_t step,
+                                         irisi_mfma_acc acc, int fnuz, int e5m2)
 {
-#if defined(__gfx942__)
+#if defined(__gfx950__)
+    typedef int __attribute__((ext_vector_type(8))) operand;
+    operand a, b;
+    if (fnuz || step % 2 == 0)
+        return acc;
+    __builtin_memcpy(&a, first + step - 1, sizeof a);
+    __builtin_memcpy(&b, second + step - 1, sizeof b);
+    if (e5m2) /* 1, 1; the zeros that follow are no scale */
+        return __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(a, b, acc, 1, 1, 0, 0, 0, 0);
+    return __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(a, b, acc, 0, 0, 0, 0, 0, 0);
+#elif defined(__gfx942__)
     long a[2], b[2];
     __builtin_memcpy(a, first + step, sizeof a);
     __builtin_memcpy(b, second + step, sizeof b);
-    acc = __builtin_amdgcn_mfma_f32_32x32x16_fp8_fp8(a[0], b[0], acc, 0, 0, 0);
-    return __builtin_amdgcn_mfma_f32_32x32x16_fp8_fp8(a[1], b[1], acc, 0, 0, 0);
+    for (int half = 0; half < 2 && fnuz; half++)
+        acc = e5m2 ? __builtin_amdgcn_mfma_f32_32x32x16_bf8_bf8(a[half], b[half], acc, 0, 0, 0)
+                   : __builtin_amdgcn_mfma_f32_32x32x16_fp8_fp8(a[half], b[half], acc, 0, 0, 0);
+    return acc;
 #else
-    (void)first, (void)second, (void)step;
+    (void)first, (void)second, (void)step, (void)fnuz, (void)e5m2;
     return acc;
 #endif
+}
+IRIS_DEVICE irisi_mfma_acc irisi_mfma_f8e4m3fnuz(const irisi_words *first, const irisi_words *second, uint32_t step,
+                                                 irisi_mfma_acc acc)
+{
+    return irisi_mfma_f8(first, second, step, acc, 1, 0);
 }
 IRIS_DEVICE irisi_mfma_acc irisi_mfma_f8e5m2fnuz(const irisi_words *first, const irisi_words *second, uint32_t step,
                                                  irisi_mfma_acc acc)
 {
-#if defined(__gfx942__)
-    long a[2], b[2];
-    __builtin_memcpy(a, first + step, sizeof a);
-    __builtin_memcpy(b, second + step, sizeof b);
-    acc = __builtin_amdgcn_mfma_f32_32x32x16_bf8_bf8(a[0], b[0], acc, 0, 0, 0);
-    return __builtin_amdgcn_mfma_f32_32x32x16_bf8_bf8(a[1], b[1], acc, 0, 0, 0);
-#else
-    (void)first, (void)second, (void)step;
-    return acc;
-#endif
+    return irisi_mfma_f8(first, second, step, acc, 1, 1);
 }
 IRIS_DEVICE irisi_mfma_acc irisi_mfma_f8e4m3(const irisi_words *first, const irisi_words *second, uint32_t step,
                                              irisi_mfma_acc acc)
 {
-#if defined(__gfx950__)
-    typedef int __attribute__((ext_vector_type(8))) operand;
-    operand a, b;
-    if (step % 2 == 0)
-        return acc;
-    __builtin_memcpy(&a, first + step - 1, sizeof a);
-    __builtin_memcpy(&b, second + step - 1, sizeof b);
-    return __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(a, b, acc, 0, 0, 0, 0, 0, 0); /* 0 is no scale */
-#else
-    (void)first, (void)second, (void)step;
-    return acc;
-#endif
+    return irisi_mfma_f8(first, second, step, acc, 0, 0);
 }
 IRIS_DEVICE irisi_mfma_acc irisi_mfma_f8e5m2(const irisi_words *first, const irisi_words *second, uint32_t step,
                                              irisi_mfma_acc acc)
 {
-#if defined(__gfx950__)
-    typedef int __attribute__((ext_vector_type(8))) operand;
-    operand a, b;
-    if (step % 2 == 0)
-        return acc;
-    __builtin_memcpy(&a, first + step - 1, sizeof a);
-    __builtin_memcpy(&b, second + step - 1, sizeof b);
-    return __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(a, b, acc, 1, 1, 0, 0, 0, 0);
-#else
-    (void)first, (void)second, (void)step;
-    return acc;
-#endif
+    return irisi_mfma_f8(first, second, step, acc, 0, 1);
 }
 
 /* Workgroup-shared memory, `offset` bytes on. */
