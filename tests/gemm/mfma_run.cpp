@@ -16,34 +16,17 @@
 #if defined(IRIS_TARGET_HOST)
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <ucontext.h>
-#include <utility>
 #include <vector>
 
-#if defined(__SANITIZE_THREAD__)
-#include <sanitizer/tsan_interface.h>
-#define IRIST_FIBER(statement) statement
-#else
-#define IRIST_FIBER(statement) (void)0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IRIST_SLOW 1 /* to compile and to run: two of the loops */
-#else
-#define IRIST_SLOW 0
-#endif
+enum { LANES = 64 };
+#include "fibers.h"
 
 typedef uint32_t irisi_words __attribute__((vector_size(16)));
 
 namespace {
 
-enum { WAVES = 8, LANES = 64, STACK = 256 << 10, ACCS = 8, OPS = 64, MARGIN = 64 };
-
-/* When each wave last touched 16 bytes of shared memory: 1 + the meetings it had been to; 0: never. */
-struct touch {
-    uint32_t read[WAVES], written[WAVES];
-};
+enum { ACCS = 8, OPS = 64 };
 
 /* A direct load on its way. */
 struct transfer {
@@ -52,15 +35,9 @@ struct transfer {
     irisi_words words;
 };
 
-struct fiber {
-    ucontext_t context;
-    void *sanitizer;
-    std::vector<char> stack;
-    const uint32_t *watched; /* waits until it is no longer `seen`; null: runs */
-    uint32_t seen;
-    bool done;
-    uint32_t wave, lane, met; /* met: how often it has met all others */
-    uint32_t accs, op;        /* accumulators handed out; matrix instructions so far */
+/* What a lane has of its own. */
+struct lane_state {
+    uint32_t accs, op; /* accumulators handed out; matrix instructions so far */
     float acc[ACCS][16];
     std::vector<transfer> transfers;
 };
@@ -74,94 +51,42 @@ struct instruction {
 /* Element types of A and B; C is f16 for f16, f32 for what says so, else bf16. */
 enum element_type { F16, BF16, BF16_F32, F8E4M3, F8E5M2, F8E4M3FNUZ, F8E5M2FNUZ };
 
-/* The workgroup. */
 struct {
-    std::vector<fiber> fibers;
-    ucontext_t scheduler;
-    void *sanitizer;
-    fiber *now;
-    uint32_t arrived, meetings, joined[WAVES], joins[WAVES];
+    lane_state lanes[WAVES][LANES];
+    uint32_t joined[WAVES], joins[WAVES];
     instruction ops[WAVES][OPS];
-    std::vector<char> shared;
-    std::vector<touch> touches;
     std::vector<uint8_t> a, b;
     element_type type;
-} wg;
+} gpu;
 
-/* What is done wrong on purpose, to see that it is noticed. */
-enum mistake { NONE, PASS_A_MEETING, FORGET_A_WAIT, READ_BEYOND };
-
-uint32_t failures;
-char trial[160];
-mistake made;
-
-void expect(bool held, const char *what)
-{
-    if (!held && failures++ < 20 && made == NONE)
-        std::printf("%s: %s\n", trial, what);
-}
-
-uint32_t seed = 1;
-uint32_t random_below(uint32_t n) { return ((seed = seed * 1664525u + 1013904223u) >> 8) % n; }
-
-/* Waits until *watched changes. */
-void pause_lane(const uint32_t *watched, uint32_t seen)
-{
-    wg.now->watched = watched;
-    wg.now->seen = seen;
-    IRIST_FIBER(__tsan_switch_to_fiber(wg.sanitizer, 0));
-    swapcontext(&wg.now->context, &wg.scheduler);
-}
+lane_state &own() { return gpu.lanes[wg.now->wave][wg.now->lane]; }
 
 /* The lanes of a wave meet: on a GPU they are in step anyway. */
 void join_wave()
 {
-    const uint32_t w = wg.now->wave, join = wg.joins[w];
-    if (++wg.joined[w] == LANES) {
-        wg.joined[w] = 0;
-        wg.joins[w]++;
+    const uint32_t w = wg.now->wave, join = gpu.joins[w];
+    if (++gpu.joined[w] == LANES) {
+        gpu.joined[w] = 0;
+        gpu.joins[w]++;
     }
-    while (wg.joins[w] == join)
-        pause_lane(&wg.joins[w], join);
+    while (gpu.joins[w] == join)
+        pause_lane(&gpu.joins[w], join);
 }
 
-/* All lanes meet. */
-void join_workgroup()
+/* touch_shared, of an address. */
+void touch_at(const char *at, uint32_t bytes, uint32_t since, bool writes)
 {
-    const uint32_t meeting = wg.meetings;
-    if (++wg.arrived == WAVES * LANES) {
-        wg.arrived = 0;
-        wg.meetings++;
-    }
-    const bool passes = made == PASS_A_MEETING && wg.now->wave == 5 && wg.now->met == 3;
-    while (wg.meetings == meeting && !passes)
-        pause_lane(&wg.meetings, meeting);
-    wg.now->met++;
+    touch_shared((size_t)(at - wg.shared.data()), bytes, since, writes);
 }
 
-/* The wave touches shared memory at some time since it had been to `since` meetings. */
-void touch_shared(const char *at, uint32_t bytes, uint32_t since, bool writes)
-{
-    const size_t offset = (size_t)(at - wg.shared.data());
-    if (offset + bytes + MARGIN > wg.shared.size() || offset % bytes != 0) {
-        expect(false, "an access beyond the workspace, or misaligned");
-        std::exit(1);
-    }
-    touch &t = wg.touches[offset / 16];
-    for (uint32_t w = 0; w < WAVES; w++)
-        if (w != wg.now->wave)
-            expect(t.written[w] <= since && (!writes || t.read[w] <= since), "two waves race for shared memory");
-    (writes ? t.written : t.read)[wg.now->wave] = wg.now->met + 1;
-}
-
-uint32_t element_bytes() { return wg.type < F8E4M3 ? 2 : 1; }
-uint32_t c_bytes() { return wg.type == BF16_F32 ? 4 : 2; }
+uint32_t element_bytes() { return gpu.type < F8E4M3 ? 2 : 1; }
+uint32_t c_bytes() { return gpu.type == BF16_F32 ? 4 : 2; }
 
 /* Element `i` of A or B. */
 float widened(const uint8_t *from, uint64_t i)
 {
     uint16_t bits;
-    switch (wg.type) {
+    switch (gpu.type) {
     case F8E4M3: return irisi_widen_f8e4m3(from[i]);
     case F8E5M2: return irisi_widen_f8e5m2(from[i]);
     case F8E4M3FNUZ: return irisi_widen_f8e4m3fnuz(from[i]);
@@ -169,12 +94,12 @@ float widened(const uint8_t *from, uint64_t i)
     default: break;
     }
     std::memcpy(&bits, from + 2 * i, 2);
-    return wg.type == F16 ? irisi_widen_f16(bits) : irisi_widen_bf16(bits);
+    return gpu.type == F16 ? irisi_widen_f16(bits) : irisi_widen_bf16(bits);
 }
 
 uint16_t narrowed(float x)
 {
-    switch (wg.type) {
+    switch (gpu.type) {
     case F16: return irisi_narrow_f16(x);
     case BF16:
     case BF16_F32: return irisi_narrow_bf16(x);
@@ -190,7 +115,7 @@ uint16_t narrowed(float x)
  * the wave, 16 k where elements are bytes; its accumulator e is row 8 * (e / 4) + 4 * (lane / 32) + e % 4, column
  * lane % 32. Sums are exact.
  */
-void carry_out(const instruction &op, fiber *lanes)
+void carry_out(const instruction &op, lane_state *lanes)
 {
     for (uint32_t lane = 0; lane < LANES; lane++)
         for (uint32_t e = 0; e < 16; e++) {
@@ -224,17 +149,17 @@ struct irisi_mfma_acc {
     uint32_t id;
     int operator=(int zero)
     {
-        id = wg.now->accs++ % ACCS;
-        std::fill_n(wg.now->acc[id], 16, 0.0f);
+        id = own().accs++ % ACCS;
+        std::fill_n(own().acc[id], 16, 0.0f);
         return zero;
     }
-    float operator[](uint32_t e) const { return wg.now->acc[id][e]; }
+    float operator[](uint32_t e) const { return own().acc[id][e]; }
 };
 
 static irisi_mfma_acc multiply(const irisi_words *first, const irisi_words *second, irisi_mfma_acc acc)
 {
-    fiber *me = wg.now;
-    instruction &op = wg.ops[me->wave][me->op++ % OPS];
+    const fiber *me = wg.now;
+    instruction &op = gpu.ops[me->wave][own().op++ % OPS];
     for (uint32_t k = 0; k < 16 / element_bytes(); k++) {
         op.first[me->lane][k] = widened((const uint8_t *)first, k);
         op.second[me->lane][k] = widened((const uint8_t *)second, k);
@@ -243,7 +168,7 @@ static irisi_mfma_acc multiply(const irisi_words *first, const irisi_words *seco
     op.acc = acc.id;
     if (++op.came == LANES) {
         op.came = 0;
-        carry_out(op, me - me->lane);
+        carry_out(op, gpu.lanes[me->wave]);
     }
     return acc;
 }
@@ -278,14 +203,14 @@ static irisi_mfma_acc irisi_mfma_f8e5m2(const irisi_words *a, const irisi_words 
 static irisi_words irisi_mfma_read(irisi_mfma_lds lds, uint32_t offset)
 {
     irisi_words words;
-    touch_shared(lds + offset, 16, wg.now->met, false);
+    touch_at(lds + offset, 16, wg.now->met, false);
     std::memcpy(&words, lds + offset, 16);
     return words;
 }
 static uint32_t irisi_mfma_read_word(irisi_mfma_lds lds, uint32_t offset)
 {
     uint32_t word;
-    touch_shared(lds + offset, 4, wg.now->met, false);
+    touch_at(lds + offset, 4, wg.now->met, false);
     std::memcpy(&word, lds + offset, 4);
     return word;
 }
@@ -294,7 +219,7 @@ static void irisi_mfma_write(irisi_mfma_lds lds, uint32_t offset, irisi_words wo
 {
     if (std::memcmp(lds + offset, &words, 16) == 0)
         return;
-    touch_shared(lds + offset, 16, wg.now->met, true);
+    touch_at(lds + offset, 16, wg.now->met, true);
     std::memcpy(lds + offset, &words, 16);
 }
 
@@ -303,8 +228,8 @@ static irisi_words irisi_mfma_load(const char *base, uint32_t offset)
     const char *at = base + offset + (made == READ_BEYOND ? 16 : 0);
     irisi_words words = {0, 0, 0, 0};
     bool inside = (uintptr_t)at % 16 == 0;
-    const char *a = (const char *)wg.a.data(), *b = (const char *)wg.b.data();
-    inside &= (at >= a && at + 16 <= a + wg.a.size()) || (at >= b && at + 16 <= b + wg.b.size());
+    const char *a = (const char *)gpu.a.data(), *b = (const char *)gpu.b.data();
+    inside &= (at >= a && at + 16 <= a + gpu.a.size()) || (at >= b && at + 16 <= b + gpu.b.size());
     expect(inside, "a load beyond the matrix, or misaligned");
     if (inside)
         std::memcpy(&words, at, 16);
@@ -314,19 +239,19 @@ static irisi_words irisi_mfma_load(const char *base, uint32_t offset)
 static void irisi_mfma_load_lds(const char *base, uint32_t offset, irisi_mfma_lds lds)
 {
     transfer t = {lds + 16 * wg.now->lane, wg.now->met, irisi_mfma_load(base, offset)};
-    touch_shared(t.to, 16, t.issued, true);
+    touch_at(t.to, 16, t.issued, true);
     std::memset(t.to, 0xff, 16); /* NaN */
-    wg.now->transfers.push_back(t);
+    own().transfers.push_back(t);
 }
 static void irisi_mfma_loaded()
 {
     if (made == FORGET_A_WAIT && wg.now->wave == 2 && wg.now->met > 2)
         return;
-    for (const transfer &t : wg.now->transfers) {
-        touch_shared(t.to, 16, t.issued, true);
+    for (const transfer &t : own().transfers) {
+        touch_at(t.to, 16, t.issued, true);
         std::memcpy(t.to, &t.words, 16);
     }
-    wg.now->transfers.clear();
+    own().transfers.clear();
 }
 
 static void irisi_mfma_part() {}
@@ -399,6 +324,8 @@ void work()
     iris_crew crew;
     iris_tile tile, pass, piece;
     uint32_t pieces = 0;
+    own().accs = own().op = 0;
+    own().transfers.clear();
     std::memset(&crew, 0, sizeof crew);
     crew.wave = wg.now->wave, crew.waves = WAVES;
     crew.member = crew.wave * LANES + wg.now->lane, crew.members = WAVES * LANES;
@@ -414,73 +341,14 @@ void work()
                 run->stage(&plan, &piece, i, &acc, &crew, stages[pieces].data() + MARGIN);
             }
         }
-}
-
-void begin_lane()
-{
-    work();
-    expect(wg.now->transfers.empty(), "a direct load that nobody waits for");
-    wg.now->done = true;
-    pause_lane(NULL, 0);
-}
-
-/* Lets lanes run until all are done, or all wait. */
-void schedule()
-{
-    for (bool moved = true; moved;) {
-        uint32_t order[WAVES];
-        moved = false;
-        for (uint32_t w = 0; w < WAVES; w++)
-            order[w] = w;
-        for (uint32_t w = 0; w < WAVES; w++)
-            std::swap(order[w], order[w + random_below(WAVES - w)]);
-        for (uint32_t i = 0; i < WAVES * LANES; i++) {
-            fiber &f = wg.fibers[order[i / LANES] * LANES + i % LANES];
-            if (f.done || (f.watched && *f.watched == f.seen))
-                continue;
-            moved = true;
-            f.watched = NULL;
-            wg.now = &f;
-            IRIST_FIBER(__tsan_switch_to_fiber(f.sanitizer, 0));
-            swapcontext(&wg.scheduler, &f.context);
-        }
-    }
-    for (const fiber &f : wg.fibers)
-        if (!f.done) {
-            expect(false, "waves wait for each other");
-            return; /* the others too */
-        }
-}
-
-void run_lanes()
-{
-    wg.fibers.resize(WAVES * LANES);
-    IRIST_FIBER(wg.sanitizer = __tsan_get_current_fiber());
-    for (uint32_t i = 0; i < WAVES * LANES; i++) {
-        fiber &f = wg.fibers[i];
-        f.stack.resize(STACK);
-        f.wave = i / LANES, f.lane = i % LANES;
-        f.watched = NULL;
-        f.done = false;
-        f.met = f.accs = f.op = 0;
-        f.transfers.clear();
-        getcontext(&f.context);
-        f.context.uc_stack.ss_sp = f.stack.data();
-        f.context.uc_stack.ss_size = f.stack.size();
-        f.context.uc_link = NULL;
-        makecontext(&f.context, begin_lane, 0);
-        IRIST_FIBER(f.sanitizer = __tsan_create_fiber(0));
-    }
-    schedule();
-    for (fiber &f : wg.fibers)
-        IRIST_FIBER(__tsan_destroy_fiber(f.sanitizer)), (void)f;
+    expect(own().transfers.empty(), "a direct load that nobody waits for");
 }
 
 /* Whole numbers from -4 to 4 whose products' sums are exact; what is no element is NaN. */
 std::vector<uint8_t> random_matrix(uint64_t rows, uint64_t columns, uint64_t ld)
 {
     const uint32_t bytes = element_bytes();
-    const uint8_t none = wg.type < F8E4M3FNUZ ? 0xff : 0x80;
+    const uint8_t none = gpu.type < F8E4M3FNUZ ? 0xff : 0x80;
     std::vector<uint8_t> v((((rows - 1) * ld + columns) * bytes + 15) / 16 * 16, none);
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t j = 0; j < columns; j++) {
@@ -517,9 +385,9 @@ void make_plan(uint32_t m, uint32_t n, uint32_t k, int transposed, uint32_t tile
     plan.pitch = (s.stage_n * c_bytes() + 15) / 16 * 16 + 16;
     plan.stage_bytes = (s.stage_m * plan.pitch + 127) / 128 * 128;
     plan.workspace_bytes = run->with_comm ? s.workspace_bytes_with_comm : s.workspace_bytes;
-    wg.a = random_matrix(m, k, plan.lda);
-    wg.b = transposed ? random_matrix(n, k, plan.ldb) : random_matrix(k, n, plan.ldb);
-    plan.a = wg.a.data(), plan.b = wg.b.data();
+    gpu.a = random_matrix(m, k, plan.lda);
+    gpu.b = transposed ? random_matrix(n, k, plan.ldb) : random_matrix(k, n, plan.ldb);
+    plan.a = gpu.a.data(), plan.b = gpu.b.data();
 }
 
 /* What must stand at a place of C. */
@@ -527,11 +395,11 @@ uint32_t product(uint64_t i, uint64_t j)
 {
     float sum = 0;
     for (uint64_t k = 0; k < plan.k; k++)
-        sum += widened(wg.a.data(), i * plan.lda + k) *
-               widened(wg.b.data(), plan.b_transposed ? j * plan.ldb + k : k * plan.ldb + j);
-    if (wg.type == BF16_F32)
+        sum += widened(gpu.a.data(), i * plan.lda + k) *
+               widened(gpu.b.data(), plan.b_transposed ? j * plan.ldb + k : k * plan.ldb + j);
+    if (gpu.type == BF16_F32)
         return irisi_f32_bits(sum);
-    return wg.type == F16 ? irisi_narrow_f16(sum) : irisi_narrow_bf16(sum);
+    return gpu.type == F16 ? irisi_narrow_f16(sum) : irisi_narrow_bf16(sum);
 }
 
 /* A piece's staging tile: the product, and nothing else. */
@@ -546,8 +414,7 @@ void check_piece(const iris_tile *piece, std::vector<char> &stage)
             std::memset(at, 0xaa, c_bytes());
         }
     }
-    for (char byte : stage)
-        expect(byte == (char)0xaa, "a staging tile is written beside the piece");
+    expect_untouched(stage);
 }
 
 void try_loop(const loop *l, uint32_t m, uint32_t n, uint32_t k, int transposed, uint32_t tile_m, uint32_t tile_n)
@@ -555,13 +422,11 @@ void try_loop(const loop *l, uint32_t m, uint32_t n, uint32_t k, int transposed,
     std::snprintf(trial, sizeof trial, "%s, %u x %u x %u, B %s, tile %u x %u", l->name, m, n, k,
                   transposed ? "transposed" : "as it is", tile_m, tile_n);
     run = l;
-    wg.type = l->type;
+    gpu.type = l->type;
     make_plan(m, n, k, transposed, tile_m, tile_n);
-    wg.shared.assign(plan.workspace_bytes + MARGIN, (char)0xff);
-    wg.touches.assign(wg.shared.size() / 16, touch());
-    wg.arrived = wg.meetings = counter = 0;
-    std::memset(wg.joined, 0, sizeof wg.joined);
-    std::memset(wg.ops, 0, sizeof wg.ops);
+    counter = 0;
+    std::memset(gpu.joined, 0, sizeof gpu.joined);
+    std::memset(gpu.ops, 0, sizeof gpu.ops);
     iris_tile tile, pass, piece;
     std::vector<iris_tile> pieces;
     for (iris_tile_begin(&plan, &tile, 0, 1); iris_tile_next(&plan, &tile);)
@@ -569,7 +434,7 @@ void try_loop(const loop *l, uint32_t m, uint32_t n, uint32_t k, int transposed,
             for (uint32_t i = 0; iris_tile_piece(&plan, &pass, i, &piece); i++)
                 pieces.push_back(piece);
     stages.assign(pieces.size(), std::vector<char>(plan.stage_bytes + 2 * MARGIN, (char)0xaa));
-    run_lanes();
+    run_lanes(plan.workspace_bytes, work);
     for (size_t i = 0; i < pieces.size(); i++)
         check_piece(&pieces[i], stages[i]);
 }

@@ -16,33 +16,16 @@
 #if defined(IRIS_TARGET_HOST)
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <ucontext.h>
-#include <utility>
 #include <vector>
 
-#if defined(__SANITIZE_THREAD__)
-#include <sanitizer/tsan_interface.h>
-#define IRIST_FIBER(statement) statement
-#else
-#define IRIST_FIBER(statement) (void)0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IRIST_SLOW 1 /* three of the loops, a tile of each */
-#else
-#define IRIST_SLOW 0
-#endif
+enum { LANES = 32 };
+#include "fibers.h"
 
 namespace {
 
-enum { WAVES = 8, LANES = 32, STACK = 128 << 10, OPS = 256, MARGIN = 64 };
-
-/* When each wave last touched 16 bytes of shared memory: 1 + the meetings it had been to; 0: never. */
-struct touch {
-    uint32_t read[WAVES], written[WAVES];
-};
+enum { OPS = 256 };
 
 /* 16 bytes on their way. */
 struct transfer {
@@ -50,13 +33,9 @@ struct transfer {
     char bytes[16];
 };
 
-struct fiber {
-    ucontext_t context;
-    void *sanitizer;
-    std::vector<char> stack;
-    bool done;
-    uint32_t wave, lane, met; /* met: how often it has met all others */
-    uint32_t loads, ops;      /* instructions of the wave so far */
+/* What a lane has of its own. */
+struct lane_state {
+    uint32_t loads, ops;                      /* instructions of the wave so far */
     std::deque<std::vector<transfer>> groups; /* the last one is open */
 };
 
@@ -75,81 +54,27 @@ struct product {
     uint32_t a[LANES][4], b[LANES][2];
 };
 
-/* The workgroup. */
 struct {
-    std::vector<fiber> fibers;
-    ucontext_t scheduler;
-    void *sanitizer;
-    fiber *now;
-    uint32_t arrived, meetings;
+    lane_state lanes[WAVES][LANES];
     load loads[WAVES][OPS];
     product ops[WAVES][OPS];
-    std::vector<char> shared, a, b;
-    std::vector<touch> touches;
+    std::vector<char> a, b;
     iris_dtype dtype;
-} wg;
+} gpu;
 
-/* What is done wrong on purpose, to see that it is noticed. */
-enum mistake { NONE, PASS_A_MEETING, FORGET_A_WAIT, READ_BEYOND };
-
-uint32_t failures;
-char trial[160];
-mistake made;
-
-void expect(bool held, const char *what)
-{
-    if (!held && failures++ < 20 && made == NONE)
-        std::printf("%s: %s\n", trial, what);
-}
-
-uint32_t seed = 1;
-uint32_t random_below(uint32_t n) { return ((seed = seed * 1664525u + 1013904223u) >> 8) % n; }
-
-void pause_lane()
-{
-    IRIST_FIBER(__tsan_switch_to_fiber(wg.sanitizer, 0));
-    swapcontext(&wg.now->context, &wg.scheduler);
-}
-
-/* All lanes meet. */
-void join_workgroup()
-{
-    const uint32_t meeting = wg.meetings;
-    if (++wg.arrived == WAVES * LANES) {
-        wg.arrived = 0;
-        wg.meetings++;
-    }
-    const bool passes = made == PASS_A_MEETING && wg.now->wave == 5 && wg.now->met == 3;
-    while (wg.meetings == meeting && !passes)
-        pause_lane();
-    wg.now->met++;
-}
-
-/* A wave touches shared memory at some time since it had been to `since` meetings. */
-void touch_shared(uint32_t at, uint32_t bytes, uint32_t since, bool writes)
-{
-    if (at + bytes + MARGIN > wg.shared.size() || at % bytes != 0) {
-        expect(false, "an access beyond the workspace, or misaligned");
-        std::exit(made == NONE);
-    }
-    touch &t = wg.touches[at / 16];
-    for (uint32_t w = 0; w < WAVES; w++)
-        if (w != wg.now->wave)
-            expect(t.written[w] <= since && (!writes || t.read[w] <= since), "two waves race for shared memory");
-    (writes ? t.written : t.read)[wg.now->wave] = wg.now->met + 1;
-}
+lane_state &own() { return gpu.lanes[wg.now->wave][wg.now->lane]; }
 
 float widened(uint16_t bits)
 {
     iris_bf16 b;
     iris_f16 h;
     b.bits = h.bits = bits;
-    return wg.dtype == IRIS_BF16 ? iris_widen_bf16(b) : iris_widen_f16(h);
+    return gpu.dtype == IRIS_BF16 ? iris_widen_bf16(b) : iris_widen_f16(h);
 }
 
 uint16_t narrowed(float v)
 {
-    return wg.dtype == IRIS_BF16 ? iris_narrow_bf16(v).bits : iris_narrow_f16(v).bits;
+    return gpu.dtype == IRIS_BF16 ? iris_narrow_bf16(v).bits : iris_narrow_f16(v).bits;
 }
 
 void carry_out(load &l)
@@ -205,19 +130,19 @@ static void irisi_copy_chunk(uint32_t to, const void *from, uint32_t bytes)
     transfer t = {to, wg.now->met, {}};
     bytes += made == READ_BEYOND && bytes > 0 ? 16 : 0;
     bool inside = bytes <= 32 && ((uintptr_t)at % 16 == 0);
-    inside &= (at >= wg.a.data() && at + bytes <= wg.a.data() + wg.a.size()) ||
-              (at >= wg.b.data() && at + bytes <= wg.b.data() + wg.b.size());
+    inside &= (at >= gpu.a.data() && at + bytes <= gpu.a.data() + gpu.a.size()) ||
+              (at >= gpu.b.data() && at + bytes <= gpu.b.data() + gpu.b.size());
     expect(inside, "a load beyond the matrix, or misaligned");
     if (inside)
         std::memcpy(t.bytes, at, std::min(bytes, 16u));
     touch_shared(to, 16, t.issued, true);
     std::memset(&wg.shared[to], 0xff, 16); /* NaN */
-    wg.now->groups.back().push_back(t);
+    own().groups.back().push_back(t);
 }
-static void irisi_copies_close() { wg.now->groups.emplace_back(); }
+static void irisi_copies_close() { own().groups.emplace_back(); }
 static void irisi_copies_await(uint32_t open)
 {
-    std::deque<std::vector<transfer>> &groups = wg.now->groups;
+    std::deque<std::vector<transfer>> &groups = own().groups;
     for (; groups.size() - 1 > open; groups.pop_front()) {
         if (made == FORGET_A_WAIT && wg.now->wave == 2 && wg.now->met > 2)
             return;
@@ -231,8 +156,8 @@ static void irisi_copies_await(uint32_t open)
 /* Registers are named by the load that fills them. */
 static void load_matrices(uint32_t *w, uint32_t from, bool turned)
 {
-    const uint32_t n = wg.now->loads++ % OPS;
-    load &l = wg.loads[wg.now->wave][n];
+    const uint32_t n = own().loads++ % OPS;
+    load &l = gpu.loads[wg.now->wave][n];
     l.from[wg.now->lane] = from, l.turned = turned, l.met = wg.now->met;
     for (uint32_t i = 0; i < 4; i++)
         w[i] = 4 * n + i;
@@ -258,12 +183,12 @@ struct irisi_mma_operands_64 {
     double a[2][2], b[4];
 };
 
-static product &begin_product() { return wg.ops[wg.now->wave][wg.now->ops++ % OPS]; }
+static product &begin_product() { return gpu.ops[wg.now->wave][own().ops++ % OPS]; }
 static void end_product(product &op)
 {
     if (++op.came == LANES) {
         op.came = 0;
-        carry_out(op, wg.loads[wg.now->wave]);
+        carry_out(op, gpu.loads[wg.now->wave]);
     }
 }
 static void irisi_mma_f16(float *c, const irisi_mma_operands_16 *o, uint32_t m, uint32_t n)
@@ -333,62 +258,15 @@ struct loop {
                    {IRIS_F64, 1, work_f64_sm80_with_comm}, {IRIS_BF16, 0, work_bf16_sm80}};
 const loop *run;
 
-void begin_lane()
+void work()
 {
     iris_crew crew;
     std::memset(&crew, 0, sizeof crew);
     crew.wave = wg.now->wave, crew.waves = WAVES;
     crew.member = crew.wave * LANES + wg.now->lane, crew.members = WAVES * LANES;
+    own().loads = own().ops = 0;
+    own().groups.assign(1, {});
     run->work(&crew);
-    wg.now->done = true;
-    pause_lane();
-}
-
-/* Lets lanes run until all are done, or all wait. */
-void schedule()
-{
-    for (uint32_t idle = 0, meetings = 0; idle < 2; meetings = wg.meetings) {
-        uint32_t order[WAVES], running = 0;
-        for (uint32_t w = 0; w < WAVES; w++)
-            order[w] = w;
-        for (uint32_t w = 0; w < WAVES; w++)
-            std::swap(order[w], order[w + random_below(WAVES - w)]);
-        for (uint32_t i = 0; i < WAVES * LANES; i++) {
-            fiber &f = wg.fibers[order[i / LANES] * LANES + i % LANES];
-            if (f.done)
-                continue;
-            running++;
-            wg.now = &f;
-            IRIST_FIBER(__tsan_switch_to_fiber(f.sanitizer, 0));
-            swapcontext(&wg.scheduler, &f.context);
-        }
-        idle = running == 0 ? 2 : wg.meetings == meetings ? idle + 1 : 0;
-        if (idle == 2)
-            expect(running == 0, "lanes wait for each other");
-    }
-}
-
-void run_lanes()
-{
-    wg.fibers.resize(WAVES * LANES);
-    IRIST_FIBER(wg.sanitizer = __tsan_get_current_fiber());
-    for (uint32_t i = 0; i < WAVES * LANES; i++) {
-        fiber &f = wg.fibers[i];
-        f.stack.resize(STACK);
-        f.wave = i / LANES, f.lane = i % LANES;
-        f.done = false;
-        f.met = f.loads = f.ops = 0;
-        f.groups.assign(1, {});
-        getcontext(&f.context);
-        f.context.uc_stack.ss_sp = f.stack.data();
-        f.context.uc_stack.ss_size = f.stack.size();
-        f.context.uc_link = NULL;
-        makecontext(&f.context, begin_lane, 0);
-        IRIST_FIBER(f.sanitizer = __tsan_create_fiber(0));
-    }
-    schedule();
-    for (fiber &f : wg.fibers)
-        IRIST_FIBER(__tsan_destroy_fiber(f.sanitizer)), (void)f;
 }
 
 double get(const char *from)
@@ -396,7 +274,7 @@ double get(const char *from)
     uint16_t bits;
     double v;
     std::memcpy(&bits, from, 2);
-    return wg.dtype == IRIS_F64 ? (std::memcpy(&v, from, 8), v) : widened(bits);
+    return gpu.dtype == IRIS_F64 ? (std::memcpy(&v, from, 8), v) : widened(bits);
 }
 
 /* Whole numbers from -4 to 4, so that sums are exact; what is no element is NaN, and nothing follows the last. */
@@ -437,9 +315,9 @@ void make_plan(const char *arch, uint32_t m, uint32_t n, uint32_t k, int turned,
     plan.pitch = (s.stage_n * e + 15) / 16 * 16 + 16;
     plan.stage_bytes = (s.stage_m * plan.pitch + 127) / 128 * 128;
     plan.workspace_bytes = run->with_comm ? s.workspace_bytes_with_comm : s.workspace_bytes;
-    wg.a = random_matrix(m, k, plan.lda);
-    wg.b = turned ? random_matrix(k, n, plan.ldb) : random_matrix(n, k, plan.ldb);
-    plan.a = wg.a.data(), plan.b = wg.b.data();
+    gpu.a = random_matrix(m, k, plan.lda);
+    gpu.b = turned ? random_matrix(k, n, plan.ldb) : random_matrix(n, k, plan.ldb);
+    plan.a = gpu.a.data(), plan.b = gpu.b.data();
 }
 
 /* A piece's staging tile: the product, and nothing else. */
@@ -452,15 +330,14 @@ void check_piece(const iris_tile *piece, std::vector<char> &stage)
             const uint64_t i = piece->m0 + row, j = piece->n0 + column;
             double sum = 0;
             for (uint64_t k = 0; k < plan.k; k++)
-                sum += get(&wg.a[(i * plan.lda + k) * e]) *
-                       get(&wg.b[(plan.b_transposed ? j * plan.ldb + k : k * plan.ldb + j) * e]);
+                sum += get(&gpu.a[(i * plan.lda + k) * e]) *
+                       get(&gpu.b[(plan.b_transposed ? j * plan.ldb + k : k * plan.ldb + j) * e]);
             const uint16_t bits = narrowed((float)sum);
             expect(std::memcmp(at, e == 8 ? (const void *)&sum : &bits, e) == 0, "an element is not the product's");
             std::memset(at, 0xaa, e);
         }
     }
-    for (char byte : stage)
-        expect(byte == (char)0xaa, "a staging tile is written beside the piece");
+    expect_untouched(stage);
 }
 
 void try_loop(const loop *l, const char *arch, uint32_t m, uint32_t n, uint32_t k, int turned, uint32_t tile_m,
@@ -469,20 +346,17 @@ void try_loop(const loop *l, const char *arch, uint32_t m, uint32_t n, uint32_t 
     std::snprintf(trial, sizeof trial, "dtype %d%s, %s, %u x %u x %u, B turned %d, tile %u x %u", (int)l->dtype,
                   l->with_comm ? " beside communication waves" : "", arch, m, n, k, turned, tile_m, tile_n);
     run = l;
-    wg.dtype = l->dtype;
+    gpu.dtype = l->dtype;
     make_plan(arch, m, n, k, turned, tile_m, tile_n);
-    wg.shared.assign(plan.workspace_bytes + MARGIN, (char)0xff);
-    wg.touches.assign(wg.shared.size() / 16, touch());
-    wg.arrived = wg.meetings = 0;
-    std::memset(wg.loads, 0, sizeof wg.loads);
-    std::memset(wg.ops, 0, sizeof wg.ops);
+    std::memset(gpu.loads, 0, sizeof gpu.loads);
+    std::memset(gpu.ops, 0, sizeof gpu.ops);
     iris_tile tile, piece;
     std::vector<iris_tile> pieces;
     for (iris_tile_begin(&plan, &tile, 0, 1); iris_tile_next(&plan, &tile);)
         for (uint32_t i = 0; iris_tile_piece(&plan, &tile, i, &piece); i++)
             pieces.push_back(piece);
     stages.assign(pieces.size(), std::vector<char>(plan.stage_bytes + 2 * MARGIN, (char)0xaa));
-    run_lanes();
+    run_lanes(plan.workspace_bytes, work);
     for (size_t i = 0; i < pieces.size(); i++)
         check_piece(&pieces[i], stages[i]);
 }
