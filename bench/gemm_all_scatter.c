@@ -16,12 +16,10 @@
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
 #include <iris/gen/launch/gemm_all_scatter.h>
 
-#include "bench.h"
-#include "gemm_inputs.h"
+#include "gemm_operands.h"
 #include "nccl.h"
-#include "peer_cublaslt.h"
 
-enum { SETS = 2, PATTERN = 5, BLAS_IRIS = PATTERN + IRIS_GEMM_BLAS_GATHER, VARIANTS };
+enum { PATTERN = 5, BLAS_IRIS = PATTERN + IRIS_GEMM_BLAS_GATHER, VARIANTS };
 enum { GEMM, BLAS, PUSH, GATHER, BLAS_GATHER };
 static const char *const names[] = {"gemm", "blas", "push", "gather", "blas+gather"};
 
@@ -37,12 +35,10 @@ static iris_status (*const launchers[])(iris_world *, const iris_gemm_plan *,
 /* One shape on one rank. */
 typedef struct job {
     bench *b;
-    uint64_t m, n, k;
-    iris_gemm_columns own;
-    int sets, even;      /* even: every rank's band is as wide, as the all-gather needs */
-    char *a[SETS], *bs[SETS], *c, *bands;
+    gemm_operands g;
+    int even; /* every rank's band is as wide, as the all-gather needs */
+    char *bands;
     uint32_t *flag;
-    iris_gemm_plan plan[SETS];
     peer vendor, placed; /* the band is a matrix of its own, or stands in C */
     bench_nccl peers;
     int have_blas, have_gather, variant;
@@ -69,16 +65,16 @@ static iris_status push(job *j, iris_stream stream)
     push_args p;
     const iris_launch_config grid = iris_grid((uint32_t)iris_compute_units(j->b->w), 1024);
     p.ctx = iris_device_ctx(j->b->w);
-    p.words = j->m * j->own.count / 2;
-    p.from = (uint32_t *)(void *)j->c;
-    p.to = (uint32_t *)(void *)(j->bands + j->m * j->own.first * 2 / 16 * 16);
+    p.words = j->g.m * j->g.own.count / 2;
+    p.from = (uint32_t *)(void *)j->g.c;
+    p.to = (uint32_t *)(void *)(j->bands + j->g.m * j->g.own.first * 2 / 16 * 16);
     return iris_launch(j->b->w, push_band, &p, sizeof p, &grid, stream);
 }
 
 /* Every rank's band, of equal ones, in rank order; the own one stands there already. 1 when launched. */
 static int gather(const job *j, iris_stream stream)
 {
-    const size_t count = j->m * j->own.count;
+    const size_t count = j->g.m * j->g.own.count;
     const void *own = j->bands + (size_t)iris_rank(j->b->w) * count * 2;
     return j->peers.all_gather(own, j->bands, count, BENCH_NCCL_BF16, j->peers.comm, stream) == 0;
 }
@@ -87,17 +83,17 @@ static int gather(const job *j, iris_stream stream)
 static iris_status submit(iris_world *w, void *arg, iris_stream stream, int turn)
 {
     job *j = (job *)arg;
-    const int set = turn % j->sets;
-    char *own = j->bands + j->m * j->own.first * 2;
+    const int set = turn % j->g.sets;
+    char *own = j->bands + j->g.m * j->g.own.first * 2;
     int fine = 1;
     if (j->variant >= PATTERN)
-        return launchers[j->variant - PATTERN](w, &j->plan[set], stream);
+        return launchers[j->variant - PATTERN](w, &j->g.plan[set], stream);
     if (j->variant == GEMM)
-        return iris_gemm_local_bf16(w, &j->plan[set], stream);
+        return iris_gemm_local_bf16(w, &j->g.plan[set], stream);
     if (j->variant == PUSH)
         return push(j, stream);
     if (j->variant != GATHER)
-        fine = peer_gemm(&j->vendor, j->vendor.best, j->a[set], j->bs[set], own, stream);
+        fine = peer_gemm(&j->vendor, j->vendor.best, j->g.a[set], j->g.b[set], own, stream);
     if (fine && j->variant != BLAS)
         fine = gather(j, stream);
     return fine ? IRIS_OK : irisi_fail(w, IRIS_ERR_DEVICE, "%s was refused", names[j->variant]);
@@ -107,19 +103,13 @@ static iris_status submit(iris_world *w, void *arg, iris_stream stream, int turn
 static int checked(job *j, const char *who)
 {
     iris_world *w = j->b->w;
-    gemm_product p;
-    int ok = iris_memset(w, j->c, 0xff, j->m * j->n * 2) == IRIS_OK &&
-             iris_memset(w, j->bands, 0xff, j->m * j->n * 2) == IRIS_OK;
+    const int banded = j->variant == BLAS_GATHER;
+    int ok = iris_memset(w, j->g.c, 0xff, j->g.m * j->g.n * 2) == IRIS_OK &&
+             iris_memset(w, j->bands, 0xff, j->g.m * j->g.n * 2) == IRIS_OK;
     ok = iris_barrier(w) == IRIS_OK && ok; /* nobody writes before all have poisoned */
     ok = submit(w, j, iris_default_stream(w), 0) == IRIS_OK && iris_synchronize(w) == IRIS_OK && ok;
-    if (j->variant >= PATTERN || j->variant == BLAS_GATHER) {
-        memset(&p, 0, sizeof p);
-        p.c = (const uint16_t *)(void *)(j->variant == BLAS_GATHER ? j->bands : j->c);
-        p.banded = j->variant == BLAS_GATHER;
-        p.m = j->m, p.n = j->n, p.k = j->k, p.lda = j->k, p.ldc = j->n;
-        p.seed_a = 1, p.seed_b = 100, p.world = (uint32_t)iris_world_size(w), p.bf16 = 1;
-        ok = ok && gemm_right(w, &p, j->flag, who);
-    }
+    if (j->variant >= PATTERN || banded)
+        ok = ok && gemm_operands_right(w, &j->g, banded ? j->bands : j->g.c, banded, j->flag, who);
     if (!ok)
         fprintf(stderr, "rank %d, %s: %s\n", iris_rank(w), who, iris_error_string(w));
     return bench_all_ok(j->b, ok);
@@ -128,68 +118,35 @@ static int checked(job *j, const char *who)
 static int prepare(job *j)
 {
     iris_world *w = j->b->w;
-    const uint64_t world = (uint64_t)iris_world_size(w);
-    const uint64_t widest = iris_gemm_band((uint32_t)j->n, (uint32_t)world, 0).count;
-    j->own = iris_gemm_band((uint32_t)j->n, (uint32_t)world, (uint32_t)iris_rank(w));
-    j->even = j->n % world == 0;
-    j->sets = (j->m + widest) * j->k * 2 > 100u << 20 ? 1 : SETS;
-    j->c = (char *)iris_malloc(w, j->m * j->n * 2);
-    j->bands = (char *)iris_malloc(w, j->m * j->n * 2 + 16);
-    for (int i = 0; i < j->sets; i++) {
-        j->a[i] = (char *)iris_malloc(w, j->m * j->k * 2);
-        j->bs[i] = (char *)iris_malloc(w, j->k * widest * 2);
-        if (!j->c || !j->bands || !j->a[i] || !j->bs[i])
-            return fprintf(stderr, "%s\n", iris_error_string(w)), 1;
-        IRIS_TRY(gemm_fill(w, IRIS_BF16, j->a[i], j->m * j->k, (uint64_t)i + 1));
-        const uint64_t seed = 100 * ((uint64_t)i + 1) + (uint64_t)iris_rank(w);
-        IRIS_TRY(gemm_fill(w, IRIS_BF16, j->bs[i], j->k * j->own.count, seed));
-    }
-    const int blas = j->have_blas && j->own.count > 0 &&
-                     peer_problem(&j->vendor, IRIS_BF16, j->m, j->own.count, j->k, (int64_t)j->k, (int64_t)j->own.count,
-                                  (int64_t)j->own.count, 0) &&
-                     peer_choose(&j->vendor, w, j->a[0], j->bs[0], j->bands);
-    if (!bench_all_ok(j->b, blas))
-        j->vendor.best = -1;
-    for (j->placed.c_alignment = 256; j->own.first * 2 % j->placed.c_alignment != 0;)
-        j->placed.c_alignment /= 2;
-    const int placed = j->vendor.best >= 0 &&
-                       peer_problem(&j->placed, IRIS_BF16, j->m, j->own.count, j->k, (int64_t)j->k,
-                                    (int64_t)j->own.count, (int64_t)j->n, 0) &&
-                       peer_choose(&j->placed, w, j->a[0], j->bs[0], j->c + 2 * j->own.first);
-    if (!bench_all_ok(j->b, placed))
-        j->placed.best = -1;
+    if (gemm_operands_create(w, &j->g))
+        return 1;
+    j->even = j->g.n % (uint64_t)iris_world_size(w) == 0;
+    j->bands = (char *)iris_malloc(w, j->g.m * j->g.n * 2 + 16);
+    if (!j->bands)
+        return fprintf(stderr, "%s\n", iris_error_string(w)), 1;
+    gemm_operands_peer(j->b, &j->g, &j->vendor, j->have_blas, j->bands, j->g.own.count);
+    j->placed.c_alignment = gemm_operands_alignment(&j->g);
+    gemm_operands_peer(j->b, &j->g, &j->placed, j->vendor.best >= 0, j->g.c + 2 * j->g.own.first, j->g.n);
     return 0;
 }
 
 /* A plan for each set of operands, as the variant's pattern wants it: of none, that of the GEMM alone. */
 static int plan(job *j)
 {
-    iris_gemm_args g;
-    memset(&g, 0, sizeof g);
-    g.m = (int64_t)j->m, g.n = (int64_t)j->n, g.k = (int64_t)j->k, g.c = j->c;
-    g.pattern = j->variant < PATTERN ? IRIS_GEMM_BULK_SYNCHRONOUS : (iris_gemm_pattern)(j->variant - PATTERN);
+    iris_gemm_args args;
+    memset(&args, 0, sizeof args);
+    args.pattern = j->variant < PATTERN ? IRIS_GEMM_BULK_SYNCHRONOUS : (iris_gemm_pattern)(j->variant - PATTERN);
     if (j->variant == BLAS_IRIS)
-        g.blas = peer_blas, g.blas_arg = &j->placed;
-    for (int i = 0; i < j->sets; i++) {
-        IRIS_TRY(iris_gemm_release(j->b->w, &j->plan[i]));
-        g.a = j->a[i], g.b = j->bs[i];
-        IRIS_TRY(iris_gemm_prepare(j->b->w, &j->plan[i], IRIS_GEMM_ALL_SCATTER, IRIS_BF16, &g));
-    }
+        args.blas = peer_blas, args.blas_arg = &j->placed;
+    IRIS_TRY(gemm_operands_plan(j->b->w, &j->g, &args));
     return 0;
 }
 
 static int release(job *j)
 {
-    iris_world *w = j->b->w;
-    for (int i = 0; i < j->sets; i++) {
-        IRIS_TRY(iris_gemm_release(w, &j->plan[i]));
-        IRIS_TRY(iris_free(w, j->bs[i]));
-        IRIS_TRY(iris_free(w, j->a[i]));
-    }
-    IRIS_TRY(iris_barrier(w));
-    IRIS_TRY(iris_free(w, j->bands));
-    IRIS_TRY(iris_free(w, j->c));
-    return 0;
+    IRIS_TRY(iris_barrier(j->b->w));
+    IRIS_TRY(iris_free(j->b->w, j->bands));
+    return gemm_operands_free(j->b->w, &j->g);
 }
 
 /* 1 when this run has what the variant needs. */
@@ -211,11 +168,11 @@ static int run_shape(job *j)
 {
     double us[VARIANTS], best = 0;
     char shape[64];
-    snprintf(shape, sizeof shape, "%llux%llux%llu", (unsigned long long)j->m, (unsigned long long)j->n,
-             (unsigned long long)j->k);
+    snprintf(shape, sizeof shape, "%llux%llux%llu", (unsigned long long)j->g.m, (unsigned long long)j->g.n,
+             (unsigned long long)j->g.k);
     if (prepare(j))
         return 1;
-    const double band = (double)j->m * j->own.count * 2 * (iris_world_size(j->b->w) - 1); /* bytes that leave */
+    const double band = (double)j->g.m * j->g.own.count * 2 * (iris_world_size(j->b->w) - 1); /* bytes that leave */
     for (int v = 0; v < VARIANTS; v++) {
         const char *name = v < PATTERN ? names[v] : iris_gemm_pattern_name((iris_gemm_pattern)(v - PATTERN));
         bench_row row;
@@ -232,8 +189,8 @@ static int run_shape(job *j)
         const double gemm = us[BLAS] > 0 ? us[BLAS] : us[GEMM];
         memset(&row, 0, sizeof row);
         row.name = shape, row.dtype = "bf16", row.variant = name;
-        row.bytes = (size_t)band, row.workgroups = (int)j->plan[0].workgroups;
-        row.lanes = (int)(j->plan[0].waves * j->plan[0].wave_lanes), row.ok = ok;
+        row.bytes = (size_t)band, row.workgroups = (int)j->g.plan[0].workgroups;
+        row.lanes = (int)(j->g.plan[0].waves * j->g.plan[0].wave_lanes), row.ok = ok;
         row.us = us[v], row.gbps = v == PUSH || v == GATHER ? band / us[v] * 1e-3 : 0;
         /* The best that can be: what neither the arithmetic nor the links allow to be shorter. */
         row.ceiling = row.gbps > 0 ? 0 : v < PATTERN ? gemm : gemm > us[PUSH] ? gemm : us[PUSH];
@@ -261,8 +218,8 @@ static int rank_main(iris_world *w, void *arg)
     j.placed = j.vendor;
     j.have_gather = iris_world_size(w) > 1 && bench_nccl_open(&b, &j.peers);
     for (int i = 0; i < GEMM_SHAPES && !bench_late(&b); i++) {
-        j.m = (uint64_t)gemm_shapes[i][0], j.n = (uint64_t)gemm_shapes[i][1], j.k = (uint64_t)gemm_shapes[i][2];
-        if (o->max_bytes < j.m * j.n * 2) /* a run on a small machine */
+        j.g.m = (uint64_t)gemm_shapes[i][0], j.g.n = (uint64_t)gemm_shapes[i][1], j.g.k = (uint64_t)gemm_shapes[i][2];
+        if (o->max_bytes < j.g.m * j.g.n * 2) /* a run on a small machine */
             continue;
         if (run_shape(&j))
             return 1;

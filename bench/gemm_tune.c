@@ -12,11 +12,9 @@
 #endif
 #include <iris/gen/launch/gemm_all_scatter.h>
 
-#include "bench.h"
-#include "gemm_inputs.h"
-#include "peer_cublaslt.h"
+#include "gemm_operands.h"
 
-enum { SETS = 2, SHAPES = 64, CANDIDATES = 32, TRIES = 8 * CANDIDATES, FINALISTS = 3, FEW = 5 };
+enum { SHAPES = 64, CANDIDATES = 32, TRIES = 8 * CANDIDATES, FINALISTS = 3, FEW = 5 };
 
 typedef struct options {
     bench_options bench, few; /* the second for the first look at a candidate */
@@ -36,12 +34,8 @@ typedef struct attempt {
 typedef struct job {
     bench *b;
     const options *o;
-    uint64_t m, n, k;
-    iris_gemm_columns own;
-    int sets;
-    char *a[SETS], *bs[SETS], *c;
+    gemm_operands g;
     uint32_t *flag;
-    iris_gemm_plan plan[SETS];
     peer vendor;
     attempt tried[TRIES];
     int n_tried;
@@ -50,28 +44,20 @@ typedef struct job {
 static iris_status submit(iris_world *w, void *arg, iris_stream stream, int turn)
 {
     job *j = (job *)arg;
-    return iris_gemm_all_scatter_bf16(w, &j->plan[turn % j->sets], stream);
+    return iris_gemm_all_scatter_bf16(w, &j->g.plan[turn % j->g.sets], stream);
 }
 
 /* Plans for a row, one for each set of operands; 0 on every rank when it is refused. */
 static int plan(job *j, const char *row)
 {
-    iris_world *w = j->b->w;
-    iris_gemm_args g;
-    iris_status s = IRIS_OK;
-    memset(&g, 0, sizeof g);
-    g.m = (int64_t)j->m, g.n = (int64_t)j->n, g.k = (int64_t)j->k, g.c = j->c, g.b_transposed = j->o->transposed;
-    g.tune = row;
+    iris_gemm_args args;
+    memset(&args, 0, sizeof args);
+    args.tune = row;
     if (j->vendor.best >= 0)
-        g.blas = peer_blas, g.blas_arg = &j->vendor;
-    for (int i = 0; i < j->sets && s == IRIS_OK; i++) {
-        s = iris_gemm_release(w, &j->plan[i]);
-        g.a = j->a[i], g.b = j->bs[i];
-        if (s == IRIS_OK)
-            s = iris_gemm_prepare(w, &j->plan[i], IRIS_GEMM_ALL_SCATTER, IRIS_BF16, &g);
-    }
-    if (s != IRIS_OK && iris_rank(w) == 0)
-        fprintf(stderr, "%s: %s\n", row, iris_error_string(w));
+        args.blas = peer_blas, args.blas_arg = &j->vendor;
+    const iris_status s = gemm_operands_plan(j->b->w, &j->g, &args);
+    if (s != IRIS_OK && iris_rank(j->b->w) == 0)
+        fprintf(stderr, "%s: %s\n", row, iris_error_string(j->b->w));
     return s == IRIS_OK;
 }
 
@@ -79,18 +65,12 @@ static int plan(job *j, const char *row)
 static int checked(job *j, const char *who)
 {
     iris_world *w = j->b->w;
-    gemm_product p;
-    int ok = iris_memset(w, j->c, 0xff, j->m * j->n * 2) == IRIS_OK;
+    int ok = iris_memset(w, j->g.c, 0xff, j->g.m * j->g.n * 2) == IRIS_OK;
     ok = iris_barrier(w) == IRIS_OK && ok; /* nobody writes before all have poisoned */
     ok = submit(w, j, iris_default_stream(w), 0) == IRIS_OK && iris_synchronize(w) == IRIS_OK && ok;
-    memset(&p, 0, sizeof p);
-    p.c = (const uint16_t *)(void *)j->c;
-    p.m = j->m, p.n = j->n, p.k = j->k, p.lda = j->k, p.ldb = j->o->transposed ? j->k : 0, p.ldc = j->n;
-    p.seed_a = 1, p.seed_b = 100, p.world = (uint32_t)iris_world_size(w), p.bf16 = 1;
-    p.transposed = j->o->transposed;
     if (!ok)
         fprintf(stderr, "rank %d, %s: %s\n", iris_rank(w), who, iris_error_string(w));
-    return bench_all_ok(j->b, ok && gemm_right(w, &p, j->flag, who));
+    return bench_all_ok(j->b, ok && gemm_operands_right(w, &j->g, j->g.c, 0, j->flag, who));
 }
 
 /* The plan's row without the problem, and what to call it. */
@@ -109,7 +89,7 @@ static int try_row(job *j, const char *row, const bench_options *how, const char
         return 0;
     if (!plan(j, row)) /* another one is still needed to ask for candidates */
         return plan(j, "model") ? 0 : -1;
-    if (iris_gemm_choice(j->b->w, &j->plan[0], &became) != IRIS_OK)
+    if (iris_gemm_choice(j->b->w, &j->g.plan[0], &became) != IRIS_OK)
         return -1;
     attempt *t = &j->tried[j->n_tried];
     for (int i = 0; i < j->n_tried && how == &j->o->few; i++)
@@ -125,8 +105,8 @@ static int try_row(job *j, const char *row, const bench_options *how, const char
     snprintf(t->row, sizeof t->row, "%s", became.text);
     t->us = r.us;
     r.name = shape, r.dtype = "bf16", r.variant = choice_of(t->row);
-    r.bytes = (size_t)(j->m * j->own.count * 2) * (size_t)(iris_world_size(j->b->w) - 1);
-    r.workgroups = (int)j->plan[0].workgroups, r.lanes = (int)(j->plan[0].waves * j->plan[0].wave_lanes);
+    r.bytes = (size_t)(j->g.m * j->g.own.count * 2) * (size_t)(iris_world_size(j->b->w) - 1);
+    r.workgroups = (int)j->g.plan[0].workgroups, r.lanes = (int)(j->g.plan[0].waves * j->g.plan[0].wave_lanes);
     bench_put(j->b, &r);
     j->n_tried += r.ok;
     return r.ok;
@@ -148,7 +128,7 @@ static int try_pattern(job *j, iris_gemm_pattern pattern, const char *shape)
 {
     iris_gemm_row rows[CANDIDATES];
     const int first = j->n_tried;
-    const uint32_t n = iris_gemm_candidates(j->b->w, &j->plan[0], pattern, rows, (uint32_t)j->o->candidates);
+    const uint32_t n = iris_gemm_candidates(j->b->w, &j->g.plan[0], pattern, rows, (uint32_t)j->o->candidates);
     for (uint32_t i = 0; i < n && !bench_late(j->b); i++) {
         if (try_row(j, rows[i].text, &j->o->few, shape) < 0)
             return -1;
@@ -161,43 +141,12 @@ static int try_pattern(job *j, iris_gemm_pattern pattern, const char *shape)
 
 static int prepare(job *j)
 {
-    iris_world *w = j->b->w;
-    const uint32_t world = (uint32_t)iris_world_size(w), rank = (uint32_t)iris_rank(w);
-    const uint64_t widest = iris_gemm_band((uint32_t)j->n, world, 0).count;
-    j->own = iris_gemm_band((uint32_t)j->n, world, rank);
-    j->sets = (j->m + widest) * j->k * 2 > 100u << 20 ? 1 : SETS;
     j->n_tried = 0;
-    j->c = (char *)iris_malloc(w, j->m * j->n * 2);
-    for (int i = 0; i < j->sets; i++) {
-        j->a[i] = (char *)iris_malloc(w, j->m * j->k * 2);
-        j->bs[i] = (char *)iris_malloc(w, j->k * widest * 2);
-        if (!j->c || !j->a[i] || !j->bs[i])
-            return fprintf(stderr, "%s\n", iris_error_string(w)), 1;
-        IRIS_TRY(gemm_fill(w, IRIS_BF16, j->a[i], j->m * j->k, (uint64_t)i + 1));
-        IRIS_TRY(gemm_fill(w, IRIS_BF16, j->bs[i], j->k * j->own.count, 100 * ((uint64_t)i + 1) + rank));
-    }
-    for (j->vendor.c_alignment = 256; j->own.first * 2 % j->vendor.c_alignment != 0;)
-        j->vendor.c_alignment /= 2;
-    const int ld = j->o->transposed ? (int)j->k : (int)j->own.count;
-    const int blas = j->vendor.algorithms >= 0 && j->own.count > 0 &&
-                     peer_problem(&j->vendor, IRIS_BF16, j->m, j->own.count, j->k, (int64_t)j->k, ld, (int64_t)j->n,
-                                  j->o->transposed) &&
-                     peer_choose(&j->vendor, w, j->a[0], j->bs[0], j->c + 2 * j->own.first);
-    if (!bench_all_ok(j->b, blas))
-        j->vendor.best = -1;
+    if (gemm_operands_create(j->b->w, &j->g))
+        return 1;
+    j->vendor.c_alignment = gemm_operands_alignment(&j->g);
+    gemm_operands_peer(j->b, &j->g, &j->vendor, j->vendor.algorithms >= 0, j->g.c + 2 * j->g.own.first, j->g.n);
     return 0;
-}
-
-static int release(job *j)
-{
-    iris_world *w = j->b->w;
-    for (int i = 0; i < j->sets; i++) {
-        IRIS_TRY(iris_gemm_release(w, &j->plan[i]));
-        IRIS_TRY(iris_free(w, j->bs[i]));
-        IRIS_TRY(iris_free(w, j->a[i]));
-    }
-    IRIS_TRY(iris_free(w, j->c));
-    return iris_barrier(w) != IRIS_OK;
 }
 
 /* Times the best few again, and writes the best one's row; before it BLAS's, which counts only where there is one. */
@@ -224,8 +173,8 @@ static int conclude(job *j, FILE *table, const char *shape, double model)
 static int run_shape(job *j, FILE *table)
 {
     char shape[64];
-    snprintf(shape, sizeof shape, "%llux%llux%llu", (unsigned long long)j->m, (unsigned long long)j->n,
-             (unsigned long long)j->k);
+    snprintf(shape, sizeof shape, "%llux%llux%llu", (unsigned long long)j->g.m, (unsigned long long)j->g.n,
+             (unsigned long long)j->g.k);
     if (prepare(j) || try_row(j, "model", &j->o->few, shape) < 0)
         return 1;
     const double model = j->n_tried ? j->tried[0].us : 0;
@@ -234,7 +183,7 @@ static int run_shape(job *j, FILE *table)
             return 1;
     if (j->vendor.best >= 0 && try_row(j, "pattern=blas_gather", &j->o->few, shape) < 0)
         return 1;
-    return conclude(j, table, shape, model) || release(j);
+    return conclude(j, table, shape, model) || gemm_operands_free(j->b->w, &j->g);
 }
 
 static FILE *open_table(const options *o, iris_world *w)
@@ -258,14 +207,14 @@ static int rank_main(iris_world *w, void *arg)
     FILE *table = open_table(o, w);
     if (j == NULL || bench_open(&b, w, &o->bench, "gemm_tune"))
         return 1;
-    j->b = &b, j->o = o;
+    j->b = &b, j->o = o, j->g.transposed = o->transposed;
     j->flag = (uint32_t *)iris_malloc(w, sizeof *j->flag);
     IRIS_TRY(iris_barrier(w));
     if (!bench_all_ok(&b, table != NULL || iris_rank(w) != 0))
         return 1;
     j->vendor.algorithms = peer_open(&j->vendor) ? 0 : -1;
     for (int i = 0; i < o->shapes && !bench_late(&b); i++) {
-        j->m = (uint64_t)o->shape[i][0], j->n = (uint64_t)o->shape[i][1], j->k = (uint64_t)o->shape[i][2];
+        j->g.m = (uint64_t)o->shape[i][0], j->g.n = (uint64_t)o->shape[i][1], j->g.k = (uint64_t)o->shape[i][2];
         if (run_shape(j, table))
             return 1;
     }
@@ -326,7 +275,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < o.shapes; i++) {
         const uint64_t m = (uint64_t)o.shape[i][0], n = (uint64_t)o.shape[i][1], k = (uint64_t)o.shape[i][2];
         const uint64_t bytes =
-            2 * (m * n + SETS * k * (m + iris_gemm_band((uint32_t)n, (uint32_t)o.bench.ranks, 0).count));
+            2 * (m * n + GEMM_SETS * k * (m + iris_gemm_band((uint32_t)n, (uint32_t)o.bench.ranks, 0).count));
         most = bytes > most ? bytes : most;
     }
     config.heap_bytes = (size_t)most + ((size_t)64 << 20);
