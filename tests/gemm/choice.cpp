@@ -334,6 +334,60 @@ TEST_CASE("the caller's BLAS computes the band, and every rank has all of C", "[
     irist_spmd(blas_work, nullptr);
 }
 
+enum { COPY_PITCH = 256, COPY_BYTES = 48 * COPY_PITCH };
+
+/* Copies of A, and of B as it is or turned, such as a plan has where its mainloop cannot read the operands. */
+static void add_copies(problem *p, char *const *to, int turned)
+{
+    for (int i = 0; i < 2; i++) {
+        irisi_gemm_packing *copy = &p->plan.packs[i];
+        copy->from = i ? p->b : p->a, copy->from_pitch = 4 * (uint64_t)(i ? p->ldb : p->lda);
+        copy->rows = (uint64_t)(i ? p->shape.k : p->shape.m);
+        copy->row_bytes = 4 * (i ? p->own.count : (uint64_t)p->shape.k);
+        copy->to = to[i], copy->to_pitch = COPY_PITCH, copy->turned = i && turned ? 4 : 0;
+        irist_ok(p->t, iris_memset(p->t->world, to[i], 0xff, COPY_BYTES));
+    }
+    p->plan.a = to[0], p->plan.b = to[1], p->plan.lda = p->plan.ldb = COPY_PITCH / 4;
+    p->plan.b_transposed = (uint32_t)turned;
+}
+
+static void blas_copies_work(irist_rank *t)
+{
+    const problem_options options = {"copies", 1.5, -0.5, 0, IRIS_ACTIVATION_NONE, 0, 3, 1, 5, 0, 0, 3, 1, 0, 0};
+    naive_blas blas = {t->world, 0, 0, {}};
+    char *copies[2] = {(char *)iris_malloc(t->world, COPY_BYTES), (char *)iris_malloc(t->world, COPY_BYTES)};
+    problem p;
+    irist_check(t, copies[0] && copies[1], "%s", iris_error_string(t->world));
+    if (problem_create(&p, t, IRIS_F32, shape, options)) {
+        problem_expect(&p);
+        iris_gemm_args g = problem_args(&p);
+        g.blas = naive_gemm, g.blas_arg = &blas, g.pattern = IRIS_GEMM_BLAS_GATHER;
+        for (int turned = 0; turned < 2 && plan_again(&p, &g); turned++) {
+            add_copies(&p, copies, turned);
+            run_plan(&p, turned ? "BLAS beside a turned copy" : "BLAS beside copies");
+            irist_check(t, blas.last.a == p.a && blas.last.lda == p.lda && blas.last.b == p.b && blas.last.ldb == p.ldb,
+                        "BLAS was not given the operands themselves");
+            irist_check(t, blas.last.b_transposed == 0, "BLAS was told that B is transposed");
+            for (const char *copy : copies)
+                irist_check(t, irist_download(t, copy, COPY_BYTES) == std::vector<unsigned char>(COPY_BYTES, 0xff),
+                            "a copy was made that BLAS does not read");
+            const std::vector<unsigned char> before = problem_poison(&p);
+            problem_launch(&p, IRIS_GEMM_FUSED_SEQUENTIAL); /* which reads them */
+            irist_ok(t, iris_synchronize(t->world));
+            problem_check(&p, before, "a pattern by copies, after BLAS");
+            std::memset(p.plan.packs, 0, sizeof p.plan.packs); /* this memory is not the plan's */
+        }
+    }
+    problem_free(&p);
+    irist_ok(t, iris_free(t->world, copies[1]));
+    irist_ok(t, iris_free(t->world, copies[0]));
+}
+
+TEST_CASE("the caller's BLAS reads the operands themselves where the plan has copies", "[gemm]")
+{
+    irist_spmd(blas_copies_work, nullptr);
+}
+
 /* Who chooses the caller's BLAS, and when it cannot be. */
 static void blas_choice_work(irist_rank *t)
 {
