@@ -365,10 +365,9 @@ static iris_status irisi_compare_heaps(iris_world *w)
             mine[0]++;
             mine[1] = (mine[1] ^ b->offset) * 0x9E3779B97F4A7C15u + b->bytes;
         }
-    uint64_t(*all)[2] = (uint64_t(*)[2])calloc((size_t)w->size, sizeof mine);
-    if (!all)
-        return irisi_fail(w, IRIS_ERR_NOMEM, "iris_reset: no host memory to compare the heaps");
-    iris_status status = iris_allgather(w, mine, all, sizeof mine);
+    void *counts;
+    iris_status status = irisi_exchange(w, "iris_reset", mine, sizeof mine, &counts);
+    const uint64_t(*all)[2] = (const uint64_t(*)[2])counts;
     for (int r = 0; status == IRIS_OK && r < w->size; r++)
         if (all[r][0] != mine[0] || all[r][1] != mine[1])
             status =
@@ -376,7 +375,7 @@ static iris_status irisi_compare_heaps(iris_world *w)
                            "iris_reset: this rank has %llu live allocations, rank %d has %llu or has them elsewhere; "
                            "free what was allocated after the world had stopped, then reset again",
                            (unsigned long long)mine[0], r, (unsigned long long)all[r][0]);
-    free(all);
+    free(counts);
     return status;
 }
 

@@ -8,7 +8,6 @@
 
 #include <iris/host/heap.h>
 
-static iris_status irisi_enter(iris_world *w, const char *call);
 static iris_status irisi_take_stream(iris_world *w, const char *call, iris_stream *stream);
 
 /* How a platform shares work out: slices of a channel, their scratch, bytes worth one, lanes of a workgroup. */
@@ -30,10 +29,9 @@ static irisi_collective_shape irisi_collective_shape_of(const iris_world *w)
 /* Whether every rank asks for as much scratch; 0 where a rank has refused already, with a status of its own. */
 static iris_status irisi_collective_agree(iris_world *w, uint64_t scratch, iris_status own)
 {
-    uint64_t *all = (uint64_t *)calloc((size_t)w->size, sizeof *all);
-    if (all == NULL)
-        return irisi_fail(w, IRIS_ERR_NOMEM, "iris_collective_channel: no host memory to compare the ranks");
-    const iris_status met = iris_allgather(w, &scratch, all, sizeof scratch);
+    void *votes;
+    const iris_status met = irisi_exchange(w, "iris_collective_channel", &scratch, sizeof scratch, &votes);
+    const uint64_t *all = (const uint64_t *)votes;
     iris_status s = own != IRIS_OK ? own : met;
     for (int r = 0; s == IRIS_OK && r < w->size; r++)
         if (all[r] == 0)
@@ -44,7 +42,7 @@ static iris_status irisi_collective_agree(iris_world *w, uint64_t scratch, iris_
                 "iris_collective_channel: scratch is %llu bytes on rank %d but %llu on rank 0, rounded up; it "
                 "must be the same",
                 (unsigned long long)all[r], r, (unsigned long long)all[0]);
-    free(all);
+    free(votes);
     return s;
 }
 

@@ -66,10 +66,9 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
                                   (int64_t)common->mainloops, (int64_t)common->aligned, (int64_t)common->boxes,
                                   (int64_t)common->bare, (int64_t)common->workgroups, (int64_t)common->blas,
                                   (int64_t)common->row};
-    int64_t *all = (int64_t *)malloc(sizeof mine * p->world);
-    if (all == NULL)
-        return irisi_fail(w, IRIS_ERR_NOMEM, "iris_gemm_prepare: no memory for %zu bytes", sizeof mine * p->world);
-    const iris_status met = iris_allgather(w, mine, all, sizeof mine);
+    void *votes;
+    const iris_status met = irisi_exchange(w, "iris_gemm_prepare", mine, sizeof mine, &votes);
+    const int64_t *all = (const int64_t *)votes;
     iris_status s = met != IRIS_OK ? met : own;
     for (uint32_t r = 0; s == IRIS_OK && r < p->world; r++) {
         if (all[r * FIELDS] != IRIS_OK)
@@ -91,7 +90,7 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
         if (all[r * FIELDS + SAME + 6] != all[SAME + 6])
             common->row = 0;
     }
-    free(all);
+    free(votes);
     return s;
 }
 

@@ -160,6 +160,23 @@ static iris_status irisi_gather(iris_world *w, irisi_kind kind, uint64_t a, uint
     return IRIS_OK;
 }
 
+static iris_status irisi_enter(iris_world *w, const char *call);
+
+/*
+ * What every rank has, in rank order: *all, to be freed. For `call`, which needs no memory of its own for it: while it
+ * had none, the other ranks would wait.
+ */
+static iris_status irisi_exchange(iris_world *w, const char *call, const void *mine, size_t bytes, void **all)
+{
+    char *data = NULL;
+    size_t total;
+    iris_status status = irisi_enter(w, call);
+    if (status == IRIS_OK)
+        status = irisi_gather(w, IRISI_ALLGATHER, bytes, 0, mine, bytes, &data, &total);
+    *all = data;
+    return status;
+}
+
 /* A collective that carries nothing. */
 static iris_status irisi_meet(iris_world *w, irisi_kind kind)
 {
