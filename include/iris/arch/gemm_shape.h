@@ -37,7 +37,7 @@
 #if !defined(IRISI_GEMM_HAS_WIDTHS)
 /* Tiles of these mainloops are all of one width, so that nobody asks for their times. */
 static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return (void)mainloop, 0; }
-enum { IRISI_GEMM_PARTIAL_BYTES = 0 };
+enum { IRISI_GEMM_PARTIAL_BYTES = 0, IRISI_GEMM_PARTIAL_BYTE = 0 };
 static inline uint32_t irisi_gemm_most_pair(uint32_t mainloop) { return (void)mainloop, 1; }
 static inline uint32_t irisi_gemm_most_slices(uint32_t mainloop) { return (void)mainloop, 1; }
 static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32_t slices, uint32_t columns, uint32_t k,

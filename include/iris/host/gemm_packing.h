@@ -74,18 +74,18 @@ static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
     return IRIS_OK;
 }
 
-/* Gives a plan whose K is cut room for the slices' sums, and their flags, which are 0 between launches. */
+/* Gives a plan whose K is cut room for the slices' sums, none of which is there between launches. */
 static iris_status irisi_gemm_hold_partials(iris_world *w, iris_gemm_plan *p)
 {
-    const uint64_t sums = (uint64_t)p->items * IRISI_GEMM_PARTIAL_BYTES, flags = (uint64_t)p->items * sizeof(uint32_t);
+    const uint64_t sums = (uint64_t)p->items * IRISI_GEMM_PARTIAL_BYTES;
     if (p->slices <= 1 || p->items == 0)
         return IRIS_OK;
-    const char *why = irisi_dev_local(&w->dev, sums + flags, &p->partials);
+    const char *why = irisi_dev_local(&w->dev, sums, &p->partials);
     if (why)
         return irisi_fail(w, IRIS_ERR_NOMEM,
                           "iris_gemm_prepare: no %llu bytes of device memory for sums of slices of K (%s)",
-                          (unsigned long long)(sums + flags), why);
-    return iris_memset(w, (char *)p->partials + sums, 0, flags);
+                          (unsigned long long)sums, why);
+    return iris_memset(w, p->partials, IRISI_GEMM_PARTIAL_BYTE, sums);
 }
 
 /*

@@ -86,14 +86,14 @@ static inline irisi_gemm_shape irisi_gemm_sm90a(const irisi_gemm_problem *p)
     return s;
 }
 
-/* What an item of a plan whose K is cut leaves behind: a tile's sums. */
-enum { IRISI_GEMM_PARTIAL_BYTES = 4 * IRISI_GEMM_SM90A_M * IRISI_GEMM_SM90A_N };
+/* What an item of a plan whose K is cut leaves behind: a tile's sums; and the bytes of one that is not there. */
+enum { IRISI_GEMM_PARTIAL_BYTES = 4 * IRISI_GEMM_SM90A_M * IRISI_GEMM_SM90A_N, IRISI_GEMM_PARTIAL_BYTE = 0xff };
 
 /*
  * What gemm_cut.h asks; k counts 16-bit elements, or as many bytes of others. From H200s: 64 of K take a tile of 256
- * columns 0.66 us, its way into C 1.7 us, with a flag 4; a workgroup that only sends moves 24 GB/s. Narrower tiles are
- * bound by shared memory: what arrives and what products read come to 1024, 832, 640 and 448 cycles of it for 256 … 64
- * columns, and 1107, 862, 685 and 569 were measured. A pair of workgroups reads B from the second-level cache once.
+ * columns 0.64 us, as long as its products, its way into C 1.7 us, with a flag 4; a workgroup that only sends moves 24
+ * GB/s. Narrower tiles are bound by the second-level cache, which gives a workgroup some 40 bytes a cycle. A pair of
+ * workgroups reads B from it once.
  */
 #define IRISI_GEMM_HAS_WIDTHS 1
 static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return mainloop == IRISI_GEMM_SM90A ? 64 : 0; }
@@ -102,8 +102,9 @@ static inline uint32_t irisi_gemm_most_slices(uint32_t mainloop) { return mainlo
 static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32_t slices, uint32_t columns, uint32_t k,
                                         int flagged)
 {
-    const double block = columns > 192 ? 0.66 : columns > 128 ? 0.53 : columns > 64 ? 0.41 : 0.35;
-    const double joined = slices > 1 ? 2 + (slices - 1) * columns / 100.0 : 0;
+    const double block = columns > 192 ? 0.64 : columns > 128 ? 0.51 : columns > 64 ? 0.36 : 0.29;
+    const double each = columns > 192 ? 8 : columns > 128 ? 5 : columns / 100.0; /* few at a time, where wide */
+    const double joined = slices > 1 ? 1.2 + (slices - 1) * each : 0;
     (void)mainloop;
     return (flagged ? 4 : 1.7) * (0.5 + columns / 512.0) + joined +
            (pair > 1 ? 1 : 1.04) * block * ((double)k / slices / 64);
