@@ -69,6 +69,9 @@ uint64_t irist_seed(void);
 /** The running binary's choice between the two tiers; fewer laps where a sanitizer slows everything down. */
 uint32_t irist_laps(uint32_t smoke, uint32_t full);
 
+/** 1 when a tool that slows GPUs down looks on (IRIS_TEST_SLOW): a part of the cases will do. */
+int irist_slow(void);
+
 /**
  * irist_laps for a loop in which every rank waits for every other, turn by turn. On the host, where more than 2 ranks
  * share few processors and a turn of eight takes half a millisecond, only 2 ranks make all turns of the full tier.

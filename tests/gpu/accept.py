@@ -98,7 +98,7 @@ def sanitizers(device):
     """Those of CUDA, which AMD's runtime has no match for."""
     if AMD:
         return []
-    env = {"CUDA_VISIBLE_DEVICES": str(device), "IRIS_SPAWN": "thread", "IRIS_TIMEOUT_MS": "1000000"}
+    env = {"CUDA_VISIBLE_DEVICES": str(device), "IRIS_SPAWN": "thread", "IRIS_TIMEOUT_MS": "1000000", "IRIS_TEST_SLOW": "1"}
     # initcheck keeps a shadow of all memory: a small heap of the plain kind. With one rank no kernel waits for another's
     # launch, so kernels may be loaded, and patched by the tool, as they are needed: a test has hundreds.
     small, lazy = {"IRIS_HEAP": "ipc", "IRIS_HEAP_MB": "64"}, {"CUDA_MODULE_LOADING": "LAZY"}
