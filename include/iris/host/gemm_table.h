@@ -10,6 +10,60 @@
 #ifdef IRIS_INIT_C
 
 static const char *const irisi_gemm_table[] = {
+    "arch=sm_90 units=132 world=1 m=8192 n=3584 k=14336 dtype=bf16 out=bf16 layout=nn "
+    "pattern=fused_sequential height=128 width=256 pair=2 slices=1 full=14 late=0 halves=0 edge=256 us=1115.1",
+    "arch=sm_90 units=132 world=1 m=8192 n=4096 k=12288 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=15 late=32 halves=32 edge=128 us=1125.9",
+    "arch=sm_90 units=132 world=1 m=8192 n=4096 k=14336 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=16 late=64 halves=64 edge=256 us=1305.2",
+    "arch=sm_90 units=132 world=1 m=8192 n=4608 k=36864 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=18 late=0 halves=0 edge=256 us=4114.1",
+    "arch=sm_90 units=132 world=1 m=8192 n=8192 k=28672 dtype=bf16 out=bf16 layout=nn "
+    "pattern=fused_sequential height=128 width=256 pair=2 slices=1 full=30 late=0 halves=0 edge=192 us=5624.3",
+    "arch=sm_90 units=132 world=1 m=8192 n=8192 k=30720 dtype=bf16 out=bf16 layout=nn "
+    "pattern=fused_sequential height=128 width=256 pair=2 slices=1 full=29 late=0 halves=0 edge=192 us=5965.3",
+    "arch=sm_90 units=132 world=1 m=4096 n=4096 k=4096 dtype=bf16 out=bf16 layout=nn "
+    "pattern=blas_gather height=128 width=256 us=179.2",
+    "arch=sm_90 units=132 world=1 m=4096 n=4096 k=4096 dtype=bf16 out=bf16 layout=nn "
+    "pattern=fused_sequential height=128 width=256 pair=2 slices=1 full=15 late=42 halves=42 edge=128 us=188.3",
+    "arch=sm_90 units=132 world=1 m=8192 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
+    "pattern=fused_sequential height=128 width=192 pair=2 slices=1 full=42 late=0 halves=0 edge=192 us=1639.0",
+    "arch=sm_90 units=132 world=1 m=16384 n=16384 k=16384 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wave_specialized height=128 width=256 pair=2 slices=1 full=64 late=4 halves=0 edge=256 us=13005.5",
+    "arch=sm_90 units=132 world=1 m=1024 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
+    "pattern=blas_gather height=128 width=256 us=178.1",
+    "arch=sm_90 units=132 world=1 m=1024 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
+    "pattern=fused_sequential height=128 width=256 pair=2 slices=1 full=31 late=0 halves=0 edge=192 us=179.5",
+    "arch=sm_90 units=132 world=1 m=64 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
+    "pattern=blas_gather height=128 width=256 us=39.5",
+    "arch=sm_90 units=132 world=1 m=64 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wg_specialized comm=4 height=128 width=64 pair=1 slices=1 full=128 late=0 halves=0 edge=64 us=44.4",
+    "arch=sm_90 units=132 world=1 m=8191 n=4095 k=4097 dtype=bf16 out=bf16 layout=nn "
+    "pattern=bulk_synchronous height=128 width=256 pair=2 slices=1 full=15 late=0 halves=0 edge=256 us=542.9",
+    "arch=sm_90 units=132 world=2 m=8192 n=3584 k=14336 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=4 late=0 halves=0 edge=192 us=579.3",
+    "arch=sm_90 units=132 world=2 m=8192 n=4096 k=12288 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=8 late=0 halves=0 edge=256 us=554.7",
+    "arch=sm_90 units=132 world=2 m=8192 n=4096 k=14336 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=8 late=64 halves=64 edge=256 us=664.9",
+    "arch=sm_90 units=132 world=2 m=8192 n=4608 k=36864 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=6 late=0 halves=0 edge=192 us=1955.6",
+    "arch=sm_90 units=132 world=2 m=8192 n=8192 k=28672 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=16 late=0 halves=0 edge=256 us=2789.7",
+    "arch=sm_90 units=132 world=2 m=8192 n=8192 k=30720 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=16 late=0 halves=0 edge=256 us=3112.8",
+    "arch=sm_90 units=132 world=2 m=4096 n=4096 k=4096 dtype=bf16 out=bf16 layout=nn "
+    "pattern=fused_sequential height=128 width=128 pair=2 slices=1 full=16 late=0 halves=0 edge=128 us=129.0",
+    "arch=sm_90 units=132 world=2 m=8192 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
+    "pattern=fused_sequential height=128 width=256 pair=2 slices=1 full=16 late=0 halves=0 edge=256 us=791.1",
+    "arch=sm_90 units=132 world=2 m=16384 n=16384 k=16384 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=32 late=64 halves=64 edge=256 us=6708.3",
+    "arch=sm_90 units=132 world=2 m=1024 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
+    "pattern=fused_sequential height=128 width=128 pair=2 slices=1 full=31 late=0 halves=0 edge=64 us=118.8",
+    "arch=sm_90 units=132 world=2 m=64 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wave_specialized height=128 width=64 pair=1 slices=2 full=64 late=0 halves=0 edge=64 us=34.7",
+    "arch=sm_90 units=132 world=2 m=8191 n=4095 k=4097 dtype=bf16 out=bf16 layout=nn "
+    "pattern=fused_sequential height=128 width=256 pair=2 slices=1 full=8 late=0 halves=0 edge=256 us=378.2",
     NULL,
 };
 
