@@ -254,12 +254,29 @@ static uint32_t irisi_collective_units(const iris_world *w)
     return !irisi_on_host(w) ? units : units < ranks ? 1 : units / ranks;
 }
 
+/* Slices that have work, of which each but the last has `each`; one where there is none. */
+static uint32_t irisi_collective_busy(size_t count, size_t each)
+{
+    return each == 0 ? 1 : (uint32_t)((count + each - 1) / each);
+}
+
+/*
+ * Workgroups meet those of other ranks on the same slice, never each other. Where each has one slice, it is enough that
+ * they begin in order: launched like any other kernel they begin 0.4 microseconds earlier. Where some have several, all
+ * must be there at once: one that went on to its next slice would keep another, which a peer with fewer workgroups
+ * waits for, from beginning.
+ */
+static uint32_t irisi_collective_flags(const iris_world *w, uint32_t workgroups, uint32_t busy)
+{
+    return workgroups >= busy && workgroups <= (uint32_t)w->dev.compute_units ? 0 : IRIS_LAUNCH_COOPERATIVE;
+}
+
 /* A workgroup for each slice that has work, but no more than compute units, and a lane for each 8 bytes of it. */
 static iris_launch_config irisi_collective_grid(const iris_world *w, const iris_channel *ch, size_t count, size_t bytes)
 {
     const uint32_t units = irisi_collective_units(w), most = irisi_collective_shape_of(w).lanes;
     const size_t each = irisi_slice_share(ch->least, 0, ch->slices, count, bytes).count;
-    const uint32_t busy = each == 0 ? 1 : (uint32_t)((count + each - 1) / each);
+    const uint32_t busy = irisi_collective_busy(count, each);
     const size_t lanes = irisi_round_up(each * bytes < 8 ? 1 : each * bytes / 8, 64);
     return iris_cooperative(busy < units ? busy : units, lanes < most ? (uint32_t)lanes : most);
 }
@@ -295,12 +312,8 @@ iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_fa
         cfg.lanes = c.lanes;
     if (c.workgroups)
         cfg.workgroups = c.workgroups;
-    /*
-     * Workgroups meet those of other ranks on the same slice, never each other, and take slices in order: it is enough
-     * that they begin in order. Launched like any other kernel they begin 0.4 microseconds earlier.
-     */
-    if (cfg.workgroups <= (uint32_t)w->dev.compute_units)
-        cfg.flags = 0;
+    const size_t each = irisi_slice_share(ch->least, 0, ch->slices, args.count, bytes).count;
+    cfg.flags = irisi_collective_flags(w, cfg.workgroups, irisi_collective_busy(args.count, each));
     return irisi_launch(w, kernel->kernel, kernel->name, &args, sizeof args, &cfg, stream);
 }
 
