@@ -231,12 +231,18 @@ const char *iris_gemm_pattern_name(iris_gemm_pattern pattern)
     return (unsigned)pattern <= IRIS_GEMM_BLAS_GATHER ? names[pattern] : "none";
 }
 
-uint32_t iris_gemm_tiles(const iris_gemm_plan *plan) { return plan->items; }
+uint32_t iris_gemm_tiles(const iris_gemm_plan *plan) { return plan ? plan->items : 0; }
 
-void iris_gemm_watch(iris_gemm_plan *plan, iris_gemm_stamp *stamps) { plan->stamps = stamps; }
+void iris_gemm_watch(iris_gemm_plan *plan, iris_gemm_stamp *stamps)
+{
+    if (plan != NULL)
+        plan->stamps = stamps;
+}
 
 iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages)
 {
+    if (plan == NULL)
+        return iris_cooperative(0, 0);
     const uint32_t waves = stages > 1 ? plan->waves_with_comm : plan->waves;
     iris_launch_config cfg = iris_cooperative(plan->workgroups, waves * plan->wave_lanes);
     cfg.shared_bytes = stages ? irisi_gemm_shared_bytes(plan, stages) : 0;
