@@ -77,16 +77,11 @@ iris_status iris_collective_channel(iris_world *w, iris_channel *ch, size_t scra
 /* The record of a live channel; null when there is none at its place, or it was not made for collectives. */
 static irisi_block *irisi_channel_block(iris_world *w, const iris_channel *ch)
 {
-    irisi_arena *a = &w->arena[IRIS_MEM_SYNC];
     if (ch->slices == 0 || ch->half < IRISI_SLICE_ROW * (size_t)w->size || ch->room == 0 || ch->least == 0 ||
         ch->bank_bytes < 2 * (size_t)ch->half * ch->slices ||
         ch->n_signals < (size_t)ch->slices * irisi_slice_words((uint32_t)w->size))
         return NULL;
-    const size_t offset = (size_t)((const char *)ch->signals - w->heaps[w->rank].base);
-    for (size_t i = 0; i < a->n; i++)
-        if (a->blocks[i].offset == offset)
-            return &a->blocks[i];
-    return NULL;
+    return irisi_sync_block(w, ch->signals);
 }
 
 /* The channel: live, made for collectives, and used for one team, or for messages, and on one stream only. */
