@@ -354,10 +354,13 @@ iris_status irisi_rows_run(iris_world *w, const iris_channel *ch, const irisi_ro
     if (s != IRIS_OK)
         return s;
     const size_t array = (size_t)args.team.size * sizeof(uint64_t);
-    if (!args.dst_offsets || !args.dst_counts || (uintptr_t)args.dst % bytes != 0 || (uintptr_t)args.src % bytes != 0)
+    const uintptr_t arrays = (uintptr_t)args.dst_offsets | (uintptr_t)args.dst_counts | (uintptr_t)args.src_offsets |
+                             (uintptr_t)args.src_counts;
+    if (!args.dst || !args.dst_offsets || !args.dst_counts || arrays % sizeof(uint64_t) != 0 ||
+        (uintptr_t)args.dst % bytes != 0 || (uintptr_t)args.src % bytes != 0)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_all_to_allv: dst_offsets or dst_counts is null, or dst or src is not aligned to its "
-                          "%zu-byte elements",
+                          "iris_all_to_allv: dst, dst_offsets or dst_counts is null, or dst or src is not aligned to "
+                          "its %zu-byte elements, or an array not to 8 bytes",
                           bytes);
     if (!iris_is_symmetric(w, args.src, 1) || !iris_is_symmetric(w, args.src_offsets, array) ||
         !iris_is_symmetric(w, args.src_counts, array))
