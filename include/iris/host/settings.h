@@ -157,6 +157,8 @@ static iris_status irisi_settle_options(irisi_settings *s, const iris_config *co
     if (!s->c.port && irisi_env_number("IRIS_PORT", 1, 65535, &number) < 0)
         return IRIS_ERR_ARGUMENT;
     s->c.port = s->c.port ? s->c.port : (int)number;
+    if (s->c.port < 0 || s->c.port > 65535)
+        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_config.port is %d; ports are 1 to 65535", s->c.port);
     return IRIS_OK;
 }
 
