@@ -77,13 +77,14 @@ iris_status iris_gemm_choice(iris_world *w, const iris_gemm_plan *plan, iris_gem
 uint32_t iris_gemm_candidates(iris_world *w, const iris_gemm_plan *plan, iris_gemm_pattern pattern, iris_gemm_row *rows,
                               uint32_t most);
 
-/** Tiles of this rank's band, of whatever widths: so many stamps an operation leaves. */
+/** Tiles of this rank's band, of whatever widths: so many stamps an operation leaves. 0 of a null plan. */
 uint32_t iris_gemm_tiles(const iris_gemm_plan *plan);
 
 /**
  * From the next launch on, the plan's kernels note for each tile when it was computed and sent, if they are compiled
  * with IRIS_STAMPS 1.
  *
+ * @param plan   null: nothing happens
  * @param stamps iris_gemm_tiles(plan) of them in local memory of the device, in the order in which tiles are begun;
  *               tile i is computed by the i-th of the workgroups that compute, modulo their number. Null: no longer.
  */
@@ -92,6 +93,7 @@ void iris_gemm_watch(iris_gemm_plan *plan, iris_gemm_stamp *stamps);
 /**
  * The launch of a kernel of one's own that carries a plan: the plan's workgroups, cooperative.
  *
+ * @param plan   null: a launch of the default shape
  * @param stages staging tiles in shared memory: 1, or 2 for kernels with communication waves in each workgroup
  */
 iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages);

@@ -591,11 +591,9 @@ iris_status iris_memset(iris_world *w, void *p, int byte, size_t bytes)
 /* Zeroed sync memory that iris_reset zeroes again. */
 static void *irisi_sync_memory(iris_world *w, size_t bytes, size_t align)
 {
-    irisi_arena *a = &w->arena[IRIS_MEM_SYNC];
     char *p = (char *)iris_malloc_kind(w, bytes, align, IRIS_MEM_SYNC);
-    for (size_t i = 0; p && i < a->n; i++)
-        if (a->blocks[i].offset == (size_t)(p - w->heaps[w->rank].base))
-            a->blocks[i].tag = IRISI_BLOCK_ZEROED;
+    if (p)
+        irisi_sync_block(w, p)->tag = IRISI_BLOCK_ZEROED;
     if (p && bytes && iris_memset(w, p, 0, bytes) != IRIS_OK)
         return NULL;
     return p;

@@ -140,6 +140,8 @@ void refused(irist_rank *t)
         irist_check(t, status == IRIS_ERR_ARGUMENT && std::strstr(said, words), "'%s' without '%s'", said, words);
     };
     call(&b.ch, b.dst, nullptr, b.src_counts, world, "dst_offsets or dst_counts is null");
+    call(&b.ch, nullptr, b.dst_offsets, b.src_counts, world, "dst, dst_offsets or dst_counts is null");
+    call(&b.ch, b.dst, (const uint64_t *)((char *)b.dst_offsets + 4), b.src_counts, world, "an array not to 8 bytes");
     call(&b.ch, (uint16_t *)((char *)b.dst + 1), b.dst_offsets, b.src_counts, world, "not aligned to its 2-byte");
     call(&b.ch, b.dst, b.dst_offsets, outside, world, "must lie in the symmetric heap");
     call(&b.ch, b.dst, b.dst_offsets, b.src_counts, wide, "a team of 99 ranks");

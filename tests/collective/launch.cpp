@@ -116,6 +116,7 @@ struct lane {
     iris_channel ch;
     int32_t *src, *dst;
     uint64_t *wrong;
+    uint32_t workgroups, lanes; /* asked for; 0: not */
 };
 
 enum { MOST = 20000 };
@@ -160,6 +161,7 @@ void step(irist_rank *t, lane *l, const collective &kind, size_t n, uint64_t lap
     const iris_launch_config one = iris_grid(1, 64);
     std::memset(&c, 0, sizeof c);
     c.dst = l->dst, c.src = l->src, c.count = n, c.dtype = IRIS_I32, c.schedule = kind.schedule, c.root = root;
+    c.workgroups = l->workgroups, c.lanes = l->lanes;
     if (checked)
         irist_ok(t, iris_launch(t->world, make_input, &a, sizeof a, &one, l->stream));
     irist_ok(t, kind.launch(t->world, &l->ch, &c, l->stream));
@@ -201,6 +203,23 @@ void again(irist_rank *t)
                     (unsigned long long)wrong);
     }
     lane_destroy(t, &l, "again and again");
+}
+
+/*
+ * Every rank asks for another grid. Few wide workgroups begin one after the other on a small processor: none that has
+ * several slices may keep back one that a peer's only workgroup waits for.
+ */
+void grids(irist_rank *t)
+{
+    lane l;
+    lane_create(t, &l, 0);
+    irist_meet(t);
+    for (uint32_t lap = 0; lap < 2 * KINDS; lap++) {
+        l.workgroups = 1 + ((uint32_t)t->rank + lap / KINDS) % 3, l.lanes = l.workgroups == 1 ? 64 : 256;
+        step(t, &l, kinds[lap % KINDS], 3000, lap, true);
+    }
+    irist_ok(t, iris_synchronize(t->world));
+    lane_destroy(t, &l, "grids that differ");
 }
 
 /* Two streams with a channel each; ranks submit in one order. */
@@ -379,6 +398,7 @@ void typed(irist_rank *t)
 
 TEST_CASE("any collective may follow any other on a channel", "[collective]") { irist_spmd(mixed, nullptr); }
 TEST_CASE("a collective may follow itself at once", "[collective]") { irist_spmd(again, nullptr); }
+TEST_CASE("ranks may ask for grids of their own", "[collective]") { irist_spmd(grids, nullptr); }
 TEST_CASE("collectives on two streams keep to their channels", "[collective]") { irist_spmd(streams, nullptr); }
 TEST_CASE("the smallest channel carries every collective", "[collective]") { irist_spmd(smallest, nullptr); }
 TEST_CASE("typed launchers of collectives do what their names say", "[collective]") { irist_spmd(typed, nullptr); }

@@ -336,6 +336,13 @@ static void launch_work(irist_rank *t)
     irist_ok(t, iris_gemm_release(t->world, &plan));
     iris_gemm_args other = q.args;
     other.c_dtype = IRIS_F32;
+    irist_ok(t, iris_gemm_prepare(t->world, &plan, q.op, IRIS_F32, &q.args));
+    iris_gemm_plan copy = plan;
+    irist_ok(t, iris_gemm_release(t->world, &plan));
+    irist_check(t, iris_gemm_all_scatter_f32(t->world, &copy, stream) == IRIS_ERR_ARGUMENT, "a released copy ran");
+    irist_check(t, iris_gemm_release(t->world, &copy) == IRIS_ERR_ARGUMENT, "a plan was released twice");
+    irist_check(t, std::strstr(iris_error_string(t->world), "another copy of the plan was released") != nullptr, "%s",
+                iris_error_string(t->world));
     irist_ok(t, iris_gemm_prepare(t->world, &plan, q.op, IRIS_BF16, &other));
     irist_check(t, iris_gemm_all_scatter_f32(t->world, &plan, stream) == IRIS_ERR_ARGUMENT, "another type of C");
     irist_check(t, std::strstr(iris_error_string(t->world), "for f32 was given a plan for bf16_f32") != nullptr, "%s",
@@ -344,6 +351,8 @@ static void launch_work(irist_rank *t)
     irist_check(t, iris_gemm_all_scatter_wg_specialized_f32(t->world, &plan, stream) == IRIS_ERR_ARGUMENT,
                 "a released plan was taken");
     irist_ok(t, iris_gemm_release(t->world, &plan));
+    iris_gemm_watch(nullptr, nullptr);
+    irist_check(t, iris_gemm_tiles(nullptr) == 0 && iris_gemm_grid(nullptr, 2).workgroups == 0, "no plan has tiles");
     iris_free(t->world, memory);
 }
 

@@ -160,6 +160,10 @@ static void workgroups_work(irist_rank *t)
                         p.plan.workgroups, p.plan.comm_workgroups);
             run_plan(&p, g.tune);
         }
+        g.tune = "workgroups=1", g.pattern = IRIS_GEMM_PRODUCER_CONSUMER; /* somebody must send */
+        if (plan_again(&p, &g))
+            run_plan(&p, g.tune);
+        g.pattern = IRIS_GEMM_AUTO;
         g.tune = "workgroups=3,pattern=wg_specialized;workgroups=4,pattern=wg_specialized", g.comm_workgroups = 3;
         if (plan_again(&p, &g))
             irist_check(t, p.plan.workgroups == 4, "%u workgroups, 3 of them send", p.plan.workgroups);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * table.c: the built-in table of GEMM choices, with rows of this test's in place of the measured ones: it counts behind
- * IRIS_TUNE, and a row that cannot be on this device counts for nothing, whatever it is for.
+ * IRIS_TUNE, and a row that cannot be on this device counts for nothing, whatever it is for. And what a row leaves open
+ * is written as something that a row may say.
  */
 #define IRIS_HOST_GEMM_TABLE_H /* not the measured rows, but: */
 static const char *const irisi_gemm_table[] = {
@@ -42,10 +43,30 @@ static iris_gemm_plan plan(iris_world *w, int64_t m, const char *tune)
     return p;
 }
 
+/* A plan that was cut as a row wants, who says nothing of full tiles: its own row can be read, and wants the same. */
+static void read_back(iris_world *w)
+{
+    char text[IRIS_GEMM_ROW] = "width=64 late=2", why[256] = "";
+    irisi_gemm_row row;
+    iris_gemm_plan p;
+    memset(&p, 0, sizeof p);
+    irisi_gemm_read(&row, text, why, sizeof why);
+    const irisi_gemm_cutting asked = irisi_gemm_row_cut(&row);
+    p.world = p.units = p.workgroups = p.m = p.n = p.k = 1, p.tile_m = 128, p.pattern = IRIS_GEMM_FUSED_SEQUENTIAL;
+    p.dtype = p.c_dtype = IRIS_BF16, p.tile_n = asked.width, p.edge_width = asked.edge_width, p.late = asked.late;
+    p.pair = asked.pair, p.slices = asked.slices, p.most_full_n = asked.full_n;
+    irisi_gemm_print(w, &p, text, sizeof text);
+    if (!irisi_gemm_read(&row, text, why, sizeof why))
+        failures++, printf("%s\n", why);
+    else if (irisi_gemm_row_cut(&row).full_n != asked.full_n)
+        failures++, printf("%u full tiles of a row became %u\n", asked.full_n, irisi_gemm_row_cut(&row).full_n);
+}
+
 static int rank_main(iris_world *w, void *arg)
 {
     const uint32_t wave = IRIS_GEMM_WAVE_SPECIALIZED, bulk = IRIS_GEMM_BULK_SYNCHRONOUS;
     (void)arg;
+    read_back(w);
     for (int64_t m = 64; m < 69; m++) {
         iris_gemm_plan model = plan(w, m, "model"), found = plan(w, m, NULL), tuned;
         const int hit = m == 64 || m == 66; /* the others cannot be, or there is none */
@@ -62,7 +83,7 @@ static int rank_main(iris_world *w, void *arg)
         if (iris_gemm_release(w, &model) || iris_gemm_release(w, &found) || iris_gemm_release(w, &tuned))
             failures++;
     }
-    return 0;
+    return failures != 0; /* the rank is another process */
 }
 
 int main(void)

@@ -192,6 +192,15 @@ TEST_CASE("a config that makes no sense gets a sentence", "[host]")
     c = small_config();
     c.timeout_ms = -2;
     CHECK(iris_init(&w, &c) == IRIS_ERR_ARGUMENT);
+    c.timeout_ms = INT64_MAX; /* "for ever" is -1: sums and ticks of this would wrap around */
+    CHECK(iris_init(&w, &c) == IRIS_ERR_ARGUMENT);
+    CHECK(contains(iris_error_string(nullptr), "-1 means none"));
+    for (int port : {-1, 65536, 700000}) {
+        c = small_config();
+        c.port = port;
+        CHECK(iris_init(&w, &c) == IRIS_ERR_ARGUMENT);
+        CHECK(contains(iris_error_string(nullptr), "ports are 1 to 65535"));
+    }
     c = small_config();
     c.heap_bytes = SIZE_MAX;
     CHECK(iris_init(&w, &c) == IRIS_ERR_ARGUMENT);

@@ -77,16 +77,11 @@ iris_status iris_collective_channel(iris_world *w, iris_channel *ch, size_t scra
 /* The record of a live channel; null when there is none at its place, or it was not made for collectives. */
 static irisi_block *irisi_channel_block(iris_world *w, const iris_channel *ch)
 {
-    irisi_arena *a = &w->arena[IRIS_MEM_SYNC];
     if (ch->slices == 0 || ch->half < IRISI_SLICE_ROW * (size_t)w->size || ch->room == 0 || ch->least == 0 ||
         ch->bank_bytes < 2 * (size_t)ch->half * ch->slices ||
         ch->n_signals < (size_t)ch->slices * irisi_slice_words((uint32_t)w->size))
         return NULL;
-    const size_t offset = (size_t)((const char *)ch->signals - w->heaps[w->rank].base);
-    for (size_t i = 0; i < a->n; i++)
-        if (a->blocks[i].offset == offset)
-            return &a->blocks[i];
-    return NULL;
+    return irisi_sync_block(w, ch->signals);
 }
 
 /* The channel: live, made for collectives, and used for one team, or for messages, and on one stream only. */
@@ -254,12 +249,29 @@ static uint32_t irisi_collective_units(const iris_world *w)
     return !irisi_on_host(w) ? units : units < ranks ? 1 : units / ranks;
 }
 
+/* Slices that have work, of which each but the last has `each`; one where there is none. */
+static uint32_t irisi_collective_busy(size_t count, size_t each)
+{
+    return each == 0 ? 1 : (uint32_t)((count + each - 1) / each);
+}
+
+/*
+ * Workgroups meet those of other ranks on the same slice, never each other. Where each has one slice, it is enough that
+ * they begin in order: launched like any other kernel they begin 0.4 microseconds earlier. Where some have several, all
+ * must be there at once: one that went on to its next slice would keep another, which a peer with fewer workgroups
+ * waits for, from beginning.
+ */
+static uint32_t irisi_collective_flags(const iris_world *w, uint32_t workgroups, uint32_t busy)
+{
+    return workgroups >= busy && workgroups <= (uint32_t)w->dev.compute_units ? 0 : IRIS_LAUNCH_COOPERATIVE;
+}
+
 /* A workgroup for each slice that has work, but no more than compute units, and a lane for each 8 bytes of it. */
 static iris_launch_config irisi_collective_grid(const iris_world *w, const iris_channel *ch, size_t count, size_t bytes)
 {
     const uint32_t units = irisi_collective_units(w), most = irisi_collective_shape_of(w).lanes;
     const size_t each = irisi_slice_share(ch->least, 0, ch->slices, count, bytes).count;
-    const uint32_t busy = each == 0 ? 1 : (uint32_t)((count + each - 1) / each);
+    const uint32_t busy = irisi_collective_busy(count, each);
     const size_t lanes = irisi_round_up(each * bytes < 8 ? 1 : each * bytes / 8, 64);
     return iris_cooperative(busy < units ? busy : units, lanes < most ? (uint32_t)lanes : most);
 }
@@ -295,12 +307,8 @@ iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_fa
         cfg.lanes = c.lanes;
     if (c.workgroups)
         cfg.workgroups = c.workgroups;
-    /*
-     * Workgroups meet those of other ranks on the same slice, never each other, and take slices in order: it is enough
-     * that they begin in order. Launched like any other kernel they begin 0.4 microseconds earlier.
-     */
-    if (cfg.workgroups <= (uint32_t)w->dev.compute_units)
-        cfg.flags = 0;
+    const size_t each = irisi_slice_share(ch->least, 0, ch->slices, args.count, bytes).count;
+    cfg.flags = irisi_collective_flags(w, cfg.workgroups, irisi_collective_busy(args.count, each));
     return irisi_launch(w, kernel->kernel, kernel->name, &args, sizeof args, &cfg, stream);
 }
 
@@ -346,10 +354,13 @@ iris_status irisi_rows_run(iris_world *w, const iris_channel *ch, const irisi_ro
     if (s != IRIS_OK)
         return s;
     const size_t array = (size_t)args.team.size * sizeof(uint64_t);
-    if (!args.dst_offsets || !args.dst_counts || (uintptr_t)args.dst % bytes != 0 || (uintptr_t)args.src % bytes != 0)
+    const uintptr_t arrays = (uintptr_t)args.dst_offsets | (uintptr_t)args.dst_counts | (uintptr_t)args.src_offsets |
+                             (uintptr_t)args.src_counts;
+    if (!args.dst || !args.dst_offsets || !args.dst_counts || arrays % sizeof(uint64_t) != 0 ||
+        (uintptr_t)args.dst % bytes != 0 || (uintptr_t)args.src % bytes != 0)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_all_to_allv: dst_offsets or dst_counts is null, or dst or src is not aligned to its "
-                          "%zu-byte elements",
+                          "iris_all_to_allv: dst, dst_offsets or dst_counts is null, or dst or src is not aligned to "
+                          "its %zu-byte elements, or an array not to 8 bytes",
                           bytes);
     if (!iris_is_symmetric(w, args.src, 1) || !iris_is_symmetric(w, args.src_offsets, array) ||
         !iris_is_symmetric(w, args.src_counts, array))

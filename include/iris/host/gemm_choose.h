@@ -79,7 +79,7 @@ static irisi_gemm_cutting irisi_gemm_row_cut(const irisi_gemm_row *row)
     c.width = v[IRISI_ROW_WIDTH], c.late = v[IRISI_ROW_LATE], c.halves = v[IRISI_ROW_HALVES];
     c.edge_width = v[IRISI_ROW_EDGE] ? v[IRISI_ROW_EDGE] : c.width;
     c.pair = v[IRISI_ROW_PAIR] ? v[IRISI_ROW_PAIR] : 1, c.slices = v[IRISI_ROW_SLICES] ? v[IRISI_ROW_SLICES] : 1;
-    c.full_n = row->given >> IRISI_ROW_FULL & 1 ? v[IRISI_ROW_FULL] : UINT32_MAX;
+    c.full_n = row->given >> IRISI_ROW_FULL & 1 ? v[IRISI_ROW_FULL] : INT32_MAX; /* the most a row can say */
     return c;
 }
 

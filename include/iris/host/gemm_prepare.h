@@ -12,6 +12,12 @@
 
 static const uint64_t irisi_gemm_magic = 0x6972697367656d6dull; /* "irisgemm" */
 
+/* 1 for a plan of this world that was not released, not as another copy of it either. */
+static int irisi_gemm_whole(const iris_world *w, const iris_gemm_plan *p)
+{
+    return w != NULL && p != NULL && p->magic == irisi_gemm_magic && irisi_sync_block(w, p->channel.signals) != NULL;
+}
+
 /* Everything in a plan that follows from this rank's arguments; tile and pattern as they were asked for. */
 static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op op, iris_dtype dtype,
                             const iris_gemm_args *g)
@@ -217,6 +223,8 @@ iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_release: world and plan must not be null");
     if (plan->magic != irisi_gemm_magic)
         return IRIS_OK;
+    if (!irisi_gemm_whole(w, plan))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_release: another copy of the plan was released already");
     const iris_status met = iris_barrier(w); /* no peer raises the channel's signals any more */
     if (irisi_mendable(met))
         return met; /* nothing can be given back before iris_reset; the plan stays whole */
@@ -231,12 +239,18 @@ const char *iris_gemm_pattern_name(iris_gemm_pattern pattern)
     return (unsigned)pattern <= IRIS_GEMM_BLAS_GATHER ? names[pattern] : "none";
 }
 
-uint32_t iris_gemm_tiles(const iris_gemm_plan *plan) { return plan->items; }
+uint32_t iris_gemm_tiles(const iris_gemm_plan *plan) { return plan ? plan->items : 0; }
 
-void iris_gemm_watch(iris_gemm_plan *plan, iris_gemm_stamp *stamps) { plan->stamps = stamps; }
+void iris_gemm_watch(iris_gemm_plan *plan, iris_gemm_stamp *stamps)
+{
+    if (plan != NULL)
+        plan->stamps = stamps;
+}
 
 iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages)
 {
+    if (plan == NULL)
+        return iris_cooperative(0, 0);
     const uint32_t waves = stages > 1 ? plan->waves_with_comm : plan->waves;
     iris_launch_config cfg = iris_cooperative(plan->workgroups, waves * plan->wave_lanes);
     cfg.shared_bytes = stages ? irisi_gemm_shared_bytes(plan, stages) : 0;
@@ -283,7 +297,7 @@ static iris_status irisi_gemm_start_two(iris_world *w, const iris_gemm_plan *pla
 
 iris_status iris_gemm_pack(iris_world *w, const iris_gemm_plan *plan, iris_stream stream)
 {
-    if (w == NULL || plan == NULL || plan->magic != irisi_gemm_magic)
+    if (!irisi_gemm_whole(w, plan))
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_pack: the plan is not from iris_gemm_prepare, or was released");
     return irisi_gemm_start_pack(w, plan, stream);
@@ -297,7 +311,7 @@ int irisi_gemm_capturing(iris_world *w, iris_stream stream)
 iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype dtype, iris_dtype c_dtype,
                            iris_gemm_pattern pattern, iris_stream stream)
 {
-    if (w == NULL || plan == NULL || plan->magic != irisi_gemm_magic)
+    if (!irisi_gemm_whole(w, plan))
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "GEMM launch: the plan is not from iris_gemm_prepare, or was released");
     if (plan->dtype != (uint32_t)dtype || plan->c_dtype != (uint32_t)c_dtype)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "GEMM launch: a launcher for %s was given a plan for %s",

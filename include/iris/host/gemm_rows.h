@@ -196,13 +196,14 @@ static int irisi_gemm_applies(const irisi_gemm_row *row, const irisi_gemm_row *p
                               int blas)
 {
     const uint32_t *v = row->value, pattern = v[IRISI_ROW_PATTERN];
+    const uint32_t senders = g->comm_workgroups ? g->comm_workgroups : (uint32_t)irisi_gemm_splits(g->pattern);
     for (uint32_t f = 0; f < IRISI_ROW_KEYS; f++)
         if ((row->given >> f & 1) && v[f] != problem->value[f])
             return 0;
     if (pattern && g->pattern != IRIS_GEMM_AUTO && pattern != (uint32_t)g->pattern)
         return 0;
     if (v[IRISI_ROW_WORKGROUPS] &&
-        (g->workgroups ? v[IRISI_ROW_WORKGROUPS] != g->workgroups : v[IRISI_ROW_WORKGROUPS] <= g->comm_workgroups))
+        (g->workgroups ? v[IRISI_ROW_WORKGROUPS] != g->workgroups : v[IRISI_ROW_WORKGROUPS] <= senders))
         return 0;
     if (v[IRISI_ROW_COMM] && g->comm_workgroups && v[IRISI_ROW_COMM] != g->comm_workgroups)
         return 0;

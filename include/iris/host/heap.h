@@ -87,8 +87,8 @@ static size_t irisi_arena_largest(const irisi_arena *a)
     return largest;
 }
 
-/* 1 when a live block starts at `offset`; it is gone then, and its neighbours' holes are one. */
-static int irisi_arena_free(irisi_arena *a, size_t offset)
+/* The live block that starts at `offset`; null when there is none. */
+static irisi_block *irisi_arena_at(const irisi_arena *a, size_t offset)
 {
     size_t low = 0, high = a->n;
     while (low < high) {
@@ -98,10 +98,23 @@ static int irisi_arena_free(irisi_arena *a, size_t offset)
         else
             high = mid;
     }
-    if (low == a->n || a->blocks[low].offset != offset || a->blocks[low].tag >= IRISI_BLOCK_LENT)
+    return low < a->n && a->blocks[low].offset == offset ? &a->blocks[low] : NULL;
+}
+
+/* The live block of sync memory that starts at `p`, as a channel's does at its signals; likewise. */
+static irisi_block *irisi_sync_block(const iris_world *w, const void *p)
+{
+    return irisi_arena_at(&w->arena[IRIS_MEM_SYNC], (size_t)((uintptr_t)p - (uintptr_t)w->heaps[w->rank].base));
+}
+
+/* 1 when a live block starts at `offset`; it is gone then, and its neighbours' holes are one. */
+static int irisi_arena_free(irisi_arena *a, size_t offset)
+{
+    irisi_block *block = irisi_arena_at(a, offset);
+    if (!block || block->tag >= IRISI_BLOCK_LENT)
         return 0;
-    a->used -= a->blocks[low].bytes;
-    memmove(a->blocks + low, a->blocks + low + 1, (a->n - low - 1) * sizeof *a->blocks);
+    a->used -= block->bytes;
+    memmove(block, block + 1, (size_t)(a->blocks + a->n - block - 1) * sizeof *block);
     a->n--;
     return 1;
 }

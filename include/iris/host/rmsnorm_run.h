@@ -93,7 +93,9 @@ iris_status irisi_rmsnorm_run(iris_world *w, const iris_channel *ch, const iris_
         return s;
     const uint32_t units = irisi_collective_units(w), most = ch->slices < units ? ch->slices : units;
     iris_launch_config cfg = iris_grid(what->rows > 0 && what->rows < most ? (uint32_t)what->rows : most, shape.lanes);
+    const size_t each = irisi_rmsnorm_rows(0, ch->slices, what->rows).count;
     cfg.shared_bytes = IRIS_RMSNORM_SHARED;
+    cfg.flags = irisi_collective_flags(w, cfg.workgroups, irisi_collective_busy(what->rows, each));
     args.ctx = iris_device_ctx(w);
     args.ch = *ch;
     args.team = team;

@@ -120,19 +120,20 @@ static iris_status irisi_settle_heap(irisi_settings *s)
 /* Everything of the config but rank and world. */
 static iris_status irisi_settle_options(irisi_settings *s, const iris_config *config)
 {
+    const int64_t longest = (int64_t)1 << 40; /* 35 years: times in a device's ticks are in 64 bits too */
     int64_t number = 0;
     memset(s, 0, sizeof *s);
     s->ordinal = -1;
     s->launcher = "config";
     if (config)
         s->c = *config;
-    if (s->c.timeout_ms < -1)
-        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_config.timeout_ms is %lld; -1 means none",
-                          (long long)s->c.timeout_ms);
+    if (s->c.timeout_ms < -1 || s->c.timeout_ms > longest)
+        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_config.timeout_ms is %lld; at most %lld can be, -1 means none",
+                          (long long)s->c.timeout_ms, (long long)longest);
     if (irisi_settle_heap(s) != IRIS_OK)
         return IRIS_ERR_ARGUMENT;
     if (!s->c.timeout_ms) {
-        const int found = irisi_env_number("IRIS_TIMEOUT_MS", 0, (int64_t)1 << 40, &number);
+        const int found = irisi_env_number("IRIS_TIMEOUT_MS", 0, longest, &number);
         if (found < 0)
             return IRIS_ERR_ARGUMENT;
         s->c.timeout_ms = found == 0    ? irisi_default_timeout_ms()
@@ -156,6 +157,8 @@ static iris_status irisi_settle_options(irisi_settings *s, const iris_config *co
     if (!s->c.port && irisi_env_number("IRIS_PORT", 1, 65535, &number) < 0)
         return IRIS_ERR_ARGUMENT;
     s->c.port = s->c.port ? s->c.port : (int)number;
+    if (s->c.port < 0 || s->c.port > 65535)
+        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_config.port is %d; ports are 1 to 65535", s->c.port);
     return IRIS_OK;
 }
 
