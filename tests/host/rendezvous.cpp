@@ -514,6 +514,9 @@ TEST_CASE("iris_init_all makes ranks of one process", "[host]")
     }
     CHECK(iris_init_all(nullptr, 3, &c) == IRIS_ERR_ARGUMENT);
     CHECK(iris_init_all(worlds, 0, &c) == IRIS_ERR_ARGUMENT);
+    setenv("IRIS_PORT", "nonsense", 1);
+    CHECK(iris_init_all(worlds, 3, &c) == IRIS_ERR_ARGUMENT);
+    unsetenv("IRIS_PORT");
 }
 
 int main(int argc, char **argv) { return job_main(argc, argv); }
