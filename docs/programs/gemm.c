@@ -9,7 +9,7 @@ enum { M = 300, N = 200, K = 100, LAYERS = 10 };
 
 static int rank_main(iris_world *w, void *unused)
 {
-    const iris_gemm_columns own = iris_gemm_band(N, (uint32_t)iris_world_size(w), (uint32_t)iris_rank(w));
+    const size_t widest = iris_gemm_band(N, (uint32_t)iris_world_size(w), 0).count; /* as much memory on every rank */
     iris_gemm_args args;
     iris_gemm_plan plan;
     float *c = iris_zeros_f32(w, M * N);
@@ -17,8 +17,8 @@ static int rank_main(iris_world *w, void *unused)
     memset(&args, 0, sizeof args);
     args.m = M, args.n = N, args.k = K;
     args.a = iris_full_f32(w, M * K, 0.5f);
-    args.b = iris_full_f32(w, K * own.count, 2.0f); /* this rank's columns */
-    args.bias = iris_full_f32(w, own.count, (float)iris_rank(w));
+    args.b = iris_full_f32(w, K * widest, 2.0f); /* this rank's columns, as many as iris_gemm_band says */
+    args.bias = iris_full_f32(w, widest, (float)iris_rank(w));
     args.c = c;
     args.activation = IRIS_ACTIVATION_RELU;
     IRIS_TRY(args.a && args.b && args.bias && args.c ? IRIS_OK : IRIS_ERR_NOMEM);

@@ -225,7 +225,8 @@ static int time_once(job *j, int pattern, double *ms)
 /* Median times of all patterns. They take turns, so that whatever else the machine does meets all of them alike. */
 static int measure(job *j, double *ms)
 {
-    static double times[IRIS_GEMM_PATTERNS][MAX_REPEATS];
+    double times[IRIS_GEMM_PATTERNS][MAX_REPEATS];
+    memset(times, 0, sizeof times);
     for (int i = -1; i < j->o->repeats; i++) /* the first warms up */
         for (int pattern = 0; pattern < IRIS_GEMM_PATTERNS; pattern++)
             if (wanted(j->o, pattern) && time_once(j, pattern, &times[pattern][i < 0 ? 0 : i]))

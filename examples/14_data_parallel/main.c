@@ -61,7 +61,7 @@ static float goal(int i) { return i % 3 == 0 ? -0.5f : 0.5f; }
 
 static int rank_main(iris_world *w, void *unused)
 {
-    static float x[SAMPLES * WEIGHTS], y[SAMPLES], found[WEIGHTS], all[64][WEIGHTS], error[SAMPLES];
+    float x[SAMPLES * WEIGHTS], y[SAMPLES], found[WEIGHTS], all[64][WEIGHTS], error[SAMPLES];
     const iris_launch_config cfg = iris_cooperative(WORKGROUPS, LANES);
     const int ranks = iris_world_size(w);
     training_args a;

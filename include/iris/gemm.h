@@ -2,6 +2,7 @@
 /*
  * gemm.h: what GEMM kernels that communicate are made of, besides the mainloops (arch/gemm.h) and tiles (tile.h).
  *
+ *   IRIS_GEMM_LANES IRIS_GEMM_LANES_WITH_COMM     what a kernel of one's own is declared for
  *   iris_gemm_part iris_gemm_begin       waves by role, shared memory, the epoch
  *   iris_gemm_enter iris_gemm_await_peers iris_gemm_finish     the handshakes at either end
  *   iris_gemm_send                       the whole of a workgroup that only sends
@@ -19,6 +20,9 @@
 #define IRIS_GEMM_H
 
 #include <iris/arch/gemm.h>
+
+/** Lanes that a kernel of one's own around the plain mainloop is declared for; the second: with communication waves. */
+enum { IRIS_GEMM_LANES = IRISI_GEMM_LANES, IRIS_GEMM_LANES_WITH_COMM = IRISI_GEMM_LANES_WITH_COMM };
 
 /* At the start of shared memory, in units of 4 bytes: crews' counters, then two gates for each of 4 mailbox slots. */
 enum { IRISI_CREW_MATH, IRISI_CREW_LOADER, IRISI_CREW_COMM, IRISI_FULL = 4, IRISI_EMPTY = IRISI_FULL + 2 * 4 };

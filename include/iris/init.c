@@ -896,20 +896,19 @@ static void *irisi_seat_run(void *arg)
 static void irisi_seats_free(irisi_seat *seats, int n) { munmap(seats, (size_t)n * sizeof *seats); }
 
 /* Settings and sockets for n ranks of one job; ends[n] is the spawning parent's. Forked ranks share the seats. */
-static irisi_seat *irisi_seats_new(int n, const iris_config *config, int *hub, int *ends)
+static iris_status irisi_seats_new(irisi_seat **made, int n, const iris_config *config, int *hub, int *ends)
 {
     irisi_settings s;
     if (irisi_settle_options(&s, config) != IRIS_OK)
-        return NULL;
+        return IRIS_ERR_ARGUMENT;
     void *memory =
         mmap(NULL, (size_t)n * sizeof(irisi_seat), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED || irisi_pairs(n, hub, ends) != 0) {
-        irisi_fail(NULL, IRIS_ERR_SYSTEM, "no memory or no descriptors for %d ranks (see ulimit -n)", n);
         if (memory != MAP_FAILED)
             irisi_seats_free((irisi_seat *)memory, n);
-        return NULL;
+        return irisi_fail(NULL, IRIS_ERR_SYSTEM, "no memory or no descriptors for %d ranks (see ulimit -n)", n);
     }
-    irisi_seat *seats = (irisi_seat *)memory;
+    irisi_seat *seats = *made = (irisi_seat *)memory;
     s.launcher = "iris_spawn";
     for (int r = 0; r < n; r++) {
         seats[r].settings = s;
@@ -920,7 +919,7 @@ static irisi_seat *irisi_seats_new(int n, const iris_config *config, int *hub, i
         seats[r].link.parent = hub[n];
         seats[r].link.hub = r == 0 && n > 1 ? hub : NULL;
     }
-    return seats;
+    return IRIS_OK;
 }
 
 /* Runs the seats as threads of this process. */
@@ -944,13 +943,13 @@ static iris_status irisi_run_threads(irisi_seat *seats, int n)
 iris_status iris_init_all(iris_world **worlds, int n, const iris_config *config)
 {
     int hub[IRISI_MOST_RANKS + 1], ends[IRISI_MOST_RANKS + 1];
-    iris_status status = IRIS_OK;
+    irisi_seat *seats = NULL;
     if (!worlds || n < 1 || n > IRISI_MOST_RANKS)
         return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_init_all: %d ranks (1 to %d%s), worlds %s", n,
                           IRISI_MOST_RANKS, irisi_more_ranks, worlds ? "given" : "null");
-    irisi_seat *seats = irisi_seats_new(n, config, hub, ends);
-    if (!seats)
-        return IRIS_ERR_SYSTEM;
+    iris_status status = irisi_seats_new(&seats, n, config, hub, ends);
+    if (status != IRIS_OK)
+        return status;
     close(hub[n]);
     close(ends[n]);
     seats[0].link.parent = -1;
@@ -1080,15 +1079,17 @@ int iris_spawn_config(int n, iris_rank_main main, void *arg, const iris_config *
     int hub[IRISI_MOST_RANKS + 1], ends[IRISI_MOST_RANKS + 1], result = 0;
     const char *how = getenv("IRIS_SPAWN");
     const int threads = how && strcmp(how, "thread") == 0;
-    if (n < 1 || n > IRISI_MOST_RANKS || !main || (how && *how && !threads && strcmp(how, "process") != 0))
-        return irisi_try_failed(
-            irisi_fail(NULL, IRIS_ERR_ARGUMENT,
-                       "iris_spawn: %d ranks (1 to %d%s), main %s, IRIS_SPAWN=%.20s (process or thread)", n,
-                       IRISI_MOST_RANKS, irisi_more_ranks, main ? "given" : "null", how ? how : ""),
-            "iris_spawn");
-    irisi_seat *seats = irisi_seats_new(n, config, hub, ends);
-    if (!seats)
-        return irisi_try_failed(IRIS_ERR_SYSTEM, "iris_spawn");
+    irisi_seat *seats = NULL;
+    iris_status status = IRIS_OK;
+    if (n < 1 || n > IRISI_MOST_RANKS || !main)
+        status = irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_spawn: %d ranks (1 to %d%s), main %s", n, IRISI_MOST_RANKS,
+                            irisi_more_ranks, main ? "given" : "null");
+    else if (how && *how && !threads && strcmp(how, "process") != 0)
+        status = irisi_fail(NULL, IRIS_ERR_ARGUMENT, "IRIS_SPAWN=%.40s is neither process nor thread", how);
+    else
+        status = irisi_seats_new(&seats, n, config, hub, ends);
+    if (status != IRIS_OK)
+        return irisi_try_failed(status, "iris_spawn");
     for (int r = 0; r < n; r++) {
         seats[r].main = main;
         seats[r].arg = arg;

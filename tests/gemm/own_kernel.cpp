@@ -16,14 +16,14 @@ typedef struct own_args {
     uint32_t *after; /* one for each workgroup: written once the GEMM is behind it */
 } own_args;
 
-IRIS_KERNEL(own_fused_kernel, own_args, a, IRISI_GEMM_LANES)
+IRIS_KERNEL(own_fused_kernel, own_args, a, IRIS_GEMM_LANES)
 {
     iris_gemm_all_scatter_fused_sequential_f32_grid(&a->ctx, &a->plan);
     if (iris_wg_lane() == 0)
         a->after[iris_workgroup()] += 1;
 }
 
-IRIS_KERNEL(own_wave_kernel, own_args, a, IRISI_GEMM_LANES_WITH_COMM)
+IRIS_KERNEL(own_wave_kernel, own_args, a, IRIS_GEMM_LANES_WITH_COMM)
 {
     iris_gemm_all_scatter_wave_specialized_f32_grid(&a->ctx, &a->plan);
     if (iris_wg_lane() == 0)

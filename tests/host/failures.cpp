@@ -72,6 +72,7 @@ TEST_CASE("iris_spawn returns the failing rank's value", "[host]")
     REQUIRE(iris_spawn_config(3, return_mine, one_fails, &c) == 7);
     setenv("IRIS_SPAWN", "nonsense", 1);
     REQUIRE(iris_spawn_config(2, return_mine, all_well, &c) == 1);
+    CHECK(contains(iris_error_string(nullptr), "IRIS_SPAWN=nonsense is neither process nor thread"));
     unsetenv("IRIS_SPAWN");
 }
 

@@ -143,6 +143,7 @@ TEST_CASE("an environment that makes no sense gets a sentence", "[host]")
         {{{"IRIS_HEAP_MAX_MB", "1"}}, "is to grow to 1048576 at most (IRIS_HEAP_MAX_MB)"},
         {{{"IRIS_TIMEOUT_MS", "soon"}}, "IRIS_TIMEOUT_MS=soon"},
         {{{"IRIS_CHECKED", "yes"}}, "IRIS_CHECKED=yes"},
+        {{{"IRIS_LOG", "DEBUG"}}, "IRIS_LOG=DEBUG is none of error, warn, info and debug"},
         {{{"IRIS_PORT", "70000"}}, "IRIS_PORT=70000"},
         {{{"IRIS_TOKEN", std::string(200, 't')}}, "the job token has 200 bytes"},
         {{{"IRIS_RANK", "0"}, {"IRIS_WORLD", "2"}, {"IRIS_HOST", "localhost"}}, "needs a port"},
@@ -523,6 +524,9 @@ TEST_CASE("iris_init_all makes ranks of one process", "[host]")
     }
     CHECK(iris_init_all(nullptr, 3, &c) == IRIS_ERR_ARGUMENT);
     CHECK(iris_init_all(worlds, 0, &c) == IRIS_ERR_ARGUMENT);
+    setenv("IRIS_PORT", "nonsense", 1);
+    CHECK(iris_init_all(worlds, 3, &c) == IRIS_ERR_ARGUMENT);
+    unsetenv("IRIS_PORT");
 }
 
 int main(int argc, char **argv) { return job_main(argc, argv); }

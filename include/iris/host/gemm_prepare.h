@@ -60,7 +60,8 @@ typedef struct irisi_gemm_vote {
 static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris_status own, irisi_gemm_common *common)
 {
     static const char *const names[] = {"status", "op",  "dtype",  "c_dtype", "tf32", "m", "n", "k",
-                                        "c's place in the heap", "ldc", "tile_m", "tile_n",  "pattern",
+                                        "c's place in the heap, which equal allocations in one order make equal,",
+                                        "ldc", "tile_m", "tile_n",  "pattern",
                                         "the checksum of IRIS_TUNE or tune and of the built-in table",
                                         "the mainloop that fits"};
     enum { FIELDS = sizeof(irisi_gemm_vote) / sizeof(int64_t), SAME = FIELDS - 7 };

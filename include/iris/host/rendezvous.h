@@ -200,13 +200,13 @@ static iris_status irisi_dial(const irisi_settings *s, int64_t until, int *sock)
     }
     if (all)
         freeaddrinfo(all);
+    char place[128] = "the job's Unix socket";
+    if (s->c.host)
+        snprintf(place, sizeof place, "%.100s, port %d", s->c.host, s->c.port);
     if (*sock < 0)
-        return irisi_fail(
-            NULL, IRIS_ERR_PEER,
-            "rank %d found nobody listening at %s%s (job \"%.60s\", port %d) within %lld ms: %s; is rank 0 "
-            "started?",
-            s->c.rank, s->c.host ? "" : "the job's Unix socket", s->c.host ? s->c.host : "", s->job, s->c.port,
-            (long long)s->c.timeout_ms, strerror(failed));
+        return irisi_fail(NULL, IRIS_ERR_PEER,
+                          "rank %d found nobody listening at %s (job \"%.60s\") within %lld ms: %s; is rank 0 started?",
+                          s->c.rank, place, s->job, (long long)s->c.timeout_ms, strerror(failed));
     if (s->c.host)
         irisi_tune_tcp(*sock);
     if (s->c.host || irisi_same_user(*sock))

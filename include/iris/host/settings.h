@@ -130,6 +130,9 @@ static iris_status irisi_settle_options(irisi_settings *s, const iris_config *co
     if (s->c.timeout_ms < -1 || s->c.timeout_ms > longest)
         return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_config.timeout_ms is %lld; at most %lld can be, -1 means none",
                           (long long)s->c.timeout_ms, (long long)longest);
+    if (irisi_log_level() < 0)
+        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "IRIS_LOG=%.40s is none of error, warn, info and debug",
+                          getenv("IRIS_LOG"));
     if (irisi_settle_heap(s) != IRIS_OK)
         return IRIS_ERR_ARGUMENT;
     if (!s->c.timeout_ms) {

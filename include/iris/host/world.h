@@ -157,15 +157,15 @@ static __thread char irisi_last_error[IRISI_SENTENCE];
 
 typedef enum irisi_level { IRISI_ERROR = 1, IRISI_WARN, IRISI_INFO, IRISI_DEBUG } irisi_level;
 
-/* IRIS_LOG as a number; 0 when unset. */
+/* IRIS_LOG as a number; 0 when unset, -1 for nonsense. */
 static int irisi_log_level(void)
 {
     static const char *const names[] = {"", "error", "warn", "info", "debug"};
     const char *text = getenv("IRIS_LOG");
-    for (int i = 1; text && i <= IRISI_DEBUG; i++)
+    for (int i = 0; text && i <= IRISI_DEBUG; i++)
         if (strcmp(text, names[i]) == 0)
             return i;
-    return 0;
+    return text ? -1 : 0;
 }
 
 __attribute__((format(printf, 3, 4))) static void irisi_log(int rank, irisi_level level, const char *format, ...)
