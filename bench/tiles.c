@@ -16,7 +16,7 @@
 
 #include "bench.h"
 
-enum { TILE = 64 << 10, LANES = 256, COMPUTE = 1, COMMUNICATE = 2 }; /* elements; what workgroups do */
+enum { TILE = 16 << 10, LANES = 256, COMPUTE = 1, COMMUNICATE = 2 }; /* elements; what workgroups do */
 
 typedef struct tiles_args {
     iris_ctx ctx;
