@@ -236,7 +236,8 @@ iris_launch_config iris_grid(uint32_t workgroups, uint32_t lanes);
 iris_launch_config iris_cooperative(uint32_t workgroups, uint32_t lanes);
 
 /** iris_launch(w, kernel, &args, sizeof args, &cfg, stream): puts a kernel on a stream, with a copy of the arguments
- *  (at most 4 KiB). Returns an iris_status: IRIS_ERR_GRID when a cooperative grid does not fit; cfg may be null. */
+ *  (at most 4 KiB). Returns an iris_status: IRIS_ERR_GRID when a cooperative grid does not fit; cfg may be null.
+ *  `bytes` is the size of the kernel's struct; the host platform refuses any other, a GPU's runtime cannot tell. */
 #define iris_launch(w, kernel, args, bytes, cfg, stream)                                                               \
     irisi_launch((w), IRISI_KERNEL_PTR(kernel), #kernel, (args), (bytes), (cfg), (stream))
 iris_status irisi_launch(iris_world *w, irisi_kernel kernel, const char *name, const void *args, size_t bytes,

@@ -40,6 +40,7 @@ typedef struct irisi_thread {
     uint32_t workgroup;
     uint32_t workgroups;
     uint32_t most_lanes; /* what a kernel says when it is called without arguments */
+    size_t args_bytes;   /* likewise */
 } irisi_thread;
 
 #ifdef __cplusplus
@@ -80,7 +81,7 @@ enum { IRISI_COLLECTIVE_LANES = 512 };
         if (irisi_args)                                                                                                \
             irisi_body_##name((const args_type *)irisi_args);                                                          \
         else                                                                                                           \
-            irisi_self.most_lanes = (max_lanes);                                                                       \
+            irisi_self.most_lanes = (max_lanes), irisi_self.args_bytes = sizeof(args_type);                            \
     }                                                                                                                  \
     IRIS_DEVICE void irisi_body_##name(const args_type *var)
 

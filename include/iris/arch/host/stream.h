@@ -282,7 +282,7 @@ static const char *irisi_dev_event_elapsed_ms(irisi_dev *d, float *ms, iris_even
     return NULL;
 }
 
-/* A kernel without arguments does nothing but say how many lanes it was declared for. */
+/* A kernel without arguments does nothing but say how many lanes it was declared for, and how large its struct is. */
 static const char *irisi_too_many_lanes(irisi_dev *d, irisi_kernel kernel, uint32_t lanes)
 {
     kernel(NULL);
@@ -306,6 +306,11 @@ static const char *irisi_dev_launch(irisi_dev *d, irisi_kernel kernel, const voi
                                     const iris_launch_config *cfg, iris_stream s)
 {
     const char *why = irisi_too_many_lanes(d, kernel, cfg->lanes);
+    if (!why && bytes != irisi_self.args_bytes) {
+        snprintf(d->said, sizeof d->said, "%zu bytes of arguments are not the %zu of the struct that the kernel takes",
+                 bytes, irisi_self.args_bytes);
+        why = d->said;
+    }
     irisi_task *task = why ? NULL : irisi_task_new(IRISI_TASK_LAUNCH, NULL);
     if (!task)
         return why ? why : "no memory for a launch";
