@@ -14,6 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if !defined(__HIP_PLATFORM_AMD__) /* HIP's headers ask plain C for it; IRIS_TARGET_AMD has said it */
+#define __HIP_PLATFORM_AMD__ 1
+#endif
 #include <hip/hip_runtime_api.h>
 
 #define IRISI_IPC_HINT                                                                                                 \
