@@ -701,6 +701,13 @@ uint32_t irisi_max_workgroups(iris_world *w, irisi_kernel kernel, uint32_t lanes
     return irisi_device_result(w, "iris_max_workgroups", why) == IRIS_OK ? most : 0;
 }
 
+/* Why a launch was refused: a mistake of the caller's, or an error of the runtime's. */
+static iris_status irisi_refused(iris_world *w, const char *name, const char *why)
+{
+    const iris_status status = why == w->dev.mistake ? IRIS_ERR_ARGUMENT : IRIS_ERR_DEVICE;
+    return irisi_fail(w, status, "iris_launch(%s): %s", name, why);
+}
+
 iris_status irisi_launch(iris_world *w, irisi_kernel kernel, const char *name, const void *args, size_t bytes,
                          const iris_launch_config *cfg, iris_stream stream)
 {
@@ -727,7 +734,7 @@ iris_status irisi_launch(iris_world *w, irisi_kernel kernel, const char *name, c
         uint32_t most = 0;
         const char *why = irisi_dev_max_workgroups(&w->dev, kernel, c.lanes, c.shared_bytes, &most);
         if (why)
-            return irisi_fail(w, IRIS_ERR_DEVICE, "iris_launch(%s): %s", name, why);
+            return irisi_refused(w, name, why);
         if (c.workgroups > most && !(cfg && cfg->workgroups) && most)
             c.workgroups = most;
         if (c.workgroups > most)
@@ -739,7 +746,7 @@ iris_status irisi_launch(iris_world *w, irisi_kernel kernel, const char *name, c
     }
     irisi_remember_launch(w, name, c.workgroups);
     const char *why = irisi_dev_launch(&w->dev, kernel, args, bytes, &c, stream);
-    return why ? irisi_fail(w, IRIS_ERR_DEVICE, "iris_launch(%s): %s", name, why) : IRIS_OK;
+    return why ? irisi_refused(w, name, why) : IRIS_OK;
 }
 
 iris_stream iris_default_stream(iris_world *w) { return w ? w->stream : NULL; }

@@ -223,7 +223,7 @@ static void limits(irist_rank *t)
                 "1 MiB of arguments was taken");
     irist_check(t, iris_launch(t->world, take_a_moment, nullptr, sizeof a, &cfg, nullptr) == IRIS_ERR_ARGUMENT,
                 "null arguments were taken");
-    irist_check(t, iris_launch(t->world, take_a_moment, &a, sizeof &a, &cfg, nullptr) != IRIS_OK &&
+    irist_check(t, iris_launch(t->world, take_a_moment, &a, sizeof &a, &cfg, nullptr) == IRIS_ERR_ARGUMENT &&
                        std::strstr(iris_error_string(t->world), "8 bytes of arguments are not the") != nullptr,
                 "the size of a pointer was taken: %s", iris_error_string(t->world));
     irist_check(t, irisi_launch(t->world, nullptr, "null", &a, sizeof a, &cfg, nullptr) == IRIS_ERR_ARGUMENT,

@@ -42,7 +42,8 @@ typedef struct irisi_dev {
     irisi_control *bounce;  /* pinned */
     pthread_mutex_t lock;   /* of side and bounce: the thread that listens uses them too */
     int open;
-    char said[128];
+    /* What a caller got wrong about a kernel. */
+    char mistake[128];
 } irisi_dev;
 
 /* What went wrong, in the runtime's words; null when nothing did. Clears the runtime's sticky last error. */
@@ -305,9 +306,9 @@ static const char *irisi_too_many_lanes(irisi_dev *d, irisi_kernel kernel, uint3
     memset((void *)&a, 0, sizeof a);
     if (irisi_hip(hipFuncGetAttributes(&a, kernel)) != NULL || (int)lanes <= a.maxThreadsPerBlock)
         return why;
-    snprintf(d->said, sizeof d->said, "%u lanes a workgroup are more than the %d that the kernel is declared for",
+    snprintf(d->mistake, sizeof d->mistake, "%u lanes a workgroup are more than the %d that the kernel is declared for",
              lanes, a.maxThreadsPerBlock);
-    return d->said;
+    return d->mistake;
 }
 
 /* Ranks that share a device share its compute units: each may fill its part, since all their kernels wait at once. */

@@ -58,7 +58,8 @@ typedef struct irisi_dev {
     size_t heap_block;     /* by multiples of this */
     size_t heap_alignment; /* of a heap's first byte */
     iris_stream streams;   /* of this world */
-    char said[128];
+    /* What a caller got wrong about a kernel. */
+    char mistake[128];
 } irisi_dev;
 
 /* The processor's name as the kernel has it. */

@@ -288,9 +288,9 @@ static const char *irisi_too_many_lanes(irisi_dev *d, irisi_kernel kernel, uint3
     kernel(NULL);
     if (lanes <= irisi_self.most_lanes)
         return NULL;
-    snprintf(d->said, sizeof d->said, "%u lanes a workgroup are more than the %u that the kernel is declared for",
+    snprintf(d->mistake, sizeof d->mistake, "%u lanes a workgroup are more than the %u that the kernel is declared for",
              lanes, irisi_self.most_lanes);
-    return d->said;
+    return d->mistake;
 }
 
 static const char *irisi_dev_max_workgroups(irisi_dev *d, irisi_kernel kernel, uint32_t lanes, uint32_t shared_bytes,
@@ -307,9 +307,10 @@ static const char *irisi_dev_launch(irisi_dev *d, irisi_kernel kernel, const voi
 {
     const char *why = irisi_too_many_lanes(d, kernel, cfg->lanes);
     if (!why && bytes != irisi_self.args_bytes) {
-        snprintf(d->said, sizeof d->said, "%zu bytes of arguments are not the %zu of the struct that the kernel takes",
-                 bytes, irisi_self.args_bytes);
-        why = d->said;
+        snprintf(d->mistake, sizeof d->mistake,
+                 "%zu bytes of arguments are not the %zu of the struct that the kernel takes", bytes,
+                 irisi_self.args_bytes);
+        why = d->mistake;
     }
     irisi_task *task = why ? NULL : irisi_task_new(IRISI_TASK_LAUNCH, NULL);
     if (!task)
