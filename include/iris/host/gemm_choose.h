@@ -175,6 +175,8 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     p->boxed = s.boxed, p->window = s.window, p->slots = s.slots, p->slots_with_comm = s.slots_with_comm;
     p->waves = s.waves, p->waves_with_comm = s.waves_with_comm;
     p->unit = q.tile_n == 0 && irisi_gemm_narrowest(p->mainloop) ? irisi_gemm_narrowest(p->mainloop) : p->tile_n;
+    /* The same on every rank, though ranks with other numbers of workgroups may cut K otherwise, or not be able to. */
+    p->copies = p->mainloop != IRISI_GEMM_PLAIN && (all->aligned == 1 || irisi_gemm_most_slices(p->mainloop) > 1);
     const uint64_t units = (p->m + p->tile_m - 1) / p->tile_m * (((uint64_t)q.n + p->unit - 1) / p->unit);
     if (units > INT32_MAX)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
@@ -196,7 +198,6 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     p->stage_bytes = (s.stage_m * p->pitch + 127) / 128 * 128;
     p->workspace_bytes = (s.workspace_bytes + 127) / 128 * 128;
     p->workspace_bytes_with_comm = (s.workspace_bytes_with_comm + 127) / 128 * 128;
-    p->copies = (p->mainloop != IRISI_GEMM_PLAIN && all->aligned == 1) || p->slices > 1;
     return IRIS_OK;
 }
 
