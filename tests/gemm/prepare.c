@@ -55,6 +55,21 @@ static int shape(iris_world *w, iris_gemm_plan *p, const question *q, uint32_t w
     return 0;
 }
 
+/* More tiles than the walk can count are refused: 8 rows of them would be 2^32, which 32 bits have as 0. */
+static void check_many(iris_world *w)
+{
+    irisi_gemm_common all;
+    irisi_gemm_row none;
+    iris_gemm_plan p;
+    memset(&all, 0, sizeof all), memset(&none, 0, sizeof none), memset(&p, 0, sizeof p);
+    all.mainloops = 1u << IRISI_GEMM_PLAIN, all.workgroups = p.workgroups = 2;
+    p.dtype = p.c_dtype = IRIS_BF16, p.element = p.c_element = 2, p.xcds = p.world = p.m = p.k = p.tile_n = 1;
+    p.n = p.columns = (uint32_t)1 << 29;
+    if (irisi_gemm_shape_plan(w, &p, &all, 0, &none) != IRIS_ERR_ARGUMENT ||
+        strstr(iris_error_string(w), "tiles of 64 x 1 are too small: 536870912 of them") == NULL)
+        failures++, printf("2^29 tiles: %s\n", iris_error_string(w));
+}
+
 /* Two ranks; 1 where they cut K differently. */
 static unsigned check_ranks(iris_world *w, const question *q)
 {
@@ -101,6 +116,7 @@ static int rank_main(iris_world *w, void *arg)
                                         IRIS_GEMM_FUSED_SEQUENTIAL};
     unsigned differ = 0;
     (void)arg;
+    check_many(w);
     for (int i = 0; i < 1500; i++) {
         question q;
         q.m = 1 + draw(1000), q.n = 64 * (1 + draw(40)), q.k = 64 * (1 + draw(200));
