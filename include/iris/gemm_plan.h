@@ -220,7 +220,7 @@ typedef struct iris_gemm_plan {
     void *partials;          /* sums of slices of K, one for each item, then their flags */
     uint64_t reserved[19];
     irisi_gemm_packing packs[2]; /* host only: of A and B, which a and b above are the copies of */
-    uint64_t copies;             /* host only: 1 when some rank has such copies */
+    uint64_t copies;             /* host only: 1 when some rank may have such copies, or `partials` */
     iris_gemm_blas blas;         /* host only */
     void *blas_arg;
     iris_stream second; /* host only: the stream that sends in producer_consumer, and its events */

@@ -366,7 +366,7 @@ static iris_status irisi_compare_heaps(iris_world *w)
             mine[1] = (mine[1] ^ b->offset) * 0x9E3779B97F4A7C15u + b->bytes;
         }
     void *counts;
-    iris_status status = irisi_exchange(w, "iris_reset", mine, sizeof mine, &counts);
+    iris_status status = irisi_hear_all(w, "iris_reset", mine, sizeof mine, &counts);
     const uint64_t(*all)[2] = (const uint64_t(*)[2])counts;
     for (int r = 0; status == IRIS_OK && r < w->size; r++)
         if (all[r][0] != mine[0] || all[r][1] != mine[1])

@@ -36,8 +36,9 @@ check() { printf '%s|%s\n' "$1" "$2"; }
 programs() {
     (cd "$root" && find examples docs bench tests -name '*.c' -not -path 'tests/consumers/*' -not -path 'tests/isa/*' -not -path '*/stand_in/*') | sort | grep -vxF "$host_only"
 }
-# The first calls device functions from main, the second holds init.c with another table.
+# The first calls device functions from main, the others hold init.c with another platform's shapes or another table.
 host_only="tests/gemm/cut.c
+tests/gemm/prepare.c
 tests/gemm/table.c"
 # What else a program is compiled with: the tuner's kernels are those of gemm_all_scatter.
 more() { case $1 in bench/gemm_tune.c) echo "-DIRIST_KERNELS_ELSEWHERE" ;; esac; }

@@ -17,6 +17,7 @@ static const char *const irisi_gemm_table[] = {
 #include "../../include/iris/init.c"
 
 #include <iris/gemm_host.h>
+#include <iris/message.h> /* which init.c does not hold: one file can have both */
 
 static unsigned failures;
 

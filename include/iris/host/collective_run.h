@@ -30,7 +30,7 @@ static irisi_collective_shape irisi_collective_shape_of(const iris_world *w)
 static iris_status irisi_collective_agree(iris_world *w, uint64_t scratch, iris_status own)
 {
     void *votes;
-    const iris_status met = irisi_exchange(w, "iris_collective_channel", &scratch, sizeof scratch, &votes);
+    const iris_status met = irisi_hear_all(w, "iris_collective_channel", &scratch, sizeof scratch, &votes);
     const uint64_t *all = (const uint64_t *)votes;
     iris_status s = own != IRIS_OK ? own : met;
     for (int r = 0; s == IRIS_OK && r < w->size; r++)

@@ -175,11 +175,14 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     p->boxed = s.boxed, p->window = s.window, p->slots = s.slots, p->slots_with_comm = s.slots_with_comm;
     p->waves = s.waves, p->waves_with_comm = s.waves_with_comm;
     p->unit = q.tile_n == 0 && irisi_gemm_narrowest(p->mainloop) ? irisi_gemm_narrowest(p->mainloop) : p->tile_n;
+    /* The same on every rank, though ranks with other numbers of workgroups may cut K otherwise, or not be able to. */
+    p->copies = p->mainloop != IRISI_GEMM_PLAIN && (all->aligned == 1 || irisi_gemm_most_slices(p->mainloop) > 1);
     const uint64_t units = (p->m + p->tile_m - 1) / p->tile_m * (((uint64_t)q.n + p->unit - 1) / p->unit);
-    if (units > INT32_MAX)
+    const int most_units = INT32_MAX / 8; /* the walk counts those of 8 rows of tiles in 32 bits (tile_walk.h) */
+    if (units > (uint64_t)most_units)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: tiles of %u x %u are too small: %llu of them for a band, at most %d",
-                          p->tile_m, p->tile_n, (unsigned long long)units, INT32_MAX);
+                          p->tile_m, p->tile_n, (unsigned long long)units, most_units);
     const double tflops = all->blas > 0 ? 1e-3 * (double)(all->blas - 1) : 0;
     if (!irisi_gemm_cut(p, senders, &cut, tflops)) {
         if (row->from[0])
@@ -196,7 +199,6 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     p->stage_bytes = (s.stage_m * p->pitch + 127) / 128 * 128;
     p->workspace_bytes = (s.workspace_bytes + 127) / 128 * 128;
     p->workspace_bytes_with_comm = (s.workspace_bytes_with_comm + 127) / 128 * 128;
-    p->copies = (p->mainloop != IRISI_GEMM_PLAIN && all->aligned == 1) || p->slices > 1;
     return IRIS_OK;
 }
 

@@ -90,7 +90,7 @@ static iris_status irisi_gemm_hold_partials(iris_world *w, iris_gemm_plan *p)
 
 /*
  * Frees a plan's copies. That may wait for everything on the device. Where ranks share one, no rank may launch what
- * waits for another before that one's memory is freed: all meet, if any of them had copies.
+ * waits for another before that one's memory is freed: all meet, if any of them may have had some.
  */
 static iris_status irisi_gemm_free_copies(iris_world *w, iris_gemm_plan *p)
 {

@@ -74,7 +74,7 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
                                   (int64_t)common->bare, (int64_t)common->workgroups, (int64_t)common->blas,
                                   (int64_t)common->row};
     void *votes;
-    const iris_status met = irisi_exchange(w, "iris_gemm_prepare", mine, sizeof mine, &votes);
+    const iris_status met = irisi_hear_all(w, "iris_gemm_prepare", mine, sizeof mine, &votes);
     const int64_t *all = (const int64_t *)votes;
     iris_status s = met != IRIS_OK ? met : own;
     for (uint32_t r = 0; s == IRIS_OK && r < p->world; r++) {

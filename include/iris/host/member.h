@@ -166,7 +166,7 @@ static iris_status irisi_enter(iris_world *w, const char *call);
  * What every rank has, in rank order: *all, to be freed. For `call`, which needs no memory of its own for it: while it
  * had none, the other ranks would wait.
  */
-static iris_status irisi_exchange(iris_world *w, const char *call, const void *mine, size_t bytes, void **all)
+static iris_status irisi_hear_all(iris_world *w, const char *call, const void *mine, size_t bytes, void **all)
 {
     char *data = NULL;
     size_t total;

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * prepare.c: what iris_gemm_prepare chooses with the shapes and times of sm_90a, on the host.
+ *
+ * Ranks may have numbers of workgroups of their own, and then cut their bands differently: they still agree on what all
+ * do together, down to the meeting at the plan's end. And a plan's row makes another plan like it.
+ */
+#define _GNU_SOURCE 1
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <iris/arch/select.h>
+
+#include <iris/gemm_plan.h>
+
+#define IRIS_ARCH_GEMM_SHAPE_H /* not this platform's shape, but: */
+#include <iris/arch/nvidia/gemm_shape.h>
+
+#include "../../include/iris/init.c"
+
+#include <iris/gemm_host.h>
+
+static unsigned failures;
+
+/* The next of a sequence of numbers below `n`. */
+static uint32_t draw(uint32_t n)
+{
+    static uint64_t state = 1;
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(state >> 33) % n;
+}
+
+typedef struct question {
+    uint32_t m, n, k, world, fewest, pattern;
+} question;
+
+/* A rank's plan for a bf16 problem, with so many workgroups, of which `senders` (0: as the library likes) send. */
+static int shape(iris_world *w, iris_gemm_plan *p, const question *q, uint32_t workgroups, uint32_t senders,
+                 irisi_gemm_row *row)
+{
+    irisi_gemm_common all;
+    memset(&all, 0, sizeof all);
+    all.mainloops = 1u << IRISI_GEMM_PLAIN | 1u << IRISI_GEMM_SM90A, all.workgroups = q->fewest;
+    all.aligned = all.boxes = all.bare = UINT64_MAX;
+    memset(p, 0, sizeof *p);
+    p->dtype = p->c_dtype = IRIS_BF16, p->element = p->c_element = 2, p->xcds = 1;
+    p->m = q->m, p->n = q->n, p->k = q->k, p->world = q->world, p->pattern = q->pattern;
+    p->columns = iris_gemm_band(q->n, q->world, 0).count, p->workgroups = p->units = workgroups;
+    p->comm_workgroups = senders ? senders : irisi_gemm_sixth(p);
+    p->workgroups = q->fewest;
+    if (irisi_gemm_shape_plan(w, p, &all, senders, row) == IRIS_OK)
+        return 1;
+    failures++, printf("%u x %u x %u: %s\n", q->m, q->n, q->k, iris_error_string(w));
+    return 0;
+}
+
+/* More tiles than the walk can count are refused: 8 rows of them would be 2^32, which 32 bits have as 0. */
+static void check_many(iris_world *w)
+{
+    irisi_gemm_common all;
+    irisi_gemm_row none;
+    iris_gemm_plan p;
+    memset(&all, 0, sizeof all), memset(&none, 0, sizeof none), memset(&p, 0, sizeof p);
+    all.mainloops = 1u << IRISI_GEMM_PLAIN, all.workgroups = p.workgroups = 2;
+    p.dtype = p.c_dtype = IRIS_BF16, p.element = p.c_element = 2, p.xcds = p.world = p.m = p.k = p.tile_n = 1;
+    p.n = p.columns = (uint32_t)1 << 29;
+    if (irisi_gemm_shape_plan(w, &p, &all, 0, &none) != IRIS_ERR_ARGUMENT ||
+        strstr(iris_error_string(w), "tiles of 64 x 1 are too small: 536870912 of them") == NULL)
+        failures++, printf("2^29 tiles: %s\n", iris_error_string(w));
+}
+
+/* Two ranks; 1 where they cut K differently. */
+static unsigned check_ranks(iris_world *w, const question *q)
+{
+    irisi_gemm_row none;
+    iris_gemm_plan a, b;
+    memset(&none, 0, sizeof none);
+    if (!shape(w, &a, q, q->fewest + draw(30), draw(3) ? 1 + draw(16) : 0, &none) ||
+        !shape(w, &b, q, q->fewest, draw(3) ? 1 + draw(16) : 0, &none))
+        return 0;
+    if (a.copies != b.copies || irisi_gemm_units(&a, 1) != irisi_gemm_units(&b, 1))
+        failures++, printf("%u x %u x %u, %s: one rank has %u slices of K, another %u, and only one meets the others "
+                           "when it releases the plan\n",
+                           q->m, q->n, q->k, iris_gemm_pattern_name((iris_gemm_pattern)q->pattern), a.slices, b.slices);
+    return a.slices != b.slices;
+}
+
+/* What a plan says of itself makes the same one again. */
+static void check_row(iris_world *w, const question *q)
+{
+    iris_gemm_row first, again;
+    irisi_gemm_row row;
+    iris_gemm_plan p;
+    char text[IRIS_GEMM_ROW], why[256];
+    memset(&row, 0, sizeof row);
+    if (!shape(w, &p, q, q->fewest, 0, &row))
+        return;
+    irisi_gemm_print(w, &p, first.text, sizeof first.text);
+    strcpy(text, first.text);
+    if (!irisi_gemm_read(&row, text, why, sizeof why)) {
+        failures++, printf("%s: %s\n", first.text, why);
+        return;
+    }
+    strcpy(row.from, "the plan's row");
+    if (!shape(w, &p, q, q->fewest, 0, &row))
+        return;
+    irisi_gemm_print(w, &p, again.text, sizeof again.text);
+    if (strcmp(first.text, again.text) != 0)
+        failures++, printf("%s\nbecame %s\n", first.text, again.text);
+}
+
+static int rank_main(iris_world *w, void *arg)
+{
+    static const uint32_t patterns[] = {IRIS_GEMM_PRODUCER_CONSUMER, IRIS_GEMM_WG_SPECIALIZED,
+                                        IRIS_GEMM_FUSED_SEQUENTIAL};
+    unsigned differ = 0;
+    (void)arg;
+    check_many(w);
+    for (int i = 0; i < 1500; i++) {
+        question q;
+        q.m = 1 + draw(1000), q.n = 64 * (1 + draw(40)), q.k = 64 * (1 + draw(200));
+        q.world = 2 + draw(3), q.fewest = 20 + draw(120), q.pattern = patterns[draw(3)];
+        differ += check_ranks(w, &q);
+        check_row(w, &q);
+    }
+    if (differ < 10)
+        failures++, printf("only %u pairs of ranks cut K differently\n", differ);
+    printf("%u failures\n", failures);
+    return failures != 0;
+}
+
+int main(void) { return iris_spawn(1, rank_main, NULL); }
