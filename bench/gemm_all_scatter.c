@@ -217,7 +217,7 @@ static int rank_main(iris_world *w, void *arg)
     j.have_blas = peer_open(&j.vendor);
     j.placed = j.vendor;
     j.have_gather = iris_world_size(w) > 1 && bench_nccl_open(&b, &j.peers);
-    for (int i = 0; i < GEMM_SHAPES && !bench_late(&b); i++) {
+    for (int i = 0; i < GEMM_ALL_SHAPES && !bench_late(&b); i++) {
         j.g.m = (uint64_t)gemm_shapes[i][0], j.g.n = (uint64_t)gemm_shapes[i][1], j.g.k = (uint64_t)gemm_shapes[i][2];
         if (o->max_bytes < j.g.m * j.g.n * 2) /* a run on a small machine */
             continue;

@@ -16,11 +16,11 @@
 
 #include "bench.h"
 
-enum { TILE = 16 << 10, LANES = 256, COMPUTE = 1, COMMUNICATE = 2 }; /* elements; what workgroups do */
+enum { TILE = 16 << 10, LANES = 256, CHANNELS = 2, COMPUTE = 1, COMMUNICATE = 2 }; /* elements; what workgroups do */
 
 typedef struct tiles_args {
     iris_ctx ctx;
-    iris_channel ch;
+    iris_channel ch[CHANNELS]; /* slices of several, so that each compute unit has a workgroup that all-reduces */
     iris_bf16 *sums, *parts; /* symmetric: `tiles` tiles */
     iris_signal *done;       /* a signal for each tile: the turn in which it was computed */
     uint64_t turn;
@@ -54,15 +54,16 @@ IRIS_DEVICE void compute(const tiles_args *a, uint32_t tile)
 /* Workgroups 0 to computing - 1 compute; each of the others is on a slice of its own, and takes tiles in turn. */
 IRIS_KERNEL(tiles, tiles_args, a, 2 * LANES)
 {
-    const uint32_t me = iris_workgroup(), slices = iris_workgroups() - a->computing;
+    const uint32_t me = iris_workgroup(), others = iris_workgroups() - a->computing, each = others / CHANNELS;
     for (uint32_t tile = me; me < a->computing && tile < a->tiles; tile += a->computing) {
         compute(a, tile);
         iris_signal_set_wg(&a->ctx, a->done + tile, a->turn, a->ctx.rank);
     }
-    for (uint32_t tile = me - a->computing; me >= a->computing && tile < a->tiles; tile += slices) {
+    for (uint32_t tile = me - a->computing; me >= a->computing && tile < a->tiles; tile += others) {
         if (a->what & COMPUTE)
             iris_wait_ge_wg(&a->ctx, a->done + tile, a->turn);
-        iris_all_reduce_two_shot_sum_bf16_wg(&a->ctx, &a->ch, iris_team_world(&a->ctx), me - a->computing,
+        const uint32_t slice = me - a->computing;
+        iris_all_reduce_two_shot_sum_bf16_wg(&a->ctx, a->ch + slice / each, iris_team_world(&a->ctx), slice % each,
                                              a->sums + (size_t)tile * TILE, a->parts + (size_t)tile * TILE, TILE);
     }
 }
@@ -88,7 +89,8 @@ typedef struct job {
 static iris_status submit(iris_world *w, void *arg, iris_stream stream, int turn)
 {
     job *j = (job *)arg;
-    const uint32_t units = (uint32_t)iris_compute_units(w), slices = iris_channel_slices(&j->a.ch, iris_world_size(w));
+    const uint32_t units = (uint32_t)iris_compute_units(w);
+    const uint32_t slices = CHANNELS * iris_channel_slices(j->a.ch, iris_world_size(w));
     iris_launch_config cfg;
     (void)turn;
     if (!j->a.what) {
@@ -96,7 +98,7 @@ static iris_status submit(iris_world *w, void *arg, iris_stream stream, int turn
         memset(&c, 0, sizeof c);
         c.dst = j->a.sums, c.src = j->a.parts, c.count = (size_t)j->a.tiles * TILE, c.dtype = IRIS_BF16;
         c.schedule = IRIS_SCHEDULE_TWO_SHOT;
-        return iris_launch_all_reduce(w, &j->a.ch, &c, stream);
+        return iris_launch_all_reduce(w, j->a.ch, &c, stream);
     }
     j->a.turn++;
     j->a.computing = j->a.what & COMPUTE ? units : 0;
@@ -149,7 +151,8 @@ static int rank_main(iris_world *w, void *arg)
     job j;
     memset(&j, 0, sizeof j);
     j.b = &b;
-    IRIS_TRY(iris_collective_channel(w, &j.a.ch, o->piece));
+    for (int i = 0; i < CHANNELS; i++)
+        IRIS_TRY(iris_collective_channel(w, j.a.ch + i, o->piece));
     j.a.ctx = iris_device_ctx(w);
     j.a.sums = (iris_bf16 *)iris_malloc(w, o->max_bytes);
     j.a.parts = (iris_bf16 *)iris_malloc(w, o->max_bytes);
@@ -186,6 +189,6 @@ int main(int argc, char **argv)
     o.min_bytes = (o.min_bytes + 2 * TILE - 1) / (2 * TILE) * (2 * TILE); /* whole tiles */
     o.max_bytes = o.max_bytes < o.min_bytes ? o.min_bytes : o.max_bytes / (2 * TILE) * (2 * TILE);
     config.heap_bytes = 2 * o.max_bytes + (8u << 20);
-    config.sync_bytes = 4 * 64 * (o.piece ? o.piece : 32768) + (8u << 20);
+    config.sync_bytes = CHANNELS * 4 * 64 * (o.piece ? o.piece : 32768) + (8u << 20);
     return iris_spawn_config(o.ranks, rank_main, &o, &config);
 }

@@ -172,32 +172,36 @@ static iris_status irisi_collective_check_overlap(iris_world *w, const irisi_fam
 }
 
 /*
- * The library's choice: the first row of a collective that reaches to the bytes of all members' elements together, on
- * GPUs or on the host. Measured on four H200s; where members share memory, on the host, nothing is relayed or staged.
+ * The library's choice: the first row of a collective, for so many members or any (0), that reaches to the bytes of all
+ * members' elements together, on GPUs or on the host. Measured on two and four H200s; on the host nothing is relayed.
  */
 static const struct irisi_collective_choice {
     irisi_family family;
     iris_schedule schedule;
+    int members;
     size_t gpu, host;
 } irisi_collective_choices[] = {
-    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_LL, 256 << 10, 512},
-    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_LL_TWO_SHOT, 1 << 20, 2048},
-    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_TWO_SHOT_PUSH, 8 << 20, 0},
-    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_TWO_SHOT, SIZE_MAX, SIZE_MAX},
-    {IRISI_FAMILY_ALL_GATHER, IRIS_SCHEDULE_LL, 256 << 10, 512},
-    {IRISI_FAMILY_ALL_GATHER, IRIS_SCHEDULE_PUSH, SIZE_MAX, SIZE_MAX},
-    {IRISI_FAMILY_REDUCE_SCATTER, IRIS_SCHEDULE_LL, 256 << 10, 512},
-    {IRISI_FAMILY_REDUCE_SCATTER, IRIS_SCHEDULE_PUSH, 2 << 20, 4096},
-    {IRISI_FAMILY_REDUCE_SCATTER, IRIS_SCHEDULE_PULL, SIZE_MAX, SIZE_MAX},
-    {IRISI_FAMILY_ALL_TO_ALL, IRIS_SCHEDULE_LL, 256 << 10, 512},
-    {IRISI_FAMILY_ALL_TO_ALL, IRIS_SCHEDULE_PUSH, SIZE_MAX, SIZE_MAX},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_LL, 256 << 10, 512},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_LL_RELAY, 4 << 20, 0},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_RELAY, SIZE_MAX, 0},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_PUSH, 0, SIZE_MAX},
-    {IRISI_FAMILY_REDUCE, IRIS_SCHEDULE_TWO_SHOT, SIZE_MAX, SIZE_MAX},
-    {IRISI_FAMILY_GATHER, IRIS_SCHEDULE_PUSH, SIZE_MAX, SIZE_MAX},
-    {IRISI_FAMILY_SCATTER, IRIS_SCHEDULE_PULL, SIZE_MAX, SIZE_MAX},
+    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_LL, 2, 512 << 10, 512},
+    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_ONE_SHOT, 2, 2 << 20, 0},
+    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_LL, 0, 256 << 10, 512},
+    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_LL_TWO_SHOT, 0, 1 << 20, 2048},
+    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_TWO_SHOT, 0, SIZE_MAX, SIZE_MAX},
+    {IRISI_FAMILY_ALL_GATHER, IRIS_SCHEDULE_LL, 0, 256 << 10, 512},
+    {IRISI_FAMILY_ALL_GATHER, IRIS_SCHEDULE_PUSH, 0, SIZE_MAX, SIZE_MAX},
+    {IRISI_FAMILY_REDUCE_SCATTER, IRIS_SCHEDULE_LL, 0, 256 << 10, 512},
+    {IRISI_FAMILY_REDUCE_SCATTER, IRIS_SCHEDULE_PUSH, 0, 2 << 20, 4096},
+    {IRISI_FAMILY_REDUCE_SCATTER, IRIS_SCHEDULE_PULL, 0, SIZE_MAX, SIZE_MAX},
+    {IRISI_FAMILY_ALL_TO_ALL, IRIS_SCHEDULE_LL, 0, 256 << 10, 512},
+    {IRISI_FAMILY_ALL_TO_ALL, IRIS_SCHEDULE_PUSH, 0, SIZE_MAX, SIZE_MAX},
+    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_LL, 2, 512 << 10, 512},
+    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_PUSH, 2, SIZE_MAX, SIZE_MAX},
+    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_LL, 0, 256 << 10, 512},
+    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_LL_RELAY, 0, 4 << 20, 0},
+    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_RELAY, 0, SIZE_MAX, 0},
+    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_PUSH, 0, 0, SIZE_MAX},
+    {IRISI_FAMILY_REDUCE, IRIS_SCHEDULE_TWO_SHOT, 0, SIZE_MAX, SIZE_MAX},
+    {IRISI_FAMILY_GATHER, IRIS_SCHEDULE_PUSH, 0, SIZE_MAX, SIZE_MAX},
+    {IRISI_FAMILY_SCATTER, IRIS_SCHEDULE_PULL, 0, SIZE_MAX, SIZE_MAX},
 };
 
 /* From what all members know alike. */
@@ -205,7 +209,8 @@ static iris_schedule irisi_collective_choose(const iris_world *w, irisi_family f
 {
     const size_t all = c->count * iris_dtype_bytes(c->dtype) * (size_t)c->team.size;
     const struct irisi_collective_choice *row = irisi_collective_choices;
-    while (row->family != family || all > (irisi_on_host(w) ? row->host : row->gpu))
+    while (row->family != family || (row->members && row->members != c->team.size) ||
+           all > (irisi_on_host(w) ? row->host : row->gpu))
         row++;
     return row->schedule;
 }
