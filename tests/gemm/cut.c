@@ -180,6 +180,28 @@ static void check_blas(void)
     }
 }
 
+/*
+ * What a row asks for without a pattern, where a fast BLAS is chosen after all: the walk is whole, whatever was tried
+ * before. And K may be shorter than a block.
+ */
+static void check_few(void)
+{
+    const question blas = {90, 4922, 4044, 5, 132, 0, IRIS_GEMM_AUTO, 0, 0, 1};
+    const question thin = {4096, 4096, 32, 4, 132, 0, IRIS_GEMM_FUSED_SEQUENTIAL, 0, 0, 1};
+    iris_gemm_plan p;
+    irisi_gemm_cutting c;
+    memset(&c, 0, sizeof c);
+    c.width = c.edge_width = 256, c.late = 18, c.pair = c.slices = 1, c.full_n = INT32_MAX;
+    cut(&p, &blas, 0, &c, 1e6);
+    if (p.pattern != IRIS_GEMM_BLAS_GATHER)
+        fail(&blas, 0, "a fast BLAS is not chosen");
+    check(&blas, &p, &p);
+    c.late = 0;
+    if (!cut(&p, &thin, 0, &c, 0))
+        fail(&thin, 0, "a cut is refused for a short K");
+    check(&thin, &p, &p);
+}
+
 /* Senders where nobody says how many: as many on each chiplet. */
 static void check_senders(void)
 {
@@ -226,6 +248,7 @@ int main(void)
     if (laid < 100)
         failures++, printf("only %u cuts of those that were asked for cover their bands\n", laid);
     check_blas();
+    check_few();
     check_senders();
     printf("%u failures\n", failures);
     return failures != 0;

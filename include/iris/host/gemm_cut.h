@@ -114,7 +114,7 @@ static int irisi_gemm_shares(const iris_gemm_plan *p, const irisi_gemm_cutting *
         return 0;
     if (c->slices > 1 && p->dtype == IRIS_I8) /* whose sums are not added up (arch/nvidia/gemm.h) */
         return 0;
-    return irisi_gemm_workers(p, c) >= c->pair && (uint64_t)p->k * p->element >= 128u * c->slices;
+    return irisi_gemm_workers(p, c) >= c->pair && (c->slices == 1 || (uint64_t)p->k * p->element >= 128u * c->slices);
 }
 
 /*
@@ -223,6 +223,7 @@ static void irisi_gemm_try_widths(iris_gemm_plan *p, irisi_gemm_cutting *c, uint
 /* One run of tiles of one width, the last ones of each row narrower. */
 static void irisi_gemm_uncut(iris_gemm_plan *p)
 {
+    memset(p->runs, 0, sizeof p->runs); /* of candidates that were tried */
     p->pair = p->slices = 1, p->group_m = 8;
     p->tiles_m = (p->m + p->tile_m - 1) / p->tile_m;
     p->full_n = (p->columns + p->tile_n - 1) / p->tile_n;
