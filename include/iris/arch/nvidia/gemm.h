@@ -285,8 +285,9 @@ IRIS_DEVICE void irisi_relay_send(const iris_gemm_plan *plan, const iris_tile *t
                                   irisi_relay *r)
 {
     const uint32_t across = (tile->cols + 63) / 64, boxes = across * ((tile->rows + 15) / 16);
+    const uint32_t elected = irisi_elected();
     uint32_t mine = 0;
-    if (crew->stopped || !irisi_elected())
+    if (crew->stopped || !elected) /* lanes may have looked at different times */
         return;
     irisi_bulk_reusable(0);
     irisi_bulk_acquired();
