@@ -129,7 +129,7 @@ MUTANTS = (
     Mutant("signal raised before the data, by the self-test", "iris/gen/put_signal.h",
            """    iris_put_u32_wg(ctx, dst, src, n, rank);
     irisi_put_raise_wg(at, value, op);""", """    irisi_put_raise_wg(at, value, op);
-    iris_put_u32_wg(ctx, dst, src, n, rank);""", "self_test/self_test.cpp", SELF_TEST, tries=3),
+    iris_put_u32_wg(ctx, dst, src, n, rank);""", "self_test/self_test.cpp", SELF_TEST, tries=20),
     Mutant("atomic add that loses updates", "iris/gen/arch/atomic_host.h",
            ATOMIC.format("uint64_t irisi_atomic_add_u64(uint64_t *p, uint64_t", "__atomic_fetch_add(p, value, __ATOMIC_RELAXED)"),
            ATOMIC.format("uint64_t irisi_atomic_add_u64(uint64_t *p, uint64_t", "__atomic_load_n(p, 0); __atomic_store_n(p, *p + value, 0)"), "self_test/self_test.cpp", SELF_TEST, tries=3),
