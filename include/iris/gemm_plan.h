@@ -217,7 +217,7 @@ typedef struct iris_gemm_plan {
     uint32_t workgroups, comm_workgroups, rank, world;
     iris_channel channel; /* signals: ready[world], done[world], then one for each tile */
     iris_gemm_stamp *stamps; /* null, or one for each item */
-    void *partials;          /* sums of slices of K, one for each item, then their flags */
+    void *partials;          /* sums of slices of K, one for each item */
     uint64_t reserved[19];
     irisi_gemm_packing packs[2]; /* host only: of A and B, which a and b above are the copies of */
     uint64_t copies;             /* host only: 1 when some rank may have such copies, or `partials` */

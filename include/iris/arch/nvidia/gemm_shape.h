@@ -92,7 +92,7 @@ enum { IRISI_GEMM_PARTIAL_BYTES = 4 * IRISI_GEMM_SM90A_M * IRISI_GEMM_SM90A_N, I
 /*
  * What gemm_cut.h asks; k counts 16-bit elements, or as many bytes of others. From H200s: 64 of K take a tile of 256
  * columns 0.64 us, as long as its products, its way into C 1.7 us, with a flag 4; a workgroup that only sends moves 24
- * GB/s. Narrower tiles are bound by the second-level cache, which gives a workgroup some 40 bytes a cycle. A pair of
+ * GB/s. Narrower tiles take longer than their products, for what stands between them and what they fetch. A pair of
  * workgroups reads B from it once.
  */
 #define IRISI_GEMM_HAS_WIDTHS 1
