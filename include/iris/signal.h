@@ -151,8 +151,8 @@ IRIS_DEVICE int irisi_holds(irisi_cmp cmp, uint64_t seen, uint64_t value)
 }
 
 /*
- * 1 once `limit` ticks have passed since `start`. Signed: a waiting wave may be taken off the device and go on where the
- * clock is a little behind, and then no time has passed, not all of it.
+ * 1 once `limit` ticks have passed since `start`. Signed: a waiting wave may be taken off the device and go on where
+ * the clock is a little behind, and then no time has passed, not all of it.
  */
 IRIS_DEVICE int irisi_passed(uint64_t start, uint64_t now, uint64_t limit)
 {

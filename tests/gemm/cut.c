@@ -91,7 +91,7 @@ static void check(const question *q, const iris_gemm_plan *first, const iris_gem
     unsigned char *seen = (unsigned char *)calloc(units + 1, 1);
     uint64_t area = 0, items = 0;
     iris_gemm_plan dealt = *p;
-    dealt.xcds = p->pair > 1 ? 1 : 1 + p->m % 4; /* workers dealt to chiplets, as AMD's are: 2, 3, and 4 that do not go */
+    dealt.xcds = p->pair > 1 ? 1 : 1 + p->m % 4; /* workers are dealt to chiplets, as AMD does; 6 not to 4 */
     for (uint32_t worker = 0; seen && worker < workers; worker++) {
         iris_tile t;
         for (iris_tile_begin(&dealt, &t, worker, workers); iris_tile_next(&dealt, &t); items++) {

@@ -261,7 +261,8 @@ void expect_count(scene *s, const char *what, const uint64_t *counter)
     uint64_t n = 0;
     irist_ok(s->t, iris_memcpy(s->t->world, &n, counter, sizeof n));
     const uint64_t uses = 1 + (uint64_t)replays();
-    irist_check(s->t, n == uses, "%s: %llu of %llu uses took place", what, (unsigned long long)n, (unsigned long long)uses);
+    irist_check(s->t, n == uses, "%s: %llu of %llu uses took place", what, (unsigned long long)n,
+                (unsigned long long)uses);
 }
 
 void messages(irist_rank *t)

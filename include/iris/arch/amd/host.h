@@ -20,7 +20,7 @@
 #include <hip/hip_runtime_api.h>
 
 #define IRISI_IPC_HINT                                                                                                 \
-    "its IPC handle cannot be opened (inside a container set HSA_ENABLE_IPC_MODE_LEGACY=1; let both ranks see both "    \
+    "its IPC handle cannot be opened (inside a container set HSA_ENABLE_IPC_MODE_LEGACY=1; let both ranks see both "   \
     "devices; or make ranks threads of one process, IRIS_SPAWN=thread)"
 
 /* Flags of hipExtMallocWithFlags; the second is not in every version's headers. */
