@@ -102,7 +102,7 @@ IRIS_DEVICE int irisi_self_test_patient(const irisi_self_test *a, uint32_t turn,
     if (turn % IRISI_WAIT_CHECK != IRISI_WAIT_CHECK - 1)
         return 1;
     return irisi_atomic_fetch_u32(&a->ctx.control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) == 0 &&
-           iris_clock() - start < a->patience;
+           !irisi_passed(start, iris_clock(), a->patience);
 }
 
 /* What lane 0 of the workgroup found, for all of its lanes. */

@@ -5,7 +5,7 @@
  *   iris_signal_set iris_signal_set_wave iris_signal_set_wg
  *   iris_signal_add iris_signal_add_wave iris_signal_add_wg
  *   iris_signal_read
- *   irisi_raise irisi_wait_signal irisi_wait_any irisi_wait_all          (gen/wait.h has the public waits)
+ *   irisi_raise irisi_passed irisi_wait_signal irisi_wait_any irisi_wait_all   (gen/wait.h has the public waits)
  *
  * Raising is a release at system scope: who waits for the value sees everything that the lane (wave, workgroup) wrote
  * before. Waiting is an acquire.
@@ -150,6 +150,15 @@ IRIS_DEVICE int irisi_holds(irisi_cmp cmp, uint64_t seen, uint64_t value)
     }
 }
 
+/*
+ * 1 once `limit` ticks have passed since `start`. Signed: a waiting wave may be taken off the device and go on where
+ * the clock is a little behind, and then no time has passed, not all of it.
+ */
+IRIS_DEVICE int irisi_passed(uint64_t start, uint64_t now, uint64_t limit)
+{
+    return (int64_t)(now - start) >= (int64_t)limit;
+}
+
 /* What a wait was for, in the report. */
 typedef struct irisi_wait {
     const iris_signal *signal;
@@ -184,7 +193,7 @@ IRIS_DEVICE int irisi_give_up(const iris_ctx *ctx, irisi_wait *wait, uint64_t se
     const uint64_t now = iris_clock();
     if (wait->start == 0)
         wait->start = now;
-    if (now - wait->start < ctx->deadline)
+    if (!irisi_passed(wait->start, now, ctx->deadline))
         return 0;
     irisi_expire(ctx, wait, seen); /* or another lane does: who gives up has seen the abort word raised */
     return irisi_atomic_fetch_u32(&ctx->control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) != 0;

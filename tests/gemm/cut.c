@@ -90,9 +90,11 @@ static void check(const question *q, const iris_gemm_plan *first, const iris_gem
     const uint32_t units = irisi_gemm_units(p, p->rank), across = (p->columns + p->unit - 1) / p->unit, workers = 6;
     unsigned char *seen = (unsigned char *)calloc(units + 1, 1);
     uint64_t area = 0, items = 0;
+    iris_gemm_plan dealt = *p;
+    dealt.xcds = p->pair > 1 ? 1 : 1 + p->m % 4; /* workers are dealt to chiplets, as AMD does; 6 not to 4 */
     for (uint32_t worker = 0; seen && worker < workers; worker++) {
         iris_tile t;
-        for (iris_tile_begin(p, &t, worker, workers); iris_tile_next(p, &t); items++) {
+        for (iris_tile_begin(&dealt, &t, worker, workers); iris_tile_next(&dealt, &t); items++) {
             const uint32_t many = irisi_tile_units(p, &t);
             if (!irisi_tile_ends(p, &t))
                 continue;

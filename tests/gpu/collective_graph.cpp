@@ -19,7 +19,7 @@
 
 namespace {
 
-enum { REPLAYS = 1000, IN_FLIGHT = 25, MOST = 30000 };
+enum { IN_FLIGHT = 25, MOST = 30000 };
 
 struct args {
     int32_t *src;
@@ -82,6 +82,7 @@ void replay(scene *s)
     iris_stream recorder = nullptr;
     irist_graph graph = nullptr;
     uint64_t wrong = 0, laps = 0;
+    const int replays = (int)irist_laps(1000, 1000);
     irist_ok(t, iris_stream_create(t->world, &recorder));
     submit(s, stream);
     irist_meet(t);
@@ -90,14 +91,14 @@ void replay(scene *s)
         irist_capture_end(t, recorder, &graph);
     }
     irist_meet(t);
-    for (int lap = 1; lap <= REPLAYS && graph && !t->failures; lap++) {
+    for (int lap = 1; lap <= replays && graph && !t->failures; lap++) {
         irist_replay(t, graph, stream);
         if (lap % IN_FLIGHT == 0)
             irist_ok(t, iris_stream_synchronize(t->world, stream));
     }
     irist_ok(t, iris_memcpy(t->world, &wrong, s->a.wrong, sizeof wrong));
     irist_ok(t, iris_memcpy(t->world, &laps, s->a.lap, sizeof laps));
-    irist_check(t, wrong == 0 && laps == REPLAYS + 1, "%s %s of %zu: %llu elements wrong in %llu laps",
+    irist_check(t, wrong == 0 && laps == (uint64_t)replays + 1, "%s %s of %zu: %llu elements wrong in %llu laps",
                 s->a.gathers ? "all_gather" : "all_reduce", irisi_schedule_name((int)s->c.schedule), s->c.count,
                 (unsigned long long)wrong, (unsigned long long)laps);
     irist_meet(t);

@@ -22,7 +22,7 @@
 
 namespace {
 
-enum { REPLAYS = 1000, IN_FLIGHT = 25, WORDS = 301, GROUPS = 3 };
+enum { IN_FLIGHT = 25, WORDS = 301, GROUPS = 3 };
 
 struct args {
     iris_ctx ctx;
@@ -38,6 +38,8 @@ struct args {
     uint32_t *got;
     uint64_t n;
 };
+
+int replays(void) { return (int)irist_laps(1000, 1000); }
 
 IRIS_DEVICE uint32_t word_of(uint64_t turn, uint32_t from, uint64_t i)
 {
@@ -233,6 +235,7 @@ void replay(scene *s, const char *what, void (*submit)(scene *))
     irist_rank *t = s->t;
     irist_graph graph = nullptr;
     uint64_t bad[4];
+    const int laps = replays();
     submit(s);
     irist_meet(t);
     if (irist_capture_begin(t, s->stream)) {
@@ -240,7 +243,7 @@ void replay(scene *s, const char *what, void (*submit)(scene *))
         irist_capture_end(t, s->stream, &graph);
     }
     irist_meet(t);
-    for (int lap = 1; lap <= REPLAYS && graph && !t->failures; lap++) {
+    for (int lap = 1; lap <= laps && graph && !t->failures; lap++) {
         irist_replay(t, graph, s->stream);
         if (lap % IN_FLIGHT == 0)
             irist_ok(t, iris_stream_synchronize(t->world, s->stream));
@@ -257,7 +260,9 @@ void expect_count(scene *s, const char *what, const uint64_t *counter)
 {
     uint64_t n = 0;
     irist_ok(s->t, iris_memcpy(s->t->world, &n, counter, sizeof n));
-    irist_check(s->t, n == REPLAYS + 1, "%s: %llu of %d uses took place", what, (unsigned long long)n, REPLAYS + 1);
+    const uint64_t uses = 1 + (uint64_t)replays();
+    irist_check(s->t, n == uses, "%s: %llu of %llu uses took place", what, (unsigned long long)n,
+                (unsigned long long)uses);
 }
 
 void messages(irist_rank *t)

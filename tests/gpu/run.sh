@@ -15,7 +15,7 @@ includes="-Iinclude -I$dir -Itests"
 case $arch in
 gfx*)
     rocm=${ROCM_PATH:-/opt/rocm}
-    for compiler in "$rocm/llvm/bin/clang++" clang++-22 hipcc; do command -v "$compiler" >/dev/null && break; done
+    for compiler in "$rocm/llvm/bin/clang++" "$rocm/lib/llvm/bin/clang++" clang++-22 hipcc; do command -v "$compiler" >/dev/null && break; done
     compiler=${IRIS_HIPCC:-$compiler}
     # Neither HIP's device headers nor its libraries, and the C++ library as it is, not as clang wraps it for them.
     own=$("$compiler" -print-resource-dir)/include

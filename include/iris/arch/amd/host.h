@@ -20,8 +20,8 @@
 #include <hip/hip_runtime_api.h>
 
 #define IRISI_IPC_HINT                                                                                                 \
-    "its IPC handle cannot be opened (inside a container set HSA_ENABLE_IPC_MODE_LEGACY=1, and let both ranks see "    \
-    "both devices)"
+    "its IPC handle cannot be opened (inside a container set HSA_ENABLE_IPC_MODE_LEGACY=1; let both ranks see both "   \
+    "devices; or make ranks threads of one process, IRIS_SPAWN=thread)"
 
 /* Flags of hipExtMallocWithFlags; the second is not in every version's headers. */
 enum { IRISI_FINE_GRAINED = 0x1, IRISI_UNCACHED = 0x3 };
