@@ -133,7 +133,7 @@ ADDS = {t.name: tuple("sum" for a in ATOMICS_NATIVE + ATOMICS_BY_CAS if (a.op, a
 Collective = row("Collective", "name ops text schedules rows root", rows="", root="")
 COLLECTIVES = (
     Collective("all_reduce", OPS, "every rank's elements combined, on every rank",
-               dict(one_shot="", two_shot="dst src", two_shot_push="dst", ring="", ll="", ll_two_shot="")),
+               dict(one_shot="", two_shot="dst src", two_phase="dst src", two_shot_push="dst", ring="", ll="", ll_two_shot="")),
     Collective("all_gather", MOVES, "every rank's row, on every rank",
                dict(push="dst", pull="src", ring="dst", ll=""), "dst"),
     Collective("reduce_scatter", OPS, "row m of every rank combined, on rank m",

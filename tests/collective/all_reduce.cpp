@@ -17,6 +17,7 @@
 #include <iris/gen/all_reduce_ll_two_shot.h>
 #include <iris/gen/all_reduce_one_shot.h>
 #include <iris/gen/all_reduce_ring.h>
+#include <iris/gen/all_reduce_two_phase.h>
 #include <iris/gen/all_reduce_two_shot.h>
 #include <iris/gen/all_reduce_two_shot_push.h>
 #include <iris/gen/launch/all_reduce.h>
@@ -24,7 +25,7 @@
 #define SCHEDULES(x, d, D, ctype, ops)                                                                                 \
     x(ll, LL, d, D, ctype, ops) x(ll_two_shot, LL_TWO_SHOT, d, D, ctype, ops) x(one_shot, ONE_SHOT, d, D, ctype, ops)  \
         x(two_shot, TWO_SHOT, d, D, ctype, ops) x(two_shot_push, TWO_SHOT_PUSH, d, D, ctype, ops)                      \
-            x(ring, RING, d, D, ctype, ops)
+            x(two_phase, TWO_PHASE, d, D, ctype, ops) x(ring, RING, d, D, ctype, ops)
 /* Those that hold all that a type has of its own: elements combined from members' memory and from packets (types.h). */
 #define BRIEF(x, d, D, ctype, ops) x(ll, LL, d, D, ctype, ops) x(two_shot, TWO_SHOT, d, D, ctype, ops)
 

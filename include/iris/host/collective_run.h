@@ -37,11 +37,9 @@ static iris_status irisi_collective_agree(iris_world *w, uint64_t scratch, iris_
         if (all[r] == 0)
             s = irisi_fail(w, IRIS_ERR_MISMATCH, "iris_collective_channel: rank %d refused its arguments", r);
         else if (all[r] != all[0])
-            s = irisi_fail(
-                w, IRIS_ERR_MISMATCH,
-                "iris_collective_channel: scratch is %llu bytes on rank %d but %llu on rank 0, rounded up; it "
-                "must be the same",
-                (unsigned long long)all[r], r, (unsigned long long)all[0]);
+            s = irisi_fail(w, IRIS_ERR_MISMATCH, "iris_collective_channel: scratch is %llu bytes on rank %d but %llu "
+                           "on rank 0, rounded up; it must be the same",
+                           (unsigned long long)all[r], r, (unsigned long long)all[0]);
     free(votes);
     return s;
 }
@@ -185,7 +183,9 @@ static const struct irisi_collective_choice {
     {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_ONE_SHOT, 2, 2 << 20, 0},
     {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_LL, 0, 256 << 10, 512},
     {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_LL_TWO_SHOT, 0, 1 << 20, 2048},
-    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_TWO_SHOT, 0, SIZE_MAX, SIZE_MAX},
+    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_TWO_SHOT, 2, SIZE_MAX, SIZE_MAX},
+    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_TWO_SHOT, 0, 32 << 20, SIZE_MAX},
+    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_TWO_PHASE, 0, SIZE_MAX, 0},
     {IRISI_FAMILY_ALL_GATHER, IRIS_SCHEDULE_LL, 0, 256 << 10, 512},
     {IRISI_FAMILY_ALL_GATHER, IRIS_SCHEDULE_PUSH, 0, SIZE_MAX, SIZE_MAX},
     {IRISI_FAMILY_REDUCE_SCATTER, IRIS_SCHEDULE_LL, 0, 256 << 10, 512},
@@ -196,9 +196,8 @@ static const struct irisi_collective_choice {
     {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_LL, 2, 512 << 10, 512},
     {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_PUSH, 2, SIZE_MAX, SIZE_MAX},
     {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_LL, 0, 256 << 10, 512},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_LL_RELAY, 0, 4 << 20, 0},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_RELAY, 0, SIZE_MAX, 0},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_PUSH, 0, 0, SIZE_MAX},
+    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_PUSH, 0, 2 << 20, SIZE_MAX},
+    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_RELAY, 0, SIZE_MAX, SIZE_MAX},
     {IRISI_FAMILY_REDUCE, IRIS_SCHEDULE_TWO_SHOT, 0, SIZE_MAX, SIZE_MAX},
     {IRISI_FAMILY_GATHER, IRIS_SCHEDULE_PUSH, 0, SIZE_MAX, SIZE_MAX},
     {IRISI_FAMILY_SCATTER, IRIS_SCHEDULE_PULL, 0, SIZE_MAX, SIZE_MAX},
