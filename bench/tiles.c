@@ -5,7 +5,11 @@
  *   compute      the same arithmetic alone, on every compute unit
  *   all_reduce   the library's all-reduce of all tiles as one message, two_shot
  *   communicate  the same all-reduces, tile by tile in this kernel, alone
- *   both         workgroups that compute, and on the same compute units workgroups that all-reduce what is done
+ *   both         on each compute unit a workgroup that computes, and EACH that all-reduce what is done
+ *
+ * A grid does not say which workgroups share a compute unit: with the first ones computing, several of these shared one
+ * while others had none. So a workgroup's part is its turn on its unit. A wave of its own tells that a tile is there:
+ * the fence before takes microseconds while much is on its way, which the arithmetic need not wait for.
  *
  * The arithmetic is made so long that compute takes as long as all_reduce. `ceiling` of both is the longer of the two,
  * in microseconds; its ratio is 1 when one is hidden behind the other.
@@ -16,15 +20,19 @@
 
 #include "bench.h"
 
-enum { TILE = 16 << 10, LANES = 256, CHANNELS = 2, COMPUTE = 1, COMMUNICATE = 2 }; /* elements; what workgroups do */
+enum { TILE = 16 << 10, LANES = 320 };                  /* elements; lanes of a workgroup, of which 4 in 5 compute */
+enum { EACH = 2, CHANNELS = 4 };                        /* of 64 slices, so that each that all-reduces has one */
+enum { COMPUTE = 1, COMMUNICATE = 2 };                  /* what workgroups do */
+enum { NEXT_TILE, NEXT_SLICE, LEFT, TURNS, COUNTERS = TURNS + IRIS_COMPUTE_UNIT_IDS };
 
 typedef struct tiles_args {
     iris_ctx ctx;
-    iris_channel ch[CHANNELS]; /* slices of several, so that each compute unit has a workgroup that all-reduces */
+    iris_channel ch[CHANNELS];
     iris_bf16 *sums, *parts; /* symmetric: `tiles` tiles */
     iris_signal *done;       /* a signal for each tile: the turn in which it was computed */
     uint64_t turn;
-    uint32_t tiles, computing, what, steps;
+    uint64_t *counters; /* COUNTERS, all 0 when a launch begins and ends */
+    uint32_t tiles, slices, what, steps; /* slices: of each channel */
     float one, zero; /* what the compiler does not know */
     uint64_t *wrong;
 } tiles_args;
@@ -35,11 +43,12 @@ IRIS_HOST_DEVICE float element(int rank, size_t i) { return (float)((uint32_t)(i
 IRIS_DEVICE void compute(const tiles_args *a, uint32_t tile)
 {
     iris_bf16 *part = a->parts + (size_t)tile * TILE;
-    for (size_t i = iris_wg_lane(); i < TILE; i += 4 * (size_t)iris_wg_lanes()) {
+    const uint32_t lanes = iris_wg_lanes() / 5 * 4;
+    for (size_t i = iris_wg_lane(); iris_wg_lane() < lanes && i < TILE; i += 4 * lanes) {
         float x[4];
         IRISI_UNROLL
         for (uint32_t u = 0; u < 4; u++)
-            x[u] = element(a->ctx.rank, (size_t)tile * TILE + i + u * iris_wg_lanes());
+            x[u] = element(a->ctx.rank, (size_t)tile * TILE + i + u * lanes);
         for (uint32_t k = 0; k < a->steps; k++) {
             IRISI_UNROLL
             for (uint32_t u = 0; u < 4; u++)
@@ -47,25 +56,67 @@ IRIS_DEVICE void compute(const tiles_args *a, uint32_t tile)
         }
         IRISI_UNROLL
         for (uint32_t u = 0; u < 4; u++)
-            part[i + u * iris_wg_lanes()] = iris_narrow_bf16(x[u]);
+            part[i + u * lanes] = iris_narrow_bf16(x[u]);
     }
 }
 
-/* Workgroups 0 to computing - 1 compute; each of the others is on a slice of its own, and takes tiles in turn. */
-IRIS_KERNEL(tiles, tiles_args, a, 2 * LANES)
+IRIS_DEVICE uint32_t next(const tiles_args *a, uint32_t counter)
 {
-    const uint32_t me = iris_workgroup(), others = iris_workgroups() - a->computing, each = others / CHANNELS;
-    for (uint32_t tile = me; me < a->computing && tile < a->tiles; tile += a->computing) {
+    return (uint32_t)irisi_atomic_add_u64(a->counters + counter, 1, IRIS_RELAXED, IRIS_SCOPE_AGENT);
+}
+
+/* The same for every lane of the workgroup. */
+IRIS_DEVICE uint32_t next_wg(const tiles_args *a, uint32_t counter)
+{
+    uint32_t *taken = (uint32_t *)iris_shared();
+    iris_sync_wg();
+    if (iris_wg_lane() == 0)
+        *taken = next(a, counter);
+    iris_sync_wg();
+    return *taken;
+}
+
+/* Computes tiles, as they come. The last wave takes the next one meanwhile, and tells of the last. */
+IRIS_DEVICE void compute_wg(const tiles_args *a)
+{
+    uint32_t *following = (uint32_t *)iris_shared() + 1;
+    const int tells = iris_wg_lane() + iris_wave_lanes() == iris_wg_lanes();
+    uint32_t tile = next_wg(a, NEXT_TILE);
+    for (uint32_t turn = 0; tile < a->tiles; tile = following[turn++ % 2]) {
+        if (tells)
+            following[turn % 2] = next(a, NEXT_TILE);
         compute(a, tile);
-        iris_signal_set_wg(&a->ctx, a->done + tile, a->turn, a->ctx.rank);
+        irisi_drain();
+        iris_sync_wg();
+        if (tells)
+            iris_signal_set(&a->ctx, a->done + tile, a->turn, a->ctx.rank);
     }
-    for (uint32_t tile = me - a->computing; me >= a->computing && tile < a->tiles; tile += others) {
-        if (a->what & COMPUTE)
-            iris_wait_ge_wg(&a->ctx, a->done + tile, a->turn);
-        const uint32_t slice = me - a->computing;
-        iris_all_reduce_two_shot_sum_bf16_wg(&a->ctx, a->ch + slice / each, iris_team_world(&a->ctx), slice % each,
-                                             a->sums + (size_t)tile * TILE, a->parts + (size_t)tile * TILE, TILE);
-    }
+}
+
+/* All-reduces tiles: of one slice after the other, in turn, each once it is done. */
+IRIS_DEVICE void communicate_wg(const tiles_args *a)
+{
+    const uint32_t slices = CHANNELS * a->slices;
+    for (uint32_t slice = next_wg(a, NEXT_SLICE); slice < slices; slice = next_wg(a, NEXT_SLICE))
+        for (uint32_t tile = slice; tile < a->tiles; tile += slices) {
+            if (a->what & COMPUTE)
+                iris_wait_ge_wg(&a->ctx, a->done + tile, a->turn);
+            iris_all_reduce_two_shot_sum_bf16_wg(&a->ctx, a->ch + slice / a->slices, iris_team_world(&a->ctx),
+                                                 slice % a->slices, a->sums + (size_t)tile * TILE,
+                                                 a->parts + (size_t)tile * TILE, TILE);
+        }
+}
+
+IRIS_KERNEL(tiles, tiles_args, a, (EACH + 1) * LANES)
+{
+    const uint32_t both = a->what == (COMPUTE | COMMUNICATE);
+    if (both ? next_wg(a, TURNS + iris_compute_unit()) % (EACH + 1) == EACH : a->what == COMPUTE)
+        compute_wg(a);
+    else
+        communicate_wg(a);
+    if (next_wg(a, LEFT) + 1 == iris_workgroups()) /* all others have counted */
+        for (uint32_t i = iris_wg_lane(); i < COUNTERS; i += iris_wg_lanes())
+            a->counters[i] = 0;
 }
 
 IRIS_KERNEL(compare, tiles_args, a, 2 * LANES)
@@ -89,8 +140,7 @@ typedef struct job {
 static iris_status submit(iris_world *w, void *arg, iris_stream stream, int turn)
 {
     job *j = (job *)arg;
-    const uint32_t units = (uint32_t)iris_compute_units(w);
-    const uint32_t slices = CHANNELS * iris_channel_slices(j->a.ch, iris_world_size(w));
+    const uint32_t each = (j->a.what & COMPUTE ? 1 : 0) + (j->a.what & COMMUNICATE ? EACH : 0);
     iris_launch_config cfg;
     (void)turn;
     if (!j->a.what) {
@@ -101,8 +151,8 @@ static iris_status submit(iris_world *w, void *arg, iris_stream stream, int turn
         return iris_launch_all_reduce(w, j->a.ch, &c, stream);
     }
     j->a.turn++;
-    j->a.computing = j->a.what & COMPUTE ? units : 0;
-    cfg = iris_cooperative(j->a.computing + (j->a.what & COMMUNICATE ? slices : 0), LANES);
+    cfg = iris_cooperative(each * (uint32_t)iris_compute_units(w), LANES);
+    cfg.shared_bytes = 3 * sizeof(uint32_t);
     return iris_launch(w, tiles, &j->a, sizeof j->a, &cfg, stream);
 }
 
@@ -130,7 +180,7 @@ static double measure(job *j, const char *variant, uint32_t what, double ceiling
     row.us = bench_time(j->b, variant, submit, j);
     if (row.us <= 0)
         return -1;
-    row.workgroups = (int)j->a.computing;
+    row.workgroups = ((what & COMPUTE ? 1 : 0) + (what & COMMUNICATE ? EACH : 0)) * iris_compute_units(j->b->w);
     row.ok = (what == COMPUTE || right(j)) && ok;
     bench_put(j->b, &row);
     return row.us;
@@ -157,10 +207,12 @@ static int rank_main(iris_world *w, void *arg)
     j.a.sums = (iris_bf16 *)iris_malloc(w, o->max_bytes);
     j.a.parts = (iris_bf16 *)iris_malloc(w, o->max_bytes);
     j.a.wrong = (uint64_t *)iris_malloc(w, sizeof *j.a.wrong);
+    j.a.counters = (uint64_t *)iris_malloc(w, COUNTERS * sizeof *j.a.counters);
     j.a.done = iris_signals(w, o->max_bytes / sizeof(iris_bf16) / TILE);
-    j.a.one = 1;
-    if (!j.a.sums || !j.a.parts || !j.a.wrong || !j.a.done || bench_open(&b, w, o, "tiles"))
+    j.a.slices = iris_channel_slices(j.a.ch, iris_world_size(w)), j.a.one = 1;
+    if (!j.a.sums || !j.a.parts || !j.a.wrong || !j.a.counters || !j.a.done || bench_open(&b, w, o, "tiles"))
         return irisi_try_failed(IRIS_ERR_NOMEM, "the benchmark's buffers");
+    IRIS_TRY(iris_memset(w, j.a.counters, 0, COUNTERS * sizeof *j.a.counters));
     IRIS_TRY(iris_barrier(w));
     for (size_t bytes = o->min_bytes; bytes <= o->max_bytes && !bench_late(&b); bytes *= 4) {
         j.a.tiles = (uint32_t)(bytes / sizeof(iris_bf16) / TILE);

@@ -29,6 +29,8 @@ IRIS_KERNEL(arch_ids, args, a, LANES)
     wrong += iris_workgroup() * (size_t)iris_wg_lanes() + iris_wg_lane() != iris_grid_lane();
     wrong += iris_workgroups() * (size_t)iris_wg_lanes() != iris_grid_lanes();
     wrong += ((uintptr_t)iris_shared() & 127) != 0;
+    wrong += iris_compute_unit() >= IRIS_COMPUTE_UNIT_IDS;
+    wrong += iris_shuffle_u32(iris_compute_unit(), 0) != iris_compute_unit();
     irisi_atomic_add_u64(a->out + iris_grid_lane(), 1, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
     irisi_atomic_add_u64(a->out + MAX_LANES + 1, wrong, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
     if (iris_grid_lane() == 0)

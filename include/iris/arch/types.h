@@ -2,7 +2,7 @@
 /*
  * types.h: words that every platform's device layer shares.
  *
- *   iris_order iris_scope iris_cache irisi_b128
+ *   iris_order iris_scope iris_cache IRIS_COMPUTE_UNIT_IDS irisi_b128
  */
 #ifndef IRIS_ARCH_TYPES_H
 #define IRIS_ARCH_TYPES_H
@@ -18,6 +18,9 @@ typedef enum iris_scope { IRIS_SCOPE_WG, IRIS_SCOPE_AGENT, IRIS_SCOPE_SYSTEM } i
 
 /** Cache hint of a load or store. A hint never changes what is coherent. STREAM: will not be used again soon. */
 typedef enum iris_cache { IRIS_CACHE_DEFAULT, IRIS_CACHE_STREAM } iris_cache;
+
+/** Numbers of compute units (iris_compute_unit) are below this. */
+enum { IRIS_COMPUTE_UNIT_IDS = 4096 };
 
 #ifdef __cplusplus
 #define IRISI_ALIGN(n) alignas(n)

@@ -4,7 +4,7 @@
  *
  *   IRIS_DEVICE IRIS_HOST_DEVICE IRIS_KERNEL
  *   iris_lane iris_wave_lanes iris_wave iris_waves iris_wg_lane iris_wg_lanes
- *   iris_workgroup iris_workgroups iris_grid_lane iris_grid_lanes
+ *   iris_workgroup iris_workgroups iris_compute_unit iris_grid_lane iris_grid_lanes
  *   iris_sync_wave iris_sync_wg iris_shared
  *   iris_shuffle_{u32,u64,f32,f64} iris_shuffle_xor_{u32,u64,f32,f64} iris_ballot
  *   iris_clock iris_pause irisi_split
@@ -17,6 +17,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include <iris/arch/types.h>
 
 #if !defined(__HIP_DEVICE_COMPILE__) && defined(__has_include)
 #if __has_include(<hip/hip_runtime_api.h>)
@@ -89,6 +91,20 @@ IRIS_DEVICE uint32_t iris_waves(void) { return (iris_wg_lanes() + 63) / 64; }
 IRIS_DEVICE uint32_t iris_workgroup(void) { return __builtin_amdgcn_workgroup_id_x(); }
 /** Workgroups of the grid. The launch packet holds the grid in lanes. */
 IRIS_DEVICE uint32_t iris_workgroups(void) { return __builtin_amdgcn_grid_size_x() / iris_wg_lanes(); }
+/**
+ * The compute unit that the workgroup runs on, below IRIS_COMPUTE_UNIT_IDS; numbers may have gaps. For sharing out work
+ * among workgroups that share a unit: which ones do, no grid says. A hint: an emulator may call all units 0.
+ */
+IRIS_DEVICE uint32_t iris_compute_unit(void)
+{
+    const uint32_t unit = __builtin_amdgcn_s_getreg(4 | 8 << 6 | 7 << 11); /* HW_ID: CU_ID, SH_ID, SE_ID */
+#if defined(__gfx942__) || defined(__gfx950__)
+    const uint32_t xcd = __builtin_amdgcn_s_getreg(20 | 0 << 6 | 3 << 11); /* XCC_ID */
+#else
+    const uint32_t xcd = 0;
+#endif
+    return (xcd << 8 | unit) % IRIS_COMPUTE_UNIT_IDS;
+}
 /** Lane within the grid. */
 IRIS_DEVICE size_t iris_grid_lane(void) { return (size_t)iris_workgroup() * iris_wg_lanes() + iris_wg_lane(); }
 /** Lanes of the grid. */

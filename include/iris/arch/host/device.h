@@ -4,7 +4,7 @@
  *
  *   IRIS_DEVICE IRIS_HOST_DEVICE IRIS_KERNEL
  *   iris_lane iris_wave_lanes iris_wave iris_waves iris_wg_lane iris_wg_lanes
- *   iris_workgroup iris_workgroups iris_grid_lane iris_grid_lanes
+ *   iris_workgroup iris_workgroups iris_compute_unit iris_grid_lane iris_grid_lanes
  *   iris_sync_wave iris_sync_wg iris_shared
  *   iris_shuffle_{u32,u64,f32,f64} iris_shuffle_xor_{u32,u64,f32,f64} iris_ballot
  *   iris_clock iris_pause irisi_split
@@ -101,6 +101,11 @@ IRIS_DEVICE uint32_t iris_wg_lanes(void) { return irisi_self.group->waves; }
 IRIS_DEVICE uint32_t iris_workgroup(void) { return irisi_self.workgroup; }
 /** Workgroups of the grid. */
 IRIS_DEVICE uint32_t iris_workgroups(void) { return irisi_self.workgroups; }
+/**
+ * The compute unit that the workgroup runs on, below IRIS_COMPUTE_UNIT_IDS; numbers may have gaps. For sharing out work
+ * among workgroups that share a unit: which ones do, no grid says. A hint: an emulator may call all units 0.
+ */
+IRIS_DEVICE uint32_t iris_compute_unit(void) { return 0; }
 /** Lane within the grid. */
 IRIS_DEVICE size_t iris_grid_lane(void) { return (size_t)irisi_self.workgroup * iris_wg_lanes() + irisi_self.wave; }
 /** Lanes of the grid. */

@@ -4,7 +4,7 @@
  *
  *   IRIS_DEVICE IRIS_HOST_DEVICE IRIS_KERNEL
  *   iris_lane iris_wave_lanes iris_wave iris_waves iris_wg_lane iris_wg_lanes
- *   iris_workgroup iris_workgroups iris_grid_lane iris_grid_lanes
+ *   iris_workgroup iris_workgroups iris_compute_unit iris_grid_lane iris_grid_lanes
  *   iris_sync_wave iris_sync_wg iris_shared
  *   iris_shuffle_{u32,u64,f32,f64} iris_shuffle_xor_{u32,u64,f32,f64} iris_ballot
  *   iris_clock iris_pause irisi_split
@@ -16,6 +16,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include <iris/arch/types.h>
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 #error "Iris needs an NVIDIA GPU of compute capability 8.0 or newer: compile with -arch=sm_80 or above."
@@ -72,6 +74,16 @@ IRIS_DEVICE uint32_t iris_waves(void) { return (blockDim.x + 31) / 32; }
 IRIS_DEVICE uint32_t iris_workgroup(void) { return blockIdx.x; }
 /** Workgroups of the grid. */
 IRIS_DEVICE uint32_t iris_workgroups(void) { return gridDim.x; }
+/**
+ * The compute unit that the workgroup runs on, below IRIS_COMPUTE_UNIT_IDS; numbers may have gaps. For sharing out work
+ * among workgroups that share a unit: which ones do, no grid says. A hint: an emulator may call all units 0.
+ */
+IRIS_DEVICE uint32_t iris_compute_unit(void)
+{
+    uint32_t unit;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(unit));
+    return unit % IRIS_COMPUTE_UNIT_IDS;
+}
 /** Lane within the grid. */
 IRIS_DEVICE size_t iris_grid_lane(void) { return (size_t)blockIdx.x * blockDim.x + threadIdx.x; }
 /** Lanes of the grid. */
