@@ -123,7 +123,7 @@ def gemm_table(rows):
     cells = []
     for shape, us in shapes.items():
         bound = max(us.get("blas", us.get("gemm", 0)), us.get("push", 0))
-        best, both = min(us[p] for p in PATTERNS if p in us), us.get("blas+gather")
+        best, both = min(us[p] for p in (*PATTERNS, "auto") if p in us), us.get("blas+gather")
         cells.append((f"`{shape}`", *(f"{us[v]:.0f}" if v in us else "" for v in ("gemm", "blas", "push", "blas+gather")),
                       *(f"{us[p]:.0f}" if p in us else "" for p in PATTERNS), f"{us['auto']:.0f}" if "auto" in us else "",
                       f"{bound / best:.2f}", f"{both / best:.2f}" if both else ""))

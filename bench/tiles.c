@@ -20,7 +20,7 @@
 
 #include "bench.h"
 
-enum { TILE = 16 << 10, LANES = 320 };                  /* elements; lanes of a workgroup, of which 4 in 5 compute */
+enum { TILE = 32 << 10, LANES = 320 };                  /* elements; lanes of a workgroup, of which 4 in 5 compute */
 enum { EACH = 2, CHANNELS = 4 };                        /* of 64 slices, so that each that all-reduces has one */
 enum { COMPUTE = 1, COMMUNICATE = 2 };                  /* what workgroups do */
 enum { NEXT_TILE, NEXT_SLICE, LEFT, TURNS, COUNTERS = TURNS + IRIS_COMPUTE_UNIT_IDS };

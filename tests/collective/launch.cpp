@@ -50,6 +50,7 @@ const collective kinds[] = {
     {1, 0, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_AUTO},
     {1, 0, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_ONE_SHOT},
     {1, 0, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_TWO_SHOT},
+    {1, 0, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_TWO_PHASE},
     {1, 0, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_RING},
     {1, 0, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_LL},
     {0, 1, 0, 0, iris_launch_all_gather, IRIS_SCHEDULE_AUTO},

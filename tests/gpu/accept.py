@@ -161,11 +161,11 @@ def execute(run, end, logs, lock):
     run.verdict = f"did not finish in {limit:.0f} s" if rc is None else judge(run, rc, text)
     with lock:
         with open(logs / "accept.log", "a", encoding="utf-8") as log:
-            log.write(f"==== {run.name()}: {run.verdict}, {run.seconds} s\n{text[:4000]}\n")
+            log.write(f"==== {run.name()}: {run.verdict}, {run.seconds} s\n{text[-8000:]}\n")
         print(f"{'ok    ' if run.verdict == 'ok' else 'FAILED'} {run.name()} ({run.seconds} s)", flush=True)
         if run.verdict != "ok":
             lines = [line for line in text.splitlines() if line.strip() and not re.fullmatch(r"[-~=.]+", line.strip())]
-            print("\n".join("       " + line for line in [run.verdict, *lines[:8]]), flush=True)
+            print("\n".join("       " + line for line in [run.verdict, *lines[-16:]]), flush=True)
 
 
 def run_topology(runs, at_once, *how):
