@@ -23,7 +23,7 @@
 enum { TILE = 32 << 10, LANES = 320 };                  /* elements; lanes of a workgroup, of which 4 in 5 compute */
 enum { EACH = 2, CHANNELS = 4 };                        /* of 64 slices, so that each that all-reduces has one */
 enum { COMPUTE = 1, COMMUNICATE = 2 };                  /* what workgroups do */
-enum { NEXT_TILE, NEXT_SLICE, LEFT, TURNS, COUNTERS = TURNS + IRIS_COMPUTE_UNIT_IDS };
+enum { NEXT_TILE, NEXT_SLICE, CHOSEN, COMPUTERS, LEFT, TURNS, COUNTERS = TURNS + IRIS_COMPUTE_UNIT_IDS };
 
 typedef struct tiles_args {
     iris_ctx ctx;
@@ -109,8 +109,15 @@ IRIS_DEVICE void communicate_wg(const tiles_args *a)
 
 IRIS_KERNEL(tiles, tiles_args, a, (EACH + 1) * LANES)
 {
-    const uint32_t both = a->what == (COMPUTE | COMMUNICATE);
-    if (both ? next_wg(a, TURNS + iris_compute_unit()) % (EACH + 1) == EACH : a->what == COMPUTE)
+    int computes = a->what == COMPUTE;
+    if (a->what == (COMPUTE | COMMUNICATE)) {
+        computes = next_wg(a, TURNS + iris_compute_unit()) % (EACH + 1) == EACH;
+        if (computes)
+            next_wg(a, COMPUTERS);
+        if (next_wg(a, CHOSEN) + 1 == iris_workgroups() && next_wg(a, COMPUTERS) == 0)
+            computes = 1; /* ranks that share a device may have too few workgroups on each unit */
+    }
+    if (computes)
         compute_wg(a);
     else
         communicate_wg(a);
@@ -172,6 +179,8 @@ static double measure(job *j, const char *variant, uint32_t what, double ceiling
     bench_row row;
     memset(&row, 0, sizeof row);
     int ok = iris_memset(j->b->w, j->a.sums, 0xff, (size_t)j->a.tiles * TILE * sizeof(iris_bf16)) == IRIS_OK;
+    if (what & COMPUTE)
+        ok = iris_memset(j->b->w, j->a.parts, 0xff, (size_t)j->a.tiles * TILE * sizeof(iris_bf16)) == IRIS_OK && ok;
     if (iris_barrier(j->b->w) != IRIS_OK)
         return -1;
     j->a.what = what;

@@ -66,7 +66,7 @@ IRIS_DEVICE uint32_t *irisi_mailbox_gate(const iris_gemm_part *part, const iris_
     return part->counters + gates + 2 * (turn % plan->slots_with_comm);
 }
 
-/* One lane calls it, before the workgroup's first barrier. Each lane of a wave will arrive, or one for all of them. */
+/* One lane calls it, before a barrier of the workgroup. Each lane of a wave will arrive, or one for all of them. */
 IRIS_DEVICE void irisi_mailbox_begin(const iris_gemm_part *part, const iris_gemm_plan *plan)
 {
     const uint32_t each = irisi_tile_boxed(plan) ? 1 : iris_wave_lanes();

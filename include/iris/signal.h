@@ -151,12 +151,13 @@ IRIS_DEVICE int irisi_holds(irisi_cmp cmp, uint64_t seen, uint64_t value)
 }
 
 /*
- * 1 once `limit` ticks have passed since `start`. Signed: a waiting wave may be taken off the device and go on where
- * the clock is a little behind, and then no time has passed, not all of it.
+ * 1 once `limit` ticks have passed since `start`. A waiting wave may be taken off the device and go on where the clock
+ * is a little behind: then no time has passed, not all of it.
  */
 IRIS_DEVICE int irisi_passed(uint64_t start, uint64_t now, uint64_t limit)
 {
-    return (int64_t)(now - start) >= (int64_t)limit;
+    const uint64_t gone = now - start;
+    return gone < (uint64_t)1 << 63 && gone >= limit;
 }
 
 /* What a wait was for, in the report. */

@@ -93,7 +93,8 @@ IRIS_DEVICE uint32_t iris_workgroup(void) { return __builtin_amdgcn_workgroup_id
 IRIS_DEVICE uint32_t iris_workgroups(void) { return __builtin_amdgcn_grid_size_x() / iris_wg_lanes(); }
 /**
  * The compute unit that the workgroup runs on, below IRIS_COMPUTE_UNIT_IDS; numbers may have gaps. For sharing out work
- * among workgroups that share a unit: which ones do, no grid says. A hint: an emulator may call all units 0.
+ * among workgroups that share a unit: which ones do, no grid says. Ranks that share a device share the numbers. A hint:
+ * an emulator may call all units 0.
  */
 IRIS_DEVICE uint32_t iris_compute_unit(void)
 {

@@ -103,7 +103,8 @@ IRIS_DEVICE uint32_t iris_workgroup(void) { return irisi_self.workgroup; }
 IRIS_DEVICE uint32_t iris_workgroups(void) { return irisi_self.workgroups; }
 /**
  * The compute unit that the workgroup runs on, below IRIS_COMPUTE_UNIT_IDS; numbers may have gaps. For sharing out work
- * among workgroups that share a unit: which ones do, no grid says. A hint: an emulator may call all units 0.
+ * among workgroups that share a unit: which ones do, no grid says. Ranks that share a device share the numbers. A hint:
+ * an emulator may call all units 0.
  */
 IRIS_DEVICE uint32_t iris_compute_unit(void) { return 0; }
 /** Lane within the grid. */
