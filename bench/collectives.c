@@ -274,7 +274,7 @@ static int rank_main(iris_world *w, void *arg)
             if (!o->only || strcmp(o->only, x.k->name) == 0)
                 compare(&b, &x, &n, windows, bytes);
         }
-    bench_nccl_close(&n);
+    bench_nccl_close(&b, &n);
     return bench_close(&b);
 }
 

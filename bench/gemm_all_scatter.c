@@ -224,7 +224,7 @@ static int rank_main(iris_world *w, void *arg)
         if (run_shape(&j))
             return 1;
     }
-    bench_nccl_close(&j.peers);
+    bench_nccl_close(&b, &j.peers);
     return bench_close(&b);
 }
 

@@ -37,6 +37,9 @@ typedef struct bench_nccl {
     int (*group_end)(void);
     int (*alloc)(void **, size_t);
     int (*window)(void *, void *, size_t, void **, int);
+    int (*release)(void *, void *);
+    int (*free)(void *);
+    void *windows[2], *memory[2]; /* what bench_nccl_alloc made */
 } bench_nccl;
 
 /* Casts from void * to a function by way of the pointer's own memory, which is all that ISO C lets one do. */
@@ -55,18 +58,19 @@ static inline int bench_nccl_open(bench *b, bench_nccl *n)
     int ok = library != NULL && strcmp(iris_arch_name(b->w), "host") != 0;
     memset(n, 0, sizeof *n);
     memset(&id, 0, sizeof id);
-    ok = ok && bench_nccl_find(library, "ncclGetErrorString", &n->error) &&
-         bench_nccl_find(library, "ncclGetUniqueId", &n->id) &&
-         bench_nccl_find(library, "ncclCommInitRank", &n->init) &&
-         bench_nccl_find(library, "ncclCommDestroy", &n->destroy) &&
-         bench_nccl_find(library, "ncclAllReduce", &n->all_reduce) &&
-         bench_nccl_find(library, "ncclAllGather", &n->all_gather) &&
-         bench_nccl_find(library, "ncclReduceScatter", &n->reduce_scatter) &&
-         bench_nccl_find(library, "ncclBroadcast", &n->broadcast) && bench_nccl_find(library, "ncclSend", &n->send) &&
-         bench_nccl_find(library, "ncclRecv", &n->recv) &&
-         bench_nccl_find(library, "ncclGroupStart", &n->group_start) &&
-         bench_nccl_find(library, "ncclGroupEnd", &n->group_end);
-    if (ok && bench_nccl_find(library, "ncclMemAlloc", &n->alloc))
+    ok =
+        ok && bench_nccl_find(library, "ncclGetErrorString", &n->error) &&
+        bench_nccl_find(library, "ncclGetUniqueId", &n->id) && bench_nccl_find(library, "ncclCommInitRank", &n->init) &&
+        bench_nccl_find(library, "ncclCommDestroy", &n->destroy) &&
+        bench_nccl_find(library, "ncclAllReduce", &n->all_reduce) &&
+        bench_nccl_find(library, "ncclAllGather", &n->all_gather) &&
+        bench_nccl_find(library, "ncclReduceScatter", &n->reduce_scatter) &&
+        bench_nccl_find(library, "ncclBroadcast", &n->broadcast) && bench_nccl_find(library, "ncclSend", &n->send) &&
+        bench_nccl_find(library, "ncclRecv", &n->recv) && bench_nccl_find(library, "ncclGroupStart", &n->group_start) &&
+        bench_nccl_find(library, "ncclGroupEnd", &n->group_end);
+    if (ok && bench_nccl_find(library, "ncclMemAlloc", &n->alloc) &&
+        bench_nccl_find(library, "ncclMemFree", &n->free) &&
+        bench_nccl_find(library, "ncclCommWindowDeregister", &n->release))
         (void)bench_nccl_find(library, "ncclCommWindowRegister", &n->window);
     if (ok && iris_rank(b->w) == 0)
         ok = n->id(&id) == 0;
@@ -76,22 +80,30 @@ static inline int bench_nccl_open(bench *b, bench_nccl *n)
     return bench_all_ok(b, ok);
 }
 
-static inline void bench_nccl_close(bench_nccl *n)
+/* Collective: leaves NCCL's world once every rank is done with it, windows first. */
+static inline void bench_nccl_close(bench *b, bench_nccl *n)
 {
-    if (n->comm)
+    const int all = iris_synchronize(b->w) == IRIS_OK && iris_barrier(b->w) == IRIS_OK && n->comm != NULL;
+    for (int i = 0; i < 2 && all; i++) {
+        if (n->windows[i])
+            (void)n->release(n->comm, n->windows[i]);
+        if (n->memory[i])
+            (void)n->free(n->memory[i]);
+    }
+    if (all)
         (void)n->destroy(n->comm);
     memset(n, 0, sizeof *n);
 }
 
-/* Collective: memory that NCCL works on directly from every rank; null where this NCCL has no windows. */
+/* Collective, twice at most: memory that NCCL works on from every rank; null where this NCCL has no windows. */
 static inline void *bench_nccl_alloc(bench *b, bench_nccl *n, size_t bytes)
 {
-    void *p = NULL, *window = NULL;
-    int ok = n->window != NULL && n->alloc(&p, bytes) == 0;
+    const int i = n->memory[0] != NULL;
+    int ok = n->window != NULL && n->alloc(n->memory + i, bytes) == 0;
     if (!bench_all_ok(b, ok))
         return NULL;
-    ok = n->window(n->comm, p, bytes, &window, BENCH_NCCL_SYMMETRIC) == 0;
-    return bench_all_ok(b, ok) ? p : NULL;
+    ok = n->window(n->comm, n->memory[i], bytes, n->windows + i, BENCH_NCCL_SYMMETRIC) == 0;
+    return bench_all_ok(b, ok) ? n->memory[i] : NULL;
 }
 
 static inline iris_status bench_nccl_ok(iris_world *w, const bench_nccl *n, int error, const char *call)
