@@ -55,11 +55,11 @@ typedef enum iris_reduce_op {
 
 /* A slice's share of the elements is whole lines, and at least iris_channel.least bytes, if the message has. */
 enum { IRISI_SLICE_LINE = 128 };
-/* Scratch that a slice has at least for each rank: 16 bytes of elements as LL packets, or two hops of a ring. */
-enum { IRISI_SLICE_ROW = 32 };
+/* Scratch that a slice has at least for each rank: 4 lines of LL packets, or two hops of a ring. */
+enum { IRISI_SLICE_ROW = 64 };
 
-/* Bytes of a slice that travel along a chain at a time; most of a part that is relayed. */
-enum { IRISI_PIECE = 16384 };
+/* Most bytes of a slice that travel at a time along a chain or around, and of a relayed part: see broadcast_chain. */
+enum { IRISI_CHAIN_PIECE = 262144, IRISI_RELAY_PIECE = 16384 };
 
 enum { IRISI_SLICE_STEP, IRISI_SLICE_BUSY, IRISI_SLICE_REFUSED, IRISI_SLICE_HEAD = 8 };
 /* Rows of one word a rank behind the head. */
@@ -115,11 +115,11 @@ IRIS_HOST_DEVICE irisi_share irisi_even_share(size_t count, uint32_t part, uint3
     return s;
 }
 
-/* Bytes of a part of a piece that is relayed: links are to be busy soon, signals few. */
-IRIS_HOST_DEVICE size_t irisi_relay_part(size_t bytes, uint32_t parts)
+/* Bytes of a piece that travels on: links are to be busy soon, signals few. */
+IRIS_HOST_DEVICE size_t irisi_hop_bytes(size_t bytes, uint32_t pieces, size_t most)
 {
-    const size_t some = irisi_divide(bytes, 8 * parts) / 16 * 16, most = IRISI_PIECE;
-    return some < most / 4 ? most / 4 : some < most ? some : most;
+    const size_t some = irisi_divide(bytes, pieces) / 16 * 16, least = 4096;
+    return some < least ? least : some < most ? some : most;
 }
 
 #if IRIS_HAS_DEVICE

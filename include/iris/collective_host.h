@@ -46,7 +46,7 @@ typedef struct iris_collective {
  * rank of the world: the ranks compare what they ask for, and all refuse what differs (IRIS_ERR_MISMATCH). Put an
  * iris_barrier between creation and first use. iris_channel_destroy gives it back.
  *
- * @param scratch bytes, the same on every rank, rounded up to 256 and to at least 32 for each rank; 0 means 32 KiB:
+ * @param scratch bytes, the same on every rank, rounded up to 256 and to at least 64 for each rank; 0 means 32 KiB:
  *                8 MiB in all on GPUs, 512 KiB on the host
  */
 iris_status iris_collective_channel(iris_world *w, iris_channel *ch, size_t scratch);

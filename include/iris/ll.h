@@ -11,9 +11,9 @@
  *
  * A packet is one relaxed 8-byte atomic of system scope, so data and flag arrive together or not at all. The receiver
  * looks for a flag that equals the one it expects; it needs no acquire, since what it reads is the atomic itself. For
- * the same reason nothing else is ordered: other data needs a signal. Not 16 bytes: no platform promises that a 16-byte
- * access is single-copy atomic between devices. (PTX calls a v4 access four separate ones; LL128 as NCCL does it relies
- * on what NVLink happens to do, which is why NCCL keeps a table of machines where it is safe.)
+ * the same reason nothing else is ordered: other data needs a signal. Not 16 bytes, which only NVIDIA promises to be
+ * single-copy atomic between devices (collective_lines.h makes use of that), and only as one .b128; LL128 as NCCL does
+ * it relies on what NVLink happens to do, which is why NCCL keeps a table of machines where it is safe.
  *
  * Flags and banks. Slots are in sync memory, best in a channel's two banks, and start zeroed: iris_reset, after which
  * epochs begin anew, zeroes a channel's banks and no other slots. Flags come from the epoch and are never 0;

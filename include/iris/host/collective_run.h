@@ -170,8 +170,8 @@ static iris_status irisi_collective_check_overlap(iris_world *w, const irisi_fam
 }
 
 /*
- * The library's choice: the first row of a collective, for so many members or any (0), that reaches to the bytes of all
- * members' elements together, on GPUs or on the host. Measured on two and four H200s; on the host nothing is relayed.
+ * The first row of a collective, for so many members or any (0), that reaches to the bytes of all members' elements
+ * together, on GPUs or on the host, is the library's choice. From two and four H200s; on the host nothing is relayed.
  */
 static const struct irisi_collective_choice {
     irisi_family family;
@@ -184,7 +184,7 @@ static const struct irisi_collective_choice {
     {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_LL, 0, 256 << 10, 512},
     {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_LL_TWO_SHOT, 0, 1 << 20, 2048},
     {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_TWO_SHOT, 2, SIZE_MAX, SIZE_MAX},
-    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_TWO_SHOT, 0, 32 << 20, SIZE_MAX},
+    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_TWO_SHOT, 0, 128 << 20, SIZE_MAX},
     {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_TWO_PHASE, 0, SIZE_MAX, 0},
     {IRISI_FAMILY_ALL_GATHER, IRIS_SCHEDULE_LL, 0, 256 << 10, 512},
     {IRISI_FAMILY_ALL_GATHER, IRIS_SCHEDULE_PUSH, 0, SIZE_MAX, SIZE_MAX},
@@ -193,12 +193,12 @@ static const struct irisi_collective_choice {
     {IRISI_FAMILY_REDUCE_SCATTER, IRIS_SCHEDULE_PULL, 0, SIZE_MAX, SIZE_MAX},
     {IRISI_FAMILY_ALL_TO_ALL, IRIS_SCHEDULE_LL, 0, 256 << 10, 512},
     {IRISI_FAMILY_ALL_TO_ALL, IRIS_SCHEDULE_PUSH, 0, SIZE_MAX, SIZE_MAX},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_LL, 2, 512 << 10, 512},
+    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_LL, 0, 512 << 10, 512},
     {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_PUSH, 2, SIZE_MAX, SIZE_MAX},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_LL, 0, 256 << 10, 512},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_LL_RELAY, 0, 1 << 20, 0},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_PUSH, 0, 8 << 20, SIZE_MAX},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_RELAY, 0, SIZE_MAX, SIZE_MAX},
+    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_LL_RELAY, 0, 20 << 20, 0},
+    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_RELAY, 0, 512 << 20, 0},
+    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_CHAIN, 0, SIZE_MAX, 0},
+    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_PUSH, 0, SIZE_MAX, SIZE_MAX},
     {IRISI_FAMILY_REDUCE, IRIS_SCHEDULE_TWO_SHOT, 0, SIZE_MAX, SIZE_MAX},
     {IRISI_FAMILY_GATHER, IRIS_SCHEDULE_PUSH, 0, SIZE_MAX, SIZE_MAX},
     {IRISI_FAMILY_SCATTER, IRIS_SCHEDULE_PULL, 0, SIZE_MAX, SIZE_MAX},

@@ -213,6 +213,7 @@ IRIS_DEVICE void irisi_store_128(void *p, irisi_b128 v, iris_cache hint)
  * Two words side by side, 16-byte aligned: each a relaxed system-scope atomic, in no order between them. Two accesses:
  * that a dwordx4 keeps its halves whole is not written down.
  */
+#define IRISI_WIDE_ATOMIC 0
 IRIS_DEVICE void irisi_load_pair(const uint64_t *p, uint64_t *v)
 {
     v[0] = __hip_atomic_load((const IRISI_GLOBAL uint64_t *)p, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);

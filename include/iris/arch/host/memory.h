@@ -62,14 +62,19 @@ IRIS_DEVICE void irisi_store_64(void *p, uint64_t v, iris_cache hint) { (void)hi
 IRIS_DEVICE void irisi_store_128(void *p, irisi_b128 v, iris_cache hint) { (void)hint, memcpy(p, &v, sizeof v); }
 
 /*
- * Two words side by side, 16-byte aligned: each a system-scope atomic, in no order between them. They are what a member
- * is heard by in a step of LL packets, after which its scratch is written again: its reads must be over. A GPU has
- * waited for a read before it stores what it read; here release and acquire say so.
+ * Two words side by side, 16-byte aligned: each a system-scope atomic. They are what a member is heard by in a step of
+ * LL packets, after which its scratch is written again: its reads must be over. A GPU has waited for a read before it
+ * stores what it read; here release and acquire say so. The second is written last and read first: a reader who finds
+ * a flag there has the first word that was written with it. So both layouts of LL packets work here; the sanitizers'
+ * builds ask for that of platforms with 16-byte atomics.
  */
+#ifndef IRISI_WIDE_ATOMIC
+#define IRISI_WIDE_ATOMIC 0
+#endif
 IRIS_DEVICE void irisi_load_pair(const uint64_t *p, uint64_t *v)
 {
-    v[0] = __atomic_load_n(p, __ATOMIC_ACQUIRE);
     v[1] = __atomic_load_n(p + 1, __ATOMIC_ACQUIRE);
+    v[0] = __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 IRIS_DEVICE void irisi_store_pair(uint64_t *p, uint64_t v0, uint64_t v1)
 {

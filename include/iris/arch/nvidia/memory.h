@@ -136,19 +136,26 @@ IRIS_DEVICE void irisi_store_128(void *p, irisi_b128 v, iris_cache hint)
 }
 
 /*
- * Two words side by side, 16-byte aligned: each a relaxed system-scope atomic, in no order between them. (PTX, memory
- * consistency model: a vector access is one access for each of its elements, in no order.)
+ * Two words side by side, 16-byte aligned, by relaxed system-scope atomics: one of 16 bytes where the toolkit promises
+ * those (libcu++'s memory model: naturally aligned loads and stores of 16 bytes of system scope, from CUDA 12.4 on);
+ * else two, in no order between them, as the elements of a vector access are.
  */
+#if defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1204
+#define IRISI_WIDE_ATOMIC 1
+#define IRISI_LOAD_PAIR "{ .reg .b128 both; ld.relaxed.sys.global.b128 both, [%2]; mov.b128 {%0, %1}, both; }"
+#define IRISI_STORE_PAIR "{ .reg .b128 both; mov.b128 both, {%1, %2}; st.relaxed.sys.global.b128 [%0], both; }"
+#else
+#define IRISI_WIDE_ATOMIC 0
+#define IRISI_LOAD_PAIR "ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
+#define IRISI_STORE_PAIR "st.relaxed.sys.global.v2.u64 [%0], {%1, %2};"
+#endif
 IRIS_DEVICE void irisi_load_pair(const uint64_t *p, uint64_t *v)
 {
-    asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
-                 : "=l"(v[0]), "=l"(v[1])
-                 : "l"(irisi_global(p))
-                 : "memory");
+    asm volatile(IRISI_LOAD_PAIR : "=l"(v[0]), "=l"(v[1]) : "l"(irisi_global(p)) : "memory");
 }
 IRIS_DEVICE void irisi_store_pair(uint64_t *p, uint64_t v0, uint64_t v1)
 {
-    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(irisi_global(p)), "l"(v0), "l"(v1) : "memory");
+    asm volatile(IRISI_STORE_PAIR ::"l"(irisi_global(p)), "l"(v0), "l"(v1) : "memory");
 }
 
 /*
