@@ -21,7 +21,7 @@
  * keeps this rule: it writes the banks and packets of step s only once it has heard, in step s - 1 or later, from
  * every member that reads or writes them. What has been heard from in step s - 1 is done with step s - 2, which used
  * the same bank. A schedule that talks to its neighbours only therefore meets everybody when it begins, and when it
- * ends if it used banks.
+ * ends if it used banks: who has met since their last use need not have heard in the very last step.
  *
  * A slice's words, in the channel's signals (iris_collective_channel makes the channel):
  *   0             steps finished, own

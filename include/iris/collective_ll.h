@@ -6,8 +6,9 @@
  *   irisi_slice_ll_first irisi_slice_ll_put irisi_ll_group irisi_slice_group irisi_slice_ll_deal irisi_slice_ll_collect
  *   irisi_slice_ll_await irisi_slice_ll_get irisi_slice_ll_take irisi_slice_ll_greet irisi_slice_ll_greeted
  *
- * A member's message is a row of packets; rows are iris_slice.room / 4 packets apart. Each packet has its own flag, so
- * the two of a unit move as one 16-byte access where the platform has that, without anybody relying on it.
+ * A member's message is a row of packets; rows are iris_slice.room / 4 packets apart. Each packet has its own flag, and
+ * a unit is there when both are: what collective_lines.h left in a packet's place may look like a flag by chance, but
+ * then both of its words do not, and where it writes such words the two of a unit move as one 16-byte access.
  */
 #ifndef IRIS_COLLECTIVE_LL_H
 #define IRIS_COLLECTIVE_LL_H
@@ -220,12 +221,9 @@ IRIS_DEVICE void irisi_slice_ll_get(const iris_slice *s, void *dst, size_t strid
         }
 }
 
-/*
- * Receives one row of `bytes` bytes: as many units of it are looked at together as else rows. With `skip` above 0 every
- * unit is also sent on, to the same slots on all other members but the one so many places ahead.
- */
-IRIS_DEVICE void irisi_slice_ll_take(const iris_slice *s, void *dst, iris_ll_packet *slots, size_t bytes, uint32_t flag,
-                                     int skip)
+/* Receives one row of `bytes` bytes: as many units of it are looked at together as else rows. */
+IRIS_DEVICE void irisi_slice_ll_take(const iris_slice *s, void *dst, const iris_ll_packet *slots, size_t bytes,
+                                     uint32_t flag)
 {
     const irisi_span part = irisi_split(irisi_ll_units((uint32_t)bytes), iris_wg_lane(), iris_wg_lanes());
     const uint32_t step = (uint32_t)part.step, end = (uint32_t)part.end;
@@ -237,13 +235,8 @@ IRIS_DEVICE void irisi_slice_ll_take(const iris_slice *s, void *dst, iris_ll_pac
         for (int k = 0; k < IRISI_LL_ROWS; k++)
             if (k < units) {
                 const uint32_t at = i + (uint32_t)k * step;
-                const uint64_t unit = seen[2 * k + 1] << 32 | (uint32_t)seen[2 * k];
-                for (int m = 1; skip > 0 && m < s->size; m++) {
-                    void *to = irisi_translate(s->ctx, slots + 2 * at, irisi_slice_ahead(s, m));
-                    if (m != skip)
-                        irisi_ll_write_unit((iris_ll_packet *)to, unit, flag);
-                }
-                irisi_ll_store_unit((char *)dst + 8 * at, unit, (uint32_t)bytes - 8 * at);
+                irisi_ll_store_unit((char *)dst + 8 * at, seen[2 * k + 1] << 32 | (uint32_t)seen[2 * k],
+                                    (uint32_t)bytes - 8 * at);
             }
     }
 }

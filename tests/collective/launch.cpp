@@ -179,7 +179,10 @@ void mixed(irist_rank *t)
     const uint32_t laps = irist_laps(60, 600);
     for (uint32_t lap = 0; lap < laps; lap++) {
         const uint32_t dice = irist_pick(t->seed, 5, lap, KINDS * 8);
-        const size_t n = (dice / KINDS) % 4 == 0 ? MOST / 3 + lap : irist_pick(t->seed, 6, lap, 700);
+        const bool whole = dice / KINDS == 1; /* on one slice, which several pieces of it go around */
+        const size_t few = irist_pick(t->seed, 6, lap, 700);
+        const size_t n = whole ? MOST - lap : dice / KINDS % 4 == 0 ? MOST / 3 + lap : few;
+        l.ch.least = whole ? 1 << 18 : 1024;
         if (lap % 16 == 0)
             irist_delay(t, lap);
         step(t, &l, kinds[dice % KINDS], n, lap, true);

@@ -18,7 +18,7 @@
 
 namespace {
 
-enum test { SB, MP_ATOMIC, MP_FENCE, MP_SIGNAL, MP_ADD, MP_PUT, LB, IRIW, WRC, CORR };
+enum test { SB, MP_ATOMIC, MP_FENCE, MP_SIGNAL, MP_ADD, MP_PUT, LB, IRIW, WRC, CORR, PAIR };
 enum { BATCH = 1024, CELL = 16, AGENTS = 4, LANES = 64 }; /* cells of a batch, words of a cell, most agents */
 
 struct args {
@@ -41,6 +41,12 @@ IRIS_DEVICE void set(const args *a, int v, uint32_t i, uint32_t value, iris_orde
 IRIS_DEVICE uint32_t get(const args *a, int v, uint32_t i, iris_order order)
 {
     return iris_atomic_fetch_u32(&a->ctx, a->cells[v] + i * CELL, a->home[v], order, IRIS_SCOPE_SYSTEM);
+}
+
+/* A cell as 16 bytes that are written and read at once. */
+IRIS_DEVICE uint64_t *pair(const args *a, uint32_t i)
+{
+    return (uint64_t *)irisi_translate(&a->ctx, a->cells[0] + i * CELL, a->home[0]);
 }
 
 /* Writer and reader of message passing: x is the data, y the flag. The reader looks at x only behind a raised flag. */
@@ -120,6 +126,15 @@ IRIS_DEVICE void line(const args *a, int agent, uint32_t i, uint32_t now, uint32
         } else {
             saw[0] = get(a, 0, i, IRIS_RELAXED);
             saw[1] = get(a, 0, i, IRIS_RELAXED);
+        }
+        break;
+    case PAIR: /* its second half stands for the flag of a line (collective_lines.h) */
+        if (agent == 0) {
+            irisi_store_pair(pair(a, i), now, now);
+        } else {
+            uint64_t both[2];
+            irisi_load_pair(pair(a, i), both);
+            saw[0] = (uint32_t)both[1], saw[1] = (uint32_t)both[0];
         }
         break;
     default:
@@ -274,6 +289,9 @@ const litmus table[] = {
     {"independent reads of independent writes with fences", IRIW, 4},
     {"write-to-read causality", WRC, 3},
     {"coherent reads", CORR, 2},
+#if IRISI_WIDE_ATOMIC
+    {"16 bytes at once", PAIR, 2},
+#endif
 };
 
 } // namespace

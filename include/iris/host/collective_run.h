@@ -10,9 +10,9 @@
 
 static iris_status irisi_take_stream(iris_world *w, const char *call, iris_stream *stream);
 
-/* How a platform shares work out: slices of a channel, their scratch, bytes worth one, lanes of a workgroup. */
+/* How a platform works: slices of a channel, their scratch, bytes worth one, lanes, what ll_relay is the choice for. */
 typedef struct irisi_collective_shape {
-    uint32_t slices, scratch, least, lanes;
+    uint32_t slices, scratch, least, lanes, relayed;
 } irisi_collective_shape;
 
 static int irisi_on_host(const iris_world *w) { return strcmp(iris_arch_name(w), "host") == 0; }
@@ -20,10 +20,9 @@ static int irisi_on_host(const iris_world *w) { return strcmp(iris_arch_name(w),
 static irisi_collective_shape irisi_collective_shape_of(const iris_world *w)
 {
     /* Many workgroups of few lanes are quickest; on the host, with few cores, few of one thread each. */
-    const irisi_collective_shape nvidia = {64, 32 << 10, 1 << 10, 512}, amd = {64, 32 << 10, 1 << 10, 256};
-    const irisi_collective_shape host = {4, 32 << 10, 1 << 18, 64};
-    const char *arch = iris_arch_name(w);
-    return irisi_on_host(w) ? host : strncmp(arch, "gfx", 3) == 0 ? amd : nvidia;
+    const irisi_collective_shape nvidia = {64, 32 << 10, 1 << 10, 512, 20 << 20};
+    const irisi_collective_shape amd = {64, 32 << 10, 1 << 10, 256, 1 << 20}, host = {4, 32 << 10, 1 << 18, 64, 0};
+    return irisi_on_host(w) ? host : strncmp(iris_arch_name(w), "gfx", 3) == 0 ? amd : nvidia;
 }
 
 /* Whether every rank asks for as much scratch; 0 where a rank has refused already, with a status of its own. */
@@ -170,8 +169,8 @@ static iris_status irisi_collective_check_overlap(iris_world *w, const irisi_fam
 }
 
 /*
- * The first row of a collective, for so many members or any (0), that reaches to the bytes of all members' elements
- * together, on GPUs or on the host, is the library's choice. From two and four H200s; on the host nothing is relayed.
+ * The library's choice: the first row of a collective, for so many members or any (0), that reaches to the bytes of all
+ * members' elements together, on GPUs or the host. From two and four H200s; on the host nothing is relayed.
  */
 static const struct irisi_collective_choice {
     irisi_family family;
@@ -195,7 +194,7 @@ static const struct irisi_collective_choice {
     {IRISI_FAMILY_ALL_TO_ALL, IRIS_SCHEDULE_PUSH, 0, SIZE_MAX, SIZE_MAX},
     {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_LL, 0, 512 << 10, 512},
     {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_PUSH, 2, SIZE_MAX, SIZE_MAX},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_LL_RELAY, 0, 20 << 20, 0},
+    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_LL_RELAY, 0, 0, 0},
     {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_RELAY, 0, 512 << 20, 0},
     {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_CHAIN, 0, SIZE_MAX, 0},
     {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_PUSH, 0, SIZE_MAX, SIZE_MAX},
@@ -209,8 +208,9 @@ static iris_schedule irisi_collective_choose(const iris_world *w, irisi_family f
 {
     const size_t all = c->count * iris_dtype_bytes(c->dtype) * (size_t)c->team.size;
     const struct irisi_collective_choice *row = irisi_collective_choices;
+    const size_t relayed = irisi_collective_shape_of(w).relayed; /* no row but this goes by how packets are made */
     while (row->family != family || (row->members && row->members != c->team.size) ||
-           all > (irisi_on_host(w) ? row->host : row->gpu))
+           all > (irisi_on_host(w) ? row->host : row->schedule == IRIS_SCHEDULE_LL_RELAY ? relayed : row->gpu))
         row++;
     return row->schedule;
 }

@@ -136,9 +136,10 @@ IRIS_DEVICE void irisi_store_128(void *p, irisi_b128 v, iris_cache hint)
 }
 
 /*
- * Two words side by side, 16-byte aligned, by relaxed system-scope atomics: one of 16 bytes where the toolkit promises
- * those (libcu++'s memory model: naturally aligned loads and stores of 16 bytes of system scope, from CUDA 12.4 on);
- * else two, in no order between them, as the elements of a vector access are.
+ * Two words side by side, 16-byte aligned, by relaxed system-scope atomics: one of 16 bytes where the toolkit has those
+ * (libcu++'s memory model: naturally aligned ones of system scope, from CUDA 12.4 on; like all such atomics on a peer's
+ * memory, between devices with native peer atomics, which NVLink has); else two, in no order between them, as the
+ * elements of a vector access are. tests/litmus/litmus.cpp looks for torn ones.
  */
 #if defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1204
 #define IRISI_WIDE_ATOMIC 1
