@@ -22,7 +22,6 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
             case $arch-$file in
             gfx942-tests/*) effort="-O1 -c" ;;
             gfx942-bench/*) effort=-fsyntax-only ;; # link.sh makes their code
-            *-tests/compile/every_function.c) effort="-O0 -c" ;; # thousands of functions
             gfx942-*) effort="-O3 -c" ;;
             *-bench/*) continue ;;
             *) effort="-O1 -c" ;;
