@@ -32,6 +32,7 @@ ALL = "smoke,full,smoke,smoke"
 SLOW = int(os.environ.get("IRIS_GPU_TEST_SECONDS", "0"))  # at least so many seconds a run, where kernels run slowly
 LIMITS = {ALL: max(150, SLOW), "smoke": max(60, SLOW), "full": max(60, SLOW), "example": max(60, SLOW)}  # of a run
 SANITIZER_LIMIT = 170
+KILLER_LIMIT = max(150, SLOW)  # four jobs one after the other: 8 s alone, more than 60 beside what other devices run
 AT_ONCE = 10  # sanitizer runs: of one rank each or of one process, so that they may share a GPU
 KILLER = "gpu_killed"  # kills processes
 ALONE = (KILLER, "signal_deadline")  # how long something takes is what they are about
@@ -86,7 +87,8 @@ def programs(kind):
 def topology(name, devices, mode, ranks):
     """Every test and example: the most telling runs first, in case time runs out."""
     env = {SHOWN: ",".join(map(str, devices)), "IRIS_SPAWN": mode}
-    runs = [Run(name, p.name[len("test_"):], tier, [p, "--ranks", str(ranks), "--tier", tier], env, LIMITS[tier])
+    runs = [Run(name, p.name[len("test_"):], tier, [p, "--ranks", str(ranks), "--tier", tier], env,
+                KILLER_LIMIT if p.name == f"test_{KILLER}" else LIMITS[tier])
             for p in programs("test") for tier in (("smoke", "full") if p.name == f"test_{KILLER}" else (ALL,))
             if mode == "process" or p.name != f"test_{KILLER}"]
     runs += [Run(name, p.name, "example", [p, *BLAS_ARGUMENTS.get(p.name, []), str(ranks)], env, LIMITS["example"])
