@@ -7,7 +7,7 @@
  *   IRIST_EACH_FULL        types that have every schedule of a reduction
  *   IRIST_EACH_BRIEF       the others: those schedules that hold what a type has of its own
  *
- * -DIRIST_PART=0, 1 or 2 leaves a third of the types, where all of them are too many to compile again: under a
+ * -DIRIST_PART=0, 1 or 2 leaves a third of the types (GEMMs: half), where all are too many to compile again: under a
  * sanitizer, and for devices that the test will not run on (tests/compile), where every architecture takes another
  * part. One of them has all schedules of a reduction. Schedules differ by type only in how elements are combined, from
  * memory or from packets: the other types have one schedule of each.

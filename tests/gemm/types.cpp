@@ -7,8 +7,10 @@
 
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F8E4M3_BF16
-#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16_F32
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_I8_I32
+#if !defined(IRIST_PART)
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16_F32
+#endif
 #if defined(IRISI_GEMM_HAS_SM90A) /* types with another loop there than the plain one */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_I8_BF16
@@ -86,8 +88,10 @@ static const struct pair {
     MANY(i8_bf16, I8, BF16),
 #if !defined(IRIST_KERNELS_ELSEWHERE)
     ALL(f8e4m3_bf16, F8E4M3, BF16),
-    ALL(bf16_f32, BF16, F32),
     ALL(i8_i32, I8, I32),
+#if !defined(IRIST_PART)
+    ALL(bf16_f32, BF16, F32),
+#endif
     OWN(f16_f32, F16, F32),
     OWN(f8e4m3_f16, F8E4M3, F16),
     MANY(f8e5m2_bf16, F8E5M2, BF16),
