@@ -7,9 +7,9 @@
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F64
 #if !defined(IRIST_PART)
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F16
-#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F64
 #endif
 #endif
 #include "problem.h"
@@ -45,12 +45,12 @@ problem_launcher problem_launcher_of(const problem *p, int pattern)
     static const problem_launcher launchers[][IRIS_GEMM_PATTERNS] = {
         LAUNCHERS(bf16),
         LAUNCHERS(f32),
+        LAUNCHERS(f64),
 #if !defined(IRIST_PART)
         LAUNCHERS(f16),
-        LAUNCHERS(f64),
 #endif
     };
-    const int row = p->dtype == IRIS_BF16 ? 0 : p->dtype == IRIS_F32 ? 1 : p->dtype == IRIS_F16 ? 2 : 3;
+    const int row = p->dtype == IRIS_BF16 ? 0 : p->dtype == IRIS_F32 ? 1 : p->dtype == IRIS_F64 ? 2 : 3;
     return launchers[row][pattern];
 }
 
@@ -86,9 +86,9 @@ static void shape_work(irist_rank *t)
         irist_spmd(shape_work, &dtype);                                                                                \
     }
 SHAPE_CASE(f32, F32)
+SHAPE_CASE(f64, F64)
 SHAPE_CASE(bf16, BF16)
 #if !defined(IRIST_PART)
-SHAPE_CASE(f64, F64)
 SHAPE_CASE(f16, F16)
 #endif
 
@@ -223,9 +223,9 @@ static void zero_work(irist_rank *t)
     static const iris_dtype dtypes[] = {
         IRIS_BF16,
         IRIS_F32,
+        IRIS_F64,
 #if !defined(IRIST_PART)
         IRIS_F16,
-        IRIS_F64,
 #endif
     };
     const problem_options options = {"alpha is 0", 0, -0.5, 1, IRIS_ACTIVATION_RELU, 0, 3, 0, 1, 0, 0, 2, 1, 0, 0};
