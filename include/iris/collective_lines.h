@@ -3,14 +3,14 @@
  * collective_lines.h: LL packets for messages of some length: units of elements in lines of 16 bytes, packed tightly.
  *
  *   irisi_lines irisi_lines_unit irisi_lines_units irisi_lines_at irisi_lines_load irisi_lines_store irisi_lines_write
- *   irisi_lines_read irisi_lines_flag irisi_lines_give_up irisi_lines_await irisi_slice_lines irisi_slice_lines_deal
+ *   irisi_lines_read irisi_lines_flag irisi_lines_await irisi_slice_lines irisi_slice_lines_deal
  *   irisi_slice_lines_take
  *
  * Where a 16-byte access is one atomic (IRISI_WIDE_ATOMIC), a line has 12 bytes of elements and a flag, and a unit has
  * two lines: 8-byte elements stay whole. Elsewhere a line is two packets of 4 bytes and a flag each, and a unit. A row
  * has the first lines of all its units, then the second ones, so that those of a wave lie side by side. A third less
- * travels than with collective_ll.h, by more instructions: on four H200s a broadcast of 1 MiB takes 9.0 microseconds in
- * place of 16.3, but every collective of a few KiB 0.2 to 1.1 more.
+ * travels than with collective_ll.h, by more instructions: on four H200s a broadcast of 1 MiB takes 8.5 microseconds in
+ * place of 16.3, but every collective of a few KiB 0.2 to 1.1 more (bench/results/collectives_tried_4xH200.json).
  */
 #ifndef IRIS_COLLECTIVE_LINES_H
 #define IRIS_COLLECTIVE_LINES_H
@@ -53,7 +53,10 @@ IRIS_DEVICE int irisi_lines_whole(const void *p, uint32_t left)
     return __builtin_expect((uintptr_t)p % 8 == 0 && (left >= IRISI_LINES_UNIT || left % 8 == 0), 1);
 }
 
-/* A unit of a message, of which `left` bytes are there; and back. Else byte by byte, in a loop: the code is short. */
+/*
+ * A unit of a message, of which `left` bytes are there; and back. Else byte by byte, in one loop, not word by word with
+ * irisi_ll_unit: with less code to fetch a broadcast of 1 MiB takes 8.5 microseconds, not 9.0.
+ */
 IRIS_DEVICE irisi_lines_unit irisi_lines_load(const char *from, uint32_t left)
 {
     irisi_lines_unit unit;
@@ -119,31 +122,12 @@ IRIS_DEVICE uint32_t irisi_lines_flag(const uint64_t *seen, int j)
     return (uint32_t)(seen[j * IRISI_LINES + IRISI_LINES - 1] >> 32);
 }
 
-/* The deadline of a wait for units: looks for the packet that is missing. 1 when the wait is to end. */
-IRIS_DEVICE int irisi_lines_give_up(const iris_ctx *ctx, irisi_wait *wait, const iris_ll_packet *unit, uint32_t step,
-                                    uint32_t apart, int units)
-{
-    uint64_t saw = wait->value;
-    IRISI_ROLLED
-    for (int k = 0; k < 2 * units && saw == wait->value; k++) {
-        const iris_ll_packet *packet = unit + (uint32_t)(k / 2) * step;
-        packet += IRISI_LINES == 1 ? (uint32_t)k % 2 : (uint32_t)k % 2 * apart + 1;
-        saw = irisi_atomic_fetch_u64(&packet->bits, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) >> 32;
-        wait->signal = (const iris_signal *)packet;
-    }
-    return saw != wait->value && irisi_give_up(ctx, wait, saw);
-}
-
 /* Waits for `units` units (1 to IRISI_LL_ROWS), `step` packets apart: seen + k * IRISI_LINES_SEEN is what k was. */
 IRIS_DEVICE void irisi_lines_await(const iris_ctx *ctx, const iris_ll_packet *unit, uint32_t step, uint32_t apart,
                                    int units, uint32_t flag, uint64_t *seen)
 {
-    irisi_wait wait;
-    wait.signal = NULL;
-    wait.cmp = IRISI_EQ;
-    wait.value = flag;
-    wait.from = -1;
-    wait.start = 0;
+    const iris_ll_packet *first = unit + IRISI_LINES - 1; /* of its two with a flag */
+    irisi_wait wait = irisi_wait_for((const iris_signal *)first, IRISI_EQ, flag, -1);
     for (uint32_t turn = 1;; turn++) {
         uint32_t late = 0;
         IRISI_UNROLL
@@ -157,7 +141,7 @@ IRIS_DEVICE void irisi_lines_await(const iris_ctx *ctx, const iris_ll_packet *un
         if (late == 0)
             return;
         if (__builtin_expect(turn % IRISI_WAIT_CHECK == 0, 0) &&
-            irisi_lines_give_up(ctx, &wait, unit, step, apart, units))
+            irisi_ll_give_up(ctx, &wait, first, step, IRISI_LINES == 1 ? 1 : apart, units, -1))
             return;
         iris_pause(turn);
     }

@@ -50,14 +50,17 @@ IRIS_DEVICE void irisi_ll_write_unit(iris_ll_packet *to, uint64_t both, uint32_t
     irisi_store_pair(&to->bits, (uint64_t)flag << 32 | (uint32_t)both, (uint64_t)flag << 32 | both >> 32);
 }
 
-/* The deadline of a wait for units: looks for the packet that is missing. 1 when the wait is to end. */
+/*
+ * The deadline of a wait for units: looks for the packet that is missing, of the two with a flag that a unit has,
+ * `apart` packets from each other. 1 when the wait is to end.
+ */
 IRIS_DEVICE int irisi_ll_give_up(const iris_ctx *ctx, irisi_wait *wait, const iris_ll_packet *unit, uint32_t pitch,
-                                 int rows, int own)
+                                 uint32_t apart, int rows, int own)
 {
     uint64_t saw = wait->value;
     IRISI_ROLLED
     for (int k = 0; k < 2 * rows && saw == wait->value; k++) {
-        const iris_ll_packet *packet = unit + (uint32_t)(k / 2) * pitch + k % 2;
+        const iris_ll_packet *packet = unit + (uint32_t)(k / 2) * pitch + (uint32_t)(k % 2) * apart;
         if (k / 2 == own)
             continue;
         saw = irisi_atomic_fetch_u64(&packet->bits, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) >> 32;
@@ -74,12 +77,7 @@ IRIS_DEVICE void irisi_ll_await_units(const iris_ctx *ctx, const iris_ll_packet 
                                       int own, uint32_t flag, int batch, uint64_t *seen)
 {
     const int other = own == 0 ? 1 : 0; /* looked at in place of rows that are none */
-    irisi_wait wait;
-    wait.signal = NULL;
-    wait.cmp = IRISI_EQ;
-    wait.value = flag;
-    wait.from = -1;
-    wait.start = 0;
+    irisi_wait wait = irisi_wait_for((const iris_signal *)unit, IRISI_EQ, flag, -1);
     for (uint32_t turn = 1; other < rows; turn++) {
         uint32_t late = 0;
         IRISI_UNROLL
@@ -90,7 +88,8 @@ IRIS_DEVICE void irisi_ll_await_units(const iris_ctx *ctx, const iris_ll_packet 
             late |= (uint32_t)(seen[k] >> 32) ^ flag;
         if (late == 0)
             return;
-        if (__builtin_expect(turn % IRISI_WAIT_CHECK == 0, 0) && irisi_ll_give_up(ctx, &wait, unit, pitch, rows, own))
+        if (__builtin_expect(turn % IRISI_WAIT_CHECK == 0, 0) &&
+            irisi_ll_give_up(ctx, &wait, unit, pitch, 1, rows, own))
             return;
         iris_pause(turn);
     }
@@ -98,14 +97,14 @@ IRIS_DEVICE void irisi_ll_await_units(const iris_ctx *ctx, const iris_ll_packet 
 
 /*
  * Waits for unit number i of the rows of members m, m + 1, …, `rows` of them: units[k] is that of member m + k. The own
- * row's is read from `own`, its `bytes` bytes in this rank's memory, instead; if that is not null.
+ * row's is read from `own`, its `bytes` bytes in this rank's memory, instead.
  */
 IRIS_DEVICE void irisi_slice_ll_await(const iris_slice *s, const iris_ll_packet *slots, uint32_t pitch, const void *own,
                                       uint32_t bytes, uint32_t i, int m, int rows, uint32_t flag, uint64_t *units)
 {
     const int row = s->member - m;
     uint64_t seen[2 * IRISI_LL_ROWS], mine = 0;
-    if (row >= 0 && row < rows && own != NULL)
+    if (row >= 0 && row < rows)
         mine = irisi_ll_unit((const char *)own + 8 * i, bytes - 8 * i);
     irisi_ll_await_units(s->ctx, slots + (uint32_t)m * pitch + 2 * i, pitch, rows, row, flag, IRISI_LL_ROWS, seen);
     IRISI_UNROLL
@@ -165,7 +164,7 @@ IRIS_DEVICE irisi_ll_group irisi_slice_group(const iris_slice *s)
  * microseconds more for each.
  */
 IRIS_DEVICE void irisi_slice_ll_deal(const iris_slice *s, iris_ll_packet *slots, const void *src, uint32_t each,
-                                     uint32_t bytes, uint64_t step)
+                                     uint32_t bytes, uint32_t flag)
 {
     const irisi_ll_group g = irisi_slice_group(s);
     const irisi_span part = irisi_split(irisi_ll_units(each), g.lane, g.lanes);
@@ -175,7 +174,7 @@ IRIS_DEVICE void irisi_slice_ll_deal(const iris_slice *s, iris_ll_packet *slots,
         for (uint32_t i = (uint32_t)part.first; i < (uint32_t)part.end && 8 * i < left; i += (uint32_t)part.step) {
             const uint64_t unit = irisi_ll_unit((const char *)src + first + 8 * i, left - 8 * i);
             void *to = irisi_translate(s->ctx, slots + 2 * i, irisi_slice_ahead(s, (int)k + 1));
-            irisi_ll_write_unit((iris_ll_packet *)to, unit, iris_ll_flag(step));
+            irisi_ll_write_unit((iris_ll_packet *)to, unit, flag);
         }
     }
 }
@@ -195,29 +194,21 @@ IRIS_DEVICE void irisi_slice_ll_collect(const iris_slice *s, void *dst, const ir
     }
 }
 
-/*
- * Every member's row of `bytes` bytes: member m's goes to dst + m * stride. The rows have `all` bytes together: where
- * that is less than so many whole ones, the last are shorter. The own one is copied from `own`, unless that is null.
- */
+/* Every member's row of `bytes` bytes: member m's goes to dst + m * stride. The own one is copied from `own`. */
 IRIS_DEVICE void irisi_slice_ll_get(const iris_slice *s, void *dst, size_t stride, const iris_ll_packet *slots,
-                                    const void *own, size_t bytes, size_t all, uint32_t flag)
+                                    const void *own, size_t bytes, uint32_t flag)
 {
-    const uint32_t row = (uint32_t)bytes, total = (uint32_t)all;
+    const uint32_t row = (uint32_t)bytes;
     const irisi_span part = irisi_split(irisi_ll_units(row), iris_wg_lane(), iris_wg_lanes());
     for (uint32_t i = (uint32_t)part.first; i < (uint32_t)part.end; i += (uint32_t)part.step)
         for (int m = 0; m < s->size; m += IRISI_LL_ROWS) {
-            int rows = s->size - m < IRISI_LL_ROWS ? s->size - m : IRISI_LL_ROWS;
+            const int rows = s->size - m < IRISI_LL_ROWS ? s->size - m : IRISI_LL_ROWS;
             uint64_t units[IRISI_LL_ROWS];
-            while (rows > 0 && (uint32_t)(m + rows - 1) * row + 8 * i >= total)
-                rows--;
             irisi_slice_ll_await(s, slots, s->room / 4, own, row, i, m, rows, flag, units);
             IRISI_UNROLL
             for (int k = 0; k < IRISI_LL_ROWS; k++)
-                if (k < rows && (own != NULL || m + k != s->member)) {
-                    const uint32_t left = total - (uint32_t)(m + k) * row;
-                    irisi_ll_store_unit((char *)dst + (size_t)(m + k) * stride + 8 * i, units[k],
-                                        (left < row ? left : row) - 8 * i);
-                }
+                if (k < rows)
+                    irisi_ll_store_unit((char *)dst + (size_t)(m + k) * stride + 8 * i, units[k], row - 8 * i);
         }
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * collective_sources.h: where a reduction's elements come from, and where its results go.
+ * collective_sources.h: where a reduction's elements come from, and where and how its results go.
  *
  *   irisi_sources irisi_from_rows irisi_from_members irisi_source irisi_target irisi_deliver irisi_slice_put_shares
+ *   irisi_slice_go_around
  */
 #ifndef IRIS_COLLECTIVE_SOURCES_H
 #define IRIS_COLLECTIVE_SOURCES_H
@@ -85,6 +86,31 @@ IRIS_DEVICE void irisi_slice_put_shares(const iris_slice *s, void *row, const vo
             irisi_copy_wg((char *)irisi_translate(s->ctx, row, irisi_slice_rank(s, m)) + (from - first),
                           (const char *)src + from, end - from);
     }
+}
+
+/*
+ * Parts go around the members in pieces, everybody putting to the next one only. Member m's is at dst + m * pitch, of
+ * `each` bytes, or fewer where all parts one after the other have `all`. The own one is there, written by this
+ * workgroup before a barrier of its own; when it returns, all are. Every lane of it calls it, after a meeting.
+ */
+IRIS_DEVICE void irisi_slice_go_around(iris_slice *s, char *dst, size_t pitch, size_t each, size_t all)
+{
+    const int next = irisi_slice_ahead(s, 1), last = irisi_slice_ahead(s, s->size - 1);
+    const size_t piece = irisi_hop_bytes(each, 4, IRISI_CHAIN_PIECE), pieces = (each + piece - 1) / piece;
+    for (int k = 0; k < s->size - 1; k++) { /* the part of the member k places behind, which came the turn before */
+        const size_t m = (size_t)irisi_slice_member(s, s->size - k);
+        const size_t part = m * each >= all ? 0 : all - m * each < each ? all - m * each : each;
+        for (size_t i = 0; i < pieces; i++) { /* as many of every part, though some are empty */
+            char *from = dst + m * pitch + i * piece;
+            const size_t left = part > i * piece ? part - i * piece : 0;
+            if (k > 0)
+                irisi_slice_wait(s, IRISI_ROW_MOVED, s->step - pieces + i + 1, last);
+            irisi_copy_wg(irisi_translate(s->ctx, from, next), from, left < piece ? left : piece);
+            irisi_slice_raise(s, IRISI_ROW_MOVED, s->step + i + 1, next);
+        }
+        s->step += pieces;
+    }
+    irisi_slice_wait(s, IRISI_ROW_MOVED, s->size > 1 ? s->step : 0, last);
 }
 
 #endif

@@ -101,7 +101,6 @@ IRIS_DEVICE int irisi_ll_look(const iris_ll_packet *slots, size_t step, size_t n
 IRIS_DEVICE void irisi_ll_await(const iris_ctx *ctx, const iris_ll_packet *slots, size_t step, size_t n, uint32_t flag,
                                 int batch, int from, uint64_t *seen)
 {
-    irisi_wait wait;
     uint64_t saw = 0;
     uint32_t turn = 1;
     IRISI_ROLLED
@@ -111,11 +110,7 @@ IRIS_DEVICE void irisi_ll_await(const iris_ctx *ctx, const iris_ll_packet *slots
             return;
         iris_pause(turn);
     }
-    wait.signal = (const iris_signal *)slots;
-    wait.cmp = IRISI_EQ;
-    wait.value = flag;
-    wait.from = from;
-    wait.start = 0;
+    irisi_wait wait = irisi_wait_for((const iris_signal *)slots, IRISI_EQ, flag, from);
     for (; !irisi_ll_look(slots, step, n, flag, batch, seen, &wait, &saw); turn++) {
         if (turn % IRISI_WAIT_CHECK == 0 && irisi_give_up(ctx, &wait, saw))
             return;

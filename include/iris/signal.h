@@ -169,6 +169,18 @@ typedef struct irisi_wait {
     uint64_t start; /* clock at the first look at the deadline, 0 before */
 } irisi_wait;
 
+/* A wait that begins. */
+IRIS_DEVICE irisi_wait irisi_wait_for(const iris_signal *signal, irisi_cmp cmp, uint64_t value, int from)
+{
+    irisi_wait wait;
+    wait.signal = signal;
+    wait.cmp = cmp;
+    wait.value = value;
+    wait.from = from;
+    wait.start = 0;
+    return wait;
+}
+
 /* The deadline has passed: the first waiter of this rank reports, and every rank's abort word names the reporter. */
 IRIS_DEVICE void irisi_expire(const iris_ctx *ctx, const irisi_wait *wait, uint64_t seen)
 {
@@ -204,12 +216,7 @@ IRIS_DEVICE int irisi_give_up(const iris_ctx *ctx, irisi_wait *wait, uint64_t se
 IRIS_DEVICE uint64_t irisi_wait_on(const iris_ctx *ctx, const iris_signal *signal, irisi_cmp cmp, uint64_t value,
                                    int from, uint64_t seen)
 {
-    irisi_wait wait;
-    wait.signal = signal;
-    wait.cmp = cmp;
-    wait.value = value;
-    wait.from = from;
-    wait.start = 0;
+    irisi_wait wait = irisi_wait_for(signal, cmp, value, from);
     for (uint32_t turn = IRISI_WAIT_CHECK; !irisi_holds(cmp, seen, value); turn++) {
         if (turn % IRISI_WAIT_CHECK == 0 && irisi_give_up(ctx, &wait, seen))
             break;
@@ -246,12 +253,7 @@ IRIS_DEVICE uint64_t irisi_wait_signal(const iris_ctx *ctx, const iris_signal *s
 IRIS_DEVICE size_t irisi_wait_any(const iris_ctx *ctx, const iris_signal *signals, size_t n, irisi_cmp cmp,
                                   uint64_t value)
 {
-    irisi_wait wait;
-    wait.signal = signals;
-    wait.cmp = cmp;
-    wait.value = value;
-    wait.from = -1;
-    wait.start = 0;
+    irisi_wait wait = irisi_wait_for(signals, cmp, value, -1);
     size_t found = irisi_allowed(ctx, signals, ctx->rank, n, sizeof *signals, IRISI_ACCESS_WAIT) ? n : 0;
     for (uint32_t turn = 1; found == n; turn++) {
         uint64_t seen = 0;

@@ -10,19 +10,21 @@
 
 static iris_status irisi_take_stream(iris_world *w, const char *call, iris_stream *stream);
 
-/* How a platform works: slices of a channel, their scratch, bytes worth one, lanes, what ll_relay is the choice for. */
+/* How a platform shares work out: slices of a channel, their scratch, bytes worth one, lanes of a workgroup. */
 typedef struct irisi_collective_shape {
-    uint32_t slices, scratch, least, lanes, relayed;
+    uint32_t slices, scratch, least, lanes;
 } irisi_collective_shape;
 
-static int irisi_on_host(const iris_world *w) { return strcmp(iris_arch_name(w), "host") == 0; }
+static int irisi_on_host(const iris_world *w) { return !strcmp(iris_arch_name(w), "host"); }
+/* A platform's place in tables: NVIDIA, AMD, host. */
+static int irisi_column(const iris_world *w) { return irisi_on_host(w) ? 2 : !strncmp(iris_arch_name(w), "gfx", 3); }
 
+/* Many workgroups of few lanes are quickest; on the host, with few cores, few of one thread each. */
 static irisi_collective_shape irisi_collective_shape_of(const iris_world *w)
 {
-    /* Many workgroups of few lanes are quickest; on the host, with few cores, few of one thread each. */
-    const irisi_collective_shape nvidia = {64, 32 << 10, 1 << 10, 512, 20 << 20};
-    const irisi_collective_shape amd = {64, 32 << 10, 1 << 10, 256, 1 << 20}, host = {4, 32 << 10, 1 << 18, 64, 0};
-    return irisi_on_host(w) ? host : strncmp(iris_arch_name(w), "gfx", 3) == 0 ? amd : nvidia;
+    static const irisi_collective_shape shapes[] = {
+        {64, 32 << 10, 1 << 10, 512}, {64, 32 << 10, 1 << 10, 256}, {4, 32 << 10, 1 << 18, 64}};
+    return shapes[irisi_column(w)];
 }
 
 /* Whether every rank asks for as much scratch; 0 where a rank has refused already, with a status of its own. */
@@ -170,37 +172,37 @@ static iris_status irisi_collective_check_overlap(iris_world *w, const irisi_fam
 
 /*
  * The library's choice: the first row of a collective, for so many members or any (0), that reaches to the bytes of all
- * members' elements together, on GPUs or the host. From two and four H200s; on the host nothing is relayed.
+ * members' elements together, on NVIDIA, AMD and the host. From two and four H200s; AMD has thin packets for ll_relay.
  */
 static const struct irisi_collective_choice {
     irisi_family family;
     iris_schedule schedule;
     int members;
-    size_t gpu, host;
+    size_t most[3];
 } irisi_collective_choices[] = {
-    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_LL, 2, 512 << 10, 512},
-    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_ONE_SHOT, 2, 2 << 20, 0},
-    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_LL, 0, 256 << 10, 512},
-    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_LL_TWO_SHOT, 0, 1 << 20, 2048},
-    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_TWO_SHOT, 2, SIZE_MAX, SIZE_MAX},
-    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_TWO_SHOT, 0, 128 << 20, SIZE_MAX},
-    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_TWO_PHASE, 0, SIZE_MAX, 0},
-    {IRISI_FAMILY_ALL_GATHER, IRIS_SCHEDULE_LL, 0, 256 << 10, 512},
-    {IRISI_FAMILY_ALL_GATHER, IRIS_SCHEDULE_PUSH, 0, SIZE_MAX, SIZE_MAX},
-    {IRISI_FAMILY_REDUCE_SCATTER, IRIS_SCHEDULE_LL, 0, 256 << 10, 512},
-    {IRISI_FAMILY_REDUCE_SCATTER, IRIS_SCHEDULE_PUSH, 0, 2 << 20, 4096},
-    {IRISI_FAMILY_REDUCE_SCATTER, IRIS_SCHEDULE_PULL, 0, SIZE_MAX, SIZE_MAX},
-    {IRISI_FAMILY_ALL_TO_ALL, IRIS_SCHEDULE_LL, 0, 256 << 10, 512},
-    {IRISI_FAMILY_ALL_TO_ALL, IRIS_SCHEDULE_PUSH, 0, SIZE_MAX, SIZE_MAX},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_LL, 0, 512 << 10, 512},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_PUSH, 2, SIZE_MAX, SIZE_MAX},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_LL_RELAY, 0, 0, 0},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_RELAY, 0, 512 << 20, 0},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_CHAIN, 0, SIZE_MAX, 0},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_PUSH, 0, SIZE_MAX, SIZE_MAX},
-    {IRISI_FAMILY_REDUCE, IRIS_SCHEDULE_TWO_SHOT, 0, SIZE_MAX, SIZE_MAX},
-    {IRISI_FAMILY_GATHER, IRIS_SCHEDULE_PUSH, 0, SIZE_MAX, SIZE_MAX},
-    {IRISI_FAMILY_SCATTER, IRIS_SCHEDULE_PULL, 0, SIZE_MAX, SIZE_MAX},
+    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_LL, 2, {512 << 10, 512 << 10, 512}},
+    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_ONE_SHOT, 2, {2 << 20, 2 << 20, 0}},
+    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_LL, 0, {256 << 10, 256 << 10, 512}},
+    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_LL_TWO_SHOT, 0, {1 << 20, 1 << 20, 2048}},
+    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_TWO_SHOT, 2, {SIZE_MAX, SIZE_MAX, SIZE_MAX}},
+    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_TWO_SHOT, 0, {128 << 20, 128 << 20, SIZE_MAX}},
+    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_TWO_PHASE, 0, {SIZE_MAX, SIZE_MAX, 0}},
+    {IRISI_FAMILY_ALL_GATHER, IRIS_SCHEDULE_LL, 0, {256 << 10, 256 << 10, 512}},
+    {IRISI_FAMILY_ALL_GATHER, IRIS_SCHEDULE_PUSH, 0, {SIZE_MAX, SIZE_MAX, SIZE_MAX}},
+    {IRISI_FAMILY_REDUCE_SCATTER, IRIS_SCHEDULE_LL, 0, {256 << 10, 256 << 10, 512}},
+    {IRISI_FAMILY_REDUCE_SCATTER, IRIS_SCHEDULE_PUSH, 0, {2 << 20, 2 << 20, 4096}},
+    {IRISI_FAMILY_REDUCE_SCATTER, IRIS_SCHEDULE_PULL, 0, {SIZE_MAX, SIZE_MAX, SIZE_MAX}},
+    {IRISI_FAMILY_ALL_TO_ALL, IRIS_SCHEDULE_LL, 0, {256 << 10, 256 << 10, 512}},
+    {IRISI_FAMILY_ALL_TO_ALL, IRIS_SCHEDULE_PUSH, 0, {SIZE_MAX, SIZE_MAX, SIZE_MAX}},
+    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_LL, 0, {512 << 10, 512 << 10, 512}},
+    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_PUSH, 2, {SIZE_MAX, SIZE_MAX, SIZE_MAX}},
+    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_LL_RELAY, 0, {20 << 20, 1 << 20, 0}},
+    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_RELAY, 0, {512 << 20, 512 << 20, 0}},
+    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_CHAIN, 0, {SIZE_MAX, SIZE_MAX, 0}},
+    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_PUSH, 0, {SIZE_MAX, SIZE_MAX, SIZE_MAX}},
+    {IRISI_FAMILY_REDUCE, IRIS_SCHEDULE_TWO_SHOT, 0, {SIZE_MAX, SIZE_MAX, SIZE_MAX}},
+    {IRISI_FAMILY_GATHER, IRIS_SCHEDULE_PUSH, 0, {SIZE_MAX, SIZE_MAX, SIZE_MAX}},
+    {IRISI_FAMILY_SCATTER, IRIS_SCHEDULE_PULL, 0, {SIZE_MAX, SIZE_MAX, SIZE_MAX}},
 };
 
 /* From what all members know alike. */
@@ -208,9 +210,7 @@ static iris_schedule irisi_collective_choose(const iris_world *w, irisi_family f
 {
     const size_t all = c->count * iris_dtype_bytes(c->dtype) * (size_t)c->team.size;
     const struct irisi_collective_choice *row = irisi_collective_choices;
-    const size_t relayed = irisi_collective_shape_of(w).relayed; /* no row but this goes by how packets are made */
-    while (row->family != family || (row->members && row->members != c->team.size) ||
-           all > (irisi_on_host(w) ? row->host : row->schedule == IRIS_SCHEDULE_LL_RELAY ? relayed : row->gpu))
+    while (row->family != family || (row->members && row->members != c->team.size) || all > row->most[irisi_column(w)])
         row++;
     return row->schedule;
 }
