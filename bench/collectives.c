@@ -288,6 +288,6 @@ int main(int argc, char **argv)
     o.laps = 20, o.seconds = 600;
     bench_parse(&o, argc, argv, "collectives: every schedule beside NCCL; --piece: scratch of a slice, 0 the default");
     config.heap_bytes = 2 * o.max_bytes + (8u << 20);
-    config.sync_bytes = 4 * 64 * (o.piece ? o.piece : 32768) + (4u << 20);
+    config.sync_bytes = 4 * 128 * (o.piece ? o.piece : 32768) + (4u << 20);
     return iris_spawn_config(o.ranks, rank_main, &o, &config);
 }

@@ -21,7 +21,7 @@
 #include "bench.h"
 
 enum { TILE = 32 << 10, LANES = 320 };                  /* elements; lanes of a workgroup, of which 4 in 5 compute */
-enum { EACH = 2, CHANNELS = 4 };                        /* of 64 slices, so that each that all-reduces has one */
+enum { EACH = 2, CHANNELS = 2 };                        /* of 128 slices, so that each that all-reduces has one */
 enum { COMPUTE = 1, COMMUNICATE = 2 };                  /* what workgroups do */
 enum { NEXT_TILE, NEXT_SLICE, CHOSEN, COMPUTERS, LEFT, TURNS, COUNTERS = TURNS + IRIS_COMPUTE_UNIT_IDS };
 
@@ -250,6 +250,6 @@ int main(int argc, char **argv)
     o.min_bytes = (o.min_bytes + 2 * TILE - 1) / (2 * TILE) * (2 * TILE); /* whole tiles */
     o.max_bytes = o.max_bytes < o.min_bytes ? o.min_bytes : o.max_bytes / (2 * TILE) * (2 * TILE);
     config.heap_bytes = 2 * o.max_bytes + (8u << 20);
-    config.sync_bytes = CHANNELS * 4 * 64 * (o.piece ? o.piece : 32768) + (8u << 20);
+    config.sync_bytes = CHANNELS * 4 * 128 * (o.piece ? o.piece : 32768) + (8u << 20);
     return iris_spawn_config(o.ranks, rank_main, &o, &config);
 }

@@ -128,20 +128,20 @@ REDUCE = dict(sum="sum", prod="prod", min="min", max="max", avg="sum")
 OPS = {t.name: REDUCE if t.kind == "float" else {**REDUCE, "and": "and", "or": "or", "xor": "xor"} for t in DTYPES}
 MOVES = {t.name: ("",) for t in DTYPES}
 ADDS = {t.name: tuple("sum" for a in ATOMICS_NATIVE + ATOMICS_BY_CAS if (a.op, a.t) == ("add", t)) for t in DTYPES}
-# A collective: the ops of each dtype, its schedules with what each wants in the symmetric heap, which buffers have a
-# row of elements for each member, and which of them is the root's, if there is one.
+# A collective: the ops of each dtype, its schedules with what each wants in the symmetric heap, and whether few slices
+# do better at all sizes; which buffers have a row of elements for each member; which is the root's, if there is one.
 Collective = row("Collective", "name ops text schedules rows root", rows="", root="")
 COLLECTIVES = (
     Collective("all_reduce", OPS, "every rank's elements combined, on every rank",
-               dict(one_shot="", two_shot="dst src", two_phase="dst src", two_shot_push="dst", ring="", ll="", ll_two_shot="")),
+               dict(one_shot="", two_shot="dst src", two_phase="dst src", two_shot_push="dst", ring="", ll="few", ll_two_shot="few")),
     Collective("all_gather", MOVES, "every rank's row, on every rank",
-               dict(push="dst", pull="src", ring="dst", ll=""), "dst"),
+               dict(push="dst", pull="src few", ring="dst", ll="few"), "dst"),
     Collective("reduce_scatter", OPS, "row m of every rank combined, on rank m",
-               dict(pull="src", push="", ring="", ll=""), "src"),
-    Collective("all_to_all", MOVES, "row m of rank k is row k of rank m", dict(push="dst", pull="src", ll=""), "dst src"),
+               dict(pull="src few", push="", ring="", ll="few"), "src"),
+    Collective("all_to_all", MOVES, "row m of rank k is row k of rank m", dict(push="dst", pull="src few", ll="few"), "dst src"),
     Collective("broadcast", MOVES, "the root's elements, on every rank",
-               dict(push="dst", chain="dst", ll="", relay="dst", ll_relay=""), root="src"),
-    Collective("reduce", OPS, "every rank's elements combined, on the root", dict(two_shot="dst src", pull="src"), root="dst"),
+               dict(push="dst", chain="dst", ll="few", relay="dst", ll_relay="few"), root="src"),
+    Collective("reduce", OPS, "every rank's elements combined, on the root", dict(two_shot="dst src", pull="src few"), root="dst"),
     Collective("gather", MOVES, "every rank's row, on the root", dict(push="dst"), "dst", "dst"),
     Collective("scatter", MOVES, "row m of the root, on rank m", dict(pull="src"), "src", "src"),
 )
@@ -177,10 +177,10 @@ TEMPLATES = (
     T("collective/reduction", "elements of all members combined", "collective/all_reduce.cpp", ops=OPS),
     T("collective/schedules", "collectives and schedules by number", "collective/all_reduce.cpp",
       collectives=COLLECTIVES, schedules=tuple(dict.fromkeys(s for c in COLLECTIVES for s in c.schedules))),
-    *(T(f"collective/{c.name}_{s}", f"{c.text}, by {s}", f"collective/{'rooted' if c.root else c.name}.cpp", c=c, stem=f"{c.name}_{s}")
+    *(T(f"collective/{c.name}_{s}", f"{c.text}, by {s}", f"collective/{'rooted' if c.root else c.name}.cpp", c=c, stem=f"{c.name}_{s}", few="few" in c.schedules[s])
       for c in COLLECTIVES for s in c.schedules),
     T("collective/all_reduce_atomic", "every rank's elements added up in any order", "collective/all_reduce.cpp",
-      c=Collective("all_reduce", ADDS, "", {}), stem="all_reduce_atomic"),
+      c=Collective("all_reduce", ADDS, "", {}), stem="all_reduce_atomic", few=False),
     *(T(f"collective/launch_{'reduction' if c.ops is OPS else 'movement'}", f"launchers: {c.text}",
         f"collective/{'rooted' if c.root else c.name}.cpp", f"launch/{c.name}", c=c) for c in COLLECTIVES),
     *(T(f"collective/{launch}{n}", text, f"collective/{n}.cpp", f"{launch.replace('_', '/')}{n}") for launch in ("", "launch_")

@@ -4,7 +4,7 @@
  *
  *   iris_team_world iris_reduce_op iris_channel_slices
  *   iris_slice iris_slice_enter_wg iris_slice_meet_wg iris_slice_leave_wg
- *   irisi_share irisi_slice_share irisi_even_share irisi_slice_has irisi_slice_ahead irisi_slice_rank
+ *   irisi_slice_has irisi_slice_ahead irisi_slice_rank
  *   irisi_slice_arrive irisi_slice_await irisi_slice_meet_puts irisi_slice_raise irisi_slice_raise_all irisi_slice_wait
  *   irisi_slice_wait_all irisi_slice_agree
  *   irisi_slice_scratch irisi_slice_packets irisi_slice_put_all irisi_slice_inside
@@ -38,6 +38,7 @@
 #define IRIS_COLLECTIVE_H
 
 #include <iris/bytes.h>
+#include <iris/collective_share.h>
 #include <iris/ll.h>
 
 /** How a reduction combines elements. AVG is the sum divided by the team's size; integers cut off towards 0. */
@@ -53,13 +54,8 @@ typedef enum iris_reduce_op {
     IRIS_REDUCE_OPS /**< how many there are */
 } iris_reduce_op;
 
-/* A slice's share of the elements is whole lines, and at least iris_channel.least bytes, if the message has. */
-enum { IRISI_SLICE_LINE = 128 };
 /* Scratch that a slice has at least for each rank: 4 lines of LL packets, or two hops of a ring. */
 enum { IRISI_SLICE_ROW = 64 };
-
-/* Most bytes of a slice that travel at a time along a chain or around, and of a relayed part: see broadcast_chain. */
-enum { IRISI_CHAIN_PIECE = 262144, IRISI_RELAY_PIECE = 16384 };
 
 enum { IRISI_SLICE_STEP, IRISI_SLICE_BUSY, IRISI_SLICE_REFUSED, IRISI_SLICE_HEAD = 8 };
 /* Rows of one word a rank behind the head. */
@@ -73,11 +69,6 @@ typedef enum irisi_slice_row {
     IRISI_ROWS
 } irisi_slice_row;
 
-/* Elements first .. first + count - 1. */
-typedef struct irisi_share {
-    size_t first, count;
-} irisi_share;
-
 /* Words of a slice in a world of `world` ranks. */
 IRIS_HOST_DEVICE uint32_t irisi_slice_words(uint32_t world)
 {
@@ -86,41 +77,6 @@ IRIS_HOST_DEVICE uint32_t irisi_slice_words(uint32_t world)
 
 /** Slices that a collective's channel has. Any lane calls it. */
 IRIS_HOST_DEVICE uint32_t iris_channel_slices(const iris_channel *ch, int world) { return (void)world, ch->slices; }
-
-/* n / d, by 32 bits where that will do: 64 take a GPU ten times as long. */
-IRIS_HOST_DEVICE size_t irisi_divide(size_t n, uint32_t d) { return n >> 32 == 0 ? (uint32_t)n / d : n / d; }
-
-/* The share of one of `slices` slices of `count` elements of `bytes` bytes, `least` bytes or more, if there are. */
-IRIS_HOST_DEVICE irisi_share irisi_slice_share(uint32_t least, uint32_t slice, uint32_t slices, size_t count,
-                                               size_t bytes)
-{
-    const size_t line = IRISI_SLICE_LINE / bytes;
-    irisi_share s;
-    size_t each = least / bytes;
-    if (count > each * slices)
-        each = (irisi_divide(count + slices - 1, slices) + line - 1) / line * line;
-    s.first = slice * each;
-    s.count = s.first >= count ? 0 : count - s.first < each ? count - s.first : each;
-    return s;
-}
-
-/* The share of part `part` of `parts` equal ones, cut at multiples of 16 bytes. */
-IRIS_HOST_DEVICE irisi_share irisi_even_share(size_t count, uint32_t part, uint32_t parts, size_t bytes)
-{
-    const size_t grain = 16 / bytes;
-    const size_t each = (irisi_divide(count + parts - 1, parts) + grain - 1) / grain * grain;
-    irisi_share s;
-    s.first = part * each < count ? part * each : count;
-    s.count = count - s.first < each ? count - s.first : each;
-    return s;
-}
-
-/* Bytes of a piece that travels on: links are to be busy soon, signals few. */
-IRIS_HOST_DEVICE size_t irisi_hop_bytes(size_t bytes, uint32_t pieces, size_t most)
-{
-    const size_t some = irisi_divide(bytes, pieces) / 16 * 16, least = 4096;
-    return some < least ? least : some < most ? some : most;
-}
 
 #if IRIS_HAS_DEVICE
 

@@ -32,12 +32,13 @@ typedef struct iris_collective {
     int root;               /**< world rank, of collectives that have one */
     iris_team team;         /**< default: the world */
     uint32_t workgroups;    /**< default: one for each slice that has work, up to one a compute unit */
-    uint32_t lanes;         /**< lanes a workgroup, at most 512, on AMD 256; default as many, 64 on the host */
+    uint32_t lanes;         /**< lanes a workgroup, at most 512, on AMD 256; default up to as many, 64 on the host */
 } iris_collective;
 
 /**
- * Makes a channel for collectives of one team on one stream. It has 64 slices, 4 on the host; each slice has room for
- * 2 banks of `scratch` bytes of LL packets and as many of raw scratch, so the channel takes about
+ * Makes a channel for collectives of one team on one stream. It has 128 slices on NVIDIA GPUs with 128 multiprocessors
+ * for every rank, else 64, 4 on the host; each slice has room for 2 banks of `scratch` bytes of LL packets and as many
+ * of raw scratch, so the channel takes about
  *
  *   slices * (4 * scratch + 64 + 48 * world) bytes of sync memory (IRIS_SYNC_MB)
  *
@@ -47,7 +48,7 @@ typedef struct iris_collective {
  * iris_barrier between creation and first use. iris_channel_destroy gives it back.
  *
  * @param scratch bytes, the same on every rank, rounded up to 256 and to at least 64 for each rank; 0 means 32 KiB:
- *                8 MiB in all on GPUs, 512 KiB on the host
+ *                16 MiB in all with 128 slices, 8 MiB with 64, 512 KiB on the host
  */
 iris_status iris_collective_channel(iris_world *w, iris_channel *ch, size_t scratch);
 
@@ -83,16 +84,16 @@ typedef struct irisi_rows_args {
     const uint64_t *src_offsets, *src_counts;
 } irisi_rows_args;
 
-/* A kernel, its schedule, and whether dst and src must be symmetric. */
+/* A kernel, its schedule, whether dst and src must be symmetric, and whether it goes by few slices. */
 typedef struct irisi_collective_kernel {
     iris_schedule schedule;
-    int dst_symmetric, src_symmetric;
+    int dst_symmetric, src_symmetric, few;
     irisi_kernel kernel;
     const char *name;
 } irisi_collective_kernel;
 
-#define IRISI_COLLECTIVE_KERNEL(schedule, dst, src, kernel)                                                            \
-    {(schedule), (dst), (src), IRISI_KERNEL_PTR(kernel), #kernel}
+#define IRISI_COLLECTIVE_KERNEL(schedule, dst, src, few, kernel)                                                       \
+    {(schedule), (dst), (src), (few), IRISI_KERNEL_PTR(kernel), #kernel}
 
 /* What a typed launcher was called with. */
 static inline iris_collective irisi_collective_of(void *dst, const void *src, size_t count, iris_dtype dtype,

@@ -9,8 +9,7 @@
  * Where a 16-byte access is one atomic (IRISI_WIDE_ATOMIC), a line has 12 bytes of elements and a flag, and a unit has
  * two lines: 8-byte elements stay whole. Elsewhere a line is two packets of 4 bytes and a flag each, and a unit. A row
  * has the first lines of all its units, then the second ones, so that those of a wave lie side by side. A third less
- * travels than with collective_ll.h, by more instructions: on four H200s a broadcast of 1 MiB takes 8.5 microseconds in
- * place of 16.3, but every collective of a few KiB 0.2 to 1.1 more (bench/results/collectives_tried_4xH200.json).
+ * travels than with collective_ll.h, by more instructions, which short messages have no use for.
  */
 #ifndef IRIS_COLLECTIVE_LINES_H
 #define IRIS_COLLECTIVE_LINES_H

@@ -122,7 +122,7 @@ struct lane {
 
 enum { MOST = 20000 };
 
-void lane_create(irist_rank *t, lane *l, int own_stream)
+void lane_create(irist_rank *t, lane *l, int own_stream, size_t most = MOST)
 {
     std::memset(l, 0, sizeof *l);
     if (own_stream)
@@ -131,8 +131,8 @@ void lane_create(irist_rank *t, lane *l, int own_stream)
         l->stream = iris_default_stream(t->world);
     irist_ok(t, iris_collective_channel(t->world, &l->ch, 4096));
     l->ch.least = 1024; /* on the host too several slices have something to do */
-    l->src = (int32_t *)iris_malloc(t->world, MOST * sizeof *l->src * (size_t)t->ranks);
-    l->dst = (int32_t *)iris_malloc(t->world, MOST * sizeof *l->dst * (size_t)t->ranks);
+    l->src = (int32_t *)iris_malloc(t->world, most * sizeof *l->src * (size_t)t->ranks);
+    l->dst = (int32_t *)iris_malloc(t->world, most * sizeof *l->dst * (size_t)t->ranks);
     l->wrong = (uint64_t *)iris_malloc(t->world, sizeof *l->wrong);
     irist_ok(t, iris_memset(t->world, l->wrong, 0, sizeof *l->wrong));
 }
@@ -159,7 +159,7 @@ void step(irist_rank *t, lane *l, const collective &kind, size_t n, uint64_t lap
     const int has_result = !kind.to_root || t->rank == root;
     check_args a = {l->src,       l->dst,        n,             lap,        t->ranks, t->rank, root,
                     kind.reduces, kind.dst_rows, kind.src_rows, has_result, l->wrong};
-    const iris_launch_config one = iris_grid(1, 64);
+    const iris_launch_config one = iris_grid(n > MOST ? 64 : 1, 64);
     std::memset(&c, 0, sizeof c);
     c.dst = l->dst, c.src = l->src, c.count = n, c.dtype = IRIS_I32, c.schedule = kind.schedule, c.root = root;
     c.workgroups = l->workgroups, c.lanes = l->lanes;
@@ -242,6 +242,30 @@ void streams(irist_rank *t)
     irist_ok(t, iris_synchronize(t->world));
     lane_destroy(t, &l[1], "second stream");
     lane_destroy(t, &l[0], "first stream");
+}
+
+/*
+ * Messages that go by all slices of a GPU's channel, on two streams: kernels of both must run at once, for half of the
+ * ranks begin the one first, and half the other, where a rank has a device to itself.
+ */
+void crowds(irist_rank *t)
+{
+    lane l[2];
+    lane_create(t, &l[0], 0, 1);
+    const bool many = l[0].ch.slices > IRISI_FEW_SLICES;
+    lane_destroy(t, &l[0], "nothing");
+    const size_t n = many ? IRISI_CROWD / sizeof(int32_t) + 1029 : 5000;
+    lane_create(t, &l[0], 0, n);
+    lane_create(t, &l[1], 1, n);
+    irist_meet(t);
+    for (uint64_t lap = 0; lap < KINDS; lap++)
+        for (int s = 0; s < 2; s++) {
+            const int turn = many && t->rank % 2 ? 1 - s : s;
+            step(t, &l[turn], kinds[turn ? KINDS - 1 - lap : lap], n - 100 * (size_t)turn, lap, true);
+        }
+    irist_ok(t, iris_synchronize(t->world));
+    lane_destroy(t, &l[1], "second stream of all slices");
+    lane_destroy(t, &l[0], "first stream of all slices");
 }
 
 /* The smallest channel there is carries everything, in many turns. */
@@ -404,6 +428,7 @@ TEST_CASE("any collective may follow any other on a channel", "[collective]") { 
 TEST_CASE("a collective may follow itself at once", "[collective]") { irist_spmd(again, nullptr); }
 TEST_CASE("ranks may ask for grids of their own", "[collective]") { irist_spmd(grids, nullptr); }
 TEST_CASE("collectives on two streams keep to their channels", "[collective]") { irist_spmd(streams, nullptr); }
+TEST_CASE("two streams may each have all slices", "[collective]") { irist_spmd(crowds, nullptr); }
 TEST_CASE("the smallest channel carries every collective", "[collective]") { irist_spmd(smallest, nullptr); }
 TEST_CASE("typed launchers of collectives do what their names say", "[collective]") { irist_spmd(typed, nullptr); }
 TEST_CASE("a collective that cannot be is refused with a sentence", "[collective]")

@@ -6,41 +6,33 @@
 #define IRIS_HOST_COLLECTIVE_RUN_H
 #ifdef IRIS_INIT_C
 
+#include <iris/host/collective_shape.h>
 #include <iris/host/heap.h>
 
 static iris_status irisi_take_stream(iris_world *w, const char *call, iris_stream *stream);
 
-/* How a platform shares work out: slices of a channel, their scratch, bytes worth one, lanes of a workgroup. */
-typedef struct irisi_collective_shape {
-    uint32_t slices, scratch, least, lanes;
-} irisi_collective_shape;
+/* What a rank makes a channel with. */
+typedef struct irisi_collective_vote {
+    uint64_t scratch; /* of a slice; 0 where a rank has refused already, with a status of its own */
+    uint64_t slices;
+} irisi_collective_vote;
 
-static int irisi_on_host(const iris_world *w) { return !strcmp(iris_arch_name(w), "host"); }
-/* A platform's place in tables: NVIDIA, AMD, host. */
-static int irisi_column(const iris_world *w) { return irisi_on_host(w) ? 2 : !strncmp(iris_arch_name(w), "gfx", 3); }
-
-/* Many workgroups of few lanes are quickest; on the host, with few cores, few of one thread each. */
-static irisi_collective_shape irisi_collective_shape_of(const iris_world *w)
-{
-    static const irisi_collective_shape shapes[] = {
-        {64, 32 << 10, 1 << 10, 512}, {64, 32 << 10, 1 << 10, 256}, {4, 32 << 10, 1 << 18, 64}};
-    return shapes[irisi_column(w)];
-}
-
-/* Whether every rank asks for as much scratch; 0 where a rank has refused already, with a status of its own. */
-static iris_status irisi_collective_agree(iris_world *w, uint64_t scratch, iris_status own)
+/* Whether every rank asks for as much scratch; the slices are as many as every rank has compute units for. */
+static iris_status irisi_collective_agree(iris_world *w, irisi_collective_vote *vote, iris_status own)
 {
     void *votes;
-    const iris_status met = irisi_hear_all(w, "iris_collective_channel", &scratch, sizeof scratch, &votes);
-    const uint64_t *all = (const uint64_t *)votes;
+    const iris_status met = irisi_hear_all(w, "iris_collective_channel", vote, sizeof *vote, &votes);
+    const irisi_collective_vote *all = (const irisi_collective_vote *)votes;
     iris_status s = own != IRIS_OK ? own : met;
-    for (int r = 0; s == IRIS_OK && r < w->size; r++)
-        if (all[r] == 0)
+    for (int r = 0; s == IRIS_OK && r < w->size; r++) {
+        if (all[r].scratch == 0)
             s = irisi_fail(w, IRIS_ERR_MISMATCH, "iris_collective_channel: rank %d refused its arguments", r);
-        else if (all[r] != all[0])
+        else if (all[r].scratch != all[0].scratch)
             s = irisi_fail(w, IRIS_ERR_MISMATCH, "iris_collective_channel: scratch is %llu bytes on rank %d but %llu "
                            "on rank 0, rounded up; it must be the same",
-                           (unsigned long long)all[r], r, (unsigned long long)all[0]);
+                           (unsigned long long)all[r].scratch, r, (unsigned long long)all[0].scratch);
+        vote->slices = all[r].slices < vote->slices ? all[r].slices : vote->slices;
+    }
     free(votes);
     return s;
 }
@@ -60,15 +52,16 @@ iris_status iris_collective_channel(iris_world *w, iris_channel *ch, size_t scra
                             scratch, w->sync_bytes);
     const size_t least = IRISI_SLICE_ROW * (size_t)w->size, wanted = scratch ? scratch : shape.scratch;
     const size_t half = irisi_round_up(wanted < least ? least : wanted, 256);
-    status = irisi_collective_agree(w, status == IRIS_OK ? half : 0, status);
+    irisi_collective_vote vote = {status == IRIS_OK ? half : 0, shape.slices};
+    status = irisi_collective_agree(w, &vote, status);
     if (status == IRIS_OK)
-        status = iris_channel_create(w, ch, (size_t)shape.slices * irisi_slice_words((uint32_t)w->size),
-                                     2 * half * shape.slices);
+        status = iris_channel_create(w, ch, (size_t)vote.slices * irisi_slice_words((uint32_t)w->size),
+                                     2 * half * vote.slices);
     if (status != IRIS_OK)
         return status;
     ch->half = (uint32_t)half;
     ch->room = (uint32_t)(half / (32 * (size_t)w->size) * 16);
-    ch->slices = shape.slices;
+    ch->slices = (uint32_t)vote.slices;
     ch->least = shape.least;
     return IRIS_OK;
 }
@@ -170,51 +163,6 @@ static iris_status irisi_collective_check_overlap(iris_world *w, const irisi_fam
                       c->dst, c->src);
 }
 
-/*
- * The library's choice: the first row of a collective, for so many members or any (0), that reaches to the bytes of all
- * members' elements together, on NVIDIA, AMD and the host. From two and four H200s; AMD has thin packets for ll_relay.
- */
-static const struct irisi_collective_choice {
-    irisi_family family;
-    iris_schedule schedule;
-    int members;
-    size_t most[3];
-} irisi_collective_choices[] = {
-    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_LL, 2, {512 << 10, 512 << 10, 512}},
-    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_ONE_SHOT, 2, {2 << 20, 2 << 20, 0}},
-    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_LL, 0, {256 << 10, 256 << 10, 512}},
-    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_LL_TWO_SHOT, 0, {1 << 20, 1 << 20, 2048}},
-    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_TWO_SHOT, 2, {SIZE_MAX, SIZE_MAX, SIZE_MAX}},
-    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_TWO_SHOT, 0, {128 << 20, 128 << 20, SIZE_MAX}},
-    {IRISI_FAMILY_ALL_REDUCE, IRIS_SCHEDULE_TWO_PHASE, 0, {SIZE_MAX, SIZE_MAX, 0}},
-    {IRISI_FAMILY_ALL_GATHER, IRIS_SCHEDULE_LL, 0, {256 << 10, 256 << 10, 512}},
-    {IRISI_FAMILY_ALL_GATHER, IRIS_SCHEDULE_PUSH, 0, {SIZE_MAX, SIZE_MAX, SIZE_MAX}},
-    {IRISI_FAMILY_REDUCE_SCATTER, IRIS_SCHEDULE_LL, 0, {256 << 10, 256 << 10, 512}},
-    {IRISI_FAMILY_REDUCE_SCATTER, IRIS_SCHEDULE_PUSH, 0, {2 << 20, 2 << 20, 4096}},
-    {IRISI_FAMILY_REDUCE_SCATTER, IRIS_SCHEDULE_PULL, 0, {SIZE_MAX, SIZE_MAX, SIZE_MAX}},
-    {IRISI_FAMILY_ALL_TO_ALL, IRIS_SCHEDULE_LL, 0, {256 << 10, 256 << 10, 512}},
-    {IRISI_FAMILY_ALL_TO_ALL, IRIS_SCHEDULE_PUSH, 0, {SIZE_MAX, SIZE_MAX, SIZE_MAX}},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_LL, 0, {512 << 10, 512 << 10, 512}},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_PUSH, 2, {SIZE_MAX, SIZE_MAX, SIZE_MAX}},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_LL_RELAY, 0, {20 << 20, 1 << 20, 0}},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_RELAY, 0, {512 << 20, 512 << 20, 0}},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_CHAIN, 0, {SIZE_MAX, SIZE_MAX, 0}},
-    {IRISI_FAMILY_BROADCAST, IRIS_SCHEDULE_PUSH, 0, {SIZE_MAX, SIZE_MAX, SIZE_MAX}},
-    {IRISI_FAMILY_REDUCE, IRIS_SCHEDULE_TWO_SHOT, 0, {SIZE_MAX, SIZE_MAX, SIZE_MAX}},
-    {IRISI_FAMILY_GATHER, IRIS_SCHEDULE_PUSH, 0, {SIZE_MAX, SIZE_MAX, SIZE_MAX}},
-    {IRISI_FAMILY_SCATTER, IRIS_SCHEDULE_PULL, 0, {SIZE_MAX, SIZE_MAX, SIZE_MAX}},
-};
-
-/* From what all members know alike. */
-static iris_schedule irisi_collective_choose(const iris_world *w, irisi_family family, const iris_collective *c)
-{
-    const size_t all = c->count * iris_dtype_bytes(c->dtype) * (size_t)c->team.size;
-    const struct irisi_collective_choice *row = irisi_collective_choices;
-    while (row->family != family || (row->members && row->members != c->team.size) || all > row->most[irisi_column(w)])
-        row++;
-    return row->schedule;
-}
-
 /* Everything about a collective that can be wrong on this rank alone; completes team and schedule. */
 static iris_status irisi_collective_check(iris_world *w, irisi_family family, iris_collective *c,
                                           const irisi_collective_kernel *kernels, size_t n,
@@ -247,40 +195,6 @@ static iris_status irisi_collective_check(iris_world *w, irisi_family family, ir
     return s == IRIS_OK && dst && src ? irisi_collective_check_overlap(w, f, c) : s;
 }
 
-/* Most workgroups of a collective: the device's compute units; of the host's cores, every rank has its part. */
-static uint32_t irisi_collective_units(const iris_world *w)
-{
-    const uint32_t units = (uint32_t)w->dev.compute_units, ranks = (uint32_t)w->size;
-    return !irisi_on_host(w) ? units : units < ranks ? 1 : units / ranks;
-}
-
-/* Slices that have work, of which each but the last has `each`; one where there is none. */
-static uint32_t irisi_collective_busy(size_t count, size_t each)
-{
-    return each == 0 ? 1 : (uint32_t)((count + each - 1) / each);
-}
-
-/*
- * Workgroups meet those of other ranks on the same slice, never each other. Where each has one slice, it is enough that
- * they begin in order: launched like any other kernel they begin 0.4 microseconds earlier. Where some have several, all
- * must be there at once: one that went on to its next slice would keep another, which a peer with fewer workgroups
- * waits for, from beginning.
- */
-static uint32_t irisi_collective_flags(const iris_world *w, uint32_t workgroups, uint32_t busy)
-{
-    return workgroups >= busy && workgroups <= (uint32_t)w->dev.compute_units ? 0 : IRIS_LAUNCH_COOPERATIVE;
-}
-
-/* A workgroup for each slice that has work, but no more than compute units, and a lane for each 8 bytes of it. */
-static iris_launch_config irisi_collective_grid(const iris_world *w, const iris_channel *ch, size_t count, size_t bytes)
-{
-    const uint32_t units = irisi_collective_units(w), most = irisi_collective_shape_of(w).lanes;
-    const size_t each = irisi_slice_share(ch->least, 0, ch->slices, count, bytes).count;
-    const uint32_t busy = irisi_collective_busy(count, each);
-    const size_t lanes = irisi_round_up(each * bytes < 8 ? 1 : each * bytes / 8, 64);
-    return iris_cooperative(busy < units ? busy : units, lanes < most ? (uint32_t)lanes : most);
-}
-
 iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_family family,
                                  const iris_collective *what, const irisi_collective_kernel *kernels, size_t n,
                                  size_t bytes, iris_stream stream)
@@ -307,13 +221,14 @@ iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_fa
     args.dst = c.dst;
     args.src = c.src;
     args.count = c.count * (iris_dtype_bytes(c.dtype) / bytes);
-    iris_launch_config cfg = irisi_collective_grid(w, ch, args.count, bytes);
+    uint32_t busy;
+    iris_launch_config cfg =
+        irisi_collective_grid(w, ch, kernel->few, irisi_family_of(family)->reduces, args.count, bytes, &busy);
     if (c.lanes)
         cfg.lanes = c.lanes;
     if (c.workgroups)
         cfg.workgroups = c.workgroups;
-    const size_t each = irisi_slice_share(ch->least, 0, ch->slices, args.count, bytes).count;
-    cfg.flags = irisi_collective_flags(w, cfg.workgroups, irisi_collective_busy(args.count, each));
+    cfg.flags = irisi_collective_flags(w, cfg.workgroups, busy);
     return irisi_launch(w, kernel->kernel, kernel->name, &args, sizeof args, &cfg, stream);
 }
 
@@ -342,7 +257,8 @@ iris_status irisi_message_run(iris_world *w, const iris_channel *ch, const irisi
     s = irisi_collective_check_channel(w, name, ch, messages, stream);
     if (s != IRIS_OK)
         return s;
-    const iris_launch_config cfg = irisi_collective_grid(w, ch, bytes, 1);
+    uint32_t busy;
+    const iris_launch_config cfg = irisi_collective_grid(w, ch, 0, 0, bytes, 1, &busy);
     args.ctx = iris_device_ctx(w);
     args.ch = *ch;
     return irisi_launch(w, kernel, "irisi_send_recv", &args, sizeof args, &cfg, stream);
@@ -351,7 +267,7 @@ iris_status irisi_message_run(iris_world *w, const iris_channel *ch, const irisi
 iris_status irisi_rows_run(iris_world *w, const iris_channel *ch, const irisi_rows_args *what, size_t bytes,
                            irisi_kernel kernel, iris_stream stream)
 {
-    static const irisi_family_row family = {"all_to_allv", 1, 1, 0, 0};
+    static const irisi_family_row family = {"all_to_allv", 1, 1, 0, 0, 0};
     irisi_rows_args args = *what;
     iris_status s = irisi_take_stream(w, "iris_all_to_allv", &stream);
     if (s == IRIS_OK)
@@ -376,7 +292,8 @@ iris_status irisi_rows_run(iris_world *w, const iris_channel *ch, const irisi_ro
     s = irisi_collective_check_channel(w, family.name, ch, args.team, stream);
     if (s != IRIS_OK)
         return s;
-    const iris_launch_config cfg = irisi_collective_grid(w, ch, SIZE_MAX / 4, 1);
+    uint32_t busy;
+    const iris_launch_config cfg = irisi_collective_grid(w, ch, 0, 0, SIZE_MAX / 4, 1, &busy);
     args.ctx = iris_device_ctx(w);
     args.ch = *ch;
     return irisi_launch(w, kernel, "irisi_all_to_allv", &args, sizeof args, &cfg, stream);

@@ -68,7 +68,7 @@ iris_status irisi_rmsnorm_run(iris_world *w, const iris_channel *ch, const iris_
                               const irisi_collective_kernel *kernels, iris_schedule schedule, iris_team team,
                               iris_stream stream)
 {
-    static const irisi_family_row family = {"all_reduce_rmsnorm", 0, 0, 0, 0};
+    static const irisi_family_row family = {"all_reduce_rmsnorm", 0, 0, 0, 0, 1};
     const size_t element = iris_dtype_bytes(dtype);
     irisi_rmsnorm_args args;
     iris_status s = irisi_take_stream(w, "iris_all_reduce_rmsnorm", &stream);
@@ -91,9 +91,10 @@ iris_status irisi_rmsnorm_run(iris_world *w, const iris_channel *ch, const iris_
         s = irisi_collective_check_channel(w, family.name, ch, team, stream);
     if (s != IRIS_OK)
         return s;
-    const uint32_t units = irisi_collective_units(w), most = ch->slices < units ? ch->slices : units;
+    const uint32_t slices = irisi_some_slices(ch, 1), units = irisi_collective_units(w);
+    const uint32_t most = slices < units ? slices : units;
     iris_launch_config cfg = iris_grid(what->rows > 0 && what->rows < most ? (uint32_t)what->rows : most, shape.lanes);
-    const size_t each = irisi_rmsnorm_rows(0, ch->slices, what->rows).count;
+    const size_t each = irisi_rmsnorm_rows(0, slices, what->rows).count;
     cfg.shared_bytes = IRIS_RMSNORM_SHARED;
     cfg.flags = irisi_collective_flags(w, cfg.workgroups, irisi_collective_busy(what->rows, each));
     args.ctx = iris_device_ctx(w);

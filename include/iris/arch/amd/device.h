@@ -72,6 +72,9 @@ enum { IRISI_COLLECTIVE_LANES = 256 };
     }                                                                                                                  \
     IRIS_DEVICE void irisi_body_##name(const args_type *var)
 
+/* The same for a kernel of which `groups` workgroups are to fit on a compute unit: here they do anyway. */
+#define IRISI_KERNEL_FITS(name, args_type, var, max_lanes, groups) IRIS_KERNEL(name, args_type, var, max_lanes)
+
 /** Lanes of a wave: 64 on AMD, 32 on NVIDIA, 1 on the host. */
 IRIS_DEVICE uint32_t iris_wave_lanes(void) { return 64; }
 /** Lane within its workgroup. */

@@ -85,6 +85,9 @@ enum { IRISI_COLLECTIVE_LANES = 512 };
     }                                                                                                                  \
     IRIS_DEVICE void irisi_body_##name(const args_type *var)
 
+/* The same for a kernel of which `groups` workgroups are to fit on a core: here they do anyway. */
+#define IRISI_KERNEL_FITS(name, args_type, var, max_lanes, groups) IRIS_KERNEL(name, args_type, var, max_lanes)
+
 /** Lane within its wave, 0 .. iris_wave_lanes()-1. */
 IRIS_DEVICE uint32_t iris_lane(void) { return 0; }
 /** Lanes of a wave: 64 on AMD, 32 on NVIDIA, 1 on the host. */

@@ -48,11 +48,14 @@ enum { IRISI_COLLECTIVE_LANES = 512 };
  * more than `max_lanes` lanes a workgroup. Put `static` in front for a kernel that only this file launches. With one
  * workgroup a multiprocessor asked for, ptxas takes the registers it needs; left open, it spills to keep them few.
  */
-#define IRIS_KERNEL(name, args_type, var, max_lanes)                                                                   \
-    __global__ void __launch_bounds__(max_lanes, 1) __attribute__((unused))                                            \
+#define IRIS_KERNEL(name, args_type, var, max_lanes) IRISI_KERNEL_FITS(name, args_type, var, max_lanes, 1)
+
+/* The same for a kernel of which `groups` workgroups are to fit on a multiprocessor. */
+#define IRISI_KERNEL_FITS(name, args_type, var, max_lanes, groups)                                                     \
+    __global__ void __launch_bounds__(max_lanes, groups) __attribute__((unused))                                       \
     name(const __grid_constant__ args_type irisi_args);                                                                \
     IRIS_DEVICE void irisi_body_##name(const args_type *var);                                                          \
-    __global__ void __launch_bounds__(max_lanes, 1) name(const __grid_constant__ args_type irisi_args)                 \
+    __global__ void __launch_bounds__(max_lanes, groups) name(const __grid_constant__ args_type irisi_args)            \
     {                                                                                                                  \
         irisi_body_##name(&irisi_args);                                                                                \
     }                                                                                                                  \

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * collective_share.h: how the elements of a collective are shared out among slices, members and pieces.
+ *
+ *   irisi_share irisi_divide irisi_line_share irisi_some_slices irisi_slice_share irisi_even_share irisi_hop_bytes
+ */
+#ifndef IRIS_COLLECTIVE_SHARE_H
+#define IRIS_COLLECTIVE_SHARE_H
+
+#include <iris/arch/select.h>
+#include <iris/channel.h>
+
+/* A slice's share of the elements is whole lines, and at least iris_channel.least bytes, if the message has. */
+enum { IRISI_SLICE_LINE = 128 };
+
+/*
+ * A message of CROWD bytes and more goes by all slices; a shorter one by the first FEW, and so does any by a schedule
+ * that only loads from members, or is for short ones. On four H200s, by 128 slices and not 64, all_to_all of 1 GiB
+ * takes 2.29 ms, not 2.39, and broadcast by chain of 16 MiB 118 us, not 183; but all_gather of 1 MiB would take 8.8 us,
+ * not 7.8, and reduce_scatter by pull of 4 MiB 29.5, not 16.9 (bench/results/collectives_4xH200_third.json,
+ * collectives_tried_4xH200.json).
+ */
+enum { IRISI_FEW_SLICES = 64, IRISI_CROWD = 8388608 };
+
+/* Most bytes of a slice that travel at a time along a chain or around, and of a relayed part: see broadcast_chain. */
+enum { IRISI_CHAIN_PIECE = 262144, IRISI_RELAY_PIECE = 16384 };
+
+/* Elements first .. first + count - 1. */
+typedef struct irisi_share {
+    size_t first, count;
+} irisi_share;
+
+/* n / d, by 32 bits where that will do: 64 take a GPU ten times as long. */
+IRIS_HOST_DEVICE size_t irisi_divide(size_t n, uint32_t d) { return n >> 32 == 0 ? (uint32_t)n / d : n / d; }
+
+/* The share of part `part` of `parts` of `count` elements of `bytes` bytes: lines, `least` bytes if there are. */
+IRIS_HOST_DEVICE irisi_share irisi_line_share(uint32_t least, uint32_t part, uint32_t parts, size_t count, size_t bytes)
+{
+    const size_t line = IRISI_SLICE_LINE / bytes;
+    irisi_share s;
+    size_t each = least / bytes;
+    if (count > each * parts)
+        each = (irisi_divide(count + parts - 1, parts) + line - 1) / line * line;
+    s.first = part * each;
+    s.count = s.first >= count ? 0 : count - s.first < each ? count - s.first : each;
+    return s;
+}
+/* Slices of a channel: all, or the first few. */
+IRIS_HOST_DEVICE uint32_t irisi_some_slices(const iris_channel *ch, int few)
+{
+    return few && ch->slices > IRISI_FEW_SLICES ? (uint32_t)IRISI_FEW_SLICES : ch->slices;
+}
+/* The share of a slice of a channel in `count` elements of `bytes` bytes; `few`: not of all slices, however many. */
+IRIS_HOST_DEVICE irisi_share irisi_slice_share(const iris_channel *ch, uint32_t slice, int few, size_t count,
+                                               size_t bytes)
+{
+    const uint32_t slices = irisi_some_slices(ch, few || count * bytes < IRISI_CROWD);
+    return irisi_line_share(ch->least, slice, slices, count, bytes);
+}
+
+/* The share of part `part` of `parts` equal ones, cut at multiples of 16 bytes. */
+IRIS_HOST_DEVICE irisi_share irisi_even_share(size_t count, uint32_t part, uint32_t parts, size_t bytes)
+{
+    const size_t grain = 16 / bytes;
+    const size_t each = (irisi_divide(count + parts - 1, parts) + grain - 1) / grain * grain;
+    irisi_share s;
+    s.first = part * each < count ? part * each : count;
+    s.count = count - s.first < each ? count - s.first : each;
+    return s;
+}
+
+/* Bytes of a piece that travels on: links are to be busy soon, signals few. */
+IRIS_HOST_DEVICE size_t irisi_hop_bytes(size_t bytes, uint32_t pieces, size_t most)
+{
+    const size_t some = irisi_divide(bytes, pieces) / 16 * 16, least = 4096;
+    return some < least ? least : some < most ? some : most;
+}
+
+#endif
