@@ -302,10 +302,10 @@ IRIS_DEVICE size_t irisi_slice_inside(const iris_slice *s, const void *p, size_t
     return offset <= s->ctx->bytes && n <= (s->ctx->bytes - offset) / size ? n : 0;
 }
 
-/* Whether a workgroup of a grid has something to do on a slice; in checked mode the first is always looked at. */
-IRIS_DEVICE int irisi_slice_has(irisi_share share, uint32_t slice)
+/* Whether a slice has something to do, where each has so many elements; in checked mode the first always has. */
+IRIS_DEVICE int irisi_slice_has(size_t each, uint32_t slice, size_t count)
 {
-    return share.count > 0 || (IRISI_CHECKED && slice == 0);
+    return slice * each < count || (IRISI_CHECKED && slice == 0);
 }
 
 /*

@@ -2,7 +2,8 @@
 /*
  * collective_share.h: how the elements of a collective are shared out among slices, members and pieces.
  *
- *   irisi_share irisi_divide irisi_line_share irisi_some_slices irisi_slice_share irisi_even_share irisi_hop_bytes
+ *   irisi_share irisi_divide irisi_line_each irisi_some_slices irisi_slice_each irisi_share_of irisi_even_share
+ *   irisi_hop_bytes
  */
 #ifndef IRIS_COLLECTIVE_SHARE_H
 #define IRIS_COLLECTIVE_SHARE_H
@@ -33,29 +34,31 @@ typedef struct irisi_share {
 /* n / d, by 32 bits where that will do: 64 take a GPU ten times as long. */
 IRIS_HOST_DEVICE size_t irisi_divide(size_t n, uint32_t d) { return n >> 32 == 0 ? (uint32_t)n / d : n / d; }
 
-/* The share of part `part` of `parts` of `count` elements of `bytes` bytes: lines, `least` bytes if there are. */
-IRIS_HOST_DEVICE irisi_share irisi_line_share(uint32_t least, uint32_t part, uint32_t parts, size_t count, size_t bytes)
+/* Elements of `bytes` bytes that each of so many parts has: lines, `least` bytes if there are. Of no parts: all. */
+IRIS_HOST_DEVICE size_t irisi_line_each(uint32_t least, uint32_t parts, size_t count, size_t bytes)
 {
-    const size_t line = IRISI_SLICE_LINE / bytes;
-    irisi_share s;
-    size_t each = least / bytes;
-    if (count > each * parts)
-        each = (irisi_divide(count + parts - 1, parts) + line - 1) / line * line;
-    s.first = part * each;
-    s.count = s.first >= count ? 0 : count - s.first < each ? count - s.first : each;
-    return s;
+    const size_t line = IRISI_SLICE_LINE / bytes, each = least / bytes;
+    if (count <= each * parts)
+        return each;
+    return parts == 0 ? count : (irisi_divide(count + parts - 1, parts) + line - 1) / line * line;
 }
 /* Slices of a channel: all, or the first few. */
 IRIS_HOST_DEVICE uint32_t irisi_some_slices(const iris_channel *ch, int few)
 {
     return few && ch->slices > IRISI_FEW_SLICES ? (uint32_t)IRISI_FEW_SLICES : ch->slices;
 }
-/* The share of a slice of a channel in `count` elements of `bytes` bytes; `few`: not of all slices, however many. */
-IRIS_HOST_DEVICE irisi_share irisi_slice_share(const iris_channel *ch, uint32_t slice, int few, size_t count,
-                                               size_t bytes)
+/* What each slice of a channel has of `count` elements; `few`: of the first few, whatever the length. */
+IRIS_HOST_DEVICE size_t irisi_slice_each(const iris_channel *ch, int few, size_t count, size_t bytes)
 {
-    const uint32_t slices = irisi_some_slices(ch, few || count * bytes < IRISI_CROWD);
-    return irisi_line_share(ch->least, slice, slices, count, bytes);
+    return irisi_line_each(ch->least, irisi_some_slices(ch, few || count * bytes < IRISI_CROWD), count, bytes);
+}
+/* The share of a part, where each has so many. */
+IRIS_HOST_DEVICE irisi_share irisi_share_of(size_t each, uint32_t part, size_t count)
+{
+    irisi_share s;
+    s.first = part * each;
+    s.count = s.first >= count ? 0 : count - s.first < each ? count - s.first : each;
+    return s;
 }
 
 /* The share of part `part` of `parts` equal ones, cut at multiples of 16 bytes. */

@@ -37,14 +37,11 @@ typedef struct iris_rmsnorm {
         scale; /**< 0: out is of the type of src; else f8e4m3, and holds out / scale, the largest where that is more */
 } iris_rmsnorm;
 
-/* The rows of one of `slices` slices, as even as can be: the same on every rank. */
-IRIS_HOST_DEVICE irisi_share irisi_rmsnorm_rows(uint32_t slice, uint32_t slices, size_t rows)
+/* Rows of each slice, as even as can be: the same on every rank. */
+IRIS_HOST_DEVICE size_t irisi_rmsnorm_rows(const iris_channel *ch, size_t rows)
 {
-    const size_t each = irisi_divide(rows + slices - 1, slices);
-    irisi_share s;
-    s.first = slice * each < rows ? slice * each : rows;
-    s.count = rows - s.first < each ? rows - s.first : each;
-    return s;
+    const uint32_t slices = irisi_some_slices(ch, 1);
+    return slices == 0 ? rows : irisi_divide(rows + slices - 1, slices);
 }
 
 #if IRIS_HAS_DEVICE

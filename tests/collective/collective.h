@@ -168,7 +168,7 @@ static inline void collective_expect_ring(collective_scene *s, const iris_channe
     const size_t e = s->oracle->type.bytes, row = ch->half / (2 * size - 1) / 16 * 16;
     const size_t most = row / e * size;
     for (uint32_t slice = 0; slice < ch->slices; slice++) {
-        const irisi_share own = irisi_slice_share(ch, slice, 0, p.call.count, e);
+        const irisi_share own = irisi_share_of(irisi_slice_each(ch, 0, p.call.count, e), slice, p.call.count);
         for (size_t done = 0; done < own.count; done += most) {
             const size_t now = own.count - done < most ? own.count - done : most;
             for (uint32_t k = 0; k < size; k++) {

@@ -106,8 +106,8 @@ static iris_launch_config irisi_collective_grid(const iris_world *w, const iris_
 {
     enum { LOADERS = 32768 };
     const uint32_t units = irisi_collective_units(w), most = irisi_collective_shape_of(w).lanes;
-    const size_t each = irisi_slice_share(ch, 0, few, count, bytes).count;
-    size_t lanes = irisi_round_up(each * bytes < 8 ? 1 : each * bytes / 8, 64);
+    const size_t each = irisi_slice_each(ch, few, count, bytes), some = (each < count ? each : count) * bytes;
+    size_t lanes = irisi_round_up(some < 8 ? 1 : some / 8, 64);
     *busy = irisi_collective_busy(count, each);
     const uint32_t workgroups = *busy < units ? *busy : units;
     lanes = lanes < most ? lanes : most;

@@ -94,7 +94,7 @@ iris_status irisi_rmsnorm_run(iris_world *w, const iris_channel *ch, const iris_
     const uint32_t slices = irisi_some_slices(ch, 1), units = irisi_collective_units(w);
     const uint32_t most = slices < units ? slices : units;
     iris_launch_config cfg = iris_grid(what->rows > 0 && what->rows < most ? (uint32_t)what->rows : most, shape.lanes);
-    const size_t each = irisi_rmsnorm_rows(0, slices, what->rows).count;
+    const size_t each = irisi_rmsnorm_rows(ch, what->rows);
     cfg.shared_bytes = IRIS_RMSNORM_SHARED;
     cfg.flags = irisi_collective_flags(w, cfg.workgroups, irisi_collective_busy(what->rows, each));
     args.ctx = iris_device_ctx(w);
