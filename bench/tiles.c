@@ -22,7 +22,7 @@
 #include "bench.h"
 
 enum { TILE = 32 << 10, LANES = 160 };                  /* elements; lanes of a workgroup, of which 4 in 5 compute */
-enum { EACH = 2, CHANNELS = 2 };                        /* of 128 slices, so that each that all-reduces has one */
+enum { EACH = 2, CHANNELS = 4 };                        /* most channels: for a slice for each that all-reduces */
 enum { COMPUTE = 1, COMMUNICATE = 2 };                  /* what workgroups do */
 enum { NEXT_TILE, NEXT_SLICE, CHOSEN, COMPUTERS, LEFT, TURNS, COUNTERS = TURNS + IRIS_COMPUTE_UNIT_IDS };
 
@@ -33,7 +33,7 @@ typedef struct tiles_args {
     iris_signal *done;       /* a signal for each tile: the turn in which it was computed */
     uint64_t turn;
     uint64_t *counters; /* COUNTERS, all 0 when a launch begins and ends */
-    uint32_t tiles, slices, what, steps; /* slices: of each channel */
+    uint32_t tiles, channels, slices, what, steps; /* slices: of each channel */
     float one, zero; /* what the compiler does not know */
     uint64_t *wrong;
 } tiles_args;
@@ -97,7 +97,7 @@ IRIS_DEVICE void compute_wg(const tiles_args *a)
 /* All-reduces tiles: of one slice after the other, in turn, each once it is done. */
 IRIS_DEVICE void communicate_wg(const tiles_args *a)
 {
-    const uint32_t slices = CHANNELS * a->slices;
+    const uint32_t slices = a->channels * a->slices;
     for (uint32_t slice = next_wg(a, NEXT_SLICE); slice < slices; slice = next_wg(a, NEXT_SLICE))
         for (uint32_t tile = slice; tile < a->tiles; tile += slices) {
             if (a->what & COMPUTE)
@@ -220,6 +220,8 @@ static int rank_main(iris_world *w, void *arg)
     j.a.counters = (uint64_t *)iris_malloc(w, COUNTERS * sizeof *j.a.counters);
     j.a.done = iris_signals(w, o->max_bytes / sizeof(iris_bf16) / TILE);
     j.a.slices = iris_channel_slices(j.a.ch, iris_world_size(w)), j.a.one = 1;
+    const uint32_t enough = (uint32_t)(EACH * iris_compute_units(w)) / j.a.slices; /* 264 workgroups: 2 of 128 slices */
+    j.a.channels = enough < 1 ? 1 : enough < CHANNELS ? enough : (uint32_t)CHANNELS;
     if (!j.a.sums || !j.a.parts || !j.a.wrong || !j.a.counters || !j.a.done || bench_open(&b, w, o, "tiles"))
         return irisi_try_failed(IRIS_ERR_NOMEM, "the benchmark's buffers");
     IRIS_TRY(iris_memset(w, j.a.counters, 0, COUNTERS * sizeof *j.a.counters));

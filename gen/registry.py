@@ -133,7 +133,7 @@ ADDS = {t.name: tuple("sum" for a in ATOMICS_NATIVE + ATOMICS_BY_CAS if (a.op, a
 Collective = row("Collective", "name ops text schedules rows root", rows="", root="")
 COLLECTIVES = (
     Collective("all_reduce", OPS, "every rank's elements combined, on every rank",
-               dict(one_shot="", two_shot="dst src", two_phase="dst src", two_shot_push="dst", ring="", ll="few", ll_two_shot="few")),
+               dict(one_shot="few", two_shot="dst src", two_phase="dst src", two_shot_push="dst", ring="", ll="few", ll_two_shot="few")),
     Collective("all_gather", MOVES, "every rank's row, on every rank",
                dict(push="dst", pull="src few", ring="dst", ll="few"), "dst"),
     Collective("reduce_scatter", OPS, "row m of every rank combined, on rank m",
@@ -143,7 +143,7 @@ COLLECTIVES = (
                dict(push="dst", chain="dst", ll="few", relay="dst", ll_relay="few"), root="src"),
     Collective("reduce", OPS, "every rank's elements combined, on the root", dict(two_shot="dst src", pull="src few"), root="dst"),
     Collective("gather", MOVES, "every rank's row, on the root", dict(push="dst"), "dst", "dst"),
-    Collective("scatter", MOVES, "row m of the root, on rank m", dict(pull="src"), "src", "src"),
+    Collective("scatter", MOVES, "row m of the root, on rank m", dict(pull="src few"), "src", "src"),
 )
 # A template and the header that it makes under <build>/include/iris/gen/: the path's folder is the family, `title` ends
 # the banner's first line, `tests` is the source that names its functions or file, `rows` are further variables.

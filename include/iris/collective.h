@@ -4,7 +4,7 @@
  *
  *   iris_team_world iris_reduce_op iris_channel_slices
  *   iris_slice iris_slice_enter_wg iris_slice_meet_wg iris_slice_leave_wg
- *   irisi_slice_has irisi_slice_ahead irisi_slice_rank
+ *   irisi_slice_ahead irisi_slice_rank
  *   irisi_slice_arrive irisi_slice_await irisi_slice_meet_puts irisi_slice_raise irisi_slice_raise_all irisi_slice_wait
  *   irisi_slice_wait_all irisi_slice_agree
  *   irisi_slice_scratch irisi_slice_packets irisi_slice_put_all irisi_slice_inside
@@ -300,12 +300,6 @@ IRIS_DEVICE size_t irisi_slice_inside(const iris_slice *s, const void *p, size_t
     const uint64_t offset = (uint64_t)(uintptr_t)p - s->ctx->base;
     n = irisi_count(s->ctx, p, s->ctx->rank, n, size, IRISI_ACCESS_GET);
     return offset <= s->ctx->bytes && n <= (s->ctx->bytes - offset) / size ? n : 0;
-}
-
-/* Whether a slice has something to do, where each has so many elements; in checked mode the first always has. */
-IRIS_DEVICE int irisi_slice_has(size_t each, uint32_t slice, size_t count)
-{
-    return slice * each < count || (IRISI_CHECKED && slice == 0);
 }
 
 /*

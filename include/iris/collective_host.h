@@ -32,7 +32,8 @@ typedef struct iris_collective {
     int root;               /**< world rank, of collectives that have one */
     iris_team team;         /**< default: the world */
     uint32_t workgroups;    /**< default: one for each slice that has work, up to one a compute unit */
-    uint32_t lanes;         /**< lanes a workgroup, at most 512, on AMD 256; default up to as many, 64 on the host */
+    uint32_t lanes;         /**< lanes a workgroup, at most 512, on AMD 256, the default, 64 on the host; where
+                                 elements are combined no more than 32768 in all */
 } iris_collective;
 
 /**

@@ -2,23 +2,24 @@
 /*
  * collective_share.h: how the elements of a collective are shared out among slices, members and pieces.
  *
- *   irisi_share irisi_divide irisi_line_each irisi_some_slices irisi_slice_each irisi_share_of irisi_even_share
- *   irisi_hop_bytes
+ *   irisi_share irisi_divide irisi_line_each irisi_some_slices irisi_slice_each irisi_slice_has irisi_share_of
+ *   irisi_even_share irisi_hop_bytes
  */
 #ifndef IRIS_COLLECTIVE_SHARE_H
 #define IRIS_COLLECTIVE_SHARE_H
 
 #include <iris/arch/select.h>
 #include <iris/channel.h>
+#include <iris/check.h>
 
 /* A slice's share of the elements is whole lines, and at least iris_channel.least bytes, if the message has. */
 enum { IRISI_SLICE_LINE = 128 };
 
 /*
  * A message of CROWD bytes and more goes by all slices; a shorter one by the first FEW, and so does any by a schedule
- * that only loads from members, or is for short ones. On four H200s, by 128 slices and not 64, all_to_all of 1 GiB
- * takes 2.29 ms, not 2.39, and broadcast by chain of 16 MiB 118 us, not 183; but all_gather of 1 MiB would take 8.8 us,
- * not 7.8, and reduce_scatter by pull of 4 MiB 29.5, not 16.9 (bench/results/collectives_4xH200_third.json,
+ * that only loads from members, or sends LL packets. On four H200s, by 128 slices and not 64, all_gather of 1 GiB takes
+ * 2.29 ms, not 2.34, and broadcast by chain of 16 MiB 118 us, not 183; but all_gather of 1 MiB would take 8.8 us, not
+ * 7.8, and reduce_scatter by pull of 4 MiB 29.5, not 16.9 (bench/results/collectives_4xH200_third.json,
  * collectives_tried_4xH200.json).
  */
 enum { IRISI_FEW_SLICES = 64, IRISI_CROWD = 8388608 };
@@ -51,6 +52,11 @@ IRIS_HOST_DEVICE uint32_t irisi_some_slices(const iris_channel *ch, int few)
 IRIS_HOST_DEVICE size_t irisi_slice_each(const iris_channel *ch, int few, size_t count, size_t bytes)
 {
     return irisi_line_each(ch->least, irisi_some_slices(ch, few || count * bytes < IRISI_CROWD), count, bytes);
+}
+/* Whether a slice has something to do, where each has so many elements; in checked mode the first always has. */
+IRIS_HOST_DEVICE int irisi_slice_has(size_t each, uint32_t slice, size_t count)
+{
+    return slice * each < count || (IRISI_CHECKED && slice == 0);
 }
 /* The share of a part, where each has so many. */
 IRIS_HOST_DEVICE irisi_share irisi_share_of(size_t each, uint32_t part, size_t count)

@@ -91,12 +91,14 @@ IRIS_DEVICE void irisi_slice_put_shares(const iris_slice *s, void *row, const vo
 /*
  * Parts go around the members in pieces, everybody putting to the next one only. Member m's is at dst + m * pitch, of
  * `each` bytes, or fewer where all parts one after the other have `all`. The own one is there, written by this
- * workgroup before a barrier of its own; when it returns, all are. Every lane of it calls it, after a meeting.
+ * workgroup; when it returns, all are. Every lane of it calls it, after a meeting.
  */
 IRIS_DEVICE void irisi_slice_go_around(iris_slice *s, char *dst, size_t pitch, size_t each, size_t all)
 {
     const int next = irisi_slice_ahead(s, 1), last = irisi_slice_ahead(s, s->size - 1);
     const size_t piece = irisi_hop_bytes(each, 4, IRISI_CHAIN_PIECE), pieces = (each + piece - 1) / piece;
+    irisi_drain(); /* the own part is there */
+    iris_sync_wg();
     for (int k = 0; k < s->size - 1; k++) { /* the part of the member k places behind, which came the turn before */
         const size_t m = (size_t)irisi_slice_member(s, s->size - k);
         const size_t part = m * each >= all ? 0 : all - m * each < each ? all - m * each : each;

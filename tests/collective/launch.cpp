@@ -134,6 +134,7 @@ void lane_create(irist_rank *t, lane *l, int own_stream, size_t most = MOST)
     l->src = (int32_t *)iris_malloc(t->world, most * sizeof *l->src * (size_t)t->ranks);
     l->dst = (int32_t *)iris_malloc(t->world, most * sizeof *l->dst * (size_t)t->ranks);
     l->wrong = (uint64_t *)iris_malloc(t->world, sizeof *l->wrong);
+    irist_check(t, l->src && l->dst && l->wrong, "no memory for %zu elements a rank: IRIS_HEAP_MB", most);
     irist_ok(t, iris_memset(t->world, l->wrong, 0, sizeof *l->wrong));
 }
 
@@ -355,6 +356,7 @@ const struct {
 void channels_refused(irist_rank *t)
 {
     iris_channel ch;
+    irist_check(t, iris_collective_channel(nullptr, &ch, 0) == IRIS_ERR_ARGUMENT, "a null world was taken");
     irist_check(t, iris_collective_channel(t->world, nullptr, 0) == IRIS_ERR_ARGUMENT, "a null channel was taken");
     irist_check(t, iris_collective_channel(t->world, &ch, (size_t)1 << 50) == IRIS_ERR_NOMEM, "2^50 bytes were taken");
     irist_check(t, iris_collective_channel(t->world, &ch, (size_t)3 << 20) == IRIS_ERR_NOMEM, "24 MiB were taken");

@@ -39,10 +39,10 @@ static iris_status irisi_collective_agree(iris_world *w, irisi_collective_vote *
 
 iris_status iris_collective_channel(iris_world *w, iris_channel *ch, size_t scratch)
 {
-    const irisi_collective_shape shape = irisi_collective_shape_of(w);
     iris_status status = irisi_enter(w, "iris_collective_channel");
     if (status != IRIS_OK)
         return status;
+    const irisi_collective_shape shape = irisi_collective_shape_of(w);
     if (ch == NULL)
         status = irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_collective_channel: the channel is null");
     else if (scratch > w->sync_bytes || scratch > 1u << 30) /* a slice's bytes are counted in 32 bits */
@@ -221,14 +221,9 @@ iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_fa
     args.dst = c.dst;
     args.src = c.src;
     args.count = c.count * (iris_dtype_bytes(c.dtype) / bytes);
-    uint32_t busy;
-    iris_launch_config cfg =
-        irisi_collective_grid(w, ch, kernel->few, irisi_family_of(family)->reduces, args.count, bytes, &busy);
-    if (c.lanes)
-        cfg.lanes = c.lanes;
-    if (c.workgroups)
-        cfg.workgroups = c.workgroups;
-    cfg.flags = irisi_collective_flags(w, cfg.workgroups, busy);
+    const size_t each = irisi_slice_each(ch, kernel->few, args.count, bytes);
+    const iris_launch_config cfg =
+        irisi_collective_grid(w, each, args.count, bytes, irisi_family_of(family)->reduces, &c);
     return irisi_launch(w, kernel->kernel, kernel->name, &args, sizeof args, &cfg, stream);
 }
 
@@ -257,8 +252,7 @@ iris_status irisi_message_run(iris_world *w, const iris_channel *ch, const irisi
     s = irisi_collective_check_channel(w, name, ch, messages, stream);
     if (s != IRIS_OK)
         return s;
-    uint32_t busy;
-    const iris_launch_config cfg = irisi_collective_grid(w, ch, 0, 0, bytes, 1, &busy);
+    const iris_launch_config cfg = irisi_collective_grid(w, irisi_slice_each(ch, 0, bytes, 1), bytes, 1, 0, NULL);
     args.ctx = iris_device_ctx(w);
     args.ch = *ch;
     return irisi_launch(w, kernel, "irisi_send_recv", &args, sizeof args, &cfg, stream);
@@ -292,8 +286,8 @@ iris_status irisi_rows_run(iris_world *w, const iris_channel *ch, const irisi_ro
     s = irisi_collective_check_channel(w, family.name, ch, args.team, stream);
     if (s != IRIS_OK)
         return s;
-    uint32_t busy;
-    const iris_launch_config cfg = irisi_collective_grid(w, ch, 0, 0, SIZE_MAX / 4, 1, &busy);
+    const size_t most = SIZE_MAX / 4; /* bytes: their number is known on the device only */
+    const iris_launch_config cfg = irisi_collective_grid(w, irisi_slice_each(ch, 1, most, 1), most, 1, 0, NULL);
     args.ctx = iris_device_ctx(w);
     args.ch = *ch;
     return irisi_launch(w, kernel, "irisi_all_to_allv", &args, sizeof args, &cfg, stream);

@@ -98,22 +98,25 @@ static uint32_t irisi_collective_flags(const iris_world *w, uint32_t workgroups,
 }
 
 /*
- * A workgroup for each slice that has work, but no more than compute units, and a lane for each 8 bytes of it; of those
- * that load from all members no more than LOADERS together: more at once are slower.
+ * A workgroup for each slice that has work, but no more than compute units, and a lane for each 8 bytes of it, if the
+ * caller does not ask for others. Workgroups that reduce have no more than LOADERS lanes together: with more loads from
+ * members at once they are slower, and of two streams' kernels of 128 workgroups not all would fit a device. `each`: of
+ * a slice; `asked`: may be null.
  */
-static iris_launch_config irisi_collective_grid(const iris_world *w, const iris_channel *ch, int few, int loads,
-                                                size_t count, size_t bytes, uint32_t *busy)
+static iris_launch_config irisi_collective_grid(const iris_world *w, size_t each, size_t count, size_t bytes,
+                                                int reduces, const iris_collective *asked)
 {
     enum { LOADERS = 32768 };
-    const uint32_t units = irisi_collective_units(w), most = irisi_collective_shape_of(w).lanes;
-    const size_t each = irisi_slice_each(ch, few, count, bytes), some = (each < count ? each : count) * bytes;
-    size_t lanes = irisi_round_up(some < 8 ? 1 : some / 8, 64);
-    *busy = irisi_collective_busy(count, each);
-    const uint32_t workgroups = *busy < units ? *busy : units;
-    lanes = lanes < most ? lanes : most;
-    if (loads && lanes * workgroups > LOADERS)
-        lanes = LOADERS / workgroups / 64 * 64;
-    return iris_cooperative(workgroups, (uint32_t)lanes);
+    const uint32_t units = irisi_collective_units(w), busy = irisi_collective_busy(count, each);
+    const size_t some = (each < count ? each : count) * bytes, wanted = irisi_round_up(some < 8 ? 1 : some / 8, 64);
+    const uint32_t most = irisi_collective_shape_of(w).lanes;
+    iris_launch_config cfg = iris_cooperative(busy < units ? busy : units, wanted < most ? (uint32_t)wanted : most);
+    cfg.workgroups = asked && asked->workgroups ? asked->workgroups : cfg.workgroups;
+    cfg.lanes = asked && asked->lanes ? asked->lanes : cfg.lanes;
+    if (reduces && cfg.lanes > 64 && cfg.lanes > LOADERS / cfg.workgroups)
+        cfg.lanes = cfg.workgroups < LOADERS / 64 ? LOADERS / cfg.workgroups / 64 * 64 : 64;
+    cfg.flags = irisi_collective_flags(w, cfg.workgroups, busy);
+    return cfg;
 }
 
 #endif

@@ -72,7 +72,7 @@ enum { IRISI_COLLECTIVE_LANES = 256 };
     }                                                                                                                  \
     IRIS_DEVICE void irisi_body_##name(const args_type *var)
 
-/* The same for a kernel of which `groups` workgroups are to fit on a compute unit: here they do anyway. */
+/* The same for a kernel of which `groups` workgroups are to fit on a compute unit: here units are many enough. */
 #define IRISI_KERNEL_FITS(name, args_type, var, max_lanes, groups) IRIS_KERNEL(name, args_type, var, max_lanes)
 
 /** Lanes of a wave: 64 on AMD, 32 on NVIDIA, 1 on the host. */
