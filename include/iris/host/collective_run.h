@@ -83,19 +83,19 @@ static iris_status irisi_collective_check_channel(iris_world *w, const char *nam
     irisi_block *block = ch == NULL ? NULL : irisi_channel_block(w, ch);
     if (block == NULL)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_%s: the channel is not from iris_collective_channel, or was destroyed", name);
+                          "%s: the channel is not from iris_collective_channel, or was destroyed", name);
     const iris_team *users = &block->team;
     if (users->size != 0 &&
         (users->start != team.start || users->size != team.size || (users->stride != team.stride && team.size > 1)))
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_%s: the channel is used %s already; make one for each team, and one for messages", name,
+                          "%s: the channel is used %s already; make one for each team, and one for messages", name,
                           users->size < 0 ? "for messages" : "by another team");
     block->team = team;
     if (irisi_dev_stream_capturing(&w->dev, stream))
         return IRIS_OK; /* where the graph will run is not known yet */
     if (block->stream != NULL && block->stream != stream)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_%s: the channel is used on another stream already; make one for each stream", name);
+                          "%s: the channel is used on another stream already; make one for each stream", name);
     block->stream = stream;
     return IRIS_OK;
 }
@@ -111,13 +111,13 @@ static iris_status irisi_collective_check_team(iris_world *w, const irisi_family
     const int64_t last = t->start + (int64_t)t->stride * (t->size - 1);
     if (t->size < 0 || t->stride < 1 || t->start < 0 || last >= w->size)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_%s: a team of %d ranks from %d on, %d apart, is not within ranks 0 to %d", f->name,
+                          "%s: a team of %d ranks from %d on, %d apart, is not within ranks 0 to %d", f->name,
                           (int)t->size, (int)t->start, (int)t->stride, w->size - 1);
     for (int asked = 0; asked <= f->root_dst + f->root_src; asked++) {
         const int rank = asked ? root : w->rank;
         if (rank < t->start || rank > last || (rank - t->start) % t->stride != 0)
             return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                              "iris_%s: %s %d is not in the team of %d ranks from %d on, %d apart", f->name,
+                              "%s: %s %d is not in the team of %d ranks from %d on, %d apart", f->name,
                               asked ? "root" : "rank", rank, (int)t->size, (int)t->start, (int)t->stride);
     }
     return IRIS_OK;
@@ -129,17 +129,17 @@ static iris_status irisi_collective_check_buffer(iris_world *w, const char *name
 {
     const size_t element = iris_dtype_bytes(c->dtype);
     if (c->count > SIZE_MAX / 2 / element / rows)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: %zu elements of %s for each of %zu ranks are too many", name,
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: %zu elements of %s for each of %zu ranks are too many", name,
                           c->count, iris_dtype_name(c->dtype), rows);
     if (c->count > 0 && p == NULL)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: %s is null; pass %zu elements of %s", name, which,
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: %s is null; pass %zu elements of %s", name, which,
                           rows * c->count, iris_dtype_name(c->dtype));
     if ((uintptr_t)p % element != 0)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: %s at %p is not aligned to its %zu-byte elements", name,
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: %s at %p is not aligned to its %zu-byte elements", name,
                           which, p, element);
     if (by != NULL && c->count > 0 && !iris_is_symmetric(w, p, rows * c->count * element))
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_%s: schedule %s wants %s in the symmetric heap, where its %zu bytes at %p are not; "
+                          "%s: schedule %s wants %s in the symmetric heap, where its %zu bytes at %p are not; "
                           "allocate it with iris_malloc, or choose a schedule that takes any memory",
                           name, by, which, rows * c->count * element, p);
     return IRIS_OK;
@@ -159,7 +159,7 @@ static iris_status irisi_collective_check_overlap(iris_world *w, const irisi_fam
                                                 : src + own == dst;
     if (row == 0 || apart || same)
         return IRIS_OK;
-    return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: dst at %p and src at %p overlap, and not in place", f->name,
+    return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: dst at %p and src at %p overlap, and not in place", f->name,
                       c->dst, c->src);
 }
 
@@ -179,7 +179,7 @@ static iris_status irisi_collective_check(iris_world *w, irisi_family family, ir
         if (kernels[i].schedule == c->schedule)
             *chosen = kernels + i;
     if (*chosen == NULL)
-        return irisi_fail(w, IRIS_ERR_UNSUPPORTED, "iris_%s: there is no schedule %s (%d)", f->name,
+        return irisi_fail(w, IRIS_ERR_UNSUPPORTED, "%s: there is no schedule %s (%d)", f->name,
                           irisi_schedule_name((int)c->schedule), (int)c->schedule);
     const char *by = irisi_schedule_name((int)c->schedule);
     const size_t size = (size_t)c->team.size;
@@ -207,7 +207,7 @@ iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_fa
     if (s != IRIS_OK)
         return s;
     if (what == NULL)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: what to do is null", name);
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: what to do is null", name);
     c = *what;
     s = irisi_collective_check(w, family, &c, kernels, n, &kernel);
     if (s == IRIS_OK)
@@ -230,25 +230,25 @@ iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_fa
 iris_status irisi_message_run(iris_world *w, const iris_channel *ch, const irisi_message_args *what, int receives,
                               int sends, iris_dtype dtype, irisi_kernel kernel, iris_stream stream)
 {
-    static const char name[] = "send_recv";
+    const char *name = !receives ? "iris_send_to" : !sends ? "iris_recv_from" : "iris_exchange";
     static const iris_team messages = {0, 1, -1}; /* no team of a collective */
     const size_t element = iris_dtype_bytes(dtype), bytes = what->bytes;
     irisi_message_args args = *what;
-    iris_status s = irisi_take_stream(w, "iris_send_recv", &stream);
+    iris_status s = irisi_take_stream(w, name, &stream);
     if (s != IRIS_OK)
         return s;
     if ((receives && (what->from < 0 || what->from >= w->size)) || (sends && (what->to < 0 || what->to >= w->size)))
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: rank %d is not within ranks 0 to %d", name,
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: rank %d is not within ranks 0 to %d", name,
                           receives && (what->from < 0 || what->from >= w->size) ? what->from : what->to, w->size - 1);
     if (bytes > SIZE_MAX / 2 || (bytes > 0 && ((receives && !what->dst) || (sends && !what->src))))
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: %zu bytes of %s and a buffer at %p cannot be", name, bytes,
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: %zu bytes of %s and a buffer at %p cannot be", name, bytes,
                           iris_dtype_name(dtype), receives && !what->dst ? what->dst : (void *)(uintptr_t)what->src);
     if ((receives && (uintptr_t)what->dst % element != 0) || (sends && (uintptr_t)what->src % element != 0))
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: a buffer is not aligned to its %zu-byte elements", name,
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: a buffer is not aligned to its %zu-byte elements", name,
                           element);
     const uintptr_t dst = (uintptr_t)what->dst, src = (uintptr_t)what->src;
     if (receives && sends && bytes > 0 && dst < src + bytes && src < dst + bytes)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_%s: dst at %p and src at %p overlap", name, what->dst, what->src);
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: dst at %p and src at %p overlap", name, what->dst, what->src);
     s = irisi_collective_check_channel(w, name, ch, messages, stream);
     if (s != IRIS_OK)
         return s;
@@ -261,7 +261,7 @@ iris_status irisi_message_run(iris_world *w, const iris_channel *ch, const irisi
 iris_status irisi_rows_run(iris_world *w, const iris_channel *ch, const irisi_rows_args *what, size_t bytes,
                            irisi_kernel kernel, iris_stream stream)
 {
-    static const irisi_family_row family = {"all_to_allv", 1, 1, 0, 0, 0};
+    static const irisi_family_row family = {"iris_all_to_allv", 1, 1, 0, 0, 0};
     irisi_rows_args args = *what;
     iris_status s = irisi_take_stream(w, "iris_all_to_allv", &stream);
     if (s == IRIS_OK)
@@ -299,10 +299,10 @@ iris_status irisi_collective_lacks(iris_world *w, irisi_family family, const iri
     static const char *const ops[] = {"sum", "prod", "min", "max", "avg", "and", "or", "xor"};
     if (what == NULL || iris_dtype_bytes(what->dtype) == 0 || (unsigned)what->op >= IRIS_REDUCE_OPS)
         return irisi_fail(
-            w, IRIS_ERR_ARGUMENT, "iris_%s: dtype %d or op %d does not exist; dtypes are 1 to %d, ops 0 to %d", name,
+            w, IRIS_ERR_ARGUMENT, "%s: dtype %d or op %d does not exist; dtypes are 1 to %d, ops 0 to %d", name,
             what ? (int)what->dtype : -1, what ? (int)what->op : -1, (int)IRIS_DTYPES - 1, (int)IRIS_REDUCE_OPS - 1);
     return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
-                      "iris_%s: %s of %s has no kernel: the type lacks the operation, or no file of this program "
+                      "%s: %s of %s has no kernel: the type lacks the operation, or no file of this program "
                       "instantiates it",
                       name, ops[what->op], iris_dtype_name(what->dtype));
 }

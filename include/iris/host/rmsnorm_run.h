@@ -68,10 +68,10 @@ iris_status irisi_rmsnorm_run(iris_world *w, const iris_channel *ch, const iris_
                               const irisi_collective_kernel *kernels, iris_schedule schedule, iris_team team,
                               iris_stream stream)
 {
-    static const irisi_family_row family = {"all_reduce_rmsnorm", 0, 0, 0, 0, 1};
+    static const irisi_family_row family = {"iris_all_reduce_rmsnorm", 0, 0, 0, 0, 1};
     const size_t element = iris_dtype_bytes(dtype);
     irisi_rmsnorm_args args;
-    iris_status s = irisi_take_stream(w, "iris_all_reduce_rmsnorm", &stream);
+    iris_status s = irisi_take_stream(w, family.name, &stream);
     if (s == IRIS_OK)
         s = irisi_collective_check_team(w, &family, &team, 0);
     if (s != IRIS_OK)
