@@ -95,7 +95,7 @@ static const char *irisi_dev_open(irisi_dev *d, int ordinal)
     if (!why)
         why = irisi_hip(hipMemGetInfo(&free_bytes, &d->heap_most));
     d->heap_bytes = (size_t)1 << 30;
-    d->sync_bytes = (size_t)64 << 20;
+    d->sync_bytes = IRISI_GPU_SYNC_BYTES;
     d->heap_block = (size_t)2 << 20; /* a whole block is the heap's own: IPC exports blocks, not parts of them */
     d->heap_alignment = (size_t)2 << 20;
     d->sharers = 1;
