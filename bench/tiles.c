@@ -10,7 +10,8 @@
  * A grid does not say which workgroups share a compute unit: with the first ones computing, several of these shared one
  * while others had none. So a workgroup's part is its turn on its unit. A wave of its own tells that a tile is there:
  * the fence before takes microseconds while much is on its way, which the arithmetic need not wait for. And workgroups
- * have few lanes: 320 each loaded too much at once, 5,664 us for 1 GiB alone on four H200s, not the 5,124 of 160.
+ * have few lanes: 320 each loaded too much at once, communicate took 5,664 us for 1 GiB on four H200s, 5,114 with 160
+ * (bench/results/tiles_4xH200_third.json, tiles_4xH200.json).
  *
  * The arithmetic is made so long that compute takes as long as all_reduce. `ceiling` of both is the longer of the two,
  * in microseconds; its ratio is 1 when one is hidden behind the other.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Collectives captured once and replayed a thousand times: every schedule, its input made and its result compared by
- * kernels in the same graph. Arguments are fixed at capture, so whatever changes from use to use is on the device. GPUs
- * only: the host platform has no graphs.
+ * Collectives captured once and replayed a thousand times: all_reduce and all_gather by their schedules, input made and
+ * result compared by kernels in the same graph. Arguments are fixed at capture, so whatever changes from use to use is
+ * on the device. GPUs only: the host platform has no graphs.
  */
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_ALL_GATHER

@@ -84,7 +84,7 @@ static uint32_t irisi_collective_units(const iris_world *w)
 /* Slices that have work, of which each but the last has `each`; one where there is none. */
 static uint32_t irisi_collective_busy(size_t count, size_t each)
 {
-    return each == 0 ? 1 : (uint32_t)((count + each - 1) / each);
+    return count == 0 ? 1 : (uint32_t)((count + each - 1) / each);
 }
 
 /*
@@ -114,8 +114,8 @@ static iris_launch_config irisi_collective_grid(const iris_world *w, size_t each
     iris_launch_config cfg = iris_cooperative(busy < units ? busy : units, wanted < most ? (uint32_t)wanted : most);
     cfg.workgroups = asked && asked->workgroups ? asked->workgroups : cfg.workgroups;
     cfg.lanes = asked && asked->lanes ? asked->lanes : cfg.lanes;
-    if (reduces && cfg.lanes > 64 && cfg.lanes > LOADERS / cfg.workgroups)
-        cfg.lanes = cfg.workgroups < LOADERS / 64 ? LOADERS / cfg.workgroups / 64 * 64 : 64;
+    const uint32_t loaders = cfg.workgroups < LOADERS / 64 ? LOADERS / cfg.workgroups / 64 * 64 : 64;
+    cfg.lanes = reduces && cfg.lanes > loaders ? loaders : cfg.lanes;
     cfg.flags = irisi_collective_flags(w, cfg.workgroups, busy);
     return cfg;
 }
