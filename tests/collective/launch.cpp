@@ -3,113 +3,11 @@
  * launch.cpp: collectives from the host: the launchers' choice of schedules, many in a row, two streams, and what they
  * refuse, with the sentence that says why.
  */
-#if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
-#define IRIS_INSTANTIATE_ALL_GATHER
-#define IRIS_INSTANTIATE_ALL_REDUCE_SUM_BF16
-#define IRIS_INSTANTIATE_ALL_REDUCE_SUM_I32
-#define IRIS_INSTANTIATE_ALL_TO_ALL
-#define IRIS_INSTANTIATE_BROADCAST
-#define IRIS_INSTANTIATE_GATHER
-#define IRIS_INSTANTIATE_REDUCE_SCATTER_SUM_I32
-#define IRIS_INSTANTIATE_REDUCE_SUM_I32
-#define IRIS_INSTANTIATE_SCATTER
-#endif
-#include <cstring>
-
-#include "harness.h"
-
-#include <iris/gen/launch/all_gather.h>
-#include <iris/gen/launch/all_reduce.h>
-#include <iris/gen/launch/all_to_all.h>
-#include <iris/gen/launch/broadcast.h>
-#include <iris/gen/launch/gather.h>
-#include <iris/gen/launch/reduce.h>
-#include <iris/gen/launch/reduce_scatter.h>
-#include <iris/gen/launch/scatter.h>
-#include <iris/op.h>
+#include "kinds.h"
 
 namespace {
 
 const iris_team world = {0, 0, 0};
-
-IRIS_HOST_DEVICE int32_t element(uint64_t lap, int rank, size_t i)
-{
-    return (int32_t)(lap * 7919 + (uint64_t)rank * 1009 + i * 3);
-}
-
-/*
- * A collective: whether it reduces, which of its buffers have a row for each rank, whether its result is the root's;
- * its launcher, with a schedule.
- */
-struct collective {
-    int reduces, dst_rows, src_rows, to_root;
-    iris_status (*launch)(iris_world *, const iris_channel *, const iris_collective *, iris_stream);
-    iris_schedule schedule;
-};
-const collective kinds[] = {
-    {1, 0, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_AUTO},
-    {1, 0, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_ONE_SHOT},
-    {1, 0, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_TWO_SHOT},
-    {1, 0, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_TWO_PHASE},
-    {1, 0, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_RING},
-    {1, 0, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_LL},
-    {0, 1, 0, 0, iris_launch_all_gather, IRIS_SCHEDULE_AUTO},
-    {0, 1, 0, 0, iris_launch_all_gather, IRIS_SCHEDULE_PUSH},
-    {0, 1, 0, 0, iris_launch_all_gather, IRIS_SCHEDULE_PULL},
-    {0, 1, 0, 0, iris_launch_all_gather, IRIS_SCHEDULE_RING},
-    {0, 1, 0, 0, iris_launch_all_gather, IRIS_SCHEDULE_LL},
-    {1, 0, 1, 0, iris_launch_reduce_scatter, IRIS_SCHEDULE_PUSH},
-    {1, 0, 1, 0, iris_launch_reduce_scatter, IRIS_SCHEDULE_PULL},
-    {1, 0, 1, 0, iris_launch_reduce_scatter, IRIS_SCHEDULE_RING},
-    {1, 0, 1, 0, iris_launch_reduce_scatter, IRIS_SCHEDULE_LL},
-    {0, 1, 1, 0, iris_launch_all_to_all, IRIS_SCHEDULE_PUSH},
-    {0, 1, 1, 0, iris_launch_all_to_all, IRIS_SCHEDULE_PULL},
-    {0, 1, 1, 0, iris_launch_all_to_all, IRIS_SCHEDULE_LL},
-    {0, 0, 0, 0, iris_launch_broadcast, IRIS_SCHEDULE_PUSH},
-    {0, 0, 0, 0, iris_launch_broadcast, IRIS_SCHEDULE_CHAIN},
-    {0, 0, 0, 0, iris_launch_broadcast, IRIS_SCHEDULE_LL},
-    {0, 0, 0, 0, iris_launch_broadcast, IRIS_SCHEDULE_RELAY},
-    {0, 0, 0, 0, iris_launch_broadcast, IRIS_SCHEDULE_LL_RELAY},
-    {1, 0, 0, 1, iris_launch_reduce, IRIS_SCHEDULE_TWO_SHOT},
-    {1, 0, 0, 1, iris_launch_reduce, IRIS_SCHEDULE_PULL},
-    {0, 1, 0, 1, iris_launch_gather, IRIS_SCHEDULE_PUSH},
-    {0, 0, 1, 0, iris_launch_scatter, IRIS_SCHEDULE_PULL},
-    {1, 0, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_LL_TWO_SHOT},
-    {1, 0, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_TWO_SHOT_PUSH},
-};
-enum { KINDS = sizeof kinds / sizeof kinds[0] };
-
-struct check_args {
-    int32_t *src;
-    const int32_t *dst;
-    size_t n;
-    uint64_t lap;
-    int ranks, rank, root, reduces, dst_rows, src_rows, has_result;
-    uint64_t *wrong;
-};
-
-/* The next input; then, the collective's result of this lap compared, on the device, in stream order. */
-IRIS_KERNEL(make_input, check_args, a, 64)
-{
-    for (size_t i = iris_grid_lane(); i < a->n * (size_t)(a->src_rows ? a->ranks : 1); i += iris_grid_lanes())
-        a->src[i] = element(a->lap, a->rank, i);
-}
-IRIS_KERNEL(compare, check_args, a, 64)
-{
-    const size_t first = a->src_rows ? (size_t)a->rank * a->n : 0; /* the row that comes here */
-    uint64_t wrong = 0;
-    for (size_t i = iris_grid_lane(); i < a->n && a->has_result; i += iris_grid_lanes()) {
-        int32_t sum = 0;
-        for (int r = 0; r < a->ranks; r++) {
-            sum = iris_sum_i32(sum, element(a->lap, r, first + i));
-            wrong += a->dst_rows && a->dst[(size_t)r * a->n + i] != element(a->lap, r, first + i);
-        }
-        if (!a->dst_rows)
-            wrong += a->dst[i] != (a->reduces ? sum : element(a->lap, a->root, first + i));
-    }
-    if (wrong)
-        irisi_atomic_add_u64(a->wrong, wrong, IRIS_RELAXED, IRIS_SCOPE_AGENT);
-}
 
 /* One stream's collectives: its own channel, buffers and counter of wrong elements. */
 struct lane {
@@ -153,22 +51,18 @@ void lane_destroy(irist_rank *t, lane *l, const char *what)
 }
 
 /* One collective by one schedule, its input made and its result compared by kernels around it. */
-void step(irist_rank *t, lane *l, const collective &kind, size_t n, uint64_t lap, bool checked)
+void step(irist_rank *t, lane *l, const collective_kind &kind, size_t n, uint64_t lap, bool checked)
 {
-    iris_collective c;
     const int root = (int)(lap % (uint64_t)t->ranks);
-    const int has_result = !kind.to_root || t->rank == root;
-    check_args a = {l->src,       l->dst,        n,             lap,        t->ranks, t->rank, root,
-                    kind.reduces, kind.dst_rows, kind.src_rows, has_result, l->wrong};
+    const kind_args a = kind_arguments(t, kind, l->dst, l->src, n, root, lap, l->wrong);
     const iris_launch_config one = iris_grid(n > MOST ? 64 : 1, 64);
-    std::memset(&c, 0, sizeof c);
-    c.dst = l->dst, c.src = l->src, c.count = n, c.dtype = IRIS_I32, c.schedule = kind.schedule, c.root = root;
+    iris_collective c = kind_what(kind, l->dst, l->src, n, root);
     c.workgroups = l->workgroups, c.lanes = l->lanes;
     if (checked)
-        irist_ok(t, iris_launch(t->world, make_input, &a, sizeof a, &one, l->stream));
+        irist_ok(t, iris_launch(t->world, kind_input, &a, sizeof a, &one, l->stream));
     irist_ok(t, kind.launch(t->world, &l->ch, &c, l->stream));
     if (checked)
-        irist_ok(t, iris_launch(t->world, compare, &a, sizeof a, &one, l->stream));
+        irist_ok(t, iris_launch(t->world, kind_compare, &a, sizeof a, &one, l->stream));
 }
 
 /* Every schedule after every other on one channel, nothing in between; ranks arrive late in turn. */
@@ -186,7 +80,7 @@ void mixed(irist_rank *t)
         l.ch.least = whole ? 1 << 18 : 1024;
         if (lap % 16 == 0)
             irist_delay(t, lap);
-        step(t, &l, kinds[dice % KINDS], n, lap, true);
+        step(t, &l, collective_kinds[dice % KINDS], n, lap, true);
     }
     irist_ok(t, iris_synchronize(t->world));
     lane_destroy(t, &l, "schedules after one another");
@@ -201,10 +95,10 @@ void again(irist_rank *t)
     irist_meet(t);
     for (int kind = 0; kind < KINDS; kind++) {
         for (uint32_t lap = 0; lap < laps; lap++)
-            step(t, &l, kinds[kind], 50 + lap % 3, lap, true);
+            step(t, &l, collective_kinds[kind], 50 + lap % 3, lap, true);
         uint64_t wrong = 0;
         irist_ok(t, iris_memcpy(t->world, &wrong, l.wrong, sizeof wrong));
-        irist_check(t, wrong == 0, "%s: %llu elements wrong", irisi_schedule_name(kinds[kind].schedule),
+        irist_check(t, wrong == 0, "%s: %llu elements wrong", irisi_schedule_name(collective_kinds[kind].schedule),
                     (unsigned long long)wrong);
     }
     lane_destroy(t, &l, "again and again");
@@ -221,11 +115,11 @@ void grids(irist_rank *t)
     irist_meet(t);
     for (uint32_t lap = 0; lap < 2 * KINDS; lap++) {
         l.workgroups = 1 + ((uint32_t)t->rank + lap / KINDS) % 3, l.lanes = l.workgroups == 1 ? 64 : 256;
-        step(t, &l, kinds[lap % KINDS], 3000, lap, true);
+        step(t, &l, collective_kinds[lap % KINDS], 3000, lap, true);
     }
     l.workgroups = 0; /* for nothing, by as many as the library chooses */
     for (uint32_t kind = 0; kind < KINDS; kind++)
-        step(t, &l, kinds[kind], 0, kind, true);
+        step(t, &l, collective_kinds[kind], 0, kind, true);
     irist_ok(t, iris_synchronize(t->world));
     lane_destroy(t, &l, "grids that differ");
 }
@@ -241,7 +135,7 @@ void streams(irist_rank *t)
     for (uint32_t lap = 0; lap < laps; lap++)
         for (int s = 0; s < 2; s++) {
             const uint32_t kind = irist_pick(t->seed, 7 + (uint64_t)s, lap, KINDS);
-            step(t, &l[s], kinds[kind], irist_pick(t->seed, 9, lap, 3000), lap, true);
+            step(t, &l[s], collective_kinds[kind], irist_pick(t->seed, 9, lap, 3000), lap, true);
         }
     irist_ok(t, iris_synchronize(t->world));
     lane_destroy(t, &l[1], "second stream");
@@ -265,7 +159,7 @@ void crowds(irist_rank *t)
     for (uint64_t lap = 0; lap < KINDS; lap++)
         for (int s = 0; s < 2; s++) {
             const int turn = many && t->rank % 2 ? 1 - s : s;
-            step(t, &l[turn], kinds[turn ? KINDS - 1 - lap : lap], n - 100 * (size_t)turn, lap, true);
+            step(t, &l[turn], collective_kinds[turn ? KINDS - 1 - lap : lap], n - 100 * (size_t)turn, lap, true);
         }
     irist_ok(t, iris_synchronize(t->world));
     lane_destroy(t, &l[1], "second stream of all slices");
@@ -282,7 +176,7 @@ void smallest(irist_rank *t)
     irist_ok(t, iris_collective_channel(t->world, &l.ch, 1));
     irist_meet(t);
     for (uint32_t lap = 0; lap < 2 * KINDS; lap++)
-        step(t, &l, kinds[lap % KINDS], 1500 + lap, lap, true);
+        step(t, &l, collective_kinds[lap % KINDS], 1500 + lap, lap, true);
     irist_ok(t, iris_synchronize(t->world));
     lane_destroy(t, &l, "smallest channel");
 }
@@ -381,7 +275,7 @@ void refused(irist_rank *t)
     lane_create(t, &l, 0);
     lane_create(t, &other, 1);
     irist_meet(t);
-    step(t, &l, kinds[0], 40, 1, true);
+    step(t, &l, collective_kinds[0], 40, 1, true);
     for (const auto &row : refusals) {
         question q;
         std::memset(&q, 0, sizeof q);
@@ -400,7 +294,7 @@ void refused(irist_rank *t)
     irist_check(t, iris_launch_all_gather(t->world, &l.ch, &forgotten, nullptr) == IRIS_ERR_ARGUMENT,
                 "no type was taken");
     channels_refused(t);
-    step(t, &l, kinds[0], 41, 2, true); /* nothing is broken */
+    step(t, &l, collective_kinds[0], 41, 2, true); /* nothing is broken */
     irist_ok(t, iris_synchronize(t->world));
     lane_destroy(t, &other, "other stream");
     lane_destroy(t, &l, "refusals");

@@ -2,7 +2,7 @@
 /*
  * capture.h: a stream's work as a graph, by the runtime's own calls, as a user makes one.
  *
- *   irist_graph irist_capture_begin irist_capture_end irist_replay irist_graph_free
+ *   irist_graph irist_capture_begin irist_capture_end irist_graph_free irist_replays irist_replay
  */
 #ifndef IRIST_CAPTURE_H
 #define IRIST_CAPTURE_H
@@ -45,15 +45,43 @@ static inline bool irist_capture_end(irist_rank *t, iris_stream stream, irist_gr
     return irist_gpu_ok(t, made, "GraphInstantiate") && irist_gpu_ok(t, IRIST_GPU(GraphDestroy)(graph), "GraphDestroy");
 }
 
-static inline bool irist_replay(irist_rank *t, irist_graph graph, iris_stream stream)
-{
-    return irist_gpu_ok(t, IRIST_GPU(GraphLaunch)(graph, stream), "GraphLaunch");
-}
-
 static inline void irist_graph_free(irist_rank *t, irist_graph graph)
 {
     if (graph)
         irist_gpu_ok(t, IRIST_GPU(GraphExecDestroy)(graph), "GraphExecDestroy");
+}
+
+/** How often irist_replay replays: a thousand times in the full tier. */
+static inline int irist_replays(void) { return (int)irist_laps(200, 1000); }
+
+/**
+ * Work that submit(stream) puts on a stream: once as it is, then captured and replayed, a few replays in flight at a
+ * time. Every rank calls it; it returns when the last replay has ended here.
+ *
+ * @param stream   where the work runs
+ * @param recorder where it is captured; may be `stream`
+ */
+template <typename Submit>
+static void irist_replay(irist_rank *t, iris_stream stream, iris_stream recorder, Submit submit)
+{
+    enum { IN_FLIGHT = 25 };
+    irist_graph graph = nullptr;
+    const int replays = irist_replays();
+    submit(stream);
+    irist_meet(t);
+    if (irist_capture_begin(t, recorder)) {
+        submit(recorder);
+        irist_capture_end(t, recorder, &graph);
+    }
+    irist_meet(t);
+    for (int lap = 1; lap <= replays && graph && !t->failures; lap++) {
+        irist_gpu_ok(t, IRIST_GPU(GraphLaunch)(graph, stream), "GraphLaunch");
+        if (lap % IN_FLIGHT == 0)
+            irist_ok(t, iris_stream_synchronize(t->world, stream));
+    }
+    irist_ok(t, iris_stream_synchronize(t->world, stream));
+    irist_meet(t);
+    irist_graph_free(t, graph);
 }
 
 #endif

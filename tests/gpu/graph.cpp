@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Captured once, replayed a thousand times: put_signal and wait, barriers, a channel's epochs, LL messages, and every
- * pattern of GEMM and all-scatter, a BLAS of the caller's among them. Arguments are fixed at capture, so whatever
- * changes from use to use must be on the device. GPUs only: the host platform has no graphs.
+ * pattern of GEMM and all-scatter, of operands as they are and of packed ones, a BLAS of the caller's among them.
+ * Arguments are fixed at capture, so whatever changes from use to use must be on the device. GPUs only: the host
+ * platform has no graphs.
  */
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
 #endif
 
@@ -20,9 +22,22 @@
 #include <iris/gen/wait.h>
 #include <iris/ll.h>
 
+problem_launcher problem_launcher_of(const problem *p, int pattern)
+{
+#define LAUNCHERS(d)                                                                                                   \
+    {                                                                                                                  \
+        iris_gemm_all_scatter_##d, iris_gemm_all_scatter_bulk_synchronous_##d,                                         \
+            iris_gemm_all_scatter_producer_consumer_##d, iris_gemm_all_scatter_fused_sequential_##d,                   \
+            iris_gemm_all_scatter_wg_specialized_##d, iris_gemm_all_scatter_wave_specialized_##d,                      \
+            iris_gemm_all_scatter_##d /* of a plan for the caller's BLAS */                                            \
+    }
+    static const problem_launcher launchers[][IRIS_GEMM_BLAS_GATHER + 1] = {LAUNCHERS(f32), LAUNCHERS(bf16)};
+    return launchers[p->dtype == IRIS_BF16][pattern];
+}
+
 namespace {
 
-enum { IN_FLIGHT = 25, WORDS = 301, GROUPS = 3 };
+enum { WORDS = 301, GROUPS = 3 };
 
 struct args {
     iris_ctx ctx;
@@ -38,8 +53,6 @@ struct args {
     uint32_t *got;
     uint64_t n;
 };
-
-int replays(void) { return (int)irist_laps(1000, 1000); }
 
 IRIS_DEVICE uint32_t word_of(uint64_t turn, uint32_t from, uint64_t i)
 {
@@ -177,17 +190,9 @@ void submit_channel(scene *s) { LAUNCH(s, channel_kernel, GROUPS, 1); }
 void submit_ll(scene *s) { LAUNCH(s, ll_kernel, 1, 1); }
 void submit_gemm(scene *s)
 {
-    static const problem_launcher launchers[] = {
-        iris_gemm_all_scatter_f32,
-        iris_gemm_all_scatter_bulk_synchronous_f32,
-        iris_gemm_all_scatter_producer_consumer_f32,
-        iris_gemm_all_scatter_fused_sequential_f32,
-        iris_gemm_all_scatter_wg_specialized_f32,
-        iris_gemm_all_scatter_wave_specialized_f32,
-        iris_gemm_all_scatter_f32, /* of a plan for the caller's BLAS */
-    };
     LAUNCH(s, clear_kernel, 2, 0);
-    irist_ok(s->t, launchers[s->pattern](s->t->world, &s->gemm.plan, s->stream));
+    irist_ok(s->t, iris_gemm_pack(s->t->world, &s->gemm.plan, s->stream)); /* the launcher does it again */
+    irist_ok(s->t, problem_launcher_of(&s->gemm, s->pattern)(s->t->world, &s->gemm.plan, s->stream));
     LAUNCH(s, compare_kernel, 2, 0);
 }
 
@@ -229,38 +234,22 @@ void close_scene(scene *s)
         irist_ok(t, iris_free(t->world, p));
 }
 
-/* Once as it is, then captured and replayed. A few replays are in flight at a time. */
 void replay(scene *s, const char *what, void (*submit)(scene *))
 {
     irist_rank *t = s->t;
-    irist_graph graph = nullptr;
     uint64_t bad[4];
-    const int laps = replays();
-    submit(s);
-    irist_meet(t);
-    if (irist_capture_begin(t, s->stream)) {
-        submit(s);
-        irist_capture_end(t, s->stream, &graph);
-    }
-    irist_meet(t);
-    for (int lap = 1; lap <= laps && graph && !t->failures; lap++) {
-        irist_replay(t, graph, s->stream);
-        if (lap % IN_FLIGHT == 0)
-            irist_ok(t, iris_stream_synchronize(t->world, s->stream));
-    }
+    irist_replay(t, s->stream, s->stream, [&](iris_stream) { submit(s); });
     irist_ok(t, iris_memcpy(t->world, bad, s->a.bad, sizeof bad));
     irist_check(t, bad[0] == 0, "%s: %llu times wrong, first at %llu: saw %llu, not %llu", what,
                 (unsigned long long)bad[0], (unsigned long long)bad[1], (unsigned long long)bad[2],
                 (unsigned long long)bad[3]);
-    irist_meet(t);
-    irist_graph_free(t, graph);
 }
 
 void expect_count(scene *s, const char *what, const uint64_t *counter)
 {
     uint64_t n = 0;
     irist_ok(s->t, iris_memcpy(s->t->world, &n, counter, sizeof n));
-    const uint64_t uses = 1 + (uint64_t)replays();
+    const uint64_t uses = 1 + (uint64_t)irist_replays();
     irist_check(s->t, n == uses, "%s: %llu of %llu uses took place", what, (unsigned long long)n,
                 (unsigned long long)uses);
 }
@@ -301,41 +290,57 @@ void ll_messages(irist_rank *t)
     close_scene(&s);
 }
 
-void gemms(irist_rank *t)
+const struct family {
+    iris_dtype dtype;
+    problem_shape shape;
+    int last; /* pattern: the BLAS of this test is of f32 */
+} families[] = {
+    {IRIS_F32, {150, 331, 40}, IRIS_GEMM_BLAS_GATHER},
+    {IRIS_BF16, {150, 331, 40}, IRIS_GEMM_WAVE_SPECIALIZED}, /* odd rows: packed where tiles are fetched by TMA */
+    {IRIS_BF16, {256, 1024, 128}, IRIS_GEMM_WAVE_SPECIALIZED},
+};
+
+void gemm(irist_rank *t, const family &f, int pattern)
 {
     const problem_options options = {"graph", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0};
-    const problem_shape shape = {150, 331, 40};
     naive_blas blas = {t->world, 0, 0, {}};
-    for (int pattern = 0; pattern <= IRIS_GEMM_BLAS_GATHER && !t->failures; pattern++) {
-        scene s;
-        open_scene(&s, t);
-        if (problem_create(&s.gemm, t, IRIS_F32, shape, options)) {
-            iris_gemm_args g = problem_args(&s.gemm);
-            if (pattern == IRIS_GEMM_BLAS_GATHER) {
-                g.blas = naive_gemm, g.blas_arg = &blas, g.pattern = IRIS_GEMM_BLAS_GATHER;
-                irist_ok(t, iris_gemm_release(t->world, &s.gemm.plan));
-                irist_ok(t, iris_gemm_prepare(t->world, &s.gemm.plan, IRIS_GEMM_ALL_SCATTER, IRIS_F32, &g));
-            }
-            problem_expect(&s.gemm);
-            const std::vector<unsigned char> before = problem_poison(&s.gemm);
-            uint32_t *want = (uint32_t *)zeroed(t, s.gemm.c_bytes, IRIS_MEM_DATA);
-            s.a.got = (uint32_t *)(void *)s.gemm.c;
-            s.a.want = want;
-            s.pattern = pattern;
-            irist_meet(t);
-            irist_ok(t, iris_gemm_all_scatter_fused_sequential_f32(t->world, &s.gemm.plan, s.stream));
-            irist_meet(t);
-            problem_check(&s.gemm, before, "before the capture");
-            irist_ok(t, iris_memcpy(t->world, want, s.gemm.c, s.gemm.c_bytes));
-            s.a.n = s.gemm.c_bytes / sizeof(uint32_t);
-            irist_meet(t);
-            replay(&s, iris_gemm_pattern_name((iris_gemm_pattern)pattern), submit_gemm);
-            irist_ok(t, iris_free(t->world, want));
+    scene s;
+    open_scene(&s, t);
+    if (problem_create(&s.gemm, t, f.dtype, f.shape, options)) {
+        iris_gemm_args g = problem_args(&s.gemm);
+        if (pattern == IRIS_GEMM_BLAS_GATHER) {
+            g.blas = naive_gemm, g.blas_arg = &blas, g.pattern = IRIS_GEMM_BLAS_GATHER;
+            irist_ok(t, iris_gemm_release(t->world, &s.gemm.plan));
+            irist_ok(t, iris_gemm_prepare(t->world, &s.gemm.plan, IRIS_GEMM_ALL_SCATTER, f.dtype, &g));
         }
-        problem_free(&s.gemm);
-        close_scene(&s);
+        problem_expect(&s.gemm);
+        const std::vector<unsigned char> before = problem_poison(&s.gemm);
+        uint32_t *want = (uint32_t *)zeroed(t, s.gemm.c_bytes, IRIS_MEM_DATA);
+        s.a.got = (uint32_t *)(void *)s.gemm.c;
+        s.a.want = want;
+        s.pattern = pattern;
+        irist_meet(t);
+        irist_ok(t, problem_launcher_of(&s.gemm, IRIS_GEMM_FUSED_SEQUENTIAL)(t->world, &s.gemm.plan, s.stream));
+        irist_ok(t, iris_stream_synchronize(t->world, s.stream));
+        irist_meet(t);
+        problem_check(&s.gemm, before, "before the capture");
+        irist_ok(t, iris_memcpy(t->world, want, s.gemm.c, s.gemm.c_bytes));
+        s.a.n = s.gemm.c_bytes / sizeof(uint32_t);
+        irist_meet(t);
+        replay(&s, iris_gemm_pattern_name((iris_gemm_pattern)pattern), submit_gemm);
+        irist_ok(t, iris_free(t->world, want));
     }
-    irist_check(t, blas.calls == (t->failures ? blas.calls : 2), "replays called BLAS: %d calls", blas.calls);
+    problem_free(&s.gemm);
+    close_scene(&s);
+    irist_check(t, t->failures || blas.calls == (pattern == IRIS_GEMM_BLAS_GATHER ? 2 : 0),
+                "replays called BLAS: %d calls", blas.calls);
+}
+
+void gemms(irist_rank *t)
+{
+    for (const family &f : families)
+        for (int pattern = 0; pattern <= f.last && !t->failures; pattern++)
+            gemm(t, f, pattern);
 }
 
 } // namespace
