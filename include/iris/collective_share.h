@@ -72,10 +72,7 @@ IRIS_HOST_DEVICE irisi_share irisi_even_share(size_t count, uint32_t part, uint3
 {
     const size_t grain = 16 / bytes;
     const size_t each = (irisi_divide(count + parts - 1, parts) + grain - 1) / grain * grain;
-    irisi_share s;
-    s.first = part * each < count ? part * each : count;
-    s.count = count - s.first < each ? count - s.first : each;
-    return s;
+    return irisi_share_of(each, part, count);
 }
 
 /* Bytes of a piece that travels on: links are to be busy soon, signals few. */
