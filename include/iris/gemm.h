@@ -283,16 +283,16 @@ IRIS_DEVICE void irisi_gemm_hand_on(const iris_gemm_part *part, const iris_gemm_
  * went to all ranks to them, the others on this rank. Every lane of the wave calls it.
  */
 IRIS_DEVICE void irisi_gemm_tell(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_gemm_part *part,
-                                 uint32_t worker, uint32_t workers, irisi_gemm_to to)
+                                 const irisi_tile_turns *turns, irisi_gemm_to to)
 {
     iris_crew self = iris_crew_of(iris_wave(), 1, part->counters);
     iris_tile tile;
     uint32_t turn = 0;
-    for (iris_tile_begin(plan, &tile, worker, workers); iris_tile_next(plan, &tile);) {
+    for (irisi_tile_begin_turns(plan, &tile, turns); irisi_tile_next_turn(plan, &tile, turns);) {
         if (!irisi_tile_ends(plan, &tile))
             continue;
         irisi_mailbox_await(part, plan, IRISI_FULL, turn, turn / plan->slots_with_comm, plan->math_waves);
-        if (to == IRISI_GEMM_TO_ALL || (to == IRISI_GEMM_TO_OWN_THEN_ALL && tile.turn >= plan->items))
+        if (to == IRISI_GEMM_TO_ALL || (to == IRISI_GEMM_TO_OWN_THEN_ALL && tile.turn >= turns->direct))
             iris_tile_raise_all(ctx, plan, &tile, &self);
         else
             iris_tile_flag(ctx, plan, &tile, part->epoch, &self);

@@ -190,6 +190,7 @@ typedef struct iris_gemm_plan {
     uint32_t tiles_m, full_n; /* rows of tiles, or of pairs of them; full tiles in a row */
     uint32_t unit;            /* columns that the narrowest tiles start at multiples of: each such part has a flag */
     uint32_t items;           /* tiles of all runs */
+    uint32_t lead;            /* tiles, the walk's first, that each workgroup of wg_specialized that sends computes before */
     uint32_t late, halves, edge_width; /* the widest band's full tiles that are cut, halved; columns of edges' parts */
     uint32_t most_full_n;     /* the widest band's full tiles of a row */
     uint32_t units;           /* workgroups before a row chose their number */
@@ -218,7 +219,7 @@ typedef struct iris_gemm_plan {
     iris_channel channel; /* signals: ready[world], done[world], then one for each tile */
     iris_gemm_stamp *stamps; /* null, or one for each item */
     void *partials;          /* sums of slices of K, one for each item */
-    uint64_t reserved[19];
+    uint64_t reserved[18];
     irisi_gemm_packing packs[2]; /* host only: of A and B, which a and b above are the copies of */
     uint64_t copies;             /* host only: 1 when some rank may have such copies, or `partials` */
     iris_gemm_blas blas;         /* host only */

@@ -3,6 +3,7 @@
  * tile_walk.h: the walk over a plan's tiles, and their pieces.
  *
  *   iris_tile iris_tile_begin iris_tile_next iris_tile_piece iris_tile_pass
+ *   irisi_tile_turns irisi_tile_all_turns irisi_tile_split_turns irisi_tile_begin_turns irisi_tile_next_turn
  */
 #ifndef IRIS_TILE_WALK_H
 #define IRIS_TILE_WALK_H
@@ -130,6 +131,45 @@ IRIS_DEVICE uint32_t irisi_tile_item(const iris_tile *tile) { return tile->turn 
 IRIS_DEVICE int irisi_tile_next_of(const iris_gemm_plan *plan, iris_tile *tile, uint32_t items)
 {
     return iris_tile_next(plan, tile) && (!irisi_tile_cuts() || irisi_tile_item(tile) < items);
+}
+
+/*
+ * The tiles of the walk that a workgroup computes: as worker `worker` of `workers`, those from `first` on and before
+ * `end`. One whose next would be `direct` or later is its last, and may go to all ranks at once.
+ */
+typedef struct irisi_tile_turns {
+    uint32_t worker, workers, first, end, direct;
+} irisi_tile_turns;
+
+IRIS_DEVICE irisi_tile_turns irisi_tile_all_turns(const iris_gemm_plan *plan, uint32_t worker, uint32_t workers)
+{
+    const irisi_tile_turns t = {worker, workers, 0, UINT32_MAX, plan->items};
+    return t;
+}
+
+/*
+ * Where the first `senders` of so many workgroups send: as long as there is nothing to send they compute too,
+ * plan->lead tiles each, the first of the walk.
+ */
+IRIS_DEVICE irisi_tile_turns irisi_tile_split_turns(const iris_gemm_plan *plan, uint32_t workgroup, uint32_t workgroups,
+                                                    uint32_t senders)
+{
+    const uint32_t led = irisi_tile_cuts() ? plan->lead * senders : 0;
+    irisi_tile_turns t = {workgroup - senders, workgroups - senders, led, UINT32_MAX, plan->items};
+    if (workgroup < senders)
+        t.worker = workgroup, t.workers = senders, t.first = 0, t.end = led, t.direct = UINT32_MAX;
+    return t;
+}
+
+/* The walk over them. */
+IRIS_DEVICE void irisi_tile_begin_turns(const iris_gemm_plan *plan, iris_tile *tile, const irisi_tile_turns *turns)
+{
+    iris_tile_begin(plan, tile, turns->worker, turns->workers);
+    tile->turn += turns->first;
+}
+IRIS_DEVICE int irisi_tile_next_turn(const iris_gemm_plan *plan, iris_tile *tile, const irisi_tile_turns *turns)
+{
+    return turns->end == UINT32_MAX ? iris_tile_next(plan, tile) : irisi_tile_next_of(plan, tile, turns->end);
 }
 
 /* Which of a tile's stamps, in the order of iris_gemm_stamp. */

@@ -125,6 +125,47 @@ static void plain_work(irist_rank *t)
 
 TEST_CASE("a plan for the plain mainloop has no other", "[gemm][bf16]") { irist_spmd(plain_work, nullptr); }
 
+/* Senders that compute the walk's first tiles before they send, where the kernel has tiles of several widths. */
+static void leads_work(irist_rank *t)
+{
+    static const struct {
+        const char *row;
+        uint32_t lead;
+    } rows[] = {
+        {"pattern=wg_specialized comm=1 width=256 lead=1", 1},
+        {"pattern=wg_specialized comm=2 width=128 pair=2 late=4 halves=4 edge=64 lead=1", 1},
+        {"pattern=wg_specialized comm=2 width=64 pair=2 lead=2", 2},
+        {"pattern=wg_specialized comm=3 width=64 lead=1", 1},
+    };
+    const problem_shape several = {900, 1536, 200};
+    const problem_options options[] = {
+        {"leads", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 6, 0, 0, 8},
+        {"leads, everything", 1.5, -0.5, 1, IRIS_ACTIVATION_GELU, 1, 0, 8, 3, 0, 0, 6, 0, 0, 8}, /* C is no boxes */
+    };
+    for (const auto &row : rows)
+        for (const problem_options &o : options) {
+            problem p;
+            if (problem_create(&p, t, IRIS_BF16, several, o) && irisi_gemm_narrowest(p.plan.mainloop) != 0) {
+                iris_gemm_args g = problem_args(&p);
+                g.tune = row.row;
+                irist_ok(t, iris_gemm_release(t->world, &p.plan));
+                irist_ok(t, iris_gemm_prepare(t->world, &p.plan, IRIS_GEMM_ALL_SCATTER, IRIS_BF16, &g));
+                irist_check(t, p.plan.lead == row.lead, "%s: senders compute %u tiles first", row.row, p.plan.lead);
+                problem_expect(&p);
+                for (int lap = 0; lap < 3; lap++) {
+                    const std::vector<unsigned char> before = problem_poison(&p);
+                    irist_delay(t, (uint64_t)lap);
+                    problem_launch(&p, IRIS_GEMM_AUTO);
+                    irist_ok(t, iris_synchronize(t->world));
+                    problem_check(&p, before, row.row);
+                }
+            }
+            problem_free(&p);
+        }
+}
+
+TEST_CASE("senders may compute tiles before they send", "[gemm][bf16]") { irist_spmd(leads_work, nullptr); }
+
 /* ---- copies of operands whose rows start elsewhere ---- */
 
 IRIS_KERNEL(pack_kernel, irisi_gemm_pack_launch, a, IRISI_PACK_LANES)

@@ -32,7 +32,7 @@ typedef struct question {
 } question;
 
 static unsigned failures;
-static irisi_gemm_cutting none; /* no cut is asked for */
+static unsigned led; /* plans whose senders compute first */
 
 static void fail(const question *q, uint32_t rank, const char *what)
 {
@@ -85,6 +85,35 @@ static void check_pairs(const question *q, const iris_gemm_plan *p)
             fail(q, p->rank, "a pair falls apart");
 }
 
+/* Where senders compute first, each workgroup has its tiles, together they have all, and every other one has a last. */
+static void check_leads(const question *q, const iris_gemm_plan *p)
+{
+    const uint32_t senders = p->comm_workgroups, grid = p->workgroups - p->workgroups % p->pair;
+    uint64_t met = 0, items = 0;
+    iris_tile t;
+    if (p->lead == 0)
+        return;
+    led++;
+    if (p->pattern != IRIS_GEMM_WG_SPECIALIZED || senders == 0 || p->slices > 1)
+        fail(q, p->rank, "there is nobody to compute before sending");
+    for (uint32_t g = 0; g < grid; g++) {
+        const irisi_tile_turns turns = irisi_tile_split_turns(p, g, grid, senders);
+        uint32_t last = 0, own = 0;
+        for (irisi_tile_begin_turns(p, &t, &turns); irisi_tile_next_turn(p, &t, &turns); met++, own++) {
+            const uint32_t item = irisi_tile_item(&t);
+            items += item;
+            last += t.turn >= turns.direct;
+            if ((item < p->lead * senders) != (g < senders) ||
+                (t.turn >= turns.direct) != (item + grid - senders >= p->items))
+                fail(q, p->rank, "a tile is another workgroup's, or goes another way than its sender thinks");
+        }
+        if (g < senders ? own != p->lead || last != 0 : last != 1)
+            fail(q, p->rank, "a workgroup has too few or too many tiles");
+    }
+    if (met != p->items || items != (uint64_t)p->items * (p->items - 1) / 2)
+        fail(q, p->rank, "not every tile is computed once");
+}
+
 static void check(const question *q, const iris_gemm_plan *first, const iris_gemm_plan *p)
 {
     const uint32_t units = irisi_gemm_units(p, p->rank), across = (p->columns + p->unit - 1) / p->unit, workers = 6;
@@ -118,6 +147,7 @@ static void check(const question *q, const iris_gemm_plan *first, const iris_gem
         fail(q, p->rank, "ranks have come to different ends");
     free(seen);
     check_pairs(q, p);
+    check_leads(q, p);
 }
 
 /* The next of a sequence of numbers below `n`. */
@@ -145,6 +175,7 @@ static unsigned check_asked(const question *q)
         c.late = c.width > 64 ? draw(2 * first.workgroups) : 0, c.halves = c.width > 128 ? draw(c.late + 1) : c.late;
         c.edge_width = 64 * (1 + draw(c.width / 64));
         c.pair = c.slices = 1, c.full_n = draw(2) ? UINT32_MAX : draw(20);
+        c.lead = draw(4) ? 0 : 1 + draw(3);
     } else {
         c.width = draw(2) ? 32 * draw(9) : draw(300);
         c.late = draw(2 * first.workgroups), c.halves = draw(c.late + 2), c.full_n = draw(2) ? UINT32_MAX : draw(20);
@@ -162,7 +193,8 @@ static unsigned check_asked(const question *q)
         if (cut(&p, q, rank, &c, 0) != laid)
             fail(q, rank, "not all ranks are cut as is asked for");
         check(q, &first, &p);
-        if (laid && (p.tile_n != c.width || p.late != c.late || p.halves != c.halves))
+        if (laid &&
+            (p.tile_n != c.width || p.late != c.late || p.halves != c.halves || (rank == 0 && p.lead != c.lead)))
             fail(q, rank, "another cut was laid than was asked for");
     }
     return (unsigned)laid;
@@ -175,6 +207,7 @@ static void check_blas(void)
     iris_gemm_plan p;
     static const double tflops[] = {0, 250, 10000};
     for (int i = 0; i < 3; i++) {
+        const irisi_gemm_cutting none = irisi_gemm_open_cut();
         cut(&p, &q, 0, &none, tflops[i]);
         if ((p.pattern == IRIS_GEMM_BLAS_GATHER) != (i == 2))
             fail(&q, 0, i == 2 ? "a fast BLAS is not chosen" : "a slow or unknown BLAS is chosen");
@@ -227,6 +260,7 @@ int main(void)
         {131072, 131072, 512, 4, 132, 0, IRIS_GEMM_AUTO, 0, 0, 1},
         {1, 1, 1, 8, 132, 0, IRIS_GEMM_AUTO, 0, 0, 0},
     };
+    const irisi_gemm_cutting none = irisi_gemm_open_cut();
     iris_gemm_plan first, p;
     unsigned laid = 0;
     for (size_t i = 0; i < 4000 + sizeof edges / sizeof *edges; i++) {
@@ -249,6 +283,8 @@ int main(void)
     }
     if (laid < 100)
         failures++, printf("only %u cuts of those that were asked for cover their bands\n", laid);
+    if (led < 100)
+        failures++, printf("senders compute first in only %u plans\n", led);
     check_blas();
     check_few();
     check_senders();

@@ -25,14 +25,27 @@ static uint32_t irisi_gemm_sixth(const iris_gemm_plan *p)
     return sixth < p->xcds ? sixth : sixth / p->xcds * p->xcds;
 }
 
+/* A lead that nobody has asked for. */
+#define IRISI_GEMM_ANY_LEAD UINT32_MAX
+
 /* A candidate, and what it is tried on. */
 typedef struct irisi_gemm_cutting {
     uint32_t pattern, senders, pair, slices;
+    uint32_t lead;          /* tiles that each sender computes before it sends */
     uint32_t width, full_n; /* columns of a full tile, full tiles of a row */
     uint32_t late, halves;  /* full tiles or pairs that are cut, and those of them that are halved */
     uint32_t edge_width;    /* columns of an edge's parts */
     double us;              /* until the last tile has arrived, by simulation */
 } irisi_gemm_cutting;
+
+/* Nothing is asked for. */
+static irisi_gemm_cutting irisi_gemm_open_cut(void)
+{
+    irisi_gemm_cutting c;
+    memset(&c, 0, sizeof c);
+    c.lead = IRISI_GEMM_ANY_LEAD;
+    return c;
+}
 
 /* The best candidates so far, by their times, and no more than a few that are almost alike. */
 typedef struct irisi_gemm_ranking {
@@ -53,8 +66,8 @@ static void irisi_gemm_rank(irisi_gemm_ranking *r, const irisi_gemm_cutting *c)
     memmove(r->rows + at + 1, r->rows + at, (r->n - 1 - at) * sizeof *c);
     r->rows[at] = *c;
     for (uint32_t i = 0; i < r->n; i++)
-        if (r->rows[i].senders == c->senders && r->rows[i].width == c->width &&
-            r->rows[i].pair == c->pair && r->rows[i].slices == c->slices)
+        if (r->rows[i].senders == c->senders && r->rows[i].width == c->width && r->rows[i].pair == c->pair &&
+            r->rows[i].slices == c->slices && r->rows[i].lead == c->lead)
             alike++, last = i;
     if (alike > IRISI_GEMM_ALIKE) {
         r->n--;
@@ -102,6 +115,17 @@ static uint32_t irisi_gemm_workers(const iris_gemm_plan *p, const irisi_gemm_cut
     return p->workgroups - p->workgroups % c->pair - c->senders;
 }
 
+/*
+ * How many of the walk's first tiles senders compute: as asked, where every other workgroup has one left, and no slices
+ * are added up, for which order counts.
+ */
+static uint32_t irisi_gemm_lead(const iris_gemm_plan *p, const irisi_gemm_cutting *c)
+{
+    if (c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->slices > 1 || p->items < irisi_gemm_workers(p, c))
+        return 0;
+    return c->lead <= (p->items - irisi_gemm_workers(p, c)) / c->senders ? c->lead : 0;
+}
+
 /* 1 when pairs of workgroups, or slices of K, can be: whole pairs compute and send, and a slice is a block or more. */
 static int irisi_gemm_shares(const iris_gemm_plan *p, const irisi_gemm_cutting *c)
 {
@@ -142,16 +166,17 @@ static int irisi_gemm_covers(const iris_gemm_plan *plan, const irisi_gemm_cuttin
 /* Simulates a candidate that stands in the plan. `busy` has room for each workgroup. */
 static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutting *c, uint32_t columns, double *busy)
 {
-    const uint32_t workers = irisi_gemm_workers(p, c), full = p->tiles_m * p->full_n;
+    const uint32_t workers = irisi_gemm_workers(p, c), full = p->tiles_m * p->full_n, led = c->lead * c->senders;
     const uint32_t direct = c->senders == 0 ? 0 : p->items > workers ? p->items - workers : 0;
     const uint32_t k = (uint32_t)((uint64_t)p->k * p->element / 2); /* as if of 16-bit elements */
-    double end = 0, link = 0;
-    uint32_t worker = 0, item = 0;
-    memset(busy, 0, workers * sizeof *busy);
+    double end = 0, link = 0, owed = 0;
+    uint32_t item = 0;
+    memset(busy, 0, (workers + c->senders) * sizeof *busy);
     for (uint32_t r = 0; r < IRISI_GEMM_RUNS; r++) {
         const irisi_tile_run *run = &p->runs[r];
         const uint32_t wide = run->first >= full ? columns - p->full_n * p->tile_n : p->tile_n;
-        for (uint32_t i = 0; i < run->tiles; i++, item++, worker = worker + 1 == workers ? 0 : worker + 1) {
+        for (uint32_t i = 0; i < run->tiles; i++, item++) {
+            const uint32_t worker = item < led ? workers + item % c->senders : (item - led) % workers;
             const uint32_t left = wide - i / p->pair / p->slices % run->parts * run->width;
             const uint32_t cols = left < run->width ? left : run->width;
             const int sends = c->pattern != IRIS_GEMM_BULK_SYNCHRONOUS && i / p->pair % p->slices == p->slices - 1;
@@ -159,8 +184,9 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
             const double gbps = irisi_gemm_link_gbps(item < direct ? c->senders : p->workgroups);
             const double way = 1e-3 * bytes / gbps;
             busy[worker] += irisi_gemm_tile_us(p->mainloop, p->pair, p->slices, cols, k, c->senders > 0);
-            link = (link > busy[worker] ? link : busy[worker]) + way;
             end = end > busy[worker] ? end : busy[worker];
+            owed += item < led ? way : 0; /* who computes it cannot send yet */
+            link = item < led ? end + owed : (link > busy[worker] ? link : busy[worker]) + way;
             if (c->senders == 0) /* who sends a tile is held up by the links until it has left */
                 busy[worker] += way * (workers < p->items ? workers : p->items);
         }
@@ -168,12 +194,12 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
     return link > end ? link : end;
 }
 
-/* Tries a candidate, and keeps it if few before were faster. */
+/* Tries a candidate, if it can be, and keeps it if few before were faster. */
 static void irisi_gemm_try(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
                            irisi_gemm_ranking *best)
 {
     irisi_gemm_lay(p, c, columns);
-    if (c->slices > 1 && p->items > irisi_gemm_workers(p, c))
+    if ((c->slices > 1 && p->items > irisi_gemm_workers(p, c)) || c->lead != irisi_gemm_lead(p, c))
         return; /* who adds up slices must not stand before those who compute them */
     c->us = irisi_gemm_simulate(p, c, columns, busy);
     irisi_gemm_rank(best, c);
@@ -185,13 +211,14 @@ static void irisi_gemm_try_late(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32
 {
     const uint32_t workers = irisi_gemm_workers(p, c) / c->pair, step = (workers + 1) / 2;
     const uint32_t full = ((p->m + p->tile_m - 1) / p->tile_m + c->pair - 1) / c->pair * c->full_n;
+    const uint32_t led = c->lead * c->senders / c->pair, rest = full > led ? full - led : 0;
     const int halves = c->width / 2 % p->unit == 0, quarters = c->width / 4 % p->unit == 0;
     c->late = c->halves = 0;
     irisi_gemm_try(p, c, columns, busy, best);
     if (full > 1u << 13 || !halves || c->slices > 1) /* nobody sees what the last ones of so many do */
         return;
     for (uint32_t i = 0; i < 3; i++) {
-        c->late = full % workers + i * workers;
+        c->late = rest % workers + i * workers;
         if (c->late > full || c->late == 0)
             continue;
         for (c->halves = quarters ? 0 : c->late;; c->halves = c->late - c->halves > step ? c->halves + step : c->late) {
@@ -200,6 +227,20 @@ static void irisi_gemm_try_late(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32
                 break;
         }
     }
+}
+
+/* Several leads where none is asked for: up to half of the rounds that full tiles go in. */
+static void irisi_gemm_try_leads(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
+                                 irisi_gemm_ranking *best)
+{
+    const uint32_t full = (p->m + p->tile_m - 1) / p->tile_m * c->full_n, half = full / p->workgroups / 2;
+    const uint32_t most = c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->slices > 1 ? 0 : half > 0 ? half : 1;
+    const uint32_t asked = c->lead;
+    for (c->lead = 0; c->lead <= most && asked == IRISI_GEMM_ANY_LEAD; c->lead += c->lead > 0 ? c->lead : 1)
+        irisi_gemm_try_late(p, c, columns, busy, best);
+    c->lead = asked;
+    if (asked != IRISI_GEMM_ANY_LEAD)
+        irisi_gemm_try_late(p, c, columns, busy, best);
 }
 
 /* All ways to lay the candidate's columns out: full tiles of each width, and what is left in parts of each width. */
@@ -211,7 +252,7 @@ static void irisi_gemm_try_widths(iris_gemm_plan *p, irisi_gemm_cutting *c, uint
             c->full_n = columns / c->width - less;
             c->edge_width = less ? c->width - p->unit : c->width;
             for (; c->edge_width >= p->unit; c->edge_width -= p->unit) {
-                irisi_gemm_try_late(p, c, columns, busy, best);
+                irisi_gemm_try_leads(p, c, columns, busy, best);
                 if (c->full_n * c->width == columns || c->slices > 1)
                     break;
             }
@@ -307,7 +348,7 @@ static int irisi_gemm_cut(iris_gemm_plan *p, uint32_t senders, const irisi_gemm_
     if (p->pattern == IRIS_GEMM_AUTO && first.n && blas_tflops > 0 &&
         irisi_gemm_blas_us(p, columns, blas_tflops) < best.us)
         p->pattern = IRIS_GEMM_BLAS_GATHER, first.n = 0;
-    p->late = p->halves = p->edge_width = p->most_full_n = 0;
+    p->lead = p->late = p->halves = p->edge_width = p->most_full_n = 0;
     if (first.n == 0) { /* times are not known or needed, or there are too few workgroups to choose from */
         p->tile_n = widest;
         irisi_gemm_uncut(p);
@@ -317,6 +358,8 @@ static int irisi_gemm_cut(iris_gemm_plan *p, uint32_t senders, const irisi_gemm_
     p->comm_workgroups = best.senders ? best.senders : p->comm_workgroups;
     irisi_gemm_lay(p, &best, p->columns);
     p->comm_workgroups += p->comm_workgroups % p->pair;
+    best.senders = p->comm_workgroups;
+    p->lead = irisi_gemm_lead(p, &best);
     return 1;
 }
 

@@ -40,6 +40,7 @@ enum {
     IRISI_ROW_LATE,
     IRISI_ROW_HALVES,
     IRISI_ROW_EDGE,
+    IRISI_ROW_LEAD,
     IRISI_ROW_US,
     IRISI_ROW_FIELDS,
     IRISI_ROW_KEYS = IRISI_ROW_PATTERN
@@ -55,7 +56,7 @@ static const struct irisi_row_field {
     {"layout", 0, 0},     {"pattern", 0, 0},        {"workgroups", 1, 65535},       {"comm", 1, 65534},
     {"height", 1, 65535}, {"width", 1, 65535},      {"pair", 1, 8},                 {"slices", 1, 64},
     {"full", 0, INT32_MAX}, {"late", 0, INT32_MAX}, {"halves", 0, INT32_MAX},       {"edge", 1, 65535},
-    {"us", 0, 0}};
+    {"lead", 0, 65535},   {"us", 0, 0}};
 
 static const char *const irisi_row_layouts[] = {"nn", "nt"};
 
@@ -170,8 +171,10 @@ static int irisi_gemm_read(irisi_gemm_row *row, char *text, char *why, size_t ro
     why[0] = 0;
     if (row->given != 0 && (row->given & ((1u << IRISI_ROW_US) - (1u << IRISI_ROW_KEYS))) == 0)
         snprintf(why, room, "it chooses nothing, neither pattern nor workgroups, comm, height or width");
-    else if (v[IRISI_ROW_WIDTH] == 0 && row->given >> IRISI_ROW_PAIR & 63)
-        snprintf(why, room, "pair, slices, full, late, halves and edge need a width");
+    else if (v[IRISI_ROW_WIDTH] == 0 && row->given >> IRISI_ROW_PAIR & 127)
+        snprintf(why, room, "pair, slices, full, late, halves, edge and lead need a width");
+    else if (v[IRISI_ROW_LEAD] && v[IRISI_ROW_PATTERN] && v[IRISI_ROW_PATTERN] != IRIS_GEMM_WG_SPECIALIZED)
+        snprintf(why, room, "lead=%u is for pattern=wg_specialized alone", v[IRISI_ROW_LEAD]);
     else if (v[IRISI_ROW_HALVES] > v[IRISI_ROW_LATE])
         snprintf(why, room, "halves=%u are more than late=%u", v[IRISI_ROW_HALVES], v[IRISI_ROW_LATE]);
     else if (v[IRISI_ROW_WORKGROUPS] != 0 && v[IRISI_ROW_COMM] >= v[IRISI_ROW_WORKGROUPS])
@@ -325,8 +328,10 @@ static void irisi_gemm_print(const iris_world *w, const iris_gemm_plan *p, char 
         used += snprintf(row + used, room - (size_t)used, " comm=%u", p->comm_workgroups);
     used += snprintf(row + used, room - (size_t)used, " height=%u width=%u", p->tile_m, p->tile_n);
     if (cuts)
-        snprintf(row + used, room - (size_t)used, " pair=%u slices=%u full=%u late=%u halves=%u edge=%u", p->pair,
+        used += snprintf(row + used, room - (size_t)used, " pair=%u slices=%u full=%u late=%u halves=%u edge=%u", p->pair,
                  p->slices, p->most_full_n, p->late, p->halves, p->edge_width);
+    if (p->lead)
+        snprintf(row + used, room - (size_t)used, " lead=%u", p->lead);
 }
 
 #endif

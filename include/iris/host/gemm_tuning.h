@@ -36,10 +36,9 @@ uint32_t iris_gemm_candidates(iris_world *w, const iris_gemm_plan *plan, iris_ge
     if (w == NULL || plan == NULL || rows == NULL || plan->magic != irisi_gemm_magic || pattern <= IRIS_GEMM_AUTO ||
         pattern >= IRIS_GEMM_PATTERNS || most == 0)
         return 0;
-    irisi_gemm_cutting any;
+    const irisi_gemm_cutting any = irisi_gemm_open_cut();
     irisi_gemm_ranking best;
     iris_gemm_plan p = *plan;
-    memset(&any, 0, sizeof any);
     best.n = 0, best.most = most;
     best.rows = (irisi_gemm_cutting *)malloc(most * sizeof *best.rows);
     if (best.rows == NULL || (irisi_gemm_splits(pattern) && p.workgroups < 2))
@@ -53,7 +52,7 @@ uint32_t iris_gemm_candidates(iris_world *w, const iris_gemm_plan *plan, iris_ge
     for (uint32_t i = 0; i < best.n; i++) {
         const irisi_gemm_cutting *c = &best.rows[i];
         p.comm_workgroups = c->senders, p.tile_n = c->width;
-        p.late = c->late, p.halves = c->halves, p.edge_width = c->edge_width;
+        p.lead = c->lead, p.late = c->late, p.halves = c->halves, p.edge_width = c->edge_width;
         p.pair = c->pair, p.slices = c->slices, p.most_full_n = c->full_n;
         irisi_gemm_print(w, &p, rows[i].text, sizeof rows[i].text);
     }
