@@ -190,7 +190,7 @@ typedef struct iris_gemm_plan {
     uint32_t tiles_m, full_n; /* rows of tiles, or of pairs of them; full tiles in a row */
     uint32_t unit;            /* columns that the narrowest tiles start at multiples of: each such part has a flag */
     uint32_t items;           /* tiles of all runs */
-    uint32_t lead;            /* tiles, the walk's first, that each workgroup of wg_specialized that sends computes before */
+    uint32_t lead;            /* of the walk's first tiles, how many each sender of wg_specialized computes before */
     uint32_t late, halves, edge_width; /* the widest band's full tiles that are cut, halved; columns of edges' parts */
     uint32_t most_full_n;     /* the widest band's full tiles of a row */
     uint32_t units;           /* workgroups before a row chose their number */

@@ -328,8 +328,8 @@ static void irisi_gemm_print(const iris_world *w, const iris_gemm_plan *p, char 
         used += snprintf(row + used, room - (size_t)used, " comm=%u", p->comm_workgroups);
     used += snprintf(row + used, room - (size_t)used, " height=%u width=%u", p->tile_m, p->tile_n);
     if (cuts)
-        used += snprintf(row + used, room - (size_t)used, " pair=%u slices=%u full=%u late=%u halves=%u edge=%u", p->pair,
-                 p->slices, p->most_full_n, p->late, p->halves, p->edge_width);
+        used += snprintf(row + used, room - (size_t)used, " pair=%u slices=%u full=%u late=%u halves=%u edge=%u",
+                         p->pair, p->slices, p->most_full_n, p->late, p->halves, p->edge_width);
     if (p->lead)
         snprintf(row + used, room - (size_t)used, " lead=%u", p->lead);
 }
