@@ -52,6 +52,8 @@ static int write_json(iris_world *w, const options *o, const iris_gemm_plan *pla
 {
     const uint32_t senders = o->pattern == IRIS_GEMM_WG_SPECIALIZED || o->pattern == IRIS_GEMM_PRODUCER_CONSUMER
                                  ? plan->comm_workgroups : 0;
+    const uint32_t led = o->pattern == IRIS_GEMM_WG_SPECIALIZED ? plan->lead * senders : 0;
+    const uint32_t workers = plan->workgroups - senders; /* rows of the picture: these, then senders */
     FILE *file = fopen(o->json, "w");
     if (file == NULL)
         return perror(o->json), 1;
@@ -62,7 +64,8 @@ static int write_json(iris_world *w, const options *o, const iris_gemm_plan *pla
             iris_device_name(w), o->commit, iris_world_size(w), o->m, o->n, o->k,
             iris_gemm_pattern_name((iris_gemm_pattern)o->pattern), us);
     for (uint32_t i = 0; i < plan->items; i++)
-        fprintf(file, "%s\n    [%u, %.2f, %.2f, %.2f, %.2f]", i ? "," : "", i % (plan->workgroups - senders),
+        fprintf(file, "%s\n    [%u, %.2f, %.2f, %.2f, %.2f]", i ? "," : "",
+                i < led ? workers + i % senders : (i - led) % workers,
                 (double)(s[i].begun - from) * tick_us, (double)(s[i].computed - from) * tick_us,
                 (double)(s[i].left - from) * tick_us, (double)(s[i].arrived - from) * tick_us);
     fprintf(file, "\n  ]\n}\n");

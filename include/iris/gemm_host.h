@@ -86,7 +86,8 @@ uint32_t iris_gemm_tiles(const iris_gemm_plan *plan);
  *
  * @param plan   null: nothing happens
  * @param stamps iris_gemm_tiles(plan) of them in local memory of the device, in the order in which tiles are begun;
- *               tile i is computed by the i-th of the workgroups that compute, modulo their number. Null: no longer.
+ *               tile i is computed by the i-th of the workgroups that compute, modulo their number, behind those
+ *               that workgroups of wg_specialized compute before they send (`lead`). Null: no longer.
  */
 void iris_gemm_watch(iris_gemm_plan *plan, iris_gemm_stamp *stamps);
 
