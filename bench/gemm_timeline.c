@@ -52,8 +52,9 @@ static int write_json(iris_world *w, const options *o, const iris_gemm_plan *pla
 {
     const uint32_t senders = o->pattern == IRIS_GEMM_WG_SPECIALIZED || o->pattern == IRIS_GEMM_PRODUCER_CONSUMER
                                  ? plan->comm_workgroups : 0;
-    const uint32_t led = o->pattern == IRIS_GEMM_WG_SPECIALIZED ? plan->lead * senders : 0;
-    const uint32_t workers = plan->workgroups - senders; /* rows of the picture: these, then senders */
+    const uint32_t grid = plan->workgroups - plan->workgroups % plan->pair;
+    const uint32_t led = o->pattern == IRIS_GEMM_WG_SPECIALIZED ? irisi_gemm_led(plan, grid, senders) : 0;
+    const uint32_t workers = grid - senders; /* rows of the picture: these, then senders */
     FILE *file = fopen(o->json, "w");
     if (file == NULL)
         return perror(o->json), 1;

@@ -46,14 +46,6 @@ typedef struct iris_gemm_part {
  */
 typedef enum irisi_gemm_to { IRISI_GEMM_TO_OWN, IRISI_GEMM_TO_ALL, IRISI_GEMM_TO_OWN_THEN_ALL } irisi_gemm_to;
 
-/* How many tiles of the walk are for others to send when `workers` compute with IRISI_GEMM_TO_OWN_THEN_ALL. */
-IRIS_DEVICE uint32_t irisi_gemm_sent(const iris_gemm_plan *plan, uint32_t workers)
-{
-    if (!irisi_tile_cuts())
-        return plan->items;
-    return plan->items > workers ? plan->items - workers : 0;
-}
-
 /*
  * The mailbox: pieces of tiles pass from the math waves to the communication waves through staging tiles, used in turn.
  * Each has a gate FULL, whose n-th phase ends when every math wave has filled it for the n-th time, and a gate EMPTY

@@ -190,7 +190,7 @@ typedef struct iris_gemm_plan {
     uint32_t tiles_m, full_n; /* rows of tiles, or of pairs of them; full tiles in a row */
     uint32_t unit;            /* columns that the narrowest tiles start at multiples of: each such part has a flag */
     uint32_t items;           /* tiles of all runs */
-    uint32_t lead;            /* of the walk's first tiles, how many each sender of wg_specialized computes before */
+    uint32_t lead;            /* of the walk's first tiles, how many each sender computes before: see irisi_gemm_led */
     uint32_t late, halves, edge_width; /* the widest band's full tiles that are cut, halved; columns of edges' parts */
     uint32_t most_full_n;     /* the widest band's full tiles of a row */
     uint32_t units;           /* workgroups before a row chose their number */
@@ -272,6 +272,16 @@ IRIS_HOST_DEVICE iris_gemm_columns iris_gemm_band(uint32_t n, uint32_t world, ui
     band.first = rank * each + (rank < more ? rank : more);
     band.count = each + (rank < more ? 1 : 0);
     return band;
+}
+
+/*
+ * How many of the walk's first tiles are computed by the first `senders` of so many workgroups of wg_specialized before
+ * they send: `lead` each, if every other workgroup has a tile left; on ranks where that is not so, none.
+ */
+IRIS_HOST_DEVICE uint32_t irisi_gemm_led(const iris_gemm_plan *plan, uint32_t workgroups, uint32_t senders)
+{
+    const uint32_t led = plan->lead * senders, workers = workgroups - senders;
+    return plan->items >= workers && led <= plan->items - workers ? led : 0;
 }
 
 /* Units of a rank's band: what its tiles, of whatever widths, come to. 0 for an empty band. */

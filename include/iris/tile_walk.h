@@ -3,7 +3,8 @@
  * tile_walk.h: the walk over a plan's tiles, and their pieces.
  *
  *   iris_tile iris_tile_begin iris_tile_next iris_tile_piece iris_tile_pass
- *   irisi_tile_turns irisi_tile_all_turns irisi_tile_split_turns irisi_tile_begin_turns irisi_tile_next_turn
+ *   irisi_tile_turns irisi_tile_all_turns irisi_tile_split_turns irisi_tile_sent irisi_tile_begin_turns
+ *   irisi_tile_next_turn
  */
 #ifndef IRIS_TILE_WALK_H
 #define IRIS_TILE_WALK_H
@@ -147,18 +148,23 @@ IRIS_DEVICE irisi_tile_turns irisi_tile_all_turns(const iris_gemm_plan *plan, ui
     return t;
 }
 
-/*
- * Where the first `senders` of so many workgroups send: as long as there is nothing to send they compute too,
- * plan->lead tiles each, the first of the walk.
- */
+/* Where the first `senders` of so many workgroups send: they compute too as long as there is nothing to send. */
 IRIS_DEVICE irisi_tile_turns irisi_tile_split_turns(const iris_gemm_plan *plan, uint32_t workgroup, uint32_t workgroups,
                                                     uint32_t senders)
 {
-    const uint32_t led = irisi_tile_cuts() ? plan->lead * senders : 0;
+    const uint32_t led = irisi_tile_cuts() ? irisi_gemm_led(plan, workgroups, senders) : 0;
     irisi_tile_turns t = {workgroup - senders, workgroups - senders, led, UINT32_MAX, plan->items};
     if (workgroup < senders)
         t.worker = workgroup, t.workers = senders, t.first = 0, t.end = led, t.direct = UINT32_MAX;
     return t;
+}
+
+/* How many tiles of the walk are for senders to send: all but those that are a worker's last. */
+IRIS_DEVICE uint32_t irisi_tile_sent(const iris_gemm_plan *plan, uint32_t workers)
+{
+    if (!irisi_tile_cuts())
+        return plan->items;
+    return plan->items > workers ? plan->items - workers : 0;
 }
 
 /* The walk over them. */

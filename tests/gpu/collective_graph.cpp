@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Collectives captured once and replayed a thousand times: each by every schedule, then all of them in one graph on one
- * channel. Input is made and the result compared by kernels in the same graph. Arguments are fixed at capture, so
- * whatever changes from use to use is on the device. GPUs only: the host platform has no graphs.
+ * Collectives captured once and replayed, in the full tier a thousand times: each by every schedule, then all of them
+ * in one graph on one channel. Input is made and the result compared by kernels in the same graph. Arguments are fixed at
+ * capture, so whatever changes from use to use is on the device. GPUs only: the host platform has no graphs.
  */
 #include "../collective/kinds.h"
 #include "capture.h"
@@ -31,10 +31,10 @@ IRIS_KERNEL(count_turn, turn_args, a, 64)
 void submit_kind(scene *s, int kind, size_t n, iris_stream stream)
 {
     const collective_kind &k = collective_kinds[kind];
-    const int root = kind % s->t->ranks;
+    const int more = n == MOST, root = (kind + more) % s->t->ranks;
     const iris_launch_config some = iris_grid(8, 128);
     const iris_collective c = kind_what(k, s->dst, s->src, n, root);
-    kind_args a = kind_arguments(s->t, k, s->dst, s->src, n, root, (uint64_t)kind, s->words + 1);
+    kind_args a = kind_arguments(s->t, k, s->dst, s->src, n, root, (uint64_t)(2 * kind + more), s->words + 1);
     a.turn = s->words;
     irist_ok(s->t, iris_launch(s->t->world, kind_input, &a, sizeof a, &some, stream));
     irist_ok(s->t, k.launch(s->t->world, &s->ch, &c, stream));

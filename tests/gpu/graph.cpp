@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Captured once, replayed a thousand times: put_signal and wait, barriers, a channel's epochs, LL messages, and every
- * pattern of GEMM and all-scatter, of operands as they are and of packed ones, a BLAS of the caller's among them.
- * Arguments are fixed at capture, so whatever changes from use to use must be on the device. GPUs only: the host
- * platform has no graphs.
+ * Captured once and replayed, in the full tier a thousand times: put_signal and wait, barriers, a channel's epochs, LL
+ * messages, and every pattern of GEMM and all-scatter, of operands as they are and of packed ones, a BLAS of the
+ * caller's among them. Arguments are fixed at capture, so whatever changes from use to use must be on the device. GPUs
+ * only: the host platform has no graphs.
  */
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
@@ -16,6 +16,7 @@
 #include "../gemm/problem.h"
 #include "capture.h"
 
+#include <iris/arch/gemm_shape.h>
 #include <iris/barrier.h>
 #include <iris/gen/load_store.h>
 #include <iris/gen/put_signal.h>
@@ -312,6 +313,11 @@ void gemm(irist_rank *t, const family &f, int pattern)
             g.blas = naive_gemm, g.blas_arg = &blas, g.pattern = IRIS_GEMM_BLAS_GATHER;
             irist_ok(t, iris_gemm_release(t->world, &s.gemm.plan));
             irist_ok(t, iris_gemm_prepare(t->world, &s.gemm.plan, IRIS_GEMM_ALL_SCATTER, f.dtype, &g));
+        } else if (pattern == IRIS_GEMM_WG_SPECIALIZED && irisi_gemm_narrowest(s.gemm.plan.mainloop) != 0) {
+            g.tune = "pattern=wg_specialized comm=1 width=64 lead=1"; /* senders that compute first */
+            irist_ok(t, iris_gemm_release(t->world, &s.gemm.plan));
+            irist_ok(t, iris_gemm_prepare(t->world, &s.gemm.plan, IRIS_GEMM_ALL_SCATTER, f.dtype, &g));
+            irist_check(t, s.gemm.plan.lead == 1, "senders compute %u tiles first", s.gemm.plan.lead);
         }
         problem_expect(&s.gemm);
         const std::vector<unsigned char> before = problem_poison(&s.gemm);

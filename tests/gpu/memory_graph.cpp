@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a kernel does with other ranks' memory, captured once and replayed a thousand times: loads, stores, puts, gets
- * and copies by lanes, waves and workgroups, every atomic operation, and every way to signal and to wait. A counter of
- * turns on the device makes each replay differ from the last. GPUs only: the host platform has no graphs.
+ * What a kernel does with other ranks' memory, captured once and replayed, in the full tier a thousand times: loads,
+ * stores, puts, gets and copies by lanes, waves and workgroups, every atomic operation, and every way to signal and to
+ * wait. A counter of turns on the device makes each replay differ from the last. GPUs only: the host has no graphs.
  */
 #include <cstring>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The other launchers, captured once and replayed a thousand times: messages around a ring and down a line, rows of
- * lengths that differ from replay to replay, and all-reduce with RMSNorm. Kernels in the same graph make the input and
- * compare the result. GPUs only: the host platform has no graphs.
+ * The other launchers, captured once and replayed, in the full tier a thousand times: messages around a ring and down a
+ * line, rows of lengths that differ from replay to replay, and all-reduce with RMSNorm. Kernels in the same graph make
+ * the input and compare the result. GPUs only: the host platform has no graphs.
  */
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_ALL_REDUCE_RMSNORM
@@ -20,7 +20,7 @@
 
 namespace {
 
-enum { MOST = 3000, ROWS = 5, COLUMNS = 136 };
+enum { MOST = 3000, ROWS = 5, COLUMNS = 136, UNTOUCHED = 0xA5A5 };
 const iris_team world = {0, 0, 0};
 
 struct args {
@@ -37,7 +37,7 @@ IRIS_DEVICE uint16_t element(uint64_t turn, int from, int to, size_t i)
 }
 IRIS_DEVICE uint64_t length(uint64_t turn, int from, int to)
 {
-    return (turn * 37 + (uint64_t)from * 1009 + (uint64_t)to * 503) % MOST;
+    return (turn * 37 + (uint64_t)from * 1009 + (uint64_t)to * 503) % (MOST - 4);
 }
 IRIS_DEVICE void report(const args *a, uint64_t wrong)
 {
@@ -56,6 +56,7 @@ IRIS_KERNEL(rows_input, args, a, 128)
             a->src_counts[r] = length(*a->turn, a->rank, r);
             a->dst_offsets[r] = (uint64_t)(a->ranks - 1 - r) * MOST + *a->turn % 3;
             a->dst_counts[r] = MOST - 3;
+            a->dst[a->dst_offsets[r] + length(*a->turn, r, a->rank)] = UNTOUCHED; /* behind what comes */
         }
     }
 }
@@ -64,8 +65,9 @@ IRIS_KERNEL(rows_compare, args, a, 128)
     uint64_t wrong = 0;
     for (int r = 0; r < a->ranks; r++) {
         const uint64_t n = length(*a->turn, r, a->rank);
-        for (size_t i = iris_grid_lane(); i < n && i < MOST - 3; i += iris_grid_lanes())
+        for (size_t i = iris_grid_lane(); i < n; i += iris_grid_lanes())
             wrong += a->dst[a->dst_offsets[r] + i] != element(*a->turn, r, a->rank, i);
+        wrong += iris_grid_lane() == 0 && a->dst[a->dst_offsets[r] + n] != UNTOUCHED;
     }
     report(a, wrong);
 }

@@ -67,7 +67,7 @@ static void irisi_gemm_rank(irisi_gemm_ranking *r, const irisi_gemm_cutting *c)
     r->rows[at] = *c;
     for (uint32_t i = 0; i < r->n; i++)
         if (r->rows[i].senders == c->senders && r->rows[i].width == c->width && r->rows[i].pair == c->pair &&
-            r->rows[i].slices == c->slices && r->rows[i].lead == c->lead)
+            r->rows[i].slices == c->slices)
             alike++, last = i;
     if (alike > IRISI_GEMM_ALIKE) {
         r->n--;
@@ -97,7 +97,8 @@ static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint3
     const uint32_t late = c->late < full ? c->late : full, halves = c->halves < late ? c->halves : late;
     const uint32_t counts[3] = {full - late, halves, late - halves};
     uint32_t first = 0, used = 0, edges = edge ? p->tiles_m : 0;
-    p->late = c->late, p->halves = c->halves, p->edge_width = c->edge_width, p->most_full_n = c->full_n;
+    p->lead = c->lead, p->late = c->late, p->halves = c->halves, p->edge_width = c->edge_width,
+    p->most_full_n = c->full_n;
     memset(p->runs, 0, sizeof p->runs);
     for (uint32_t i = 0; i < 3; first += counts[i++]) {
         if (c->edge_width > c->width >> i) {
@@ -113,17 +114,6 @@ static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint3
 static uint32_t irisi_gemm_workers(const iris_gemm_plan *p, const irisi_gemm_cutting *c)
 {
     return p->workgroups - p->workgroups % c->pair - c->senders;
-}
-
-/*
- * How many of the walk's first tiles senders compute: as asked, where every other workgroup has one left, and no slices
- * are added up, for which order counts.
- */
-static uint32_t irisi_gemm_lead(const iris_gemm_plan *p, const irisi_gemm_cutting *c)
-{
-    if (c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->slices > 1 || p->items < irisi_gemm_workers(p, c))
-        return 0;
-    return c->lead <= (p->items - irisi_gemm_workers(p, c)) / c->senders ? c->lead : 0;
 }
 
 /* 1 when pairs of workgroups, or slices of K, can be: whole pairs compute and send, and a slice is a block or more. */
@@ -170,13 +160,12 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
     const uint32_t direct = c->senders == 0 ? 0 : p->items > workers ? p->items - workers : 0;
     const uint32_t k = (uint32_t)((uint64_t)p->k * p->element / 2); /* as if of 16-bit elements */
     double end = 0, link = 0, owed = 0;
-    uint32_t item = 0;
+    uint32_t item = 0, worker = led ? workers : 0; /* senders stand behind the others */
     memset(busy, 0, (workers + c->senders) * sizeof *busy);
     for (uint32_t r = 0; r < IRISI_GEMM_RUNS; r++) {
         const irisi_tile_run *run = &p->runs[r];
         const uint32_t wide = run->first >= full ? columns - p->full_n * p->tile_n : p->tile_n;
         for (uint32_t i = 0; i < run->tiles; i++, item++) {
-            const uint32_t worker = item < led ? workers + item % c->senders : (item - led) % workers;
             const uint32_t left = wide - i / p->pair / p->slices % run->parts * run->width;
             const uint32_t cols = left < run->width ? left : run->width;
             const int sends = c->pattern != IRIS_GEMM_BULK_SYNCHRONOUS && i / p->pair % p->slices == p->slices - 1;
@@ -189,6 +178,8 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
             link = item < led ? end + owed : (link > busy[worker] ? link : busy[worker]) + way;
             if (c->senders == 0) /* who sends a tile is held up by the links until it has left */
                 busy[worker] += way * (workers < p->items ? workers : p->items);
+            if (++worker == (item < led ? workers + c->senders : workers) || item + 1 == led)
+                worker = item + 1 < led ? workers : 0;
         }
     }
     return link > end ? link : end;
@@ -199,8 +190,12 @@ static void irisi_gemm_try(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t co
                            irisi_gemm_ranking *best)
 {
     irisi_gemm_lay(p, c, columns);
-    if ((c->slices > 1 && p->items > irisi_gemm_workers(p, c)) || c->lead != irisi_gemm_lead(p, c))
+    const uint32_t workers = irisi_gemm_workers(p, c);
+    if (c->slices > 1 && p->items > workers)
         return; /* who adds up slices must not stand before those who compute them */
+    if (c->lead > 0 && (c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->slices > 1 ||
+                        irisi_gemm_led(p, workers + c->senders, c->senders) == 0))
+        return;
     c->us = irisi_gemm_simulate(p, c, columns, busy);
     irisi_gemm_rank(best, c);
 }
@@ -229,14 +224,14 @@ static void irisi_gemm_try_late(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32
     }
 }
 
-/* Several leads where none is asked for: up to half of the rounds that full tiles go in. */
+/* Several leads where none is asked for: up to half of the rounds that full tiles go in, and few: each takes its time. */
 static void irisi_gemm_try_leads(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
                                  irisi_gemm_ranking *best)
 {
     const uint32_t full = (p->m + p->tile_m - 1) / p->tile_m * c->full_n, half = full / p->workgroups / 2;
-    const uint32_t most = c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->slices > 1 ? 0 : half > 0 ? half : 1;
-    const uint32_t asked = c->lead;
-    for (c->lead = 0; c->lead <= most && asked == IRISI_GEMM_ANY_LEAD; c->lead += c->lead > 0 ? c->lead : 1)
+    const int never = c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->slices > 1 || full > 1u << 13;
+    const uint32_t most = never ? 0 : half > 0 ? half : 1, asked = c->lead;
+    for (c->lead = 0; c->lead <= most && asked == IRISI_GEMM_ANY_LEAD; c->lead = c->lead > 0 ? 4 * c->lead : 1)
         irisi_gemm_try_late(p, c, columns, busy, best);
     c->lead = asked;
     if (asked != IRISI_GEMM_ANY_LEAD)
@@ -358,8 +353,6 @@ static int irisi_gemm_cut(iris_gemm_plan *p, uint32_t senders, const irisi_gemm_
     p->comm_workgroups = best.senders ? best.senders : p->comm_workgroups;
     irisi_gemm_lay(p, &best, p->columns);
     p->comm_workgroups += p->comm_workgroups % p->pair;
-    best.senders = p->comm_workgroups;
-    p->lead = irisi_gemm_lead(p, &best);
     return 1;
 }
 

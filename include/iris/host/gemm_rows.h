@@ -173,8 +173,8 @@ static int irisi_gemm_read(irisi_gemm_row *row, char *text, char *why, size_t ro
         snprintf(why, room, "it chooses nothing, neither pattern nor workgroups, comm, height or width");
     else if (v[IRISI_ROW_WIDTH] == 0 && row->given >> IRISI_ROW_PAIR & 127)
         snprintf(why, room, "pair, slices, full, late, halves, edge and lead need a width");
-    else if (v[IRISI_ROW_LEAD] && v[IRISI_ROW_PATTERN] && v[IRISI_ROW_PATTERN] != IRIS_GEMM_WG_SPECIALIZED)
-        snprintf(why, room, "lead=%u is for pattern=wg_specialized alone", v[IRISI_ROW_LEAD]);
+    else if (v[IRISI_ROW_LEAD] && (v[IRISI_ROW_PATTERN] != IRIS_GEMM_WG_SPECIALIZED || v[IRISI_ROW_SLICES] > 1))
+        snprintf(why, room, "lead=%u needs pattern=wg_specialized and slices=1", v[IRISI_ROW_LEAD]);
     else if (v[IRISI_ROW_HALVES] > v[IRISI_ROW_LATE])
         snprintf(why, room, "halves=%u are more than late=%u", v[IRISI_ROW_HALVES], v[IRISI_ROW_LATE]);
     else if (v[IRISI_ROW_WORKGROUPS] != 0 && v[IRISI_ROW_COMM] >= v[IRISI_ROW_WORKGROUPS])
