@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Collectives captured once and replayed, in the full tier a thousand times: each by every schedule, then all of them
- * in one graph on one channel. Input is made and the result compared by kernels in the same graph. Arguments are fixed at
- * capture, so whatever changes from use to use is on the device. GPUs only: the host platform has no graphs.
+ * in one graph on one channel. Input is made and the result compared by kernels in the same graph. Arguments are fixed
+ * at capture, so whatever changes from use to use is on the device. GPUs only: the host platform has no graphs.
  */
 #include "../collective/kinds.h"
 #include "capture.h"

@@ -224,7 +224,7 @@ static void irisi_gemm_try_late(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32
     }
 }
 
-/* Several leads where none is asked for: up to half of the rounds that full tiles go in, and few: each takes its time. */
+/* Several leads where none is asked for, up to half of the rounds that full tiles go in; few, for each takes time. */
 static void irisi_gemm_try_leads(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
                                  irisi_gemm_ranking *best)
 {
