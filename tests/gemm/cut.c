@@ -224,11 +224,12 @@ static void check_blas(void)
 
 /*
  * What a row asks for without a pattern, where a fast BLAS is chosen after all: the walk is whole, whatever was tried
- * before. And K may be shorter than a block.
+ * before. K may be shorter than a block, and workgroups few.
  */
 static void check_few(void)
 {
     const question blas = {90, 4922, 4044, 5, 132, 0, IRIS_GEMM_AUTO, 0, 0, 1};
+    const question four = {150, 331, 40, 4, 4, 1, IRIS_GEMM_WG_SPECIALIZED, 0, 0, 1};
     const question thin = {4096, 4096, 32, 4, 132, 0, IRIS_GEMM_FUSED_SEQUENTIAL, 0, 0, 1};
     iris_gemm_plan p;
     irisi_gemm_cutting c;
@@ -242,6 +243,10 @@ static void check_few(void)
     if (!cut(&p, &thin, 0, &c, 0))
         fail(&thin, 0, "a cut is refused for a short K");
     check(&thin, &p, &p);
+    c.width = c.edge_width = 64, c.lead = 1;
+    if (!cut(&p, &four, 0, &c, 0) || p.lead != 1)
+        fail(&four, 0, "one sender of four workgroups cannot compute first");
+    check(&four, &p, &p);
 }
 
 /* Senders where nobody says how many: as many on each chiplet. */
