@@ -10,6 +10,7 @@ header's rows as it reads those of a file: the first one for a problem counts.
 """
 import pathlib
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 HEADER = ROOT / "include/iris/host/gemm_table.h"
@@ -53,7 +54,8 @@ def rows(files):
 def header(files=None):
     """The header's text."""
     files = sorted(ROOT.glob("bench/results/gemm_tune_*.txt")) if files is None else files
-    return TEXT % "".join(f'    "{problem} "\n    "{choice}",\n' for problem, choice in rows(files))
+    lines = ([problem, *textwrap.wrap(choice, 112)] for problem, choice in rows(files))
+    return TEXT % "".join("    " + " \"\n    ".join('"' + part for part in row) + '",\n' for row in lines)
 
 
 if __name__ == "__main__":

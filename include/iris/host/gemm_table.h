@@ -53,17 +53,22 @@ static const char *const irisi_gemm_table[] = {
     "arch=sm_90 units=132 world=2 m=8191 n=4095 k=4097 dtype=bf16 out=bf16 layout=nn "
     "pattern=fused_sequential height=128 width=256 pair=2 slices=1 full=8 late=0 halves=0 edge=256 us=378.2",
     "arch=sm_90 units=132 world=2 m=8192 n=4096 k=12288 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=8 late=0 halves=0 edge=256 lead=1 us=547.5",
+    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=8 late=0 halves=0 edge=256 lead=1 "
+    "us=547.5",
     "arch=sm_90 units=132 world=2 m=8192 n=4096 k=14336 dtype=bf16 out=bf16 layout=nn "
     "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=8 late=0 halves=0 edge=256 us=632.5",
     "arch=sm_90 units=132 world=2 m=8192 n=3584 k=14336 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=7 late=30 halves=30 edge=256 lead=1 us=576.9",
+    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=7 late=30 halves=30 edge=256 lead=1 "
+    "us=576.9",
     "arch=sm_90 units=132 world=2 m=8192 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=8 height=128 width=256 pair=2 slices=1 full=16 late=12 halves=0 edge=256 lead=1 us=772.5",
+    "pattern=wg_specialized comm=8 height=128 width=256 pair=2 slices=1 full=16 late=12 halves=0 edge=256 lead=1 "
+    "us=772.5",
     "arch=sm_90 units=132 world=2 m=16384 n=16384 k=16384 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=32 late=0 halves=0 edge=256 lead=1 us=6709.9",
+    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=32 late=0 halves=0 edge=256 lead=1 "
+    "us=6709.9",
     "arch=sm_90 units=132 world=2 m=4096 n=4096 k=4096 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=20 height=128 width=256 pair=2 slices=1 full=8 late=6 halves=0 edge=256 lead=1 us=126.9",
+    "pattern=wg_specialized comm=20 height=128 width=256 pair=2 slices=1 full=8 late=6 halves=0 edge=256 lead=1 "
+    "us=126.9",
     "arch=sm_90 units=132 world=4 m=8192 n=3584 k=14336 dtype=bf16 out=bf16 layout=nn "
     "pattern=wg_specialized comm=12 height=128 width=256 pair=2 slices=1 full=3 late=36 halves=36 edge=128 us=342.5",
     "arch=sm_90 units=132 world=4 m=8192 n=4096 k=12288 dtype=bf16 out=bf16 layout=nn "
