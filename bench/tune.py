@@ -60,4 +60,4 @@ def header(files=None):
 
 if __name__ == "__main__":
     HEADER.write_text(header(), encoding="utf-8")
-    print(f"{HEADER.relative_to(ROOT)}: {header().count(' us=')} rows")
+    print(f"{HEADER.relative_to(ROOT)}: {header().count('us=')} rows")
