@@ -3,6 +3,7 @@
  * capture.h: a stream's work as a graph, by the runtime's own calls, as a user makes one.
  *
  *   irist_graph irist_capture_begin irist_capture_end irist_graph_free irist_replays irist_replay
+ *   irist_zeroed
  */
 #ifndef IRIST_CAPTURE_H
 #define IRIST_CAPTURE_H
@@ -82,6 +83,15 @@ static void irist_replay(irist_rank *t, iris_stream stream, iris_stream recorder
     irist_ok(t, iris_stream_synchronize(t->world, stream));
     irist_meet(t);
     irist_graph_free(t, graph);
+}
+
+/** Symmetric memory of zeros. */
+static inline void *irist_zeroed(irist_rank *t, size_t bytes, iris_mem_kind kind)
+{
+    void *p = iris_malloc_kind(t->world, bytes, 0, kind);
+    irist_check(t, p != nullptr, "%s", iris_error_string(t->world));
+    irist_ok(t, iris_memset(t->world, p, 0, bytes));
+    return p;
 }
 
 #endif

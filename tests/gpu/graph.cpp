@@ -197,14 +197,6 @@ void submit_gemm(scene *s)
     LAUNCH(s, compare_kernel, 2, 0);
 }
 
-void *zeroed(irist_rank *t, size_t bytes, iris_mem_kind kind)
-{
-    void *p = iris_malloc_kind(t->world, bytes, 0, kind);
-    irist_check(t, p != nullptr, "%s", iris_error_string(t->world));
-    irist_ok(t, iris_memset(t->world, p, 0, bytes));
-    return p;
-}
-
 void open_scene(scene *s, irist_rank *t)
 {
     const size_t ranks = (size_t)t->ranks;
@@ -212,11 +204,11 @@ void open_scene(scene *s, irist_rank *t)
     s->t = t;
     s->a.ctx = iris_device_ctx(t->world);
     s->a.arrived = iris_signals(t->world, 1);
-    s->a.inbox = (uint32_t *)zeroed(t, WORDS * sizeof(uint32_t), IRIS_MEM_DATA);
-    s->a.message = (uint32_t *)zeroed(t, GROUPS * WORDS * sizeof(uint32_t), IRIS_MEM_DATA);
-    s->a.cells = (uint64_t *)zeroed(t, 2 * sizeof(uint64_t), IRIS_MEM_SYNC);
-    s->a.turn = (uint64_t *)zeroed(t, sizeof(uint64_t), IRIS_MEM_DATA);
-    s->a.bad = (uint64_t *)zeroed(t, 4 * sizeof(uint64_t), IRIS_MEM_DATA);
+    s->a.inbox = (uint32_t *)irist_zeroed(t, WORDS * sizeof(uint32_t), IRIS_MEM_DATA);
+    s->a.message = (uint32_t *)irist_zeroed(t, GROUPS * WORDS * sizeof(uint32_t), IRIS_MEM_DATA);
+    s->a.cells = (uint64_t *)irist_zeroed(t, 2 * sizeof(uint64_t), IRIS_MEM_SYNC);
+    s->a.turn = (uint64_t *)irist_zeroed(t, sizeof(uint64_t), IRIS_MEM_DATA);
+    s->a.bad = (uint64_t *)irist_zeroed(t, 4 * sizeof(uint64_t), IRIS_MEM_DATA);
     irist_ok(t, iris_channel_create(t->world, &s->a.ch, GROUPS * ranks, GROUPS * ranks * WORDS * sizeof(uint64_t)));
     irist_ok(t, iris_channel_create(t->world, &s->a.barrier, ranks, ranks * sizeof(iris_ll_packet)));
     irist_ok(t, iris_stream_create(t->world, &s->stream));
@@ -321,7 +313,7 @@ void gemm(irist_rank *t, const family &f, int pattern)
         }
         problem_expect(&s.gemm);
         const std::vector<unsigned char> before = problem_poison(&s.gemm);
-        uint32_t *want = (uint32_t *)zeroed(t, s.gemm.c_bytes, IRIS_MEM_DATA);
+        uint32_t *want = (uint32_t *)irist_zeroed(t, s.gemm.c_bytes, IRIS_MEM_DATA);
         s.a.got = (uint32_t *)(void *)s.gemm.c;
         s.a.want = want;
         s.pattern = pattern;

@@ -73,41 +73,15 @@ IRIS_DEVICE part part_of(uint32_t index, uint32_t parts, uint32_t from, uint32_t
     return {from + begin, count - begin < each ? count - begin : each};
 }
 
-/* A third by lanes, a third by waves, a third by the workgroup. */
-#define THIRDS(a, to, from, ...)                                                                                       \
+/* A third by lanes, a third by waves, a third by the workgroup, by iris_put_u32 and its kin. */
+#define THIRDS(op, a, to, from, ...)                                                                                   \
     {                                                                                                                  \
         const part lane = part_of(iris_wg_lane(), iris_wg_lanes(), 0, THIRD);                                          \
         const part wave = part_of(iris_wave(), iris_waves(), THIRD, THIRD);                                            \
-        MOVE(&(a)->ctx, (to) + lane.first, (from) + lane.first, lane.n, __VA_ARGS__);                                  \
-        MOVE_WAVE(&(a)->ctx, (to) + wave.first, (from) + wave.first, wave.n, __VA_ARGS__);                             \
-        MOVE_WG(&(a)->ctx, (to) + 2 * THIRD, (from) + 2 * THIRD, THIRD, __VA_ARGS__);                                  \
+        iris_##op##_u32(&(a)->ctx, (to) + lane.first, (from) + lane.first, lane.n, __VA_ARGS__);                       \
+        iris_##op##_u32_wave(&(a)->ctx, (to) + wave.first, (from) + wave.first, wave.n, __VA_ARGS__);                  \
+        iris_##op##_u32_wg(&(a)->ctx, (to) + 2 * THIRD, (from) + 2 * THIRD, THIRD, __VA_ARGS__);                       \
     }
-
-IRIS_DEVICE void put_thirds(const args *a){
-#define MOVE iris_put_u32
-#define MOVE_WAVE iris_put_u32_wave
-#define MOVE_WG iris_put_u32_wg
-    THIRDS(a, area(a, PUT), area(a, MESSAGE), a->right)
-#undef MOVE
-#undef MOVE_WAVE
-#undef MOVE_WG
-} IRIS_DEVICE void get_thirds(const args *a){
-#define MOVE iris_get_u32
-#define MOVE_WAVE iris_get_u32_wave
-#define MOVE_WG iris_get_u32_wg
-    THIRDS(a, area(a, GOT), area(a, MESSAGE), a->right)
-#undef MOVE
-#undef MOVE_WAVE
-#undef MOVE_WG
-} IRIS_DEVICE void copy_thirds(const args *a){
-#define MOVE iris_copy_u32
-#define MOVE_WAVE iris_copy_u32_wave
-#define MOVE_WG iris_copy_u32_wg
-    THIRDS(a, area(a, COPIED), area(a, MESSAGE), a->right, a->left)
-#undef MOVE
-#undef MOVE_WAVE
-#undef MOVE_WG
-}
 
 IRIS_KERNEL(access_kernel, args, a, LANES)
 {
@@ -119,15 +93,15 @@ IRIS_KERNEL(access_kernel, args, a, LANES)
         iris_store_vec_u32(&a->ctx, area(a, VECTORS) + i,
                            iris_load_vec_u32(&a->ctx, area(a, MESSAGE) + i, a->ctx.rank, IRIS_CACHE_DEFAULT), a->right,
                            IRIS_CACHE_DEFAULT);
-    put_thirds(a);
+    THIRDS(put, a, area(a, PUT), area(a, MESSAGE), a->right)
     iris_barrier_all_wg(&a->ctx, &a->barrier); /* everybody's message is there */
     expect_words(a, STORED, turn, a->left);
     expect_words(a, VECTORS, turn, a->left);
     expect_words(a, PUT, turn, a->left);
     for (uint32_t i = iris_wg_lane(); i < WORDS; i += iris_wg_lanes())
         expect(a, iris_load_u32(&a->ctx, area(a, MESSAGE) + i, a->right) == word_of(turn, a->right, i));
-    get_thirds(a);
-    copy_thirds(a);
+    THIRDS(get, a, area(a, GOT), area(a, MESSAGE), a->right)
+    THIRDS(copy, a, area(a, COPIED), area(a, MESSAGE), a->right, a->left)
     iris_barrier_all_wg(&a->ctx, &a->barrier);
     expect_words(a, GOT, turn, a->right);
     expect_words(a, COPIED, turn, (a->left + a->ctx.world - 1) % a->ctx.world);
@@ -207,14 +181,6 @@ IRIS_KERNEL(signal_kernel, args, a, LANES)
     end_turn(a, turn);
 }
 
-void *zeroed(irist_rank *t, size_t bytes, iris_mem_kind kind)
-{
-    void *p = iris_malloc_kind(t->world, bytes, 0, kind);
-    irist_check(t, p != nullptr, "%s", iris_error_string(t->world));
-    irist_ok(t, iris_memset(t->world, p, 0, bytes));
-    return p;
-}
-
 void replay(irist_rank *t, irisi_kernel kernel, const char *name)
 {
     const size_t ranks = (size_t)t->ranks;
@@ -224,9 +190,9 @@ void replay(irist_rank *t, irisi_kernel kernel, const char *name)
     std::memset(static_cast<void *>(&a), 0, sizeof a);
     a.ctx = iris_device_ctx(t->world);
     a.right = (t->rank + 1) % t->ranks, a.left = (t->rank + t->ranks - 1) % t->ranks;
-    a.words = (uint32_t *)zeroed(t, AREAS * WORDS * sizeof(uint32_t), IRIS_MEM_DATA);
-    a.cells = (uint32_t *)zeroed(t, 2 * sizeof(uint32_t), IRIS_MEM_SYNC);
-    a.turn = (uint64_t *)zeroed(t, sizeof words, IRIS_MEM_DATA), a.wrong = a.turn + 1;
+    a.words = (uint32_t *)irist_zeroed(t, AREAS * WORDS * sizeof(uint32_t), IRIS_MEM_DATA);
+    a.cells = (uint32_t *)irist_zeroed(t, 2 * sizeof(uint32_t), IRIS_MEM_SYNC);
+    a.turn = (uint64_t *)irist_zeroed(t, sizeof words, IRIS_MEM_DATA), a.wrong = a.turn + 1;
     a.signals = iris_signals(t->world, SIGNALS);
     irist_ok(t, iris_channel_create(t->world, &a.barrier, ranks, ranks * 16));
     irist_ok(t, iris_stream_create(t->world, &recorder));
