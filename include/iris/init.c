@@ -275,7 +275,9 @@ void irisi_creation_failed(iris_world *w)
 
 iris_status iris_barrier(iris_world *w)
 {
-    iris_status status = iris_synchronize(w);
+    iris_status status = irisi_enter(w, "iris_barrier");
+    if (status == IRIS_OK)
+        status = iris_synchronize(w);
     if (status == IRIS_OK)
         status = w->checked && w->size > 1 ? irisi_compare_logs(w) : irisi_meet(w, IRISI_BARRIER);
     if (status != IRIS_OK || w->pending == IRIS_OK)
@@ -604,10 +606,12 @@ iris_signal *iris_signals(iris_world *w, size_t n)
     if (irisi_enter(w, "iris_signals") != IRIS_OK)
         return NULL;
     if (n == 0 || n > w->sync_bytes / sizeof(iris_signal)) {
-        irisi_fail(w, n ? IRIS_ERR_NOMEM : IRIS_ERR_ARGUMENT,
-                   "iris_signals: %zu signals do not fit the sync heap of %zu bytes; raise "
-                   "IRIS_SYNC_MB",
-                   n, w->sync_bytes);
+        if (n == 0)
+            irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_signals: asked for no signal; ask for one or more");
+        else
+            irisi_fail(w, IRIS_ERR_NOMEM,
+                       "iris_signals: %zu signals do not fit the sync heap of %zu bytes; raise IRIS_SYNC_MB", n,
+                       w->sync_bytes);
         irisi_creation_failed(w);
         return NULL;
     }
@@ -693,8 +697,8 @@ uint32_t irisi_max_workgroups(iris_world *w, irisi_kernel kernel, uint32_t lanes
     if (!lanes)
         lanes = 256;
     if (!kernel || lanes > 1024) {
-        irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_max_workgroups: %u lanes a workgroup (1 to 1024), kernel %s", lanes,
-                   kernel ? "given" : "null");
+        irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_max_workgroups: %u lanes a workgroup (1 to 1024)%s", lanes,
+                   kernel ? "" : ", and the kernel is null");
         return 0;
     }
     const char *why = irisi_dev_max_workgroups(&w->dev, kernel, lanes, shared_bytes, &most);
@@ -952,8 +956,8 @@ iris_status iris_init_all(iris_world **worlds, int n, const iris_config *config)
     int hub[IRISI_MOST_RANKS + 1], ends[IRISI_MOST_RANKS + 1];
     irisi_seat *seats = NULL;
     if (!worlds || n < 1 || n > IRISI_MOST_RANKS)
-        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_init_all: %d ranks (1 to %d%s), worlds %s", n,
-                          IRISI_MOST_RANKS, irisi_more_ranks, worlds ? "given" : "null");
+        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_init_all: %d ranks (1 to %d%s)%s", n, IRISI_MOST_RANKS,
+                          irisi_more_ranks, worlds ? "" : ", and worlds is null");
     iris_status status = irisi_seats_new(&seats, n, config, hub, ends);
     if (status != IRIS_OK)
         return status;
@@ -1089,8 +1093,8 @@ int iris_spawn_config(int n, iris_rank_main main, void *arg, const iris_config *
     irisi_seat *seats = NULL;
     iris_status status = IRIS_OK;
     if (n < 1 || n > IRISI_MOST_RANKS || !main)
-        status = irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_spawn: %d ranks (1 to %d%s), main %s", n, IRISI_MOST_RANKS,
-                            irisi_more_ranks, main ? "given" : "null");
+        status = irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_spawn: %d ranks (1 to %d%s)%s", n, IRISI_MOST_RANKS,
+                            irisi_more_ranks, main ? "" : ", and main is null");
     else if (how && *how && !threads && strcmp(how, "process") != 0)
         status = irisi_fail(NULL, IRIS_ERR_ARGUMENT, "IRIS_SPAWN=%.40s is neither process nor thread", how);
     else

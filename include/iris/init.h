@@ -178,7 +178,8 @@ int iris_is_symmetric(const iris_world *w, const void *p, size_t bytes);
 void *iris_as_symmetric(iris_world *w, const void *p, size_t bytes);
 /** 1 when `p` is memory that iris_as_symmetric put into the heap without a copy: a write here shows there. */
 int iris_is_alias(const iris_world *w, const void *p);
-/** The address, valid in this rank's kernels, of object `p` on `rank`; null when p is outside the heap. */
+/** The address, valid in this rank's kernels, of object `p` on `rank`; null, without a sentence, when p is outside the
+ *  heap or there is no such rank. */
 void *iris_translate(const iris_world *w, const void *p, int rank);
 /**
  * Puts `bytes` more bytes of memory, rounded up and zeroed, behind the data part of every rank's heap. Collective: the

@@ -165,8 +165,8 @@ void refused(irist_rank *t)
     expect(iris_send_to_u16(t->world, &b.ch, b.src, 4, t->ranks, nullptr),
            "iris_send_to: rank 2 is not within ranks 0 to 1");
     expect(iris_recv_from_u16(t->world, &b.ch, b.dst, 4, -1, nullptr), "iris_recv_from: rank -1 is not within");
-    expect(iris_send_to_u16(t->world, &b.ch, nullptr, 4, 0, nullptr), "cannot be");
-    expect(iris_send_to_f64(t->world, &b.ch, (double *)b.src, (size_t)-1 / 4, 0, nullptr), "cannot be");
+    expect(iris_send_to_u16(t->world, &b.ch, nullptr, 4, 0, nullptr), "src is null");
+    expect(iris_send_to_f64(t->world, &b.ch, (double *)b.src, (size_t)-1 / 4, 0, nullptr), "more than memory holds");
     expect(iris_recv_from_u32(t->world, &b.ch, (uint32_t *)((char *)b.dst + 2), 4, 0, nullptr), "not aligned to its 4");
     expect(iris_exchange_u16(t->world, &b.ch, b.dst + 3, 1, b.dst, 1, 4, nullptr), "iris_exchange: dst at");
     expect(iris_send_to_u16(t->world, &none, b.src, 4, 0, nullptr), "the channel is not from iris_collective_channel");

@@ -111,7 +111,7 @@ static void *irisi_adopt(iris_world *w, const void *p, size_t bytes, iris_status
     const char *cannot = bytes ? irisi_dev_heap_find(&w->dev, p, bytes, &found) : "it is empty";
     if (!cannot && iris_is_symmetric(w, p, 1))
         cannot = "it is in the heap already";
-    snprintf(mine.cannot, sizeof mine.cannot, "%s", cannot ? cannot : "");
+    snprintf(mine.cannot, sizeof mine.cannot, "%.*s", (int)sizeof mine.cannot - 1, cannot ? cannot : "");
     mine.null = !p && bytes;
     mine.lead = cannot ? 0 : (uint64_t)((const char *)p - found.base);
     mine.size = found.bytes;

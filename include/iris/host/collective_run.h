@@ -129,8 +129,8 @@ static iris_status irisi_collective_check_buffer(iris_world *w, const char *name
 {
     const size_t element = iris_dtype_bytes(c->dtype);
     if (c->count > SIZE_MAX / 2 / element / rows)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: %zu elements of %s for each of %zu ranks are too many", name,
-                          c->count, iris_dtype_name(c->dtype), rows);
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: %zu elements of %s%s are too many", name, c->count,
+                          iris_dtype_name(c->dtype), rows > 1 ? " for each rank" : "");
     if (c->count > 0 && p == NULL)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: %s is null; pass %zu elements of %s", name, which,
                           rows * c->count, iris_dtype_name(c->dtype));
@@ -240,9 +240,12 @@ iris_status irisi_message_run(iris_world *w, const iris_channel *ch, const irisi
     if ((receives && (what->from < 0 || what->from >= w->size)) || (sends && (what->to < 0 || what->to >= w->size)))
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: rank %d is not within ranks 0 to %d", name,
                           receives && (what->from < 0 || what->from >= w->size) ? what->from : what->to, w->size - 1);
-    if (bytes > SIZE_MAX / 2 || (bytes > 0 && ((receives && !what->dst) || (sends && !what->src))))
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: %zu bytes of %s and a buffer at %p cannot be", name, bytes,
-                          iris_dtype_name(dtype), receives && !what->dst ? what->dst : (void *)(uintptr_t)what->src);
+    if (bytes > SIZE_MAX / 2)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: so many elements of %s are more than memory holds", name,
+                          iris_dtype_name(dtype));
+    if (bytes > 0 && ((receives && !what->dst) || (sends && !what->src)))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: %s is null; pass %zu elements of %s", name,
+                          receives && !what->dst ? "dst" : "src", bytes / element, iris_dtype_name(dtype));
     if ((receives && (uintptr_t)what->dst % element != 0) || (sends && (uintptr_t)what->src % element != 0))
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: a buffer is not aligned to its %zu-byte elements", name,
                           element);

@@ -205,7 +205,8 @@ static iris_status irisi_dial(const irisi_settings *s, int64_t until, int *sock)
         snprintf(place, sizeof place, "%.100s, port %d", s->c.host, s->c.port);
     if (*sock < 0)
         return irisi_fail(NULL, IRIS_ERR_PEER,
-                          "rank %d found nobody listening at %s (job \"%.60s\") within %lld ms: %s; is rank 0 started?",
+                          "rank %d found nobody listening at %s (job \"%.60s\") within %lld ms: %s; is rank 0 started, "
+                          "with the same IRIS_JOB?",
                           s->c.rank, place, s->job, (long long)s->c.timeout_ms, strerror(failed));
     if (s->c.host)
         irisi_tune_tcp(*sock);

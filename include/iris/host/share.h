@@ -101,7 +101,7 @@ static iris_status irisi_exchange_intents(iris_world *w, const irisi_settings *s
     memset(&mine, 0, sizeof mine);
     iris_status status = irisi_post_open(w);
     const char *cannot = irisi_dev_heap_vmm(&w->dev);
-    snprintf(mine.cannot, sizeof mine.cannot, "%s", cannot ? cannot : "");
+    snprintf(mine.cannot, sizeof mine.cannot, "%.*s", (int)sizeof mine.cannot - 1, cannot ? cannot : "");
     mine.sync_bytes = irisi_round_up(s->c.sync_bytes ? s->c.sync_bytes : w->dev.sync_bytes, IRISI_HEAP_ROUND);
     mine.data_bytes = irisi_round_up(s->c.heap_bytes ? s->c.heap_bytes : w->dev.heap_bytes, IRISI_HEAP_ROUND);
     mine.most = s->c.heap_max_bytes ? s->c.heap_max_bytes : w->dev.heap_most;
@@ -114,7 +114,8 @@ static iris_status irisi_exchange_intents(iris_world *w, const irisi_settings *s
     mine.checked = w->checked;
     mine.mode = s->heap_mode;
     if (status == IRIS_OK && s->c.heap_max_bytes && s->c.heap_max_bytes < mine.data_bytes)
-        status = irisi_fail(w, IRIS_ERR_ARGUMENT, "a heap of %llu bytes is to grow to %zu at most (IRIS_HEAP_MAX_MB)",
+        status = irisi_fail(w, IRIS_ERR_ARGUMENT,
+                            "a heap of %llu bytes is to grow to %zu at most; raise IRIS_HEAP_MAX_MB",
                             (unsigned long long)mine.data_bytes, s->c.heap_max_bytes);
     status = irisi_agree(w, IRISI_INIT, status);
     if (status == IRIS_OK)

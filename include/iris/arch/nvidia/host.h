@@ -46,7 +46,7 @@ static const char *irisi_gpu_identify(int device, char *arch, size_t arch_bytes,
     if (why)
         return why;
     snprintf(arch, arch_bytes, "sm_%d%d", p.major, p.minor);
-    snprintf(name, name_bytes, "%s", p.name);
+    snprintf(name, name_bytes, "%.*s", (int)name_bytes - 1, p.name);
     *clock_hz = 1000000000;
     return NULL;
 }
