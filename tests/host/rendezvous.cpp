@@ -140,7 +140,7 @@ TEST_CASE("an environment that makes no sense gets a sentence", "[host]")
         {{{"IRIS_SYNC_MB", "0"}}, "IRIS_SYNC_MB=0"},
         {{{"IRIS_HEAP", "nonsense"}}, "IRIS_HEAP=nonsense is none of auto, ipc and vmm"},
         {{{"IRIS_HEAP_MAX_MB", "-1"}}, "IRIS_HEAP_MAX_MB=-1"},
-        {{{"IRIS_HEAP_MAX_MB", "1"}}, "is to grow to 1048576 at most (IRIS_HEAP_MAX_MB)"},
+        {{{"IRIS_HEAP_MAX_MB", "1"}}, "is to grow to 1048576 at most; raise IRIS_HEAP_MAX_MB"},
         {{{"IRIS_TIMEOUT_MS", "soon"}}, "IRIS_TIMEOUT_MS=soon"},
         {{{"IRIS_CHECKED", "yes"}}, "IRIS_CHECKED=yes"},
         {{{"IRIS_LOG", "DEBUG"}}, "IRIS_LOG=DEBUG is none of error, warn, info and debug"},
@@ -259,7 +259,7 @@ TEST_CASE("ranks that never arrive are named to those that did", "[host]")
     }
     run_job(2, said, c, {}, "IRIS_RANK", "IRIS_WORLD", 0);
     INFO(said[1].sentence);
-    CHECK(contains(said[1].sentence, "is rank 0 started?"));
+    CHECK(contains(said[1].sentence, "is rank 0 started, with the same IRIS_JOB?"));
 }
 
 TEST_CASE("two processes with one rank, and another world's size, are refused", "[host]")
