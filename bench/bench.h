@@ -6,9 +6,9 @@
  *   bench_submit bench_time bench_kernel bench_submit_kernel bench_all_ok
  *
  * A time is the median over repetitions of the maximum over ranks, from events on the stream, after warm-up. Before
- * each repetition the ranks meet on their devices, so that all begin within about a microsecond and no launch is timed
- * that the host was late with. A row is written only with the outcome of its check. One schema for all benchmarks
- * (bench/README.md).
+ * each repetition the ranks meet on their devices, and stay there until the hosts have submitted the work, so that all
+ * begin within about a microsecond and no launch is timed that a host was late with. A row is written only with the
+ * outcome of its check. One schema for all benchmarks (bench/README.md).
  */
 #ifndef IRIS_BENCH_H
 #define IRIS_BENCH_H
@@ -25,7 +25,7 @@
 
 #include <iris/ll.h>
 
-enum { BENCH_RANKS = 8, BENCH_REPEATS = 256 };
+enum { BENCH_RANKS = 8, BENCH_REPEATS = 256, BENCH_HOLD_US = 60 };
 
 typedef struct bench_options {
     int ranks, repeats, warmup;
@@ -75,9 +75,15 @@ typedef struct bench_kernel {
 typedef struct bench_meeting {
     iris_ctx ctx;
     iris_channel ch;
+    uint64_t hold; /* ticks of the device's clock */
 } bench_meeting;
 
-IRIS_KERNEL(bench_meet, bench_meeting, a, 64) { iris_ll_barrier_wg(&a->ctx, &a->ch); }
+IRIS_KERNEL(bench_meet, bench_meeting, a, 64)
+{
+    iris_ll_barrier_wg(&a->ctx, &a->ch);
+    for (const uint64_t met = iris_clock(); iris_clock() - met < a->hold;)
+        iris_pause(1);
+}
 
 static inline double bench_clock(void)
 {
@@ -257,6 +263,7 @@ static inline iris_status bench_once(bench *b, bench_submit submit, void *arg, i
     float ms = 0;
     m.ctx = iris_device_ctx(b->w);
     m.ch = b->meet;
+    m.hold = BENCH_HOLD_US * (strncmp(iris_arch_name(b->w), "gfx", 3) == 0 ? 100u : 1000u); /* ticks a microsecond */
     iris_status status = iris_launch(b->w, bench_meet, &m, sizeof m, &one, stream);
     if (status == IRIS_OK)
         status = iris_event_record(b->w, begin, stream);

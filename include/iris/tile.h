@@ -5,7 +5,7 @@
  *   iris_crew iris_crew_all iris_crew_of iris_crew_sync           waves of a workgroup that work together
  *   iris_tile_row                                                 a row of the staging tile
  *   iris_tile_put iris_tile_store iris_tile_put_all iris_tile_send
- *   iris_tile_stage iris_tile_staged iris_tile_flag iris_tile_await iris_tile_raise_all
+ *   iris_tile_stage iris_tile_staged iris_tile_flag iris_tile_await irisi_tile_raise_units iris_tile_raise_all
  *
  * A finished tile, or a piece of it where it is large, stands in workgroup-shared memory, row after row in C's
  * own type ("staging tile"). Each row starts at the same place within 16 bytes as its row of C does, so that copies
@@ -372,18 +372,27 @@ IRIS_DEVICE char *iris_tile_stage(const iris_gemm_plan *plan, char *stages, uint
     return stages + n % plan->slots * plan->stage_bytes;
 }
 
-/** Says on every peer that a tile of this rank has arrived there. Every lane of the crew calls it, after its puts, at
- *  once or later. */
+/*
+ * Says on every peer that tiles of this rank of so many units have arrived there. Every lane of the crew calls it, once
+ * all waves that put them know that they have.
+ */
+IRIS_DEVICE void irisi_tile_raise_units(const iris_ctx *ctx, const iris_gemm_plan *plan, uint32_t units,
+                                        const iris_crew *crew)
+{
+    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    for (int rank = (int)crew->member; rank < ctx->world; rank += (int)crew->members)
+        if (rank != ctx->rank)
+            irisi_raise(ctx, irisi_gemm_done(plan, ctx->rank), units, IRIS_SIGNAL_ADD, rank);
+}
+
+/** Says on every peer that a tile of this rank has arrived there. Every lane of the crew calls it, after its puts. */
 IRIS_DEVICE void iris_tile_raise_all(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
                                      iris_crew *crew)
 {
     irisi_bulk_arrived();
     irisi_drain();
     iris_crew_sync(crew);
-    plan = (const iris_gemm_plan *)irisi_afresh(plan);
-    for (int rank = (int)crew->member; rank < ctx->world; rank += (int)crew->members)
-        if (rank != ctx->rank)
-            irisi_raise(ctx, irisi_gemm_done(plan, ctx->rank), irisi_tile_units(plan, tile), IRIS_SIGNAL_ADD, rank);
+    irisi_tile_raise_units(ctx, plan, irisi_tile_units(plan, tile), crew);
     irisi_tile_stamp(plan, tile, crew->member, IRISI_STAMP_ARRIVED);
 }
 

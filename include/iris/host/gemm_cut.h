@@ -307,7 +307,7 @@ static void irisi_gemm_rank_all(iris_gemm_plan *p, uint32_t senders, uint32_t wi
     double *busy = (double *)malloc(p->workgroups * sizeof *busy); /* none: as if nothing were known of times */
     const int known = busy != NULL && irisi_gemm_narrowest(p->mainloop) != 0;
     irisi_gemm_cutting c = *fixed;
-    for (uint32_t n = 0; known && n <= 20 && (n <= 4 || n < p->workgroups); n += 4) { /* 4: or as many as asked for */
+    for (uint32_t n = 0; known && n <= 12 && (n <= 2 || n < p->workgroups); n += 2) { /* 2: or as many as asked for */
         c.pattern = p->pattern != IRIS_GEMM_AUTO ? p->pattern
                     : n == 0                     ? (uint32_t)IRIS_GEMM_FUSED_SEQUENTIAL
                                                  : (uint32_t)IRIS_GEMM_WG_SPECIALIZED;

@@ -98,7 +98,7 @@ IRIS_DEVICE void irisi_bulk_arrived(void)
 #endif
 }
 
-/* Waits until at most `open` of the lane's groups of bulk puts have not arrived; at most 7. */
+/* Waits until at most `open` of the lane's groups of bulk puts have not arrived; at most 15. */
 IRIS_DEVICE void irisi_bulk_pace(uint32_t open)
 {
 #if IRISI_BULK
@@ -108,8 +108,10 @@ IRIS_DEVICE void irisi_bulk_pace(uint32_t open)
         asm volatile("cp.async.bulk.wait_group 1;" ::: "memory");
     else if (open <= 3)
         asm volatile("cp.async.bulk.wait_group 3;" ::: "memory");
-    else
+    else if (open <= 7)
         asm volatile("cp.async.bulk.wait_group 7;" ::: "memory");
+    else
+        asm volatile("cp.async.bulk.wait_group 15;" ::: "memory");
 #else
     (void)open;
 #endif

@@ -60,7 +60,7 @@ typedef struct irisi_gemm_ring {
 } irisi_gemm_ring;
 
 /* Where the barriers of blocks of `runs` runs start: at most 4 + 6 + 8 + 12 blocks of four widths, of 64 rows of A. */
-enum { IRISI_GEMM_SM90A_RINGS = 30, IRISI_RELAY_BARS = 16 * IRISI_GEMM_SM90A_RINGS };
+enum { IRISI_GEMM_SM90A_RINGS = 30 };
 IRIS_DEVICE uint32_t irisi_gemm_ring_first(uint32_t runs) { return runs > 3 ? 0 : runs == 3 ? 4 : runs == 2 ? 10 : 18; }
 
 IRIS_DEVICE irisi_gemm_ring irisi_gemm_ring_begin(const iris_gemm_plan *plan, char *workspace, uint32_t bytes)
@@ -246,68 +246,6 @@ IRIS_DEVICE void irisi_gemm_join(const iris_gemm_plan *plan, const iris_tile *ti
                 irisi_gemm_leave_sums(at + 256 * i + 1024 * j, IRISI_GEMM_MISSING, IRISI_GEMM_MISSING,
                                       IRISI_GEMM_MISSING, IRISI_GEMM_MISSING);
         }
-}
-
-/*
- * A wave's part of a relay: tiles that stand in this rank's C go to the peers by the copy engine alone, through shared
- * memory, so that few workgroups fill the links. Box after box of 16 rows of 128 bytes, each read once.
- */
-typedef struct irisi_relay {
-    uint32_t boxes, bar, parity; /* shared addresses: room for IRISI_RELAY_BOXES, a barrier */
-} irisi_relay;
-#define IRISI_HAS_RELAY 1
-enum { IRISI_RELAY_BOXES = 8 };
-
-/* 1 where plans may be sent so. */
-IRIS_DEVICE int irisi_relay_can(const iris_gemm_plan *plan)
-{
-    return IRISI_WGMMA && plan->mainloop == IRISI_GEMM_SM90A && plan->boxed;
-}
-
-/* Every lane of a workgroup that only sends calls it; 12 waves have room. */
-IRIS_DEVICE irisi_relay irisi_relay_begin(char *workspace)
-{
-    irisi_relay r;
-    const uint32_t base = irisi_shared_address(workspace);
-    r.boxes = base + IRISI_GEMM_SM90A_HEAD + iris_wave() * IRISI_RELAY_BOXES * 2048;
-    r.bar = base + IRISI_RELAY_BARS + 8 * iris_wave();
-    r.parity = 0;
-    if (iris_lane() == 0) {
-        irisi_mbar_init(r.bar, 1);
-        irisi_mbar_made();
-    }
-    __syncwarp();
-    return r;
-}
-
-/* Sends a tile's boxes to every peer. Every lane of the crew calls it, after the tile's flag. */
-IRIS_DEVICE void irisi_relay_send(const iris_gemm_plan *plan, const iris_tile *tile, const iris_crew *crew,
-                                  irisi_relay *r)
-{
-    const uint32_t across = (tile->cols + 63) / 64, boxes = across * ((tile->rows + 15) / 16);
-    const uint32_t elected = irisi_elected();
-    uint32_t mine = 0;
-    if (crew->stopped || !elected) /* lanes may have looked at different times */
-        return;
-    irisi_bulk_reusable(0);
-    irisi_bulk_acquired();
-    for (uint32_t b = crew->wave; b < boxes; b += crew->waves)
-        mine++;
-    irisi_mbar_expect(r->bar, mine * 2048);
-    mine = 0;
-    for (uint32_t b = crew->wave; b < boxes; b += crew->waves)
-        irisi_fetch_box(r->boxes + 2048 * mine++, plan->maps[2 + plan->rank], tile->n0 + b % across * 64,
-                        tile->m0 + b / across * 16, r->bar);
-    irisi_mbar_wait(r->bar, r->parity);
-    r->parity ^= 1;
-    mine = 0;
-    for (uint32_t b = crew->wave; b < boxes; b += crew->waves, mine++)
-        for (uint32_t i = 1; i < plan->world; i++) {
-            const uint32_t to = (plan->rank + 1 + (tile->index + b + i) % (plan->world - 1)) % plan->world;
-            irisi_bulk_put_box_at(plan->maps[2 + to], tile->n0 + b % across * 64, tile->m0 + b / across * 16,
-                                  r->boxes + 2048 * mine);
-        }
-    irisi_bulk_commit();
 }
 
 /* Two values rounded to a 16-bit type, the first in the low half. */
