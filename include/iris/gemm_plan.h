@@ -161,7 +161,7 @@ typedef struct irisi_tile_run {
     uint32_t parts; /* of each */
     uint32_t width; /* columns of a part, but for the last */
 } irisi_tile_run;
-enum { IRISI_GEMM_RUNS = 4 };
+enum { IRISI_GEMM_RUNS = 5 };
 
 /** What became of one tile: times of iris_clock on the rank that computed it. */
 typedef struct iris_gemm_stamp {
@@ -191,7 +191,8 @@ typedef struct iris_gemm_plan {
     uint32_t unit;            /* columns that the narrowest tiles start at multiples of: each such part has a flag */
     uint32_t items;           /* tiles of all runs */
     uint32_t lead;            /* of the walk's first tiles, how many each sender computes before: see irisi_gemm_led */
-    uint32_t late, halves, edge_width; /* the widest band's full tiles that are cut, halved; columns of edges' parts */
+    uint32_t early;           /* the widest band's full tiles that are halved at the walk's begin */
+    uint32_t late, halves, edge_width; /* those that are cut at its end, and halved; columns of edges' parts */
     uint32_t most_full_n;     /* the widest band's full tiles of a row */
     uint32_t units;           /* workgroups before a row chose their number */
     irisi_tile_run runs[IRISI_GEMM_RUNS];
@@ -219,7 +220,7 @@ typedef struct iris_gemm_plan {
     iris_channel channel; /* signals: ready[world], done[world], then one for each tile */
     iris_gemm_stamp *stamps; /* null, or one for each item */
     void *partials;          /* sums of slices of K, one for each item */
-    uint64_t reserved[18];
+    uint64_t reserved[16];
     irisi_gemm_packing packs[2]; /* host only: of A and B, which a and b above are the copies of */
     uint64_t copies;             /* host only: 1 when some rank may have such copies, or `partials` */
     iris_gemm_blas blas;         /* host only */

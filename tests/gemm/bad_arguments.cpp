@@ -225,7 +225,7 @@ static const struct {
     {"k=99999999999999999999,width=24", "k=99999999999999999999 is not a whole number from 1 to"},
     {"widths=24",
      "there is no field 'widths'; there are arch units world m n k dtype out layout pattern workgroups comm "
-     "height width pair slices full late halves edge lead us"},
+     "height width pair slices full early late halves edge lead us"},
     {"=24", "there is no field ''"},
     {"width=24,width=24", "width stands there twice"},
     {"pattern=auto", "pattern=auto is none of bulk_synchronous producer_consumer"},
@@ -239,7 +239,7 @@ static const struct {
     {"us=-1,width=8", "us=-1 is not a time"},
     {"us=inf,width=8", "us=inf is not a time"},
     {"m=40,us=3", "it chooses nothing, neither pattern nor workgroups, comm, height or width"},
-    {"late=8", "pair, slices, full, late, halves, edge and lead need a width"},
+    {"early=8", "pair, slices, full, early, late, halves, edge and lead need a width"},
     {"pattern=fused_sequential,width=24,lead=1", "lead=1 needs pattern=wg_specialized and slices=1"},
     {"width=24,lead=1", "lead=1 needs pattern=wg_specialized"},
     {"pattern=wg_specialized,width=24,slices=2,lead=1", "lead=1 needs pattern=wg_specialized and slices=1"},
@@ -248,8 +248,8 @@ static const struct {
     {"pattern=bulk_synchronous;k=1,wide=3", "row 2 of tune: there is no field 'wide'"},
     {"width=60000", "row 1 of tune: height=0 width=60000 is too large a tile; the kernel's is"},
     {"m=1,width=8;height=60000", "row 2 of tune: height=60000 width=0 is too large a tile"},
-    {"pattern=wg_specialized,width=24,lead=3", "late=0 pair=1 slices=1 lead=3 cannot be"},
-    {"width=24,late=3", "late=3 pair=1 slices=1 lead=0 cannot be: this kernel's tiles are all of one kind"},
+    {"pattern=wg_specialized,width=24,lead=3", "early=0 late=0 pair=1 slices=1 lead=3 cannot be"},
+    {"width=24,late=3", "early=0 late=3 pair=1 slices=1 lead=0 cannot be: this kernel's tiles are all of one kind"},
     {"comm=65534", "comm=65534 of "},
 };
 

@@ -184,10 +184,11 @@ static unsigned check_asked(const question *q)
         c.edge_width = 64 * (1 + draw(c.width / 64));
         c.pair = c.slices = 1, c.full_n = draw(2) ? UINT32_MAX : draw(20);
         c.lead = draw(4) ? 0 : 1 + draw(3);
+        c.early = c.width > 64 && draw(2) ? draw(first.workgroups) : 0;
     } else {
         c.width = draw(2) ? 32 * draw(9) : draw(300);
         c.late = draw(2 * first.workgroups), c.halves = draw(c.late + 2), c.full_n = draw(2) ? UINT32_MAX : draw(20);
-        c.pair = draw(4), c.slices = draw(10);
+        c.pair = draw(4), c.slices = draw(10), c.early = draw(4) ? 0 : draw(first.workgroups);
         c.edge_width = draw(2) ? c.width >> draw(3) : draw(300);
     }
     if (!irisi_gemm_covers(&first, &c, iris_gemm_band(q->n, q->world, 0).count) ||
@@ -201,7 +202,8 @@ static unsigned check_asked(const question *q)
         if (cut(&p, q, rank, &c, 0) != laid)
             fail(q, rank, "not all ranks are cut as is asked for");
         check(q, &first, &p);
-        if (laid && (p.tile_n != c.width || p.late != c.late || p.halves != c.halves || p.lead != c.lead))
+        if (laid && (p.tile_n != c.width || p.early != c.early || p.late != c.late || p.halves != c.halves ||
+                     p.lead != c.lead))
             fail(q, rank, "another cut was laid than was asked for");
     }
     return (unsigned)laid;

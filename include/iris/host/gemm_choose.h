@@ -79,6 +79,7 @@ static irisi_gemm_cutting irisi_gemm_row_cut(const irisi_gemm_row *row)
     c.width = v[IRISI_ROW_WIDTH], c.late = v[IRISI_ROW_LATE], c.halves = v[IRISI_ROW_HALVES];
     c.edge_width = v[IRISI_ROW_EDGE] ? v[IRISI_ROW_EDGE] : c.width;
     c.pair = v[IRISI_ROW_PAIR] ? v[IRISI_ROW_PAIR] : 1, c.slices = v[IRISI_ROW_SLICES] ? v[IRISI_ROW_SLICES] : 1;
+    c.early = v[IRISI_ROW_EARLY];
     c.lead = c.width ? v[IRISI_ROW_LEAD] : IRISI_GEMM_ANY_LEAD;
     c.full_n = row->given >> IRISI_ROW_FULL & 1 ? v[IRISI_ROW_FULL] : INT32_MAX; /* the most a row can say */
     return c;
@@ -110,14 +111,16 @@ static int irisi_gemm_fit_row(iris_world *w, const iris_gemm_plan *plan, const i
     else if (!irisi_gemm_fits(q, most) || c.width > most.n)
         snprintf(why, room, "height=%u width=%u is too large a tile; the kernel's is %u x %u", q->tile_m, c.width,
                  most.m, most.n);
-    else if (!cuts && (c.late > 0 || c.pair * c.slices > 1 || v[IRISI_ROW_LEAD] > 0))
-        snprintf(why, room, "late=%u pair=%u slices=%u lead=%u cannot be: this kernel's tiles are all of one kind",
-                 c.late, c.pair, c.slices, v[IRISI_ROW_LEAD]);
+    else if (!cuts && (c.early + c.late > 0 || c.pair * c.slices > 1 || v[IRISI_ROW_LEAD] > 0))
+        snprintf(why, room,
+                 "early=%u late=%u pair=%u slices=%u lead=%u cannot be: this kernel's tiles are all of one kind",
+                 c.early, c.late, c.pair, c.slices, v[IRISI_ROW_LEAD]);
     else if (cuts && c.width &&
              !(irisi_gemm_covers(&p, &c, iris_gemm_band(p.n, p.world, 0).count) &&
                irisi_gemm_covers(&p, &c, iris_gemm_band(p.n, p.world, p.world - 1).count)))
-        snprintf(why, room, "width=%u late=%u halves=%u edge=%u do not cut the band into multiples of %u columns",
-                 c.width, c.late, c.halves, c.edge_width, p.unit);
+        snprintf(why, room,
+                 "width=%u early=%u late=%u halves=%u edge=%u do not cut the band into multiples of %u columns",
+                 c.width, c.early, c.late, c.halves, c.edge_width, p.unit);
     return why[0] == 0;
 }
 

@@ -33,7 +33,8 @@ typedef struct irisi_gemm_cutting {
     uint32_t pattern, senders, pair, slices;
     uint32_t lead;          /* tiles that each sender computes before it sends */
     uint32_t width, full_n; /* columns of a full tile, full tiles of a row */
-    uint32_t late, halves;  /* full tiles or pairs that are cut, and those of them that are halved */
+    uint32_t early;         /* full tiles or pairs that are halved at the walk's begin, so that sending begins early */
+    uint32_t late, halves;  /* those that are cut at its end, and those of them that are halved */
     uint32_t edge_width;    /* columns of an edge's parts */
     double us;              /* until the last tile has arrived, by simulation */
 } irisi_gemm_cutting;
@@ -87,7 +88,10 @@ static void irisi_gemm_add_run(iris_gemm_plan *p, uint32_t *used, uint32_t first
     p->items += run->tiles;
 }
 
-/* The walk of a candidate over a band of so many columns: whole tiles, halves, quarters, edges among them by width. */
+/*
+ * The walk of a candidate over a band of so many columns: early halves, then whole tiles, halves, quarters, edges among
+ * them by width.
+ */
 static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint32_t columns)
 {
     const uint32_t rows = (p->m + p->tile_m - 1) / p->tile_m;
@@ -95,11 +99,13 @@ static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint3
     p->tile_n = c->width, p->full_n = c->full_n < columns / c->width ? c->full_n : columns / c->width, p->items = 0;
     const uint32_t full = p->tiles_m * p->full_n, edge = columns - p->full_n * c->width;
     const uint32_t late = c->late < full ? c->late : full, halves = c->halves < late ? c->halves : late;
-    const uint32_t counts[3] = {full - late, halves, late - halves};
-    uint32_t first = 0, used = 0, edges = edge ? p->tiles_m : 0;
-    p->lead = c->lead, p->late = c->late, p->halves = c->halves, p->edge_width = c->edge_width,
+    const uint32_t early = c->early < full - late ? c->early : full - late;
+    const uint32_t counts[3] = {full - late - early, halves, late - halves};
+    uint32_t first = early, used = 0, edges = edge ? p->tiles_m : 0;
+    p->lead = c->lead, p->early = c->early, p->late = c->late, p->halves = c->halves, p->edge_width = c->edge_width,
     p->most_full_n = c->full_n;
     memset(p->runs, 0, sizeof p->runs);
+    irisi_gemm_add_run(p, &used, 0, early, c->width, c->width / 2);
     for (uint32_t i = 0; i < 3; first += counts[i++]) {
         if (c->edge_width > c->width >> i) {
             irisi_gemm_add_run(p, &used, full, edges, edge, c->edge_width);
@@ -224,6 +230,22 @@ static void irisi_gemm_try_late(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32
     }
 }
 
+/* Early halves too, for a quarter of those that compute: without them nothing is sent until a full tile is done. */
+static void irisi_gemm_try_early(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
+                                 irisi_gemm_ranking *best)
+{
+    const uint32_t full = (p->m + p->tile_m - 1) / p->tile_m * c->full_n;
+    const uint32_t quarter = irisi_gemm_workers(p, c) / c->pair / 4;
+    c->early = 0;
+    irisi_gemm_try_late(p, c, columns, busy, best);
+    if (c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->slices > 1 || c->width / 2 % p->unit != 0 || quarter == 0 ||
+        full < p->workgroups || full > 1u << 10)
+        return;
+    c->early = quarter;
+    irisi_gemm_try_late(p, c, columns, busy, best);
+    c->early = 0;
+}
+
 /* Several leads where none is asked for, up to half of the rounds that full tiles go in; few, for each takes time. */
 static void irisi_gemm_try_leads(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
                                  irisi_gemm_ranking *best)
@@ -232,10 +254,10 @@ static void irisi_gemm_try_leads(iris_gemm_plan *p, irisi_gemm_cutting *c, uint3
     const int never = c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->slices > 1 || full > 1u << 13;
     const uint32_t most = never ? 0 : half > 0 ? half : 1, asked = c->lead;
     for (c->lead = 0; c->lead <= most && asked == IRISI_GEMM_ANY_LEAD; c->lead = c->lead > 0 ? 4 * c->lead : 1)
-        irisi_gemm_try_late(p, c, columns, busy, best);
+        irisi_gemm_try_early(p, c, columns, busy, best);
     c->lead = asked;
     if (asked != IRISI_GEMM_ANY_LEAD)
-        irisi_gemm_try_late(p, c, columns, busy, best);
+        irisi_gemm_try_early(p, c, columns, busy, best);
 }
 
 /* All ways to lay the candidate's columns out: full tiles of each width, and what is left in parts of each width. */
@@ -343,7 +365,7 @@ static int irisi_gemm_cut(iris_gemm_plan *p, uint32_t senders, const irisi_gemm_
     if (p->pattern == IRIS_GEMM_AUTO && first.n && blas_tflops > 0 &&
         irisi_gemm_blas_us(p, columns, blas_tflops) < best.us)
         p->pattern = IRIS_GEMM_BLAS_GATHER, first.n = 0;
-    p->lead = p->late = p->halves = p->edge_width = p->most_full_n = 0;
+    p->lead = p->early = p->late = p->halves = p->edge_width = p->most_full_n = 0;
     if (first.n == 0) { /* times are not known or needed, or there are too few workgroups to choose from */
         p->tile_n = widest;
         irisi_gemm_uncut(p);

@@ -37,6 +37,7 @@ enum {
     IRISI_ROW_PAIR,
     IRISI_ROW_SLICES,
     IRISI_ROW_FULL,
+    IRISI_ROW_EARLY,
     IRISI_ROW_LATE,
     IRISI_ROW_HALVES,
     IRISI_ROW_EDGE,
@@ -55,8 +56,8 @@ static const struct irisi_row_field {
     {"n", 1, INT32_MAX},  {"k", 1, INT32_MAX},      {"dtype", 0, 0},                {"out", 0, 0},
     {"layout", 0, 0},     {"pattern", 0, 0},        {"workgroups", 1, 65535},       {"comm", 1, 65534},
     {"height", 1, 65535}, {"width", 1, 65535},      {"pair", 1, 8},                 {"slices", 1, 64},
-    {"full", 0, INT32_MAX}, {"late", 0, INT32_MAX}, {"halves", 0, INT32_MAX},       {"edge", 1, 65535},
-    {"lead", 0, 65535},   {"us", 0, 0}};
+    {"full", 0, INT32_MAX}, {"early", 0, INT32_MAX}, {"late", 0, INT32_MAX},        {"halves", 0, INT32_MAX},
+    {"edge", 1, 65535},   {"lead", 0, 65535},       {"us", 0, 0}};
 
 static const char *const irisi_row_layouts[] = {"nn", "nt"};
 
@@ -171,8 +172,8 @@ static int irisi_gemm_read(irisi_gemm_row *row, char *text, char *why, size_t ro
     why[0] = 0;
     if (row->given != 0 && (row->given & ((1u << IRISI_ROW_US) - (1u << IRISI_ROW_KEYS))) == 0)
         snprintf(why, room, "it chooses nothing, neither pattern nor workgroups, comm, height or width");
-    else if (v[IRISI_ROW_WIDTH] == 0 && row->given >> IRISI_ROW_PAIR & 127)
-        snprintf(why, room, "pair, slices, full, late, halves, edge and lead need a width");
+    else if (v[IRISI_ROW_WIDTH] == 0 && row->given >> IRISI_ROW_PAIR & 255)
+        snprintf(why, room, "pair, slices, full, early, late, halves, edge and lead need a width");
     else if (v[IRISI_ROW_LEAD] && (v[IRISI_ROW_PATTERN] != IRIS_GEMM_WG_SPECIALIZED || v[IRISI_ROW_SLICES] > 1))
         snprintf(why, room, "lead=%u needs pattern=wg_specialized and slices=1", v[IRISI_ROW_LEAD]);
     else if (v[IRISI_ROW_HALVES] > v[IRISI_ROW_LATE])
@@ -330,6 +331,8 @@ static void irisi_gemm_print(const iris_world *w, const iris_gemm_plan *p, char 
     if (cuts)
         used += snprintf(row + used, room - (size_t)used, " pair=%u slices=%u full=%u late=%u halves=%u edge=%u",
                          p->pair, p->slices, p->most_full_n, p->late, p->halves, p->edge_width);
+    if (p->early)
+        used += snprintf(row + used, room - (size_t)used, " early=%u", p->early);
     if (p->lead)
         snprintf(row + used, room - (size_t)used, " lead=%u", p->lead);
 }
