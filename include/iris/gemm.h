@@ -7,10 +7,8 @@
  *   iris_gemm_enter iris_gemm_await_peers iris_gemm_finish     the handshakes at either end
  *   iris_gemm_send                       a crew that only sends
  *   irisi_mailbox_*                      staging tiles between math waves and communication waves
- *   irisi_gemm_tell_begin irisi_gemm_pass_on irisi_gemm_hand_on irisi_gemm_tell   a wave that tells of the math
- *                                        waves' tiles
- *   irisi_gemm_relay_fetch irisi_gemm_relay_put irisi_gemm_relay_tell irisi_gemm_send_beside    workgroups that send
- *                                        beside others that compute
+ *   irisi_gemm_tell_begin irisi_gemm_hand_on irisi_gemm_tell   a wave that tells of the math waves' tiles
+ *   irisi_gemm_relay_fetch irisi_gemm_relay_put irisi_gemm_send_beside    workgroups that send beside others
  *
  * Shared memory of a workgroup: IRISI_GEMM_COUNTERS bytes of counters and gates, the mainloop's workspace, the staging
  * tiles.
@@ -238,20 +236,13 @@ IRIS_DEVICE void irisi_gemm_tell_begin(const iris_gemm_part *part, const iris_ge
     iris_sync_wg();
 }
 
-/*
- * Math waves: the crew's tile of this turn has arrived, or, the second, has been put or stored. Every lane of the crew
- * calls it.
- */
-IRIS_DEVICE void irisi_gemm_pass_on(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
-{
-    irisi_drain();
-    irisi_mailbox_await(part, plan, IRISI_EMPTY, turn, turn / plan->slots_with_comm - 1, plan->comm_waves);
-    irisi_mailbox_arrive(part, plan, IRISI_FULL, turn);
-}
+/* Math waves: the crew's tile of this turn has been put, or stored. Every lane of the crew calls it. */
 IRIS_DEVICE void irisi_gemm_hand_on(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
 {
     irisi_bulk_arrived();
-    irisi_gemm_pass_on(part, plan, turn);
+    irisi_drain();
+    irisi_mailbox_await(part, plan, IRISI_EMPTY, turn, turn / plan->slots_with_comm - 1, plan->comm_waves);
+    irisi_mailbox_arrive(part, plan, IRISI_FULL, turn);
 }
 
 /*
@@ -277,12 +268,10 @@ IRIS_DEVICE void irisi_gemm_tell(const iris_ctx *ctx, const iris_gemm_plan *plan
 }
 
 /*
- * A workgroup that only sends what others of its grid compute, where an engine can. Its loader waves but the last wait
- * for a tile's flag each, in turn, and have it fetched, the math waves have its parts put, and the last wave tells the
- * peers, of IRISI_GEMM_BATCH parts at a time: its fence takes as long as several parts. `turn`: how many times the math
- * waves have handed on before. Every lane of the waves calls them.
+ * A workgroup that only sends what others of its grid compute, where an engine can: some of its loader waves wait for a
+ * tile's flag each, in turn, and have it fetched; the math waves have its parts put, and tell the peers of all tiles at
+ * the end, which is when they ask. Every lane of the waves calls them.
  */
-enum { IRISI_GEMM_BATCH = 8 };
 IRIS_DEVICE void irisi_gemm_relay_fetch(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_gemm_part *part,
                                         const irisi_tile_turns *turns, irisi_relay *relay)
 {
@@ -297,84 +286,43 @@ IRIS_DEVICE void irisi_gemm_relay_fetch(const iris_ctx *ctx, const iris_gemm_pla
         }
         irisi_wait_signal(ctx, irisi_gemm_flag(plan, &tile), IRISI_GE, part->epoch, ctx->rank);
         irisi_relay_fetch(plan, &tile, relay);
-        others = part->crew.waves - 2;
+        others = IRISI_RELAY_FETCHERS - 1;
     }
 }
 IRIS_DEVICE void irisi_gemm_relay_put(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
-                                      const irisi_tile_turns *turns, irisi_relay *relay, uint32_t turn)
+                                      const irisi_tile_turns *turns, irisi_relay *relay)
 {
-    uint32_t put = 0, told = 0;
+    uint32_t units = 0;
     iris_tile tile;
     iris_gemm_await_peers(ctx, plan, part->epoch, &part->crew);
-    for (irisi_tile_begin_turns(plan, &tile, turns); irisi_tile_next_turn(plan, &tile, turns);)
-        for (uint32_t i = 0; irisi_tile_ends(plan, &tile) && i < irisi_relay_parts(&tile); i++) {
-            irisi_relay_put(plan, &tile, i, part->crew.stopped, relay);
-            if (++put < told + IRISI_GEMM_BATCH + IRISI_RELAY_OPEN)
-                continue;
-            irisi_gemm_pass_on(part, plan, turn++);
-            told += IRISI_GEMM_BATCH;
-        }
-    irisi_relay_end();
-    for (; told < put; told += IRISI_GEMM_BATCH)
-        irisi_gemm_pass_on(part, plan, turn++);
-}
-IRIS_DEVICE void irisi_gemm_relay_tell(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_gemm_part *part,
-                                       const irisi_tile_turns *turns, uint32_t turn)
-{
-    iris_crew self = iris_crew_of(iris_wave(), 1, part->counters);
-    uint32_t parts = 0, units = 0, ended = 0; /* since the last time; tiles count with their last part */
-    int more = 1;
-    iris_tile tile, told;
-    irisi_tile_begin_turns(plan, &tile, turns);
-    told = tile;
-    while (more) {
-        more = irisi_tile_next_turn(plan, &tile, turns);
-        if (more && !irisi_tile_ends(plan, &tile))
+    for (irisi_tile_begin_turns(plan, &tile, turns); irisi_tile_next_turn(plan, &tile, turns);) {
+        if (!irisi_tile_ends(plan, &tile))
             continue;
-        for (uint32_t left = more ? irisi_relay_parts(&tile) : (uint32_t)(parts > 0); left > 0; left--) {
-            if (more && left == 1)
-                units += irisi_tile_units(plan, &tile), ended++;
-            if (more && ++parts < IRISI_GEMM_BATCH)
-                continue;
-            irisi_mailbox_await(part, plan, IRISI_FULL, turn, turn / plan->slots_with_comm, plan->math_waves);
-            irisi_tile_raise_units(ctx, plan, units, &self);
-            irisi_mailbox_arrive(part, plan, IRISI_EMPTY, turn++);
-            for (; IRIS_STAMPS && ended > 0 && irisi_tile_next_turn(plan, &told, turns);)
-                if (irisi_tile_ends(plan, &told))
-                    irisi_tile_stamp(plan, &told, self.member, IRISI_STAMP_ARRIVED), ended--;
-            parts = units = 0;
-        }
+        irisi_relay_put(plan, &tile, part->crew.stopped, relay);
+        irisi_tile_stamp(plan, &tile, part->crew.member, IRISI_STAMP_ARRIVED);
+        units += irisi_tile_units(plan, &tile);
     }
+    irisi_relay_end();
+    iris_crew_sync(&part->crew);
+    if (units > 0)
+        irisi_tile_raise_units(ctx, plan, units, &part->crew);
 }
 
-/*
- * The whole of a workgroup that sends the tiles of some turns of the walk while others compute. `before`: the turns
- * that it has computed itself, maybe none. Every lane calls it.
- */
+/* The whole of a workgroup that sends the tiles of some turns of the walk while others compute. Every lane calls it. */
 IRIS_DEVICE void irisi_gemm_send_beside(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
-                                        const irisi_tile_turns *turns, const irisi_tile_turns *before)
+                                        const irisi_tile_turns *turns)
 {
     iris_crew crew = iris_crew_all();
-    iris_tile tile;
-    uint32_t turn = 0;
-    iris_sync_wg(); /* waves have other parts now, and use the same shared memory */
     if (!irisi_relay_can(plan)) {
         iris_gemm_send(ctx, plan, part->epoch, &crew, turns->worker, turns->workers, 1, turns->end);
         return;
     }
     irisi_relay relay = irisi_relay_begin(part->workspace);
-    if (before->first == before->end)
-        irisi_gemm_tell_begin(part, plan);
-    else
-        iris_sync_wg();
-    for (irisi_tile_begin_turns(plan, &tile, before); irisi_tile_next_turn(plan, &tile, before);)
-        turn += (uint32_t)irisi_tile_ends(plan, &tile);
+    iris_sync_wg(); /* and all waves are done with what they have computed before */
     if (part->role == IRIS_GEMM_MATH)
-        irisi_gemm_relay_put(ctx, plan, part, turns, &relay, turn);
-    else if (part->crew.wave + 1 < part->crew.waves)
+        irisi_gemm_relay_put(ctx, plan, part, turns, &relay);
+    else if (part->crew.wave < IRISI_RELAY_FETCHERS)
         irisi_gemm_relay_fetch(ctx, plan, part, turns, &relay);
-    else
-        irisi_gemm_relay_tell(ctx, plan, part, turns, turn);
 }
 
 /*

@@ -20,7 +20,7 @@
  *   irisi_gemm_registers(plan, mainloop, role, begins)        the waves of a role, at either end of what they do
  *
  *   irisi_relay_can irisi_relay_begin    tiles sent by an engine, by way of the workspace, where nobody computes
- *   irisi_relay_parts irisi_relay_fetch irisi_relay_skip    in parts: some waves fetch a tile each in turn
+ *   irisi_relay_fetch irisi_relay_skip   some waves fetch a tile each in turn
  *   irisi_relay_put irisi_relay_end      and math waves put them
  *
  * The workspace starts 128 bytes behind the start of shared memory.
@@ -50,23 +50,21 @@ typedef enum iris_gemm_role { IRIS_GEMM_MATH, IRIS_GEMM_LOADER, IRIS_GEMM_COMM }
 typedef struct irisi_relay {
     uint32_t none;
 } irisi_relay;
-enum { IRISI_RELAY_OPEN = 0 };
+enum { IRISI_RELAY_FETCHERS = 0 };
 IRIS_DEVICE int irisi_relay_can(const iris_gemm_plan *plan) { return (void)plan, 0; }
 IRIS_DEVICE irisi_relay irisi_relay_begin(char *workspace)
 {
     const irisi_relay r = {0};
     return (void)workspace, r;
 }
-IRIS_DEVICE uint32_t irisi_relay_parts(const iris_tile *tile) { return (void)tile, 0; }
 IRIS_DEVICE void irisi_relay_fetch(const iris_gemm_plan *plan, const iris_tile *tile, irisi_relay *r)
 {
     (void)plan, (void)tile, (void)r;
 }
 IRIS_DEVICE void irisi_relay_skip(const iris_tile *tile, irisi_relay *r) { (void)tile, (void)r; }
-IRIS_DEVICE void irisi_relay_put(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t i, int stopped,
-                                 irisi_relay *r)
+IRIS_DEVICE void irisi_relay_put(const iris_gemm_plan *plan, const iris_tile *tile, int stopped, irisi_relay *r)
 {
-    (void)plan, (void)tile, (void)i, (void)stopped, (void)r;
+    (void)plan, (void)tile, (void)stopped, (void)r;
 }
 IRIS_DEVICE void irisi_relay_end(void) {}
 #endif

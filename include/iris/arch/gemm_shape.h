@@ -12,7 +12,7 @@
  *   irisi_gemm_most_pair(mainloop) irisi_gemm_most_slices(mainloop)      workgroups that share B; slices of K
  *   IRISI_GEMM_PARTIAL_BYTES                                 what an item of a plan whose K is cut leaves behind
  *   irisi_gemm_tile_us(mainloop, pair, slices, columns, k, flagged)      about how long a tile takes
- *   irisi_gemm_link_gbps(workgroups)                         about how fast so many send to all other ranks
+ *   irisi_gemm_link_gbps(workgroups, boxed)                  about how fast so many send to all other ranks
  *
  * No device code: init.c includes it in plain C.
  */
@@ -45,7 +45,7 @@ static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32
 {
     return (void)mainloop, (void)pair, (void)flagged, (double)columns * k / slices;
 }
-static inline double irisi_gemm_link_gbps(uint32_t workgroups) { return workgroups; }
+static inline double irisi_gemm_link_gbps(uint32_t workgroups, int boxed) { return (void)boxed, workgroups; }
 #endif
 
 #if !defined(IRISI_GEMM_HAS_PASSES)

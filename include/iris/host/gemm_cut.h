@@ -176,7 +176,7 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
             const uint32_t cols = left < run->width ? left : run->width;
             const int sends = c->pattern != IRIS_GEMM_BULK_SYNCHRONOUS && i / p->pair % p->slices == p->slices - 1;
             const double bytes = sends ? (double)p->tile_m * cols * p->c_element * (p->world - 1) : 0;
-            const double gbps = irisi_gemm_link_gbps(item < direct ? c->senders : p->workgroups);
+            const double gbps = irisi_gemm_link_gbps(item < direct ? c->senders : p->workgroups, (int)p->boxed);
             const double way = 1e-3 * bytes / gbps;
             busy[worker] += irisi_gemm_tile_us(p->mainloop, p->pair, p->slices, cols, k, c->senders > 0);
             end = end > busy[worker] ? end : busy[worker];
@@ -315,7 +315,7 @@ static double irisi_gemm_blas_us(const iris_gemm_plan *p, uint32_t columns, doub
     const double area = (double)p->m * columns, launch = 6; /* of the kernel that sends */
     const double bytes = area * p->c_element * (p->world - 1);
     const double us = 2e-6 * area * p->k / tflops;
-    return p->world == 1 ? us : us + launch + 1e-3 * bytes / irisi_gemm_link_gbps(p->workgroups);
+    return p->world == 1 ? us : us + launch + 1e-3 * bytes / irisi_gemm_link_gbps(p->workgroups, (int)p->boxed);
 }
 
 /*
@@ -329,7 +329,8 @@ static void irisi_gemm_rank_all(iris_gemm_plan *p, uint32_t senders, uint32_t wi
     double *busy = (double *)malloc(p->workgroups * sizeof *busy); /* none: as if nothing were known of times */
     const int known = busy != NULL && irisi_gemm_narrowest(p->mainloop) != 0;
     irisi_gemm_cutting c = *fixed;
-    for (uint32_t n = 0; known && n <= 12 && (n <= 2 || n < p->workgroups); n += 2) { /* 2: or as many as asked for */
+    const uint32_t step = p->boxed ? 2 : 4, most = p->boxed ? 12 : 20;
+    for (uint32_t n = 0; known && n <= most && (n <= step || n < p->workgroups); n += step) { /* or what is asked for */
         c.pattern = p->pattern != IRIS_GEMM_AUTO ? p->pattern
                     : n == 0                     ? (uint32_t)IRIS_GEMM_FUSED_SEQUENTIAL
                                                  : (uint32_t)IRIS_GEMM_WG_SPECIALIZED;

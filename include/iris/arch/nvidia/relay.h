@@ -18,7 +18,14 @@ typedef struct irisi_relay {
     uint32_t left; /* the second barrier of the last part that was put; 0 before */
 } irisi_relay;
 #define IRISI_HAS_RELAY 1
-enum { IRISI_RELAY_PARTS = 12, IRISI_RELAY_BARS = 16 * IRISI_GEMM_SM90A_RINGS };
+enum {
+    IRISI_RELAY_PARTS = 12,
+    IRISI_RELAY_FETCHERS = 3,
+    IRISI_RELAY_BARS = 16 * IRISI_GEMM_SM90A_RINGS, /* behind the mainloop's */
+    IRISI_RELAY_FITS = 1 / (4 * IRISI_RELAY_FETCHERS <= IRISI_RELAY_PARTS &&
+                            IRISI_RELAY_BARS + 16 * IRISI_RELAY_PARTS <= IRISI_GEMM_SM90A_HEAD &&
+                            IRISI_RELAY_PARTS * 8 * 2048 <= 4 * IRISI_GEMM_SM90A_BLOCK)
+};
 
 /* 1 where plans may be sent so. */
 IRIS_DEVICE int irisi_relay_can(const iris_gemm_plan *plan)
@@ -57,13 +64,14 @@ IRIS_DEVICE void irisi_relay_step(irisi_relay *r)
 /* Another wave fetches a tile. */
 IRIS_DEVICE void irisi_relay_skip(const iris_tile *tile, irisi_relay *r)
 {
-    for (uint32_t i = 0; i < irisi_relay_parts(tile); i++)
-        irisi_relay_step(r);
+    r->at += irisi_relay_parts(tile);
+    r->parity ^= r->at >= IRISI_RELAY_PARTS;
+    r->at -= r->at >= IRISI_RELAY_PARTS ? IRISI_RELAY_PARTS : 0;
 }
 
 /*
- * Fetches a tile, after its flag. Every lane of one wave calls it; up to three waves, in turn: their tiles are no more
- * than the ring holds, so that no barrier is two phases behind who waits for it.
+ * Fetches a tile, after its flag. Every lane of one wave calls it; IRISI_RELAY_FETCHERS waves, in turn: their tiles are
+ * no more than the ring holds, so that no barrier is two phases behind who waits for it.
  */
 IRIS_DEVICE void irisi_relay_fetch(const iris_gemm_plan *plan, const iris_tile *tile, irisi_relay *r)
 {
@@ -80,18 +88,20 @@ IRIS_DEVICE void irisi_relay_fetch(const iris_gemm_plan *plan, const iris_tile *
             irisi_fetch_box(r->boxes + 2048 * (8 * r->at + b), plan->maps[2 + plan->rank], tile->n0 + 64 * i,
                             tile->m0 + 16 * b, bar);
     }
+    __syncwarp();
 }
 
 /*
- * Puts a tile's next part, the i-th, to every peer; where the world has stopped, nowhere. Every lane of the waves that
- * put calls it. Then all parts have arrived but the latest IRISI_RELAY_OPEN.
+ * Puts a tile to every peer, part by part; where the world has stopped, nowhere. Every lane of the waves that put calls
+ * it. Without bounds, thousands of boxes were on their way.
  */
-enum { IRISI_RELAY_OPEN = 15 };
-IRIS_DEVICE void irisi_relay_put(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t i, int stopped,
-                                 irisi_relay *r)
+IRIS_DEVICE void irisi_relay_put(const iris_gemm_plan *plan, const iris_tile *tile, int stopped, irisi_relay *r)
 {
-    const uint32_t bar = r->bars + 16 * r->at, b = iris_wave();
-    if (irisi_elected()) {
+    const uint32_t b = iris_wave(), elected = irisi_elected();
+    for (uint32_t i = 0; i < irisi_relay_parts(tile); i++, irisi_relay_step(r)) {
+        const uint32_t bar = r->bars + 16 * r->at;
+        if (!elected)
+            continue;
         irisi_mbar_wait(bar, r->parity);
         for (uint32_t k = 1; k < plan->world && b < irisi_relay_boxes(tile) && !stopped; k++) {
             const uint32_t to = (plan->rank + 1 + (tile->index + i + b + k) % (plan->world - 1)) % plan->world;
@@ -102,13 +112,13 @@ IRIS_DEVICE void irisi_relay_put(const iris_gemm_plan *plan, const iris_tile *ti
         irisi_bulk_reusable(1);
         if (r->left)
             irisi_mbar_expect(r->left, 0); /* an arrival: the part before has left */
-        irisi_bulk_pace(IRISI_RELAY_OPEN);
+        irisi_bulk_pace(15);
+        r->left = bar + 8;
     }
-    r->left = bar + 8;
-    irisi_relay_step(r);
+    __syncwarp();
 }
 
-/* Then all of them have. */
+/* Waits until all have arrived. */
 IRIS_DEVICE void irisi_relay_end(void) { irisi_bulk_arrived(); }
 
 #endif
