@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fibers.h: the lanes of a workgroup on the host, for mma_run.cpp and mfma_run.cpp, which say LANES before: of a wave.
+ * fibers.h: the lanes of a workgroup on the host, for mma_run.cpp, mfma_run.cpp and relay_run.cpp, which say LANES
+ * before: of a wave; and IRIST_WAVES, where there are not 8.
  *
- *   wg fiber run_lanes pause_lane join_workgroup      each lane is a fiber that runs until it waits for others
+ *   wg fiber run_lanes pause_lane join_workgroup      each lane is a fiber that runs until it waits for others; what
+ *                                                     goes on beside them, where something does, has its turns too
  *   touch_shared                                      no wave touches what another writes between two meetings
  *   expect failures trial made                        what went wrong, and what is done wrong on purpose
- *   random_below expect_untouched
+ *   random_below random_state expect_untouched
  *
  * Waves run in an order that changes every time. Once all lanes have met, nothing from before can race with what comes
  * after.
@@ -33,7 +35,10 @@
 #define IRIST_SLOW 0
 #endif
 
-enum { WAVES = 8, STACK = 256 << 10, MARGIN = 64 };
+#if !defined(IRIST_WAVES)
+#define IRIST_WAVES 8
+#endif
+enum { WAVES = IRIST_WAVES, STACK = 256 << 10, MARGIN = 64 };
 
 /* When each wave last touched 16 bytes of shared memory: 1 + the meetings it had been to; 0: never. */
 struct touch {
@@ -57,6 +62,7 @@ static struct {
     void *sanitizer;
     fiber *now;
     void (*work)();
+    bool (*beside)(); /* a turn of what goes on beside the lanes: false at its end; null: nothing does */
     uint32_t arrived, meetings;
     std::vector<char> shared;
     std::vector<touch> touches;
@@ -75,10 +81,11 @@ static void expect(bool held, const char *what)
         std::printf("%s: %s\n", trial, what);
 }
 
+static uint32_t random_state = 1;
+
 static uint32_t random_below(uint32_t n)
 {
-    static uint32_t seed = 1;
-    return ((seed = seed * 1664525u + 1013904223u) >> 8) % n;
+    return ((random_state = random_state * 1664525u + 1013904223u) >> 8) % n;
 }
 
 /* Waits until *watched changes. */
@@ -105,7 +112,7 @@ static void join_workgroup()
 }
 
 /* The wave touches bytes `at` … of shared memory at some time since it had been to `since` meetings. */
-static void touch_shared(size_t at, uint32_t bytes, uint32_t since, bool writes)
+static inline void touch_shared(size_t at, uint32_t bytes, uint32_t since, bool writes)
 {
     if (at + bytes + MARGIN > wg.shared.size() || at % bytes != 0) {
         expect(false, "an access beyond the workspace, or misaligned");
@@ -130,7 +137,7 @@ static void schedule()
 {
     for (bool moved = true; moved;) {
         uint32_t order[WAVES];
-        moved = false;
+        moved = wg.beside && wg.beside();
         for (uint32_t w = 0; w < WAVES; w++)
             order[w] = w;
         for (uint32_t w = 0; w < WAVES; w++)
@@ -182,7 +189,7 @@ static void run_lanes(uint32_t shared_bytes, void (*work)())
 }
 
 /* A staging tile whose piece has been looked at and covered holds nothing else. */
-static void expect_untouched(const std::vector<char> &stage)
+static inline void expect_untouched(const std::vector<char> &stage)
 {
     for (char byte : stage)
         expect(byte == (char)0xaa, "a staging tile is written beside the piece");

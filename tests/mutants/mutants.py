@@ -30,6 +30,7 @@ CHECKED = "checked mode refuses*"
 AGAIN = "a collective may follow itself*"
 MIXED = "any collective may follow*"
 SELF_TEST = "a sound machine passes*"
+RELAY = "a workgroup that only sends*"
 
 ATOMIC = """{} value, iris_order order, iris_scope scope)
 {{
@@ -173,4 +174,31 @@ MUTANTS = (
            "epoch * irisi_gemm_amount(plan, (uint32_t)rank), rank);",
            "0 * epoch * irisi_gemm_amount(plan, (uint32_t)rank), rank);",
            "mutants/gemm_row.cpp", "GEMMs in a row*", ranks=3, tries=10),
+    # a workgroup that only sends
+    Mutant("a part is fetched over one that is still being put", "iris/arch/nvidia/relay.h",
+           "        irisi_mbar_wait(bar + 8, r->parity ^ 1);\n", "", "mutants/relay.cpp", RELAY, ranks=1),
+    Mutant("a part said to have left when the next one is on its way", "iris/arch/nvidia/relay.h",
+           "        if (r->left)\n            irisi_mbar_expect(r->left, 0);", "        irisi_mbar_expect(bar + 8, 0);",
+           "mutants/relay.cpp", RELAY, ranks=1),
+    Mutant("a part said to have left before it was read", "iris/arch/nvidia/relay.h",
+           "        irisi_bulk_reusable(1);\n", "", "mutants/relay.cpp", RELAY, ranks=1),
+    Mutant("parity kept around the ring, by who skips a tile", "iris/arch/nvidia/relay.h",
+           "    r->parity ^= r->at >= IRISI_RELAY_PARTS;\n", "", "mutants/relay.cpp", RELAY, ranks=1),
+    Mutant("a tile fetched before its flag", "iris/gemm.h",
+           "irisi_wait_signal(ctx, irisi_gemm_flag(plan, &tile), IRISI_GE, part->epoch, ctx->rank);", "",
+           "mutants/relay.cpp", RELAY, ranks=1, after="void irisi_gemm_relay_fetch("),
+    Mutant("what the engine fetches not fenced behind its flag", "iris/arch/nvidia/relay.h",
+           "irisi_bulk_acquired();", ";", "mutants/relay.cpp", RELAY, ranks=1),
+    Mutant("a tile that no wave fetches", "iris/gemm.h",
+           "others = IRISI_RELAY_FETCHERS - 1;", "others = IRISI_RELAY_FETCHERS;", "mutants/relay.cpp", RELAY, ranks=1),
+    Mutant("peers told of tiles before they have arrived", "iris/gemm.h",
+           "    irisi_relay_end();\n", "", "mutants/relay.cpp", RELAY, ranks=1),
+    Mutant("peers told of tiles that other waves still put", "iris/gemm.h",
+           "    irisi_relay_end();\n    iris_crew_sync(&part->crew);\n", "    irisi_relay_end();\n",
+           "mutants/relay.cpp", RELAY, ranks=1),
+    Mutant("boxes put where the world has stopped", "iris/arch/nvidia/relay.h",
+           " && !stopped; k++", "; k++", "mutants/relay.cpp", RELAY, ranks=1),
+    Mutant("a ring for what is sent while others still compute", "iris/gemm.h",
+           "    iris_sync_wg(); /* and all waves are done", "    /* and all waves are done", "mutants/relay.cpp", RELAY,
+           ranks=1),
 )

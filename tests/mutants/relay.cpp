@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gemm/relay_run.cpp as a case, for mutants.py: programs have none.
+ */
+#include "../harness.h"
+
+#define IRIST_NO_MAIN
+#include "../gemm/relay_run.cpp"
+
+static void relay(irist_rank *t) { irist_check(t, run_relays(1, 100) == 0, "a trial failed"); }
+
+TEST_CASE("a workgroup that only sends puts every box once", "[gemm]") { irist_spmd(relay, nullptr); }
