@@ -91,9 +91,9 @@ enum { IRISI_GEMM_PARTIAL_BYTES = 4 * IRISI_GEMM_SM90A_M * IRISI_GEMM_SM90A_N, I
 
 /*
  * What gemm_cut.h asks; k counts 16-bit elements, or as many bytes of others. From H200s: 64 of K take a tile of 256
- * columns 0.64 us, as long as its products, its way into C 1.7 us, with a flag 4; a workgroup that only sends moves 45
- * GB/s by the copy engine, 24 by lanes. Narrower tiles take longer than their products, for what is between them and
- * what they fetch. A pair of workgroups reads B from it once.
+ * columns 0.64 us, as long as its products, its way into C 1.7 us, with a flag 4; a workgroup that only sends moves 36
+ * GB/s by the copy engine while others compute (47 alone), 24 by lanes. Narrower tiles take longer than their products,
+ * for what is between them and what they fetch. A pair of workgroups reads B from it once.
  */
 #define IRISI_GEMM_HAS_WIDTHS 1
 static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return mainloop == IRISI_GEMM_SM90A ? 64 : 0; }
@@ -111,7 +111,7 @@ static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32
 }
 static inline double irisi_gemm_link_gbps(uint32_t workgroups, int boxed)
 {
-    const double gbps = (boxed ? 45.0 : 24.0) * workgroups;
+    const double gbps = (boxed ? 36.0 : 24.0) * workgroups;
     return gbps < 340 ? gbps : 340;
 }
 
