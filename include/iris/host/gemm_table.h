@@ -40,63 +40,67 @@ static const char *const irisi_gemm_table[] = {
     "pattern=wg_specialized comm=4 height=128 width=64 pair=1 slices=1 full=128 late=0 halves=0 edge=64 us=44.4",
     "arch=sm_90 units=132 world=1 m=8191 n=4095 k=4097 dtype=bf16 out=bf16 layout=nn "
     "pattern=bulk_synchronous height=128 width=256 pair=2 slices=1 full=15 late=0 halves=0 edge=256 us=542.9",
-    "arch=sm_90 units=132 world=2 m=8192 n=4608 k=36864 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=6 late=0 halves=0 edge=192 us=1955.6",
-    "arch=sm_90 units=132 world=2 m=8192 n=8192 k=28672 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=16 late=0 halves=0 edge=256 us=2789.7",
-    "arch=sm_90 units=132 world=2 m=8192 n=8192 k=30720 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=16 late=0 halves=0 edge=256 us=3112.8",
-    "arch=sm_90 units=132 world=2 m=1024 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
-    "pattern=fused_sequential height=128 width=128 pair=2 slices=1 full=31 late=0 halves=0 edge=64 us=118.8",
-    "arch=sm_90 units=132 world=2 m=64 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wave_specialized height=128 width=64 pair=1 slices=2 full=64 late=0 halves=0 edge=64 us=34.7",
-    "arch=sm_90 units=132 world=2 m=8191 n=4095 k=4097 dtype=bf16 out=bf16 layout=nn "
-    "pattern=fused_sequential height=128 width=256 pair=2 slices=1 full=8 late=0 halves=0 edge=256 us=378.2",
     "arch=sm_90 units=132 world=2 m=8192 n=4096 k=12288 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=8 late=0 halves=0 edge=256 lead=1 "
-    "us=547.5",
+    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=8 late=0 halves=0 edge=256 us=547.8",
     "arch=sm_90 units=132 world=2 m=8192 n=4096 k=14336 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=8 late=0 halves=0 edge=256 us=632.5",
+    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=8 late=0 halves=0 edge=256 us=637.4",
     "arch=sm_90 units=132 world=2 m=8192 n=3584 k=14336 dtype=bf16 out=bf16 layout=nn "
     "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=7 late=30 halves=30 edge=256 lead=1 "
-    "us=576.9",
+    "us=556.3",
     "arch=sm_90 units=132 world=2 m=8192 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=8 height=128 width=256 pair=2 slices=1 full=16 late=12 halves=0 edge=256 lead=1 "
-    "us=772.5",
-    "arch=sm_90 units=132 world=2 m=16384 n=16384 k=16384 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=32 late=0 halves=0 edge=256 lead=1 "
-    "us=6709.9",
+    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=16 late=0 halves=0 edge=256 lead=1 "
+    "us=747.6",
     "arch=sm_90 units=132 world=2 m=4096 n=4096 k=4096 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=20 height=128 width=256 pair=2 slices=1 full=8 late=6 halves=0 edge=256 lead=1 "
-    "us=126.9",
-    "arch=sm_90 units=132 world=4 m=8192 n=4608 k=36864 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=4 height=128 width=192 pair=2 slices=1 full=6 late=0 halves=0 edge=192 us=963.6",
-    "arch=sm_90 units=132 world=4 m=8192 n=8192 k=28672 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=8 late=0 halves=0 edge=256 us=1325.7",
-    "arch=sm_90 units=132 world=4 m=8192 n=8192 k=30720 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=5 late=32 halves=32 edge=192 us=1483.6",
-    "arch=sm_90 units=132 world=4 m=8192 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=12 height=128 width=192 pair=2 slices=1 full=10 late=0 halves=0 edge=128 us=441.2",
-    "arch=sm_90 units=132 world=4 m=1024 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
-    "pattern=fused_sequential height=128 width=128 pair=2 slices=1 full=16 late=0 halves=0 edge=128 us=93.1",
-    "arch=sm_90 units=132 world=4 m=64 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=4 height=128 width=64 pair=1 slices=4 full=32 late=0 halves=0 edge=64 us=28.1",
-    "arch=sm_90 units=132 world=4 m=8191 n=4095 k=4097 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wave_specialized height=128 width=256 pair=2 slices=1 full=4 late=0 halves=0 edge=256 us=314.8",
-    "arch=sm_90 units=132 world=4 m=8192 n=3584 k=14336 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=16 height=128 width=256 pair=2 slices=1 full=3 late=30 halves=30 edge=128 lead=1 "
-    "us=351.9",
+    "pattern=fused_sequential height=128 width=128 pair=2 slices=1 full=16 late=0 halves=0 edge=128 us=126.7",
+    "arch=sm_90 units=132 world=2 m=1024 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wg_specialized comm=6 height=128 width=128 pair=2 slices=1 full=32 late=0 halves=0 edge=128 lead=1 "
+    "us=119.0",
+    "arch=sm_90 units=132 world=2 m=64 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wg_specialized comm=4 height=128 width=64 pair=1 slices=2 full=64 late=0 halves=0 edge=64 us=34.1",
+    "arch=sm_90 units=132 world=2 m=8191 n=4095 k=4097 dtype=bf16 out=bf16 layout=nn "
+    "pattern=fused_sequential height=128 width=256 pair=2 slices=1 full=8 late=0 halves=0 edge=256 us=364.6",
+    "arch=sm_90 units=132 world=2 m=8192 n=4608 k=36864 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wg_specialized comm=2 height=128 width=256 pair=2 slices=1 full=9 late=28 halves=28 edge=256 us=1819.6",
+    "arch=sm_90 units=132 world=2 m=8192 n=8192 k=28672 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wg_specialized comm=2 height=128 width=256 pair=2 slices=1 full=16 late=0 halves=0 edge=256 us=2800.1",
+    "arch=sm_90 units=132 world=2 m=8192 n=8192 k=30720 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wg_specialized comm=2 height=128 width=256 pair=2 slices=1 full=16 late=0 halves=0 edge=256 us=2986.1",
+    "arch=sm_90 units=132 world=2 m=16384 n=16384 k=16384 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wg_specialized comm=2 height=128 width=256 pair=2 slices=1 full=32 late=94 halves=94 edge=256 lead=4 "
+    "us=6909.2",
     "arch=sm_90 units=132 world=4 m=8192 n=4096 k=12288 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=12 height=128 width=256 pair=2 slices=1 full=4 late=62 halves=60 edge=256 lead=1 "
-    "us=342.1",
+    "pattern=wg_specialized comm=8 height=128 width=256 pair=2 slices=1 full=4 late=62 halves=62 edge=256 lead=1 "
+    "us=324.3",
     "arch=sm_90 units=132 world=4 m=8192 n=4096 k=14336 dtype=bf16 out=bf16 layout=nn "
     "pattern=wg_specialized comm=8 height=128 width=256 pair=2 slices=1 full=4 late=62 halves=62 edge=256 lead=1 "
-    "us=395.9",
+    "us=356.4",
+    "arch=sm_90 units=132 world=4 m=8192 n=3584 k=14336 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wg_specialized comm=8 height=128 width=256 pair=2 slices=1 full=3 late=30 halves=30 edge=64 lead=1 "
+    "us=336.2",
+    "arch=sm_90 units=132 world=4 m=8192 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wg_specialized comm=12 height=128 width=256 pair=2 slices=1 full=8 late=70 halves=60 edge=256 lead=1 "
+    "us=426.7",
     "arch=sm_90 units=132 world=4 m=4096 n=4096 k=4096 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=24 height=128 width=128 pair=2 slices=1 full=8 late=16 halves=16 edge=128 us=121.0",
+    "pattern=wg_specialized comm=10 height=128 width=128 pair=2 slices=1 full=8 late=0 halves=0 edge=128 early=15 "
+    "us=108.4",
+    "arch=sm_90 units=132 world=4 m=1024 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
+    "pattern=fused_sequential height=128 width=128 pair=2 slices=1 full=16 late=0 halves=0 edge=128 us=89.1",
+    "arch=sm_90 units=132 world=4 m=64 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wg_specialized comm=2 height=128 width=64 pair=1 slices=4 full=32 late=0 halves=0 edge=64 us=26.2",
+    "arch=sm_90 units=132 world=4 m=8191 n=4095 k=4097 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wave_specialized height=128 width=256 pair=2 slices=1 full=4 late=0 halves=0 edge=256 us=301.7",
+    "arch=sm_90 units=132 world=4 m=8192 n=4608 k=36864 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wg_specialized comm=2 height=128 width=192 pair=2 slices=1 full=6 late=0 halves=0 edge=192 lead=1 "
+    "us=970.6",
+    "arch=sm_90 units=132 world=4 m=8192 n=8192 k=28672 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=8 late=62 halves=62 edge=256 lead=1 "
+    "us=1355.5",
+    "arch=sm_90 units=132 world=4 m=8192 n=8192 k=30720 dtype=bf16 out=bf16 layout=nn "
+    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=8 late=0 halves=0 edge=256 lead=1 "
+    "us=1449.8",
     "arch=sm_90 units=132 world=4 m=16384 n=16384 k=16384 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=8 height=128 width=256 pair=2 slices=1 full=16 late=16 halves=16 edge=256 lead=4 "
-    "us=3439.2",
+    "pattern=wg_specialized comm=6 height=128 width=256 pair=2 slices=1 full=16 late=4 halves=0 edge=256 lead=4 "
+    "us=3293.2",
     NULL,
 };
 

@@ -92,8 +92,9 @@ enum { IRISI_GEMM_PARTIAL_BYTES = 4 * IRISI_GEMM_SM90A_M * IRISI_GEMM_SM90A_N, I
 /*
  * What gemm_cut.h asks; k counts 16-bit elements, or as many bytes of others. From H200s: 64 of K take a tile of 256
  * columns 0.64 us, as long as its products, its way into C 1.7 us, with a flag 4; a workgroup that only sends moves 36
- * GB/s by the copy engine while others compute (47 alone), 24 by lanes. Narrower tiles take longer than their products,
- * for what is between them and what they fetch. A pair of workgroups reads B from it once.
+ * GB/s by the copy engine while others compute (47 alone; with 45 here the model chose two senders too few), 24 by
+ * lanes. Narrower tiles take longer than their products, for what is between them and what they fetch. A pair of
+ * workgroups reads B from it once.
  */
 #define IRISI_GEMM_HAS_WIDTHS 1
 static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return mainloop == IRISI_GEMM_SM90A ? 64 : 0; }
