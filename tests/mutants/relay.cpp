@@ -4,9 +4,11 @@
  */
 #include "../harness.h"
 
+#if defined(IRIS_TARGET_HOST)
 #define IRIST_NO_MAIN
 #include "../gemm/relay_run.cpp"
 
 static void relay(irist_rank *t) { irist_check(t, run_relays(1, 100) == 0, "a trial failed"); }
 
 TEST_CASE("a workgroup that only sends puts every box once", "[gemm]") { irist_spmd(relay, nullptr); }
+#endif

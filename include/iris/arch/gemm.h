@@ -50,7 +50,7 @@ typedef enum iris_gemm_role { IRIS_GEMM_MATH, IRIS_GEMM_LOADER, IRIS_GEMM_COMM }
 typedef struct irisi_relay {
     uint32_t none;
 } irisi_relay;
-enum { IRISI_RELAY_FETCHERS = 0 };
+enum { IRISI_RELAY_FETCHERS = 1 };
 IRIS_DEVICE int irisi_relay_can(const iris_gemm_plan *plan) { return (void)plan, 0; }
 IRIS_DEVICE irisi_relay irisi_relay_begin(char *workspace)
 {
