@@ -27,7 +27,7 @@ typedef struct options {
     iris_dtype dtype;
     int transposed, rounds, shapes, pattern;
     int64_t pad; /* rows start at multiples of so many elements */
-    uint32_t tile_n, group_m, workgroups;
+    uint32_t tile_n, workgroups;
     const char *json, *commit;
     long shape[64][3];
 } options;
@@ -155,8 +155,6 @@ static int prepare(job *j)
         IRIS_TRY(gemm_fill(j->w, j->o->dtype, j->b[i], b, 2 * (uint64_t)i + 2));
         g.a = j->a[i], g.b = j->b[i];
         IRIS_TRY(iris_gemm_prepare(j->w, &j->plan[i], IRIS_GEMM_ALL_SCATTER, j->o->dtype, &g));
-        if (j->o->group_m)
-            j->plan[i].group_m = j->o->group_m;
     }
     return 0;
 }
@@ -288,20 +286,19 @@ int main(int argc, char **argv)
     iris_config config;
     memset(&config, 0, sizeof config);
     o.dtype = IRIS_BF16, o.rounds = 15, o.commit = "unknown";
-    for (int c; (c = getopt(argc, argv, "d:tr:p:j:c:n:g:w:P:")) != -1;) {
+    for (int c; (c = getopt(argc, argv, "d:tr:p:j:c:n:w:P:")) != -1;) {
         switch (c) {
         case 'd': o.dtype = strcmp(optarg, "f16") == 0 ? IRIS_F16 : IRIS_BF16; break;
         case 't': o.transposed = 1; break;
         case 'r': o.rounds = atoi(optarg); break;
         case 'p': o.pad = atoi(optarg); break;
         case 'n': o.tile_n = (uint32_t)atoi(optarg); break;
-        case 'g': o.group_m = (uint32_t)atoi(optarg); break;
         case 'w': o.workgroups = (uint32_t)atoi(optarg); break;
         case 'P': o.pattern = atoi(optarg); break;
         case 'j': o.json = optarg; break;
         case 'c': o.commit = optarg; break;
         default:
-            printf("gemm_local [-d bf16|f16] [-t] [-r ROUNDS] [-p PAD] [-n TILE_N] [-g GROUP_M] [-w WORKGROUPS] "
+            printf("gemm_local [-d bf16|f16] [-t] [-r ROUNDS] [-p PAD] [-n TILE_N] [-w WORKGROUPS] "
                    "[-P PATTERN] [-j FILE] [-c COMMIT] [MxNxK...]\n");
             return 2;
         }

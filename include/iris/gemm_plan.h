@@ -186,7 +186,7 @@ typedef struct iris_gemm_plan {
     uint32_t band, columns;   /* own band of C: first column, number of columns */
     uint32_t tile_m, tile_n;  /* of a full tile */
     uint32_t pair;            /* 2: neighbouring workgroups compute tiles one below the other, and share B; 1: not */
-    uint32_t slices;          /* of K, each computed by a workgroup; 1: K is not cut */
+    uint32_t slices, slice_shift; /* of K, each computed by a workgroup, 1: K is not cut; its logarithm */
     uint32_t tiles_m, full_n; /* rows of tiles, or of pairs of them; full tiles in a row */
     uint32_t unit;            /* columns that the narrowest tiles start at multiples of: each such part has a flag */
     uint32_t items;           /* tiles of all runs */
@@ -196,7 +196,7 @@ typedef struct iris_gemm_plan {
     uint32_t most_full_n;     /* the widest band's full tiles of a row */
     uint32_t units;           /* workgroups before a row chose their number */
     irisi_tile_run runs[IRISI_GEMM_RUNS];
-    uint32_t group_m;         /* rows of tiles that are walked together */
+    uint32_t group_shift;     /* the logarithm of the rows of tiles or pairs that are walked together */
     uint32_t rotate, rotate_m; /* where the walk of full tiles and of edges starts: ranks are spread over C */
     uint32_t xcds;            /* chiplets that workgroups are dealt to in turn; 1 where there are none */
     uint32_t stage_m, stage_n; /* of a staging tile; a larger tile leaves in pieces */
@@ -220,7 +220,7 @@ typedef struct iris_gemm_plan {
     iris_channel channel; /* signals: ready[world], done[world], then one for each tile */
     iris_gemm_stamp *stamps; /* null, or one for each item */
     void *partials;          /* sums of slices of K, one for each item */
-    uint64_t reserved[16];
+    uint64_t reserved[15];
     irisi_gemm_packing packs[2]; /* host only: of A and B, which a and b above are the copies of */
     uint64_t copies;             /* host only: 1 when some rank may have such copies, or `partials` */
     iris_gemm_blas blas;         /* host only */

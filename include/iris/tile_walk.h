@@ -42,8 +42,9 @@ IRIS_DEVICE void iris_tile_begin(const iris_gemm_plan *plan, iris_tile *tile, ui
 }
 
 /*
- * Where the n-th full tile or edge stands, in tiles or pairs. Of full tiles, group_m rows are walked column by column,
- * so that tiles computed at one time share rows of A and columns of B. Edges come last. Ranks start elsewhere.
+ * Where the n-th full tile or edge stands, in tiles or pairs. Of full tiles, some rows are walked column by column, so
+ * that tiles computed at one time share rows of A and columns of B. Edges come last. Ranks start elsewhere. Before a
+ * kernel's first fetch a division takes as long as a load: where a divisor is a power of two, there is none.
  */
 IRIS_DEVICE void irisi_tile_at(const iris_gemm_plan *plan, uint32_t n, uint32_t *i, uint32_t *j)
 {
@@ -53,13 +54,11 @@ IRIS_DEVICE void irisi_tile_at(const iris_gemm_plan *plan, uint32_t n, uint32_t 
         *j = plan->full_n;
         return;
     }
-    const uint32_t place = (n + plan->rotate) % full;
-    const uint32_t first = place / (plan->group_m * plan->full_n) * plan->group_m;
-    const uint32_t left = plan->tiles_m - first;
-    const uint32_t high = left < plan->group_m ? left : plan->group_m;
-    const uint32_t within = place % (plan->group_m * plan->full_n);
-    *i = first + within % high;
-    *j = within / high;
+    const uint32_t turned = n + plan->rotate, place = turned < full ? turned : turned - full;
+    const uint32_t shift = plan->group_shift, group = (place >> shift) / plan->full_n, first = group << shift;
+    const uint32_t within = place - first * plan->full_n, left = plan->tiles_m - first;
+    *j = left >> shift ? within >> shift : within / left;
+    *i = first + within - *j * (left >> shift ? 1u << shift : left);
 }
 
 /* The run that a turn of the walk is in: the first where all tiles are of one width. *turn becomes that within it. */
@@ -102,7 +101,7 @@ IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
     if (irisi_tile_cuts()) {
         below = turn & (plan->pair - 1), turn >>= plan->pair - 1;
         if (plan->slices > 1)
-            tile->slice = turn % plan->slices, turn /= plan->slices;
+            tile->slice = turn & (plan->slices - 1), turn >>= plan->slice_shift;
         if (run->parts > 1)
             within = turn % run->parts * run->width, turn /= run->parts;
     }

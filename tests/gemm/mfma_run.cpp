@@ -379,7 +379,7 @@ void make_plan(uint32_t m, uint32_t n, uint32_t k, int transposed, uint32_t tile
     plan.element = element_bytes(), plan.c_element = c_bytes();
     plan.tile_m = s.tile_m, plan.tile_n = s.tile_n;
     plan.tiles_m = (m + s.tile_m - 1) / s.tile_m, plan.full_n = (n + s.tile_n - 1) / s.tile_n;
-    plan.group_m = plan.xcds = plan.slots = 1;
+    plan.xcds = plan.slots = 1;
     plan.stage_m = s.stage_m, plan.stage_n = s.stage_n;
     plan.pass_m = run->with_comm ? irisi_gemm_pass_m(run->mainloop, s.tile_m) : s.tile_m;
     plan.pitch = (s.stage_n * c_bytes() + 15) / 16 * 16 + 16;

@@ -309,7 +309,7 @@ void make_plan(const char *arch, uint32_t m, uint32_t n, uint32_t k, int turned,
     plan.element = e;
     plan.tile_m = s.tile_m, plan.tile_n = s.tile_n;
     plan.tiles_m = (m + s.tile_m - 1) / s.tile_m, plan.full_n = (n + s.tile_n - 1) / s.tile_n;
-    plan.group_m = plan.xcds = 1;
+    plan.xcds = 1;
     plan.stage_m = s.stage_m, plan.stage_n = s.stage_n;
     plan.pass_m = run->with_comm ? irisi_gemm_pass_m(IRISI_GEMM_SM80, s.tile_m) : s.tile_m;
     plan.pitch = (s.stage_n * e + 15) / 16 * 16 + 16;

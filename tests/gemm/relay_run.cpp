@@ -569,7 +569,7 @@ void make_plan()
     std::memset(&plan, 0, sizeof plan);
     plan.mainloop = IRISI_GEMM_SM90A, plan.boxed = 1;
     plan.rank = world.rank, plan.world = world.ranks;
-    plan.slices = 2, plan.unit = 64, plan.xcds = 1;
+    plan.slices = 2, plan.slice_shift = 1, plan.unit = 64, plan.xcds = 1;
     plan.math_waves = MATH_WAVES, plan.comm_waves = IRISI_GEMM_SM90A_COMM_WAVES;
     plan.slots_with_comm = 4;
     plan.workspace_bytes = HEAD - IRISI_GEMM_COUNTERS + BOXES * BOX_BYTES;

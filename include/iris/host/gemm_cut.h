@@ -95,7 +95,10 @@ static void irisi_gemm_add_run(iris_gemm_plan *p, uint32_t *used, uint32_t first
 static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint32_t columns)
 {
     const uint32_t rows = (p->m + p->tile_m - 1) / p->tile_m;
-    p->pair = c->pair, p->slices = c->slices, p->tiles_m = (rows + c->pair - 1) / c->pair, p->group_m = 8 / c->pair;
+    p->pair = c->pair, p->slices = c->slices, p->tiles_m = (rows + c->pair - 1) / c->pair;
+    for (p->slice_shift = 0; 2u << p->slice_shift <= c->slices;)
+        p->slice_shift++;
+    p->group_shift = c->pair > 1 ? 2 : 3;
     p->tile_n = c->width, p->full_n = c->full_n < columns / c->width ? c->full_n : columns / c->width, p->items = 0;
     const uint32_t full = p->tiles_m * p->full_n, edge = columns - p->full_n * c->width;
     const uint32_t late = c->late < full ? c->late : full, halves = c->halves < late ? c->halves : late;
@@ -282,7 +285,7 @@ static void irisi_gemm_try_widths(iris_gemm_plan *p, irisi_gemm_cutting *c, uint
 static void irisi_gemm_uncut(iris_gemm_plan *p)
 {
     memset(p->runs, 0, sizeof p->runs); /* of candidates that were tried */
-    p->pair = p->slices = 1, p->group_m = 8;
+    p->pair = p->slices = 1, p->slice_shift = 0, p->group_shift = 3;
     p->tiles_m = (p->m + p->tile_m - 1) / p->tile_m;
     p->full_n = (p->columns + p->tile_n - 1) / p->tile_n;
     p->items = p->tiles_m * p->full_n;

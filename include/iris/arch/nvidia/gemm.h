@@ -159,7 +159,7 @@ IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *wo
 IRIS_DEVICE uint32_t irisi_gemm_slice_begin(const iris_gemm_plan *plan, uint32_t slice, uint32_t depth)
 {
     const uint32_t blocks = (plan->k + depth - 1) / depth;
-    return plan->slices == 1 ? slice * blocks : (uint32_t)((uint64_t)blocks * slice / plan->slices);
+    return blocks * slice >> plan->slice_shift; /* fewer than 2^27 blocks, and at most 8 slices */
 }
 
 /* A tile for a warpgroup that has no rows of it: nothing but in step with the one that has. */
