@@ -168,6 +168,40 @@ static void leads_work(irist_rank *t)
 
 TEST_CASE("senders may compute tiles before they send", "[gemm][bf16]") { irist_spmd(leads_work, nullptr); }
 
+/* Fewer rows than a tile has: of A only those that are there are fetched, and K is cut into slices of two lengths. */
+static void few_rows_work(irist_rank *t)
+{
+    const problem_options options[] = {
+        {"few rows", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 22, 0, 0, 8},
+        {"few rows, everything", 1.5, -0.5, 1, IRIS_ACTIVATION_GELU, 1, 0, 8, 8, 0, 0, 22, 0, 0, 8},
+    };
+    static const int64_t rows[] = {1, 16, 40, 72, 100};
+    for (const int64_t m : rows)
+        for (const problem_options &o : options) {
+            const problem_shape shape = {m, 256, 2200};
+            problem p;
+            if (problem_create(&p, t, IRIS_BF16, shape, o)) {
+                iris_gemm_args g = problem_args(&p);
+                g.tune = "pattern=fused_sequential width=64 slices=4";
+                if (irisi_gemm_most_slices(p.plan.mainloop) >= 4) {
+                    irist_ok(t, iris_gemm_release(t->world, &p.plan));
+                    irist_ok(t, iris_gemm_prepare(t->world, &p.plan, IRIS_GEMM_ALL_SCATTER, IRIS_BF16, &g));
+                    irist_check(t, p.plan.slices == 4, "%u slices", p.plan.slices);
+                }
+                problem_expect(&p);
+                for (int pattern = 0; pattern < IRIS_GEMM_PATTERNS; pattern++) {
+                    const std::vector<unsigned char> before = problem_poison(&p);
+                    problem_launch(&p, pattern);
+                    irist_ok(t, iris_synchronize(t->world));
+                    problem_check(&p, before, iris_gemm_pattern_name((iris_gemm_pattern)pattern));
+                }
+            }
+            problem_free(&p);
+        }
+}
+
+TEST_CASE("few rows of a long K are multiplied right", "[gemm][bf16]") { irist_spmd(few_rows_work, nullptr); }
+
 /* ---- copies of operands whose rows start elsewhere ---- */
 
 IRIS_KERNEL(pack_kernel, irisi_gemm_pack_launch, a, IRISI_PACK_LANES)

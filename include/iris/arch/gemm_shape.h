@@ -11,7 +11,8 @@
  *   irisi_gemm_narrowest(mainloop)                           columns that tiles may be cut to; 0: they are not cut
  *   irisi_gemm_most_pair(mainloop) irisi_gemm_most_slices(mainloop)      workgroups that share B; slices of K
  *   IRISI_GEMM_PARTIAL_BYTES                                 what an item of a plan whose K is cut leaves behind
- *   irisi_gemm_tile_us(mainloop, pair, slices, columns, k, flagged)      about how long a tile takes
+ *   irisi_gemm_tile_us(mainloop, pair, slices, rows, columns, k, flagged)      about how long a tile takes
+ *   irisi_gemm_memory_us(bytes)                              about how long the device's memory takes to read so many
  *   irisi_gemm_link_gbps(workgroups, boxed)                  about how fast so many send to all other ranks
  *
  * No device code: init.c includes it in plain C.
@@ -40,11 +41,12 @@ static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return (void)ma
 enum { IRISI_GEMM_PARTIAL_BYTES = 0, IRISI_GEMM_PARTIAL_BYTE = 0 };
 static inline uint32_t irisi_gemm_most_pair(uint32_t mainloop) { return (void)mainloop, 1; }
 static inline uint32_t irisi_gemm_most_slices(uint32_t mainloop) { return (void)mainloop, 1; }
-static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32_t slices, uint32_t columns, uint32_t k,
-                                        int flagged)
+static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32_t slices, uint32_t rows,
+                                        uint32_t columns, uint32_t k, int flagged)
 {
-    return (void)mainloop, (void)pair, (void)flagged, (double)columns * k / slices;
+    return (void)mainloop, (void)pair, (void)rows, (void)flagged, (double)columns * k / slices;
 }
+static inline double irisi_gemm_memory_us(double bytes) { return (void)bytes, 0; }
 static inline double irisi_gemm_link_gbps(uint32_t workgroups, int boxed) { return (void)boxed, workgroups; }
 #endif
 

@@ -181,7 +181,7 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
             const double bytes = sends ? (double)p->tile_m * cols * p->c_element * (p->world - 1) : 0;
             const double gbps = irisi_gemm_link_gbps(item < direct ? c->senders : p->workgroups, (int)p->boxed);
             const double way = 1e-3 * bytes / gbps;
-            busy[worker] += irisi_gemm_tile_us(p->mainloop, p->pair, p->slices, cols, k, c->senders > 0);
+            busy[worker] += irisi_gemm_tile_us(p->mainloop, p->pair, p->slices, p->m, cols, k, c->senders > 0);
             end = end > busy[worker] ? end : busy[worker];
             owed += item < led ? way : 0; /* who computes it cannot send yet */
             link = item < led ? end + owed : (link > busy[worker] ? link : busy[worker]) + way;
@@ -191,7 +191,12 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
                 worker = item + 1 < led ? workers : 0;
         }
     }
-    return link > end ? link : end;
+    /* No sooner than A and B have been read once, and the last tile has left: what counts where rows are few. */
+    const double bytes = ((double)p->m + columns) * p->k * p->element;
+    const double least = irisi_gemm_memory_us(bytes) +
+                         irisi_gemm_tile_us(p->mainloop, p->pair, p->slices, p->m, p->tile_n, 0, c->senders > 0);
+    const double later = least > end ? least - end : 0;
+    return (link > end ? link : end) + later;
 }
 
 /* Tries a candidate, if it can be, and keeps it if few before were faster. */

@@ -155,11 +155,16 @@ IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *wo
 #endif
 }
 
-/* The block of K, `depth` elements each, that a tile's slice begins with; the next one's is where it ends. */
+/*
+ * The block of K, `depth` elements each, that a tile's slice begins with; the next one's is where it ends. The last
+ * slice has four blocks more than the others: who adds up what they leave behind finds it there, and waits less
+ * (128x2048x8192: 18.4 us to 17.2, 64x4096x8192: 25.6 to 24.9; with two or six more blocks less, with nine nothing).
+ */
 IRIS_DEVICE uint32_t irisi_gemm_slice_begin(const iris_gemm_plan *plan, uint32_t slice, uint32_t depth)
 {
-    const uint32_t blocks = (plan->k + depth - 1) / depth;
-    return blocks * slice >> plan->slice_shift; /* fewer than 2^27 blocks, and at most 8 slices */
+    const uint32_t blocks = (plan->k + depth - 1) / depth; /* fewer than 2^27, and at most 8 slices */
+    const uint32_t more = plan->slices > 1 && blocks >= 8 * plan->slices ? 4 : 0;
+    return slice == plan->slices ? blocks : (blocks - more) * slice >> plan->slice_shift;
 }
 
 /* A tile for a warpgroup that has no rows of it: nothing but in step with the one that has. */

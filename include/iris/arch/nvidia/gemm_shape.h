@@ -49,6 +49,15 @@ IRIS_HOST_DEVICE uint32_t irisi_gemm_a_rows(const iris_gemm_plan *plan)
     return plan->m > 64 ? (uint32_t)IRISI_GEMM_SM90A_M : (uint32_t)IRISI_GEMM_SM90A_M / 2;
 }
 
+/*
+ * Those that are fetched: whole groups of 8, over which rows are swizzled. Rows that A does not have would be filled
+ * with zeros, slowly, and nobody reads what comes of them: 16x4096x8192 takes 22 us so, not 29 (H200).
+ */
+IRIS_HOST_DEVICE uint32_t irisi_gemm_a_box(const iris_gemm_plan *plan)
+{
+    return plan->m < (uint32_t)IRISI_GEMM_SM90A_M ? (plan->m + 7) / 8 * 8 : (uint32_t)IRISI_GEMM_SM90A_M;
+}
+
 static inline uint32_t irisi_gemm_xcds(const char *arch) { return (void)arch, 1; }
 
 /* A tensor map's rows are less than 2^40 bytes apart. */
@@ -93,23 +102,25 @@ enum { IRISI_GEMM_PARTIAL_BYTES = 4 * IRISI_GEMM_SM90A_M * IRISI_GEMM_SM90A_N, I
  * What gemm_cut.h asks; k counts 16-bit elements, or as many bytes of others. From H200s: 64 of K take a tile of 256
  * columns 0.64 us, as long as its products, its way into C 1.7 us, with a flag 4; a workgroup that only sends moves 36
  * GB/s by the copy engine while others compute (47 alone; with 45 here the model chose two senders too few), 24 by
- * lanes. Narrower tiles take longer than their products, for what is between them and what they fetch. A pair of
- * workgroups reads B from it once.
+ * lanes; memory gives 4.2 TB/s. Narrower tiles take longer than their products, for what is between them and what they
+ * fetch; where there are up to 64 rows it is what they fetch alone. A pair of workgroups reads B from it once.
  */
 #define IRISI_GEMM_HAS_WIDTHS 1
 static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return mainloop == IRISI_GEMM_SM90A ? 64 : 0; }
 static inline uint32_t irisi_gemm_most_pair(uint32_t mainloop) { return mainloop == IRISI_GEMM_SM90A ? 2 : 1; }
 static inline uint32_t irisi_gemm_most_slices(uint32_t mainloop) { return mainloop == IRISI_GEMM_SM90A ? 8 : 1; }
-static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32_t slices, uint32_t columns, uint32_t k,
-                                        int flagged)
+static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32_t slices, uint32_t rows,
+                                        uint32_t columns, uint32_t k, int flagged)
 {
-    const double block = columns > 192 ? 0.64 : columns > 128 ? 0.51 : columns > 64 ? 0.36 : 0.29;
+    static const double blocks[2][4] = {{0.29, 0.36, 0.51, 0.64}, {0.19, 0.215, 0.265, 0.36}}; /* by width; few rows */
     const double each = columns > 192 ? 8 : columns > 128 ? 5 : columns / 100.0; /* few at a time, where wide */
     const double joined = slices > 1 ? 1.2 + (slices - 1) * each : 0;
+    const double block = blocks[rows <= 64][columns > 192 ? 3 : columns > 128 ? 2 : columns > 64];
     (void)mainloop;
     return (flagged ? 4 : 1.7) * (0.5 + columns / 512.0) + joined +
            (pair > 1 ? 1 : 1.04) * block * ((double)k / slices / 64);
 }
+static inline double irisi_gemm_memory_us(double bytes) { return bytes / 4.2e6; }
 static inline double irisi_gemm_link_gbps(uint32_t workgroups, int boxed)
 {
     const double gbps = (boxed ? 36.0 : 24.0) * workgroups;

