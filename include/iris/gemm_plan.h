@@ -148,8 +148,14 @@ enum {
     IRISI_GEMM_MFMA_GFX950_SMALL
 };
 
-/* Tensor maps in a plan: A, B, and C on up to 8 ranks. */
-enum { IRISI_GEMM_MAPS = 10, IRISI_GEMM_MAP_BYTES = 128, IRISI_GEMM_BOXED_RANKS = 8, IRISI_GEMM_PLAN_BYTES = 2048 };
+/* Tensor maps in a plan: A, B, C on up to 8 ranks, and A once more, for tiles at its last rows. */
+enum {
+    IRISI_GEMM_MAPS = 11,
+    IRISI_GEMM_MAP_TAIL = 10,
+    IRISI_GEMM_MAP_BYTES = 128,
+    IRISI_GEMM_BOXED_RANKS = 8,
+    IRISI_GEMM_PLAN_BYTES = 2176
+};
 
 /*
  * A run of the walk: tiles of equal width, cut from `tiles` full ones or edges (gemm_choose.h). Full tiles are numbered

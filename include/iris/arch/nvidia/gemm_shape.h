@@ -50,13 +50,11 @@ IRIS_HOST_DEVICE uint32_t irisi_gemm_a_rows(const iris_gemm_plan *plan)
 }
 
 /*
- * Those that are fetched: whole groups of 8, over which rows are swizzled. Rows that A does not have would be filled
- * with zeros, slowly, and nobody reads what comes of them: 16x4096x8192 takes 22 us so, not 29 (H200).
+ * Rows of A that are fetched for a tile of so many: whole groups of 8, over which they are swizzled. The copy engine
+ * fills in what A does not have, slowly, and nobody reads what comes of the others: 16x4096x8192 takes 22 us so, not 29
+ * (H200). 0 for a tile that a pair lacks.
  */
-IRIS_HOST_DEVICE uint32_t irisi_gemm_a_box(const iris_gemm_plan *plan)
-{
-    return plan->m < (uint32_t)IRISI_GEMM_SM90A_M ? (plan->m + 7) / 8 * 8 : (uint32_t)IRISI_GEMM_SM90A_M;
-}
+IRIS_HOST_DEVICE uint32_t irisi_gemm_a_box(uint32_t rows) { return (rows + 7) / 8 * 8; }
 
 static inline uint32_t irisi_gemm_xcds(const char *arch) { return (void)arch, 1; }
 

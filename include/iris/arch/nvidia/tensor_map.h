@@ -65,8 +65,12 @@ static const char *irisi_gemm_maps(const iris_world *w, iris_gemm_plan *p)
     const irisi_encode_map encode = irisi_find_encode_map();
     if (encode == NULL)
         return "the driver has no cuTensorMapEncodeTiled: it is older than CUDA 12";
+    const uint32_t rows = p->m < p->tile_m ? p->m : p->tile_m, tail = p->m % p->tile_m;
     const char *why =
-        irisi_gemm_map(encode, p->maps[0], p->element, p->a, p->m, p->k, p->lda, irisi_gemm_a_box(p));
+        irisi_gemm_map(encode, p->maps[0], p->element, p->a, p->m, p->k, p->lda, irisi_gemm_a_box(rows));
+    if (!why && tail > 0)
+        why = irisi_gemm_map(encode, p->maps[IRISI_GEMM_MAP_TAIL], p->element, p->a, p->m, p->k, p->lda,
+                             irisi_gemm_a_box(tail));
     if (!why)
         why = irisi_gemm_map(encode, p->maps[1], p->element, p->b, p->b_transposed ? p->columns : p->k,
                              p->b_transposed ? p->k : p->columns, p->ldb, 64);
