@@ -59,8 +59,8 @@ static const way ways[] = {
     {3, IRIS_SCHEDULE_PUSH, SIZE_MAX},       {3, IRIS_SCHEDULE_PULL, SIZE_MAX},
     {4, IRIS_SCHEDULE_AUTO, SIZE_MAX},       {4, IRIS_SCHEDULE_LL, 1 << 20},
     {4, IRIS_SCHEDULE_PUSH, 16 << 20},       {4, IRIS_SCHEDULE_RELAY, SIZE_MAX},
-    {4, IRIS_SCHEDULE_LL_RELAY, 4 << 20},
-    {4, IRIS_SCHEDULE_CHAIN, SIZE_MAX},
+    {4, IRIS_SCHEDULE_LL_RELAY, 4 << 20},    {4, IRIS_SCHEDULE_CHAIN, SIZE_MAX},
+    {4, IRIS_SCHEDULE_FETCH, SIZE_MAX},
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0], WAYS = sizeof ways / sizeof ways[0] };
 

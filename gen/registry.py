@@ -140,7 +140,7 @@ COLLECTIVES = (
                dict(pull="src few", push="", ring="", ll="few"), "src"),
     Collective("all_to_all", MOVES, "row m of rank k is row k of rank m", dict(push="dst", pull="src few", ll="few"), "dst src"),
     Collective("broadcast", MOVES, "the root's elements, on every rank",
-               dict(push="dst", chain="dst", ll="few", relay="dst", ll_relay="few"), root="src"),
+               dict(push="dst", chain="dst", ll="few", relay="dst", ll_relay="few", fetch="dst few"), root="src"),
     Collective("reduce", OPS, "every rank's elements combined, on the root", dict(two_shot="dst src", pull="src few"), root="dst"),
     Collective("gather", MOVES, "every rank's row, on the root", dict(push="dst"), "dst", "dst"),
     Collective("scatter", MOVES, "row m of the root, on rank m", dict(pull="src few"), "src", "src"),

@@ -75,6 +75,7 @@ const collective_kind collective_kinds[] = {
     {"broadcast", 0, 0, 0, 0, iris_launch_broadcast, IRIS_SCHEDULE_LL},
     {"broadcast", 0, 0, 0, 0, iris_launch_broadcast, IRIS_SCHEDULE_RELAY},
     {"broadcast", 0, 0, 0, 0, iris_launch_broadcast, IRIS_SCHEDULE_LL_RELAY},
+    {"broadcast", 0, 0, 0, 0, iris_launch_broadcast, IRIS_SCHEDULE_FETCH},
     {"reduce", 1, 0, 0, 1, iris_launch_reduce, IRIS_SCHEDULE_TWO_SHOT},
     {"reduce", 1, 0, 0, 1, iris_launch_reduce, IRIS_SCHEDULE_PULL},
     {"gather", 0, 1, 0, 1, iris_launch_gather, IRIS_SCHEDULE_PUSH},

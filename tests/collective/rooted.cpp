@@ -17,6 +17,7 @@
 #include "collective.h"
 
 #include <iris/gen/broadcast_chain.h>
+#include <iris/gen/broadcast_fetch.h>
 #include <iris/gen/broadcast_ll.h>
 #include <iris/gen/broadcast_ll_relay.h>
 #include <iris/gen/broadcast_push.h>
@@ -42,6 +43,7 @@ TYPES(MOVE, broadcast_chain)
 TYPES(MOVE, broadcast_ll)
 TYPES(MOVE, broadcast_relay)
 TYPES(MOVE, broadcast_ll_relay)
+TYPES(MOVE, broadcast_fetch)
 TYPES(MOVE, gather_push)
 TYPES(MOVE, scatter_pull)
 
@@ -67,12 +69,13 @@ static void broadcasts(irist_rank *t)
 {
     collective_try(t, broadcast,
                    {TYPES(MOVE_ROW, broadcast_push) TYPES(MOVE_ROW, broadcast_chain) TYPES(MOVE_ROW, broadcast_ll)
-                        TYPES(MOVE_ROW, broadcast_relay) TYPES(MOVE_ROW, broadcast_ll_relay)});
+                        TYPES(MOVE_ROW, broadcast_relay) TYPES(MOVE_ROW, broadcast_ll_relay)
+                        TYPES(MOVE_ROW, broadcast_fetch)});
     collective_try(
         t, broadcast,
         collective_movers("iris_launch_broadcast", iris_launch_broadcast,
                           {IRIS_SCHEDULE_LL, IRIS_SCHEDULE_PUSH, IRIS_SCHEDULE_CHAIN, IRIS_SCHEDULE_RELAY,
-                           IRIS_SCHEDULE_LL_RELAY}));
+                           IRIS_SCHEDULE_LL_RELAY, IRIS_SCHEDULE_FETCH}));
 }
 static void gathers(irist_rank *t)
 {

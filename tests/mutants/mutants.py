@@ -112,6 +112,12 @@ MUTANTS = (
     Mutant("chain passes a piece on before it is here", "iris/gen/broadcast_chain.h",
            "if (behind > 0)", "if (behind > 1)", "collective/launch.cpp", AGAIN, ranks=3, tries=3,
            after="void irisi_broadcast_chain_u8("),
+    Mutant("a part is fetched before the root has it", "iris/gen/broadcast_fetch.h",
+           "irisi_slice_wait(s, IRISI_ROW_MOVED, s->step, root);", "iris_sync_wg();", "collective/launch.cpp", AGAIN,
+           ranks=3, tries=3, after="void irisi_broadcast_fetch_u8("),
+    Mutant("who fetched returns before the others have", "iris/gen/broadcast_fetch.h",
+           "irisi_slice_wait_all(s, IRISI_ROW_MOVED,", "if (0) irisi_slice_wait_all(s, IRISI_ROW_MOVED,",
+           "collective/launch.cpp", AGAIN, ranks=3, tries=3, after="void irisi_broadcast_fetch_u8("),
     Mutant("message sent before there is room", "iris/message.h", "if (sent > 2)", "if (sent > 200)",
            "collective/send_recv.cpp", "messages down a pipeline*", tries=5),
     # waits
