@@ -182,7 +182,7 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     /* The same on every rank, though ranks with other numbers of workgroups may cut K otherwise, or not be able to. */
     p->copies = p->mainloop != IRISI_GEMM_PLAIN && (all->aligned == 1 || irisi_gemm_most_slices(p->mainloop) > 1);
     const uint64_t units = (p->m + p->tile_m - 1) / p->tile_m * (((uint64_t)q.n + p->unit - 1) / p->unit);
-    const int most_units = INT32_MAX / 8; /* the walk counts those of 8 rows of tiles in 32 bits (tile_walk.h) */
+    const int most_units = INT32_MAX / 8; /* the walk counts up to twice as many, in 32 bits (tile_walk.h) */
     if (units > (uint64_t)most_units)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: tiles of %u x %u are too small: %llu of them for a band, at most %d",

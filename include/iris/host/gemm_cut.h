@@ -195,8 +195,8 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
     const double bytes = ((double)p->m + columns) * p->k * p->element;
     const double least = irisi_gemm_memory_us(bytes) +
                          irisi_gemm_tile_us(p->mainloop, p->pair, p->slices, p->m, p->tile_n, 0, c->senders > 0);
-    const double later = least > end ? least - end : 0;
-    return (link > end ? link : end) + later;
+    const double all = link > end ? link : end;
+    return all > least ? all : least;
 }
 
 /* Tries a candidate, if it can be, and keeps it if few before were faster. */

@@ -158,7 +158,7 @@ IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *wo
 /*
  * The block of K, `depth` elements each, that a tile's slice begins with; the next one's is where it ends. The last
  * slice has four blocks more than the others: who adds up what they leave behind finds it there, and waits less
- * (128x2048x8192: 18.4 us to 17.2, 64x4096x8192: 25.6 to 24.9; with two or six more blocks less, with nine nothing).
+ * (128x2048x8192: 18.4 us to 17.1, 64x4096x8192: 25.6 to 24.9; two, six or nine blocks more are no better there).
  */
 IRIS_DEVICE uint32_t irisi_gemm_slice_begin(const iris_gemm_plan *plan, uint32_t slice, uint32_t depth)
 {

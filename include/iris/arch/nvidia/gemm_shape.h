@@ -101,7 +101,8 @@ enum { IRISI_GEMM_PARTIAL_BYTES = 4 * IRISI_GEMM_SM90A_M * IRISI_GEMM_SM90A_N, I
  * columns 0.64 us, as long as its products, its way into C 1.7 us, with a flag 4; a workgroup that only sends moves 36
  * GB/s by the copy engine while others compute (47 alone; with 45 here the model chose two senders too few), 24 by
  * lanes; memory gives 4.2 TB/s. Narrower tiles take longer than their products, for what is between them and what they
- * fetch; where there are up to 64 rows it is what they fetch alone. A pair of workgroups reads B from it once.
+ * fetch; where there are up to 64 rows it is what they fetch alone, up to 256 the clock is higher. A pair of workgroups
+ * reads B from it once.
  */
 #define IRISI_GEMM_HAS_WIDTHS 1
 static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return mainloop == IRISI_GEMM_SM90A ? 64 : 0; }
@@ -110,10 +111,11 @@ static inline uint32_t irisi_gemm_most_slices(uint32_t mainloop) { return mainlo
 static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32_t slices, uint32_t rows,
                                         uint32_t columns, uint32_t k, int flagged)
 {
-    static const double blocks[2][4] = {{0.29, 0.36, 0.51, 0.64}, {0.19, 0.215, 0.265, 0.36}}; /* by width; few rows */
+    static const double blocks[3][4] = {
+        {0.29, 0.36, 0.51, 0.64}, {0.23, 0.32, 0.45, 0.57}, {0.19, 0.215, 0.265, 0.36}}; /* by width; of fewer rows */
     const double each = columns > 192 ? 8 : columns > 128 ? 5 : columns / 100.0; /* few at a time, where wide */
     const double joined = slices > 1 ? 1.2 + (slices - 1) * each : 0;
-    const double block = blocks[rows <= 64][columns > 192 ? 3 : columns > 128 ? 2 : columns > 64];
+    const double block = blocks[(rows <= 256) + (rows <= 64)][columns > 192 ? 3 : columns > 128 ? 2 : columns > 64];
     (void)mainloop;
     return (flagged ? 4 : 1.7) * (0.5 + columns / 512.0) + joined +
            (pair > 1 ? 1 : 1.04) * block * ((double)k / slices / 64);

@@ -68,7 +68,7 @@ static const char *irisi_gemm_maps(const iris_world *w, iris_gemm_plan *p)
     const uint32_t rows = p->m < p->tile_m ? p->m : p->tile_m, tail = p->m % p->tile_m;
     const char *why =
         irisi_gemm_map(encode, p->maps[0], p->element, p->a, p->m, p->k, p->lda, irisi_gemm_a_box(rows));
-    if (!why && tail > 0)
+    if (!why && tail > 0 && p->m > p->tile_m)
         why = irisi_gemm_map(encode, p->maps[IRISI_GEMM_MAP_TAIL], p->element, p->a, p->m, p->k, p->lda,
                              irisi_gemm_a_box(tail));
     if (!why)
