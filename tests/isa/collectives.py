@@ -19,8 +19,9 @@ PACKETS = tuple(kernel for name, kernel in NAMES.items() if "_ll" in name)  # th
 OTHERS = tuple(kernel for kernel in NAMES.values() if kernel not in PACKETS)
 MORE = ("irisi_all_reduce_rmsnorm_one_shot_bf16", "irisi_all_reduce_rmsnorm_two_shot_bf16", "irisi_all_to_allv_8",
         "irisi_send_recv")
-# Who puts, tells everybody, and waits; rings and chains tell a neighbour in one turn of a loop and wait in another.
-MEETINGS = tuple(k for k in OTHERS if not re.search("pull|one_shot|ring|chain", k))
+# Who puts, tells everybody, and waits; rings and chains tell a neighbour in one turn of a loop and wait in another, and
+# who fetches waits for the root's next piece while its last puts are on their way, and tells of them at the end.
+MEETINGS = tuple(k for k in OTHERS if not re.search("pull|one_shot|ring|chain|fetch", k))
 WIDE_STORE = r"^global_store_dwordx4 v\[\d+:\d+\], v\[\d+:\d+\], off"  # but for reports, whose address is scalar
 
 
