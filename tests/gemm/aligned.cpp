@@ -62,13 +62,7 @@ static void every_pattern(irist_rank *t, iris_dtype dtype, problem_shape shape, 
     problem p;
     if (problem_create(&p, t, dtype, shape, options)) {
         problem_expect(&p);
-        for (int lap = 0; lap < laps * IRIS_GEMM_PATTERNS; lap++) {
-            const int pattern = lap % IRIS_GEMM_PATTERNS;
-            const std::vector<unsigned char> before = problem_poison(&p);
-            problem_launch(&p, pattern);
-            irist_ok(t, iris_synchronize(t->world));
-            problem_check(&p, before, iris_gemm_pattern_name((iris_gemm_pattern)pattern));
-        }
+        problem_by_patterns(&p, laps);
     }
     problem_free(&p);
 }
@@ -190,12 +184,7 @@ static void few_rows_work(irist_rank *t)
                     irist_check(t, p.plan.slices * p.plan.pair == 4, "%u slices", p.plan.slices);
                 }
                 problem_expect(&p);
-                for (int pattern = 0; pattern < IRIS_GEMM_PATTERNS; pattern++) {
-                    const std::vector<unsigned char> before = problem_poison(&p);
-                    problem_launch(&p, pattern);
-                    irist_ok(t, iris_synchronize(t->world));
-                    problem_check(&p, before, iris_gemm_pattern_name((iris_gemm_pattern)pattern));
-                }
+                problem_by_patterns(&p, 1);
             }
             problem_free(&p);
         }

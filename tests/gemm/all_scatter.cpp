@@ -60,12 +60,7 @@ static void every_pattern(irist_rank *t, iris_dtype dtype, problem_shape shape, 
     problem p;
     if (problem_create(&p, t, dtype, shape, options)) {
         problem_expect(&p);
-        for (int pattern = 0; pattern < IRIS_GEMM_PATTERNS; pattern++) {
-            const std::vector<unsigned char> before = problem_poison(&p);
-            problem_launch(&p, pattern);
-            irist_ok(t, iris_synchronize(t->world));
-            problem_check(&p, before, iris_gemm_pattern_name((iris_gemm_pattern)pattern));
-        }
+        problem_by_patterns(&p, 1);
     }
     problem_free(&p);
 }

@@ -4,7 +4,7 @@
  *
  *   element                    one value of a dtype
  *   problem_shape problem_options
- *   problem_create problem_free problem_poison problem_launch problem_expect problem_check
+ *   problem_create problem_free problem_poison problem_launch problem_expect problem_check problem_by_patterns
  *
  * Inputs are small multiples of 1/8, or whole numbers, so that every product and sum is exact in every accumulator:
  * whatever comes out without an activation must be the exact result, rounded once.
@@ -382,6 +382,18 @@ static inline bool problem_check(problem *p, const std::vector<unsigned char> &b
             return false;
     }
     return true;
+}
+
+/* Runs a plan by every pattern, so many times, each on poisoned memory; the problem knows what to expect. */
+static inline void problem_by_patterns(problem *p, int laps)
+{
+    for (int lap = 0; lap < laps * IRIS_GEMM_PATTERNS; lap++) {
+        const int pattern = lap % IRIS_GEMM_PATTERNS;
+        const std::vector<unsigned char> before = problem_poison(p);
+        problem_launch(p, pattern);
+        irist_ok(p->t, iris_synchronize(p->t->world));
+        problem_check(p, before, iris_gemm_pattern_name((iris_gemm_pattern)pattern));
+    }
 }
 
 #endif
