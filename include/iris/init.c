@@ -715,6 +715,12 @@ static iris_status irisi_refused(iris_world *w, const char *name, const char *wh
 iris_status irisi_launch(iris_world *w, irisi_kernel kernel, const char *name, const void *args, size_t bytes,
                          const iris_launch_config *cfg, iris_stream stream)
 {
+    return irisi_launch_with(w, kernel, name, args, bytes, cfg, 0, stream);
+}
+
+iris_status irisi_launch_with(iris_world *w, irisi_kernel kernel, const char *name, const void *args, size_t bytes,
+                              const iris_launch_config *cfg, uint32_t flags, iris_stream stream)
+{
     const iris_status status = irisi_take_stream(w, "iris_launch", &stream);
     if (status != IRIS_OK)
         return status;
@@ -749,6 +755,7 @@ iris_status irisi_launch(iris_world *w, irisi_kernel kernel, const char *name, c
                               name, c.workgroups, c.lanes, c.shared_bytes, most);
     }
     irisi_remember_launch(w, name, c.workgroups);
+    c.flags |= flags;
     const char *why = irisi_dev_launch(&w->dev, kernel, args, bytes, &c, stream);
     return why ? irisi_refused(w, name, why) : IRIS_OK;
 }

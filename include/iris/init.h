@@ -231,6 +231,12 @@ typedef struct iris_launch_config {
 /** The kernel waits for other workgroups or ranks: the whole grid must be on the device at once. */
 enum { IRIS_LAUNCH_COOPERATIVE = 1 };
 
+/*
+ * The library's own: the kernel calls irisi_launch_wait, and may begin while the one before it in the stream ends, if
+ * that one has called irisi_launch_next. Only for images that have the two (sm_90 and above).
+ */
+enum { IRISI_LAUNCH_EARLY = 2 };
+
 /** An ordinary launch. */
 iris_launch_config iris_grid(uint32_t workgroups, uint32_t lanes);
 /** A launch for a kernel that waits. */
@@ -243,6 +249,9 @@ iris_launch_config iris_cooperative(uint32_t workgroups, uint32_t lanes);
     irisi_launch((w), IRISI_KERNEL_PTR(kernel), #kernel, (args), (bytes), (cfg), (stream))
 iris_status irisi_launch(iris_world *w, irisi_kernel kernel, const char *name, const void *args, size_t bytes,
                          const iris_launch_config *cfg, iris_stream stream);
+/* The same, with further flags. */
+iris_status irisi_launch_with(iris_world *w, irisi_kernel kernel, const char *name, const void *args, size_t bytes,
+                              const iris_launch_config *cfg, uint32_t flags, iris_stream stream);
 /** iris_max_workgroups(w, kernel, lanes, shared_bytes): workgroups that can be on the device at once; 0 on error. */
 #define iris_max_workgroups(w, kernel, lanes, shared_bytes)                                                            \
     irisi_max_workgroups((w), IRISI_KERNEL_PTR(kernel), (lanes), (shared_bytes))

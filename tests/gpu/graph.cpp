@@ -2,8 +2,8 @@
 /*
  * Captured once and replayed, in the full tier a thousand times: put_signal and wait, barriers, a channel's epochs, LL
  * messages, and every pattern of GEMM and all-scatter, of operands as they are and of packed ones, a BLAS of the
- * caller's among them. Arguments are fixed at capture, so whatever changes from use to use must be on the device. GPUs
- * only: the host platform has no graphs.
+ * caller's among them; GEMMs in a row. Arguments are fixed at capture, so whatever changes from use to use must be on
+ * the device. GPUs only: the host platform has no graphs.
  */
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
@@ -341,8 +341,81 @@ void gemms(irist_rank *t)
             gemm(t, f, pattern);
 }
 
+/* ---- GEMMs alone in a row, each of what the one before has written: it may begin while that one ends ---- */
+
+enum { ROW_M = 512, ROW_N = 512, ROW_LAPS = 8 };
+
+/* Elements of bf16 from -1 to 1. */
+std::vector<uint16_t> row_values(uint64_t seed, uint64_t stream, size_t n)
+{
+    std::vector<uint16_t> v(n);
+    for (size_t i = 0; i < n; i++) {
+        const float x = (float)irist_pick(seed, stream, i, 257) / 128 - 1;
+        uint32_t bits;
+        memcpy(&bits, &x, sizeof bits);
+        v[i] = (uint16_t)(bits >> 16);
+    }
+    return v;
+}
+
+/* x to y and back, lap by lap; `apart`: each launch when the one before has ended. */
+void row_submit(irist_rank *t, const iris_gemm_plan *plans, iris_stream stream, bool apart)
+{
+    for (int i = 0; i < 2 * ROW_LAPS; i++) {
+        irist_ok(t, iris_gemm_local_bf16(t->world, &plans[i % 2], stream));
+        if (apart)
+            irist_ok(t, iris_stream_synchronize(t->world, stream));
+    }
+}
+
+void gemm_row(irist_rank *t)
+{
+    const uint32_t columns = iris_gemm_band(ROW_N, (uint32_t)t->ranks, (uint32_t)t->rank).count;
+    const size_t bytes = ROW_M * ROW_N * 2, all = (size_t)ROW_N * columns;
+    const std::vector<uint16_t> first = row_values(t->seed, 1, ROW_M * ROW_N);
+    const std::vector<uint16_t> weights = row_values(t->seed, 2 + (uint64_t)t->rank, all);
+    std::vector<uint16_t> want(ROW_M * ROW_N), got(ROW_M * ROW_N);
+    void *w = iris_malloc(t->world, ROW_N * ROW_N * 2);
+    void *x[2] = {iris_malloc(t->world, bytes), iris_malloc(t->world, bytes)};
+    iris_stream stream = nullptr;
+    iris_gemm_plan plans[2] = {};
+    irist_graph graph = nullptr;
+    irist_ok(t, iris_stream_create(t->world, &stream));
+    irist_ok(t, iris_memcpy(t->world, w, weights.data(), all * 2));
+    for (int i = 0; i < 2; i++) {
+        iris_gemm_args g = {};
+        g.m = ROW_M, g.n = ROW_N, g.k = ROW_N, g.a = x[i], g.b = w, g.c = x[1 - i], g.alpha = 1 / 13.0;
+        irist_ok(t, iris_gemm_prepare(t->world, &plans[i], IRIS_GEMM_ALL_SCATTER, IRIS_BF16, &g));
+    }
+    const int laps = irist_replays() / 20;
+    for (int lap = -2; lap < laps && !t->failures; lap++) { /* launch by launch, in a stream, replayed */
+        irist_ok(t, iris_memcpy(t->world, x[0], first.data(), bytes));
+        irist_ok(t, iris_memcpy(t->world, x[1], first.data(), bytes));
+        if (lap < 0)
+            row_submit(t, plans, stream, lap == -2);
+        if (lap == 0 && irist_capture_begin(t, stream)) {
+            row_submit(t, plans, stream, false);
+            irist_capture_end(t, stream, &graph);
+        }
+        if (lap >= 0)
+            irist_gpu_ok(t, IRIST_GPU(GraphLaunch)(graph, stream), "GraphLaunch");
+        irist_ok(t, iris_stream_synchronize(t->world, stream));
+        irist_ok(t, iris_memcpy(t->world, got.data(), x[0], bytes));
+        want = lap == -2 ? got : want;
+        irist_check(t, got == want && want != first, "lap %d: GEMMs in a row read what was written too late", lap);
+    }
+    irist_graph_free(t, graph);
+    for (int i = 0; i < 2; i++)
+        irist_ok(t, iris_gemm_release(t->world, &plans[i]));
+    irist_ok(t, iris_stream_destroy(t->world, stream));
+    irist_ok(t, iris_free(t->world, x[1]));
+    irist_ok(t, iris_free(t->world, x[0]));
+    irist_ok(t, iris_free(t->world, w));
+}
+
 } // namespace
 
+TEST_CASE("GEMMs alone in a row read what the one before has written", "[graph]") { irist_spmd(gemm_row, nullptr); }
 TEST_CASE("a captured put with signal and its wait replay", "[graph]") { irist_spmd(messages, nullptr); }
 TEST_CASE("captured barriers replay", "[graph]") { irist_spmd(barriers, nullptr); }
 TEST_CASE("a captured channel operation replays", "[graph]") { irist_spmd(channels, nullptr); }

@@ -266,10 +266,10 @@ static iris_status irisi_gemm_start(iris_world *w, const iris_gemm_plan *plan, c
     irisi_gemm_launch args;
     iris_launch_config cfg = iris_gemm_grid(plan, stages);
     cfg.workgroups = workgroups;
-    cfg.flags = flags;
+    cfg.flags = flags & IRIS_LAUNCH_COOPERATIVE;
     args.ctx = iris_device_ctx(w);
     args.plan = *plan;
-    return irisi_launch(w, k->kernel, k->name, &args, sizeof args, &cfg, stream);
+    return irisi_launch_with(w, k->kernel, k->name, &args, sizeof args, &cfg, flags & IRISI_LAUNCH_EARLY, stream);
 }
 
 /*
@@ -330,15 +330,17 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype
                                                                : irisi_gemm_start_pack(w, plan, stream);
     if (ready != IRIS_OK)
         return ready;
+    /* The GEMM alone waits for no rank: it may begin while another such one ends. */
+    const uint32_t early = plan->mainloop == IRISI_GEMM_SM90A ? IRISI_LAUNCH_EARLY : 0;
     switch (pattern) {
     case IRIS_GEMM_AUTO:
-        return irisi_gemm_start(w, plan, part[0], plan->workgroups, 1, 0, stream);
+        return irisi_gemm_start(w, plan, part[0], plan->workgroups, 1, early, stream);
     case IRIS_GEMM_BLAS_GATHER:
         if (plan->world == 1)
             return IRIS_OK;
         return irisi_gemm_start(w, plan, part[1], plan->workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);
     case IRIS_GEMM_BULK_SYNCHRONOUS: {
-        const iris_status s = irisi_gemm_start(w, plan, part[0], plan->workgroups, 1, 0, stream);
+        const iris_status s = irisi_gemm_start(w, plan, part[0], plan->workgroups, 1, early, stream);
         if (s != IRIS_OK)
             return s;
         return irisi_gemm_start(w, plan, part[1], plan->workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);

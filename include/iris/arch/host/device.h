@@ -135,6 +135,10 @@ IRIS_DEVICE void iris_pause(uint32_t turn)
         irisi_host_nap(turn);
 }
 
+/* Here a kernel begins when all work before it in its stream is complete. */
+IRIS_DEVICE void irisi_launch_wait(void) {}
+IRIS_DEVICE void irisi_launch_next(void) {}
+
 /** Brings the lanes of a wave together and orders their memory operations among themselves. */
 IRIS_DEVICE void iris_sync_wave(void) {}
 

@@ -216,6 +216,17 @@ IRIS_DEVICE void irisi_fetch_box(uint32_t to, const void *map, uint32_t x, uint3
 #endif
 }
 
+/* The box will be fetched: into the second-level cache, which sees what others write there until then. */
+IRIS_DEVICE void irisi_prefetch_box(const void *map, uint32_t x, uint32_t y)
+{
+#if IRISI_BULK
+    asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, %2}];" ::"l"(map), "r"(x), "r"(y)
+                 : "memory");
+#else
+    (void)map, (void)x, (void)y;
+#endif
+}
+
 /* Which workgroup of its cluster it is. */
 IRIS_DEVICE uint32_t irisi_cluster_rank(void)
 {

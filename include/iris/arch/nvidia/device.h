@@ -7,7 +7,7 @@
  *   iris_workgroup iris_workgroups iris_compute_unit iris_grid_lane iris_grid_lanes
  *   iris_sync_wave iris_sync_wg iris_shared
  *   iris_shuffle_{u32,u64,f32,f64} iris_shuffle_xor_{u32,u64,f32,f64} iris_ballot
- *   iris_clock iris_pause irisi_split
+ *   iris_clock iris_pause irisi_split irisi_launch_wait irisi_launch_next
  *
  * A wave is a warp, a workgroup is a thread block; grids and workgroups are one-dimensional.
  */
@@ -118,6 +118,25 @@ IRIS_DEVICE void iris_pause(uint32_t turn)
 {
     if (turn >= 64)
         __nanosleep(turn < 1024 ? 32 : 256);
+}
+
+/* Waits until all work before the kernel in its stream is complete, and sees what it has written. */
+IRIS_DEVICE void irisi_launch_wait(void)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/*
+ * Lets the next kernel in the stream begin, if it is launched early, where workgroups of this one have ended. Not for
+ * kernels that wait for other ranks: their kernels may be waiting for a place on this very device, which it would take.
+ */
+IRIS_DEVICE void irisi_launch_next(void)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
 }
 
 /** Brings the lanes of a wave together and orders their memory operations among themselves. */

@@ -35,6 +35,7 @@ enum {
     IRISI_GEMM_SM90A_RUN = 64 * IRISI_GEMM_SM90A_DEPTH, /* 64 columns of B: a box, and what narrow tiles are cut to */
     IRISI_GEMM_SM90A_BLOCK = IRISI_GEMM_SM90A_A_BYTES + IRISI_GEMM_SM90A_N / 64 * IRISI_GEMM_SM90A_RUN,
     IRISI_GEMM_SM90A_HEAD = 1024 - IRISI_GEMM_COUNTERS, /* barriers; blocks start at multiples of 1024 */
+    IRISI_GEMM_SM90A_AHEAD = 64 << 10, /* bytes of B that a workgroup asks for before its kernel may begin */
     IRISI_GEMM_SM90A_BLOCKS_WITH_COMM = 3, /* one more where boxes leave room for it */
     IRISI_GEMM_SM90A_STAGE_N = 64,
     IRISI_GEMM_SM90A_MATH_WAVES = 8,

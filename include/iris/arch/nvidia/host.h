@@ -80,7 +80,7 @@ static const char *irisi_gpu_resident(int device, irisi_kernel kernel, uint32_t 
 static const char *irisi_gpu_launch(irisi_kernel kernel, const void *args, const iris_launch_config *cfg, iris_stream s)
 {
     cudaLaunchConfig_t launch;
-    cudaLaunchAttribute attributes[2];
+    cudaLaunchAttribute attributes[3];
     void *parameters[1];
     memset((void *)&launch, 0, sizeof launch);
     memset((void *)attributes, 0, sizeof attributes);
@@ -101,6 +101,10 @@ static const char *irisi_gpu_launch(irisi_kernel kernel, const void *args, const
         attributes[launch.numAttrs].val.clusterDim.x = cfg->cluster;
         attributes[launch.numAttrs].val.clusterDim.y = attributes[launch.numAttrs].val.clusterDim.z = 1;
         launch.numAttrs++;
+    }
+    if (cfg->flags & IRISI_LAUNCH_EARLY) {
+        attributes[launch.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attributes[launch.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
     }
     return irisi_hip(cudaLaunchKernelExC(&launch, kernel, parameters));
 }
