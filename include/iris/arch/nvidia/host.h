@@ -77,6 +77,13 @@ static const char *irisi_gpu_resident(int device, irisi_kernel kernel, uint32_t 
     return irisi_hip(cudaOccupancyMaxActiveBlocksPerMultiprocessor(each, kernel, (int)lanes, shared_bytes));
 }
 
+/* 1 where a captured launch may be early too: older drivers have no such edges in graphs. */
+static int irisi_gpu_early(void)
+{
+    int version = 0;
+    return cudaDriverGetVersion(&version) == cudaSuccess && version >= 12030;
+}
+
 static const char *irisi_gpu_launch(irisi_kernel kernel, const void *args, const iris_launch_config *cfg, iris_stream s)
 {
     cudaLaunchConfig_t launch;
@@ -102,7 +109,7 @@ static const char *irisi_gpu_launch(irisi_kernel kernel, const void *args, const
         attributes[launch.numAttrs].val.clusterDim.y = attributes[launch.numAttrs].val.clusterDim.z = 1;
         launch.numAttrs++;
     }
-    if (cfg->flags & IRISI_LAUNCH_EARLY) {
+    if ((cfg->flags & IRISI_LAUNCH_EARLY) && irisi_gpu_early()) {
         attributes[launch.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
         attributes[launch.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
     }
