@@ -10,6 +10,7 @@
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
 #endif
 
+#include <algorithm>
 #include <cstring>
 
 #include "../gemm/blas.h"
@@ -341,9 +342,13 @@ void gemms(irist_rank *t)
             gemm(t, f, pattern);
 }
 
-/* ---- GEMMs alone in a row, each of what the one before has written: it may begin while that one ends ---- */
+/*
+ * ---- GEMMs alone in a row, each of what the one before has written: it may begin while that one ends ----
+ * x to y, y to x, both of so many rows; and few rows, whose kernel asks for B before it may begin, are added, times x,
+ * to a third C.
+ */
 
-enum { ROW_M = 512, ROW_N = 512, ROW_LAPS = 8 };
+enum { ROW_M = 512, ROW_N = 512, ROW_FEW = 64, ROW_PLANS = 3, ROW_LAPS = 8 };
 
 /* Elements of bf16 from -1 to 1. */
 std::vector<uint16_t> row_values(uint64_t seed, uint64_t stream, size_t n)
@@ -358,11 +363,11 @@ std::vector<uint16_t> row_values(uint64_t seed, uint64_t stream, size_t n)
     return v;
 }
 
-/* x to y and back, lap by lap; `apart`: each launch when the one before has ended. */
+/* The three, lap by lap; `apart`: each launch when the one before has ended. */
 void row_submit(irist_rank *t, const iris_gemm_plan *plans, iris_stream stream, bool apart)
 {
-    for (int i = 0; i < 2 * ROW_LAPS; i++) {
-        irist_ok(t, iris_gemm_local_bf16(t->world, &plans[i % 2], stream));
+    for (int i = 0; i < ROW_PLANS * ROW_LAPS; i++) {
+        irist_ok(t, iris_gemm_local_bf16(t->world, &plans[i % ROW_PLANS], stream));
         if (apart)
             irist_ok(t, iris_stream_synchronize(t->world, stream));
     }
@@ -370,27 +375,30 @@ void row_submit(irist_rank *t, const iris_gemm_plan *plans, iris_stream stream, 
 
 void gemm_row(irist_rank *t)
 {
-    const uint32_t columns = iris_gemm_band(ROW_N, (uint32_t)t->ranks, (uint32_t)t->rank).count;
-    const size_t bytes = ROW_M * ROW_N * 2, all = (size_t)ROW_N * columns;
-    const std::vector<uint16_t> first = row_values(t->seed, 1, ROW_M * ROW_N);
-    const std::vector<uint16_t> weights = row_values(t->seed, 2 + (uint64_t)t->rank, all);
-    std::vector<uint16_t> want(ROW_M * ROW_N), got(ROW_M * ROW_N);
-    void *w = iris_malloc(t->world, ROW_N * ROW_N * 2);
-    void *x[2] = {iris_malloc(t->world, bytes), iris_malloc(t->world, bytes)};
+    const iris_gemm_columns own = iris_gemm_band(ROW_N, (uint32_t)t->ranks, (uint32_t)t->rank);
+    const size_t values = ROW_M * ROW_N, few = ROW_FEW * ROW_N;
+    const std::vector<uint16_t> first = row_values(t->seed, 1, values);
+    const std::vector<uint16_t> weights = row_values(t->seed, 2 + (uint64_t)t->rank, ROW_N * own.count);
+    std::vector<uint16_t> want(values + few), got(values + few);
+    uint16_t *w = (uint16_t *)iris_malloc(t->world, values * 2), *x[3]; /* the last: of few rows */
+    for (uint16_t *&of : x)
+        of = (uint16_t *)iris_malloc(t->world, values * 2);
     iris_stream stream = nullptr;
-    iris_gemm_plan plans[2] = {};
+    iris_gemm_plan plans[ROW_PLANS] = {};
     irist_graph graph = nullptr;
     irist_ok(t, iris_stream_create(t->world, &stream));
-    irist_ok(t, iris_memcpy(t->world, w, weights.data(), all * 2));
-    for (int i = 0; i < 2; i++) {
+    irist_ok(t, iris_memcpy(t->world, w, weights.data(), weights.size() * 2));
+    for (int i = 0; i < ROW_PLANS; i++) {
         iris_gemm_args g = {};
-        g.m = ROW_M, g.n = ROW_N, g.k = ROW_N, g.a = x[i], g.b = w, g.c = x[1 - i], g.alpha = 1 / 13.0;
+        g.m = ROW_M, g.n = ROW_N, g.k = ROW_N, g.a = x[i], g.b = w, g.c = x[1 - i % 2], g.alpha = 1 / 13.0;
+        if (i == 2)
+            g.m = ROW_FEW, g.a = w, g.b = x[0] + own.first, g.ldb = ROW_N, g.c = x[2], g.beta = 1;
         irist_ok(t, iris_gemm_prepare(t->world, &plans[i], IRIS_GEMM_ALL_SCATTER, IRIS_BF16, &g));
     }
     const int laps = irist_replays() / 20;
     for (int lap = -2; lap < laps && !t->failures; lap++) { /* launch by launch, in a stream, replayed */
-        irist_ok(t, iris_memcpy(t->world, x[0], first.data(), bytes));
-        irist_ok(t, iris_memcpy(t->world, x[1], first.data(), bytes));
+        for (uint16_t *of : x)
+            irist_ok(t, iris_memcpy(t->world, of, first.data(), values * 2));
         if (lap < 0)
             row_submit(t, plans, stream, lap == -2);
         if (lap == 0 && irist_capture_begin(t, stream)) {
@@ -400,16 +408,19 @@ void gemm_row(irist_rank *t)
         if (lap >= 0)
             irist_gpu_ok(t, IRIST_GPU(GraphLaunch)(graph, stream), "GraphLaunch");
         irist_ok(t, iris_stream_synchronize(t->world, stream));
-        irist_ok(t, iris_memcpy(t->world, got.data(), x[0], bytes));
+        irist_ok(t, iris_memcpy(t->world, got.data(), x[0], values * 2));
+        irist_ok(t, iris_memcpy(t->world, got.data() + values, x[2], few * 2));
         want = lap == -2 ? got : want;
-        irist_check(t, got == want && want != first, "lap %d: GEMMs in a row read what was written too late", lap);
+        irist_check(t, got == want && !std::equal(first.begin(), first.end(), got.begin()) &&
+                           !std::equal(first.begin(), first.begin() + few, got.begin() + values),
+                    "lap %d: GEMMs in a row read what was written too late", lap);
     }
     irist_graph_free(t, graph);
-    for (int i = 0; i < 2; i++)
-        irist_ok(t, iris_gemm_release(t->world, &plans[i]));
+    for (iris_gemm_plan &plan : plans)
+        irist_ok(t, iris_gemm_release(t->world, &plan));
     irist_ok(t, iris_stream_destroy(t->world, stream));
-    irist_ok(t, iris_free(t->world, x[1]));
-    irist_ok(t, iris_free(t->world, x[0]));
+    for (int i = 3; i-- > 0;)
+        irist_ok(t, iris_free(t->world, x[i]));
     irist_ok(t, iris_free(t->world, w));
 }
 

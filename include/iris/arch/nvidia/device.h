@@ -129,8 +129,8 @@ IRIS_DEVICE void irisi_launch_wait(void)
 }
 
 /*
- * Lets the next kernel in the stream begin, if it is launched early, where workgroups of this one have ended. Not for
- * kernels that wait for other ranks: their kernels may be waiting for a place on this very device, which it would take.
+ * Lets the next kernel in the stream begin, if it is launched early, where this one has no workgroups, or no more. Not
+ * for kernels that wait for other ranks: theirs may be waiting for a place on this very device, which it would take.
  */
 IRIS_DEVICE void irisi_launch_next(void)
 {
