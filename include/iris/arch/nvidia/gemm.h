@@ -218,24 +218,17 @@ IRIS_DEVICE void irisi_gemm_leave_sums(uint32_t *to, uint32_t a, uint32_t b, uin
                  : "memory");
 }
 
-/* Looks at 4 or 8 quadruples of a lane, 256 apart: 1 when all have come. */
+/* Looks at so many lanes' quadruples, 256 apart: 1 when all have come. */
 IRIS_DEVICE int irisi_gemm_look(irisi_gemm_sums *sums, const uint32_t *from, uint32_t quads)
 {
     int missing = 0;
 #pragma unroll
-    for (uint32_t j = 0; j < IRISI_GEMM_LOOKS; j += 4)
-        if (j < quads) { /* places written out: ptxas keeps an address for each else, and spills others */
-            uint32_t(*v)[4] = sums->v + j;
-            asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%16];\n"
-                         "ld.relaxed.gpu.global.v4.u32 {%4, %5, %6, %7}, [%16 + 4096];\n"
-                         "ld.relaxed.gpu.global.v4.u32 {%8, %9, %10, %11}, [%16 + 8192];\n"
-                         "ld.relaxed.gpu.global.v4.u32 {%12, %13, %14, %15}, [%16 + 12288];"
-                         : "=r"(v[0][0]), "=r"(v[0][1]), "=r"(v[0][2]), "=r"(v[0][3]), "=r"(v[1][0]), "=r"(v[1][1]),
-                           "=r"(v[1][2]), "=r"(v[1][3]), "=r"(v[2][0]), "=r"(v[2][1]), "=r"(v[2][2]), "=r"(v[2][3]),
-                           "=r"(v[3][0]), "=r"(v[3][1]), "=r"(v[3][2]), "=r"(v[3][3])
+    for (uint32_t j = 0; j < IRISI_GEMM_LOOKS; j++)
+        if (j < quads)
+            asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(sums->v[j][0]), "=r"(sums->v[j][1]), "=r"(sums->v[j][2]), "=r"(sums->v[j][3])
                          : "l"(from + 1024 * j)
                          : "memory");
-        }
 #pragma unroll
     for (uint32_t j = 0; j < IRISI_GEMM_LOOKS; j++)
 #pragma unroll
