@@ -20,6 +20,7 @@ typedef struct iris_tile {
     uint32_t top, left;  /**< of a piece: its first row and column within the tile it was cut from */
     uint32_t index;      /**< which of the band's units its first one is */
     uint32_t slice;      /* of K, where K is cut */
+    uint32_t joint;      /* 1: its pair computes it and the one beside it together */
     uint32_t turn, step; /* the walk */
 } iris_tile;
 
@@ -88,7 +89,8 @@ IRIS_DEVICE int irisi_tile_ends(const iris_gemm_plan *plan, const iris_tile *til
 
 /**
  * The next tile of a walk: 1, or 0 at its end. All workers together meet each tile once, run after run; where
- * workgroups work in pairs, workers 2 * i and 2 * i + 1 meet the tiles of a pair, of which the second may have no rows.
+ * workgroups work in pairs, workers 2 * i and 2 * i + 1 meet the tiles of a pair, of which the second may have no rows,
+ * or where a full tile of theirs is cut and they are joint, both.
  */
 IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
 {
@@ -96,14 +98,19 @@ IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
     if (turn >= (irisi_tile_cuts() ? plan->items : plan->tiles_m * plan->full_n))
         return 0;
-    tile->slice = 0;
+    tile->slice = tile->joint = 0;
     const irisi_tile_run *run = irisi_tile_run_of(plan, &turn);
     if (irisi_tile_cuts()) {
         below = turn & (plan->pair - 1), turn >>= plan->pair - 1;
         if (plan->slices > 1)
             tile->slice = turn & (plan->slices - 1), turn >>= plan->slice_shift;
-        if (run->parts > 1)
-            within = turn % run->parts * run->width, turn /= run->parts;
+        if (run->parts > 1) {
+            const uint32_t part = turn % run->parts;
+            turn /= run->parts, within = part * run->width;
+            tile->joint = plan->joint && run->first < plan->tiles_m * plan->full_n;
+            if (tile->joint)
+                within = (part / 2 * 2 + below) * run->width, below = part % 2;
+        }
     }
     irisi_tile_at(plan, irisi_tile_cuts() ? run->first + turn : turn, &i, &j);
     if (irisi_tile_cuts())

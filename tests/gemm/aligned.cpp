@@ -142,10 +142,8 @@ static void leads_work(irist_rank *t)
             const problem_shape several = {900, &o == options + 2 ? 1537 : 1536, 200}; /* bands may differ too */
             problem p;
             if (problem_create(&p, t, IRIS_BF16, several, o) && irisi_gemm_narrowest(p.plan.mainloop) != 0) {
-                iris_gemm_args g = problem_args(&p);
-                g.tune = row.row;
                 irist_ok(t, iris_gemm_release(t->world, &p.plan));
-                irist_ok(t, iris_gemm_prepare(t->world, &p.plan, IRIS_GEMM_ALL_SCATTER, IRIS_BF16, &g));
+                problem_plan(&p, 0, row.row);
                 irist_check(t, p.plan.lead == row.lead, "%s: senders compute %u tiles first", row.row, p.plan.lead);
                 problem_expect(&p);
                 for (int lap = 0; lap < 3; lap++) {
@@ -175,12 +173,11 @@ static void few_rows_work(irist_rank *t)
             const problem_shape shape = {m, 128, 2200};
             problem p;
             if (problem_create(&p, t, IRIS_BF16, shape, o)) {
-                iris_gemm_args g = problem_args(&p);
-                g.tune = m > 256 ? "pattern=fused_sequential width=64 slices=2 pair=2" /* the last tile is alone */
-                                 : "pattern=fused_sequential width=64 slices=4";
+                const char *row = m > 256 ? "pattern=fused_sequential width=64 slices=2 pair=2" /* the last is alone */
+                                          : "pattern=fused_sequential width=64 slices=4";
                 if (irisi_gemm_most_slices(p.plan.mainloop) >= 4) {
                     irist_ok(t, iris_gemm_release(t->world, &p.plan));
-                    irist_ok(t, iris_gemm_prepare(t->world, &p.plan, IRIS_GEMM_ALL_SCATTER, IRIS_BF16, &g));
+                    problem_plan(&p, 0, row);
                     irist_check(t, p.plan.slices * p.plan.pair == 4, "%u slices", p.plan.slices);
                 }
                 problem_expect(&p);
@@ -191,6 +188,40 @@ static void few_rows_work(irist_rank *t)
 }
 
 TEST_CASE("few rows of a long K are multiplied right", "[gemm][bf16]") { irist_spmd(few_rows_work, nullptr); }
+
+/*
+ * Pairs that compute parts of full tiles together, a half of K each, where the kernel has tiles of several widths:
+ * early and late, with an odd number of blocks, a last row of tiles that has no partner, and edges between them.
+ */
+static void joint_work(irist_rank *t)
+{
+    static const char *const rows[] = {
+        "pattern=fused_sequential width=256 pair=2 late=9 halves=9 edge=64",
+        "pattern=wg_specialized comm=2 width=256 pair=2 early=1 late=4 halves=1 edge=64",
+        "pattern=wave_specialized width=128 pair=2 early=1 late=2 halves=2 edge=128",
+    };
+    const problem_options options[] = {
+        {"joint", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 6, 0, 0, 8},
+        {"joint, everything", 1.5, -0.5, 1, IRIS_ACTIVATION_GELU, 1, 0, 8, 8, 0, 0, 6, 0, 0, 8},
+        {"joint, C in no boxes", 1.5, -0.5, 1, IRIS_ACTIVATION_GELU, 1, 0, 8, 3, 0, 0, 6, 0, 0, 8},
+    };
+    for (const problem_options &o : options) {
+        const problem_shape shape = {264, 1100, 2200};
+        problem p;
+        if (problem_create(&p, t, IRIS_BF16, shape, o) && irisi_gemm_narrowest(p.plan.mainloop) != 0) {
+            problem_expect(&p);
+            for (const char *row : rows) {
+                irist_ok(t, iris_gemm_release(t->world, &p.plan));
+                problem_plan(&p, 0, row);
+                irist_check(t, p.plan.joint == 1, "%s: pairs compute nothing together", row);
+                problem_by_patterns(&p, t->full ? 3 : 1);
+            }
+        }
+        problem_free(&p);
+    }
+}
+
+TEST_CASE("pairs may compute tiles together", "[gemm][bf16]") { irist_spmd(joint_work, nullptr); }
 
 /* ---- copies of operands whose rows start elsewhere ---- */
 

@@ -33,6 +33,7 @@ typedef struct question {
 
 static unsigned failures;
 static unsigned led; /* plans whose senders compute first */
+static unsigned joints; /* pairs that compute tiles together */
 
 static void fail(const question *q, uint32_t rank, const char *what)
 {
@@ -65,7 +66,7 @@ static int cut(iris_gemm_plan *p, const question *q, uint32_t rank, const irisi_
     return laid;
 }
 
-/* Two workgroups of a pair walk in step: the same columns and slice, rows one tile apart. */
+/* Two workgroups of a pair walk in step: the same columns and slice, rows one tile apart; joint ones side by side. */
 static void check_pairs(const question *q, const iris_gemm_plan *p)
 {
     const int splits = irisi_gemm_splits(p->pattern) && p->comm_workgroups < q->workgroups;
@@ -80,9 +81,13 @@ static void check_pairs(const question *q, const iris_gemm_plan *p)
         return;
     iris_tile_begin(p, &upper, 2, 6), iris_tile_begin(p, &lower, 3, 6);
     while (iris_tile_next(p, &upper))
-        if (!iris_tile_next(p, &lower) || lower.n0 != upper.n0 || lower.cols != upper.cols ||
-            lower.slice != upper.slice || lower.m0 != upper.m0 + p->tile_m)
+        if (!iris_tile_next(p, &lower) || lower.cols != upper.cols || lower.slice != upper.slice ||
+            lower.joint != upper.joint || (upper.joint && upper.cols % 64 != 0) ||
+            lower.m0 != upper.m0 + (upper.joint ? 0 : p->tile_m) ||
+            lower.n0 != upper.n0 + (upper.joint ? upper.cols : 0))
             fail(q, p->rank, "a pair falls apart");
+        else
+            joints += upper.joint;
 }
 
 /*
@@ -299,6 +304,8 @@ int main(void)
         failures++, printf("only %u cuts of those that were asked for cover their bands\n", laid);
     if (led < 100)
         failures++, printf("senders compute first in only %u plans\n", led);
+    if (joints < 100)
+        failures++, printf("only %u pairs compute tiles together\n", joints);
     check_blas();
     check_few();
     check_senders();

@@ -278,11 +278,11 @@ static inline iris_gemm_args problem_args(const problem *p)
     return g;
 }
 
-/* A plan for the problem. */
-static inline bool problem_plan(problem *p, int plain_mainloop)
+/* A plan for the problem, by a row if one is given. */
+static inline bool problem_plan(problem *p, int plain_mainloop, const char *tune = nullptr)
 {
     iris_gemm_args g = problem_args(p);
-    g.plain_mainloop = plain_mainloop;
+    g.plain_mainloop = plain_mainloop, g.tune = tune;
     return irist_ok(p->t, iris_gemm_prepare(p->t->world, &p->plan, IRIS_GEMM_ALL_SCATTER, p->dtype, &g));
 }
 

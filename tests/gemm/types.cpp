@@ -124,9 +124,12 @@ static const problem_options variants[] = {
 
 enum { SHAPES = sizeof shapes / sizeof shapes[0], VARIANTS = sizeof variants / sizeof variants[0] };
 
-/* One problem by every pattern that there is for its types. `loops`: bit i says that mainloop i may be the plan's. */
+/*
+ * One problem by every pattern that there is for its types, and by a row if one is given. `loops`: bit i says that
+ * mainloop i may be the plan's.
+ */
 static void every_pattern(irist_rank *t, const pair &types, problem_shape shape, problem_options options,
-                          uint32_t loops)
+                          uint32_t loops, const char *row = nullptr)
 {
     problem p;
     const int own = types.launchers[1] == nullptr;
@@ -134,8 +137,8 @@ static void every_pattern(irist_rank *t, const pair &types, problem_shape shape,
     if (types.dtype == IRIS_I8 && options.real && types.c_dtype != IRIS_I32)
         options.alpha /= 1024; /* values of up to 128 */
     if (problem_create(&p, t, types.dtype, shape, options)) {
-        if (own && irist_ok(t, iris_gemm_release(t->world, &p.plan)))
-            problem_plan(&p, 1);
+        if ((own || row) && irist_ok(t, iris_gemm_release(t->world, &p.plan)))
+            problem_plan(&p, own, row);
         irist_check(t, loops >> p.plan.mainloop & 1, "%s %s, %s: the plan has mainloop %u, not one of %#x",
                     iris_dtype_name(types.dtype), iris_dtype_name(types.c_dtype), options.name, p.plan.mainloop, loops);
         problem_expect(&p);
@@ -221,6 +224,21 @@ TEST_CASE("GEMMs of narrow types use the tensor cores' loop where the image hold
 {
     irist_spmd(loop_work, nullptr);
 }
+
+/* Pairs that compute tiles together, where there are such: of each type of A and B that the loop takes, but i8. */
+static void joint_work(irist_rank *t)
+{
+    for (const pair &types : pairs) {
+        const int64_t bytes = (int64_t)iris_dtype_bytes(types.dtype);
+        const problem_shape shape = {264, 560, 4200 / bytes};
+        const problem_options options = {"joint", 0, 0, 0, IRIS_ACTIVATION_NONE, 1, 0, 0, 0, 0, 0, 4, 0, 0, 16};
+        if (types.launchers[1] != nullptr && irisi_gemm_narrowest(IRISI_GEMM_SM90A) != 0)
+            every_pattern(t, types, shape, options, UINT32_MAX,
+                          "pattern=fused_sequential width=128 pair=2 late=2 halves=2 edge=128");
+    }
+}
+
+TEST_CASE("pairs may compute tiles of narrow types together", "[gemm]") { irist_spmd(joint_work, nullptr); }
 
 /* What C is when nobody says, and that i32 is exact where f32 would not be; the product alone, and more than that. */
 static void exact_work(irist_rank *t)

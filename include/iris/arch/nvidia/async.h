@@ -5,8 +5,7 @@
  *   irisi_tile_cuts irisi_bulk_can irisi_bulk_put irisi_bulk_put_box irisi_bulk_commit
  *   irisi_bulk_reusable irisi_bulk_arrived irisi_bulk_pace irisi_bulk_written irisi_bulk_acquired
  *   irisi_mbar_init irisi_mbar_made irisi_mbar_expect irisi_mbar_wait irisi_mbar_passed
- *   irisi_elected irisi_prefetch_map irisi_fetch_box
- *   irisi_cluster_rank irisi_cluster_meet irisi_mbar_arrive_at irisi_fetch_box_for   for workgroups of a cluster
+ *   irisi_elected irisi_prefetch_map irisi_fetch_box irisi_prefetch_box
  *   irisi_store_matrices irisi_wgmma_begin irisi_wgmma_commit irisi_wgmma_wait_one irisi_wgmma_wait irisi_wgmma_operand
  *   irisi_wgmma_whole
  *
@@ -227,49 +226,6 @@ IRIS_DEVICE void irisi_prefetch_box(const void *map, uint32_t x, uint32_t y)
 #endif
 }
 
-/* Which workgroup of its cluster it is. */
-IRIS_DEVICE uint32_t irisi_cluster_rank(void)
-{
-    uint32_t rank = 0;
-#if IRISI_BULK
-    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-#endif
-    return rank;
-}
-
-/*
- * All lanes of a cluster of so many workgroups meet, whatever part of the kernel each wave is in; orders no memory
- * operations. Of one workgroup: the cluster's barrier would become one of the workgroup that synccheck takes for a
- * mistake, since its waves come to it from different places.
- */
-IRIS_DEVICE void irisi_cluster_meet(uint32_t workgroups)
-{
-#if IRISI_BULK
-    if (workgroups > 1)
-        asm volatile("barrier.cluster.arrive.relaxed.aligned;\n barrier.cluster.wait.aligned;" ::: "memory");
-    else
-        asm volatile("barrier.sync 0, %0;" ::"r"(iris_wg_lanes()) : "memory");
-#else
-    (void)workgroups;
-#endif
-}
-
-/*
- * One arrival at the barrier that stands at the same place in workgroup `rank` of the cluster; after it the lane reads
- * nothing that the phase guards. A workgroup without a cluster is rank 0 of one.
- */
-IRIS_DEVICE void irisi_mbar_arrive_at(uint32_t bar, uint32_t rank)
-{
-#if IRISI_BULK
-    asm volatile("{\n .reg .b32 at;\n mapa.shared::cluster.u32 at, %0, %1;\n"
-                 " mbarrier.arrive.shared::cluster.b64 _, [at];\n}" ::"r"(bar),
-                 "r"(rank)
-                 : "memory");
-#else
-    (void)bar, (void)rank;
-#endif
-}
-
 /* A tensor map will be used soon. */
 IRIS_DEVICE void irisi_prefetch_map(const void *map)
 {
@@ -277,19 +233,6 @@ IRIS_DEVICE void irisi_prefetch_map(const void *map)
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 #else
     (void)map;
-#endif
-}
-
-/* irisi_fetch_box into every workgroup of the cluster whose bit is set, at the same places; each barrier expects it. */
-IRIS_DEVICE void irisi_fetch_box_for(uint32_t to, const void *map, uint32_t x, uint32_t y, uint32_t bar, uint16_t ranks)
-{
-#if IRISI_BULK
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
-                 "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
-                 "l"(map), "r"(x), "r"(y), "r"(bar), "h"(ranks)
-                 : "memory");
-#else
-    (void)to, (void)map, (void)x, (void)y, (void)bar, (void)ranks;
 #endif
 }
 

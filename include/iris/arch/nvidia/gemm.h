@@ -4,7 +4,7 @@
  * sm_90a's, warpgroup products from a ring of blocks that the copy engine fetches.
  *
  *   irisi_gemm_workspace_begin irisi_gemm_registers irisi_gemm_ahead
- *   irisi_gemm_ring irisi_gemm_ring_begin irisi_gemm_ring_fit irisi_gemm_ring_next irisi_gemm_join
+ *   irisi_gemm_blocks irisi_gemm_blocks_of irisi_gemm_skip irisi_gemm_join irisi_gemm_swap
  *   irisi_gemm_scaled irisi_gemm_scale_lane irisi_gemm_scale_last
  *   and what gen/arch/gemm_simt.h and gen/arch/gemm_sm90a_nvidia.h have
  */
@@ -12,7 +12,7 @@
 #define IRIS_ARCH_NVIDIA_GEMM_H
 
 #include <iris/arch/gemm_shape.h>
-#include <iris/arch/nvidia/async.h>
+#include <iris/arch/nvidia/ring.h>
 #include <iris/tile.h>
 
 /*
@@ -47,92 +47,6 @@ IRIS_DEVICE void irisi_gemm_registers(const iris_gemm_plan *plan, uint32_t mainl
 }
 
 /*
- * A ring of blocks in shared memory, each with a barrier that says it is full and one that says it is empty. Blocks are
- * as wide as the tile, so that narrow tiles have more of them; each width has barriers of its own.
- */
-typedef struct irisi_gemm_ring {
-    uint32_t blocks, bars; /* shared addresses: of the blocks, of this width's barriers */
-    uint32_t room, a_bytes; /* bytes of all blocks; of A in a block */
-    uint32_t runs;         /* of 64 columns in a block; 0: no width yet */
-    uint32_t bytes;        /* of a block */
-    uint32_t count, at, parity;
-    uint32_t left;         /* where each width was left: 5 bits for each, at and parity */
-} irisi_gemm_ring;
-
-/* Where the barriers of blocks of `runs` runs start: at most 4 + 6 + 8 + 12 blocks of four widths, of 64 rows of A. */
-enum { IRISI_GEMM_SM90A_RINGS = 30 };
-IRIS_DEVICE uint32_t irisi_gemm_ring_first(uint32_t runs) { return runs > 3 ? 0 : runs == 3 ? 4 : runs == 2 ? 10 : 18; }
-
-IRIS_DEVICE irisi_gemm_ring irisi_gemm_ring_begin(const iris_gemm_plan *plan, char *workspace, uint32_t bytes)
-{
-    irisi_gemm_ring ring;
-    ring.a_bytes = irisi_gemm_a_rows(plan) * 128;
-    ring.bars = irisi_shared_address(workspace);
-    ring.blocks = ring.bars + IRISI_GEMM_SM90A_HEAD;
-    ring.room = bytes - IRISI_GEMM_SM90A_HEAD;
-    ring.runs = ring.bytes = ring.count = ring.at = ring.parity = ring.left = 0;
-    return ring;
-}
-
-IRIS_DEVICE uint32_t irisi_gemm_ring_block(const irisi_gemm_ring *ring)
-{
-    return ring->blocks + ring->at * ring->bytes;
-}
-IRIS_DEVICE uint32_t irisi_gemm_ring_full(const irisi_gemm_ring *ring) { return ring->bars + 16 * ring->at; }
-IRIS_DEVICE uint32_t irisi_gemm_ring_empty(const irisi_gemm_ring *ring) { return ring->bars + 16 * ring->at + 8; }
-
-IRIS_DEVICE void irisi_gemm_ring_next(irisi_gemm_ring *ring)
-{
-    if (++ring->at == ring->count) {
-        ring->at = 0;
-        ring->parity ^= 1;
-    }
-}
-
-/*
- * Before a tile: blocks of its width. Where it was another before, who loads waits until all of its blocks are empty;
- * who computes has emptied them.
- */
-IRIS_DEVICE void irisi_gemm_ring_fit(irisi_gemm_ring *ring, uint32_t columns, int loads)
-{
-    const uint32_t runs = (columns + 63) / 64;
-    if (ring->runs == runs)
-        return;
-    if (ring->runs) {
-        irisi_gemm_ring all = *ring;
-        for (uint32_t i = 0; loads && i < all.count; i++, irisi_gemm_ring_next(&all))
-            irisi_mbar_wait(irisi_gemm_ring_empty(&all), all.parity ^ 1);
-        ring->left &= ~(31u << 5 * ring->runs);
-        ring->left |= (ring->at << 1 | ring->parity) << 5 * ring->runs;
-        ring->bars -= 16 * irisi_gemm_ring_first(ring->runs);
-    }
-    ring->bars += 16 * irisi_gemm_ring_first(runs);
-    ring->runs = runs;
-    ring->bytes = ring->a_bytes + runs * IRISI_GEMM_SM90A_RUN;
-    ring->count = ring->room / ring->bytes;
-    ring->at = ring->left >> 5 * runs >> 1 & 15;
-    ring->parity = ring->left >> 5 * runs & 1;
-}
-
-/*
- * Who computes is done with a block: in each wave one lane for each workgroup that fills it says so. Which workgroup a
- * lane tells, or IRISI_GEMM_NOBODY, is asked for anew, while products run: kept, it would be in memory beside so many
- * accumulators.
- */
-enum { IRISI_GEMM_NOBODY = 2 };
-IRIS_DEVICE uint32_t irisi_gemm_ring_told(uint32_t pair)
-{
-    uint32_t lane;
-    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
-    return lane < pair ? lane : (uint32_t)IRISI_GEMM_NOBODY;
-}
-IRIS_DEVICE void irisi_gemm_ring_return(uint32_t empty, uint32_t told)
-{
-    if (told < IRISI_GEMM_NOBODY)
-        irisi_mbar_arrive_at(empty, told);
-}
-
-/*
  * Before the workgroup's first barrier: its waves ready what the roles will meet at, a few barriers each: lanes of one
  * wave would make them one after the other.
  */
@@ -142,10 +56,11 @@ IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *wo
     (void)bytes;
     if (plan->mainloop != IRISI_GEMM_SM90A || iris_lane() != 0)
         return;
-    for (uint32_t i = iris_wave(); i < IRISI_GEMM_SM90A_RINGS; i += iris_waves()) {
+    const uint32_t rings = IRISI_GEMM_SM90A_RINGS, swaps = plan->pair > 1 ? IRISI_GEMM_SM90A_MATH_WAVES : 0;
+    for (uint32_t i = iris_wave(); i < rings + swaps; i += iris_waves()) {
         const uint32_t full = irisi_shared_address(workspace) + 16 * i;
-        irisi_mbar_init(full, 2); /* who fetches A's part, and who B's */
-        irisi_mbar_init(full + 8, IRISI_GEMM_SM90A_MATH_WAVES * plan->pair);
+        irisi_mbar_init(full, i < rings ? 2 : 1); /* who fetches A's part, and who B's; who waits for sums */
+        irisi_mbar_init(full + 8, IRISI_GEMM_SM90A_MATH_WAVES * (i < rings ? plan->pair : 1));
     }
     irisi_mbar_made();
     if (iris_wave() >= IRISI_GEMM_SM90A_MATH_WAVES && iris_wave() < IRISI_GEMM_SM90A_MATH_WAVES + 2)
@@ -165,6 +80,23 @@ IRIS_DEVICE uint32_t irisi_gemm_slice_begin(const iris_gemm_plan *plan, uint32_t
     const uint32_t blocks = (plan->k + depth - 1) / depth; /* fewer than 2^27, and at most 8 slices */
     const uint32_t more = plan->slices > 1 && blocks >= 8 * plan->slices ? 4 : 0;
     return slice == plan->slices ? blocks : (blocks - more) * slice >> plan->slice_shift;
+}
+
+/* The blocks of K of a tile: those of its slice; of one that a pair computes together this workgroup's half. */
+typedef struct irisi_gemm_blocks {
+    uint32_t first, end;
+} irisi_gemm_blocks;
+IRIS_DEVICE irisi_gemm_blocks irisi_gemm_blocks_of(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t depth)
+{
+    irisi_gemm_blocks b;
+    if (tile->joint) { /* equally many; behind the end of K are zeros */
+        const uint32_t half = ((plan->k + depth - 1) / depth + 1) / 2;
+        b.first = irisi_cluster_rank() * half, b.end = b.first + half;
+        return b;
+    }
+    b.first = irisi_gemm_slice_begin(plan, tile->slice, depth);
+    b.end = irisi_gemm_slice_begin(plan, tile->slice + 1, depth);
+    return b;
 }
 
 /*
@@ -276,6 +208,41 @@ IRIS_DEVICE void irisi_gemm_join(const iris_gemm_plan *plan, const iris_tile *ti
                 irisi_gemm_leave_sums(at + 256 * i + 1024 * j, IRISI_GEMM_MISSING, IRISI_GEMM_MISSING,
                                       IRISI_GEMM_MISSING, IRISI_GEMM_MISSING);
         }
+}
+
+/*
+ * A pair has computed two tiles side by side, each workgroup a half of K of both, its own tile's columns first: the
+ * other's sums go to it, into the blocks that were read last (4 warps' of a warpgroup into one of them), and what comes
+ * from there is added. Bit 0 of `left` is the phase of the barriers: one that says that the other workgroup's products
+ * are done, and for each wave one that counts the bytes. Then the two blocks are returned. Every lane of the math crew
+ * calls it. `n`, a constant: the columns that v has.
+ */
+IRIS_DEVICE void irisi_gemm_swap(irisi_gemm_ring *ring, const iris_crew *crew, float *v, const uint32_t n)
+{
+    const uint32_t other = irisi_cluster_rank() ^ 1, wave = crew->wave, parity = ring->left & 1;
+    const uint32_t bars = ring->blocks - IRISI_GEMM_SM90A_HEAD + 16 * IRISI_GEMM_SM90A_RINGS, open = bars + 8;
+    const uint32_t full = bars + 16 * wave, there = irisi_cluster_at(full, other);
+    const uint32_t last = (ring->at > 0 ? ring->at : ring->count) - 1, before = (last > 0 ? last : ring->count) - 1;
+    const uint32_t block = ring->blocks + (wave < 4 ? before : last) * ring->bytes;
+    const uint32_t sums = block + wave % 4 * 32 * n + iris_lane() * 16, to = irisi_cluster_at(sums, other);
+    ring->left ^= 1;
+    iris_sync_wave();
+    if (iris_lane() == 0) {
+        irisi_mbar_arrive_at(open, other);
+        irisi_mbar_expect(full, 32 * n);
+    }
+    irisi_mbar_wait_stored(open, parity);
+#pragma unroll
+    for (uint32_t q = 0; q < n / 16; q++)
+        irisi_cluster_store(to + 512 * q, there, v + n / 4 + 4 * q);
+    irisi_mbar_wait_stored(full, parity);
+#pragma unroll
+    for (uint32_t q = 0; q < n / 16; q++)
+        irisi_add_shared(v + 4 * q, sums + 512 * q);
+    irisi_bulk_written(); /* before the copy engine writes there again */
+    iris_sync_wave();
+    irisi_gemm_ring_return(ring->bars + 16 * before + 8, irisi_gemm_ring_told(2));
+    irisi_gemm_ring_return(ring->bars + 16 * last + 8, irisi_gemm_ring_told(2));
 }
 
 /* Two values rounded to a 16-bit type, the first in the low half. */

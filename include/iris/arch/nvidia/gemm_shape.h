@@ -98,6 +98,13 @@ static inline irisi_gemm_shape irisi_gemm_sm90a(const irisi_gemm_problem *p)
 enum { IRISI_GEMM_PARTIAL_BYTES = 4 * IRISI_GEMM_SM90A_M * IRISI_GEMM_SM90A_N, IRISI_GEMM_PARTIAL_BYTE = 0xff };
 
 /*
+ * Bytes of a row of A from which on a pair computes parts of its full tiles together, side by side, a half of K of both
+ * each: as wide products as of a whole tile, and a part takes half as long. Below, the sums' way from one to the other
+ * takes longer than is spared: 1.5 us.
+ */
+enum { IRISI_GEMM_JOINT_BYTES = 4096 };
+
+/*
  * What gemm_cut.h asks; k counts 16-bit elements, or as many bytes of others. From H200s: 64 of K take a tile of 256
  * columns 0.64 us, as long as its products, its way into C 1.7 us, with a flag 4; a workgroup that only sends moves 36
  * GB/s by the copy engine while others compute (47 alone; with 45 here the model chose two senders too few), 24 by
