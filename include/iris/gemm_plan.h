@@ -166,6 +166,7 @@ typedef struct irisi_tile_run {
     uint32_t first; /* the full tile or edge, or pair of such, that the first of them is cut from */
     uint32_t parts; /* of each */
     uint32_t width; /* columns of a part, but for the last */
+    uint32_t joint; /* 1: a pair's workgroups compute parts side by side, each a half of K of both */
 } irisi_tile_run;
 enum { IRISI_GEMM_RUNS = 5 };
 
@@ -192,7 +193,6 @@ typedef struct iris_gemm_plan {
     uint32_t band, columns;   /* own band of C: first column, number of columns */
     uint32_t tile_m, tile_n;  /* of a full tile */
     uint32_t pair;            /* 2: neighbouring workgroups compute tiles one below the other, and share B; 1: not */
-    uint32_t joint;           /* 1: of cut full tiles they compute parts side by side, each a half of K of both */
     uint32_t slices, slice_shift; /* of K, each computed by a workgroup, 1: K is not cut; its logarithm */
     uint32_t tiles_m, full_n; /* rows of tiles, or of pairs of them; full tiles in a row */
     uint32_t unit;            /* columns that the narrowest tiles start at multiples of: each such part has a flag */
@@ -227,7 +227,7 @@ typedef struct iris_gemm_plan {
     iris_channel channel; /* signals: ready[world], done[world], then one for each tile */
     iris_gemm_stamp *stamps; /* null, or one for each item */
     void *partials;          /* sums of slices of K, one for each item */
-    uint64_t reserved[15];
+    uint64_t reserved[13];
     irisi_gemm_packing packs[2]; /* host only: of A and B, which a and b above are the copies of */
     uint64_t copies;             /* host only: 1 when some rank may have such copies, or `partials` */
     iris_gemm_blas blas;         /* host only */

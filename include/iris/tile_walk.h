@@ -107,9 +107,8 @@ IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
         if (run->parts > 1) {
             const uint32_t part = turn % run->parts;
             turn /= run->parts, within = part * run->width;
-            tile->joint = plan->joint && run->first < plan->tiles_m * plan->full_n;
-            if (tile->joint)
-                within = (part / 2 * 2 + below) * run->width, below = part % 2;
+            if (run->joint)
+                tile->joint = 1, within = (part / 2 * 2 + below) * run->width, below = part % 2;
         }
     }
     irisi_tile_at(plan, irisi_tile_cuts() ? run->first + turn : turn, &i, &j);

@@ -13,8 +13,10 @@
  *   IRISI_GEMM_JOINT_BYTES                                   of K from which on a pair computes parts of tiles together
  *   IRISI_GEMM_PARTIAL_BYTES                                 what an item of a plan whose K is cut leaves behind
  *   irisi_gemm_tile_us(mainloop, pair, slices, rows, columns, k, flagged)      about how long a tile takes
+ *   irisi_gemm_joint_us(mainloop, rows, columns, k, flagged) about how long a part that a pair computes together takes
+ *   irisi_gemm_senders_us()                                  about how much longer it takes by workgroups that send
  *   irisi_gemm_memory_us(bytes)                              about how long the device's memory takes to read so many
- *   irisi_gemm_link_gbps(workgroups, boxed)                  about how fast so many send to all other ranks
+ *   irisi_gemm_link_gbps(workgroups, boxed, peers)           about how fast so many send to all other ranks
  *
  * No device code: init.c includes it in plain C.
  */
@@ -47,8 +49,16 @@ static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32
 {
     return (void)mainloop, (void)pair, (void)rows, (void)flagged, (double)columns * k / slices;
 }
+static inline double irisi_gemm_joint_us(uint32_t mainloop, uint32_t rows, uint32_t columns, uint32_t k, int flagged)
+{
+    return irisi_gemm_tile_us(mainloop, 1, 1, rows, columns, k, flagged);
+}
+static inline double irisi_gemm_senders_us(void) { return 0; }
 static inline double irisi_gemm_memory_us(double bytes) { return (void)bytes, 0; }
-static inline double irisi_gemm_link_gbps(uint32_t workgroups, int boxed) { return (void)boxed, workgroups; }
+static inline double irisi_gemm_link_gbps(uint32_t workgroups, int boxed, uint32_t peers)
+{
+    return (void)boxed, (void)peers, workgroups;
+}
 #endif
 
 #if !defined(IRISI_GEMM_HAS_PASSES)

@@ -93,8 +93,8 @@ static void irisi_gemm_try_late(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32
 }
 
 /*
- * Where each pair has one full tile: some in halves, early ones and late ones, so that half of each is sent beside
- * the other tiles.
+ * Where each pair has one full tile: some in halves, early ones and as many late ones, of which the same pairs compute
+ * one each. So half of them is sent beside the other tiles.
  */
 static void irisi_gemm_try_one_round(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
                                      irisi_gemm_ranking *best)
@@ -103,8 +103,8 @@ static void irisi_gemm_try_one_round(iris_gemm_plan *p, irisi_gemm_cutting *c, u
     const uint32_t workers = irisi_gemm_workers(p, c) / c->pair;
     if (!irisi_gemm_joint(p, c) || c->width / 2 % p->unit != 0 || pairs > workers || pairs <= workers / 2)
         return;
-    for (uint32_t i = 1; i <= 3; i++) {
-        c->early = c->late = c->halves = pairs * i / 8;
+    for (uint32_t i = 4; i <= 6; i++) {
+        c->early = c->late = c->halves = pairs * i / 16;
         irisi_gemm_try(p, c, columns, busy, best);
     }
     c->early = c->late = c->halves = 0;
@@ -163,7 +163,7 @@ static void irisi_gemm_try_widths(iris_gemm_plan *p, irisi_gemm_cutting *c, uint
 static void irisi_gemm_uncut(iris_gemm_plan *p)
 {
     memset(p->runs, 0, sizeof p->runs); /* of candidates that were tried */
-    p->pair = p->slices = 1, p->slice_shift = p->joint = 0, p->group_shift = 3;
+    p->pair = p->slices = 1, p->slice_shift = 0, p->group_shift = 3;
     p->tiles_m = (p->m + p->tile_m - 1) / p->tile_m;
     p->full_n = (p->columns + p->tile_n - 1) / p->tile_n;
     p->items = p->tiles_m * p->full_n;
@@ -196,7 +196,8 @@ static double irisi_gemm_blas_us(const iris_gemm_plan *p, uint32_t columns, doub
     const double area = (double)p->m * columns, launch = 6; /* of the kernel that sends */
     const double bytes = area * p->c_element * (p->world - 1);
     const double us = 2e-6 * area * p->k / tflops;
-    return p->world == 1 ? us : us + launch + 1e-3 * bytes / irisi_gemm_link_gbps(p->workgroups, (int)p->boxed);
+    const double gbps = irisi_gemm_link_gbps(p->workgroups, (int)p->boxed, p->world - 1);
+    return p->world == 1 ? us : us + launch + 1e-3 * bytes / gbps;
 }
 
 /*

@@ -60,8 +60,7 @@ static uint32_t irisi_gemm_joint(const iris_gemm_plan *p, const irisi_gemm_cutti
 static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint32_t columns)
 {
     const uint32_t rows = (p->m + p->tile_m - 1) / p->tile_m;
-    p->pair = c->pair, p->slices = c->slices, p->joint = irisi_gemm_joint(p, c);
-    p->tiles_m = (rows + c->pair - 1) / c->pair;
+    p->pair = c->pair, p->slices = c->slices, p->tiles_m = (rows + c->pair - 1) / c->pair;
     for (p->slice_shift = 0; 2u << p->slice_shift <= c->slices;)
         p->slice_shift++;
     p->group_shift = c->pair > 1 ? 2 : 3;
@@ -83,6 +82,8 @@ static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint3
         irisi_gemm_add_run(p, &used, first, counts[i], c->width, c->width >> i);
     }
     irisi_gemm_add_run(p, &used, full, edges, edge, c->edge_width);
+    for (uint32_t i = 0; i < used; i++)
+        p->runs[i].joint = p->runs[i].parts > 1 && p->runs[i].first < full && irisi_gemm_joint(p, c);
 }
 
 /* Workgroups that compute: whole pairs. */
@@ -139,17 +140,18 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
     memset(busy, 0, (workers + c->senders) * sizeof *busy);
     for (uint32_t r = 0; r < IRISI_GEMM_RUNS; r++) {
         const irisi_tile_run *run = &p->runs[r];
-        const uint32_t joint = p->joint && run->parts > 1 && run->first < full; /* half of two tiles, none shared */
         const uint32_t wide = run->first >= full ? columns - p->full_n * p->tile_n : p->tile_n;
         for (uint32_t i = 0; i < run->tiles; i++, item++) {
             const uint32_t left = wide - i / p->pair / p->slices % run->parts * run->width;
             const uint32_t cols = left < run->width ? left : run->width;
             const int sends = c->pattern != IRIS_GEMM_BULK_SYNCHRONOUS && i / p->pair % p->slices == p->slices - 1;
             const double bytes = sends ? (double)p->tile_m * cols * p->c_element * (p->world - 1) : 0;
-            const double gbps = irisi_gemm_link_gbps(item < direct ? c->senders : p->workgroups, (int)p->boxed);
+            const uint32_t senders = item < direct ? c->senders : p->workgroups;
+            const double gbps = irisi_gemm_link_gbps(senders, (int)p->boxed, p->world - 1);
             const double way = 1e-3 * bytes / gbps;
-            busy[worker] += irisi_gemm_tile_us(p->mainloop, joint ? 1 : p->pair, p->slices, p->m, cols << joint,
-                                               k >> joint, c->senders > 0);
+            busy[worker] += run->joint
+                                ? irisi_gemm_joint_us(p->mainloop, p->m, cols, k, c->senders > 0)
+                                : irisi_gemm_tile_us(p->mainloop, p->pair, p->slices, p->m, cols, k, c->senders > 0);
             end = end > busy[worker] ? end : busy[worker];
             owed += item < led ? way : 0; /* who computes it cannot send yet */
             link = item < led ? end + owed : (link > busy[worker] ? link : busy[worker]) + way;
@@ -163,7 +165,7 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
     const double bytes = ((double)p->m + columns) * p->k * p->element;
     const double least = irisi_gemm_memory_us(bytes) +
                          irisi_gemm_tile_us(p->mainloop, p->pair, p->slices, p->m, p->tile_n, 0, c->senders > 0);
-    const double all = link > end ? link : end;
+    const double all = (link > end ? link : end) + (direct > 0 ? irisi_gemm_senders_us() : 0);
     return all > least ? all : least;
 }
 

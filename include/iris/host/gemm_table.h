@@ -70,10 +70,10 @@ static const char *const irisi_gemm_table[] = {
     "us=6909.2",
     "arch=sm_90 units=132 world=4 m=8192 n=4096 k=12288 dtype=bf16 out=bf16 layout=nn "
     "pattern=wg_specialized comm=8 height=128 width=256 pair=2 slices=1 full=4 late=62 halves=62 edge=256 lead=1 "
-    "us=324.3",
+    "us=322.4",
     "arch=sm_90 units=132 world=4 m=8192 n=4096 k=14336 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=8 height=128 width=256 pair=2 slices=1 full=4 late=62 halves=62 edge=256 lead=1 "
-    "us=356.4",
+    "pattern=wg_specialized comm=8 height=128 width=256 pair=2 slices=1 full=4 late=62 halves=31 edge=256 lead=1 "
+    "us=361.1",
     "arch=sm_90 units=132 world=4 m=8192 n=3584 k=14336 dtype=bf16 out=bf16 layout=nn "
     "pattern=wg_specialized comm=8 height=128 width=256 pair=2 slices=1 full=3 late=30 halves=30 edge=64 lead=1 "
     "us=336.2",
@@ -81,10 +81,10 @@ static const char *const irisi_gemm_table[] = {
     "pattern=wg_specialized comm=12 height=128 width=256 pair=2 slices=1 full=8 late=70 halves=60 edge=256 lead=1 "
     "us=426.7",
     "arch=sm_90 units=132 world=4 m=4096 n=4096 k=4096 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=10 height=128 width=128 pair=2 slices=1 full=8 late=0 halves=0 edge=128 early=15 "
-    "us=108.4",
+    "pattern=wg_specialized comm=12 height=128 width=256 pair=2 slices=1 full=4 late=64 halves=0 edge=256 us=104.7",
     "arch=sm_90 units=132 world=4 m=1024 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
-    "pattern=fused_sequential height=128 width=128 pair=2 slices=1 full=16 late=0 halves=0 edge=128 us=89.1",
+    "pattern=fused_sequential workgroups=128 height=128 width=128 pair=2 slices=1 full=16 late=20 halves=20 edge=128 "
+    "early=20 us=81.3",
     "arch=sm_90 units=132 world=4 m=64 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
     "pattern=wg_specialized comm=2 height=128 width=64 pair=1 slices=4 full=32 late=0 halves=0 edge=64 us=26.2",
     "arch=sm_90 units=132 world=4 m=8191 n=4095 k=4097 dtype=bf16 out=bf16 layout=nn "

@@ -106,11 +106,12 @@ enum { IRISI_GEMM_JOINT_BYTES = 4096 };
 
 /*
  * What gemm_cut.h asks; k counts 16-bit elements, or as many bytes of others. From H200s: 64 of K take a tile of 256
- * columns 0.64 us, as long as its products, its way into C 1.7 us, with a flag 4; a workgroup that only sends moves 36
- * GB/s by the copy engine while others compute (47 alone; with 45 here the model chose two senders too few), 24 by
- * lanes; memory gives 4.2 TB/s. Narrower tiles take longer than their products, for what is between them and what they
- * fetch; where there are up to 64 rows it is what they fetch alone, up to 256 the clock is higher. A pair of workgroups
- * reads B from it once.
+ * columns 0.64 us, as long as its products, its way into C 1.7 us, with a flag 4; a workgroup that only sends
+ * needs 0.035 ns to fetch a byte by the copy engine while others compute, and 0.016 to put it to each peer (36 GB/s for
+ * three, 47 alone; with 45 here the model chose two senders too few), 24 GB/s by lanes; memory gives 4.2 TB/s. Narrower
+ * tiles take longer than their products, for what is between them and what they fetch; where there are up to 64 rows it
+ * is what they fetch alone, up to 256 the clock is higher. A pair of workgroups reads B from it once. What goes by
+ * senders arrives 5 us later than what workgroups send themselves: a flag, a fetch, a signal at the end.
  */
 #define IRISI_GEMM_HAS_WIDTHS 1
 static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return mainloop == IRISI_GEMM_SM90A ? 64 : 0; }
@@ -128,10 +129,16 @@ static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32
     return (flagged ? 4 : 1.7) * (0.5 + columns / 512.0) + joined +
            (pair > 1 ? 1 : 1.04) * block * ((double)k / slices / 64);
 }
-static inline double irisi_gemm_memory_us(double bytes) { return bytes / 4.2e6; }
-static inline double irisi_gemm_link_gbps(uint32_t workgroups, int boxed)
+/* A part that a pair computes together: half of one twice as wide, of which nothing is shared, and the sums' way. */
+static inline double irisi_gemm_joint_us(uint32_t mainloop, uint32_t rows, uint32_t columns, uint32_t k, int flagged)
 {
-    const double gbps = (boxed ? 36.0 : 24.0) * workgroups;
+    return 1.5 + 1.1 * irisi_gemm_tile_us(mainloop, 2, 1, rows, 2 * columns, k / 2, flagged);
+}
+static inline double irisi_gemm_senders_us(void) { return 5; }
+static inline double irisi_gemm_memory_us(double bytes) { return bytes / 4.2e6; }
+static inline double irisi_gemm_link_gbps(uint32_t workgroups, int boxed, uint32_t peers)
+{
+    const double gbps = (boxed && peers > 0 ? peers / (0.035 + 0.016 * peers) : 24) * workgroups;
     return gbps < 340 ? gbps : 340;
 }
 
