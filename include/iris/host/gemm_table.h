@@ -53,8 +53,8 @@ static const char *const irisi_gemm_table[] = {
     "arch=sm_90 units=132 world=2 m=4096 n=4096 k=4096 dtype=bf16 out=bf16 layout=nn "
     "pattern=fused_sequential height=128 width=128 pair=2 slices=1 full=16 late=0 halves=0 edge=128 us=126.7",
     "arch=sm_90 units=132 world=2 m=1024 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=6 height=128 width=128 pair=2 slices=1 full=32 late=0 halves=0 edge=128 lead=1 "
-    "us=119.0",
+    "pattern=fused_sequential height=128 width=256 pair=2 slices=1 full=16 late=20 halves=20 edge=256 early=20 "
+    "us=117.2",
     "arch=sm_90 units=132 world=2 m=64 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
     "pattern=wg_specialized comm=4 height=128 width=64 pair=1 slices=2 full=64 late=0 halves=0 edge=64 us=34.1",
     "arch=sm_90 units=132 world=2 m=8191 n=4095 k=4097 dtype=bf16 out=bf16 layout=nn "
@@ -70,21 +70,21 @@ static const char *const irisi_gemm_table[] = {
     "us=6909.2",
     "arch=sm_90 units=132 world=4 m=8192 n=4096 k=12288 dtype=bf16 out=bf16 layout=nn "
     "pattern=wg_specialized comm=8 height=128 width=256 pair=2 slices=1 full=4 late=62 halves=62 edge=256 lead=1 "
-    "us=322.4",
+    "us=311.0",
     "arch=sm_90 units=132 world=4 m=8192 n=4096 k=14336 dtype=bf16 out=bf16 layout=nn "
     "pattern=wg_specialized comm=8 height=128 width=256 pair=2 slices=1 full=4 late=62 halves=31 edge=256 lead=1 "
-    "us=361.1",
+    "us=351.5",
     "arch=sm_90 units=132 world=4 m=8192 n=3584 k=14336 dtype=bf16 out=bf16 layout=nn "
     "pattern=wg_specialized comm=8 height=128 width=256 pair=2 slices=1 full=3 late=30 halves=30 edge=64 lead=1 "
-    "us=336.2",
+    "us=331.7",
     "arch=sm_90 units=132 world=4 m=8192 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
     "pattern=wg_specialized comm=12 height=128 width=256 pair=2 slices=1 full=8 late=70 halves=60 edge=256 lead=1 "
     "us=426.7",
     "arch=sm_90 units=132 world=4 m=4096 n=4096 k=4096 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=12 height=128 width=256 pair=2 slices=1 full=4 late=64 halves=0 edge=256 us=104.7",
+    "pattern=wg_specialized comm=12 height=128 width=256 pair=2 slices=1 full=4 late=64 halves=0 edge=256 us=103.2",
     "arch=sm_90 units=132 world=4 m=1024 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
-    "pattern=fused_sequential workgroups=128 height=128 width=128 pair=2 slices=1 full=16 late=20 halves=20 edge=128 "
-    "early=20 us=81.3",
+    "pattern=fused_sequential workgroups=128 height=128 width=128 pair=2 slices=1 full=16 late=22 halves=22 edge=128 "
+    "early=22 us=80.8",
     "arch=sm_90 units=132 world=4 m=64 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
     "pattern=wg_specialized comm=2 height=128 width=64 pair=1 slices=4 full=32 late=0 halves=0 edge=64 us=26.2",
     "arch=sm_90 units=132 world=4 m=8191 n=4095 k=4097 dtype=bf16 out=bf16 layout=nn "
