@@ -192,7 +192,8 @@ typedef struct iris_gemm_plan {
     uint32_t m, n, k;
     uint32_t band, columns;   /* own band of C: first column, number of columns */
     uint32_t tile_m, tile_n;  /* of a full tile */
-    uint32_t pair;            /* 2: neighbouring workgroups compute tiles one below the other, and share B; 1: not */
+    uint32_t pair;            /* 2: neighbouring workgroups compute tiles one below the other, and share B, or where a
+                                 run is joint tiles side by side; 1: each by itself */
     uint32_t slices, slice_shift; /* of K, each computed by a workgroup, 1: K is not cut; its logarithm */
     uint32_t tiles_m, full_n; /* rows of tiles, or of pairs of them; full tiles in a row */
     uint32_t unit;            /* columns that the narrowest tiles start at multiples of: each such part has a flag */

@@ -4,7 +4,8 @@
  *
  * For random problems, worlds, grids and patterns every element of each rank's band is in one tile, every unit counts
  * once, flags are within the channel, and all ranks have come to the same pattern, widths and senders. The workgroups
- * of a pair meet tiles one below the other, and who adds up slices of K stands behind those who compute them. One
+ * of a pair meet tiles one below the other, or side by side where they compute together, which both have rows for then;
+ * who adds up slices of K stands behind those who compute them. One
  * workgroup that computes, and huge problems, must come to an end too. Then cuts that somebody asks for: of any
  * numbers, those that cover the band are laid as asked, and the others are told apart. A fast BLAS is chosen, a slow
  * one is not.
@@ -82,7 +83,7 @@ static void check_pairs(const question *q, const iris_gemm_plan *p)
     iris_tile_begin(p, &upper, 2, 6), iris_tile_begin(p, &lower, 3, 6);
     while (iris_tile_next(p, &upper))
         if (!iris_tile_next(p, &lower) || lower.cols != upper.cols || lower.slice != upper.slice ||
-            lower.joint != upper.joint || (upper.joint && upper.cols % 64 != 0) ||
+            lower.joint != upper.joint || (upper.joint && (upper.cols % 64 != 0 || p->m <= 64)) ||
             lower.m0 != upper.m0 + (upper.joint ? 0 : p->tile_m) ||
             lower.n0 != upper.n0 + (upper.joint ? upper.cols : 0))
             fail(q, p->rank, "a pair falls apart");
@@ -187,7 +188,7 @@ static unsigned check_asked(const question *q)
         c.width = 64u << draw(3);
         c.late = c.width > 64 ? draw(2 * first.workgroups) : 0, c.halves = c.width > 128 ? draw(c.late + 1) : c.late;
         c.edge_width = 64 * (1 + draw(c.width / 64));
-        c.pair = c.slices = 1, c.full_n = draw(2) ? UINT32_MAX : draw(20);
+        c.pair = 1 + draw(2), c.slices = 1, c.full_n = draw(2) ? UINT32_MAX : draw(20);
         c.lead = draw(4) ? 0 : 1 + draw(3);
         c.early = c.width > 64 && draw(2) ? draw(first.workgroups) : 0;
     } else {
@@ -278,6 +279,7 @@ int main(void)
         {4096, 4096, 4096, 4, 8, 8, IRIS_GEMM_WG_SPECIALIZED, 0, 0, 1},
         {131072, 131072, 512, 4, 132, 0, IRIS_GEMM_AUTO, 0, 0, 1},
         {1, 1, 1, 8, 132, 0, IRIS_GEMM_AUTO, 0, 0, 0},
+        {64, 8192, 8192, 2, 132, 0, IRIS_GEMM_AUTO, 32, 0, 1},
     };
     const irisi_gemm_cutting none = irisi_gemm_open_cut();
     iris_gemm_plan first, p;

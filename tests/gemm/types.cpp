@@ -139,6 +139,8 @@ static void every_pattern(irist_rank *t, const pair &types, problem_shape shape,
     if (problem_create(&p, t, types.dtype, shape, options)) {
         if ((own || row) && irist_ok(t, iris_gemm_release(t->world, &p.plan)))
             problem_plan(&p, own, row);
+        irist_check(t, !row || p.plan.runs[0].joint == (types.dtype != IRIS_I8), "%s: pairs compute %s together",
+                    iris_dtype_name(types.dtype), p.plan.runs[0].joint ? "tiles" : "nothing");
         irist_check(t, loops >> p.plan.mainloop & 1, "%s %s, %s: the plan has mainloop %u, not one of %#x",
                     iris_dtype_name(types.dtype), iris_dtype_name(types.c_dtype), options.name, p.plan.mainloop, loops);
         problem_expect(&p);
@@ -230,11 +232,11 @@ static void joint_work(irist_rank *t)
 {
     for (const pair &types : pairs) {
         const int64_t bytes = (int64_t)iris_dtype_bytes(types.dtype);
-        const problem_shape shape = {264, 560, 4200 / bytes};
+        const problem_shape shape = {264, 140 * (t->ranks > 4 ? t->ranks : 4), 4200 / bytes};
         const problem_options options = {"joint", 0, 0, 0, IRIS_ACTIVATION_NONE, 1, 0, 0, 0, 0, 0, 4, 0, 0, 16};
         if (types.launchers[1] != nullptr && irisi_gemm_narrowest(IRISI_GEMM_SM90A) != 0)
             every_pattern(t, types, shape, options, UINT32_MAX,
-                          "pattern=fused_sequential width=128 pair=2 late=2 halves=2 edge=128");
+                          "pattern=fused_sequential width=128 pair=2 early=1 late=1 halves=1 edge=128");
     }
 }
 

@@ -46,11 +46,10 @@ static void irisi_gemm_add_run(iris_gemm_plan *p, uint32_t *used, uint32_t first
     p->items += run->tiles;
 }
 
-/* 1 when pairs compute parts of full tiles together; sums of i8 are not added up (arch/nvidia/gemm.h). */
+/* 1 when pairs compute parts of full tiles together. */
 static uint32_t irisi_gemm_joint(const iris_gemm_plan *p, const irisi_gemm_cutting *c)
 {
-    return c->pair > 1 && c->slices == 1 && p->dtype != IRIS_I8 &&
-           (uint64_t)p->k * p->element >= IRISI_GEMM_JOINT_BYTES;
+    return c->pair > 1 && c->slices == 1 && irisi_gemm_joins(p);
 }
 
 /*
@@ -133,7 +132,8 @@ static int irisi_gemm_covers(const iris_gemm_plan *plan, const irisi_gemm_cuttin
 static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutting *c, uint32_t columns, double *busy)
 {
     const uint32_t workers = irisi_gemm_workers(p, c), full = p->tiles_m * p->full_n, led = c->lead * c->senders;
-    const uint32_t direct = c->senders == 0 ? 0 : p->items > workers ? p->items - workers : 0;
+    const uint32_t own = c->pattern == IRIS_GEMM_PRODUCER_CONSUMER ? 0 : workers; /* last tiles, sent by who has them */
+    const uint32_t direct = c->senders == 0 ? 0 : p->items > own ? p->items - own : 0;
     const uint32_t k = (uint32_t)((uint64_t)p->k * p->element / 2); /* as if of 16-bit elements */
     double end = 0, link = 0, owed = 0;
     uint32_t item = 0, worker = led ? workers : 0; /* senders stand behind the others */

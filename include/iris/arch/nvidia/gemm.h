@@ -110,7 +110,7 @@ IRIS_DEVICE irisi_gemm_blocks irisi_gemm_blocks_of(const iris_gemm_plan *plan, c
 /*
  * The block during whose products none is returned: the first, since there is none before it; where a pair computes
  * together the last, so that the one before is kept too, and beside the first an unused barrier is told. One comparison
- * in the loop: another one is 0.3 us in each kernel (H200).
+ * in the loop: another one, with barriers for sums in all kernels, was 0.3 us at 64x2048x8192 (H200).
  */
 IRIS_DEVICE uint32_t irisi_gemm_kept(const iris_tile *tile, const irisi_gemm_blocks *blocks)
 {

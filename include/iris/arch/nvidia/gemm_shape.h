@@ -98,11 +98,16 @@ static inline irisi_gemm_shape irisi_gemm_sm90a(const irisi_gemm_problem *p)
 enum { IRISI_GEMM_PARTIAL_BYTES = 4 * IRISI_GEMM_SM90A_M * IRISI_GEMM_SM90A_N, IRISI_GEMM_PARTIAL_BYTE = 0xff };
 
 /*
- * Bytes of a row of A from which on a pair computes parts of its full tiles together, side by side, a half of K of both
- * each: as wide products as of a whole tile, and a part takes half as long. Below, the sums' way from one to the other
- * takes longer than is spared: 1.5 us.
+ * 1 when pairs compute parts of their full tiles together, side by side, a half of K of both each: products are as wide
+ * as of a whole tile, and a part takes half as long. Both warpgroups must have rows (irisi_gemm_a_rows): one without is
+ * not there to give its sums away. Sums of i8 are not added up. With a K below 4096 bytes, by estimate, the sums' way
+ * from one to the other, 1.5 us, takes longer than is spared.
  */
-enum { IRISI_GEMM_JOINT_BYTES = 4096 };
+static inline uint32_t irisi_gemm_joins(const iris_gemm_plan *plan)
+{
+    return irisi_gemm_a_rows(plan) == IRISI_GEMM_SM90A_M && plan->dtype != IRIS_I8 &&
+           (uint64_t)plan->k * plan->element >= 4096;
+}
 
 /*
  * What gemm_cut.h asks; k counts 16-bit elements, or as many bytes of others. From H200s: 64 of K take a tile of 256
@@ -111,7 +116,9 @@ enum { IRISI_GEMM_JOINT_BYTES = 4096 };
  * three, 47 alone; with 45 here the model chose two senders too few), 24 GB/s by lanes; memory gives 4.2 TB/s. Narrower
  * tiles take longer than their products, for what is between them and what they fetch; where there are up to 64 rows it
  * is what they fetch alone, up to 256 the clock is higher. A pair of workgroups reads B from it once. What goes by
- * senders arrives 5 us later than what workgroups send themselves: a flag, a fetch, a signal at the end.
+ * senders arrives 5 us later than what workgroups send themselves: a flag, a fetch, a signal at the end. The senders'
+ * numbers, and those of parts that pairs compute together, fit the rows of gemm_standin_2xH200.json and
+ * gemm_tune_2xH200_third.json.
  */
 #define IRISI_GEMM_HAS_WIDTHS 1
 static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return mainloop == IRISI_GEMM_SM90A ? 64 : 0; }
