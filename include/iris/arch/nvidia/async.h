@@ -140,6 +140,8 @@ IRIS_DEVICE void irisi_mbar_made(void)
 #endif
 }
 
+#define IRISI_MBAR_MOST ((1u << 20) - 1) /* arrivals that a barrier's phase can count (PTX ISA, mbarrier) */
+
 /* A barrier in shared memory, 8 bytes: a phase is complete when `count` arrivals and all expected bytes have come. */
 IRIS_DEVICE void irisi_mbar_init(uint32_t bar, uint32_t count)
 {

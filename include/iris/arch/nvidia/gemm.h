@@ -64,7 +64,7 @@ IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *wo
     if (plan->pair > 1 && iris_wave() < IRISI_GEMM_SM90A_MATH_WAVES) { /* irisi_gemm_swap's */
         const uint32_t full = irisi_shared_address(workspace) + 16 * (IRISI_GEMM_SM90A_RINGS + iris_wave());
         irisi_mbar_init(full, 1);
-        irisi_mbar_init(full + 8, IRISI_GEMM_SM90A_MATH_WAVES);
+        irisi_mbar_init(full + 8, iris_wave() == 0 ? (uint32_t)IRISI_GEMM_SM90A_MATH_WAVES : IRISI_MBAR_MOST);
     }
     irisi_mbar_made();
     if (iris_wave() >= IRISI_GEMM_SM90A_MATH_WAVES && iris_wave() < IRISI_GEMM_SM90A_MATH_WAVES + 2)
@@ -125,7 +125,10 @@ IRIS_DEVICE uint32_t irisi_gemm_swaps(const iris_tile *tile)
     return joint;
 }
 
-/* Of the barriers for sums: one for each wave that counts bytes; beside the first the open one, and an unused one. */
+/*
+ * Of the barriers for sums: one for each wave that counts bytes; beside the first the open one, and an unused one,
+ * whose phase takes more arrivals than there are: synccheck wants each phase waited for.
+ */
 IRIS_DEVICE uint32_t irisi_gemm_swap_full(const irisi_gemm_ring *ring, uint32_t wave)
 {
     return ring->blocks - IRISI_GEMM_SM90A_HEAD + 16 * (IRISI_GEMM_SM90A_RINGS + wave);
