@@ -4,6 +4,8 @@
  *
  *   gemm           this library's GEMM alone, of the own band
  *   blas           the vendor's, its fastest algorithm (peer_cublaslt.h)
+ *   gemm_graph     one of --laps GEMMs alone in a graph, where a kernel may begin while the one before it ends
+ *   blas_graph     the vendor's in the same form
  *   push           the band's bytes to every peer, by 16-byte stores
  *   gather         the vendor's all-gather of the bands (nccl.h)
  *   blas+gather    one behind the other on one stream, C left in bands: the strongest form
@@ -18,10 +20,11 @@
 
 #include "gemm_operands.h"
 #include "nccl.h"
+#include "runtime.h"
 
-enum { PATTERN = 5, BLAS_IRIS = PATTERN + IRIS_GEMM_BLAS_GATHER, VARIANTS };
-enum { GEMM, BLAS, PUSH, GATHER, BLAS_GATHER };
-static const char *const names[] = {"gemm", "blas", "push", "gather", "blas+gather"};
+enum { GEMM, BLAS, BLAS_GRAPH, GEMM_GRAPH, PUSH, GATHER, BLAS_GATHER, PATTERN };
+enum { BLAS_IRIS = PATTERN + IRIS_GEMM_BLAS_GATHER, VARIANTS };
+static const char *const names[] = {"gemm", "blas", "blas_graph", "gemm_graph", "push", "gather", "blas+gather"};
 
 static iris_status (*const launchers[])(iris_world *, const iris_gemm_plan *,
                                         iris_stream) = {iris_gemm_all_scatter_bf16,
@@ -88,13 +91,13 @@ static iris_status submit(iris_world *w, void *arg, iris_stream stream, int turn
     int fine = 1;
     if (j->variant >= PATTERN)
         return launchers[j->variant - PATTERN](w, &j->g.plan[set], stream);
-    if (j->variant == GEMM)
+    if (j->variant == GEMM || j->variant == GEMM_GRAPH)
         return iris_gemm_local_bf16(w, &j->g.plan[set], stream);
     if (j->variant == PUSH)
         return push(j, stream);
     if (j->variant != GATHER)
         fine = peer_gemm(&j->vendor, j->vendor.best, j->g.a[set], j->g.b[set], own, stream);
-    if (fine && j->variant != BLAS)
+    if (fine && (j->variant == GATHER || j->variant == BLAS_GATHER))
         fine = gather(j, stream);
     return fine ? IRIS_OK : irisi_fail(w, IRIS_ERR_DEVICE, "%s was refused", names[j->variant]);
 }
@@ -130,6 +133,21 @@ static int prepare(job *j)
     return 0;
 }
 
+/* Microseconds of the variant, or of one of its calls in a graph; negative when a rank failed. Collective. */
+static double timed(job *j, const char *name)
+{
+#if BENCH_HAS_RUNTIME
+    if (j->variant == GEMM_GRAPH || j->variant == BLAS_GRAPH) {
+        bench_graph graph = NULL;
+        const int made = bench_graph_make(j->b, &graph, submit, j, j->b->o->laps) == IRIS_OK;
+        const double us = bench_all_ok(j->b, made) ? bench_time(j->b, name, bench_submit_graph, &graph) : -1;
+        bench_graph_free(graph);
+        return us / j->b->o->laps;
+    }
+#endif
+    return bench_time(j->b, name, submit, j);
+}
+
 /* A plan for each set of operands, as the variant's pattern wants it: of none, that of the GEMM alone. */
 static int plan(job *j)
 {
@@ -152,8 +170,10 @@ static int release(job *j)
 /* 1 when this run has what the variant needs. */
 static int possible(const job *j)
 {
-    if (j->variant == BLAS)
-        return j->vendor.best >= 0;
+    if (j->variant == GEMM_GRAPH)
+        return BENCH_HAS_RUNTIME;
+    if (j->variant == BLAS || j->variant == BLAS_GRAPH)
+        return j->vendor.best >= 0; /* never on the host */
     if (j->variant == BLAS_IRIS)
         return j->placed.best >= 0;
     if (j->variant == GATHER)
@@ -180,13 +200,13 @@ static int run_shape(job *j)
         j->variant = v;
         if (!possible(j) || (j->b->o->only && strcmp(j->b->o->only, name) != 0))
             continue;
-        if ((v == 0 || v >= PATTERN) && plan(j))
+        if ((v == GEMM || v == GEMM_GRAPH || v >= PATTERN) && plan(j))
             return 1;
         const int ok = checked(j, name);
-        us[v] = ok ? bench_time(j->b, name, submit, j) : 0;
+        us[v] = ok ? timed(j, name) : 0;
         if (us[v] < 0)
             return 1;
-        const double gemm = us[BLAS] > 0 ? us[BLAS] : us[GEMM];
+        const double gemm = v == BLAS_GRAPH || v == GEMM_GRAPH ? us[BLAS_GRAPH] : us[BLAS] > 0 ? us[BLAS] : us[GEMM];
         memset(&row, 0, sizeof row);
         row.name = shape, row.dtype = "bf16", row.variant = name;
         row.bytes = (size_t)band, row.workgroups = (int)j->g.plan[0].workgroups;
@@ -233,7 +253,7 @@ int main(int argc, char **argv)
     static bench_options o;
     iris_config config;
     memset(&config, 0, sizeof config);
-    o.ranks = 4, o.repeats = 20, o.warmup = 5, o.laps = 1, o.seconds = 240, o.min_bytes = 4;
+    o.ranks = 4, o.repeats = 20, o.warmup = 5, o.laps = 8, o.seconds = 240, o.min_bytes = 4;
     o.max_bytes = (size_t)1 << 30;
     bench_parse(&o, argc, argv, "gemm_all_scatter: GEMM + AllScatter of bf16; --max: bytes of the largest C");
     config.heap_bytes = (size_t)8 << 30;

@@ -121,14 +121,18 @@ def gemm_table(rows):
     for r in rows:
         shapes.setdefault(r["case"], {})[r["variant"]] = r["us"]
     cells = []
+    graphs = any("blas_graph" in us for us in shapes.values())
     for shape, us in shapes.items():
+        alone = [f"{us[b] / us[g]:.2f}" if b in us and g in us else ""
+                 for g, b in (("gemm", "blas"), ("gemm_graph", "blas_graph"))]
         bound = max(us.get("blas", us.get("gemm", 0)), us.get("push", 0))
         best, both = min(us[p] for p in (*PATTERNS, "auto") if p in us), us.get("blas+gather")
         cells.append((f"`{shape}`", *(f"{us[v]:.0f}" if v in us else "" for v in ("gemm", "blas", "push", "blas+gather")),
                       *(f"{us[p]:.0f}" if p in us else "" for p in PATTERNS), f"{us['auto']:.0f}" if "auto" in us else "",
-                      f"{bound / best:.2f}", f"{both / best:.2f}" if both else ""))
+                      f"{bound / best:.2f}", f"{both / best:.2f}" if both else "", *(alone if graphs else ())))
     return table(("shape", "GEMM alone, µs", "BLAS alone", "push alone", "BLAS + NCCL", *PATTERNS, "auto",
-                  "bound / best", "BLAS + NCCL / best"), cells)
+                  "bound / best", "BLAS + NCCL / best",
+                  *(("BLAS / GEMM alone", "in graphs") if graphs else ())), cells)
 
 
 def demands(moved, timed):

@@ -2,6 +2,7 @@
 """The generator's command line: `python3 -m gen --help`."""
 import argparse
 import json
+import signal
 import sys
 from pathlib import Path, PurePosixPath
 
@@ -14,8 +15,7 @@ def arguments():
     p.add_argument("--folder", metavar="NAME", help="with --out: outputs of one folder (. is the top), without its name")
     p.add_argument("--outputs", metavar="NAME", help="print the outputs of a folder, for Meson")
     p.add_argument("--depfile", metavar="FILE", help="with --out or --check STAMP: what went into it, for ninja")
-    p.add_argument("--check", metavar="STAMP", nargs="?", const="", help="check rows, templates, tests and headers "
-                   "against each other; write STAMP when all is well")
+    p.add_argument("--check", metavar="STAMP", nargs="?", const="", help="check rows, templates and tests; make STAMP")
     p.add_argument("--list", choices=("text", "json"), nargs="?", const="text", help="list every function")
     p.add_argument("--single", metavar="FILE", help="fold all headers into FILE (iris.h) and put init.c beside it")
     for option, known in (("platforms", registry.PLATFORMS), ("dtypes", [d.name for d in registry.DTYPES]),
@@ -34,6 +34,7 @@ def listing(form):
     return json.dumps(table, indent=1) if form == "json" else lines
 
 def main():
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `--list | head` is no error
     args, failures, made, inputs = arguments(), [], None, set()
     if args.outputs:
         print("\n".join(PurePosixPath(r.output).name for r in folder_rows(args.outputs)))
@@ -42,8 +43,7 @@ def main():
     if args.out:
         rows = folder_rows(args.folder)
         files, failures = render.render_all(rows)
-        if args.folder:
-            files = {PurePosixPath(name).name: text for name, text in files.items()}
+        files = {PurePosixPath(name).name if args.folder else name: text for name, text in files.items()}
         render.write_changed(files, args.out)
         made, inputs = Path(args.out, next(iter(files), "none")), render.inputs(rows)
     if args.single:
