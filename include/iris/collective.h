@@ -6,8 +6,8 @@
  *   iris_slice iris_slice_enter_wg iris_slice_meet_wg iris_slice_leave_wg
  *   irisi_slice_ahead irisi_slice_rank
  *   irisi_slice_arrive irisi_slice_await irisi_slice_meet_puts irisi_slice_raise irisi_slice_raise_all irisi_slice_wait
- *   irisi_slice_wait_all irisi_slice_agree
- *   irisi_slice_scratch irisi_slice_packets irisi_slice_put_all irisi_slice_inside
+ *   irisi_slice_wait_all irisi_slice_fault irisi_call_of irisi_slice_agree
+ *   irisi_slice_scratch irisi_slice_packets irisi_slice_put_all irisi_slice_row_fits
  *
  * A collective's channel is cut into slices. A slice is a small channel of its own: a workgroup on each rank works on
  * it, alone, and meets the workgroups that work on the same slice of the other ranks; no barrier of a grid is ever
@@ -266,40 +266,71 @@ IRIS_DEVICE iris_ll_packet *irisi_slice_packets(const iris_slice *s, uint64_t st
     return (iris_ll_packet *)(void *)(s->banks + (step & 1) * s->turn);
 }
 
+/* What goes wrong between ranks is reported by one lane, if waits have not been ended by another report already. */
+IRIS_DEVICE void irisi_slice_fault(const iris_slice *s, irisi_fault fault, int from, uint64_t expected, uint64_t seen)
+{
+    if (iris_wg_lane() == 0 && irisi_atomic_fetch_u32(&s->ctx->control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) == 0)
+        irisi_slice_report(s, fault, from, expected, seen);
+}
+
+/* What ranks must call a collective alike with, beside the count: the root, -1 for none, and how elements are taken. */
+IRIS_HOST_DEVICE uint64_t irisi_call_of(int root, int op, size_t element)
+{
+    return (uint32_t)root | (uint64_t)op << 32 | (uint64_t)element << 48;
+}
+
 /*
- * 1, and in checked mode only where every member was called with as many elements. Else that is reported, waits end,
- * and the result is 0 for every lane: nothing may be touched. Every lane of the workgroup calls it; two steps.
+ * 1, and in checked mode only where every member was called with as many elements, and alike (irisi_call_of). Else that
+ * is reported, waits end, and the result is 0 for every lane: nothing may be touched. Every lane of the workgroup calls
+ * it; four steps.
  */
 #if IRISI_CHECKED
-IRIS_DEVICE int irisi_slice_agree(iris_slice *s, size_t count)
+IRIS_DEVICE void irisi_slice_compare(iris_slice *s, uint64_t value, irisi_fault fault)
 {
-    uint64_t *refused = &s->words[IRISI_SLICE_REFUSED].value;
-    if (s->size == 0)
-        return 0;
-    irisi_slice_raise_all(s, IRISI_ROW_COUNT, count);
+    irisi_slice_raise_all(s, IRISI_ROW_COUNT, value);
     iris_slice_meet_wg(s);
     for (int k = 1 + (int)iris_wg_lane(); k < s->size; k += (int)iris_wg_lanes()) {
         const int from = irisi_slice_ahead(s, k);
         const uint64_t theirs = iris_signal_read(s->ctx, irisi_slice_word(s, IRISI_ROW_COUNT, from));
-        if (theirs == count)
+        if (theirs == value)
             continue;
-        irisi_atomic_set_u64(refused, 1, IRIS_RELAXED, IRIS_SCOPE_AGENT);
+        irisi_atomic_set_u64(&s->words[IRISI_SLICE_REFUSED].value, 1, IRIS_RELAXED, IRIS_SCOPE_AGENT);
         if (irisi_atomic_fetch_u32(&s->ctx->control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) == 0)
-            irisi_slice_report(s, IRISI_FAULT_COUNT, from, count, theirs);
+            irisi_slice_report(s, fault, from, value, theirs);
     }
     iris_slice_meet_wg(s);
-    return irisi_atomic_fetch_u64(refused, IRIS_RELAXED, IRIS_SCOPE_AGENT) == 0;
+}
+IRIS_DEVICE int irisi_slice_agree(iris_slice *s, size_t count, uint64_t call)
+{
+    if (s->size == 0)
+        return 0;
+    irisi_slice_compare(s, count, IRISI_FAULT_COUNT);
+    irisi_slice_compare(s, call, IRISI_FAULT_CALL);
+    return irisi_atomic_fetch_u64(&s->words[IRISI_SLICE_REFUSED].value, IRIS_RELAXED, IRIS_SCOPE_AGENT) == 0;
 }
 #else
-IRIS_DEVICE int irisi_slice_agree(iris_slice *s, size_t count) { return (void)s, (void)count, 1; }
+IRIS_DEVICE int irisi_slice_agree(iris_slice *s, size_t count, uint64_t call)
+{
+    return (void)s, (void)count, (void)call, 1;
+}
 #endif
 
-/* How many of n items at a place that a peer has named may be read: all, or none where they leave the heap. */
-IRIS_DEVICE size_t irisi_slice_inside(const iris_slice *s, const void *p, size_t n, size_t size)
+/*
+ * 1 where a row of `count` items, `first` behind p, which rank `from` has named, lies in its heap and finds room here.
+ * Else that is reported, in every build, and waits end. Every lane of the workgroup calls it.
+ */
+IRIS_DEVICE int irisi_slice_row_fits(const iris_slice *s, const void *p, uint64_t first, uint64_t count, uint64_t room,
+                                     size_t size, int from)
 {
     const uint64_t offset = (uint64_t)(uintptr_t)p - s->ctx->base;
-    n = irisi_count(s->ctx, p, s->ctx->rank, n, size, IRISI_ACCESS_GET);
-    return offset <= s->ctx->bytes && n <= (s->ctx->bytes - offset) / size ? n : 0;
+    const uint64_t most = offset > s->ctx->bytes ? 0 : (s->ctx->bytes - offset) / size;
+    if (count == 0 || (count <= room && first <= most && count <= most - first))
+        return 1;
+    if (count > room)
+        irisi_slice_fault(s, IRISI_FAULT_ROOM, from, room, count);
+    else
+        irisi_slice_fault(s, IRISI_FAULT_ROW, from, first, count);
+    return 0;
 }
 
 /*

@@ -38,7 +38,7 @@ typedef struct iris_team {
 /* What a wait compares with. */
 typedef enum irisi_cmp { IRISI_EQ, IRISI_NE, IRISI_GT, IRISI_GE, IRISI_LT, IRISI_LE } irisi_cmp;
 
-/* What a report is about: a wait that passed its deadline, or what checked mode refused. */
+/* What a report is about: a wait that passed its deadline, rows that a peer has named, or what checked mode refused. */
 typedef enum irisi_fault {
     IRISI_FAULT_NONE,
     IRISI_FAULT_RANK,  /* no such rank */
@@ -47,7 +47,11 @@ typedef enum irisi_fault {
     IRISI_FAULT_SYNC,  /* an atomic on a peer's data memory, where only sync memory carries it */
     IRISI_FAULT_COUNT, /* another rank called the collective with another number of elements */
     IRISI_FAULT_BUSY,  /* two workgroups on one slice of a channel: it is used on two streams, or twice in a kernel */
-    IRISI_FAULT_SLICE  /* a slice that the channel does not have */
+    IRISI_FAULT_SLICE, /* a slice that the channel does not have */
+    IRISI_FAULT_CALL,  /* another rank called the collective with another root, operation or size of element */
+    IRISI_FAULT_BYTES, /* a message is not as long as its receiver says */
+    IRISI_FAULT_ROOM,  /* a row is longer than the room for it */
+    IRISI_FAULT_ROW    /* a row that does not lie in its owner's heap */
 } irisi_fault;
 
 /* What an operation does at an address; the last four are atomic. */

@@ -12,13 +12,13 @@
 
 namespace {
 
-enum { MOST = 700, LAPS = 12 }; /* the longest row, room for one */
+enum { MOST = 700, LAPS = 12 }; /* room for a row, which is two shorter at most */
 const iris_team world = {0, 0, 0};
 
 /* How many elements rank `from` has for rank `to`; some have none. */
 uint64_t length(uint64_t seed, uint64_t lap, int from, int to)
 {
-    const uint32_t n = irist_pick(seed + lap, 3 + (uint64_t)from, (uint64_t)to, MOST + 100);
+    const uint32_t n = irist_pick(seed + lap, 3 + (uint64_t)from, (uint64_t)to, MOST + 98);
     return n < 100 ? 0 : n - 99;
 }
 uint16_t element(uint64_t lap, int from, int to, size_t i)
@@ -68,9 +68,9 @@ void rows(irist_rank *t)
             for (size_t i = 0; i < count[r]; i++)
                 in[at++] = element(lap, t->rank, (int)r, i);
             to[r] = (ranks - 1 - r) * MOST + lap % 3;
-            room[r] = lap % 4 == 3 ? MOST / 2 : MOST - 2;
             const uint64_t comes = length(t->seed, lap, (int)r, t->rank);
-            for (size_t i = 0; i < comes && i < room[r]; i++)
+            room[r] = lap % 4 == 3 ? comes : MOST - 2;
+            for (size_t i = 0; i < comes; i++)
                 want[to[r] + i] = element(lap, (int)r, t->rank, i);
         }
         irist_upload(t, b.dst, before);
@@ -125,6 +125,56 @@ void again(irist_rank *t)
     destroy(t, &b);
 }
 
+/* The last rank's row for rank 0 cannot be received; everybody hears of it, and rank 0's dst stays as it is there. */
+struct misfit {
+    const char *name;
+    uint64_t room, offset, count;
+    const char *words;
+};
+const misfit misfits[] = {
+    {"one element more than there is room", 9, 0, 10, "sends a row of 10 elements, and dst_counts has room for 9"},
+    {"no room at all", 0, 0, 1, "and dst_counts has room for 0"},
+    {"beyond the heap", MOST, (uint64_t)1 << 40, 10, "from element 1099511627776 on is not inside the heap"},
+    {"an offset whose bytes wrap", MOST, (uint64_t)1 << 63, 10, "is not inside the heap"},
+    {"more than any heap", UINT64_MAX, 0, UINT64_MAX / 2, "is not inside the heap"},
+};
+void unfit(irist_rank *t)
+{
+    const misfit *m = (const misfit *)t->arg;
+    const size_t ranks = (size_t)t->ranks, bytes = ranks * MOST * 2;
+    const std::vector<unsigned char> before = irist_poisoned(bytes);
+    buffers b;
+    create(t, &b);
+    for (int turn = 0; turn < 2; turn++) { /* after iris_reset the channel works */
+        const int wrong = turn == 0 && t->rank == t->ranks - 1;
+        std::vector<uint64_t> at(ranks), count(ranks, 7), room(ranks, 7), from(ranks);
+        for (size_t r = 0; r < ranks; r++)
+            at[r] = from[r] = r * MOST;
+        count[0] = wrong ? m->count : count[0], from[0] = wrong ? m->offset : from[0];
+        room[ranks - 1] = turn == 0 && t->rank == 0 ? m->room : 7;
+        irist_upload(t, b.dst, before);
+        irist_upload(t, b.src, before);
+        irist_ok(t, iris_memcpy(t->world, b.src_counts, count.data(), ranks * 8));
+        irist_ok(t, iris_memcpy(t->world, b.src_offsets, from.data(), ranks * 8));
+        irist_ok(t, iris_memcpy(t->world, b.dst_counts, room.data(), ranks * 8));
+        irist_ok(t, iris_memcpy(t->world, b.dst_offsets, at.data(), ranks * 8));
+        irist_meet(t);
+        iris_status status = iris_all_to_allv_rows_u16(t->world, &b.ch, b.dst, b.dst_offsets, b.dst_counts, b.src,
+                                                       b.src_offsets, b.src_counts, world, nullptr);
+        status = status == IRIS_OK ? iris_synchronize(t->world) : status; /* another rank may have been quicker */
+        const char *said = iris_error_string(t->world);
+        irist_check(t, turn ? status == IRIS_OK : status == IRIS_ERR_CHECK && std::strstr(said, m->words),
+                    "%s, turn %d: %s, '%s'", m->name, turn, iris_status_name(status), said);
+        if (turn == 0)
+            irist_ok(t, iris_reset(t->world));
+        std::vector<unsigned char> got = irist_download(t, b.dst, bytes);
+        const size_t row = (ranks - 1) * MOST * 2, own = (size_t)t->rank * MOST * 2;
+        const int same = std::memcmp(got.data() + row, before.data() + (turn ? own : row), 14) == 0;
+        irist_check(t, same || (turn == 0 && t->rank != 0), "%s, turn %d: the row from the last rank", m->name, turn);
+    }
+    destroy(t, &b);
+}
+
 void refused(irist_rank *t)
 {
     static uint64_t outside[8];
@@ -153,4 +203,10 @@ void refused(irist_rank *t)
 
 TEST_CASE("rows of any length arrive whole", "[collective]") { irist_spmd(rows, nullptr); }
 TEST_CASE("rows may follow each other at once", "[collective]") { irist_spmd(again, nullptr); }
+TEST_CASE("rows that do not fit are reported on every rank", "[collective]")
+{
+    for (const misfit &m : misfits) {
+        SECTION(m.name) { irist_spmd(unfit, &m); }
+    }
+}
 TEST_CASE("rows that cannot be are refused with a sentence", "[collective]") { irist_spmd(refused, nullptr); }

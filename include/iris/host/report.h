@@ -43,7 +43,34 @@ static void irisi_fault_text(const iris_world *w, const irisi_report *r, char *t
     }
 }
 
-/* What checked mode refused in a collective; 0 when the report is about something else. */
+/* What one rank has named and another cannot follow: roots, messages, rows; 0 when the report is not about that. */
+static int irisi_named_text(char *text, size_t bytes, int rank, const char *kernel, const irisi_report *r)
+{
+    const unsigned long long expected = r->expected, seen = r->seen;
+    char what[128];
+    if (r->fault == IRISI_FAULT_CALL && (uint32_t)expected != (uint32_t)seen)
+        snprintf(what, sizeof what, "the collective was called with root %d, on rank %d with root %d",
+                 (int)(int32_t)expected, (int)r->from, (int)(int32_t)seen);
+    else if (r->fault == IRISI_FAULT_CALL)
+        snprintf(what, sizeof what, "the collective was called with another operation or element type on rank %d",
+                 (int)r->from);
+    else if (r->fault == IRISI_FAULT_BYTES)
+        snprintf(what, sizeof what, "a message of %llu bytes was to be received, rank %d sent one of %llu", expected,
+                 (int)r->from, seen);
+    else if (r->fault == IRISI_FAULT_ROOM)
+        snprintf(what, sizeof what, "rank %d sends a row of %llu elements, and dst_counts has room for %llu",
+                 (int)r->from, seen, expected);
+    else if (r->fault == IRISI_FAULT_ROW)
+        snprintf(what, sizeof what, "the row of %llu elements from element %llu on is not inside the heap of rank %d",
+                 seen, expected, (int)r->from);
+    else
+        return 0;
+    snprintf(text, bytes, "rank %d, %sworkgroup %u: %s; call iris_reset on every rank", rank, kernel, r->workgroup,
+             what);
+    return 1;
+}
+
+/* What was refused in a collective; 0 when the report is about something else. */
 static int irisi_collective_text(char *text, size_t bytes, int rank, const char *kernel, const irisi_report *r)
 {
     if (r->fault == IRISI_FAULT_COUNT)
@@ -63,7 +90,9 @@ static int irisi_collective_text(char *text, size_t bytes, int rank, const char 
             "rank %d, %sworkgroup %u: there is no slice %llu: the channel has room for %llu slices, or is not from "
             "iris_collective_channel; call iris_reset on every rank",
             rank, kernel, r->workgroup, (unsigned long long)r->seen, (unsigned long long)r->expected);
-    return r->fault == IRISI_FAULT_COUNT || r->fault == IRISI_FAULT_BUSY || r->fault == IRISI_FAULT_SLICE;
+    else
+        return irisi_named_text(text, bytes, rank, kernel, r);
+    return 1;
 }
 
 /* The report of `rank` as a sentence. Only the own launches are known by name. */
@@ -72,14 +101,14 @@ static iris_status irisi_report_text(char *text, size_t bytes, const iris_world 
     static const char *const cmps[] = {"equal", "differ from", "be above", "be at least", "be below", "be at most"};
     static const char *const accesses[] = {"iris_at",          "load",   "store", "put",       "get", "copy",
                                            "atomic operation", "signal", "wait",  "LL message"};
-    char kernel[160] = "", from[48] = "", what[96], where[48], count[48] = "";
+    char kernel[160] = "", from[64] = "", what[96], where[48], count[48] = "";
     if (!r->complete || r->cmp > IRISI_LE || r->access > IRISI_ACCESS_LL) {
         snprintf(text, bytes, "rank %d stopped the world; call iris_reset on every rank", rank);
         return IRIS_ERR_TIMEOUT;
     }
     if (r->fault == IRISI_FAULT_NONE) {
         if (r->from >= 0)
-            snprintf(from, sizeof from, " from rank %d", (int)r->from);
+            snprintf(from, sizeof from, " from rank %d, which may have refused the call", (int)r->from);
         snprintf(text, bytes,
                  "rank %d, workgroup %u waited %lld ms for the signal at heap offset %llu to %s %llu (saw %llu)%s; "
                  "call iris_reset on every rank",
