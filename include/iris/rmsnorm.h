@@ -47,8 +47,9 @@ IRIS_HOST_DEVICE size_t irisi_rmsnorm_rows(const iris_channel *ch, size_t rows)
 #if IRIS_HAS_DEVICE
 
 /*
- * 1 / sqrt(x) within 2 units in the last place, for x > 0, without a math library. The exponent halved and turned round
- * is within 4 %; each of Newton's steps squares what is missing.
+ * 1 / sqrt(x) within 2 units in the last place, for x > 0 that is no denormal, without a math library; 0 of infinity,
+ * so that a row whose squares overflow becomes 0, and NaN where it is infinite, and nothing that looks like a result.
+ * The exponent halved and turned round is within 4 %; each of Newton's steps squares what is missing.
  */
 IRIS_DEVICE float irisi_rsqrt(float x)
 {
@@ -59,7 +60,7 @@ IRIS_DEVICE float irisi_rsqrt(float x)
     __builtin_memcpy(&y, &bits, 4);
     for (int step = 0; step < 4; step++)
         y = y * (1.5f - 0.5f * x * y * y);
-    return y;
+    return x > 3.4028235e38f ? 0.0f : y;
 }
 
 /*

@@ -294,6 +294,14 @@ void refused(irist_rank *t)
     irist_check(t, iris_launch_all_gather(t->world, &l.ch, &forgotten, nullptr) == IRIS_ERR_ARGUMENT,
                 "no type was taken");
     channels_refused(t);
+    question early;
+    std::memset(&early, 0, sizeof early);
+    early.w = t->world, early.c.dst = l.dst, early.c.src = l.src, early.c.count = 40, early.c.dtype = IRIS_I32;
+    second_team(&early), early.c.lanes = 100000; /* a launch that is refused leaves the channel to nobody */
+    const iris_status got = iris_launch_all_reduce(t->world, &other.ch, &early.c, other.stream);
+    irist_check(t, got != IRIS_OK, "100000 lanes were taken");
+    std::memset(&early.c.team, 0, sizeof early.c.team), early.c.lanes = 0;
+    irist_ok(t, iris_launch_all_reduce(t->world, &other.ch, &early.c, nullptr));
     step(t, &l, collective_kinds[0], 41, 2, true); /* nothing is broken */
     irist_ok(t, iris_synchronize(t->world));
     lane_destroy(t, &other, "other stream");

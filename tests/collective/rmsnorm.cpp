@@ -232,6 +232,43 @@ void again(irist_rank *t)
     destroy(t, &b);
 }
 
+/* Rows whose squares overflow become 0, and NaN where they are infinite: nothing that looks like a result. */
+void overflowing(irist_rank *t)
+{
+    enum { ROWS = 4, WIDE = 16, N = ROWS * WIDE };
+    buffers b;
+    create(t, &b);
+    std::vector<uint16_t> in(N);
+    for (size_t i = 0; i < N; i++)
+        in[i] = narrow(true, i / WIDE == 1 ? 1e20f : i % 2 ? -1.0f : 1.0f);
+    in[0] = narrow(true, INFINITY), in[2 * WIDE] = narrow(true, NAN);
+    const std::vector<uint16_t> ones(WIDE, narrow(true, 1)), nothing(N, 0);
+    irist_ok(t, iris_memcpy(t->world, b.src, in.data(), 2 * N));
+    irist_ok(t, iris_memcpy(t->world, b.weight, ones.data(), 2 * WIDE));
+    for (int k = 0; k < 4; k++) {
+        const iris_rmsnorm what = {b.out, b.residual, b.src, b.weight, ROWS, WIDE, 1e-5f, k / 2 ? 0.0625f : 0.0f};
+        irist_ok(t, iris_memcpy(t->world, b.residual, nothing.data(), 2 * N));
+        irist_meet(t);
+        irist_ok(t, iris_all_reduce_rmsnorm_bf16(t->world, &b.ch[0], &what,
+                                                 k % 2 ? IRIS_SCHEDULE_TWO_SHOT : IRIS_SCHEDULE_ONE_SHOT,
+                                                 iris_team{0, 0, 0}, NULL));
+        const std::vector<unsigned char> out = irist_download(t, b.out, 2 * N);
+        for (size_t i = 0; i < N; i++) {
+            iris_f8e4m3 small;
+            uint16_t bits;
+            small.bits = out[i];
+            std::memcpy(&bits, &out[k / 2 ? 0 : 2 * i], 2);
+            const float got = k / 2 ? 0.0625f * iris_widen_f8e4m3(small) : widen(true, bits);
+            const int row = (int)i / WIDE, lost = i == 0 || row == 2;
+            const float want = row < 2 ? 0.0f : i % 2 ? -1.0f : 1.0f;
+            irist_check(t, lost ? std::isnan(got) : got == want, "row %d of call %d: element %zu is %g", row, k, i,
+                        (double)got);
+        }
+        irist_meet(t);
+    }
+    destroy(t, &b);
+}
+
 /* One call that is refused on every rank, and why. */
 void refused(irist_rank *t, buffers *b, iris_rmsnorm what, iris_schedule schedule, const char *why)
 {
@@ -279,4 +316,8 @@ TEST_CASE("all-reduce with residual and RMSNorm is the norm of the sum, with the
     irist_spmd(all_shapes, nullptr);
 }
 TEST_CASE("all-reduce with RMSNorm may follow itself at once", "[collective]") { irist_spmd(again, nullptr); }
+TEST_CASE("all-reduce with RMSNorm makes nothing up where squares overflow", "[collective]")
+{
+    irist_spmd(overflowing, nullptr);
+}
 TEST_CASE("all-reduce with RMSNorm refuses what cannot be", "[collective]") { irist_spmd(bad_arguments, nullptr); }

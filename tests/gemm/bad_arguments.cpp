@@ -265,6 +265,15 @@ static void tables_work(irist_rank *t)
     const std::string row = "pattern=bulk_synchronous;" + padding + "width=24";
     q.args.tune = row.c_str();
     refused(t, &q, IRIS_ERR_ARGUMENT, "row 2 of tune: it has 320 characters or more", "a long row");
+    q.args.tune = "workgroups=3", q.args.tile_n = 60000;
+    refused(t, &q, IRIS_ERR_ARGUMENT, "a tile of 0 x 60000 is too large", "a tile that no row asked for");
+    q.args.tile_n = 0;
+    for (const char *empty : {";", "# nothing", " \n", "# workgroups=3;"}) {
+        iris_gemm_plan plan;
+        q.args.tune = empty;
+        irist_ok(t, iris_gemm_prepare(t->world, &plan, q.op, q.dtype, &q.args));
+        irist_ok(t, iris_gemm_release(t->world, &plan));
+    }
     char path[] = "/tmp/iris_tune_XXXXXX";
     const int file = mkstemp(path);
     static const char text[] = "# of the problem\n\nm=40 pattern=fused_sequential\nm=41 patern=fused_sequential\n";
@@ -312,6 +321,17 @@ static void differ_work(irist_rank *t)
             refused(t, &q, IRIS_ERR_ARGUMENT, "lda is 1", "one rank's lda");
         else
             refused(t, &q, IRIS_ERR_MISMATCH, sentence, "another rank's lda");
+        q = sound(t, memory);
+        iris_gemm_plan plan;
+        for (int null_plan = 0; null_plan < 2; null_plan++) {
+            const int here = t->rank == last;
+            const iris_status s = iris_gemm_prepare(t->world, here && null_plan ? nullptr : &plan, q.op, q.dtype,
+                                                    here && !null_plan ? nullptr : &q.args);
+            const char *said = iris_error_string(t->world);
+            irist_check(t, s == (here ? IRIS_ERR_ARGUMENT : IRIS_ERR_MISMATCH), "%s", iris_status_name(s));
+            irist_check(t, std::strstr(said, here ? "plan and args must not be null" : sentence) != nullptr,
+                        "'%s' of one rank's null", said);
+        }
     }
     iris_free(t->world, memory);
 }

@@ -76,7 +76,7 @@ static irisi_block *irisi_channel_block(iris_world *w, const iris_channel *ch)
     return irisi_sync_block(w, ch->signals);
 }
 
-/* The channel: live, made for collectives, and used for one team, or for messages, and on one stream only. */
+/* The channel: live, made for collectives, and so far used, if at all, for this team or messages, on this stream. */
 static iris_status irisi_collective_check_channel(iris_world *w, const char *name, const iris_channel *ch,
                                                   iris_team team, iris_stream stream)
 {
@@ -90,13 +90,24 @@ static iris_status irisi_collective_check_channel(iris_world *w, const char *nam
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "%s: the channel is used %s already; make one for each team, and one for messages", name,
                           users->size < 0 ? "for messages" : "by another team");
-    block->team = team;
-    if (irisi_dev_stream_capturing(&w->dev, stream))
-        return IRIS_OK; /* where the graph will run is not known yet */
-    if (block->stream != NULL && block->stream != stream)
+    if (block->stream != NULL && block->stream != stream && !irisi_dev_stream_capturing(&w->dev, stream))
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "%s: the channel is used on another stream already; make one for each stream", name);
-    block->stream = stream;
+    return IRIS_OK;
+}
+
+/* Launches on a channel that was looked at; from then on it is this team's and this stream's. */
+static iris_status irisi_collective_start(iris_world *w, const iris_channel *ch, iris_team team, irisi_kernel kernel,
+                                          const char *name, const void *args, size_t bytes,
+                                          const iris_launch_config *cfg, iris_stream stream)
+{
+    const iris_status s = irisi_launch(w, kernel, name, args, bytes, cfg, stream);
+    irisi_block *block = irisi_channel_block(w, ch);
+    if (s != IRIS_OK || block == NULL)
+        return s;
+    block->team = team;
+    if (!irisi_dev_stream_capturing(&w->dev, stream)) /* where a graph will run is not known yet */
+        block->stream = stream;
     return IRIS_OK;
 }
 
@@ -108,6 +119,8 @@ static iris_status irisi_collective_check_team(iris_world *w, const irisi_family
         t->stride = 1;
         t->size = w->size;
     }
+    if (t->size == 1 && t->stride == 0) /* as kernels take it */
+        t->stride = 1;
     const int64_t last = t->start + (int64_t)t->stride * (t->size - 1);
     if (t->size < 0 || t->stride < 1 || t->start < 0 || last >= w->size)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
@@ -224,7 +237,7 @@ iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_fa
     const size_t each = irisi_slice_each(ch, kernel->few, args.count, bytes);
     const iris_launch_config cfg =
         irisi_collective_grid(w, each, args.count, bytes, irisi_family_of(family)->reduces, &c);
-    return irisi_launch(w, kernel->kernel, kernel->name, &args, sizeof args, &cfg, stream);
+    return irisi_collective_start(w, ch, c.team, kernel->kernel, kernel->name, &args, sizeof args, &cfg, stream);
 }
 
 iris_status irisi_message_run(iris_world *w, const iris_channel *ch, const irisi_message_args *what, int receives,
@@ -258,7 +271,7 @@ iris_status irisi_message_run(iris_world *w, const iris_channel *ch, const irisi
     const iris_launch_config cfg = irisi_collective_grid(w, irisi_slice_each(ch, 0, bytes, 1), bytes, 1, 0, NULL);
     args.ctx = iris_device_ctx(w);
     args.ch = *ch;
-    return irisi_launch(w, kernel, "irisi_send_recv", &args, sizeof args, &cfg, stream);
+    return irisi_collective_start(w, ch, messages, kernel, "irisi_send_recv", &args, sizeof args, &cfg, stream);
 }
 
 iris_status irisi_rows_run(iris_world *w, const iris_channel *ch, const irisi_rows_args *what, size_t bytes,
@@ -293,7 +306,7 @@ iris_status irisi_rows_run(iris_world *w, const iris_channel *ch, const irisi_ro
     const iris_launch_config cfg = irisi_collective_grid(w, irisi_slice_each(ch, 1, most, 1), most, 1, 0, NULL);
     args.ctx = iris_device_ctx(w);
     args.ch = *ch;
-    return irisi_launch(w, kernel, "irisi_all_to_allv", &args, sizeof args, &cfg, stream);
+    return irisi_collective_start(w, ch, args.team, kernel, "irisi_all_to_allv", &args, sizeof args, &cfg, stream);
 }
 
 iris_status irisi_collective_lacks(iris_world *w, irisi_family family, const iris_collective *what)

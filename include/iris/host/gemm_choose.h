@@ -108,7 +108,7 @@ static int irisi_gemm_fit_row(iris_world *w, const iris_gemm_plan *plan, const i
         return 1;
     if (comm >= workgroups)
         snprintf(why, room, "comm=%u of %u workgroups leaves none to compute", comm, workgroups);
-    else if (!irisi_gemm_fits(q, most) || c.width > most.n)
+    else if ((v[IRISI_ROW_HEIGHT] && !irisi_gemm_fits(q, most)) || c.width > most.n)
         snprintf(why, room, "height=%u width=%u is too large a tile; the kernel's is %u x %u", q->tile_m, c.width,
                  most.m, most.n);
     else if (!cuts && (c.early + c.late > 0 || c.pair * c.slices > 1 || v[IRISI_ROW_LEAD] > 0))

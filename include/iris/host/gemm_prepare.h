@@ -184,15 +184,19 @@ static iris_status irisi_gemm_free(iris_world *w, iris_gemm_plan *p)
 iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op op, iris_dtype dtype,
                               const iris_gemm_args *args)
 {
-    if (w == NULL || plan == NULL || args == NULL)
+    if (w == NULL)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: world, plan and args must not be null");
+    iris_gemm_plan none;
     irisi_gemm_common common;
     irisi_gemm_row row;
+    const int given = plan != NULL && args != NULL; /* without them this rank still votes: the others are waiting */
+    plan = plan ? plan : &none;
     memset(&common, 0, sizeof common);
     memset(&row, 0, sizeof row);
     memset(plan, 0, sizeof *plan);
     plan->world = (uint32_t)iris_world_size(w);
-    iris_status s = irisi_gemm_check_values(w, op, dtype, args);
+    iris_status s = given ? irisi_gemm_check_values(w, op, dtype, args)
+                          : irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: plan and args must not be null");
     if (s == IRIS_OK) {
         irisi_gemm_fill(w, plan, op, dtype, args);
         s = irisi_gemm_check_operands(w, plan);

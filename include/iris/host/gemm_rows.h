@@ -263,6 +263,13 @@ static iris_status irisi_gemm_consider_file(irisi_gemm_search *s, const char *pa
     return status;
 }
 
+/* Whether a text is a file's name: it has a path's first character, or no row, comment or nothing at all in it. */
+static int irisi_gemm_names_file(const char *text)
+{
+    const char first = text[strspn(text, " \t\n;")];
+    return *text == '/' || *text == '.' || (first != 0 && first != '#' && strchr(text, '=') == NULL);
+}
+
 /* Rows that stand in a text, with semicolons between them. */
 static iris_status irisi_gemm_consider_text(irisi_gemm_search *s, const char *text, const char *name)
 {
@@ -300,8 +307,8 @@ static iris_status irisi_gemm_find(iris_world *w, const iris_gemm_plan *plan, co
     s.w = w, s.problem = irisi_gemm_problem_of(w, plan), s.args = g, s.blas = blas;
     s.hash = (uint64_t)alone;
     if (text && *text && !alone)
-        status = strchr(text, '=') == NULL || *text == '/' || *text == '.' ? irisi_gemm_consider_file(&s, text)
-                                                                           : irisi_gemm_consider_text(&s, text, name);
+        status = irisi_gemm_names_file(text) ? irisi_gemm_consider_file(&s, text)
+                                             : irisi_gemm_consider_text(&s, text, name);
     for (size_t i = 0; status == IRIS_OK && !alone && irisi_gemm_table[i] != NULL; i++) {
         char row[IRIS_GEMM_ROW];
         snprintf(row, sizeof row, "%s", irisi_gemm_table[i]);

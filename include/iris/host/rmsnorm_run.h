@@ -101,7 +101,7 @@ iris_status irisi_rmsnorm_run(iris_world *w, const iris_channel *ch, const iris_
     args.ch = *ch;
     args.team = team;
     args.what = *what;
-    return irisi_launch(w, kernel->kernel, kernel->name, &args, sizeof args, &cfg, stream);
+    return irisi_collective_start(w, ch, team, kernel->kernel, kernel->name, &args, sizeof args, &cfg, stream);
 }
 
 #endif
