@@ -9,6 +9,7 @@
  *   push           the band's bytes to every peer, by 16-byte stores
  *   gather         the vendor's all-gather of the bands (nccl.h)
  *   blas+gather    one behind the other on one stream, C left in bands: the strongest form
+ *   blas+gather+copy  the same and then the bands into the columns of one C, which the patterns write at once
  *   auto, and the five patterns
  *   blas_gather    the vendor's GEMM as the library's BLAS (iris_gemm_args.blas); the band then goes into every C
  *
@@ -22,9 +23,10 @@
 #include "nccl.h"
 #include "runtime.h"
 
-enum { GEMM, BLAS, BLAS_GRAPH, GEMM_GRAPH, PUSH, GATHER, BLAS_GATHER, PATTERN };
+enum { GEMM, BLAS, BLAS_GRAPH, GEMM_GRAPH, PUSH, GATHER, BLAS_GATHER, PLACED, PATTERN };
 enum { BLAS_IRIS = PATTERN + IRIS_GEMM_BLAS_GATHER, VARIANTS };
-static const char *const names[] = {"gemm", "blas", "blas_graph", "gemm_graph", "push", "gather", "blas+gather"};
+static const char *const names[] = {"gemm", "blas",   "blas_graph",  "gemm_graph",
+                                    "push", "gather", "blas+gather", "blas+gather+copy"};
 
 static iris_status (*const launchers[])(iris_world *, const iris_gemm_plan *,
                                         iris_stream) = {iris_gemm_all_scatter_bf16,
@@ -74,6 +76,29 @@ static iris_status push(job *j, iris_stream stream)
     return iris_launch(j->b->w, push_band, &p, sizeof p, &grid, stream);
 }
 
+typedef struct place_args {
+    irisi_b128 *c, *bands;
+    uint32_t rows, pieces, all; /* of a band: rows, pieces of 16 bytes in each; of C: pieces in a row */
+} place_args;
+
+/* Equal bands, one behind the other, into the columns of C. */
+IRIS_KERNEL(place_bands, place_args, p, 1024)
+{
+    for (uint32_t row = iris_workgroup(); row < p->rows; row += iris_workgroups())
+        for (uint32_t i = iris_wg_lane(); i < p->all; i += iris_wg_lanes())
+            p->c[(uint64_t)row * p->all + i] =
+                p->bands[(uint64_t)(i / p->pieces * p->rows + row) * p->pieces + i % p->pieces];
+}
+
+static iris_status place(job *j, iris_stream stream)
+{
+    const iris_launch_config grid = iris_grid(4 * (uint32_t)iris_compute_units(j->b->w), 512);
+    place_args p;
+    p.c = (irisi_b128 *)(void *)j->g.c, p.bands = (irisi_b128 *)(void *)j->bands;
+    p.rows = (uint32_t)j->g.m, p.pieces = (uint32_t)j->g.own.count / 8, p.all = (uint32_t)j->g.n / 8;
+    return iris_launch(j->b->w, place_bands, &p, sizeof p, &grid, stream);
+}
+
 /* Every rank's band, of equal ones, in rank order; the own one stands there already. 1 when launched. */
 static int gather(const job *j, iris_stream stream)
 {
@@ -97,8 +122,10 @@ static iris_status submit(iris_world *w, void *arg, iris_stream stream, int turn
         return push(j, stream);
     if (j->variant != GATHER)
         fine = peer_gemm(&j->vendor, j->vendor.best, j->g.a[set], j->g.b[set], own, stream);
-    if (fine && (j->variant == GATHER || j->variant == BLAS_GATHER))
+    if (fine && (j->variant == GATHER || j->variant == BLAS_GATHER || j->variant == PLACED))
         fine = gather(j, stream);
+    if (fine && j->variant == PLACED)
+        return place(j, stream);
     return fine ? IRIS_OK : irisi_fail(w, IRIS_ERR_DEVICE, "%s was refused", names[j->variant]);
 }
 
@@ -111,7 +138,7 @@ static int checked(job *j, const char *who)
              iris_memset(w, j->bands, 0xff, j->g.m * j->g.n * 2) == IRIS_OK;
     ok = iris_barrier(w) == IRIS_OK && ok; /* nobody writes before all have poisoned */
     ok = submit(w, j, iris_default_stream(w), 0) == IRIS_OK && iris_synchronize(w) == IRIS_OK && ok;
-    if (j->variant >= PATTERN || banded)
+    if (j->variant >= PLACED || banded)
         ok = ok && gemm_operands_right(w, &j->g, banded ? j->bands : j->g.c, banded, j->flag, who);
     if (!ok)
         fprintf(stderr, "rank %d, %s: %s\n", iris_rank(w), who, iris_error_string(w));
@@ -178,8 +205,8 @@ static int possible(const job *j)
         return j->placed.best >= 0;
     if (j->variant == GATHER)
         return j->have_gather && j->even;
-    if (j->variant == BLAS_GATHER)
-        return j->vendor.best >= 0 && j->have_gather && j->even;
+    if (j->variant == BLAS_GATHER || j->variant == PLACED)
+        return j->vendor.best >= 0 && j->have_gather && j->even && (j->variant != PLACED || j->g.own.count % 8 == 0);
     return j->variant != PUSH || iris_world_size(j->b->w) > 1;
 }
 
