@@ -72,7 +72,8 @@ iris_status iris_gemm_choice(iris_world *w, const iris_gemm_plan *plan, iris_gem
  * where there is one. Takes a second for problems of a million tiles. The same on every rank that asks the same.
  *
  * @param rows receives up to `most` rows
- * @return how many; 0 when `pattern` cannot be, or is auto or blas_gather, which have no choice of tiles
+ * @return how many; 0 when `pattern` cannot be, has senders and nobody to send to, or is auto or blas_gather, which
+ *         have no choice of tiles
  */
 uint32_t iris_gemm_candidates(iris_world *w, const iris_gemm_plan *plan, iris_gemm_pattern pattern, iris_gemm_row *rows,
                               uint32_t most);

@@ -41,7 +41,7 @@ uint32_t iris_gemm_candidates(iris_world *w, const iris_gemm_plan *plan, iris_ge
     iris_gemm_plan p = *plan;
     best.n = 0, best.most = most;
     best.rows = (irisi_gemm_cutting *)malloc(most * sizeof *best.rows);
-    if (best.rows == NULL || (irisi_gemm_splits(pattern) && p.workgroups < 2))
+    if (best.rows == NULL || (irisi_gemm_splits(pattern) && (p.workgroups < 2 || p.world < 2))) /* nobody to send to */
         best.most = 0;
     p.pattern = pattern;
     if (best.most > 0)
