@@ -4,41 +4,8 @@
  * hand-written kernels and the copy engine of the same run. bench/README.md says how it measures.
  */
 #include "bench.h"
+#include "hand.h"
 #include "runtime.h"
-
-typedef enum move_op {
-    MOVE_PUT,
-    MOVE_GET,
-    MOVE_COPY,
-    MOVE_STORE,
-    MOVE_LOAD,
-    MOVE_ALL_STORE, /* to every other rank */
-    MOVE_ALL_LOAD,  /* from every other rank */
-    MOVE_HAND,      /* and what is written by hand: one pair */
-    MOVE_HAND_DEEP,
-    MOVE_HAND_ALL,
-    MOVE_HAND_ALL_DEEP,
-    MOVE_OPS
-} move_op;
-
-enum { VECTORS = 8 }; /* loads that a lane of the user's loop has under way */
-
-/* 16 bytes as a hand-written kernel would move them. */
-typedef struct hand_vec {
-    IRISI_ALIGN(16) uint32_t w[4];
-} hand_vec;
-
-typedef struct move_args {
-    iris_ctx ctx;
-    char *src, *dst; /* symmetric: dst has a place of `slot` bytes for each rank */
-    size_t at;       /* where this turn's message begins in both */
-    size_t bytes;    /* of the message */
-    size_t piece;    /* bytes that a workgroup moves at a time */
-    size_t slot;
-    char *from[BENCH_RANKS], *to[BENCH_RANKS]; /* by hand: translated on the host */
-    int dtype;
-    int pair, peer;
-} move_args;
 
 #define BENCH_DTYPE u8
 #define BENCH_CTYPE uint8_t
@@ -77,31 +44,6 @@ IRIS_KERNEL(store, move_args, a, 1024) { move(a, MOVE_STORE); }
 IRIS_KERNEL(load, move_args, a, 1024) { move(a, MOVE_LOAD); }
 IRIS_KERNEL(all_store, move_args, a, 1024) { move(a, MOVE_ALL_STORE); }
 IRIS_KERNEL(all_load, move_args, a, 1024) { move(a, MOVE_ALL_LOAD); }
-
-/*
- * The hand-written kernels: `depth` 16-byte loads, as many stores, the whole grid side by side; addresses made on the
- * host. To or from several ranks every element goes to each before the next, so that all links are busy from the first.
- */
-IRIS_DEVICE void hand_move(const move_args *a, int peers, const int depth)
-{
-    const size_t step = iris_grid_lanes(), n = a->bytes / 16;
-    size_t i = iris_grid_lane();
-    for (; i + (size_t)(depth - 1) * step < n; i += (size_t)depth * step)
-        for (int p = 0; p < peers; p++) {
-            const hand_vec *from = (const hand_vec *)(const void *)(a->from[p] + a->at);
-            hand_vec *to = (hand_vec *)(void *)(a->to[p] + a->at), v[8];
-            for (int k = 0; k < depth; k++)
-                v[k] = from[i + (size_t)k * step];
-            for (int k = 0; k < depth; k++)
-                to[i + (size_t)k * step] = v[k];
-        }
-    for (; i < n; i += step)
-        for (int p = 0; p < peers; p++)
-            ((hand_vec *)(void *)(a->to[p] + a->at))[i] = ((const hand_vec *)(const void *)(a->from[p] + a->at))[i];
-    for (i = 4 * n + iris_grid_lane(); i < a->bytes / 4; i += step)
-        for (int p = 0; p < peers; p++)
-            ((uint32_t *)(void *)(a->to[p] + a->at))[i] = ((const uint32_t *)(const void *)(a->from[p] + a->at))[i];
-}
 
 IRIS_KERNEL(hand, move_args, a, 1024)
 {
@@ -177,18 +119,6 @@ static int all_arrived(bench *b, const move_args *a, const move_case *c)
     return bench_all_ok(b, ok);
 }
 
-/* The addresses of the hand-written kernels. */
-static void aim(bench *b, move_args *a, const move_case *c)
-{
-    const int world = iris_world_size(b->w), rank = iris_rank(b->w);
-    for (int k = 1; k < (c->all ? world : 2); k++) {
-        const int peer = c->all ? (rank + k) % world : a->peer;
-        char *slot = a->dst + (c->all ? (size_t)(c->pull ? peer : rank) * a->slot : 0);
-        a->from[k - 1] = c->pull ? (char *)iris_translate(b->w, a->src, peer) : a->src;
-        a->to[k - 1] = c->pull ? slot : (char *)iris_translate(b->w, slot, peer);
-    }
-}
-
 /* Times a kernel and looks at what it moved. Negative when it failed. */
 static double time_moves(move_run *r, const move_case *c, irisi_kernel kernel, const char *name, move_grid g, int *ok)
 {
@@ -213,7 +143,7 @@ static int run_row(move_run *r, const move_case *c, const char *dtype, size_t by
     r->args.pair = !c->all;
     r->args.bytes = bytes;
     r->args.piece = piece && piece < part ? piece : part;
-    aim(r->b, &r->args, c);
+    hand_aim(r->b->w, &r->args, c->all, c->pull);
     row.ok = 1;
     row.us = time_moves(r, c, c->kernel, c->name, g, &row.ok);
     if (row.us < 0)
@@ -246,7 +176,7 @@ static int run_copy_engine(move_run *r, size_t bytes)
         memset(&row, 0, sizeof row);
         c.pull = pull;
         r->args.bytes = bytes;
-        aim(r->b, &r->args, &c);
+        hand_aim(r->b->w, &r->args, c.all, c.pull);
         copy.to = r->args.to[0], copy.from = r->args.from[0];
         copy.bytes = iris_rank(r->b->w) == 0 ? bytes : 4; /* the others copy a word */
         copy.places = iris_rank(r->b->w) == 0 && bytes >= 256 ? places(&r->args) : 1;

@@ -32,12 +32,13 @@ typedef struct bench_options {
     int laps;    /* of what goes back and forth inside one kernel, or is called in one graph */
     int seconds; /* no new row is begun after so many */
     size_t min_bytes, max_bytes;
-    size_t piece;       /* bytes that a workgroup puts or gets at a time, 0 for one part of the whole */
-    const char *only;   /* a case's name, or null for all */
-    const char *dtype;  /* an element type, or null for those of the table */
+    size_t piece;        /* bytes that a workgroup puts or gets at a time, 0 for one part of the whole */
+    const char *only;    /* a case's name, or null for all */
+    const char *dtype;   /* an element type, or null for those of the table */
     const char *variant; /* a schedule, peer or other variant of bench/collectives, or null for all */
-    const char *json;   /* file, or null */
-    const char *commit; /* of the tree that was measured */
+    const char *json;    /* file, or null */
+    const char *commit;  /* of the tree that was measured */
+    const char *nccl;    /* its version, or null */
 } bench_options;
 
 /* One run of a benchmark, as one rank has it. */
@@ -56,6 +57,7 @@ typedef struct bench_row {
     size_t bytes;
     int workgroups, lanes;
     double us, gbps; /* gbps: 10^9 bytes that cross links, a second, a rank */
+    double algbw;    /* 10^9 bytes of the row, a second; collectives: nccl-tests' algorithm bandwidth */
     double ceiling;  /* gbps (bandwidths) or us (latencies) of the hand-written kernel in the same run */
     int ok;
 } bench_row;
@@ -177,9 +179,12 @@ static inline int bench_open(bench *b, iris_world *w, const bench_options *o, co
     }
     fprintf(b->file,
             "{\n  \"schema\": \"iris-bench-1\",\n  \"benchmark\": \"%s\",\n  \"device\": \"%s\",\n  \"arch\": \"%s\",\n"
-            "  \"compute_units\": %d,\n  \"commit\": \"%s\",\n  \"world\": %d,\n  \"repeats\": %d,\n  \"rows\": [",
+            "  \"compute_units\": %d,\n  \"commit\": \"%s\",\n  \"world\": %d,\n  \"repeats\": %d,\n",
             benchmark, iris_device_name(w), iris_arch_name(w), iris_compute_units(w), o->commit ? o->commit : "unknown",
             iris_world_size(w), o->repeats);
+    if (o->nccl)
+        fprintf(b->file, "  \"nccl\": \"%s\",\n", o->nccl);
+    fprintf(b->file, "  \"rows\": [");
     return 0;
 }
 
@@ -210,6 +215,8 @@ static inline void bench_put(bench *b, const bench_row *r)
             b->rows++ ? "," : "", r->name, r->dtype, r->variant, r->bytes, r->workgroups, r->lanes, r->us);
     if (r->gbps > 0)
         fprintf(b->file, ", \"gbps\": %.3f", r->gbps);
+    if (r->algbw > 0)
+        fprintf(b->file, ", \"algbw\": %.3f", r->algbw);
     if (r->ceiling > 0)
         fprintf(b->file, ", \"ceiling\": %.4f, \"ratio\": %.4f", r->ceiling, ratio);
     fprintf(b->file, ", \"ok\": %s}", r->ok ? "true" : "false");

@@ -1,124 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * collectives.c: every collective by every schedule, of bf16, plain and replayed from a graph, beside NCCL in its
- * default mode and with windows (symmetric memory) in the same run. Bytes are those of the larger buffer of a rank, and
- * bandwidths are bus bandwidths, both as nccl-tests defines them.
+ * default mode and with windows (symmetric memory) in the same run, and from 64 MiB on beside what the links can do:
+ * every rank pushes to all others at once, and pulls from them. collective_kinds.h says what is counted.
  */
 #define IRIS_INSTANTIATE_ALL_GATHER
 #define IRIS_INSTANTIATE_ALL_REDUCE_SUM_BF16
 #define IRIS_INSTANTIATE_ALL_TO_ALL
+#define IRIS_INSTANTIATE_ALL_TO_ALLV
 #define IRIS_INSTANTIATE_BROADCAST
+#define IRIS_INSTANTIATE_GATHER
 #define IRIS_INSTANTIATE_REDUCE_SCATTER_SUM_BF16
+#define IRIS_INSTANTIATE_REDUCE_SUM_BF16
+#define IRIS_INSTANTIATE_SCATTER
+#define IRIS_INSTANTIATE_SEND_RECV
 #include <iris/gen/launch/all_gather.h>
 #include <iris/gen/launch/all_reduce.h>
 #include <iris/gen/launch/all_to_all.h>
+#include <iris/gen/launch/all_to_allv.h>
 #include <iris/gen/launch/broadcast.h>
+#include <iris/gen/launch/gather.h>
+#include <iris/gen/launch/reduce.h>
 #include <iris/gen/launch/reduce_scatter.h>
+#include <iris/gen/launch/scatter.h>
+#include <iris/gen/launch/send_recv.h>
 
 #include "bench.h"
+#include "collective_kinds.h"
+#include "hand.h"
 #include "nccl.h"
 #include "runtime.h"
+#define BENCH_DTYPE u32
+#define BENCH_CTYPE uint32_t
+#include "moves.h"
 
-/* Graphs: up to so many bytes, of fewer calls above FEW_FROM. */
-enum { GRAPH_MOST = 64 << 20, FEW_FROM = 4 << 20, FEW = 4 };
-
-typedef iris_status (*launcher)(iris_world *w, const iris_channel *ch, const iris_collective *what, iris_stream stream);
-
-/* A collective: rows of the larger buffer that are sent on, over all of them, as its bandwidth is counted. */
-typedef struct kind {
-    const char *name;
-    launcher launch;
-    int dst_rows, src_rows, reduces;
-    int factor; /* of (n - 1) / n: 2 for all_reduce, 0 for broadcast, whose bandwidth is that of its bytes */
-} kind;
-
-static const kind kinds[] = {
-    {"all_reduce", iris_launch_all_reduce, 0, 0, 1, 2},         {"all_gather", iris_launch_all_gather, 1, 0, 0, 1},
-    {"reduce_scatter", iris_launch_reduce_scatter, 0, 1, 1, 1}, {"all_to_all", iris_launch_all_to_all, 1, 1, 0, 1},
-    {"broadcast", iris_launch_broadcast, 0, 0, 0, 0},
-};
-
-/* A schedule, by what it is called, of collective `kind`, and up to how many bytes anybody would take it. */
-typedef struct way {
-    int kind;
-    iris_schedule schedule;
-    size_t most;
-} way;
-
-static const way ways[] = {
-    {0, IRIS_SCHEDULE_AUTO, SIZE_MAX},       {0, IRIS_SCHEDULE_LL, 1 << 20},
-    {0, IRIS_SCHEDULE_LL_TWO_SHOT, 4 << 20}, {0, IRIS_SCHEDULE_ONE_SHOT, 4 << 20},
-    {0, IRIS_SCHEDULE_TWO_SHOT, SIZE_MAX},   {0, IRIS_SCHEDULE_TWO_SHOT_PUSH, SIZE_MAX},
-    {0, IRIS_SCHEDULE_TWO_PHASE, SIZE_MAX},  {0, IRIS_SCHEDULE_RING, 64 << 20},
-    {1, IRIS_SCHEDULE_AUTO, SIZE_MAX},       {1, IRIS_SCHEDULE_LL, 4 << 20},
-    {1, IRIS_SCHEDULE_PUSH, SIZE_MAX},       {1, IRIS_SCHEDULE_PULL, SIZE_MAX},
-    {1, IRIS_SCHEDULE_RING, 64 << 20},       {2, IRIS_SCHEDULE_AUTO, SIZE_MAX},
-    {2, IRIS_SCHEDULE_LL, 4 << 20},          {2, IRIS_SCHEDULE_PUSH, 64 << 20},
-    {2, IRIS_SCHEDULE_PULL, SIZE_MAX},       {2, IRIS_SCHEDULE_RING, 64 << 20},
-    {3, IRIS_SCHEDULE_AUTO, SIZE_MAX},       {3, IRIS_SCHEDULE_LL, 4 << 20},
-    {3, IRIS_SCHEDULE_PUSH, SIZE_MAX},       {3, IRIS_SCHEDULE_PULL, SIZE_MAX},
-    {4, IRIS_SCHEDULE_AUTO, SIZE_MAX},       {4, IRIS_SCHEDULE_LL, 1 << 20},
-    {4, IRIS_SCHEDULE_PUSH, 16 << 20},       {4, IRIS_SCHEDULE_RELAY, SIZE_MAX},
-    {4, IRIS_SCHEDULE_LL_RELAY, 4 << 20},    {4, IRIS_SCHEDULE_CHAIN, SIZE_MAX},
-    {4, IRIS_SCHEDULE_FETCH, SIZE_MAX},
-};
-enum { KINDS = sizeof kinds / sizeof kinds[0], WAYS = sizeof ways / sizeof ways[0] };
-
-/* What is timed: the library's collective, or with `peer` NCCL's. */
-typedef struct work {
-    const kind *k;
-    iris_channel ch;
-    iris_collective c;
-    const bench_nccl *peer;
-    void *dst, *src; /* the peer's */
-    uint64_t *wrong; /* elements that are, on the device */
-} work;
-
-static iris_status submit_own(iris_world *w, void *arg, iris_stream stream, int turn)
-{
-    const work *x = (const work *)arg;
-    (void)turn;
-    return x->k->launch(w, &x->ch, &x->c, stream);
-}
-
-static int submit_all_to_all(const work *x, int ranks, iris_stream stream)
-{
-    const size_t row = x->c.count * sizeof(iris_bf16);
-    int error = x->peer->group_start();
-    for (int r = 0; r < ranks && error == 0; r++) {
-        error = x->peer->send((char *)x->src + (size_t)r * row, x->c.count, BENCH_NCCL_BF16, r, x->peer->comm, stream);
-        if (error == 0)
-            error =
-                x->peer->recv((char *)x->dst + (size_t)r * row, x->c.count, BENCH_NCCL_BF16, r, x->peer->comm, stream);
-    }
-    return error == 0 ? x->peer->group_end() : error;
-}
-
-static iris_status submit_peer(iris_world *w, void *arg, iris_stream stream, int turn)
-{
-    const work *x = (const work *)arg;
-    const bench_nccl *n = x->peer;
-    const size_t count = x->c.count;
-    int error;
-    (void)turn;
-    switch (x->k - kinds) {
-    case 0: error = n->all_reduce(x->src, x->dst, count, BENCH_NCCL_BF16, BENCH_NCCL_SUM, n->comm, stream); break;
-    case 1: error = n->all_gather(x->src, x->dst, count, BENCH_NCCL_BF16, n->comm, stream); break;
-    case 2: error = n->reduce_scatter(x->src, x->dst, count, BENCH_NCCL_BF16, BENCH_NCCL_SUM, n->comm, stream); break;
-    case 3: error = submit_all_to_all(x, iris_world_size(w), stream); break;
-    default: error = n->broadcast(x->src, x->dst, count, BENCH_NCCL_BF16, 0, n->comm, stream); break;
-    }
-    return bench_nccl_ok(w, n, error, x->k->name);
-}
+/* Graphs: up to so many bytes, of fewer calls above FEW_FROM. The links are looked at from LARGE on. */
+enum { GRAPH_MOST = 64 << 20, FEW_FROM = 4 << 20, FEW = 4, LARGE = 64 << 20 };
 
 /* Rank r's element i: whole numbers so small that bf16 holds their sums. */
 IRIS_HOST_DEVICE float element(int rank, size_t i) { return (float)((uint32_t)(i * 7 + (size_t)rank * 3) % 13); }
 
-/* Fills a source, or compares a result, on the device. */
+/* Fills a source, or compares a part of a result, on the device. */
 typedef struct data_args {
     iris_bf16 *at;
-    size_t n, count;
-    int rank, ranks, dst_rows, src_rows, reduces;
+    size_t n;
+    int rank, ranks; /* more than 1: elements of so many ranks from `rank` on are added up */
+    size_t first;    /* of the source, where `at` begins */
     uint64_t *wrong;
 } data_args;
 
@@ -131,49 +58,76 @@ IRIS_KERNEL(compare_result, data_args, a, 512)
 {
     uint64_t wrong = 0;
     for (size_t i = iris_grid_lane(); i < a->n; i += iris_grid_lanes()) {
-        const size_t row = a->dst_rows ? i / a->count : 0, in = i - row * a->count;
-        const size_t place = a->src_rows ? (size_t)a->rank * a->count + in : in;
-        float want = element((int)row, place);
-        for (int r = 1; r < a->ranks && a->reduces; r++)
-            want += element(r, place);
+        float want = 0;
+        for (int r = 0; r < a->ranks; r++)
+            want += element(a->rank + r, a->first + i);
         wrong += iris_widen_bf16(a->at[i]) != want;
     }
     if (wrong)
         irisi_atomic_add_u64(a->wrong, wrong, IRIS_RELAXED, IRIS_SCOPE_AGENT);
 }
 
-/* 1 once every rank's kernel is done. */
+/* 1 once the own kernel is done. */
 static int on_data(bench *b, irisi_kernel kernel, const char *name, const data_args *a)
 {
     const iris_launch_config all = iris_grid(4 * (uint32_t)iris_compute_units(b->w), 512);
     const iris_status status = irisi_launch(b->w, kernel, name, a, sizeof *a, &all, NULL);
-    if (status != IRIS_OK || iris_synchronize(b->w) != IRIS_OK)
-        fprintf(stderr, "%s: %s\n", name, iris_error_string(b->w));
-    return bench_all_ok(b, status == IRIS_OK);
+    if (status == IRIS_OK && iris_synchronize(b->w) == IRIS_OK)
+        return 1;
+    fprintf(stderr, "%s: %s\n", name, iris_error_string(b->w));
+    return 0;
 }
 
-/* Fills a source, once for all collectives: none changes its own. */
+/* Fills a source, once for all collectives: none changes its own. 1 when every rank has. */
 static int fill(bench *b, void *src, size_t elements)
 {
     data_args a;
     memset(&a, 0, sizeof a);
     a.at = (iris_bf16 *)src, a.n = elements, a.rank = iris_rank(b->w);
-    return on_data(b, IRISI_KERNEL_PTR(fill_source), "fill_source", &a);
+    return bench_all_ok(b, on_data(b, IRISI_KERNEL_PTR(fill_source), "fill_source", &a));
 }
 
 /* 1 when every element of dst is right, on every rank. */
 static int right(bench *b, const work *x, void *dst)
 {
+    const int ranks = iris_world_size(b->w);
     uint64_t wrong = 0;
-    data_args a;
-    memset(&a, 0, sizeof a);
-    a.rank = iris_rank(b->w), a.ranks = iris_world_size(b->w), a.count = x->c.count, a.at = (iris_bf16 *)dst;
-    a.dst_rows = x->k->dst_rows, a.src_rows = x->k->src_rows, a.reduces = x->k->reduces, a.wrong = x->wrong;
-    a.n = x->c.count * (x->k->dst_rows ? (size_t)a.ranks : 1);
     int ok = iris_memset(b->w, x->wrong, 0, sizeof wrong) == IRIS_OK;
-    ok = on_data(b, IRISI_KERNEL_PTR(compare_result), "compare_result", &a) && ok;
+    for (int from = 0; from < ranks; from++) {
+        const part p = part_of(x->k, x->c.count, ranks, from, iris_rank(b->w));
+        data_args a;
+        memset(&a, 0, sizeof a);
+        a.at = (iris_bf16 *)dst + p.at, a.n = p.count, a.first = p.first, a.wrong = x->wrong;
+        a.rank = p.from, a.ranks = x->k->reduces ? ranks : 1;
+        ok = (p.count == 0 || on_data(b, IRISI_KERNEL_PTR(compare_result), "compare_result", &a)) && ok;
+    }
     ok = iris_memcpy(b->w, &wrong, x->wrong, sizeof wrong) == IRIS_OK && ok && wrong == 0;
     return bench_all_ok(b, ok);
+}
+
+/* Microseconds of a call, plain or in a graph of several; not more than 0 when a rank failed. */
+static double time_calls(bench *b, work *x, bench_submit submit, int graph, size_t bytes)
+{
+#if BENCH_HAS_RUNTIME
+    if (graph) {
+        bench_graph made = NULL;
+        const int calls = bytes > FEW_FROM && b->o->laps > FEW ? FEW : b->o->laps;
+        const iris_status status = bench_graph_make(b, &made, submit, x, calls);
+        if (!bench_all_ok(b, status == IRIS_OK))
+            return 0;
+        const double us = bench_time(b, x->k->name, bench_submit_graph, &made) / calls;
+        bench_graph_free(made);
+        return us;
+    }
+#else
+    (void)graph, (void)bytes;
+#endif
+    return bench_time(b, x->k->name, submit, x);
+}
+
+static iris_status submit_links(iris_world *w, void *arg, iris_stream stream, int turn)
+{
+    return bench_submit_kernel(w, &((work *)arg)->links, stream, turn);
 }
 
 /* One way of submitting, timed and checked; the bus bandwidth. `ceiling`: the peer's, or 0. */
@@ -188,25 +142,16 @@ static double measure(bench *b, work *x, const char *variant, bench_submit submi
     memset(&row, 0, sizeof row);
     snprintf(name, sizeof name, "%s%s", variant, graph ? "_graph" : "");
     row.name = x->k->name, row.dtype = "bf16", row.variant = name, row.bytes = larger * sizeof(iris_bf16);
+    if (submit == submit_links)
+        row.workgroups = (int)x->links.cfg.workgroups, row.lanes = (int)x->links.cfg.lanes;
     if (iris_barrier(b->w) != IRIS_OK)
         return 0;
-#if BENCH_HAS_RUNTIME
-    bench_graph made = NULL;
-    if (graph) {
-        const int calls = row.bytes > FEW_FROM && b->o->laps > FEW ? FEW : b->o->laps;
-        const iris_status status = bench_graph_make(b, &made, submit, x, calls);
-        if (!bench_all_ok(b, status == IRIS_OK))
-            return 0;
-        row.us = bench_time(b, x->k->name, bench_submit_graph, &made) / calls;
-        bench_graph_free(made);
-    } else
-#endif
-        row.us = bench_time(b, x->k->name, submit, x);
+    row.us = time_calls(b, x, submit, graph, row.bytes);
     if (row.us <= 0)
         return 0;
     row.ok = right(b, x, dst) && ok;
-    const double shared = x->k->factor ? x->k->factor * (double)(ranks - 1) / ranks : 1;
-    row.gbps = 1e-3 * (double)row.bytes * shared / row.us;
+    row.algbw = 1e-3 * (double)row.bytes / row.us;
+    row.gbps = row.algbw * kind_crossing(x->k, ranks);
     row.ceiling = ceiling;
     bench_put(b, &row);
     return row.ok ? row.gbps : 0;
@@ -218,62 +163,121 @@ static int wanted(const bench *b, const char *variant)
 }
 
 /* One size of one collective: NCCL's modes, then every schedule beside the better of them. */
-static void compare(bench *b, work *x, bench_nccl *n, void *const *windows, size_t bytes)
+static void compare(bench *b, work *x, bench_nccl *n, void *const *windows, int graph, size_t bytes)
 {
-    const int ranks = iris_world_size(b->w), rows = x->k->dst_rows || x->k->src_rows;
-    x->c.count = bytes / sizeof(iris_bf16) / (rows ? (size_t)ranks : 1);
-    for (int graph = 0; graph <= (BENCH_HAS_RUNTIME && bytes <= GRAPH_MOST); graph++) {
-        double best = 0;
-        x->peer = n;
-        for (int mode = 0; mode < 2 && n->comm; mode++) {
-            const char *name = mode ? "nccl_window" : "nccl";
-            x->dst = mode ? windows[0] : x->c.dst, x->src = mode ? windows[1] : (void *)x->c.src;
-            const double gbps = x->dst && wanted(b, name) ? measure(b, x, name, submit_peer, graph, 0) : 0;
-            best = gbps > best ? gbps : best;
-        }
-        for (int i = 0; i < WAYS; i++) {
-            x->c.schedule = ways[i].schedule;
-            const char *name = irisi_schedule_name((int)x->c.schedule);
-            /* Plain launches of what a graph shows: of the library's choice only. */
-            const int shown = graph || i == 0 || ways[i].kind != ways[i - 1].kind || bytes > GRAPH_MOST ||
-                              b->o->variant || !BENCH_HAS_RUNTIME;
-            if (ways[i].kind == (int)(x->k - kinds) && bytes <= ways[i].most && shown && wanted(b, name) &&
-                !bench_late(b))
-                measure(b, x, name, submit_own, graph, best);
-        }
+    double best = 0;
+    x->peer = n;
+    for (int mode = 0; mode < 2 && n->comm; mode++) {
+        const char *name = mode ? "nccl_window" : "nccl";
+        x->dst = mode ? windows[0] : x->c.dst, x->src = mode ? windows[1] : (void *)x->c.src;
+        const double gbps = x->dst && wanted(b, name) ? measure(b, x, name, submit_peer, graph, 0) : 0;
+        best = gbps > best ? gbps : best;
+    }
+    for (int i = 0; i < WAYS; i++) {
+        x->c.schedule = ways[i].schedule;
+        const char *name = irisi_schedule_name((int)x->c.schedule);
+        /* Plain launches of what a graph shows: of the library's choice only. */
+        const int shown = graph || i == 0 || ways[i].kind != ways[i - 1].kind || bytes > GRAPH_MOST || b->o->variant ||
+                          !BENCH_HAS_RUNTIME;
+        if (ways[i].kind == (int)(x->k - kinds) && bytes <= ways[i].most && shown && wanted(b, name) && !bench_late(b))
+            measure(b, x, name, submit_own, graph, best);
+    }
+}
+
+/* Every rank with all others at once, by the library's moves and by hand. */
+IRIS_KERNEL(links_put, move_args, a, 1024) { move_u32(a, MOVE_ALL_STORE); }
+IRIS_KERNEL(links_get, move_args, a, 1024) { move_u32(a, MOVE_ALL_LOAD); }
+IRIS_KERNEL(links_hand, move_args, a, 1024) { hand_move(a, a->ctx.world - 1, 4); }
+
+/* One size in one direction: the row of each rank to each other rank, or from it, by grids that were best on H200s. */
+static void look_at_links(bench *b, work *x, int graph)
+{
+    enum { PIECE = 64 << 10 };
+    static const uint32_t lanes[] = {512, 256};
+    const int pull = x->k - kinds == PULL;
+    const size_t units = (size_t)iris_compute_units(b->w), row = x->c.count * sizeof(iris_bf16);
+    const size_t turns = (row + units * PIECE - 1) / (units * PIECE);
+    move_args a;
+    memset(&a, 0, sizeof a);
+    a.ctx = iris_device_ctx(b->w);
+    a.src = (char *)(void *)(uintptr_t)x->c.src, a.dst = (char *)x->c.dst, a.bytes = a.slot = row;
+    a.piece = (row / (turns * units) + 16) / 16 * 16; /* as many for each workgroup */
+    hand_aim(b->w, &a, 1, pull);
+    x->links.args = &a, x->links.bytes = sizeof a;
+    for (int i = 0; i < 4; i++) {
+        const int hand = i >= 2;
+        const char *name = hand ? "hand" : pull ? "get" : "put";
+        x->links.kernel = hand   ? IRISI_KERNEL_PTR(links_hand)
+                          : pull ? IRISI_KERNEL_PTR(links_get)
+                                 : IRISI_KERNEL_PTR(links_put);
+        x->links.name = x->k->name;
+        x->links.cfg = iris_grid((uint32_t)units, lanes[i % 2]);
+        if (wanted(b, name) && !bench_late(b))
+            measure(b, x, name, submit_links, graph, 0);
+    }
+}
+
+/* Where all_to_allv's rows are, for the count of x. */
+static int lay_rows(bench *b, const work *x)
+{
+    const int ranks = iris_world_size(b->w), rank = iris_rank(b->w);
+    uint64_t rows[4 * BENCH_RANKS];
+    for (int r = 0; r < ranks; r++) {
+        const part out = part_of(x->k, x->c.count, ranks, rank, r), in = part_of(x->k, x->c.count, ranks, r, rank);
+        rows[r] = out.first, rows[ranks + r] = out.count, rows[2 * ranks + r] = in.at, rows[3 * ranks + r] = in.count;
+    }
+    return iris_memcpy(b->w, x->rows, rows, 4 * (size_t)ranks * sizeof *rows) == IRIS_OK;
+}
+
+/* One size of everything that was asked for; what the links can do stands in every file. */
+static void run_size(bench *b, work *x, bench_nccl *n, void *const *windows, size_t bytes)
+{
+    const int ranks = iris_world_size(b->w), large = bytes >= LARGE || bytes > b->o->max_bytes / 4;
+    for (int k = 0; k < KINDS; k++) {
+        const int links = k == PUSH || k == PULL;
+        x->k = kinds + k;
+        x->c.count = kind_count(x->k, bytes, ranks);
+        if (links ? !large || ranks < 2 || x->c.count == 0 : b->o->only && strcmp(b->o->only, x->k->name) != 0)
+            continue;
+        if (!bench_all_ok(b, k != ALL_TO_ALLV || lay_rows(b, x)))
+            continue;
+        for (int graph = 0; graph <= (BENCH_HAS_RUNTIME && bytes <= GRAPH_MOST) && !bench_late(b); graph++)
+            if (links)
+                look_at_links(b, x, graph);
+            else
+                compare(b, x, n, windows, graph, bytes);
     }
 }
 
 static int rank_main(iris_world *w, void *arg)
 {
-    const bench_options *o = (const bench_options *)arg;
+    bench_options o = *(const bench_options *)arg;
     void *windows[2] = {NULL, NULL};
     bench_nccl n;
     bench b;
     work x;
     memset(&x, 0, sizeof x);
-    IRIS_TRY(iris_collective_channel(w, &x.ch, o->piece));
-    x.c.dst = iris_malloc(w, o->max_bytes);
-    x.c.src = iris_malloc(w, o->max_bytes);
+    o.nccl = bench_nccl_version(w);
+    IRIS_TRY(iris_collective_channel(w, &x.ch, o.piece));
+    IRIS_TRY(iris_collective_channel(w, &x.messages, o.piece));
+    x.c.dst = iris_malloc(w, o.max_bytes);
+    x.c.src = iris_malloc(w, o.max_bytes);
+    x.rows = (uint64_t *)iris_malloc(w, 4 * BENCH_RANKS * sizeof *x.rows);
     x.wrong = (uint64_t *)iris_malloc(w, sizeof *x.wrong);
     x.c.dtype = IRIS_BF16;
-    if (!x.c.dst || !x.c.src || !x.wrong || bench_open(&b, w, o, "collectives"))
+    if (!x.c.dst || !x.c.src || !x.rows || !x.wrong || bench_open(&b, w, &o, "collectives"))
         return irisi_try_failed(IRIS_ERR_NOMEM, "the benchmark's buffers");
     IRIS_TRY(iris_barrier(w));
     if (bench_nccl_open(&b, &n)) {
-        windows[0] = bench_nccl_alloc(&b, &n, o->max_bytes);
-        windows[1] = windows[0] ? bench_nccl_alloc(&b, &n, o->max_bytes) : NULL;
+        windows[0] = bench_nccl_alloc(&b, &n, o.max_bytes);
+        windows[1] = windows[0] ? bench_nccl_alloc(&b, &n, o.max_bytes) : NULL;
         windows[0] = windows[1] ? windows[0] : NULL;
     }
-    if (!fill(&b, (void *)x.c.src, o->max_bytes / sizeof(iris_bf16)) ||
-        (windows[0] && !fill(&b, windows[1], o->max_bytes / sizeof(iris_bf16))))
+    if (!fill(&b, (void *)(uintptr_t)x.c.src, o.max_bytes / sizeof(iris_bf16)) ||
+        (windows[0] && !fill(&b, windows[1], o.max_bytes / sizeof(iris_bf16))))
         return irisi_try_failed(IRIS_ERR_DEVICE, "the benchmark's inputs");
-    for (size_t bytes = o->min_bytes; bytes <= o->max_bytes; bytes *= 4)
-        for (int k = 0; k < KINDS && !bench_late(&b); k++) {
-            x.k = kinds + k;
-            if (!o->only || strcmp(o->only, x.k->name) == 0)
-                compare(&b, &x, &n, windows, bytes);
-        }
+    for (size_t bytes = o.min_bytes; bytes <= o.max_bytes; bytes *= 4)
+        run_size(&b, &x, &n, windows, bytes);
     bench_nccl_close(&b, &n);
     return bench_close(&b);
 }
@@ -288,6 +292,6 @@ int main(int argc, char **argv)
     o.laps = 20, o.seconds = 600;
     bench_parse(&o, argc, argv, "collectives: every schedule beside NCCL; --piece: scratch of a slice, 0 the default");
     config.heap_bytes = 2 * o.max_bytes + (8u << 20);
-    config.sync_bytes = 4 * 128 * (o.piece ? o.piece : 32768) + (4u << 20);
+    config.sync_bytes = 2 * 4 * 128 * (o.piece ? o.piece : 32768) + (4u << 20);
     return iris_spawn_config(o.ranks, rank_main, &o, &config);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * moves.h: one element type's moves between ranks. bandwidth.c includes it once for each, with BENCH_DTYPE and
- * BENCH_CTYPE defined; it defines move_<dtype>.
+ * moves.h: one element type's moves between ranks. A benchmark includes it once for each, after hand.h, with
+ * BENCH_DTYPE and BENCH_CTYPE defined; it defines move_<dtype>.
  *
  * Puts, gets and stores go in pieces, which the workgroups take in turn, so that all of them work close together in
  * memory: one contiguous part for each workgroup touches as many pages at once as there are workgroups. Loads go side

@@ -2,7 +2,7 @@
 /*
  * nccl.h: NCCL as the peer of a benchmark, found at run time: nothing is linked, and without it rows have no peer.
  *
- *   bench_nccl bench_nccl_open bench_nccl_close bench_nccl_alloc bench_nccl_ok
+ *   bench_nccl bench_nccl_version bench_nccl_open bench_nccl_close bench_nccl_alloc bench_nccl_ok
  *
  * Its functions are declared here as far as they are used (NCCL's C interface, stable since 2.10; windows since 2.27).
  */
@@ -31,6 +31,7 @@ typedef struct bench_nccl {
     int (*all_gather)(const void *, void *, size_t, int, void *, iris_stream);
     int (*reduce_scatter)(const void *, void *, size_t, int, int, void *, iris_stream);
     int (*broadcast)(const void *, void *, size_t, int, int, void *, iris_stream);
+    int (*reduce)(const void *, void *, size_t, int, int, int, void *, iris_stream);
     int (*send)(const void *, size_t, int, int, void *, iris_stream);
     int (*recv)(void *, size_t, int, int, void *, iris_stream);
     int (*group_start)(void);
@@ -50,12 +51,30 @@ static inline int bench_nccl_find(void *library, const char *name, void *functio
     return found != NULL;
 }
 
+/* NCCL, or null where there is none; a host's ranks have no use for it. */
+static inline void *bench_nccl_library(iris_world *w)
+{
+    return strcmp(iris_arch_name(w), "host") == 0 ? NULL : dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+}
+
+/* Its version as NVIDIA writes it, until the next call, or null. The number is 22803 for 2.28.3. */
+static inline const char *bench_nccl_version(iris_world *w)
+{
+    static char text[32];
+    int (*get)(int *) = NULL, version = 0;
+    void *library = bench_nccl_library(w);
+    if (!library || !bench_nccl_find(library, "ncclGetVersion", &get) || get(&version) != 0)
+        return NULL;
+    snprintf(text, sizeof text, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
+    return text;
+}
+
 /* Collective: joins NCCL's world of all ranks. 0 where there is no NCCL, or only one rank has it. */
 static inline int bench_nccl_open(bench *b, bench_nccl *n)
 {
     bench_nccl_id id;
-    void *library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
-    int ok = library != NULL && strcmp(iris_arch_name(b->w), "host") != 0;
+    void *library = bench_nccl_library(b->w);
+    int ok = library != NULL;
     memset(n, 0, sizeof *n);
     memset(&id, 0, sizeof id);
     ok =
@@ -65,7 +84,8 @@ static inline int bench_nccl_open(bench *b, bench_nccl *n)
         bench_nccl_find(library, "ncclAllReduce", &n->all_reduce) &&
         bench_nccl_find(library, "ncclAllGather", &n->all_gather) &&
         bench_nccl_find(library, "ncclReduceScatter", &n->reduce_scatter) &&
-        bench_nccl_find(library, "ncclBroadcast", &n->broadcast) && bench_nccl_find(library, "ncclSend", &n->send) &&
+        bench_nccl_find(library, "ncclBroadcast", &n->broadcast) &&
+        bench_nccl_find(library, "ncclReduce", &n->reduce) && bench_nccl_find(library, "ncclSend", &n->send) &&
         bench_nccl_find(library, "ncclRecv", &n->recv) && bench_nccl_find(library, "ncclGroupStart", &n->group_start) &&
         bench_nccl_find(library, "ncclGroupEnd", &n->group_end);
     if (ok && bench_nccl_find(library, "ncclMemAlloc", &n->alloc) &&

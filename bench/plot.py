@@ -49,7 +49,7 @@ def draw(rows, x, y, title, labels, file):
 
 def collectives(rows, where, folder, stem):
     """One picture for each collective, a line for each schedule; the library's choice is the thick one."""
-    for case in dict.fromkeys(r["case"] for r in rows):
+    for case in dict.fromkeys(r["case"] for r in rows if r["case"] not in ("push", "pull")):
         fig, axes = plt.subplots(figsize=(7, 4.5))
         for variant in dict.fromkeys(r["variant"].removesuffix("_graph") for r in rows if r["case"] == case):
             us = {r["bytes"]: r["us"] for graph in ("", "_graph")  # what a graph took hides what a plain launch took

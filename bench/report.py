@@ -11,6 +11,7 @@ import sys
 
 MIB = 1 << 20
 PULLS = ("get", "load", "all_load")
+LINKS = ("push", "pull")  # cases of bench/collectives: every rank with all others at once
 PATTERNS = ("bulk_synchronous", "producer_consumer", "fused_sequential", "wg_specialized", "wave_specialized")
 OPERATIONS = ("put", "get", "copy", "store", "load", "all_store", "all_load")
 
@@ -115,6 +116,31 @@ def collectives_table(rows):
                   "auto / better NCCL"), cells)
 
 
+def links_tables(rows):
+    """What the links did in the run, and what of the best of that the collectives move from 64 MiB on (issue 5)."""
+    links = [r for r in rows if r["case"] in LINKS and "gbps" in r]
+    best = {(case, n): fastest([r for r in links if (r["case"], r["bytes"]) == (case, n)])
+            for case, n in dict.fromkeys((r["case"], r["bytes"]) for r in links)}
+    if not best:
+        return
+    yield from table(("all ranks at once", "bytes", "GB/s", "by", "grid"),
+                     [(f"`{case}`", size(n), f"{r['gbps']:.0f}", f"`{r['variant']}`", grid(r))
+                      for (case, n), r in best.items()])
+    most, cells = fastest(links)["gbps"], []
+    large = [r for r in rows if r["bytes"] >= 64 * MIB and "gbps" in r and r["case"] not in LINKS
+             and not r["variant"].startswith("nccl")]
+    for case, n in dict.fromkeys((r["case"], r["bytes"]) for r in large):
+        there = [r for r in large if (r["case"], r["bytes"]) == (case, n)]
+        auto, own = fastest([r for r in there if r["variant"].startswith("auto")]), fastest(there)
+        same = fastest([r for r in links if r["bytes"] == n])
+        if auto:
+            cells.append((f"`{case}`", size(n), f"{auto['gbps']:.0f}", f"{auto['gbps'] / most:.3f}",
+                          f"{auto['gbps'] / same['gbps']:.3f}" if same else "",
+                          f"{own['gbps']:.0f} (`{own['variant'].removesuffix('_graph')}`)"))
+    yield from table(("collective", "bytes", "auto, GB/s", "of the best of the links", "of the best at that size",
+                      "best schedule, GB/s"), cells)
+
+
 def gemm_table(rows):
     """Every pattern beside what bounds it (the vendor's GEMM, the bytes on the links) and the two libraries in turn.
 
@@ -176,11 +202,14 @@ def report(result):
         sys.exit(f"the check of {len(wrong)} rows failed, {wrong[0]['case']} first: nothing to report")
     moved, timed = [r for r in rows if "gbps" in r], [r for r in rows if "gbps" not in r]
     world = result.get("world", result.get("ranks"))
-    yield f"{world} × {result['device']} ({result['arch']}), commit {result['commit']}, median of {result['repeats']}."
+    beside = f", NCCL {result['nccl']}" if "nccl" in result else ""
+    yield (f"{world} × {result['device']} ({result['arch']}){beside}, commit {result['commit']}, "
+           f"median of {result['repeats']}.")
     if not result.get("complete", True):
         yield "The run was cut short: rows are missing."
     if result["benchmark"] == "collectives":
-        yield from collectives_table(rows)
+        yield from collectives_table([r for r in rows if r["case"] not in LINKS])
+        yield from links_tables(rows)
         return
     if result["benchmark"] == "gemm_all_scatter":
         yield from gemm_table(rows)

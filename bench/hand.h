@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hand.h: moves between ranks as one writes them by hand, and what those and the library's (moves.h) work on.
+ *
+ *   move_op move_args hand_vec hand_move hand_aim
+ */
+#ifndef IRIS_BENCH_HAND_H
+#define IRIS_BENCH_HAND_H
+
+#include "bench.h"
+
+typedef enum move_op {
+    MOVE_PUT,
+    MOVE_GET,
+    MOVE_COPY,
+    MOVE_STORE,
+    MOVE_LOAD,
+    MOVE_ALL_STORE, /* to every other rank */
+    MOVE_ALL_LOAD,  /* from every other rank */
+    MOVE_HAND,      /* and what is written by hand: one pair */
+    MOVE_HAND_DEEP,
+    MOVE_HAND_ALL,
+    MOVE_HAND_ALL_DEEP,
+    MOVE_OPS
+} move_op;
+
+enum { VECTORS = 8 }; /* loads that a lane of the user's loop has under way */
+
+/* 16 bytes as a hand-written kernel would move them. */
+typedef struct hand_vec {
+    IRISI_ALIGN(16) uint32_t w[4];
+} hand_vec;
+
+typedef struct move_args {
+    iris_ctx ctx;
+    char *src, *dst; /* symmetric: dst has a place of `slot` bytes for each rank */
+    size_t at;       /* where this turn's message begins in both */
+    size_t bytes;    /* of the message */
+    size_t piece;    /* bytes that a workgroup moves at a time */
+    size_t slot;
+    char *from[BENCH_RANKS], *to[BENCH_RANKS]; /* by hand: translated on the host */
+    int dtype;
+    int pair, peer;
+} move_args;
+
+/*
+ * The hand-written kernels: `depth` 16-byte loads, as many stores, the whole grid side by side; addresses made on the
+ * host. To or from several ranks every element goes to each before the next, so that all links are busy from the first.
+ */
+IRIS_DEVICE void hand_move(const move_args *a, int peers, const int depth)
+{
+    const size_t step = iris_grid_lanes(), n = a->bytes / 16;
+    size_t i = iris_grid_lane();
+    for (; i + (size_t)(depth - 1) * step < n; i += (size_t)depth * step)
+        for (int p = 0; p < peers; p++) {
+            const hand_vec *from = (const hand_vec *)(const void *)(a->from[p] + a->at);
+            hand_vec *to = (hand_vec *)(void *)(a->to[p] + a->at), v[8];
+            for (int k = 0; k < depth; k++)
+                v[k] = from[i + (size_t)k * step];
+            for (int k = 0; k < depth; k++)
+                to[i + (size_t)k * step] = v[k];
+        }
+    for (; i < n; i += step)
+        for (int p = 0; p < peers; p++)
+            ((hand_vec *)(void *)(a->to[p] + a->at))[i] = ((const hand_vec *)(const void *)(a->from[p] + a->at))[i];
+    for (i = 4 * n + iris_grid_lane(); i < a->bytes / 4; i += step)
+        for (int p = 0; p < peers; p++)
+            ((uint32_t *)(void *)(a->to[p] + a->at))[i] = ((const uint32_t *)(const void *)(a->from[p] + a->at))[i];
+}
+
+/* Their addresses: with one peer, or with `all`. */
+static inline void hand_aim(iris_world *w, move_args *a, int all, int pull)
+{
+    const int world = iris_world_size(w), rank = iris_rank(w);
+    for (int k = 1; k < (all ? world : 2); k++) {
+        const int peer = all ? (rank + k) % world : a->peer;
+        char *slot = a->dst + (all ? (size_t)(pull ? peer : rank) * a->slot : 0);
+        a->from[k - 1] = pull ? (char *)iris_translate(w, a->src, peer) : a->src;
+        a->to[k - 1] = pull ? slot : (char *)iris_translate(w, slot, peer);
+    }
+}
+
+#endif
