@@ -39,7 +39,8 @@ programs() {
 # The first calls device functions from main, the others hold init.c with another platform's shapes or another table.
 host_only="tests/gemm/cut.c
 tests/gemm/prepare.c
-tests/gemm/table.c"
+tests/gemm/table.c
+tests/gemm/whole.c"
 # What else a program is compiled with: the tuner's kernels are those of gemm_all_scatter.
 more() { case $1 in bench/gemm_tune.c) echo "-DIRIST_KERNELS_ELSEWHERE" ;; esac; }
 tests() { (cd "$root" && find tests bench -name '*.cpp' -not -name session.cpp -not -path '*/stand_in/*') | sort; }

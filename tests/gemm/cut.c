@@ -257,6 +257,34 @@ static void check_few(void)
     check(&four, &p, &p);
 }
 
+/* Loops whose tiles are all of one width: something is chosen, the same on every rank, that leaves some to compute. */
+static void check_uncut(void)
+{
+    static const uint32_t elements[] = {2, 2, 8, 4};
+    for (uint32_t i = 0; i < 400; i++) {
+        const irisi_gemm_cutting none = irisi_gemm_open_cut();
+        iris_gemm_plan plans[2];
+        question q;
+        memset(&q, 0, sizeof q);
+        q.m = 1 + draw(9000), q.n = 1 + draw(9000), q.k = 1 + draw(9000), q.world = 1 + draw(8);
+        q.workgroups = 1 + draw(150), q.tile_m = i % 2 ? 64 : 128, q.tile_n = i % 2 ? 64 : 256;
+        for (uint32_t last = 0; last < 2; last++) {
+            iris_gemm_plan *p = &plans[last];
+            fill(p, &q, last * (q.world - 1));
+            p->element = p->c_element = elements[i % 4], p->mainloop = i % 4 == 3 ? IRISI_GEMM_PLAIN : IRISI_GEMM_SM80;
+            irisi_gemm_cut(p, 0, &none, 0);
+            const int splits = irisi_gemm_splits(p->pattern);
+            if (p->pattern == IRIS_GEMM_AUTO || p->pattern > IRIS_GEMM_WAVE_SPECIALIZED || p->edge_width != 0 ||
+                p->runs[1].tiles != 0 || (splits && (p->comm_workgroups == 0 || p->comm_workgroups >= q.workgroups)))
+                fail(&q, p->rank, "whole tiles: what is chosen cannot be");
+        }
+        if (plans[0].pattern != plans[1].pattern || plans[0].comm_workgroups != plans[1].comm_workgroups)
+            fail(&q, 0, "whole tiles: ranks have come to different ends");
+        if (q.world == 1 && plans[0].pattern != IRIS_GEMM_FUSED_SEQUENTIAL)
+            fail(&q, 0, "whole tiles: there is nobody to send to");
+    }
+}
+
 /* Senders where nobody says how many: as many on each chiplet. */
 static void check_senders(void)
 {
@@ -311,6 +339,7 @@ int main(void)
     check_blas();
     check_few();
     check_senders();
+    check_uncut();
     printf("%u failures\n", failures);
     return failures != 0;
 }

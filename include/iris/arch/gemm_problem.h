@@ -2,7 +2,7 @@
 /*
  * gemm_problem.h: the question that irisi_gemm_pick answers: which mainloop, and in what shape.
  *
- *   irisi_gemm_extent irisi_gemm_problem irisi_gemm_shape
+ *   irisi_gemm_extent irisi_gemm_problem irisi_gemm_shape irisi_gemm_rates
  *   irisi_gemm_has irisi_gemm_fits
  */
 #ifndef IRIS_ARCH_GEMM_PROBLEM_H
@@ -42,6 +42,21 @@ typedef struct irisi_gemm_shape {
     uint32_t window; /* boxes under way of each communication wave; 0: any number */
     uint32_t waves, waves_with_comm; /* of a workgroup, without and with communication waves */
 } irisi_gemm_shape;
+
+/*
+ * About how long a device takes for a plan's whole tiles and their ways, where tiles are all of one width: what the
+ * model in gemm_whole.h computes with. tile_us 0: nothing is known.
+ */
+typedef struct irisi_gemm_rates {
+    double tile_us;     /* a workgroup's arithmetic for a tile, as large as its kernel's own whatever is asked for */
+    double beside_us;   /* the same beside communication waves */
+    double launch_us;   /* until a second kernel has begun */
+    double signal_us;   /* until a tile's bytes have arrived and its signal is seen, beside the time of the bytes */
+    double link_gbps;   /* to one peer */
+    double links_gbps;  /* to all of them together, at most */
+    double sender_gbps; /* that one workgroup sends, to whomever */
+    double memory_gbps; /* that the device reads */
+} irisi_gemm_rates;
 
 /* 1 when `mainloop` is one of the problem's. */
 IRIS_HOST_DEVICE int irisi_gemm_has(const irisi_gemm_problem *p, uint32_t mainloop)

@@ -17,6 +17,7 @@
  *   irisi_gemm_senders_us()                                  about how much longer it takes by workgroups that send
  *   irisi_gemm_memory_us(bytes)                              about how long the device's memory takes to read so many
  *   irisi_gemm_link_gbps(workgroups, boxed, peers)           about how fast so many send to all other ranks
+ *   irisi_gemm_rates_of(plan)                                about what a device reaches where tiles are not cut
  *
  * No device code: init.c includes it in plain C.
  */
@@ -59,6 +60,15 @@ static inline double irisi_gemm_memory_us(double bytes) { return (void)bytes, 0;
 static inline double irisi_gemm_link_gbps(uint32_t workgroups, int boxed, uint32_t peers)
 {
     return (void)boxed, (void)peers, workgroups;
+}
+#endif
+
+#if !defined(IRISI_GEMM_HAS_RATES)
+/* Nothing is known: on the host all ranks' workgroups share the cores, and memory is the link. */
+static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *plan)
+{
+    irisi_gemm_rates none = {0, 0, 0, 0, 0, 0, 0, 0};
+    return (void)plan, none;
 }
 #endif
 

@@ -208,7 +208,7 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     return IRIS_OK;
 }
 
-/* The library's choice of a pattern, from what all ranks know alike. */
+/* The library's choice of a pattern where nothing is known of times, from what all ranks know alike. */
 static iris_gemm_pattern irisi_gemm_choose(const iris_gemm_plan *p)
 {
     if (p->world == 1)

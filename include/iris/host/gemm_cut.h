@@ -7,13 +7,15 @@
  * Full tiles use the matrix units best. But the last ones of all workgroups end together, and then nothing is left to
  * hide their way to the peers behind, nor do they come out even. So the last tiles are cut into halves and quarters.
  * How many of each, a simulation decides: workgroups compute the walk's tiles in turn, senders or the workgroups
- * themselves send them in that order. The times of tiles and links are the platform's (arch/gemm_shape.h).
+ * themselves send them in that order. The times of tiles and links are the platform's (arch/gemm_shape.h). Where tiles
+ * are all of one width, a shorter model (gemm_whole.h) compares patterns and numbers of senders.
  */
 #ifndef IRIS_HOST_GEMM_CUT_H
 #define IRIS_HOST_GEMM_CUT_H
 #ifdef IRIS_INIT_C
 
 #include <iris/host/gemm_lay.h>
+#include <iris/host/gemm_whole.h>
 
 /*
  * Workgroups that send where nobody says how many: about one compute unit in six saturates the links of current
@@ -170,11 +172,6 @@ static void irisi_gemm_uncut(iris_gemm_plan *p)
     p->runs[0].tiles = p->items, p->runs[0].parts = 1, p->runs[0].width = p->tile_n;
 }
 
-static int irisi_gemm_splits(uint32_t pattern)
-{
-    return pattern == IRIS_GEMM_WG_SPECIALIZED || pattern == IRIS_GEMM_PRODUCER_CONSUMER;
-}
-
 /* All candidates of a pattern and a number of senders. */
 static void irisi_gemm_try_all(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, uint32_t widest,
                                double *busy, irisi_gemm_ranking *best)
@@ -190,13 +187,47 @@ static void irisi_gemm_try_all(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_
     }
 }
 
+/*
+ * Ranks the plan's pattern, or where that is open all, by the model of whole tiles, with several numbers of senders: as
+ * many on each chiplet, so that those that compute are as many on each too. Ranks may have been asked for different
+ * numbers, and would come to different patterns: so what a rank is asked for counts only where the pattern is given.
+ */
+static void irisi_gemm_rank_whole(const iris_gemm_plan *p, uint32_t senders, irisi_gemm_ranking *best)
+{
+    static const uint32_t patterns[] = {IRIS_GEMM_FUSED_SEQUENTIAL, IRIS_GEMM_WG_SPECIALIZED,
+                                        IRIS_GEMM_WAVE_SPECIALIZED, IRIS_GEMM_BULK_SYNCHRONOUS,
+                                        IRIS_GEMM_PRODUCER_CONSUMER}; /* of equals the first */
+    const irisi_gemm_rates rates = irisi_gemm_rates_of(p);
+    const uint32_t step = p->xcds > 1 ? p->xcds : 4;
+    irisi_gemm_cutting c = irisi_gemm_open_cut();
+    c.width = p->tile_n, c.pair = c.slices = 1, c.lead = 0;
+    for (size_t i = 0; rates.tile_us > 0 && i < sizeof patterns / sizeof patterns[0]; i++) {
+        const int asked = senders > 0 && p->pattern != IRIS_GEMM_AUTO, few = p->workgroups / 4 < step;
+        uint32_t most = 0;
+        c.pattern = patterns[i], c.senders = 0;
+        if (p->pattern != IRIS_GEMM_AUTO && p->pattern != c.pattern)
+            continue;
+        if (irisi_gemm_splits(c.pattern)) {
+            c.senders = asked ? senders : few ? irisi_gemm_sixth(p) : step;
+            most = asked || few ? c.senders : p->workgroups / 4;
+        }
+        for (; c.senders <= most && c.senders < p->workgroups; c.senders += step) {
+            c.us = irisi_gemm_whole_us(p, &rates, c.pattern, c.senders);
+            irisi_gemm_rank(best, &c);
+        }
+    }
+}
+
 /* About how long a BLAS that reaches so many TFLOP/s takes for a band of so many columns, and after it the links. */
 static double irisi_gemm_blas_us(const iris_gemm_plan *p, uint32_t columns, double tflops)
 {
+    const irisi_gemm_rates rates = irisi_gemm_rates_of(p);
     const double area = (double)p->m * columns, launch = 6; /* of the kernel that sends */
     const double bytes = area * p->c_element * (p->world - 1);
     const double us = 2e-6 * area * p->k / tflops;
     const double gbps = irisi_gemm_link_gbps(p->workgroups, (int)p->boxed, p->world - 1);
+    if (irisi_gemm_narrowest(p->mainloop) == 0 && p->world > 1)
+        return us + rates.launch_us + irisi_gemm_burst_us(p, &rates, irisi_gemm_tiles(p), p->workgroups);
     return p->world == 1 ? us : us + launch + 1e-3 * bytes / gbps;
 }
 
@@ -243,13 +274,20 @@ static int irisi_gemm_cut(iris_gemm_plan *p, uint32_t senders, const irisi_gemm_
     irisi_gemm_ranking first;
     memset(&best, 0, sizeof best);
     first.rows = &best, first.n = 0, first.most = 1;
-    if (p->pattern != IRIS_GEMM_BLAS_GATHER)
+    if (p->pattern != IRIS_GEMM_BLAS_GATHER && irisi_gemm_narrowest(p->mainloop) == 0)
+        irisi_gemm_rank_whole(p, senders, &first);
+    else if (p->pattern != IRIS_GEMM_BLAS_GATHER)
         irisi_gemm_rank_all(p, senders, widest, fixed, &first);
     if (p->pattern == IRIS_GEMM_AUTO && first.n && blas_tflops > 0 &&
         irisi_gemm_blas_us(p, columns, blas_tflops) < best.us)
         p->pattern = IRIS_GEMM_BLAS_GATHER, first.n = 0;
     p->lead = p->early = p->late = p->halves = p->edge_width = p->most_full_n = 0;
-    if (first.n == 0) { /* times are not known or needed, or there are too few workgroups to choose from */
+    if (first.n > 0 && irisi_gemm_narrowest(p->mainloop) == 0) {
+        p->pattern = best.pattern;
+        p->comm_workgroups = best.senders > 0 && senders == 0 ? best.senders : p->comm_workgroups;
+        first.n = 0;
+    }
+    if (first.n == 0) { /* tiles are not cut, times not known or needed, or workgroups too few to choose from */
         p->tile_n = widest;
         irisi_gemm_uncut(p);
         return fixed->width == 0 || p->pattern == IRIS_GEMM_BLAS_GATHER || irisi_gemm_narrowest(p->mainloop) == 0;

@@ -3,7 +3,7 @@
  * gemm_shape.h (amd): mainloops, tile sizes and shared memory.
  *
  *   irisi_mfma_loop irisi_mfma_loop_of                       the matrix loops
- *   irisi_gemm_xcds irisi_gemm_largest_tile irisi_gemm_pick irisi_gemm_pass_m
+ *   irisi_gemm_xcds irisi_gemm_largest_tile irisi_gemm_pick irisi_gemm_pass_m irisi_gemm_rates_of
  *
  * Shared memory is 64 KB, on gfx950 160 KB. The plain loop's kernels with two staging tiles stay within 64 KB; so do
  * those of a matrix loop, which stage a piece of 64 x 128 or 64 x 64 at a time, of f32 half as many rows. Two waves on
@@ -147,6 +147,36 @@ static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gem
     if (irisi_gemm_has(p, large) && irisi_gemm_fits(p, irisi_gemm_largest_tile(large, p->accumulator)))
         return irisi_mfma_gemm_shape(large, p);
     return irisi_gemm_plain(p);
+}
+
+/*
+ * What the model of whole tiles computes with. None of it was measured here: all are estimates. Peaks, compute units,
+ * memory and links are those of AMD's data sheets: of MI250X, half of it, which is a device; MI300X; MI355X. What is
+ * reached of them is from what others have published. A link carries 48 of 64 GB/s on MI300X, and 32 of its compute
+ * units nearly fill all seven; the same shares are taken elsewhere. Good kernels reach 0.57 of the peak (749 TFLOP/s on
+ * MI325X at 8192 x 8192 x 8192), so 0.5 is taken, and less for small tiles, which fetch twice as much for each product;
+ * beside other waves at most 0.8 of that. Half an MI250X has seven peers behind four links' worth of ways. The plain
+ * loop's share of the peak without matrix units is what it reaches on an H200: 25 TFLOP/s.
+ */
+#define IRISI_GEMM_HAS_RATES 1
+static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
+{
+    /* 10^12 operations a second of 16 bits by matrix units, of f32 without; compute units; GB/s of memory, of a link */
+    static const double sheets[3][5] = {
+        {191.5, 23.9, 110, 1600, 50}, {1307.4, 81.7, 304, 5300, 64}, {2516.6, 78.6, 256, 8000, 76.8}};
+    const int plain = p->mainloop == IRISI_GEMM_PLAIN;
+    const double *sheet = sheets[plain ? p->xcds > 1 : (p->mainloop - IRISI_GEMM_MFMA_GFX90A) % 3];
+    const irisi_gemm_extent tile = irisi_gemm_largest_tile(p->mainloop, p->element == 8 ? 8 : 4);
+    const double peak = plain ? sheet[1] : sheet[0] * 2 / p->element;
+    const double share = plain ? 0.37 : irisi_mfma_is_small(p->mainloop) ? 0.35 : 0.5;
+    irisi_gemm_rates r;
+    r.tile_us = 2e-6 * tile.m * tile.n * p->k / (share * peak / sheet[2]);
+    r.beside_us = r.tile_us / 0.8;
+    r.launch_us = 6, r.signal_us = 3;
+    r.link_gbps = 0.75 * sheet[4], r.links_gbps = (p->xcds > 1 ? 7 : 4) * r.link_gbps;
+    r.sender_gbps = 7 * r.link_gbps / 32;
+    r.memory_gbps = sheet[3];
+    return r;
 }
 
 #endif

@@ -150,6 +150,31 @@ static inline double irisi_gemm_link_gbps(uint32_t workgroups, int boxed, uint32
 }
 
 /*
+ * What the model of whole tiles computes with, for the loops whose tiles are not cut. Estimates: peaks,
+ * multiprocessors, memory and NVLink of NVIDIA's data sheet of the A100, of which 0.6 and 0.8 are taken; other devices
+ * count as if they were as fast for each multiprocessor. A small tile takes a quarter of a large one's time
+ * (mma_shape.h). Eight workgroups that sent by lanes on H200s took 494 us for 44 MB (gemm_tried_4xH200.json), 12 GB/s
+ * each; NVLink is two thirds as fast on an A100, so 8. The plain loop reaches 25 TFLOP/s on an H200, 0.37 of the peak.
+ */
+#define IRISI_GEMM_HAS_RATES 1
+static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
+{
+    const int plain = p->mainloop != IRISI_GEMM_SM80, wide = p->element == 8;
+    const int small = !plain && irisi_mma_is_small(p->element, p->tile_m, p->tile_n);
+    const irisi_gemm_extent tile = plain ? irisi_gemm_plain_tile(wide ? 8 : 4) : irisi_mma_extent(p->element);
+    const double peak = plain ? (wide ? 9.7 : 19.5) : wide ? 19.5 : 312; /* 10^12 operations a second */
+    const double rate = (plain ? 0.37 : 0.6) * peak / 108;
+    irisi_gemm_rates r;
+    r.tile_us = (small ? 0.25 : 1) * 2e-6 * tile.m * tile.n * p->k / rate;
+    r.beside_us = r.tile_us / 0.8;
+    r.launch_us = 6, r.signal_us = 3;
+    r.link_gbps = r.links_gbps = 0.8 * 300; /* one peer may have all of it */
+    r.sender_gbps = 8;
+    r.memory_gbps = 2039;
+    return r;
+}
+
+/*
  * The mainloop for a problem, and its shape. The copy engine takes rows and boxes at multiples of 16 bytes only.
  * Products of f32 cut it to tf32, and i32 is written as it was summed up.
  */
