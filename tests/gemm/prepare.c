@@ -3,7 +3,8 @@
  * prepare.c: what iris_gemm_prepare chooses with the shapes and times of sm_90a, on the host.
  *
  * Ranks may have numbers of workgroups of their own, and then cut their bands differently: they still agree on what all
- * do together, down to the meeting at the plan's end. And a plan's row makes another plan like it.
+ * do together, down to the meeting at the plan's end. And a plan's row makes another plan like it, as do the rows that
+ * a tuner is told to try; so it is for the loop of sm_80 too, whose tiles are not cut.
  */
 #define _GNU_SOURCE 1
 #include <stdio.h>
@@ -33,6 +34,7 @@ static uint32_t draw(uint32_t n)
 
 typedef struct question {
     uint32_t m, n, k, world, fewest, pattern;
+    uint32_t mainloop; /* beside the plain one */
 } question;
 
 /* A rank's plan for a bf16 problem, with so many workgroups, of which `senders` (0: as the library likes) send. */
@@ -41,7 +43,7 @@ static int shape(iris_world *w, iris_gemm_plan *p, const question *q, uint32_t w
 {
     irisi_gemm_common all;
     memset(&all, 0, sizeof all);
-    all.mainloops = 1u << IRISI_GEMM_PLAIN | 1u << IRISI_GEMM_SM90A, all.workgroups = q->fewest;
+    all.mainloops = 1u << IRISI_GEMM_PLAIN | 1u << q->mainloop, all.workgroups = q->fewest;
     all.aligned = all.boxes = all.bare = UINT64_MAX;
     memset(p, 0, sizeof *p);
     p->dtype = p->c_dtype = IRIS_BF16, p->element = p->c_element = 2, p->xcds = 1;
@@ -86,34 +88,68 @@ static unsigned check_ranks(iris_world *w, const question *q)
     return a.slices != b.slices;
 }
 
-/* What a plan says of itself makes the same one again. */
-static void check_row(iris_world *w, const question *q)
+/* A row of a plan for the problem makes a plan that says the same of itself. */
+static void check_again(iris_world *w, const question *q, const iris_gemm_row *first)
 {
-    iris_gemm_row first, again;
+    iris_gemm_row again;
     irisi_gemm_row row;
     iris_gemm_plan p;
     char text[IRIS_GEMM_ROW], why[256];
     memset(&row, 0, sizeof row);
-    if (!shape(w, &p, q, q->fewest, 0, &row))
-        return;
-    irisi_gemm_print(w, &p, first.text, sizeof first.text);
-    strcpy(text, first.text);
+    strcpy(text, first->text);
     if (!irisi_gemm_read(&row, text, why, sizeof why)) {
-        failures++, printf("%s: %s\n", first.text, why);
+        failures++, printf("%s: %s\n", first->text, why);
         return;
     }
     strcpy(row.from, "the plan's row");
     if (!shape(w, &p, q, q->fewest, 0, &row))
         return;
     irisi_gemm_print(w, &p, again.text, sizeof again.text);
-    if (strcmp(first.text, again.text) != 0)
-        failures++, printf("%s\nbecame %s\n", first.text, again.text);
+    if (strcmp(first->text, again.text) != 0)
+        failures++, printf("%s\nbecame %s\n", first->text, again.text);
+}
+
+/* So does what a plan says of itself. */
+static void check_row(iris_world *w, const question *q)
+{
+    iris_gemm_row first;
+    irisi_gemm_row none;
+    iris_gemm_plan p;
+    memset(&none, 0, sizeof none);
+    if (!shape(w, &p, q, q->fewest, 0, &none))
+        return;
+    irisi_gemm_print(w, &p, first.text, sizeof first.text);
+    check_again(w, q, &first);
+}
+
+/* And so does what a tuner is told to try: rows of each pattern, all of them different. */
+static void check_candidates(iris_world *w, const question *q)
+{
+    question open = *q;
+    irisi_gemm_row none;
+    iris_gemm_plan p;
+    open.pattern = IRIS_GEMM_AUTO;
+    memset(&none, 0, sizeof none);
+    if (!shape(w, &p, &open, q->fewest, 0, &none))
+        return;
+    p.magic = irisi_gemm_magic;
+    for (int pattern = 1; pattern < IRIS_GEMM_PATTERNS; pattern++) {
+        iris_gemm_row rows[3];
+        const uint32_t n = iris_gemm_candidates(w, &p, (iris_gemm_pattern)pattern, rows, 3);
+        if (n == 0)
+            failures++, printf("%u x %u x %u: pattern %d has no candidate\n", q->m, q->n, q->k, pattern);
+        for (uint32_t i = 0; i < n; i++) {
+            check_again(w, &open, &rows[i]);
+            if (i > 0 && strcmp(rows[i].text, rows[i - 1].text) == 0)
+                failures++, printf("%s, twice\n", rows[i].text);
+        }
+    }
 }
 
 static int rank_main(iris_world *w, void *arg)
 {
     static const uint32_t patterns[] = {IRIS_GEMM_PRODUCER_CONSUMER, IRIS_GEMM_WG_SPECIALIZED,
-                                        IRIS_GEMM_FUSED_SEQUENTIAL};
+                                        IRIS_GEMM_FUSED_SEQUENTIAL, IRIS_GEMM_AUTO};
     unsigned differ = 0;
     (void)arg;
     check_many(w);
@@ -121,8 +157,15 @@ static int rank_main(iris_world *w, void *arg)
         question q;
         q.m = 1 + draw(1000), q.n = 64 * (1 + draw(40)), q.k = 64 * (1 + draw(200));
         q.world = 2 + draw(3), q.fewest = 20 + draw(120), q.pattern = patterns[draw(3)];
+        q.mainloop = IRISI_GEMM_SM90A;
         differ += check_ranks(w, &q);
         check_row(w, &q);
+        if (i % 50 == 0)
+            check_candidates(w, &q);
+        q.mainloop = IRISI_GEMM_SM80, q.pattern = patterns[draw(4)];
+        check_ranks(w, &q);
+        check_row(w, &q);
+        check_candidates(w, &q);
     }
     if (differ < 10)
         failures++, printf("only %u pairs of ranks cut K differently\n", differ);
