@@ -311,6 +311,24 @@ static void check_shared(uint32_t mainloop)
     }
 }
 
+/* Chiplets of whole devices, of parts of them, and of shares of them. */
+static void check_chiplets(void)
+{
+    static const struct {
+        const char *arch;
+        uint32_t units, xcds;
+    } rows[] = {{"gfx942:sramecc+:xnack-", 304, 8}, {"gfx942", 228, 6}, {"gfx942", 152, 4}, {"gfx942", 38, 1},
+                {"gfx942", 145, 8}, {"gfx942", 80, 8}, {"gfx942", 342, 8}, {"gfx942", 0, 8}, {"gfx950", 256, 8},
+                {"gfx950", 64, 2}, {"gfx950", 304, 8}, {"gfx90a", 104, 1}, {"gfx90a", 228, 1}};
+    for (const auto &row : rows) {
+        const uint32_t xcds = irisi_gemm_xcds(row.arch, row.units);
+        if (xcds == row.xcds)
+            continue;
+        std::printf("%s, %u compute units: %u chiplets, not %u\n", row.arch, row.units, xcds, row.xcds);
+        failures++;
+    }
+}
+
 /* 1 for the device without 8-bit floats. */
 static int irist_old(uint32_t mainloop)
 {
@@ -323,6 +341,7 @@ int main(int argc, char **argv)
     const uint32_t only = argc > 1 ? (uint32_t)std::atoi(argv[1]) : 0;
     uint32_t runs = 0, turn = 0;
     seed = argc > 2 ? (uint32_t)std::atoi(argv[2]) : 1;
+    check_chiplets();
     for (uint32_t mainloop = IRISI_GEMM_MFMA_GFX90A; mainloop <= IRISI_GEMM_MFMA_GFX950_SMALL; mainloop++)
         check_shared(mainloop);
     for (uint32_t mainloop = IRISI_GEMM_MFMA_GFX90A; mainloop <= IRISI_GEMM_MFMA_GFX950_SMALL; mainloop++)

@@ -6,7 +6,7 @@
  *   IRISI_GEMM_LANES IRISI_GEMM_LANES_WITH_COMM              of a workgroup of the plain loop; other loops add a suffix
  *   irisi_gemm_largest_tile(mainloop, accumulator)           what its kernels take
  *   irisi_gemm_pick(arch, problem)                           the mainloop and its shape
- *   irisi_gemm_xcds(arch)                                    chiplets that workgroups are dealt to in turn
+ *   irisi_gemm_xcds(arch, units)                             chiplets that workgroups are dealt to in turn
  *   IRISI_GEMM_MOST_PITCH irisi_gemm_pass_m(mainloop, tile_m)
  *   irisi_gemm_narrowest(mainloop)                           columns that tiles may be cut to; 0: they are not cut
  *   irisi_gemm_most_pair(mainloop) irisi_gemm_most_slices(mainloop)      workgroups that share B; slices of K

@@ -82,10 +82,16 @@ IRIS_HOST_DEVICE irisi_mfma_loop irisi_mfma_loop_of(uint32_t mainloop, int with_
     return loop;
 }
 
-/* MI300 and MI350 deal workgroups to 8 chiplets in turn. */
-static inline uint32_t irisi_gemm_xcds(const char *arch)
+/*
+ * MI300 and MI350 deal workgroups to their chiplets in turn: to 8, an MI300A to 6, a part of a divided device to fewer.
+ * A chiplet has 38 compute units, on gfx950 32; a rank that counts on other numbers of them has 8.
+ */
+static inline uint32_t irisi_gemm_xcds(const char *arch, uint32_t units)
 {
-    return strncmp(arch, "gfx942", 6) == 0 || strncmp(arch, "gfx950", 6) == 0 ? 8 : 1;
+    const uint32_t each = strncmp(arch, "gfx942", 6) == 0 ? 38 : strncmp(arch, "gfx950", 6) == 0 ? 32 : 0;
+    if (each == 0)
+        return 1;
+    return units == 0 || units % each != 0 || units > 8 * each ? 8 : units / each;
 }
 
 /* The largest tile that a mainloop takes. */

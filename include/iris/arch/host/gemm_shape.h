@@ -61,6 +61,6 @@ IRIS_HOST_DEVICE irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_
     return s;
 }
 
-IRIS_HOST_DEVICE uint32_t irisi_gemm_xcds(const char *arch) { return (void)arch, 1; }
+IRIS_HOST_DEVICE uint32_t irisi_gemm_xcds(const char *arch, uint32_t units) { return (void)arch, (void)units, 1; }
 
 #endif

@@ -57,7 +57,7 @@ IRIS_HOST_DEVICE uint32_t irisi_gemm_a_rows(const iris_gemm_plan *plan)
  */
 IRIS_HOST_DEVICE uint32_t irisi_gemm_a_box(uint32_t rows) { return (rows + 7) / 8 * 8; }
 
-static inline uint32_t irisi_gemm_xcds(const char *arch) { return (void)arch, 1; }
+static inline uint32_t irisi_gemm_xcds(const char *arch, uint32_t units) { return (void)arch, (void)units, 1; }
 
 /* A tensor map's rows are less than 2^40 bytes apart. */
 #define IRISI_GEMM_MOST_PITCH (((uint64_t)1 << 40) - 16)
