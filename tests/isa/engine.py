@@ -47,12 +47,14 @@ def signals_when_arrived(listing, isa):
     yield from puts(listing)
     if not listing.find(isa.add):
         yield "no signal"
-    yield from reaches(listing, listing.find(BULK_PUT), isa.add, [BULK_ARRIVED], "a signal before bulk puts have arrived")
+    yield from reaches(listing, listing.find(BULK_PUT), isa.add, [BULK_ARRIVED],
+                       "a signal before bulk puts have arrived")
 
 
 def ends_when_arrived(listing, isa):
     yield from puts(listing)
-    yield from reaches(listing, listing.find(BULK_PUT), isa.end, [BULK_ARRIVED], "the kernel ends before its puts arrive")
+    yield from reaches(listing, listing.find(BULK_PUT), isa.end, [BULK_ARRIVED],
+                       "the kernel ends before its puts have arrived")
 
 
 def tells_when_told(listing, isa):

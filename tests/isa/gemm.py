@@ -18,6 +18,7 @@ import tempfile
 from dataclasses import dataclass
 
 import gates
+import gemm_order
 import listing
 import page
 
@@ -29,6 +30,7 @@ TYPES = {"gfx90a": ("f16", "bf16"), "gfx942": ("f16", "bf16", "f8e4m3fnuz_bf16")
 COMPUTE = ("bulk_synchronous_compute", "producer_consumer_compute", "fused_sequential", "wg_specialized",
            "wave_specialized")
 SEND = ("bulk_synchronous_send", "producer_consumer_send")
+WAIT = SEND + ("fused_sequential", "wg_specialized", "wave_specialized")
 WAVES, SIMDS = 8, 4  # math waves of a workgroup, which has a compute unit of its own
 
 
@@ -287,6 +289,10 @@ def tiles_are_waited_for(arch, kernel):
     yield from gates.reaches(kernel, [-1], TILE, [isa.barrier], "a tile is read before the workgroup has met")
 
 
+def meetings_are_around_phases(arch, kernel):
+    yield from gemm_order.meetings_are_around_phases(arch, kernel, loops(kernel))
+
+
 def only_its_memory(arch, kernel):
     for i in kernel.find(r"^(scratch_|flat_|v_readlane|v_writelane|v_accvgpr)"):
         yield f"scratch, a spilled register, or an access of unknown address space: {kernel.code[i].text}"
@@ -312,6 +318,12 @@ CHECKS = (  # text, check, whose, edits that it must notice: kernel, what, by wh
      tuple((at, r"^s_barrier", NOP) for at in (FUSED, "wg_specialized", SENDS)) + (("wg_specialized", FLAG, NOP),)),
     ("a tile that another kernel or workgroup computes is waited for", tiles_are_waited_for, SEND + ("wg_specialized",),
      ((SENDS, r"^buffer_(inv|wbinvl1_vol)", NOP), (SENDS, r"^s_barrier", NOP), (SENDS, TILE, NOP))),
+    ("phases have a meeting before and behind each, and memory between the two", meetings_are_around_phases, COMPUTE,
+     ()),
+    ("what is fetched is waited for before it is read", gemm_order.loads_are_waited_for, COMPUTE, ()),
+    ("puts of every width go through, and arrive before a signal", gemm_order.puts_go_through, COMPUTE + SEND, ()),
+    ("no cache is written back between a put and its signal", gemm_order.nothing_is_written_back, COMPUTE + SEND, ()),
+    ("signals are looked at in the system, then stale lines dropped", gemm_order.polls_are_of_the_system, WAIT, ()),
     ("neither scratch nor spilled registers nor generic addresses", only_its_memory, COMPUTE + SEND,
      ((FUSED, r"^ds_write_b128|^ds_write_b16", "scratch_store_dword v0"), (FUSED, r"^s_setprio", "v_writelane_b32 v0, s0, 0"),
       (FUSED, r"^s_setprio", "v_accvgpr_write_b32 a0, v0"))),
@@ -332,8 +344,24 @@ class Report:
 
 def broken(kernel, pattern, replacement):
     """The kernel with every instruction that matches replaced, or None when there is none."""
-    kernel = listing.Listing(kernel.name, [listing.Instr(c.op, c.args, c.next) for c in kernel.code])
+    kernel = copied(kernel)
     return kernel if kernel.edit(pattern, replacement) else None
+
+
+def copied(kernel):
+    return listing.Listing(kernel.name, [listing.Instr(c.op, c.args, c.next) for c in kernel.code])
+
+
+def check_edits(arch, where, kernel_of, report):
+    """Whether the checks together notice each of gemm_order's edits."""
+    for what, whose, archs, edit in gemm_order.EDITS:
+        for pattern in whose if arch in archs else ():
+            kernel = copied(kernel_of(pattern))
+            edited = edit(kernel, loops(kernel))
+            kernel = copied(kernel)
+            caught = any(True for _, function, of, _ in CHECKS if pattern in of for _ in function(arch, kernel))
+            report.line(where, f"  notices {what} in {pattern}",
+                        [] if edited and caught else ["the edit went unnoticed" if edited else "nothing to edit"])
 
 
 def check(arch, kind, built, report, table):
@@ -354,6 +382,8 @@ def check(arch, kind, built, report, table):
             caught = kernel and list(function(arch, kernel))
             report.line(where, f"  notices {pattern} -> {replacement} in {at}",
                         [] if caught else ["the edit went unnoticed" if kernel else "nothing to edit"])
+    if kind == "f16":
+        check_edits(arch, where, lambda pattern: kernels[names([pattern])[0]], report)
     for n in names(COMPUTE):
         for loop, layout in zip(main_loops(kernels[n]), ("transposed", "as it is")):
             size = "small" if n.endswith("_small") else "large"

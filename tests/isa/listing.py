@@ -84,7 +84,8 @@ def _amd_listing(name, rows):
     return Listing(name, code)
 
 
-PTX_KERNEL = re.compile(r"\.visible \.entry (?:_Z\d+)?(isa_\w+?(?=8isa_args)|irisi_\w+)\w*\(.*?\n\{\n(.*?)\n\n\}\n", re.S)
+PTX_KERNEL = re.compile(r"\.visible \.entry (?:_Z\d+)?(isa_\w+?(?=8isa_args)|irisi_\w+)\w*\(.*?\n\{\n"
+                        r"(.*?)\n\n\}\n", re.S)
 PTX_INSTR = re.compile(r"^\s*(?:@(!?%p\d+)\s+)?([a-z][\w.:]*)\s*(.*?);$")
 
 
