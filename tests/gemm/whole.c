@@ -65,7 +65,7 @@ static iris_gemm_plan fill(const question *q, uint32_t rank, uint32_t senders)
     p.m = q->m, p.n = q->n, p.k = q->k, p.world = q->world, p.rank = rank;
     p.band = own.first, p.columns = own.count, p.element = q->element, p.c_element = q->c_element;
     p.mainloop = s.mainloop, p.tile_m = s.tile_m, p.tile_n = p.unit = s.tile_n;
-    p.pattern = q->pattern, p.workgroups = q->workgroups, p.xcds = irisi_gemm_xcds(d->arch);
+    p.pattern = q->pattern, p.workgroups = q->workgroups, p.xcds = irisi_gemm_xcds(d->arch, d->units);
     p.comm_workgroups = senders ? senders : irisi_gemm_sixth(&p);
     return p;
 }

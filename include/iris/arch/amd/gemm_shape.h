@@ -171,7 +171,8 @@ static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
     static const double sheets[3][5] = {
         {191.5, 23.9, 110, 1600, 50}, {1307.4, 81.7, 304, 5300, 64}, {2516.6, 78.6, 256, 8000, 76.8}};
     const int plain = p->mainloop == IRISI_GEMM_PLAIN;
-    const double *sheet = sheets[plain ? p->xcds > 1 : (p->mainloop - IRISI_GEMM_MFMA_GFX90A) % 3];
+    const uint32_t at = plain ? p->xcds > 1 : (p->mainloop - IRISI_GEMM_MFMA_GFX90A) % 3;
+    const double *sheet = sheets[at];
     const irisi_gemm_extent tile = irisi_gemm_largest_tile(p->mainloop, p->element == 8 ? 8 : 4);
     const double peak = plain ? sheet[1] : sheet[0] * 2 / p->element;
     const double share = plain ? 0.37 : irisi_mfma_is_small(p->mainloop) ? 0.35 : 0.5;
@@ -179,7 +180,7 @@ static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
     r.tile_us = 2e-6 * tile.m * tile.n * p->k / (share * peak / sheet[2]);
     r.beside_us = r.tile_us / 0.8;
     r.launch_us = 6, r.signal_us = 3;
-    r.link_gbps = 0.75 * sheet[4], r.links_gbps = (p->xcds > 1 ? 7 : 4) * r.link_gbps;
+    r.link_gbps = 0.75 * sheet[4], r.links_gbps = (at > 0 ? 7 : 4) * r.link_gbps;
     r.sender_gbps = 7 * r.link_gbps / 32;
     r.memory_gbps = sheet[3];
     return r;
