@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * checked.cpp: what collectives refuse in kernels compiled for checked mode: counts that differ between ranks, two
- * workgroups on one slice, a slice that does not exist. Every rank gets the status and a sentence, nothing hangs, and
- * nothing is written.
+ * checked.cpp: what collectives refuse in kernels compiled for checked mode: counts, roots and operations that differ
+ * between ranks, a message of another length than its receiver says, two workgroups on one slice, a slice that does not
+ * exist. Every rank gets the status and a sentence, nothing hangs, and nothing is written.
  */
 #define IRIS_CHECKED 1
 #define IRIS_INSTANTIATE_ALL_GATHER
@@ -11,9 +11,11 @@
 #define IRIS_INSTANTIATE_ALL_TO_ALL
 #define IRIS_INSTANTIATE_BROADCAST
 #define IRIS_INSTANTIATE_GATHER
+#define IRIS_INSTANTIATE_REDUCE_MAX_I32
 #define IRIS_INSTANTIATE_REDUCE_SCATTER_SUM_I32
 #define IRIS_INSTANTIATE_REDUCE_SUM_I32
 #define IRIS_INSTANTIATE_SCATTER
+#define IRIS_INSTANTIATE_SEND_RECV
 #include <cstring>
 
 #include "harness.h"
@@ -27,6 +29,7 @@
 #include <iris/gen/launch/reduce.h>
 #include <iris/gen/launch/reduce_scatter.h>
 #include <iris/gen/launch/scatter.h>
+#include <iris/gen/launch/send_recv.h>
 
 namespace {
 
@@ -49,38 +52,53 @@ struct mistake {
     iris_status (*launch)(iris_world *, const iris_channel *, const iris_collective *, iris_stream);
     iris_schedule schedule;
     size_t count, others; /* of the last rank, of the others */
+    int root;             /* of the last rank; that of the others is 0 */
+    iris_reduce_op op;    /* likewise; the others sum up */
+    const char *words;    /* of the sentence; null: about counts */
 };
+const char root[] = "the collective was called with root", other[] = "with another operation";
 const mistake mistakes[] = {
-    {"all_reduce ll", iris_launch_all_reduce, IRIS_SCHEDULE_LL, 40, 41},
-    {"all_reduce ll_two_shot", iris_launch_all_reduce, IRIS_SCHEDULE_LL_TWO_SHOT, 4096, 1024},
-    {"all_reduce one_shot", iris_launch_all_reduce, IRIS_SCHEDULE_ONE_SHOT, 5000, 40},
-    {"all_reduce two_shot", iris_launch_all_reduce, IRIS_SCHEDULE_TWO_SHOT, 8000, 8001},
-    {"all_reduce two_shot_push", iris_launch_all_reduce, IRIS_SCHEDULE_TWO_SHOT_PUSH, 100, 8000},
-    {"all_reduce two_phase", iris_launch_all_reduce, IRIS_SCHEDULE_TWO_PHASE, 8000, 100},
-    {"all_reduce ring", iris_launch_all_reduce, IRIS_SCHEDULE_RING, 0, 100},
-    {"all_gather push", iris_launch_all_gather, IRIS_SCHEDULE_PUSH, 100, 0},
-    {"all_gather pull", iris_launch_all_gather, IRIS_SCHEDULE_PULL, 7000, 7001},
-    {"all_gather ring", iris_launch_all_gather, IRIS_SCHEDULE_RING, 9000, 1},
-    {"all_gather ll", iris_launch_all_gather, IRIS_SCHEDULE_LL, 900, 9000},
-    {"reduce_scatter pull", iris_launch_reduce_scatter, IRIS_SCHEDULE_PULL, 9000, 8999},
-    {"reduce_scatter push", iris_launch_reduce_scatter, IRIS_SCHEDULE_PUSH, 0, 3000},
-    {"reduce_scatter ring", iris_launch_reduce_scatter, IRIS_SCHEDULE_RING, 4, 9000},
-    {"reduce_scatter ll", iris_launch_reduce_scatter, IRIS_SCHEDULE_LL, 40, 0},
-    {"all_to_all push", iris_launch_all_to_all, IRIS_SCHEDULE_PUSH, 100, 9000},
-    {"all_to_all pull", iris_launch_all_to_all, IRIS_SCHEDULE_PULL, 1, 0},
-    {"all_to_all ll", iris_launch_all_to_all, IRIS_SCHEDULE_LL, 9000, 900},
-    {"broadcast push", iris_launch_broadcast, IRIS_SCHEDULE_PUSH, 9000, 64},
-    {"broadcast chain", iris_launch_broadcast, IRIS_SCHEDULE_CHAIN, 64, 9000},
-    {"broadcast relay", iris_launch_broadcast, IRIS_SCHEDULE_RELAY, 0, 9000},
-    {"broadcast fetch", iris_launch_broadcast, IRIS_SCHEDULE_FETCH, 9000, 0},
-    {"broadcast ll", iris_launch_broadcast, IRIS_SCHEDULE_LL, 41, 40},
-    {"broadcast ll_relay", iris_launch_broadcast, IRIS_SCHEDULE_LL_RELAY, 500, 5000},
-    {"reduce two_shot", iris_launch_reduce, IRIS_SCHEDULE_TWO_SHOT, 5000, 500},
-    {"reduce pull", iris_launch_reduce, IRIS_SCHEDULE_PULL, 0, 7},
-    {"gather push", iris_launch_gather, IRIS_SCHEDULE_PUSH, 5000, 4999},
-    {"scatter pull", iris_launch_scatter, IRIS_SCHEDULE_PULL, 4999, 5000},
-    {"rmsnorm one_shot", rmsnorm, IRIS_SCHEDULE_ONE_SHOT, 0, 9},
-    {"rmsnorm two_shot", rmsnorm, IRIS_SCHEDULE_TWO_SHOT, 500, 499},
+    {"all_reduce ll", iris_launch_all_reduce, IRIS_SCHEDULE_LL, 40, 41, 0, IRIS_OP_SUM, nullptr},
+    {"all_reduce ll_two_shot", iris_launch_all_reduce, IRIS_SCHEDULE_LL_TWO_SHOT, 4096, 1024, 0, IRIS_OP_SUM, nullptr},
+    {"all_reduce one_shot", iris_launch_all_reduce, IRIS_SCHEDULE_ONE_SHOT, 5000, 40, 0, IRIS_OP_SUM, nullptr},
+    {"all_reduce two_shot", iris_launch_all_reduce, IRIS_SCHEDULE_TWO_SHOT, 8000, 8001, 0, IRIS_OP_SUM, nullptr},
+    {"all_reduce two_shot_push", iris_launch_all_reduce, IRIS_SCHEDULE_TWO_SHOT_PUSH, 100, 8000, 0, IRIS_OP_SUM,
+     nullptr},
+    {"all_reduce two_phase", iris_launch_all_reduce, IRIS_SCHEDULE_TWO_PHASE, 8000, 100, 0, IRIS_OP_SUM, nullptr},
+    {"all_reduce ring", iris_launch_all_reduce, IRIS_SCHEDULE_RING, 0, 100, 0, IRIS_OP_SUM, nullptr},
+    {"all_gather push", iris_launch_all_gather, IRIS_SCHEDULE_PUSH, 100, 0, 0, IRIS_OP_SUM, nullptr},
+    {"all_gather pull", iris_launch_all_gather, IRIS_SCHEDULE_PULL, 7000, 7001, 0, IRIS_OP_SUM, nullptr},
+    {"all_gather ring", iris_launch_all_gather, IRIS_SCHEDULE_RING, 9000, 1, 0, IRIS_OP_SUM, nullptr},
+    {"all_gather ll", iris_launch_all_gather, IRIS_SCHEDULE_LL, 900, 9000, 0, IRIS_OP_SUM, nullptr},
+    {"reduce_scatter pull", iris_launch_reduce_scatter, IRIS_SCHEDULE_PULL, 9000, 8999, 0, IRIS_OP_SUM, nullptr},
+    {"reduce_scatter push", iris_launch_reduce_scatter, IRIS_SCHEDULE_PUSH, 0, 3000, 0, IRIS_OP_SUM, nullptr},
+    {"reduce_scatter ring", iris_launch_reduce_scatter, IRIS_SCHEDULE_RING, 4, 9000, 0, IRIS_OP_SUM, nullptr},
+    {"reduce_scatter ll", iris_launch_reduce_scatter, IRIS_SCHEDULE_LL, 40, 0, 0, IRIS_OP_SUM, nullptr},
+    {"all_to_all push", iris_launch_all_to_all, IRIS_SCHEDULE_PUSH, 100, 9000, 0, IRIS_OP_SUM, nullptr},
+    {"all_to_all pull", iris_launch_all_to_all, IRIS_SCHEDULE_PULL, 1, 0, 0, IRIS_OP_SUM, nullptr},
+    {"all_to_all ll", iris_launch_all_to_all, IRIS_SCHEDULE_LL, 9000, 900, 0, IRIS_OP_SUM, nullptr},
+    {"broadcast push", iris_launch_broadcast, IRIS_SCHEDULE_PUSH, 9000, 64, 0, IRIS_OP_SUM, nullptr},
+    {"broadcast chain", iris_launch_broadcast, IRIS_SCHEDULE_CHAIN, 64, 9000, 0, IRIS_OP_SUM, nullptr},
+    {"broadcast relay", iris_launch_broadcast, IRIS_SCHEDULE_RELAY, 0, 9000, 0, IRIS_OP_SUM, nullptr},
+    {"broadcast fetch", iris_launch_broadcast, IRIS_SCHEDULE_FETCH, 9000, 0, 0, IRIS_OP_SUM, nullptr},
+    {"broadcast ll", iris_launch_broadcast, IRIS_SCHEDULE_LL, 41, 40, 0, IRIS_OP_SUM, nullptr},
+    {"broadcast ll_relay", iris_launch_broadcast, IRIS_SCHEDULE_LL_RELAY, 500, 5000, 0, IRIS_OP_SUM, nullptr},
+    {"reduce two_shot", iris_launch_reduce, IRIS_SCHEDULE_TWO_SHOT, 5000, 500, 0, IRIS_OP_SUM, nullptr},
+    {"reduce pull", iris_launch_reduce, IRIS_SCHEDULE_PULL, 0, 7, 0, IRIS_OP_SUM, nullptr},
+    {"gather push", iris_launch_gather, IRIS_SCHEDULE_PUSH, 5000, 4999, 0, IRIS_OP_SUM, nullptr},
+    {"scatter pull", iris_launch_scatter, IRIS_SCHEDULE_PULL, 4999, 5000, 0, IRIS_OP_SUM, nullptr},
+    {"rmsnorm one_shot", rmsnorm, IRIS_SCHEDULE_ONE_SHOT, 0, 9, 0, IRIS_OP_SUM, nullptr},
+    {"rmsnorm two_shot", rmsnorm, IRIS_SCHEDULE_TWO_SHOT, 500, 499, 0, IRIS_OP_SUM, nullptr},
+    {"root of broadcast ll", iris_launch_broadcast, IRIS_SCHEDULE_LL, 3000, 3000, 1, IRIS_OP_SUM, root},
+    {"root of broadcast ll_relay", iris_launch_broadcast, IRIS_SCHEDULE_LL_RELAY, 3000, 3000, 1, IRIS_OP_SUM, root},
+    {"root of broadcast push", iris_launch_broadcast, IRIS_SCHEDULE_PUSH, 3000, 3000, 1, IRIS_OP_SUM, root},
+    {"root of broadcast relay", iris_launch_broadcast, IRIS_SCHEDULE_RELAY, 3000, 3000, 1, IRIS_OP_SUM, root},
+    {"root of broadcast fetch", iris_launch_broadcast, IRIS_SCHEDULE_FETCH, 3000, 3000, 1, IRIS_OP_SUM, root},
+    {"root of broadcast chain", iris_launch_broadcast, IRIS_SCHEDULE_CHAIN, 3000, 3000, 1, IRIS_OP_SUM, root},
+    {"root of reduce pull", iris_launch_reduce, IRIS_SCHEDULE_PULL, 3000, 3000, 1, IRIS_OP_SUM, root},
+    {"root of gather push", iris_launch_gather, IRIS_SCHEDULE_PUSH, 3000, 3000, 1, IRIS_OP_SUM, root},
+    {"root of scatter pull", iris_launch_scatter, IRIS_SCHEDULE_PULL, 3000, 3000, 1, IRIS_OP_SUM, root},
+    {"operation of reduce pull", iris_launch_reduce, IRIS_SCHEDULE_PULL, 3000, 3000, 0, IRIS_OP_MAX, other},
 };
 
 struct buffers {
@@ -114,7 +132,7 @@ void started(irist_rank *t, iris_status status)
 }
 
 /* The mistake is reported on every rank; after iris_reset the channel works. */
-void expect(irist_rank *t, buffers *b, const char *name, const char *words)
+void expect(irist_rank *t, buffers *b, const iris_channel *then, const char *name, const char *words)
 {
     const iris_status status = iris_synchronize(t->world);
     const char *said = iris_error_string(t->world);
@@ -125,24 +143,64 @@ void expect(irist_rank *t, buffers *b, const char *name, const char *words)
     const iris_team all = {0, 0, 0};
     std::vector<int32_t> in(64, 3), out(64);
     irist_ok(t, iris_memcpy(t->world, b->src, in.data(), 256));
-    irist_ok(t, iris_all_reduce_sum_i32(t->world, &b->ch, b->dst, b->src, 64, all, nullptr));
+    irist_ok(t, iris_all_reduce_sum_i32(t->world, then, b->dst, b->src, 64, all, nullptr));
     irist_ok(t, iris_memcpy(t->world, out.data(), b->dst, 256));
     for (int32_t x : out)
         irist_check(t, x == 3 * t->ranks, "%s: after iris_reset a sum is %d", name, (int)x);
 }
 
-void counts(irist_rank *t)
+void calls(irist_rank *t)
 {
     const mistake *m = (const mistake *)t->arg;
+    const bool last = t->rank == t->ranks - 1;
     buffers b;
     iris_collective c;
     create(t, &b);
     std::memset(&c, 0, sizeof c);
     c.dst = b.dst, c.src = b.src, c.dtype = IRIS_I32, c.schedule = m->schedule;
-    c.count = t->rank == t->ranks - 1 ? m->count : m->others;
+    c.count = last ? m->count : m->others, c.root = last ? m->root : 0, c.op = last ? m->op : IRIS_OP_SUM;
     started(t, m->launch(t->world, &b.ch, &c, nullptr));
-    expect(t, &b, m->name, "the collective was called with");
+    expect(t, &b, &b.ch, m->name, m->words ? m->words : "the collective was called with");
     destroy(t, &b);
+}
+
+/* Rank 0 sends to the last rank, who says another length. */
+struct message {
+    const char *name;
+    size_t sent, received, before; /* before it comes one that fits, of so many */
+};
+const message messages[] = {
+    {"longer than sent", 100, 200, 0},
+    {"shorter than sent", 200, 100, 0},
+    {"one element apart", 2999, 2998, 0},
+    {"of many pieces, half sent", 1500, 3000, 0},
+    {"of many pieces, half taken", 3000, 1500, 0},
+    {"the second one", 7, 8, 9},
+};
+void send(irist_rank *t, buffers *b, int32_t *to, size_t sent, size_t received)
+{
+    if (t->rank == 0)
+        started(t, iris_send_to_i32(t->world, &b->ch, b->src, sent, t->ranks - 1, nullptr));
+    else if (t->rank == t->ranks - 1)
+        started(t, iris_recv_from_i32(t->world, &b->ch, to, received, 0, nullptr));
+}
+void lengths(irist_rank *t)
+{
+    const message *m = (const message *)t->arg;
+    iris_channel sums; /* the other carries messages only */
+    buffers b;
+    irist_ok(t, iris_collective_channel(t->world, &sums, 2048)); /* before ranks meet in create */
+    create(t, &b);
+    if (m->before)
+        send(t, &b, b.src, m->before, m->before);
+    send(t, &b, b.dst, m->sent, m->received);
+    (void)iris_synchronize(t->world); /* who sends may be done before the receiver looks */
+    (void)iris_barrier(t->world);
+    expect(t, &b, &sums, m->name, "was to be received, rank 0 sent one of");
+    send(t, &b, b.dst, 50, 50);
+    irist_ok(t, iris_synchronize(t->world));
+    destroy(t, &b);
+    irist_ok(t, iris_channel_destroy(t->world, &sums));
 }
 
 struct tile_args {
@@ -166,7 +224,7 @@ void refuse(irist_rank *t, irisi_kernel kernel, uint32_t workgroups, const char 
     const tile_args a = {iris_device_ctx(t->world), b.ch, b.dst, b.src};
     const iris_launch_config cfg = iris_cooperative(workgroups, 64);
     started(t, irisi_launch(t->world, kernel, what, &a, sizeof a, &cfg, iris_default_stream(t->world)));
-    expect(t, &b, what, sentence);
+    expect(t, &b, &b.ch, what, sentence);
     destroy(t, &b);
 }
 void slices(irist_rank *t)
@@ -190,10 +248,16 @@ void wrong_slice(irist_rank *t)
 
 } // namespace
 
-TEST_CASE("counts that differ between ranks are refused on every rank", "[collective]")
+TEST_CASE("calls that differ between ranks are refused on every rank", "[collective]")
 {
     for (const mistake &m : mistakes) {
-        SECTION(m.name) { irist_spmd(counts, &m); }
+        SECTION(m.name) { irist_spmd(calls, &m); }
+    }
+}
+TEST_CASE("messages of another length than said are refused on every rank", "[collective]")
+{
+    for (const message &m : messages) {
+        SECTION(m.name) { irist_spmd(lengths, &m); }
     }
 }
 TEST_CASE("two workgroups on one slice are noticed", "[collective]") { irist_spmd(slices, nullptr); }

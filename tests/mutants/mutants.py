@@ -163,9 +163,9 @@ MUTANTS = (
            "ll/ll.cpp", "the LL barrier holds back*", tries=3),
     # checked mode
     Mutant("roots are not compared", "iris/collective.h", "return (uint32_t)root | ", "return (uint64_t)",
-           "collective/differ.cpp", "collectives called with another root*", section="gather push"),
+           "collective/checked.cpp", "calls that differ*", section="root of gather push"),
     Mutant("a message's length is not looked at", "iris/message.h", "if (!IRISI_CHECKED)", "if (1)",
-           "collective/differ.cpp", "messages of another length*", section="shorter than sent"),
+           "collective/checked.cpp", "messages of another length*", section="shorter than sent"),
     Mutant("a row that wraps around is taken", "iris/collective.h", "first <= most && ", "",
            "collective/all_to_allv.cpp", "rows that do not fit*", section="an offset whose bytes wrap"),
     Mutant("a row without room is taken", "iris/collective.h", "(count <= room && first", "(first",
