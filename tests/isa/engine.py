@@ -8,9 +8,12 @@ its promise, and each must notice the edits that follow it.
 """
 from gates import BULK_ARRIVED, BULK_PUT, BULK_READ, PTX, Gate, reaches
 
-SOURCE = """#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
+SOURCE = """#include <iris/iris.h>
+#include <iris/arch/gemm_shape.h>
+#undef IRISI_GEMM_HAS_PLAIN
+#undef IRISI_GEMM_HAS_SM80
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
 #include <iris/gen/launch/gemm_all_scatter.h>
-#include <iris/iris.h>
 """
 ARRIVE = r"^mbarrier\.arrive\.shared\.b64"  # at a gate of the mailbox
 AWAIT = r"^mbarrier\.try_wait\.parity\.shared\.b64"

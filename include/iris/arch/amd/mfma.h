@@ -151,13 +151,14 @@ IRIS_DEVICE irisi_words irisi_mfma_load(const IRISI_GLOBAL char *base, uint32_t 
 
 /*
  * 16 bytes of each lane from global memory into the 1024 bytes of shared memory at `lds`, the same in all lanes;
- * irisi_mfma_loaded waits for it. gfx950 does it without registers in between; in asm, because the compiler would wait
- * for it before the next barrier and before the next read of any shared memory. A vector instruction may have written
+ * irisi_mfma_loaded waits for it. gfx950 can without registers in between; in asm, because the compiler would wait for
+ * it before the next barrier and before the next read of any shared memory. A vector instruction may have written
  * the base's registers just before (readfirstlane): then five clocks must pass, which the compiler does not count here.
+ * With the macro IRIS_NO_DIRECT_LDS the 16 bytes take the way that every device has, and are waited for at once.
  */
 IRIS_DEVICE void irisi_mfma_load_lds(const IRISI_GLOBAL char *base, uint32_t offset, irisi_mfma_lds lds)
 {
-#if defined(__gfx950__)
+#if defined(__gfx950__) && !defined(IRIS_NO_DIRECT_LDS)
     uint32_t kept; /* asm cannot say that it changes m0 */
     __asm__ __volatile__("s_mov_b32 %0, m0\n\ts_mov_b32 m0, %3\n\ts_nop 2\n\t"
                          "global_load_lds_dwordx4 %1, %2\n\ts_mov_b32 m0, %0"
