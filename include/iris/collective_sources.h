@@ -2,8 +2,8 @@
 /*
  * collective_sources.h: where a reduction's elements come from, and where and how its results go.
  *
- *   irisi_sources irisi_from_rows irisi_from_members irisi_source irisi_target irisi_deliver irisi_slice_put_shares
- *   irisi_slice_go_around
+ *   irisi_sources irisi_from_rows irisi_from_scratch irisi_from_members irisi_source irisi_target irisi_deliver
+ *   irisi_slice_put_shares irisi_slice_go_around
  */
 #ifndef IRIS_COLLECTIVE_SOURCES_H
 #define IRIS_COLLECTIVE_SOURCES_H
@@ -27,9 +27,17 @@ IRIS_DEVICE irisi_sources irisi_from_rows(const void *first, size_t pitch, int n
     from.first = first, from.pitch = pitch, from.n = n, from.remote = 0;
     return from;
 }
+/*
+ * All members' rows in the own scratch; the same place on all members. Their number is as if new: what follows from it
+ * is computed where it is used, where the compiler would keep it in more scalar registers than AMD has.
+ */
+IRIS_DEVICE irisi_sources irisi_from_scratch(const iris_slice *s, const void *first, size_t pitch)
+{
+    return irisi_from_rows(first, (size_t)irisi_afresh_u64(pitch), (int)irisi_afresh_u32((uint32_t)s->size));
+}
 IRIS_DEVICE irisi_sources irisi_from_members(const iris_slice *s, const void *first)
 {
-    irisi_sources from = irisi_from_rows(first, 0, s->size);
+    irisi_sources from = irisi_from_rows(first, 0, (int)irisi_afresh_u32((uint32_t)s->size));
     from.remote = 1;
     return from;
 }

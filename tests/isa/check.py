@@ -3,8 +3,8 @@
 """Looks at the instructions that the public vocabulary becomes: `tests/isa/check.py [--include DIR] [--library]`.
 
 Compiles kernels.c, orders.c, matrix.c and collectives.c for each AMD architecture (clang-22, or $IRIS_HIPCC) and, where
-nvcc is, for NVIDIA; checks the promises of gates.py, orders.py and collectives.py, of the library's GEMM kernels for
-sm_90a those of engine.py, and that each gate notices its own breakage; one line a gate, then the counts.
+nvcc is, for NVIDIA; checks the promises of gates.py, orders.py, collectives.py and signals.py, of the library's GEMM
+kernels for sm_90a those of engine.py, and that each gate notices its own breakage; one line a gate, then the counts.
 """
 import argparse
 import concurrent.futures
@@ -24,6 +24,7 @@ import gates
 import listing
 import orders
 import page
+import signals
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -161,8 +162,8 @@ def broken(kernel, pattern, replacement):
 def check(arch, kernels, report):
     family = arch if arch in gates.SETS else "ptx"
     isa, wanted = gates.SETS[family]
-    look_through(wanted + orders.GATES.get(family, orders.GATES["ptx"]) + collectives.GATES.get(family, ()), isa,
-                 arch, kernels, report)
+    look_through(wanted + orders.GATES.get(family, orders.GATES["ptx"]) + collectives.GATES.get(family, ()) +
+                 signals.GATES.get(family, ()), isa, arch, kernels, report)
 
 
 def look_through(wanted, isa, arch, kernels, report):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * collectives.c: the kernels of every schedule of every collective, for sums of bf16 where they reduce, as their
- * launchers hold them, for check.py. Never linked and never run.
+ * launchers hold them, and a few more, for check.py. Never linked and never run.
  */
 #define IRIS_INSTANTIATE_ALL_GATHER
 #define IRIS_INSTANTIATE_ALL_REDUCE_RMSNORM_BF16
@@ -25,3 +25,27 @@
 #include <iris/gen/launch/reduce_scatter.h>
 #include <iris/gen/launch/scatter.h>
 #include <iris/gen/launch/send_recv.h>
+#include <iris/gen/all_reduce_atomic.h>
+
+/* What no launcher holds, and the kernels of narrow types that need most registers, of those that an arch converts. */
+#if defined(__gfx942__)
+#define ISA_F8 f8e4m3fnuz
+#define ISA_F8_TYPE iris_f8e4m3fnuz
+#else
+#define ISA_F8 f8e4m3
+#define ISA_F8_TYPE iris_f8e4m3
+#endif
+#define ISA_COLLECTIVE(collective, op, type, ctype) ISA_COLLECTIVE_OF(collective, op, type, ctype)
+#define ISA_COLLECTIVE_OF(collective, op, type, ctype)                                                                 \
+    IRIS_KERNEL(irisi_##collective##_##op##_##type, irisi_collective_args, a, IRISI_COLLECTIVE_LANES)                  \
+    {                                                                                                                  \
+        iris_##collective##_##op##_##type(&a->ctx, &a->ch, a->team, (ctype *)a->dst, (const ctype *)a->src, a->count); \
+    }
+extern "C" {
+ISA_COLLECTIVE(all_reduce_atomic, sum, f32, float)
+ISA_COLLECTIVE(all_reduce_two_phase, min, i8, int8_t)
+ISA_COLLECTIVE(reduce_scatter_push, min, i16, int16_t)
+ISA_COLLECTIVE(all_reduce_two_phase, sum, ISA_F8, ISA_F8_TYPE)
+ISA_COLLECTIVE(all_reduce_two_shot_push, sum, ISA_F8, ISA_F8_TYPE)
+ISA_COLLECTIVE(reduce_scatter_push, sum, ISA_F8, ISA_F8_TYPE)
+}

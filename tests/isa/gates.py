@@ -32,6 +32,7 @@ class Isa:
     through: str = ""   # modifiers of a store that goes to the system
     write_back: str = ""
     invalidate: str = ""
+    invalidate_far: str = ""  # before it, where that leaves lines of other devices
     settle: str = ""
     delta_load: str = ""   # of an offset between two heaps, from the context
     address_add: str = ""  # of 64 bits, counted once
@@ -54,7 +55,7 @@ GFX90A = Isa(
     store=r"^global_store", data_store=r"^global_store(?!_dwordx2)", wide=r"^global_store_dwordx4",
     barrier=r"^s_barrier", add=r"^global_atomic_add_x2", set=r"^global_store_dwordx2",
     poll=r"^global_load_dwordx2 .* glc", end=r"^s_endpgm", arrived=r"^s_waitcnt .*vmcnt\(0\)",
-    write_back=r"^buffer_wbl2$", invalidate=r"^buffer_wbinvl1_vol$", settle=r"^s_nop",
+    write_back=r"^buffer_wbl2$", invalidate=r"^buffer_wbinvl1_vol$", invalidate_far=r"^buffer_invl2$", settle=r"^s_nop",
     stream_load=r"^global_load_dword .* glc slc$", stream_store=r"^global_store_dword .* glc slc$",
     **AMD_TRANSLATION)
 PTX = Isa(
@@ -129,6 +130,14 @@ def acquire(listing, isa):
         yield from reaches(listing, polls, goal, [isa.invalidate], "goes on without dropping stale lines")
     yield from reaches(listing, [-1], isa.invalidate, [isa.poll], "drops stale lines before the signal was seen")
     yield from reaches(listing, polls, isa.invalidate, [isa.arrived], "drops stale lines while it still polls")
+    yield from drops_far_lines(listing, polls, isa)
+
+
+def drops_far_lines(listing, polls, isa):
+    """Where one instruction drops the near cache's lines only, another comes before it."""
+    if isa.invalidate_far:
+        yield from reaches(listing, polls, isa.invalidate, [isa.invalidate_far], "keeps what the far cache has")
+        yield from reaches(listing, polls, isa.invalidate_far, [isa.arrived], "drops stale lines while it still polls")
 
 
 def use_follows_wait(listing, isa):
@@ -293,6 +302,10 @@ AMD_GATES = (
          (("^global_store_dwordx4", "scratch_store_dwordx4 off, v[0:3], s32"),
           ("^global_store_dwordx4", "flat_store_dwordx4 v[0:1], v[2:5]"))),
 )
+GFX90A_GATES = (
+    Gate("who saw a signal drops the lines of both caches", ("isa_wait_wg", "isa_test"), acquire,
+         (("^buffer_invl2", NOP), ("^buffer_wbinvl1_vol", NOP), (WAIT, NOP))),
+)
 # What needs signals that differ from other stores of 8 bytes.
 GFX942_GATES = (
     Gate("a barrier raises its signals after the workgroup has met", ("isa_barrier_wg",) + SLICES[:1], signal_follows_barrier,
@@ -353,6 +366,6 @@ SM90A_GATES = (
     Gate("the engine reads a staging tile after a fence, and it is filled after that", ("isa_tile_put",),
          bulk_reads_are_ordered, ((r"^fence\.proxy\.async", "nop"), (BULK_READ, "nop"))),
 )
-SETS = {"gfx90a": (GFX90A, AMD_GATES), "gfx942": (GFX942, AMD_GATES + GFX942_GATES),
+SETS = {"gfx90a": (GFX90A, AMD_GATES + GFX90A_GATES), "gfx942": (GFX942, AMD_GATES + GFX942_GATES),
         "gfx950": (GFX942, AMD_GATES + GFX942_GATES), "ptx": (PTX, PTX_GATES),
         "sm_90a": (PTX, PTX_GATES + SM90A_GATES)}

@@ -182,11 +182,14 @@ IRIS_DEVICE uint32_t irisi_afresh_u32(uint32_t v)
     __asm__ __volatile__("" : "=s"(fresh) : "0"(__builtin_amdgcn_readfirstlane((int)v)));
     return fresh;
 }
+IRIS_DEVICE uint64_t irisi_afresh_u64(uint64_t v)
+{
+    const uint64_t low = irisi_afresh_u32((uint32_t)v), high = irisi_afresh_u32((uint32_t)(v >> 32));
+    return high << 32 | low;
+}
 IRIS_DEVICE const void *irisi_afresh(const void *args)
 {
-    const uint64_t low = irisi_afresh_u32((uint32_t)(uint64_t)args);
-    const uint64_t high = irisi_afresh_u32((uint32_t)((uint64_t)args >> 32));
-    return (const void *)(const IRISI_CONSTANT void *)(high << 32 | low);
+    return (const void *)(const IRISI_CONSTANT void *)irisi_afresh_u64((uint64_t)args);
 }
 
 /* Likewise a value that is needed rarely: it waits for irisi_afresh_u32 in a vector register. */

@@ -167,6 +167,7 @@ IRIS_DEVICE int irisi_gate_await(const void *gate, uint32_t phase) { return (voi
 /* A kernel's arguments, or a part of them, which the compiler is to read where they are needed (AMD). */
 IRIS_DEVICE const void *irisi_afresh(const void *args) { return args; }
 IRIS_DEVICE uint32_t irisi_afresh_u32(uint32_t v) { return v; }
+IRIS_DEVICE uint64_t irisi_afresh_u64(uint64_t v) { return v; }
 IRIS_DEVICE uint32_t irisi_parked_u32(uint32_t v) { return v; }
 IRIS_DEVICE char *irisi_parked(char *p) { return p; }
 
