@@ -22,6 +22,7 @@ import collectives
 import engine
 import gates
 import listing
+import mutants
 import orders
 import page
 import signals
@@ -60,11 +61,12 @@ def call(command):
     return done.returncode, done.stdout
 
 
-def compile_amd(source, arch, level, include, out):
+def compile_amd(source, arch, level, include, out, before=()):
     clang = os.environ.get("IRIS_HIPCC") or find("clang++-22", "clang++")
     return call([clang, "-x", "hip", "-nogpuinc", "-nogpulib", f"--offload-arch={arch}", "--cuda-device-only",
                  "--no-gpu-bundle-output", level, "-std=c++17", *WARN, "-Rpass-analysis=kernel-resource-usage",
-                 "-fno-caret-diagnostics", f"-I{ROOT}/include", f"-I{include}", "-c", source, "-o", out])
+                 "-fno-caret-diagnostics", *(f"-I{d}" for d in before), f"-I{ROOT}/include",
+                 f"-I{include}", "-c", source, "-o", out])
 
 
 def compile_ptx(source, arch, include, out):
@@ -112,6 +114,12 @@ def resources(text):
     return table
 
 
+def disassemble(image):
+    """{kernel: Listing} of an AMD image."""
+    tool = find("llvm-objdump-22", "llvm-objdump")
+    return listing.amd(call([tool, "-d", "--no-show-raw-insn", "--demangle", image])[1])
+
+
 def amd(arch, include, folder, report, table):
     kernels = {}
     for source, levels in SOURCES.items():
@@ -120,8 +128,7 @@ def amd(arch, include, folder, report, table):
             status, text = compile_amd(HERE / source, arch, level, include, out)
             report.line(arch, f"{source} compiles at {level}", [text] if status else [])
         if out.exists():
-            _, text_of = call([find("llvm-objdump-22", "llvm-objdump"), "-d", "--no-show-raw-insn", "--demangle", out])
-            kernels.update(listing.amd(text_of))
+            kernels.update(disassemble(out))
             for name, row in resources(text).items():
                 own = name.startswith("irisi_")  # a collective may keep scalars in lanes of a vector register
                 used = [f"{key} is {row[key]}" for key in ("ScratchSize", "VGPRs Spill", *["SGPRs Spill"] * (not own))
@@ -227,6 +234,18 @@ def look_at(arch, include, folder):
     return report, table, kernels
 
 
+def look_at_mutants(arch, include, folder):
+    """(report, no rows, no kernels) of collectives.c with each mutant's header before the others."""
+    report, out = Report(), pathlib.Path(folder) / f"mutant.{arch}.co"
+    for i, mutant in enumerate(m for m in mutants.MUTANTS if arch in m.archs):
+        before = pathlib.Path(folder) / f"mutant{i}.{arch}"
+        mutants.write(mutant, ROOT / "include", before)
+        status, text = compile_amd(HERE / "collectives.c", arch, "-O3", include, out, [before])
+        problems = [text] if status else mutants.unnoticed(mutant, disassemble(out), gates.SETS[arch][0], arch)
+        report.line(arch, f"mutant: {mutant.name}", list(problems))
+    return report, [], {}
+
+
 def look_at_page(include, folder, kernels, table, report, write):
     """docs/instructions.md against this run, which has looked at every AMD architecture."""
     names, launched = page.launched(f"{include}/iris/gen/launch", "bf16")
@@ -247,21 +266,24 @@ def main():
     p.add_argument("--arch", action="append", choices=AMD + NVIDIA, help="only this architecture (may be repeated)")
     p.add_argument("--library", action="store_true",
                    help="compile the library's kernels too, and write docs/instructions.md")
+    p.add_argument("--mutants", action="store_true",
+                   help="only that the gates notice each mutant of mutants.py: a minute for each AMD architecture")
     args = p.parse_args()
+    look = look_at_mutants if args.mutants else look_at
     report, table, seen = Report(), [], {}
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         include = args.include or folder
         if not args.include:
             subprocess.run([sys.executable, "-B", ROOT / "gen/__main__.py", "--out", f"{folder}/iris/gen"], check=True)
-        archs = args.arch or NVIDIA + AMD  # what takes longest is begun first
-        for arch, looked in zip(archs, pool.map(lambda arch: look_at(arch, include, folder), archs)):
+        archs = args.arch or (AMD if args.mutants else NVIDIA + AMD)  # what takes longest is begun first
+        for arch, looked in zip(archs, pool.map(lambda arch: look(arch, include, folder), archs)):
             if looked:
                 looked[0].show(report)
                 table += looked[1]
                 seen[arch] = looked[2]
             else:
                 print(f"skip {arch:7} no compiler for it here")
-        if all(arch in seen for arch in AMD):
+        if all(seen.get(arch) for arch in AMD):
             pages = Report()
             look_at_page(include, folder, seen, table, pages, args.library)
             pages.show(report)

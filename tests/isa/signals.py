@@ -29,28 +29,37 @@ def origin(listing, at, register):
     return ""
 
 
-def raised(listing, isa):
-    """Indices of the stores that are signals."""
-    stores = [i for i in listing.find(isa.set)
-              if not any(origin(listing, i, r).startswith(("global_load", "v_or")) for r in registers(listing.code[i].args)[-1])]
-    far = [i for i in stores if re.search(r", off\b| sc0 sc1", listing.code[i].text)]
-    return far or stores  # without modifiers nothing tells a scalar address of a peer from an own one
-
-
-def led_to(listing, starts, goal):
-    """The instructions `goal` that some path reaches from a start, each the first of its path; goal: indices."""
-    goals, seen, met = set(goal), set(), set()
+def reached(listing, starts, stops):
+    """The instructions behind the starts, until a path comes to one of the stops, which belong to them."""
+    stops, seen = set(stops), set()
     todo = [after for start in starts for after in (listing.code[start].next if start >= 0 else [0])]
     while todo:
         i = todo.pop()
-        if i in seen or i >= len(listing.code):
-            continue
-        seen.add(i)
-        if i in goals:
-            met.add(i)
-        else:
-            todo.extend(listing.code[i].next)
-    return met
+        if i not in seen and i < len(listing.code):
+            seen.add(i)
+            todo.extend(listing.code[i].next if i not in stops else ())
+    return seen
+
+
+def led_to(listing, starts, goal):
+    """Those of `goal` that paths come to first."""
+    return reached(listing, starts, goal) & set(goal)
+
+
+def kept(listing, isa, stores):
+    """Stores of own counters, before the last barrier, and of reports, behind the atomic that claims one."""
+    barriers, ends = listing.find(isa.barrier), listing.find(isa.end)
+    last = {b for b in barriers if led_to(listing, [b], barriers + ends) & set(ends)}
+    reports = reached(listing, listing.find(r"^global_atomic_cmpswap .*, s\["), barriers)
+    return reports | {i for i in stores if led_to(listing, [i], barriers) & last}
+
+
+def raised(listing, isa):
+    """Indices of the stores that are signals. Where no modifier says so, those to a scalar address may be other ones."""
+    stores = [i for i in listing.find(isa.set) if not any(origin(listing, i, r).startswith(("global_load", "v_or"))
+                                                          for r in registers(listing.code[i].args)[-1])]
+    scalar = [] if isa.through else [i for i in stores if ", off" not in listing.code[i].text]
+    return sorted(set(stores) - (kept(listing, isa, scalar) & set(scalar)))
 
 
 def without_wait(listing, isa, starts):
