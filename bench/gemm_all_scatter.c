@@ -13,8 +13,9 @@
  *   auto, and the five patterns
  *   blas_gather    the vendor's GEMM as the library's BLAS (iris_gemm_args.blas); the band then goes into every C
  *
- * bound = max(blas, push). Every variant's C is checked on every rank, at sampled elements, before it is timed. Without
- * the vendor's libraries those rows are left out, and the bound takes the own GEMM.
+ * bound = max(blas, push). Every pattern's C is checked on every rank, at sampled elements, before it is timed, and
+ * that of blas+gather, with or without the copy; the GEMMs alone are in them. Without the vendor's libraries those rows
+ * are left out, and the bound takes the own GEMM.
  */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
 #include <iris/gen/launch/gemm_all_scatter.h>

@@ -31,7 +31,7 @@
  *   8 + 2 W + r   messages that rank r has taken from here
  *   8 + 3 W + r   own: messages sent to rank r
  *   8 + 4 W + r   own: messages received from rank r
- *   8 + 5 W + r   number of elements that rank r was called with, checked mode
+ *   8 + 5 W + r   what rank r was called with, the number of elements first; own: a verdict; checked mode
  * for a world of W ranks, rounded up to whole lines. Its part of a bank has two halves: LL packets, then raw scratch.
  */
 #ifndef IRIS_COLLECTIVE_H
@@ -121,7 +121,7 @@ IRIS_DEVICE iris_signal *irisi_slice_word(const iris_slice *s, irisi_slice_row r
     return s->words + IRISI_SLICE_HEAD + (int)row * s->ctx->world + rank;
 }
 
-/* Checked mode: what went wrong between ranks, as a report. */
+/* What went wrong between ranks, as a report. */
 IRIS_DEVICE void irisi_slice_report(const iris_slice *s, irisi_fault fault, int from, uint64_t expected, uint64_t seen)
 {
     irisi_report *report = irisi_claim(s->ctx);
@@ -305,9 +305,12 @@ IRIS_DEVICE int irisi_slice_agree(iris_slice *s, size_t count, uint64_t call)
 {
     if (s->size == 0)
         return 0;
+    uint64_t *refused = &s->words[IRISI_SLICE_REFUSED].value;
     irisi_slice_compare(s, count, IRISI_FAULT_COUNT);
+    if (irisi_atomic_fetch_u64(refused, IRIS_RELAXED, IRIS_SCOPE_AGENT) != 0)
+        return 0; /* a rank that still compares counts would take the next value for one */
     irisi_slice_compare(s, call, IRISI_FAULT_CALL);
-    return irisi_atomic_fetch_u64(&s->words[IRISI_SLICE_REFUSED].value, IRIS_RELAXED, IRIS_SCOPE_AGENT) == 0;
+    return irisi_atomic_fetch_u64(refused, IRIS_RELAXED, IRIS_SCOPE_AGENT) == 0;
 }
 #else
 IRIS_DEVICE int irisi_slice_agree(iris_slice *s, size_t count, uint64_t call)

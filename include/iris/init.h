@@ -56,7 +56,7 @@ typedef enum iris_status {
     IRIS_ERR_DEVICE,      /**< the device runtime reported an error, there is no device, or the self-test failed */
     IRIS_ERR_SYSTEM,      /**< the operating system reported an error */
     IRIS_ERR_UNSUPPORTED, /**< not available on this platform or in this build */
-    IRIS_ERR_CHECK        /**< checked mode refused what a kernel did; the world needs iris_reset */
+    IRIS_ERR_CHECK        /**< checked mode, or all_to_allv, refused what a kernel did; the world needs iris_reset */
 } iris_status;
 
 /** One rank's membership of a job: opaque. */

@@ -48,7 +48,7 @@ IRIS_HOST_DEVICE size_t irisi_rmsnorm_rows(const iris_channel *ch, size_t rows)
 
 /*
  * 1 / sqrt(x) within 2 units in the last place, for x > 0 that is no denormal, without a math library; 0 of infinity,
- * so that a row whose squares overflow becomes 0, and NaN where it is infinite, and nothing that looks like a result.
+ * so that a row whose squares overflow becomes 0, and NaN where it is infinite, and no finite norm is made up.
  * The exponent halved and turned round is within 4 %; each of Newton's steps squares what is missing.
  */
 IRIS_DEVICE float irisi_rsqrt(float x)

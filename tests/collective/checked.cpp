@@ -30,6 +30,7 @@
 #include <iris/gen/launch/reduce_scatter.h>
 #include <iris/gen/launch/scatter.h>
 #include <iris/gen/launch/send_recv.h>
+#include <iris/gen/send_recv.h>
 
 namespace {
 
@@ -207,7 +208,39 @@ struct tile_args {
     iris_ctx ctx;
     iris_channel ch;
     int32_t *dst, *src;
+    size_t sent, received;
 };
+/* The same by a workgroup of several waves, a message on each of some slices, from rank 0 to the last. */
+IRIS_KERNEL(talk, tile_args, a, 256)
+{
+    const int last = a->ctx.world - 1;
+    for (uint32_t slice = 0; slice < 4; slice++) {
+        if (a->ctx.rank == 0)
+            iris_send_i32_wg(&a->ctx, &a->ch, slice, a->src, a->sent, last);
+        else if (a->ctx.rank == last)
+            iris_recv_i32_wg(&a->ctx, &a->ch, slice, a->dst + slice * a->received, a->received, 0);
+    }
+}
+/* Scratch holds messages as long as the receiver says, when a shorter one comes: not even old elements may be taken. */
+void stale(irist_rank *t)
+{
+    enum { LENGTH = 4000, GOOD = 2 };
+    iris_channel sums;
+    buffers b;
+    irist_ok(t, iris_collective_channel(t->world, &sums, 2048));
+    create(t, &b);
+    for (int turn = 0; turn <= GOOD; turn++) {
+        tile_args a = {iris_device_ctx(t->world), b.ch, turn < GOOD ? b.src : b.dst, b.src, LENGTH, LENGTH};
+        a.sent = turn == GOOD ? 4 : a.sent; /* one piece: the other bank still holds one of a longer message */
+        const iris_launch_config cfg = iris_cooperative(1, 256);
+        started(t, irisi_launch(t->world, IRISI_KERNEL_PTR(talk), "talk", &a, sizeof a, &cfg, nullptr));
+    }
+    (void)iris_synchronize(t->world);
+    (void)iris_barrier(t->world);
+    expect(t, &b, &sums, "behind longer ones", "a message of 16000 bytes was to be received, rank 0 sent one of 16;");
+    destroy(t, &b);
+    irist_ok(t, iris_channel_destroy(t->world, &sums));
+}
 /* Both workgroups on slice 1; one that has left has left it to the other, so they meet inside. */
 IRIS_KERNEL(one_slice, tile_args, a, 64)
 {
@@ -221,7 +254,7 @@ void refuse(irist_rank *t, irisi_kernel kernel, uint32_t workgroups, const char 
 {
     buffers b;
     create(t, &b);
-    const tile_args a = {iris_device_ctx(t->world), b.ch, b.dst, b.src};
+    const tile_args a = {iris_device_ctx(t->world), b.ch, b.dst, b.src, 0, 0};
     const iris_launch_config cfg = iris_cooperative(workgroups, 64);
     started(t, irisi_launch(t->world, kernel, what, &a, sizeof a, &cfg, iris_default_stream(t->world)));
     expect(t, &b, &b.ch, what, sentence);
@@ -259,6 +292,10 @@ TEST_CASE("messages of another length than said are refused on every rank", "[co
     for (const message &m : messages) {
         SECTION(m.name) { irist_spmd(lengths, &m); }
     }
+}
+TEST_CASE("nothing is taken of a message of another length, whatever scratch holds", "[collective]")
+{
+    irist_spmd(stale, nullptr);
 }
 TEST_CASE("two workgroups on one slice are noticed", "[collective]") { irist_spmd(slices, nullptr); }
 TEST_CASE("a slice that the channel lacks is noticed", "[collective]") { irist_spmd(wrong_slice, nullptr); }

@@ -164,8 +164,13 @@ MUTANTS = (
     # checked mode
     Mutant("roots are not compared", "iris/collective.h", "return (uint32_t)root | ", "return (uint64_t)",
            "collective/checked.cpp", "calls that differ*", section="root of gather push"),
-    Mutant("a message's length is not looked at", "iris/message.h", "if (!IRISI_CHECKED)", "if (1)",
+    Mutant("a message's length is not looked at", "iris/message.h",
+           "const uint64_t sent = right ? irisi_load_64(row, IRIS_CACHE_DEFAULT) : whole;", "const uint64_t sent = whole;",
            "collective/checked.cpp", "messages of another length*", section="shorter than sent"),
+    Mutant("what scratch held is taken for a piece that has come", "iris/message.h",
+           """irisi_message_reached(s, IRISI_ROW_MOVED, received, from) &&
+            irisi_load_64(row + 8, IRIS_CACHE_DEFAULT) == received;""", "1;",
+           "collective/checked.cpp", "nothing is taken of a message*"),
     Mutant("a row that wraps around is taken", "iris/collective.h", "first <= most && ", "",
            "collective/all_to_allv.cpp", "rows that do not fit*", section="an offset whose bytes wrap"),
     Mutant("a row without room is taken", "iris/collective.h", "(count <= room && first", "(first",

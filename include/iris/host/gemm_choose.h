@@ -21,6 +21,7 @@ typedef struct irisi_gemm_common {
     uint64_t boxes;     /* C too, and few ranks: all ones, or 0 */
     uint64_t bare;      /* nothing but the product is asked for: all ones, or 0 */
     uint64_t workgroups; /* the fewest that a rank has */
+    uint64_t xcds;       /* chiplets, where all ranks have as many; else 1 */
     uint64_t blas;       /* the slowest rank's BLAS, in 10^9 operations a second and 1; 0: not every rank has one */
     uint64_t row;        /* the row that all have found, by its hash; 0: not the same one */
     uint64_t rows;       /* all rows that each has read, by their hash */

@@ -50,7 +50,7 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
 typedef struct irisi_gemm_vote {
     int64_t status, op, dtype, c_dtype, tf32, m, n, k, c, ldc, tile_m, tile_n, pattern, rows, mainloop;
     int64_t mainloops, aligned, boxes, bare, workgroups, blas; /* of these the least is taken, not the same asked for */
-    int64_t row; /* counts where all have the same */
+    int64_t row, xcds; /* count where all have the same */
 } irisi_gemm_vote;
 
 /*
@@ -64,7 +64,7 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
                                         "ldc", "tile_m", "tile_n",  "pattern",
                                         "the checksum of IRIS_TUNE or tune and of the built-in table",
                                         "the mainloop that fits"};
-    enum { FIELDS = sizeof(irisi_gemm_vote) / sizeof(int64_t), SAME = FIELDS - 7 };
+    enum { FIELDS = sizeof(irisi_gemm_vote) / sizeof(int64_t), SAME = FIELDS - 8 };
     const int64_t place = own == IRIS_OK ? (int64_t)((uintptr_t)p->c - (uintptr_t)iris_device_ctx(w).base) : 0;
     const int64_t mine[FIELDS] = {own,   p->op,           p->dtype,  p->c_dtype, p->tf32, p->m,     p->n,      p->k,
                                   place, (int64_t)p->ldc, p->tile_m, p->unit ? p->unit : p->tile_n, p->pattern,
@@ -72,11 +72,12 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
                                   p->mainloop,
                                   (int64_t)common->mainloops, (int64_t)common->aligned, (int64_t)common->boxes,
                                   (int64_t)common->bare, (int64_t)common->workgroups, (int64_t)common->blas,
-                                  (int64_t)common->row};
+                                  (int64_t)common->row, (int64_t)p->xcds};
     void *votes;
     const iris_status met = irisi_hear_all(w, "iris_gemm_prepare", mine, sizeof mine, &votes);
     const int64_t *all = (const int64_t *)votes;
     iris_status s = met != IRIS_OK ? met : own;
+    common->xcds = p->xcds;
     for (uint32_t r = 0; s == IRIS_OK && r < p->world; r++) {
         if (all[r * FIELDS] != IRIS_OK)
             s = irisi_fail(w, IRIS_ERR_MISMATCH, "iris_gemm_prepare: rank %u refused its arguments (%s)", r,
@@ -96,6 +97,8 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
             common->blas = (uint64_t)all[r * FIELDS + SAME + 5];
         if (all[r * FIELDS + SAME + 6] != all[SAME + 6])
             common->row = 0;
+        if (all[r * FIELDS + SAME + 7] != all[SAME + 7])
+            common->xcds = 1;
     }
     free(votes);
     return s;
@@ -140,6 +143,7 @@ static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const ir
 {
     const uint32_t own = p->workgroups;
     p->workgroups = (uint32_t)common->workgroups;
+    p->xcds = (uint32_t)common->xcds; /* the model asks for them, and must say the same everywhere */
     iris_status s = irisi_gemm_shape_plan(w, p, common, senders, row);
     if (s == IRIS_OK && p->pattern == IRIS_GEMM_AUTO)
         p->pattern = irisi_gemm_choose(p);

@@ -52,7 +52,8 @@ static int irisi_named_text(char *text, size_t bytes, int rank, const char *kern
         snprintf(what, sizeof what, "the collective was called with root %d, on rank %d with root %d",
                  (int)(int32_t)expected, (int)r->from, (int)(int32_t)seen);
     else if (r->fault == IRISI_FAULT_CALL)
-        snprintf(what, sizeof what, "the collective was called with another operation or element type on rank %d",
+        snprintf(what, sizeof what,
+                 "the collective was called with another operation, size of element or length of row on rank %d",
                  (int)r->from);
     else if (r->fault == IRISI_FAULT_BYTES)
         snprintf(what, sizeof what, "a message of %llu bytes was to be received, rank %d sent one of %llu", expected,

@@ -162,7 +162,8 @@ static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gem
  * units nearly fill all seven; the same shares are taken elsewhere. Good kernels reach 0.57 of the peak (749 TFLOP/s on
  * MI325X at 8192 x 8192 x 8192), so 0.5 is taken, and less for small tiles, which fetch twice as much for each product;
  * beside other waves at most 0.8 of that. Half an MI250X has seven peers behind four links' worth of ways. The plain
- * loop's share of the peak without matrix units is what it reaches on an H200: 25 TFLOP/s.
+ * loop's share of the peak without matrix units is what it reaches on an H200: 25 TFLOP/s. A part of a divided device
+ * counts as if all memory and all links were its own.
  */
 #define IRISI_GEMM_HAS_RATES 1
 static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
