@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gemm_inputs.h: random operands for GEMMs of 16-bit floats, and a check of their product, on the device.
+ * gemm_inputs.h: random operands for GEMMs, and a check of their product, on the device.
  *
- *   gemm_shapes gemm_fill gemm_right
+ *   gemm_shapes gemm_get gemm_set gemm_element gemm_fill gemm_product gemm_right
  *
  * An element is a function of a seed and its place, so that every rank can check columns whose B it does not hold.
  */
@@ -18,64 +18,112 @@
 #include <iris/gemm_plan.h>
 
 /* m, n, k of the published comparisons of GEMM + AllScatter, squares, a short and a very short one, a ragged one. */
-static const long gemm_shapes[][3] = {
-    {8192, 3584, 14336}, {8192, 4096, 12288}, {8192, 4096, 14336}, {8192, 4608, 36864},
-    {8192, 8192, 28672}, {8192, 8192, 30720}, {4096, 4096, 4096},  {8192, 8192, 8192},
-    {16384, 16384, 16384}, {1024, 8192, 8192}, {64, 8192, 8192},   {8191, 4095, 4097},
-    /* nobody tunes for these: what the model chooses where the table has nothing */
-    {8192, 6144, 8192},    {4096, 8192, 4096}, {2048, 8192, 16384}, {8192, 2560, 5120}, {128, 8192, 8192}};
+static const long gemm_shapes[][3] = {{8192, 3584, 14336},
+                                      {8192, 4096, 12288},
+                                      {8192, 4096, 14336},
+                                      {8192, 4608, 36864},
+                                      {8192, 8192, 28672},
+                                      {8192, 8192, 30720},
+                                      {4096, 4096, 4096},
+                                      {8192, 8192, 8192},
+                                      {16384, 16384, 16384},
+                                      {1024, 8192, 8192},
+                                      {64, 8192, 8192},
+                                      {8191, 4095, 4097},
+                                      /* nobody tunes for these: what the model chooses where the table has nothing */
+                                      {8192, 6144, 8192},
+                                      {4096, 8192, 4096},
+                                      {2048, 8192, 16384},
+                                      {8192, 2560, 5120},
+                                      {128, 8192, 8192}};
 
 enum { GEMM_ALL_SHAPES = sizeof gemm_shapes / sizeof gemm_shapes[0], GEMM_SHAPES = GEMM_ALL_SHAPES - 5 };
 enum { GEMM_SAMPLES = 2048 };
 
-/* The i-th element of a matrix, in [-1, 1), as its 16 bits. */
-IRIS_DEVICE uint16_t gemm_bits(uint64_t seed, uint64_t i, int bf16)
+/* An element of any of the types that a GEMM has, and how one is written: rounded to the type. */
+IRIS_DEVICE double gemm_get(const void *p, uint64_t i, iris_dtype dtype)
+{
+    switch (dtype) {
+    case IRIS_F16: return iris_widen_f16(((const iris_f16 *)p)[i]);
+    case IRIS_BF16: return iris_widen_bf16(((const iris_bf16 *)p)[i]);
+    case IRIS_F8E4M3: return iris_widen_f8e4m3(((const iris_f8e4m3 *)p)[i]);
+    case IRIS_I8: return ((const int8_t *)p)[i];
+    case IRIS_I32: return ((const int32_t *)p)[i];
+    case IRIS_F32: return ((const float *)p)[i];
+    default: return ((const double *)p)[i];
+    }
+}
+
+IRIS_DEVICE void gemm_set(void *p, uint64_t i, iris_dtype dtype, double v)
+{
+    switch (dtype) {
+    case IRIS_F16: ((iris_f16 *)p)[i] = iris_narrow_f16((float)v); break;
+    case IRIS_BF16: ((iris_bf16 *)p)[i] = iris_narrow_bf16((float)v); break;
+    case IRIS_F8E4M3: ((iris_f8e4m3 *)p)[i] = iris_narrow_f8e4m3((float)v); break;
+    case IRIS_I8: ((int8_t *)p)[i] = irisi_round_i8((float)v); break;
+    case IRIS_F32: ((float *)p)[i] = (float)v; break;
+    default: ((double *)p)[i] = v; break;
+    }
+}
+
+/* The i-th element of a matrix, in [-1, 1): of f32 one that tf32 holds too; whole numbers up to 127. */
+IRIS_DEVICE double gemm_element(uint64_t seed, uint64_t i, iris_dtype dtype)
 {
     uint64_t z = seed * 0x51ED2701u + (i + 1) * 0x9E3779B97F4A7C15u;
+    double rounded;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
     const float v = (float)(int32_t)(z >> 32) / 2147483648.0f;
-    return bf16 ? iris_narrow_bf16(v).bits : iris_narrow_f16(v).bits;
-}
-
-IRIS_DEVICE float gemm_widen(uint16_t bits, int bf16)
-{
-    iris_bf16 b;
-    iris_f16 h;
-    b.bits = h.bits = bits;
-    return bf16 ? iris_widen_bf16(b) : iris_widen_f16(h);
+    const iris_dtype held = dtype == IRIS_F32 ? IRIS_F16 : dtype;
+    gemm_set(&rounded, 0, held, dtype == IRIS_I8 ? 127 * v : v);
+    return gemm_get(&rounded, 0, held);
 }
 
 typedef struct gemm_fill_args {
-    uint16_t *p;
+    void *p;
     uint64_t n, seed;
-    int bf16;
+    iris_dtype dtype;
 } gemm_fill_args;
 
 IRIS_KERNEL(gemm_fill_kernel, gemm_fill_args, f, 256)
 {
     for (uint64_t i = iris_grid_lane(); i < f->n; i += iris_grid_lanes())
-        f->p[i] = gemm_bits(f->seed, i, f->bf16);
+        gemm_set(f->p, i, f->dtype, gemm_element(f->seed, i, f->dtype));
 }
 
 static inline iris_status gemm_fill(iris_world *w, iris_dtype dtype, void *p, uint64_t n, uint64_t seed)
 {
     gemm_fill_args f;
     const iris_launch_config grid = iris_grid(4 * (uint32_t)iris_compute_units(w), 256);
-    f.p = (uint16_t *)p, f.n = n, f.seed = seed, f.bf16 = dtype == IRIS_BF16;
+    f.p = p, f.n = n, f.seed = seed, f.dtype = dtype;
     return iris_launch(w, gemm_fill_kernel, &f, sizeof f, &grid, NULL);
 }
 
 /* A product to look at: rank r's columns come from a B with seed seed_b + r. */
 typedef struct gemm_product {
-    const uint16_t *c;
+    const void *c;
     uint64_t m, n, k, lda, ldb, ldc; /* ldb 0: as many elements as the rank has columns */
     uint64_t seed_a, seed_b;
     uint32_t world;
-    int transposed, bf16;
-    int banded; /* 1: C is one matrix a rank, one after the other, without padding */
+    iris_dtype dtype, c_dtype;
+    int transposed, fast; /* fast: 8-bit floats may lose bits of sums */
+    int banded;           /* 1: C is one matrix a rank, one after the other, without padding */
     uint32_t *wrong;
 } gemm_product;
+
+/* What rounding to a type changes, as a part of the value; and what sums lose before, as a part of all terms' sizes. */
+IRIS_DEVICE double gemm_half_unit(iris_dtype c)
+{
+    return c == IRIS_BF16 ? 0.00390625 : c == IRIS_F16 ? 0.00048828125 : c == IRIS_F32 ? 6e-8 : 0;
+}
+IRIS_DEVICE double gemm_loses(const gemm_product *t)
+{
+    return t->dtype == IRIS_I8       ? 0
+           : t->dtype == IRIS_F64    ? 1e-13
+           : t->dtype != IRIS_F8E4M3 ? 1e-5
+           : t->fast                 ? 4e-3
+                                     : 5e-4;
+}
 
 /* Sample s of a product: 1 when it is what double precision gives, rounded. */
 IRIS_DEVICE int gemm_sample_right(const gemm_product *t, uint64_t s)
@@ -90,16 +138,15 @@ IRIS_DEVICE int gemm_sample_right(const gemm_product *t, uint64_t s)
     const uint64_t at = t->banded ? t->m * band.first + row * band.count + own : row * t->ldc + col;
     double sum = 0, size = 0;
     for (uint64_t i = 0; i < t->k; i++) {
-        const double x = gemm_widen(gemm_bits(t->seed_a, row * t->lda + i, t->bf16), t->bf16);
+        const double x = gemm_element(t->seed_a, row * t->lda + i, t->dtype);
         const uint64_t place = t->transposed ? own * ldb + i : i * ldb + own;
-        const double y = gemm_widen(gemm_bits(t->seed_b + r, place, t->bf16), t->bf16);
+        const double y = gemm_element(t->seed_b + r, place, t->dtype);
         sum += x * y;
         size += x * y < 0 ? -x * y : x * y;
     }
-    const double got = gemm_widen(t->c[at], t->bf16);
+    const double got = gemm_get(t->c, at, t->c_dtype);
     const double off = got < sum ? sum - got : got - sum;
-    const double half_unit = (sum < 0 ? -sum : sum) * (t->bf16 ? 0.00390625 : 0.00048828125);
-    return off <= half_unit + size * 1e-5; /* NaN is wrong too */
+    return off <= (sum < 0 ? -sum : sum) * gemm_half_unit(t->c_dtype) + size * gemm_loses(t); /* NaN is wrong too */
 }
 
 IRIS_KERNEL(gemm_check_kernel, gemm_product, t, 256)

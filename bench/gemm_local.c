@@ -7,7 +7,13 @@
  * in double precision.
  */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
+#if !defined(IRIST_KERNELS_ELSEWHERE) /* tests/compile: the others' take long */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F16
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F64
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F8E4M3_BF16
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_I8_I32
+#endif
 #include <getopt.h>
 #include <math.h>
 #include <stdio.h>
@@ -23,8 +29,39 @@
 enum { SETS = 4, ROUNDS = 64 };
 enum { OURS = -1, COPIES = -2 };
 
+typedef iris_status (*launcher)(iris_world *, const iris_gemm_plan *, iris_stream);
+
+/* What -d takes: types of A and B and of C, what else iris_gemm_args has, and what launches a GEMM alone of them. */
+typedef struct kind {
+    const char *name;
+    iris_dtype dtype, c_dtype;
+    int tf32, fast_accum;
+    launcher local;
+} kind;
+static const kind kinds[] = {
+    {"bf16", IRIS_BF16, IRIS_BF16, 0, 0, iris_gemm_local_bf16},
+#if !defined(IRIST_KERNELS_ELSEWHERE)
+    {"f16", IRIS_F16, IRIS_F16, 0, 0, iris_gemm_local_f16},
+    {"tf32", IRIS_F32, IRIS_F32, 1, 0, iris_gemm_local_f32},
+    {"f32", IRIS_F32, IRIS_F32, 0, 0, iris_gemm_local_f32},
+    {"f64", IRIS_F64, IRIS_F64, 0, 0, iris_gemm_local_f64},
+    {"f8e4m3", IRIS_F8E4M3, IRIS_BF16, 0, 0, iris_gemm_local_f8e4m3_bf16},
+    {"f8e4m3_fast", IRIS_F8E4M3, IRIS_BF16, 0, 1, iris_gemm_local_f8e4m3_bf16},
+    {"i8", IRIS_I8, IRIS_I32, 0, 0, iris_gemm_local_i8_i32},
+#endif
+};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+/* Whole patterns of bf16, for -P. */
+static const launcher patterns[] = {NULL,
+                                    iris_gemm_all_scatter_bulk_synchronous_bf16,
+                                    iris_gemm_all_scatter_producer_consumer_bf16,
+                                    iris_gemm_all_scatter_fused_sequential_bf16,
+                                    iris_gemm_all_scatter_wg_specialized_bf16,
+                                    iris_gemm_all_scatter_wave_specialized_bf16};
+
 typedef struct options {
-    iris_dtype dtype;
+    const kind *kind;
     int transposed, rounds, shapes, pattern;
     int64_t pad; /* rows start at multiples of so many elements */
     uint32_t tile_n, workgroups;
@@ -40,6 +77,7 @@ typedef struct job {
     int64_t lda, ldb, ldc;
     int sets, who; /* who: OURS, COPIES, or one of the peer's algorithms */
     char *a[SETS], *b[SETS], *c;
+    uint64_t c_bytes;
     uint32_t *flag;
     iris_gemm_plan plan[SETS];
     peer vendor;
@@ -51,25 +89,18 @@ static int right(job *j, const char *who)
 {
     gemm_product p;
     memset(&p, 0, sizeof p);
-    p.c = (const uint16_t *)(void *)j->c;
+    p.c = j->c, p.dtype = j->o->kind->dtype, p.c_dtype = j->o->kind->c_dtype, p.fast = j->o->kind->fast_accum;
     p.m = j->m, p.n = j->n, p.k = j->k;
     p.lda = (uint64_t)j->lda, p.ldb = (uint64_t)j->ldb, p.ldc = (uint64_t)j->ldc;
     p.seed_a = 1, p.seed_b = 2, p.world = 1;
-    p.transposed = j->o->transposed, p.bf16 = j->o->dtype == IRIS_BF16;
+    p.transposed = j->o->transposed;
     return gemm_right(j->w, &p, j->flag, who);
 }
 
 static iris_status ours(job *j, int set, iris_stream stream)
 {
-    static iris_status (*const f16[])(iris_world *, const iris_gemm_plan *, iris_stream) = {
-        iris_gemm_local_f16, iris_gemm_all_scatter_bulk_synchronous_f16, iris_gemm_all_scatter_producer_consumer_f16,
-        iris_gemm_all_scatter_fused_sequential_f16, iris_gemm_all_scatter_wg_specialized_f16,
-        iris_gemm_all_scatter_wave_specialized_f16};
-    static iris_status (*const bf16[])(iris_world *, const iris_gemm_plan *, iris_stream) = {
-        iris_gemm_local_bf16, iris_gemm_all_scatter_bulk_synchronous_bf16,
-        iris_gemm_all_scatter_producer_consumer_bf16, iris_gemm_all_scatter_fused_sequential_bf16,
-        iris_gemm_all_scatter_wg_specialized_bf16, iris_gemm_all_scatter_wave_specialized_bf16};
-    return (j->o->dtype == IRIS_BF16 ? bf16 : f16)[j->o->pattern](j->w, &j->plan[set], stream);
+    const launcher pattern = patterns[j->o->pattern];
+    return (pattern ? pattern : j->o->kind->local)(j->w, &j->plan[set], stream);
 }
 
 /* One call, of the inputs whose turn it is: a bench_submit. */
@@ -134,16 +165,18 @@ static int64_t padded(const job *j, uint64_t n)
 
 static int prepare(job *j)
 {
-    const uint64_t element = 2;
+    const kind *const t = j->o->kind;
+    const uint64_t element = iris_dtype_bytes(t->dtype);
     iris_gemm_args g;
     j->lda = padded(j, j->k), j->ldc = padded(j, j->n);
     j->ldb = padded(j, j->o->transposed ? j->k : j->n);
     const uint64_t a = j->m * (uint64_t)j->lda, b = (j->o->transposed ? j->n : j->k) * (uint64_t)j->ldb;
     j->sets = (a + b) * element > 200u << 20 ? 1 : (a + b) * element > 100u << 20 ? 2 : SETS;
-    j->c = (char *)iris_malloc(j->w, j->m * (uint64_t)j->ldc * element);
+    j->c_bytes = j->m * (uint64_t)j->ldc * iris_dtype_bytes(t->c_dtype);
+    j->c = (char *)iris_malloc(j->w, j->c_bytes);
     memset(&g, 0, sizeof g);
     g.m = (int64_t)j->m, g.n = (int64_t)j->n, g.k = (int64_t)j->k;
-    g.c = j->c, g.b_transposed = j->o->transposed;
+    g.c = j->c, g.b_transposed = j->o->transposed, g.tf32 = t->tf32, g.fast_accum = t->fast_accum;
     g.lda = j->lda, g.ldb = j->ldb, g.ldc = j->ldc;
     g.tile_n = j->o->tile_n, g.workgroups = j->o->workgroups;
     for (int i = 0; i < j->sets; i++) {
@@ -151,10 +184,10 @@ static int prepare(job *j)
         j->b[i] = (char *)iris_malloc(j->w, b * element);
         if (!j->c || !j->a[i] || !j->b[i])
             return fprintf(stderr, "%s\n", iris_error_string(j->w)), 1;
-        IRIS_TRY(gemm_fill(j->w, j->o->dtype, j->a[i], a, 2 * (uint64_t)i + 1));
-        IRIS_TRY(gemm_fill(j->w, j->o->dtype, j->b[i], b, 2 * (uint64_t)i + 2));
+        IRIS_TRY(gemm_fill(j->w, t->dtype, j->a[i], a, 2 * (uint64_t)i + 1));
+        IRIS_TRY(gemm_fill(j->w, t->dtype, j->b[i], b, 2 * (uint64_t)i + 2));
         g.a = j->a[i], g.b = j->b[i];
-        IRIS_TRY(iris_gemm_prepare(j->w, &j->plan[i], IRIS_GEMM_ALL_SCATTER, j->o->dtype, &g));
+        IRIS_TRY(iris_gemm_prepare(j->w, &j->plan[i], IRIS_GEMM_ALL_SCATTER, t->dtype, &g));
     }
     return 0;
 }
@@ -208,15 +241,17 @@ static int run_shape(job *j, FILE *file, int first, double *ratio)
     const int rounds = j->o->rounds < ROUNDS ? j->o->rounds : ROUNDS;
     if (prepare(j))
         return 1;
-    if (!peer_problem(&j->vendor, j->o->dtype, j->m, j->n, j->k, j->lda, j->ldb, j->ldc, j->o->transposed))
+    j->vendor.tf32 = j->o->kind->tf32, j->vendor.fast_accum = j->o->kind->fast_accum;
+    if (!peer_problem(&j->vendor, j->o->kind->dtype, j->o->kind->c_dtype, j->m, j->n, j->k, j->lda, j->ldb, j->ldc,
+                      j->o->transposed))
         j->vendor.algorithms = 0;
-    IRIS_TRY(iris_memset(j->w, j->c, 0xff, j->m * (uint64_t)j->ldc * 2));
+    IRIS_TRY(iris_memset(j->w, j->c, 0xff, j->c_bytes));
     if (once(j, OURS, 1) < 0)
         return 1;
     int ok = right(j, "iris");
     const int best = choose(j);
     if (best >= 0) {
-        IRIS_TRY(iris_memset(j->w, j->c, 0xff, j->m * (uint64_t)j->ldc * 2));
+        IRIS_TRY(iris_memset(j->w, j->c, 0xff, j->c_bytes));
         ok = once(j, best, 1) > 0 && right(j, "peer") && ok;
     }
     const double guess = once(j, OURS, 2);
@@ -256,13 +291,13 @@ static int rank_main(iris_world *w, void *arg)
     IRIS_TRY(iris_event_create(w, &j.end));
     j.flag = (uint32_t *)iris_malloc(w, sizeof *j.flag);
     const int there = peer_open(&j.vendor);
-    printf("%s, %s, B %s\n", iris_device_name(w), iris_dtype_name(o->dtype), o->transposed ? "n x k" : "k x n");
+    printf("%s, %s, B %s\n", iris_device_name(w), o->kind->name, o->transposed ? "n x k" : "k x n");
     if (file)
         fprintf(file,
                 "{\n  \"schema\": \"iris-gemm-local-1\",\n  \"device\": \"%s\",\n  \"arch\": \"%s\",\n  \"commit\": "
                 "\"%s\",\n  \"dtype\": \"%s\",\n  \"b_transposed\": %d,\n  \"peer\": \"%s\",\n  \"rounds\": %d,\n  "
                 "\"rows\": [",
-                iris_device_name(w), iris_arch_name(w), o->commit, iris_dtype_name(o->dtype), o->transposed,
+                iris_device_name(w), iris_arch_name(w), o->commit, o->kind->name, o->transposed,
                 there ? "cuBLASLt, best of 16 algorithms" : "none", o->rounds);
     for (int i = 0; i < o->shapes; i++) {
         double ratio = 0;
@@ -280,32 +315,42 @@ static int rank_main(iris_world *w, void *arg)
     return failed;
 }
 
+static const kind *kind_of(const char *name)
+{
+    for (int i = 0; i < KINDS; i++)
+        if (strcmp(kinds[i].name, name) == 0)
+            return &kinds[i];
+    fprintf(stderr, "gemm_local: '%s' is no type that it knows\n", name);
+    exit(2);
+}
+
 int main(int argc, char **argv)
 {
     static options o;
     iris_config config;
     memset(&config, 0, sizeof config);
-    o.dtype = IRIS_BF16, o.rounds = 15, o.commit = "unknown";
+    o.kind = kinds, o.rounds = 15, o.commit = "unknown";
     for (int c; (c = getopt(argc, argv, "d:tr:p:j:c:n:w:P:")) != -1;) {
         switch (c) {
-        case 'd': o.dtype = strcmp(optarg, "f16") == 0 ? IRIS_F16 : IRIS_BF16; break;
+        case 'd': o.kind = kind_of(optarg); break;
         case 't': o.transposed = 1; break;
         case 'r': o.rounds = atoi(optarg); break;
         case 'p': o.pad = atoi(optarg); break;
         case 'n': o.tile_n = (uint32_t)atoi(optarg); break;
         case 'w': o.workgroups = (uint32_t)atoi(optarg); break;
-        case 'P': o.pattern = atoi(optarg); break;
+        case 'P': o.pattern = atoi(optarg) % IRIS_GEMM_PATTERNS; break;
         case 'j': o.json = optarg; break;
         case 'c': o.commit = optarg; break;
         default:
-            printf("gemm_local [-d bf16|f16] [-t] [-r ROUNDS] [-p PAD] [-n TILE_N] [-w WORKGROUPS] "
+            printf("gemm_local [-d bf16|f16|tf32|f32|f64|f8e4m3|f8e4m3_fast|i8] [-t] [-r ROUNDS] [-p PAD] [-n TILE_N] "
+                   "[-w WORKGROUPS] "
                    "[-P PATTERN] [-j FILE] [-c COMMIT] [MxNxK...]\n");
             return 2;
         }
     }
     for (; optind < argc && o.shapes < 64; optind++)
-        if (sscanf(argv[optind], "%ldx%ldx%ld", &o.shape[o.shapes][0], &o.shape[o.shapes][1],
-                   &o.shape[o.shapes][2]) == 3)
+        if (sscanf(argv[optind], "%ldx%ldx%ld", &o.shape[o.shapes][0], &o.shape[o.shapes][1], &o.shape[o.shapes][2]) ==
+            3)
             o.shapes++;
     if (o.shapes == 0)
         for (; o.shapes < GEMM_SHAPES; o.shapes++)

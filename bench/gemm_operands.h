@@ -76,7 +76,7 @@ static inline void gemm_operands_peer(bench *b, const gemm_operands *g, peer *p,
 {
     const uint64_t ldb = g->transposed ? g->k : g->own.count;
     there = there && g->own.count > 0 &&
-            peer_problem(p, IRIS_BF16, g->m, g->own.count, g->k, (int64_t)g->k, (int64_t)ldb, (int64_t)ldc,
+            peer_problem(p, IRIS_BF16, IRIS_BF16, g->m, g->own.count, g->k, (int64_t)g->k, (int64_t)ldb, (int64_t)ldc,
                          g->transposed) &&
             peer_choose(p, b->w, g->a[0], g->b[0], c);
     if (!bench_all_ok(b, there))
@@ -98,9 +98,9 @@ static inline int gemm_operands_right(iris_world *w, const gemm_operands *g, con
 {
     gemm_product p;
     memset(&p, 0, sizeof p);
-    p.c = (const uint16_t *)(const void *)c, p.banded = banded;
+    p.c = c, p.dtype = p.c_dtype = IRIS_BF16, p.banded = banded;
     p.m = g->m, p.n = g->n, p.k = g->k, p.lda = g->k, p.ldb = g->transposed ? g->k : 0, p.ldc = g->n;
-    p.seed_a = GEMM_SEED_A, p.seed_b = GEMM_SEED_B, p.world = (uint32_t)iris_world_size(w), p.bf16 = 1;
+    p.seed_a = GEMM_SEED_A, p.seed_b = GEMM_SEED_B, p.world = (uint32_t)iris_world_size(w);
     p.transposed = g->transposed;
     return gemm_right(w, &p, flag, who);
 }

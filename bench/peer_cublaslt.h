@@ -29,6 +29,8 @@ typedef struct peer {
     cublasLtMatmulHeuristicResult_t algorithm[PEER_ALGORITHMS];
     int algorithms, best;
     uint32_t c_alignment; /* of what will be C, in bytes; 0: 256 */
+    int tf32, fast_accum; /* as iris_gemm_args has them */
+    int factor;           /* alpha and beta are f32, i32 or f64 */
     cublasStatus_t (*matmul)(cublasLtHandle_t, cublasLtMatmulDesc_t, const void *, const void *, cublasLtMatrixLayout_t,
                              const void *, cublasLtMatrixLayout_t, const void *, const void *, cublasLtMatrixLayout_t,
                              void *, cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t *, void *, size_t,
@@ -52,29 +54,55 @@ static int peer_open(peer *p)
            cudaMalloc(&p->workspace, PEER_WORKSPACE) == cudaSuccess;
 }
 
+/* The vendor's words for types. */
+static inline cudaDataType peer_type(iris_dtype dtype)
+{
+    switch (dtype) {
+    case IRIS_F16: return CUDA_R_16F;
+    case IRIS_BF16: return CUDA_R_16BF;
+    case IRIS_F8E4M3: return CUDA_R_8F_E4M3;
+    case IRIS_I8: return CUDA_R_8I;
+    case IRIS_I32: return CUDA_R_32I;
+    case IRIS_F64: return CUDA_R_64F;
+    default: return CUDA_R_32F;
+    }
+}
+
 /* Runs the i-th algorithm; 1 when it was launched. */
 static int peer_gemm(const peer *p, int i, const void *a, const void *b, void *c, iris_stream stream)
 {
     const float one = 1, zero = 0;
-    return p->matmul(p->handle, p->product, &one, b, p->b, a, p->a, &zero, c, p->c, c, p->c, &p->algorithm[i].algo,
+    const int32_t whole[2] = {0, 1};
+    const double wide[2] = {0, 1};
+    const void *factors[3][2] = {{&zero, &one}, {whole, whole + 1}, {wide, wide + 1}};
+    const void *const *by = factors[p->factor];
+    return p->matmul(p->handle, p->product, by[1], b, p->b, a, p->a, by[0], c, p->c, c, p->c, &p->algorithm[i].algo,
                      p->workspace, PEER_WORKSPACE, stream) == CUBLAS_STATUS_SUCCESS;
 }
 
 /* Describes a problem and asks for algorithms; 1 when there is one. */
-static int peer_problem(peer *p, iris_dtype dtype, uint64_t m, uint64_t n, uint64_t k, int64_t lda, int64_t ldb,
-                        int64_t ldc, int b_transposed)
+static int peer_problem(peer *p, iris_dtype dtype, iris_dtype c_dtype, uint64_t m, uint64_t n, uint64_t k, int64_t lda,
+                        int64_t ldb, int64_t ldc, int b_transposed)
 {
-    const cudaDataType type = dtype == IRIS_F16 ? CUDA_R_16F : CUDA_R_16BF;
+    const cudaDataType type = peer_type(dtype), c_type = peer_type(c_dtype);
     const cublasOperation_t turned = CUBLAS_OP_T;
+    const int8_t fast = (int8_t)p->fast_accum;
     const size_t most = PEER_WORKSPACE;
     cublasLtMatmulPreference_t preference;
-    PEER_FUNCTION(p, cublasLtMatmulDescCreate)(&p->product, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    const cublasComputeType_t computed[] = {p->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+                                            CUBLAS_COMPUTE_32I, CUBLAS_COMPUTE_64F};
+    const cudaDataType factors[] = {CUDA_R_32F, CUDA_R_32I, CUDA_R_64F};
+    p->factor = dtype == IRIS_I8 ? 1 : dtype == IRIS_F64 ? 2 : 0;
+    PEER_FUNCTION(p, cublasLtMatmulDescCreate)(&p->product, computed[p->factor], factors[p->factor]);
     if (b_transposed)
         PEER_FUNCTION(p, cublasLtMatmulDescSetAttribute)
     (p->product, CUBLASLT_MATMUL_DESC_TRANSA, &turned, sizeof turned);
+    if (fast)
+        PEER_FUNCTION(p, cublasLtMatmulDescSetAttribute)
+    (p->product, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast);
     PEER_FUNCTION(p, cublasLtMatrixLayoutCreate)(&p->b, type, b_transposed ? k : n, b_transposed ? n : k, ldb);
     PEER_FUNCTION(p, cublasLtMatrixLayoutCreate)(&p->a, type, k, m, lda);
-    PEER_FUNCTION(p, cublasLtMatrixLayoutCreate)(&p->c, type, n, m, ldc);
+    PEER_FUNCTION(p, cublasLtMatrixLayoutCreate)(&p->c, c_type, n, m, ldc);
     PEER_FUNCTION(p, cublasLtMatmulPreferenceCreate)(&preference);
     PEER_FUNCTION(p, cublasLtMatmulPreferenceSetAttribute)
     (preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof most);
@@ -91,7 +119,7 @@ static int peer_problem(peer *p, iris_dtype dtype, uint64_t m, uint64_t n, uint6
 
 #else
 typedef struct peer {
-    int algorithms, best;
+    int algorithms, best, tf32, fast_accum;
     uint32_t c_alignment;
 } peer;
 
@@ -100,10 +128,11 @@ static int peer_gemm(const peer *p, int i, const void *a, const void *b, void *c
 {
     return (void)p, (void)i, (void)a, (void)b, (void)c, (void)stream, 0;
 }
-static int peer_problem(peer *p, iris_dtype dtype, uint64_t m, uint64_t n, uint64_t k, int64_t lda, int64_t ldb,
-                        int64_t ldc, int b_transposed)
+static int peer_problem(peer *p, iris_dtype dtype, iris_dtype c_dtype, uint64_t m, uint64_t n, uint64_t k, int64_t lda,
+                        int64_t ldb, int64_t ldc, int b_transposed)
 {
-    return (void)p, (void)dtype, (void)m, (void)n, (void)k, (void)lda, (void)ldb, (void)ldc, (void)b_transposed, 0;
+    return (void)p, (void)dtype, (void)c_dtype, (void)m, (void)n, (void)k, (void)lda, (void)ldb, (void)ldc,
+           (void)b_transposed, 0;
 }
 #endif
 

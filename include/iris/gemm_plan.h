@@ -94,7 +94,9 @@ typedef int (*iris_gemm_blas)(void *arg, const iris_gemm_blas_call *call, iris_s
  *
  * Matrix units have their own ways. With `tf32` they take the upper 19 bits of each f32 of A and B (11 significant
  * bits), many times faster than f32 itself, which is never cut unasked; it is a permission, and devices without such
- * units take none. Of 8-bit floats Hopper's keep about 14 significant bits of a sum while they add to it.
+ * units take none. Of 8-bit floats Hopper's keep about 14 significant bits of a sum while they add to it, and cut each
+ * term to those: of 16384 equal ones a fifth is lost. So each 128 terms are added up apart, and their sums in f32;
+ * `fast_accum` leaves all to the units, as cuBLASLt's attribute of that name does.
  */
 typedef struct iris_gemm_args {
     int64_t m, n, k;              /**< C is m x n, A is m x k, B is k x n; each from 1 to 2^31 - 1 */
@@ -103,6 +105,7 @@ typedef struct iris_gemm_args {
     void *c;                      /**< m x n, in the symmetric heap, none of its elements one of A, B or bias; with
                                        beta, its own band is also read */
     int tf32;                     /**< 1: f32 inputs may be cut to tf32, see above; default: they are not */
+    int fast_accum;               /**< 1: sums of 8-bit floats may lose bits, see above; default: they may not */
     iris_dtype c_dtype;           /**< of C; 0: the first that the table above has for A and B */
     const void *bias;             /**< n_r values of the type above, local memory; null: none */
     const float *scale_a;         /**< one value, or with scale_a_rows m, local memory, 4-byte aligned; null: 1 */
@@ -224,12 +227,12 @@ typedef struct iris_gemm_plan {
     uint32_t b_transposed;
     uint32_t element, c_element;         /* bytes of one of A and B, and of C */
     uint32_t scale_a_step, scale_b_step; /* 0: one value; 1: one for each row or column */
-    uint32_t tf32;
+    uint32_t tf32, fast_accum;
     uint32_t workgroups, comm_workgroups, rank, world;
     iris_channel channel; /* signals: ready[world], done[world], then one for each tile */
     iris_gemm_stamp *stamps; /* null, or one for each item */
     void *partials;          /* sums of slices of K, one for each item */
-    uint64_t reserved[13];
+    uint64_t reserved[12];
     irisi_gemm_packing packs[2]; /* host only: of A and B, which a and b above are the copies of */
     uint64_t copies;             /* host only: 1 when some rank may have such copies, or `partials` */
     iris_gemm_blas blas;         /* host only */

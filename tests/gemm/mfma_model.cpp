@@ -141,7 +141,7 @@ static void move(const problem &p, irisi_mfma_shape shape, const memory &matrix,
                 std::memcpy(words, &matrix[from], matrix.size() - from < 16 ? matrix.size() - from : 16);
                 for (uint32_t i = 0; i < 4 && left < whole; i++) {
                     const uint32_t kept = irisi_mfma_kept(&s, j, left, (int)turned, (int32_t)i);
-                    const uint32_t zero = p.element == 2 ? 0x00010001 * ZERO : 0x01010101 * ZERO;
+                    const uint32_t zero = ZERO * (p.element == 4 ? 1 : p.element == 2 ? 0x00010001 : 0x01010101);
                     words[i] = (words[i] & kept) | (zero & ~kept);
                 }
                 std::memcpy(&lds[at[lane]], words, 16);
@@ -346,15 +346,17 @@ int main(int argc, char **argv)
         check_shared(mainloop);
     for (uint32_t mainloop = IRISI_GEMM_MFMA_GFX90A; mainloop <= IRISI_GEMM_MFMA_GFX950_SMALL; mainloop++)
         for (int with_comm = 0; with_comm < 2; with_comm++)
-            for (uint32_t kind = 0; kind < 3; kind++) { /* 16-bit elements, B turned or not; 8-bit ones */
+            for (uint32_t kind = 0; kind < 5; kind++) { /* 16 bits, B turned or not; 8-bit floats; i8; f32 */
                 if ((with_comm && irisi_mfma_is_small(mainloop)) || (kind == 2 && irist_old(mainloop)))
                     continue; /* the same again; there is no such kernel */
                 for (uint32_t edge = 0; edge < sizeof edges / sizeof edges[0]; edge++) {
-                    const uint32_t element = kind < 2 ? 2 : 1, unit = 16 / element;
+                    const uint32_t element = kind < 2 ? 2 : kind < 4 ? 1 : 4, unit = 16 / element;
                     const irisi_mfma_loop loop = irisi_mfma_loop_of(mainloop, with_comm, element);
                     const uint32_t tile_m = irisi_mfma_tile_m(loop.shape), tile_n = irisi_mfma_tile_n(loop.shape);
-                    const uint32_t deep = element == 2 ? (loop.direct ? 16 : 8) : loop.direct ? 64 : 16;
-                    problem p = {mainloop, with_comm, kind == 1, element, deep, 0, 0, edges[edge][2], 0, 0};
+                    const uint32_t wide = irist_old(mainloop) ? 8 : loop.direct ? 32 : 16; /* of i8 */
+                    const uint32_t of_16 = loop.direct ? 16 : 8, of_8 = loop.direct ? 64 : 16;
+                    const uint32_t deep[] = {of_16, of_16, of_8, wide, 2};
+                    problem p = {mainloop, with_comm, kind == 1, element, deep[kind], 0, 0, edges[edge][2], 0, 0};
                     if ((only && mainloop != only) || turn++ % EVERY != 0)
                         continue;
                     p.m = edges[edge][0] < tile_m ? edges[edge][0] : tile_m - 256 % edges[edge][0];

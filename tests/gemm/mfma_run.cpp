@@ -11,6 +11,7 @@
  *   - waves meet equally often (else they all wait), and nothing is written beside a piece in its staging tile.
  * Bank conflicts are mfma_model.cpp's.
  */
+#include <iris/gen/bits.h>
 #include <iris/tile.h>
 
 #if defined(IRIS_TARGET_HOST)
@@ -48,8 +49,8 @@ struct instruction {
     uint32_t acc, came;
 };
 
-/* Element types of A and B; C is f16 for f16, f32 for what says so, else bf16. */
-enum element_type { F16, BF16, BF16_F32, F8E4M3, F8E5M2, F8E4M3FNUZ, F8E5M2FNUZ };
+/* Element types of A and B; C is f16 for f16, f32 and i32 for what says so and f32, else bf16. */
+enum element_type { F16, BF16, BF16_F32, F32, I8_I32, I8_BF16, F8E4M3, F8E5M2, F8E4M3FNUZ, F8E5M2FNUZ };
 
 struct {
     lane_state lanes[WAVES][LANES];
@@ -79,14 +80,19 @@ void touch_at(const char *at, uint32_t bytes, uint32_t since, bool writes)
     touch_shared((size_t)(at - wg.shared.data()), bytes, since, writes);
 }
 
-uint32_t element_bytes() { return gpu.type < F8E4M3 ? 2 : 1; }
-uint32_t c_bytes() { return gpu.type == BF16_F32 ? 4 : 2; }
+uint32_t element_bytes() { return gpu.type < F32 ? 2 : gpu.type == F32 ? 4 : 1; }
+uint32_t c_bytes() { return gpu.type >= BF16_F32 && gpu.type <= I8_I32 ? 4 : 2; }
+bool is_whole() { return gpu.type == I8_I32 || gpu.type == I8_BF16; }
 
 /* Element `i` of A or B. */
 float widened(const uint8_t *from, uint64_t i)
 {
     uint16_t bits;
+    float f;
     switch (gpu.type) {
+    case F32: return std::memcpy(&f, from + 4 * i, 4), f;
+    case I8_I32:
+    case I8_BF16: return (int8_t)from[i];
     case F8E4M3: return irisi_widen_f8e4m3(from[i]);
     case F8E5M2: return irisi_widen_f8e5m2(from[i]);
     case F8E4M3FNUZ: return irisi_widen_f8e4m3fnuz(from[i]);
@@ -97,9 +103,12 @@ float widened(const uint8_t *from, uint64_t i)
     return gpu.type == F16 ? irisi_widen_f16(bits) : irisi_widen_bf16(bits);
 }
 
-uint16_t narrowed(float x)
+uint32_t narrowed(float x)
 {
     switch (gpu.type) {
+    case F32: return irisi_f32_bits(x);
+    case I8_I32:
+    case I8_BF16: return (uint8_t)(int8_t)x;
     case F16: return irisi_narrow_f16(x);
     case BF16:
     case BF16_F32: return irisi_narrow_bf16(x);
@@ -153,7 +162,11 @@ struct irisi_mfma_acc {
         std::fill_n(own().acc[id], 16, 0.0f);
         return zero;
     }
-    float operator[](uint32_t e) const { return own().acc[id][e]; }
+    float operator[](uint32_t e) const
+    {
+        const float sum = own().acc[id][e];
+        return is_whole() ? irisi_unbits_f32((uint32_t)(int32_t)sum) : sum;
+    }
 };
 
 static irisi_mfma_acc multiply(const irisi_words *first, const irisi_words *second, irisi_mfma_acc acc)
@@ -172,24 +185,18 @@ static irisi_mfma_acc multiply(const irisi_words *first, const irisi_words *seco
     }
     return acc;
 }
-static irisi_mfma_acc irisi_mfma_f16(const irisi_words *a, const irisi_words *b, uint32_t step, irisi_mfma_acc acc)
-{
-    return multiply(a + step, b + step, acc);
-}
-static irisi_mfma_acc irisi_mfma_bf16(const irisi_words *a, const irisi_words *b, uint32_t step, irisi_mfma_acc acc)
-{
-    return multiply(a + step, b + step, acc);
-}
-static irisi_mfma_acc irisi_mfma_f8e4m3fnuz(const irisi_words *a, const irisi_words *b, uint32_t step,
-                                            irisi_mfma_acc acc)
-{
-    return multiply(a + step, b + step, acc);
-}
-static irisi_mfma_acc irisi_mfma_f8e5m2fnuz(const irisi_words *a, const irisi_words *b, uint32_t step,
-                                            irisi_mfma_acc acc)
-{
-    return multiply(a + step, b + step, acc);
-}
+#define ONE_STEP(name)                                                                                                 \
+    static irisi_mfma_acc irisi_mfma_##name(const irisi_words *a, const irisi_words *b, uint32_t step,                 \
+                                            irisi_mfma_acc acc)                                                        \
+    {                                                                                                                  \
+        return multiply(a + step, b + step, acc);                                                                      \
+    }
+ONE_STEP(f16)
+ONE_STEP(bf16)
+ONE_STEP(f32)
+ONE_STEP(i8)
+ONE_STEP(f8e4m3fnuz)
+ONE_STEP(f8e5m2fnuz)
 /* These take two steps at once. */
 static irisi_mfma_acc irisi_mfma_f8e4m3(const irisi_words *a, const irisi_words *b, uint32_t step, irisi_mfma_acc acc)
 {
@@ -306,7 +313,10 @@ const loop loops[] = {
     LOOP(bf16_gfx942_small, GFX942_SMALL, 0, BF16) LOOP(f16_gfx942_small, GFX942_SMALL, 1, F16)
     LOOP(bf16_gfx942, GFX942, 1, BF16)             LOOP(f16_gfx950, GFX950, 0, F16)
     LOOP(bf16_gfx950, GFX950, 1, BF16)             LOOP(f16_gfx950_small, GFX950_SMALL, 1, F16)
-    LOOP(bf16_f32_gfx942, GFX942, 1, BF16_F32)
+    LOOP(bf16_f32_gfx942, GFX942, 1, BF16_F32)     LOOP(f32_gfx942, GFX942, 0, F32)
+    LOOP(f32_gfx90a_small, GFX90A_SMALL, 1, F32)   LOOP(f32_gfx950, GFX950, 1, F32)
+    LOOP(i8_i32_gfx90a, GFX90A, 0, I8_I32)         LOOP(i8_bf16_gfx942_small, GFX942_SMALL, 1, I8_BF16)
+    LOOP(i8_bf16_gfx950, GFX950, 0, I8_BF16)       LOOP(i8_i32_gfx950_small, GFX950_SMALL, 1, I8_I32)
     LOOP(f8e4m3fnuz_bf16_gfx942, GFX942, 0, F8E4M3FNUZ) LOOP(f8e5m2fnuz_bf16_gfx942_small, GFX942_SMALL, 1, F8E5M2FNUZ)
     LOOP(f8e4m3_bf16_gfx950_small, GFX950_SMALL, 0, F8E4M3) LOOP(f8e5m2_bf16_gfx950, GFX950, 1, F8E5M2)
 #endif
@@ -353,7 +363,7 @@ std::vector<uint8_t> random_matrix(uint64_t rows, uint64_t columns, uint64_t ld)
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t j = 0; j < columns; j++) {
             const float x = (float)random_below(9) - 4;
-            const uint16_t bits = narrowed(x); /* little endian */
+            const uint32_t bits = narrowed(x); /* little endian */
             std::memcpy(&v[(i * ld + j) * bytes], &bits, bytes);
         }
     return v;
@@ -397,8 +407,8 @@ uint32_t product(uint64_t i, uint64_t j)
     for (uint64_t k = 0; k < plan.k; k++)
         sum += widened(gpu.a.data(), i * plan.lda + k) *
                widened(gpu.b.data(), plan.b_transposed ? j * plan.ldb + k : k * plan.ldb + j);
-    if (gpu.type == BF16_F32)
-        return irisi_f32_bits(sum);
+    if (c_bytes() == 4)
+        return gpu.type == I8_I32 ? (uint32_t)(int32_t)sum : irisi_f32_bits(sum);
     return gpu.type == F16 ? irisi_narrow_f16(sum) : irisi_narrow_bf16(sum);
 }
 
@@ -462,10 +472,10 @@ int main(int argc, char **argv)
     const bool all = argc > 1 && std::strcmp(argv[1], "all") == 0;
     uint32_t trials = 0;
     for (const loop &l : loops)
-        for (int transposed = l.type >= F8E4M3; transposed < 2; transposed++) /* bytes are not turned */
+        for (int transposed = l.type >= F32; transposed < 2; transposed++) /* others than 16-bit ones are not turned */
             for (uint32_t i = IRIST_SLOW && transposed != (int)(&l - loops); i < (all ? 8u : 1u); i++, trials++) {
                 const uint32_t k = depths[all ? i : trials % 8];
-                const irisi_gemm_extent most = irisi_gemm_largest_tile(l.mainloop, 4);
+                const irisi_gemm_extent most = irisi_gemm_largest_tile(l.mainloop, 2);
                 const bool cut = trials % 4 == 3; /* into smaller tiles, as a caller may ask for */
                 try_loop(&l, most.m + 37, i % 2 ? most.n + 5 : 99, k, transposed, cut ? 100 : 0, cut ? 68 : 0);
             }

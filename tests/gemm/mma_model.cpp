@@ -12,7 +12,8 @@
  *                 .trans: of its column g
  *   m16n8k16      A: registers 0, 1 rows g, g + 8, k 2t and 2t + 1; registers 2, 3 the same with k + 8. B: column g,
  *                 the same k. C: elements 0, 1 row g, columns 2t and 2t + 1; elements 2, 3 row g + 8
- *   m8n8k4        A: row g, k t. B: k t, column g. C: row g, columns 2t and 2t + 1
+ *   m8n8k4        A: row g, k t. B: k t, column g. C: row g, columns 2t and 2t + 1; m16n8k4: two, rows g and g + 8
+ *   f32           no instruction: a lane multiplies rows g and g + 8 by columns 2t and 2t + 1
  */
 #include <iris/arch/select.h>
 
@@ -170,6 +171,29 @@ static void step_64(const problem &p, const memory &shared, uint32_t wave, uint3
                             a[m][e / 2][lane / 4 * 4 + t] * b[n][(lane % 4 * 2 + e % 2) * 4 + t];
 }
 
+static void step_32(const problem &p, const memory &shared, uint32_t wave, uint32_t step, accumulators &acc)
+{
+    const uint32_t part = irisi_mma_tile_m(p.shape) * IRISI_MMA_DEPTH;
+    for (uint32_t m = 0; m < p.shape.blocks_m; m++)
+        for (uint32_t n = 0; n < p.shape.blocks_n; n++)
+            for (uint32_t e = 0; e < 4; e++)
+                for (uint32_t k = 0; k < 4; k++) {
+                    uint32_t at[LANES], from[LANES];
+                    for (uint32_t lane = 0; lane < LANES; lane++) {
+                        at[lane] = irisi_mma_at_32(irisi_mma_first_a_32(p.shape, wave, lane), step, m) +
+                                   e / 2 * 8 * IRISI_MMA_DEPTH;
+                        const uint32_t first = part + (p.turned ? irisi_mma_first_b_32_turned(p.shape, wave, lane)
+                                                                : irisi_mma_first_b_32(p.shape, wave, lane));
+                        from[lane] = p.turned ? irisi_mma_at_b_32_turned(p.shape, first, step, n, k)
+                                              : irisi_mma_at_32(first, step, n) + e % 2 * IRISI_MMA_DEPTH;
+                        acc.v[lane][4 * irisi_mma_block(p.shape, m, n) + e] +=
+                            shared[at[lane] / 4 + k] * shared[from[lane] / 4 + (p.turned ? e % 2 : k)];
+                    }
+                    check_banks(p, at, 16, "reads of A conflict");
+                    check_banks(p, from, p.turned ? 8 : 16, "reads of B conflict");
+                }
+}
+
 static void check(const problem &p)
 {
     std::vector<double> a(p.m * p.k), b(p.k * p.n), c(p.m * p.n, NAN), bt(p.n * p.k);
@@ -184,8 +208,10 @@ static void check(const problem &p)
         move(p, a, slab, 0, shared);
         move(p, p.turned ? b : bt, slab, 1, shared);
         for (uint32_t wave = 0; wave < IRISI_MMA_WAVES; wave++)
-            for (uint32_t step = 0; step < 2; step++)
-                if (p.shape.bytes == 8)
+            for (uint32_t step = 0; step < (p.shape.bytes == 4 ? 4 : 2); step++)
+                if (p.shape.bytes == 4)
+                    step_32(p, shared, wave, step, acc[wave]);
+                else if (p.shape.bytes == 8)
                     step_64(p, shared, wave, step, acc[wave]);
                 else
                     step_16(p, shared, wave, step, acc[wave]);
@@ -263,9 +289,10 @@ int main()
     for (uint32_t d = 0; d < 4; d++)
         for (uint32_t t = 0; t < 7; t++) {
             check_choice(devices[d].arch, devices[d].shared, 2, tiles[t][0], tiles[t][1]);
+            check_choice(devices[d].arch, devices[d].shared, 4, tiles[t][0], tiles[t][1] / 2);
             check_choice(devices[d].arch, devices[d].shared, 8, tiles[t][0] / 2, tiles[t][1] / 2);
         }
-    for (uint32_t bytes = 2; bytes <= 8; bytes += 6)
+    for (uint32_t bytes = 2; bytes <= 8; bytes *= 2)
         for (int kind = 0; kind < 3; kind++)
             for (int turned = 0; turned < 2; turned++) {
                 problem p = {irisi_mma_shape_of(bytes, kind == 1, kind == 2), turned, 0, 0, 64};

@@ -175,6 +175,13 @@ static double irisi_load_double(uint32_t from)
     std::memcpy(&v, &wg.shared[from], 8);
     return v;
 }
+static void load_floats(float *v, uint32_t from, uint32_t n)
+{
+    touch_shared(from & ~15u, 16, wg.now->met, false);
+    std::memcpy(v, &wg.shared[from], n * sizeof *v);
+}
+static void irisi_load_quad(float *v, uint32_t from) { load_floats(v, from, 4); }
+static void irisi_load_two(float *v, uint32_t from) { load_floats(v, from, 2); }
 
 struct irisi_mma_operands_16 {
     uint32_t a[4][4], b[4][4];
@@ -244,9 +251,11 @@ std::vector<std::vector<char>> stages; /* one for each piece, with a margin on b
     }
 WORK(f16_sm80, f16_sm80, 0)
 WORK(bf16_sm80, bf16_sm80, 0)
+WORK(f32_sm80, f32_sm80, 0)
 WORK(f64_sm80, f64_sm80, 0)
 WORK(f16_sm80_with_comm, f16_sm80, 1)
 WORK(bf16_sm80_with_comm, bf16_sm80, 1)
+WORK(f32_sm80_with_comm, f32_sm80, 1)
 WORK(f64_sm80_with_comm, f64_sm80, 1)
 
 struct loop {
@@ -255,7 +264,8 @@ struct loop {
     void (*work)(iris_crew *);
 } const loops[] = {{IRIS_F16, 0, work_f16_sm80},           {IRIS_BF16, 1, work_bf16_sm80_with_comm},
                    {IRIS_F64, 0, work_f64_sm80},           {IRIS_F16, 1, work_f16_sm80_with_comm},
-                   {IRIS_F64, 1, work_f64_sm80_with_comm}, {IRIS_BF16, 0, work_bf16_sm80}};
+                   {IRIS_F64, 1, work_f64_sm80_with_comm}, {IRIS_BF16, 0, work_bf16_sm80},
+                   {IRIS_F32, 0, work_f32_sm80},           {IRIS_F32, 1, work_f32_sm80_with_comm}};
 const loop *run;
 
 void work()
@@ -271,10 +281,21 @@ void work()
 
 double get(const char *from)
 {
-    uint16_t bits;
-    double v;
-    std::memcpy(&bits, from, 2);
-    return gpu.dtype == IRIS_F64 ? (std::memcpy(&v, from, 8), v) : widened(bits);
+    union {
+        uint16_t bits;
+        float f;
+        double d;
+    } v;
+    std::memcpy(&v, from, plan.element);
+    return plan.element == 8 ? v.d : plan.element == 4 ? (double)v.f : (double)widened(v.bits);
+}
+
+/* The element that a number is, at `to`. */
+void set(char *to, double v)
+{
+    const uint16_t bits = narrowed((float)v);
+    const float f = (float)v;
+    std::memcpy(to, plan.element == 8 ? (const void *)&v : plan.element == 4 ? (const void *)&f : &bits, plan.element);
 }
 
 /* Whole numbers from -4 to 4, so that sums are exact; what is no element is NaN, and nothing follows the last. */
@@ -283,11 +304,8 @@ std::vector<char> random_matrix(uint64_t rows, uint64_t columns, uint64_t ld)
     const uint32_t e = plan.element;
     std::vector<char> v(((rows - 1) * ld + columns) * e, (char)0xff);
     for (uint64_t i = 0; i < rows; i++)
-        for (uint64_t j = 0; j < columns; j++) {
-            const double x = (double)random_below(9) - 4;
-            const uint16_t bits = narrowed((float)x);
-            std::memcpy(&v[(i * ld + j) * e], e == 8 ? (const void *)&x : &bits, e);
-        }
+        for (uint64_t j = 0; j < columns; j++)
+            set(&v[(i * ld + j) * e], (double)random_below(9) - 4);
     return v;
 }
 
@@ -332,8 +350,9 @@ void check_piece(const iris_tile *piece, std::vector<char> &stage)
             for (uint64_t k = 0; k < plan.k; k++)
                 sum += get(&gpu.a[(i * plan.lda + k) * e]) *
                        get(&gpu.b[(plan.b_transposed ? j * plan.ldb + k : k * plan.ldb + j) * e]);
-            const uint16_t bits = narrowed((float)sum);
-            expect(std::memcmp(at, e == 8 ? (const void *)&sum : &bits, e) == 0, "an element is not the product's");
+            char want[8];
+            set(want, sum);
+            expect(std::memcmp(at, want, e) == 0, "an element is not the product's");
             std::memset(at, 0xaa, e);
         }
     }
@@ -389,9 +408,9 @@ int main(int argc, char **argv)
             for (uint32_t t = all || IRIST_SLOW ? 0 : (uint32_t)turned; t < (IRIST_SLOW ? 1 : 5); t += all ? 1 : 2)
                 for (uint32_t i = 0; i < (all ? 8u : 1u); i++, trials++) {
                     const uint32_t k = depths[all ? i : (trials + t) % 8];
-                    const uint32_t half = l.dtype == IRIS_F64 ? 2 : 1;
+                    const uint32_t half = l.dtype == IRIS_F64 ? 2 : 1, narrow = iris_dtype_bytes(l.dtype) > 2 ? 2 : 1;
                     try_loop(&l, trials % 2 ? "sm_90" : "sm_86", i % 2 ? 165 : 53, i % 3 ? 99 : 261, k, turned,
-                             tiles[t][0] / half, tiles[t][1] / half);
+                             tiles[t][0] / half, tiles[t][1] / narrow);
                 }
     std::printf("%u trials, %u failures\n", trials, failures);
     return failures || trials == 0 || !notices(&loops[0], PASS_A_MEETING) || !notices(&loops[1], FORGET_A_WAIT) ||

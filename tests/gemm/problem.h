@@ -36,7 +36,7 @@ struct problem_options {
     int unit;  /* rows take multiples of so many elements before the padding; 0 and 1: no more than they need */
     int scales = 0; /* 1: one of A, of B and of C; 2: of each row of A and column of B, and of C */
     iris_dtype c_dtype = IRIS_DTYPE_NONE; /* none: as iris_gemm_prepare has it */
-    int tf32 = 0;
+    int tf32 = 0, fast_accum = 0;
 };
 
 /* Everything about one GEMM of one rank. */
@@ -210,7 +210,8 @@ static inline double problem_units_lose(const problem *p)
 {
     if (p->plan.mainloop == IRISI_GEMM_PLAIN || iris_dtype_bytes(p->dtype) == 2 || p->dtype == IRIS_I8)
         return 0;
-    return std::ldexp(1, p->dtype == IRIS_F32 ? -9 : -8);
+    const bool apart = p->plan.mainloop == IRISI_GEMM_SM90A && !p->options.fast_accum;
+    return std::ldexp(1, p->dtype == IRIS_F32 ? -9 : apart ? -11 : -8);
 }
 
 /* The triple loop. The bound is on what the accumulator's type may lose; rounding to the dtype comes on top. */
@@ -267,6 +268,7 @@ static inline iris_gemm_args problem_args(const problem *p)
     g.m = p->shape.m, g.n = p->shape.n, g.k = p->shape.k;
     g.a = p->a, g.b = p->b, g.c = p->c, g.bias = options.bias ? p->bias : nullptr;
     g.lda = p->lda, g.ldb = p->ldb, g.ldc = p->ldc, g.c_dtype = options.c_dtype, g.tf32 = options.tf32;
+    g.fast_accum = options.fast_accum;
     if (options.scales) {
         g.scale_a = p->scales, g.scale_b = p->scales + p->shape.m, g.scale_c = g.scale_b + p->own.count;
         g.scale_a_rows = g.scale_b_columns = options.scales == 2;

@@ -567,7 +567,7 @@ void make_tiles()
 void make_plan()
 {
     std::memset(&plan, 0, sizeof plan);
-    plan.mainloop = IRISI_GEMM_SM90A, plan.boxed = 1;
+    plan.mainloop = IRISI_GEMM_SM90A, plan.boxed = 1, plan.c_element = 2;
     plan.rank = world.rank, plan.world = world.ranks;
     plan.slices = 2, plan.slice_shift = 1, plan.unit = 64, plan.xcds = 1;
     plan.math_waves = MATH_WAVES, plan.comm_waves = IRISI_GEMM_SM90A_COMM_WAVES;

@@ -11,10 +11,13 @@
 #if !defined(IRIST_PART)
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16_F32
 #endif
-#if defined(IRISI_GEMM_HAS_SM90A) /* types with another loop there than the plain one */
-#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
+#if defined(IRISI_GEMM_HAS_SM90A) || defined(IRISI_GEMM_HAS_MFMA_GFX942)
+#define HAS_UNITS 1 /* for these types too */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_I8_BF16
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F8E5M2_BF16
+#endif
+#if defined(IRISI_GEMM_HAS_SM90A) /* f32 as tf32 */
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
 #endif
 #endif
 #include "problem.h"
@@ -40,14 +43,14 @@ typedef struct types_args {
     }
 OWN_KERNEL(f8e4m3_f8e4m3)
 OWN_KERNEL(i8_i8)
-#if !defined(IRISI_GEMM_HAS_SM90A) || defined(IRIST_KERNELS_ELSEWHERE)
+#if !defined(HAS_UNITS)
 #define MANY OWN
 OWN_KERNEL(i8_bf16)
 #else
 #define MANY ALL
 #endif
 #if !defined(IRIST_KERNELS_ELSEWHERE)
-#if !defined(IRISI_GEMM_HAS_SM90A)
+#if !defined(HAS_UNITS)
 OWN_KERNEL(f8e5m2_bf16)
 #endif
 OWN_KERNEL(f16_f32)
@@ -196,12 +199,10 @@ IRIS_KERNEL(types_image_kernel, image_args, a, 64)
 /* Of an image's loops those that a plan for these types must have one of; the plain one where there is none. */
 static uint32_t loops_of(const pair &types, uint32_t image)
 {
-    uint32_t loops = 1u << IRISI_GEMM_SM90A; /* 16-bit floats, OCP's 8-bit ones, i8, and f32 as tf32 */
-    if (types.dtype == IRIS_BF16)
+    uint32_t loops = 1u << IRISI_GEMM_SM90A | 1u << IRISI_GEMM_MFMA_GFX950 | 1u << IRISI_GEMM_MFMA_GFX950_SMALL;
+    if (types.dtype == IRIS_BF16 || types.dtype == IRIS_I8) /* gfx942's 8-bit floats are others */
         loops |= 1u << IRISI_GEMM_MFMA_GFX90A | 1u << IRISI_GEMM_MFMA_GFX90A_SMALL | 1u << IRISI_GEMM_MFMA_GFX942 |
                  1u << IRISI_GEMM_MFMA_GFX942_SMALL;
-    if (types.dtype == IRIS_BF16 || types.dtype == IRIS_F8E4M3)
-        loops |= 1u << IRISI_GEMM_MFMA_GFX950 | 1u << IRISI_GEMM_MFMA_GFX950_SMALL;
     return loops & image ? loops & image : 1u << IRISI_GEMM_PLAIN;
 }
 
@@ -225,6 +226,58 @@ static void loop_work(irist_rank *t)
 TEST_CASE("GEMMs of narrow types use the tensor cores' loop where the image holds it", "[gemm]")
 {
     irist_spmd(loop_work, nullptr);
+}
+
+/* Every width of a tile, each with loops of its own, and both ways to add 8-bit floats up. */
+static void width_work(irist_rank *t)
+{
+    for (const pair &types : pairs)
+        for (int64_t width = 64; width <= 256; width += 64)
+            for (int fast = 0; fast < 2; fast++) {
+                problem_options options = {fast ? "fast" : "width", 0, 0, 0, IRIS_ACTIVATION_NONE,
+                                           1, 0, 0, 0, 0, 0, 0, 0, 0, 16};
+                options.tile_n = (uint32_t)width, options.fast_accum = fast;
+                if (types.launchers[1] != nullptr && irisi_gemm_narrowest(IRISI_GEMM_SM90A) != 0)
+                    every_pattern(t, types, {130, width * t->ranks, 272}, options, 1u << IRISI_GEMM_SM90A | 1);
+            }
+}
+
+TEST_CASE("GEMMs of narrow types are right in tiles of every width", "[gemm]") { irist_spmd(width_work, nullptr); }
+
+/*
+ * Many equal terms: a sum that keeps 14 bits loses of each, one in f32 loses nothing. 81/64 a term, 81 * 256 in all,
+ * which bf16 holds. With fast_accum a part may be lost, as much as a quarter here.
+ */
+static void long_sum_work(irist_rank *t)
+{
+    for (int fast = 0; fast < 2; fast++) {
+        problem_options options = {"long sum", 0, 0, 0, IRIS_ACTIVATION_NONE, 1, 0, 0, 0, 0, 0, 0, 0, 0, 16};
+        problem p;
+        options.fast_accum = fast;
+        if (problem_create(&p, t, IRIS_F8E4M3, {70, 264 * t->ranks, 16384}, options)) {
+            irist_ok(t, iris_memset(t->world, p.a, 0x39, (size_t)(p.shape.m * p.lda))); /* 1.125 */
+            irist_ok(t, iris_memset(t->world, p.b, 0x39, (size_t)(p.own.count * p.ldb)));
+            for (int pattern = 0; pattern < IRIS_GEMM_PATTERNS; pattern++) {
+                problem_poison(&p);
+                problem_launch(&p, pattern);
+                irist_ok(t, iris_synchronize(t->world));
+                const std::vector<unsigned char> got = irist_download(t, p.c, p.c_bytes);
+                const double want = 81 * 256, lost = fast ? 0.25 * want : 0;
+                for (int64_t i = 0; i < p.shape.m * p.shape.n; i++) {
+                    const double v = element_get(IRIS_BF16, &got[(size_t)(i / p.shape.n * p.ldc + i % p.shape.n) * 2]);
+                    if (!irist_check(t, v <= want && v >= want - lost, "%s, fast_accum %d: a sum is %g, expected %g",
+                                     iris_gemm_pattern_name((iris_gemm_pattern)pattern), fast, v, want))
+                        break;
+                }
+            }
+        }
+        problem_free(&p);
+    }
+}
+
+TEST_CASE("sums of 8-bit floats are f32's unless fast_accum is asked for", "[gemm]")
+{
+    irist_spmd(long_sum_work, nullptr);
 }
 
 /* Pairs that compute tiles together, where there are such: of each type of A and B that the loop takes, but i8. */

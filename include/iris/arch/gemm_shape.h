@@ -4,13 +4,14 @@
  *
  *   IRISI_GEMM_WAVE_LANES                                    lanes to ask for to get one wave
  *   IRISI_GEMM_LANES IRISI_GEMM_LANES_WITH_COMM              of a workgroup of the plain loop; other loops add a suffix
- *   irisi_gemm_largest_tile(mainloop, accumulator)           what its kernels take
+ *   irisi_gemm_largest_tile(mainloop, element)               what its kernels take, of elements of so many bytes
  *   irisi_gemm_pick(arch, problem)                           the mainloop and its shape
  *   irisi_gemm_xcds(arch, units)                             chiplets that workgroups are dealt to in turn
  *   IRISI_GEMM_MOST_PITCH irisi_gemm_pass_m(mainloop, tile_m)
  *   irisi_gemm_narrowest(mainloop)                           columns that tiles may be cut to; 0: they are not cut
  *   irisi_gemm_most_pair(mainloop) irisi_gemm_most_slices(mainloop)      workgroups that share B; slices of K
  *   irisi_gemm_joins(plan)                                   1 when pairs compute parts of full tiles together
+ *   irisi_gemm_relays(plan)                                  1 when workgroups that only send use an engine
  *   IRISI_GEMM_PARTIAL_BYTES                                 what an item of a plan whose K is cut leaves behind
  *   irisi_gemm_tile_us(mainloop, pair, slices, rows, columns, k, flagged)      about how long a tile takes
  *   irisi_gemm_joint_us(mainloop, rows, columns, k, flagged) about how long a part that a pair computes together takes
@@ -44,6 +45,7 @@
 static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return (void)mainloop, 0; }
 enum { IRISI_GEMM_PARTIAL_BYTES = 0, IRISI_GEMM_PARTIAL_BYTE = 0 };
 static inline uint32_t irisi_gemm_joins(const iris_gemm_plan *plan) { return (void)plan, 0; }
+static inline uint32_t irisi_gemm_relays(const iris_gemm_plan *plan) { return (void)plan, 0; }
 static inline uint32_t irisi_gemm_most_pair(uint32_t mainloop) { return (void)mainloop, 1; }
 static inline uint32_t irisi_gemm_most_slices(uint32_t mainloop) { return (void)mainloop, 1; }
 static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32_t slices, uint32_t rows,

@@ -102,7 +102,7 @@ static int irisi_gemm_fit_row(iris_world *w, const iris_gemm_plan *plan, const i
         q->tile_n = c.width;
         *s = irisi_gemm_pick(iris_arch_name(w), q);
     }
-    const irisi_gemm_extent most = irisi_gemm_largest_tile(s->mainloop, q->accumulator);
+    const irisi_gemm_extent most = irisi_gemm_largest_tile(s->mainloop, q->element);
     p.unit = irisi_gemm_narrowest(s->mainloop), p.tile_m = s->tile_m;
     why[0] = 0;
     if (row->given == 0)
@@ -169,7 +169,7 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     if (obeyed != IRIS_OK)
         return obeyed;
     irisi_gemm_cutting cut = irisi_gemm_row_cut(row);
-    const irisi_gemm_extent most = irisi_gemm_largest_tile(s.mainloop, q.accumulator);
+    const irisi_gemm_extent most = irisi_gemm_largest_tile(s.mainloop, q.element);
     if (!irisi_gemm_fits(&q, most))
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: a tile of %u x %u is too large; the %s kernel's is %u x %u", q.tile_m,

@@ -242,7 +242,7 @@ static void irisi_gemm_rank_all(iris_gemm_plan *p, uint32_t senders, uint32_t wi
     double *busy = (double *)malloc(p->workgroups * sizeof *busy); /* none: as if nothing were known of times */
     const int known = busy != NULL && irisi_gemm_narrowest(p->mainloop) != 0;
     irisi_gemm_cutting c = *fixed;
-    const uint32_t step = p->boxed ? 2 : 4, most = p->boxed ? 12 : 20;
+    const uint32_t step = irisi_gemm_relays(p) ? 2 : 4, most = irisi_gemm_relays(p) ? 12 : 20;
     for (uint32_t n = 0; known && n <= most && (n <= step || n < p->workgroups); n += step) { /* or what is asked for */
         c.pattern = p->pattern != IRIS_GEMM_AUTO ? p->pattern
                     : n == 0                     ? (uint32_t)IRIS_GEMM_FUSED_SEQUENTIAL
@@ -250,7 +250,7 @@ static void irisi_gemm_rank_all(iris_gemm_plan *p, uint32_t senders, uint32_t wi
         c.senders = n > 0 && (senders || c.pattern == IRIS_GEMM_PRODUCER_CONSUMER) ? p->comm_workgroups : n;
         if (irisi_gemm_splits(c.pattern) == (n == 0) || c.senders >= p->workgroups)
             continue;
-        if (n > 0 && p->pattern == IRIS_GEMM_AUTO && (p->world == 1 || !p->boxed))
+        if (n > 0 && p->pattern == IRIS_GEMM_AUTO && (p->world == 1 || !irisi_gemm_relays(p)))
             continue; /* there is nothing to send, or only lanes could: measured, 735 us against 346 */
         if (fixed->width == 0)
             irisi_gemm_try_all(p, &c, columns, widest, busy, best);

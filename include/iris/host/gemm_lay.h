@@ -147,7 +147,8 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
             const int sends = c->pattern != IRIS_GEMM_BULK_SYNCHRONOUS && i / p->pair % p->slices == p->slices - 1;
             const double bytes = sends ? (double)p->tile_m * cols * p->c_element * (p->world - 1) : 0;
             const uint32_t senders = item < direct ? c->senders : p->workgroups;
-            const double gbps = irisi_gemm_link_gbps(senders, (int)p->boxed, p->world - 1);
+            const uint32_t engine = item < direct ? irisi_gemm_relays(p) : p->boxed;
+            const double gbps = irisi_gemm_link_gbps(senders, (int)engine, p->world - 1);
             const double way = 1e-3 * bytes / gbps;
             busy[worker] += run->joint
                                 ? irisi_gemm_joint_us(p->mainloop, p->m, cols, k, c->senders > 0)

@@ -3,10 +3,10 @@
  * gemm_packing.h: a part of init.c: copies of operands that a mainloop cannot read where they are.
  *
  * Mainloops other than the plain one read A and B at multiples of 16 bytes, and rows not further apart than
- * IRISI_GEMM_MOST_PITCH, and of elements of 8 or 32 bits B along K. What does not fit is copied into memory of
- * the device by each launch. Which mainloop a plan has is the same on every rank; whether a rank copies, and what, is
- * its own affair, since pointers, row pitches and widths of bands differ. So the memory is not of the heap, whose
- * allocations are the same on every rank.
+ * IRISI_GEMM_MOST_PITCH, and most of them of elements of 8 or 32 bits B along K. What does not fit is copied into
+ * memory of the device by each launch. Which mainloop a plan has is the same on every rank; whether a rank copies, and
+ * what, is its own affair, since pointers, row pitches and widths of bands differ. So the memory is not of the heap,
+ * whose allocations are the same on every rank.
  */
 #ifndef IRIS_HOST_GEMM_PACKING_H
 #define IRIS_HOST_GEMM_PACKING_H
@@ -14,10 +14,10 @@
 
 #include <iris/gemm_pack.h>
 
-/* 1 when B must be turned for any mainloop but the plain one: of 8-bit elements and of f32 cut to tf32. */
+/* 1 when B must be turned for any mainloop but the plain one and, of f32, sm_80's, whose lanes multiply. */
 static int irisi_gemm_turns(const iris_gemm_plan *p)
 {
-    return (p->element == 1 || p->element == 4) && !p->b_transposed;
+    return (p->element == 1 || (p->element == 4 && p->mainloop != IRISI_GEMM_SM80)) && !p->b_transposed;
 }
 
 /* 1 when a matrix can be read where it is. */

@@ -31,7 +31,8 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     p->scale_a = g->scale_a, p->scale_b = g->scale_b, p->scale_c = g->scale_c;
     p->scale_a_step = g->scale_a_rows != 0, p->scale_b_step = g->scale_b_columns != 0;
     p->alpha = g->alpha != 0 ? g->alpha : g->zero_alpha ? 0 : 1, p->beta = g->beta;
-    p->tf32 = g->tf32 != 0, p->b_transposed = g->b_transposed != 0, p->element = (uint32_t)iris_dtype_bytes(dtype);
+    p->tf32 = g->tf32 != 0, p->fast_accum = g->fast_accum != 0, p->b_transposed = g->b_transposed != 0;
+    p->element = (uint32_t)iris_dtype_bytes(dtype);
     p->c_element = (uint32_t)iris_dtype_bytes((iris_dtype)p->c_dtype);
     const iris_gemm_columns own = iris_gemm_band(p->n, p->world, p->rank);
     p->band = own.first, p->columns = own.count;
@@ -48,7 +49,7 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
 
 /* What all ranks must have alike, and whether this one's arguments were sound. */
 typedef struct irisi_gemm_vote {
-    int64_t status, op, dtype, c_dtype, tf32, m, n, k, c, ldc, tile_m, tile_n, pattern, rows, mainloop;
+    int64_t status, op, dtype, c_dtype, tf32, fast_accum, m, n, k, c, ldc, tile_m, tile_n, pattern, rows, mainloop;
     int64_t mainloops, aligned, boxes, bare, workgroups, blas; /* of these the least is taken, not the same asked for */
     int64_t row, xcds; /* count where all have the same */
 } irisi_gemm_vote;
@@ -59,14 +60,15 @@ typedef struct irisi_gemm_vote {
  */
 static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris_status own, irisi_gemm_common *common)
 {
-    static const char *const names[] = {"status", "op",  "dtype",  "c_dtype", "tf32", "m", "n", "k",
+    static const char *const names[] = {"status", "op",  "dtype",  "c_dtype", "tf32", "fast_accum", "m", "n", "k",
                                         "c's place in the heap, which equal allocations in one order make equal,",
                                         "ldc", "tile_m", "tile_n",  "pattern",
                                         "the checksum of IRIS_TUNE or tune and of the built-in table",
                                         "the mainloop that fits"};
     enum { FIELDS = sizeof(irisi_gemm_vote) / sizeof(int64_t), SAME = FIELDS - 8 };
     const int64_t place = own == IRIS_OK ? (int64_t)((uintptr_t)p->c - (uintptr_t)iris_device_ctx(w).base) : 0;
-    const int64_t mine[FIELDS] = {own,   p->op,           p->dtype,  p->c_dtype, p->tf32, p->m,     p->n,      p->k,
+    const int64_t mine[FIELDS] = {own,   p->op,           p->dtype,  p->c_dtype, p->tf32, p->fast_accum,
+                                  p->m,  p->n,            p->k,
                                   place, (int64_t)p->ldc, p->tile_m, p->unit ? p->unit : p->tile_n, p->pattern,
                                   (int64_t)(common->rows & UINT32_MAX),
                                   p->mainloop,

@@ -47,7 +47,7 @@ uint32_t iris_gemm_candidates(iris_world *w, const iris_gemm_plan *plan, iris_ge
     if (best.most > 0 && irisi_gemm_narrowest(p.mainloop) == 0)
         irisi_gemm_rank_whole(&p, 0, &best);
     else if (best.most > 0)
-        irisi_gemm_rank_all(&p, 0, irisi_gemm_largest_tile(p.mainloop, p.element == 8 ? 8 : 4).n, &any, &best);
+        irisi_gemm_rank_all(&p, 0, irisi_gemm_largest_tile(p.mainloop, p.element).n, &any, &best);
     p = *plan, p.pattern = pattern;
     if (best.most > 0 && best.n == 0)
         irisi_gemm_rank_senders(&p, &best);

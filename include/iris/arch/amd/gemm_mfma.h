@@ -17,6 +17,7 @@
 
 #include <iris/arch/amd/gemm_load.h>
 #include <iris/arch/gemm_shape.h>
+#include <iris/gen/bits.h>
 
 enum { IRISI_MFMA_BLOCKS = 4, IRISI_MFMA_RING = 4, IRISI_MFMA_STEPS = 2 }; /* at most, of any loop */
 
@@ -151,17 +152,21 @@ IRIS_DEVICE void irisi_mfma_clear(irisi_mfma_loop loop, irisi_mfma_accs *acc)
 /*
  * A lane's accumulators of a piece: two times eight neighbours in a row of C, 16 columns apart. `band` and `right` say
  * which piece; they are the same in all lanes, but accumulators have no address, so each piece has code of its own.
+ * `v`: 16 values of 4 bytes; `whole`, a constant: those of accumulators that are whole numbers become floats.
  */
 IRIS_DEVICE void irisi_mfma_piece(irisi_mfma_loop loop, const irisi_mfma_accs *acc, uint32_t band, uint32_t right,
-                                  float (*v)[8])
+                                  int whole, void *v)
 {
 #pragma unroll
     for (uint32_t place = 0; place < 2 * loop.shape.blocks_m; place++)
         if (band * 2 + right == place)
 #pragma unroll
-            for (uint32_t i = 0; i < 16; i++)
-                v[i / 8][i % 8] =
-                    acc->v[place / 2][irisi_mfma_piece_block(i)][irisi_mfma_piece_acc(place % 2, i)];
+            for (uint32_t i = 0; i < 16; i++) {
+                float one = acc->v[place / 2][irisi_mfma_piece_block(i)][irisi_mfma_piece_acc(place % 2, i)];
+                if (whole)
+                    one = (float)(int32_t)irisi_bits_f32(one);
+                __builtin_memcpy((char *)v + 4 * i, &one, 4);
+            }
 }
 
 #endif

@@ -95,13 +95,13 @@ static inline uint32_t irisi_gemm_xcds(const char *arch, uint32_t units)
 }
 
 /* The largest tile that a mainloop takes. */
-static inline irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint32_t accumulator)
+static inline irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint32_t element)
 {
     const irisi_mfma_shape shape = irisi_mfma_loop_of(mainloop, 0, 2).shape;
     irisi_gemm_extent tile;
     tile.m = irisi_mfma_tile_m(shape);
     tile.n = irisi_mfma_tile_n(shape);
-    return mainloop == IRISI_GEMM_PLAIN ? irisi_gemm_plain_tile(accumulator) : tile;
+    return mainloop == IRISI_GEMM_PLAIN ? irisi_gemm_plain_tile(element == 8 ? 8 : 4) : tile;
 }
 
 #define IRISI_GEMM_HAS_PASSES 1
@@ -113,7 +113,7 @@ static inline uint32_t irisi_gemm_pass_m(uint32_t mainloop, uint32_t tile_m)
 /* A matrix loop's shape: two slabs in shared memory. */
 static inline irisi_gemm_shape irisi_mfma_gemm_shape(uint32_t mainloop, const irisi_gemm_problem *p)
 {
-    const irisi_gemm_extent most = irisi_gemm_largest_tile(mainloop, p->accumulator);
+    const irisi_gemm_extent most = irisi_gemm_largest_tile(mainloop, p->element);
     const uint32_t unit = 16 / p->element; /* columns of a chunk */
     irisi_gemm_shape s;
     s.mainloop = mainloop;
@@ -135,9 +135,9 @@ static inline irisi_gemm_shape irisi_mfma_gemm_shape(uint32_t mainloop, const ir
 #define IRISI_GEMM_MOST_PITCH ((uint64_t)1 << 24)
 
 /*
- * The mainloop for a problem, and its shape. Matrix loops need what they load to be aligned, and of 8-bit elements K
- * side by side, which copies see to (gemm_packing.h). Large tiles where there is one for every workgroup, since they
- * need half the loads for their arithmetic.
+ * The mainloop for a problem, and its shape. Matrix loops need what they load to be aligned, and of elements of 8 or 32
+ * bits K side by side, which copies see to (gemm_packing.h). Large tiles where there is one for every workgroup, since
+ * they need half the loads for their arithmetic.
  */
 static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gemm_problem *p)
 {
@@ -145,12 +145,12 @@ static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gem
     const uint32_t large = IRISI_GEMM_MFMA_GFX90A + (uint32_t)i;
     const uint32_t small = IRISI_GEMM_MFMA_GFX90A_SMALL + (uint32_t)i;
     const uint64_t tiles = (uint64_t)((p->m + 255) / 256) * ((p->n + 255) / 256);
-    const int fits = irisi_gemm_fits(p, irisi_gemm_largest_tile(small, p->accumulator));
-    if (!p->aligned)
+    const int fits = irisi_gemm_fits(p, irisi_gemm_largest_tile(small, p->element));
+    if (!p->aligned || (p->c_dtype == IRIS_I32 && !p->bare)) /* i32 is written as it was summed up */
         return irisi_gemm_plain(p);
     if (irisi_gemm_has(p, small) && fits && (tiles < p->workgroups || p->tile_m || p->tile_n))
         return irisi_mfma_gemm_shape(small, p);
-    if (irisi_gemm_has(p, large) && irisi_gemm_fits(p, irisi_gemm_largest_tile(large, p->accumulator)))
+    if (irisi_gemm_has(p, large) && irisi_gemm_fits(p, irisi_gemm_largest_tile(large, p->element)))
         return irisi_mfma_gemm_shape(large, p);
     return irisi_gemm_plain(p);
 }
@@ -168,14 +168,15 @@ static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gem
 #define IRISI_GEMM_HAS_RATES 1
 static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
 {
-    /* 10^12 operations a second of 16 bits by matrix units, of f32 without; compute units; GB/s of memory, of a link */
+    /* 10^12 operations a second of 16 bits by matrix units, of f32 without (with: twice it); units; GB/s */
     static const double sheets[3][5] = {
         {191.5, 23.9, 110, 1600, 50}, {1307.4, 81.7, 304, 5300, 64}, {2516.6, 78.6, 256, 8000, 76.8}};
     const int plain = p->mainloop == IRISI_GEMM_PLAIN;
     const uint32_t at = plain ? p->xcds > 1 : (p->mainloop - IRISI_GEMM_MFMA_GFX90A) % 3;
     const double *sheet = sheets[at];
-    const irisi_gemm_extent tile = irisi_gemm_largest_tile(p->mainloop, p->element == 8 ? 8 : 4);
-    const double peak = plain ? sheet[1] : sheet[0] * 2 / p->element;
+    const irisi_gemm_extent tile = irisi_gemm_largest_tile(p->mainloop, p->element);
+    const double units = p->element == 4 ? 2 * sheet[1] : at == 0 ? sheet[0] : sheet[0] * 2 / p->element;
+    const double peak = plain ? sheet[1] : units;
     const double share = plain ? 0.37 : irisi_mfma_is_small(p->mainloop) ? 0.35 : 0.5;
     irisi_gemm_rates r;
     r.tile_us = 2e-6 * tile.m * tile.n * p->k / (share * peak / sheet[2]);

@@ -2,7 +2,7 @@
 /*
  * mfma.h (amd): the matrix instructions and the memory accesses of the loops around them.
  *
- *   irisi_mfma_acc irisi_mfma_{f16,bf16,f8e4m3fnuz,f8e5m2fnuz,f8e4m3,f8e5m2}
+ *   irisi_mfma_acc irisi_mfma_{f16,bf16,f32,i8,f8e4m3fnuz,f8e5m2fnuz,f8e4m3,f8e5m2}
  *   irisi_mfma_lds irisi_mfma_read irisi_mfma_read_word irisi_mfma_write
  *   irisi_mfma_load irisi_mfma_load_lds irisi_mfma_loaded
  *   irisi_mfma_part irisi_mfma_hurry irisi_mfma_yield irisi_mfma_now
@@ -14,7 +14,7 @@
 #include <iris/arch/amd/memory.h>
 #include <iris/gemm_plan.h>
 
-typedef float __attribute__((ext_vector_type(16))) irisi_mfma_acc; /* a lane's share of a block */
+typedef float __attribute__((ext_vector_type(16))) irisi_mfma_acc; /* a lane's share of a block; or whole numbers */
 typedef IRISI_LOCAL char *irisi_mfma_lds;
 
 /*
@@ -61,6 +61,59 @@ IRIS_DEVICE irisi_mfma_acc irisi_mfma_bf16(const irisi_words *first, const irisi
     __builtin_memcpy(b, second + step, sizeof b);
     acc = __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(a[0], b[0], acc, 0, 0, 0);
     return __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(a[1], b[1], acc, 0, 0, 0);
+#else
+    (void)first, (void)second, (void)step;
+    return acc;
+#endif
+}
+
+/* Likewise of f32, a step being 8 deep and an instruction 2. */
+IRIS_DEVICE irisi_mfma_acc irisi_mfma_f32(const irisi_words *first, const irisi_words *second, uint32_t step,
+                                          irisi_mfma_acc acc)
+{
+#if defined(__gfx90a__) || defined(__gfx942__) || defined(__gfx950__)
+    float a[4], b[4];
+    __builtin_memcpy(a, first + step, sizeof a);
+    __builtin_memcpy(b, second + step, sizeof b);
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        acc = __builtin_amdgcn_mfma_f32_32x32x2f32(a[i], b[i], acc, 0, 0, 0);
+#else
+    (void)first, (void)second, (void)step;
+#endif
+    return acc;
+}
+
+/* Likewise of whole numbers, a step being 32 deep; accumulators are whole numbers too. */
+IRIS_DEVICE irisi_mfma_acc irisi_mfma_i8(const irisi_words *first, const irisi_words *second, uint32_t step,
+                                         irisi_mfma_acc acc)
+{
+#if defined(__gfx90a__) || defined(__gfx942__) || defined(__gfx950__)
+    typedef int __attribute__((ext_vector_type(16))) whole;
+    whole sums = __builtin_bit_cast(whole, acc);
+#if defined(__gfx950__)
+    typedef int __attribute__((ext_vector_type(4))) operand;
+    enum { PARTS = 1 };
+#elif defined(__gfx942__)
+    typedef long operand;
+    enum { PARTS = 2 };
+#else
+    typedef int operand;
+    enum { PARTS = 4 };
+#endif
+    operand a[PARTS], b[PARTS];
+    __builtin_memcpy(a, first + step, sizeof a);
+    __builtin_memcpy(b, second + step, sizeof b);
+#pragma unroll
+    for (int i = 0; i < PARTS; i++)
+#if defined(__gfx950__)
+        sums = __builtin_amdgcn_mfma_i32_32x32x32_i8(a[i], b[i], sums, 0, 0, 0);
+#elif defined(__gfx942__)
+        sums = __builtin_amdgcn_mfma_i32_32x32x16_i8(a[i], b[i], sums, 0, 0, 0);
+#else
+        sums = __builtin_amdgcn_mfma_i32_32x32x8i8(a[i], b[i], sums, 0, 0, 0);
+#endif
+    return __builtin_bit_cast(irisi_mfma_acc, sums);
 #else
     (void)first, (void)second, (void)step;
     return acc;

@@ -26,10 +26,10 @@ enum {
 IRIS_HOST_DEVICE uint32_t irisi_gemm_padded(uint32_t x, uint32_t unit) { return (x + unit - 1) / unit * unit; }
 
 /* The largest tile that a mainloop takes. */
-IRIS_HOST_DEVICE irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint32_t accumulator)
+IRIS_HOST_DEVICE irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint32_t element)
 {
     irisi_gemm_extent tile;
-    (void)mainloop, (void)accumulator;
+    (void)mainloop, (void)element;
     tile.m = IRISI_GEMM_TILE;
     tile.n = IRISI_GEMM_TILE;
     return tile;
@@ -41,7 +41,7 @@ IRIS_HOST_DEVICE irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, ui
  */
 IRIS_HOST_DEVICE irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gemm_problem *p)
 {
-    irisi_gemm_extent tile = irisi_gemm_largest_tile(IRISI_GEMM_PLAIN, p->accumulator);
+    irisi_gemm_extent tile = irisi_gemm_largest_tile(IRISI_GEMM_PLAIN, p->element);
     irisi_gemm_shape s;
     (void)arch;
     if (p->n <= tile.n / 2)

@@ -6,8 +6,8 @@
  *   irisi_bulk_reusable irisi_bulk_arrived irisi_bulk_pace irisi_bulk_written irisi_bulk_acquired
  *   irisi_mbar_init irisi_mbar_made irisi_mbar_expect irisi_mbar_wait irisi_mbar_passed
  *   irisi_elected irisi_prefetch_map irisi_fetch_box irisi_prefetch_box
- *   irisi_store_matrices irisi_wgmma_begin irisi_wgmma_commit irisi_wgmma_wait_one irisi_wgmma_wait irisi_wgmma_operand
- *   irisi_wgmma_whole
+ *   irisi_store_two irisi_store_matrices irisi_wgmma_begin irisi_wgmma_commit irisi_wgmma_wait_one irisi_wgmma_wait
+ *   irisi_wgmma_operand irisi_wgmma_whole
  *
  * Shared memory is named by its 32-bit address. Bulk copies and warpgroup products read it through the asynchronous
  * proxy: irisi_bulk_written stands between a lane's own stores to it and the barrier before such a read.
@@ -279,7 +279,11 @@ IRIS_DEVICE uint32_t irisi_wgmma_operand(uint32_t address, uint32_t leading)
 }
 IRIS_DEVICE uint64_t irisi_wgmma_whole(uint32_t low) { return (uint64_t)(1u << 30 | 1024 >> 4) << 32 | low; }
 
-/* Four 8 x 8 matrices of 16-bit values, one row of 16 bytes at each lane's address. */
+/* To shared memory: two words; four 8 x 8 matrices of 16-bit values, one row of 16 bytes at each lane's address. */
+IRIS_DEVICE void irisi_store_two(uint32_t to, uint32_t a, uint32_t b)
+{
+    asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(to), "r"(a), "r"(b) : "memory");
+}
 IRIS_DEVICE void irisi_store_matrices(uint32_t to, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 {
 #if IRISI_BULK

@@ -37,7 +37,7 @@ enum {
     IRISI_GEMM_SM90A_HEAD = 1024 - IRISI_GEMM_COUNTERS, /* barriers; blocks start at multiples of 1024 */
     IRISI_GEMM_SM90A_AHEAD = 64 << 10, /* bytes of B that a workgroup asks for before its kernel may begin */
     IRISI_GEMM_SM90A_BLOCKS_WITH_COMM = 3, /* one more where boxes leave room for it */
-    IRISI_GEMM_SM90A_STAGE_N = 64,
+    IRISI_GEMM_SM90A_STAGE_BYTES = 128, /* of a row of a box */
     IRISI_GEMM_SM90A_MATH_WAVES = 8,
     IRISI_GEMM_SM90A_COMM_WAVES = 1,
     IRISI_GEMM_LANES_SM90A = 384,
@@ -63,11 +63,11 @@ static inline uint32_t irisi_gemm_xcds(const char *arch, uint32_t units) { retur
 #define IRISI_GEMM_MOST_PITCH (((uint64_t)1 << 40) - 16)
 
 /* The largest tile that a mainloop takes. */
-static inline irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint32_t accumulator)
+static inline irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint32_t element)
 {
-    irisi_gemm_extent tile = irisi_gemm_plain_tile(accumulator);
+    irisi_gemm_extent tile = irisi_gemm_plain_tile(element == 8 ? 8 : 4);
     if (mainloop == IRISI_GEMM_SM80)
-        tile = irisi_mma_extent(accumulator);
+        tile = irisi_mma_extent(element);
     if (mainloop == IRISI_GEMM_SM90A)
         tile.m = IRISI_GEMM_SM90A_M, tile.n = IRISI_GEMM_SM90A_N;
     return tile;
@@ -80,8 +80,8 @@ static inline irisi_gemm_shape irisi_gemm_sm90a(const irisi_gemm_problem *p)
     s.tile_m = p->tile_m ? p->tile_m : (uint32_t)IRISI_GEMM_SM90A_M;
     s.tile_n = p->tile_n ? p->tile_n : (uint32_t)IRISI_GEMM_SM90A_N;
     s.stage_m = IRISI_GEMM_SM90A_M;
-    s.boxed = p->boxes && p->c_element == 2 && s.tile_m % 16 == 0 && s.tile_n % (uint32_t)IRISI_GEMM_SM90A_STAGE_N == 0;
-    s.stage_n = s.boxed ? (uint32_t)IRISI_GEMM_SM90A_STAGE_N : s.tile_n;
+    s.boxed = p->boxes && p->c_element > 1 && s.tile_m % 16 == 0 && s.tile_n % 64 == 0;
+    s.stage_n = s.boxed ? IRISI_GEMM_SM90A_STAGE_BYTES / p->c_element : s.tile_n;
     if (p->c_element == 4 && s.stage_n > IRISI_GEMM_SM90A_N / 2)
         s.stage_n = IRISI_GEMM_SM90A_N / 2;
     s.slots = s.boxed ? 2 : 1, s.slots_with_comm = s.boxed ? 4 : 1;
@@ -96,6 +96,12 @@ static inline irisi_gemm_shape irisi_gemm_sm90a(const irisi_gemm_problem *p)
 
 /* What an item of a plan whose K is cut leaves behind: a tile's sums; and the bytes of one that is not there. */
 enum { IRISI_GEMM_PARTIAL_BYTES = 4 * IRISI_GEMM_SM90A_M * IRISI_GEMM_SM90A_N, IRISI_GEMM_PARTIAL_BYTE = 0xff };
+
+/*
+ * 1 when workgroups that only send do it by the copy engine. C in 32 bits takes twice as many boxes: the ring of a
+ * relay holds too few tiles for it (relay.h), and lanes send.
+ */
+IRIS_HOST_DEVICE uint32_t irisi_gemm_relays(const iris_gemm_plan *plan) { return plan->boxed && plan->c_element == 2; }
 
 /*
  * 1 when pairs compute parts of their full tiles together, side by side, a half of K of both each: products are as wide
@@ -162,7 +168,7 @@ static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
     const int plain = p->mainloop != IRISI_GEMM_SM80, wide = p->element == 8;
     const int small = !plain && irisi_mma_is_small(p->element, p->tile_m, p->tile_n);
     const irisi_gemm_extent tile = plain ? irisi_gemm_plain_tile(wide ? 8 : 4) : irisi_mma_extent(p->element);
-    const double peak = plain ? (wide ? 9.7 : 19.5) : wide ? 19.5 : 312; /* 10^12 operations a second */
+    const double peak = plain && wide ? 9.7 : plain || p->element >= 4 ? 19.5 : 312; /* 10^12 operations a second */
     const double rate = (plain ? 0.37 : 0.6) * peak / 108;
     irisi_gemm_rates r;
     r.tile_us = (small ? 0.25 : 1) * 2e-6 * tile.m * tile.n * p->k / rate;
@@ -182,7 +188,7 @@ static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gem
 {
     if (irisi_gemm_has(p, IRISI_GEMM_SM90A) && p->aligned && p->tile_n % 8 == 0 &&
         (p->element < 4 || p->tf32) && (p->c_dtype != IRIS_I32 || p->bare) &&
-        irisi_gemm_fits(p, irisi_gemm_largest_tile(IRISI_GEMM_SM90A, p->accumulator)))
+        irisi_gemm_fits(p, irisi_gemm_largest_tile(IRISI_GEMM_SM90A, p->element)))
         return irisi_gemm_sm90a(p);
     if (irisi_mma_takes(p))
         return irisi_mma_gemm_shape(arch, p);

@@ -3,7 +3,8 @@
  * mma.h (nvidia): the parts of the loop around mma.sync that do not depend on the accumulator's type.
  *
  *   irisi_mma_ring irisi_mma_job irisi_mma_begin irisi_mma_fetch irisi_mma_meet irisi_mma_next       slabs on their way
- *   irisi_mma_take_16 irisi_mma_take_64                                             operands of a step
+ *   irisi_mma_take_16 irisi_mma_take_32 irisi_mma_take_64                           operands of a step
+ *   irisi_mma_operands_32 irisi_mma_f32                                             f32, which lanes multiply
  *   and what mma_instructions.h has
  *
  * The math waves fetch what they need themselves: each lane copies its chunks of a slab, two or three slabs ahead, into
@@ -127,7 +128,11 @@ IRIS_DEVICE void irisi_mma_begin(irisi_mma_shape shape, const iris_gemm_plan *pl
     job->begin = job->fill = job->read = ring->begin;
     job->end = ring->begin + slabs * irisi_mma_slab_bytes(shape);
     job->open = slabs - 2;
-    if (shape.bytes == 8) {
+    if (shape.bytes == 4) {
+        job->first_a = irisi_mma_first_a_32(shape, crew->wave, lane);
+        job->first_b = b + (turned ? irisi_mma_first_b_32_turned(shape, crew->wave, lane)
+                                   : irisi_mma_first_b_32(shape, crew->wave, lane));
+    } else if (shape.bytes == 8) {
         job->first_a = irisi_mma_first_a_64(shape, crew->wave, lane);
         job->first_b = b + (turned ? irisi_mma_first_b_64_turned(shape, crew->wave, lane)
                                    : irisi_mma_first_b_64(shape, crew->wave, lane));
@@ -156,6 +161,44 @@ IRIS_DEVICE void irisi_mma_take_16(irisi_mma_shape shape, const irisi_mma_job *j
             irisi_load_matrices_turned(to->b[pair], irisi_mma_at_b_turned(shape, b, step, pair));
         else
             irisi_load_matrices(to->b[pair], irisi_mma_at_b(b, step, pair));
+}
+
+/* f32 of a step: four k of a lane's rows and columns of each block. */
+typedef struct irisi_mma_operands_32 {
+    float a[4][2][4], b[4][4][2]; /* row, k; k, column */
+} irisi_mma_operands_32;
+
+IRIS_DEVICE void irisi_mma_take_32(irisi_mma_shape shape, const irisi_mma_job *job, uint32_t step, int turned,
+                                   irisi_mma_operands_32 *to)
+{
+    const uint32_t a = job->read + job->first_a, b = job->read + job->first_b;
+#pragma unroll
+    for (uint32_t i = 0; i < 2 * shape.blocks_m; i++)
+        irisi_load_quad(to->a[i / 2][i % 2], irisi_mma_at_32(a, step, i / 2) + i % 2 * 8 * IRISI_MMA_DEPTH);
+#pragma unroll
+    for (uint32_t block = 0; block < shape.blocks_n; block++)
+#pragma unroll
+        for (uint32_t i = 0; i < (turned ? 4 : 2); i++) {
+            float v[4];
+            if (turned) {
+                irisi_load_two(to->b[block][i], irisi_mma_at_b_32_turned(shape, b, step, block, i));
+                continue;
+            }
+            irisi_load_quad(v, irisi_mma_at_32(b, step, block) + i * IRISI_MMA_DEPTH);
+#pragma unroll
+            for (uint32_t k = 0; k < 4; k++)
+                to->b[block][k][i] = v[k];
+        }
+}
+
+/* c += a * b for a lane's accumulators of a block of C, as if the warp had an instruction for it. */
+IRIS_DEVICE void irisi_mma_f32(float *c, const irisi_mma_operands_32 *o, uint32_t m, uint32_t n)
+{
+#pragma unroll
+    for (uint32_t k = 0; k < 4; k++)
+#pragma unroll
+        for (uint32_t e = 0; e < 4; e++)
+            c[e] += o->a[m][e / 2][k] * o->b[n][k][e % 2];
 }
 
 IRIS_DEVICE void irisi_mma_take_64(irisi_mma_shape shape, const irisi_mma_job *job, uint32_t step, int turned,

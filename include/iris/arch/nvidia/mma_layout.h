@@ -5,14 +5,15 @@
  *
  *   irisi_mma_shape irisi_mma_shape_of irisi_mma_is_small irisi_mma_tile_m irisi_mma_tile_n irisi_mma_slab_bytes
  *   irisi_mma_place irisi_mma_share irisi_mma_share_of irisi_mma_loads_{a,b}        from the matrices to shared memory
- *   irisi_mma_first_{a,b,b_turned,a_64,b_64,b_64_turned} irisi_mma_at_*             from there to operands
+ *   irisi_mma_first_{a,b,b_turned}{,_32,_64} irisi_mma_at_*                         from there to operands
  *   irisi_mma_row irisi_mma_column irisi_mma_block irisi_mma_piece                  from accumulators to the tile
  *
  * Eight waves, two down and four across, compute a tile. A wave's part is blocks of 16 x 8, whose rows and columns
  * alternate with the other waves', so that every 64 x 64 of the tile have four blocks of each wave: a piece to stage.
  *
  * A slab is 64 bytes of K of a tile's rows of A and columns of B, in chunks of 16 bytes, A first; a step is half of
- * it. Lines of a slab run along K, 64 bytes each; where B is given as k x n ("turned"), they run along N.
+ * it, or of 4-byte elements a quarter. Lines of a slab run along K, 64 bytes each; where B is given as k x n
+ * ("turned"), they run along N.
  */
 #ifndef IRIS_ARCH_NVIDIA_MMA_LAYOUT_H
 #define IRIS_ARCH_NVIDIA_MMA_LAYOUT_H
@@ -37,14 +38,15 @@ typedef struct irisi_mma_shape {
 } irisi_mma_shape;
 
 /*
- * 128 x 256, small ones 64 x 64; 64 x 128 of 8-byte elements, whose accumulators take twice the registers. Beside
- * communication waves, where a lane has 168 registers instead of 255, a large tile is computed in passes of 64 rows.
+ * 128 x 256, small ones 64 x 64; 64 x 128 of 8-byte elements, whose accumulators take twice the registers; 128 x 128 of
+ * 4-byte ones, whose operands do. Beside communication waves, where a lane has 168 registers instead of 255, a large
+ * tile is computed in passes of 64 rows.
  */
 IRIS_HOST_DEVICE irisi_mma_shape irisi_mma_shape_of(uint32_t bytes, int small, int with_comm)
 {
     irisi_mma_shape s;
     s.blocks_m = bytes == 8 || small || with_comm ? 2 : 4;
-    s.blocks_n = bytes == 8 ? 4 : small ? 2 : 8;
+    s.blocks_n = bytes == 8 ? 4 : small ? 2 : bytes == 4 ? 4 : 8;
     s.bytes = bytes;
     s.ahead = !with_comm;
     return s;
@@ -154,6 +156,33 @@ IRIS_HOST_DEVICE uint32_t irisi_mma_at_b(uint32_t first, uint32_t step, uint32_t
 IRIS_HOST_DEVICE uint32_t irisi_mma_at_b_turned(irisi_mma_shape s, uint32_t first, uint32_t step, uint32_t pair)
 {
     return first + 16 * irisi_mma_pitch(s, 1) * step + 128 * pair;
+}
+
+/*
+ * Elements of 4 bytes, which lanes multiply themselves, for their own accumulators: four k of row lane / 4 of A, and of
+ * column lane % 4 * 2 of B; the row 8 further down stands 8 lines on, the next column one. Where lines of B run along N
+ * it is two columns of each of four lines, `i`.
+ */
+IRIS_HOST_DEVICE uint32_t irisi_mma_first_a_32(irisi_mma_shape s, uint32_t wave, uint32_t lane)
+{
+    return irisi_mma_place(s, 0, irisi_mma_wave_row(wave) + lane / 4, 0);
+}
+IRIS_HOST_DEVICE uint32_t irisi_mma_first_b_32(irisi_mma_shape s, uint32_t wave, uint32_t lane)
+{
+    return irisi_mma_place(s, 0, irisi_mma_wave_column(wave) + lane % 4 * 2, 0);
+}
+IRIS_HOST_DEVICE uint32_t irisi_mma_first_b_32_turned(irisi_mma_shape s, uint32_t wave, uint32_t lane)
+{
+    return irisi_mma_place(s, 1, 0, irisi_mma_wave_column(wave) / 4 + lane % 4 / 2) + lane % 2 * 8;
+}
+IRIS_HOST_DEVICE uint32_t irisi_mma_at_32(uint32_t first, uint32_t step, uint32_t block)
+{
+    return (first ^ 16 * step) + 32 * IRISI_MMA_DEPTH * block;
+}
+IRIS_HOST_DEVICE uint32_t irisi_mma_at_b_32_turned(irisi_mma_shape s, uint32_t first, uint32_t step, uint32_t block,
+                                                   uint32_t i)
+{
+    return (first ^ 16 * (2 * i + step % 2)) + (4 * step + i) * irisi_mma_pitch(s, 1) + 128 * block;
 }
 
 /*

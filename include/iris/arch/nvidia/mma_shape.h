@@ -79,11 +79,12 @@ static inline irisi_mma_room irisi_mma_room_of(uint32_t shared, uint32_t stage, 
     return r;
 }
 
-/* The loop's shape. A small tile is an eighth of a large one and takes about a quarter of its time. */
+/* The loop's shape. A small tile is an eighth of a large one (f32: a quarter) and takes about a quarter of its time. */
 static inline irisi_gemm_shape irisi_mma_gemm_shape(const char *arch, const irisi_gemm_problem *p)
 {
+    const irisi_gemm_extent large = irisi_mma_extent(p->element);
     const int few = p->tile_m || p->tile_n ? irisi_mma_is_small(p->element, p->tile_m, p->tile_n)
-                                           : irisi_mma_rounds(p, 64, 64) < 4 * irisi_mma_rounds(p, 128, 256);
+                                           : irisi_mma_rounds(p, 64, 64) < 4 * irisi_mma_rounds(p, large.m, large.n);
     const irisi_mma_shape most = irisi_mma_shape_of(p->element, few, 0);
     irisi_gemm_shape s;
     s.mainloop = IRISI_GEMM_SM80;

@@ -30,7 +30,7 @@ enum {
 /* 1 where plans may be sent so. */
 IRIS_DEVICE int irisi_relay_can(const iris_gemm_plan *plan)
 {
-    return IRISI_WGMMA && plan->mainloop == IRISI_GEMM_SM90A && plan->boxed;
+    return IRISI_WGMMA && plan->mainloop == IRISI_GEMM_SM90A && irisi_gemm_relays(plan);
 }
 
 /* Parts of a tile, and boxes of each of them. */
