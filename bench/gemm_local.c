@@ -203,15 +203,15 @@ static int release(job *j)
     return 0;
 }
 
-/* The fastest of the peer's algorithms, or -1. */
-static int choose(job *j)
+/* The fastest of the peer's algorithms, but for those of which a bit is set in `wrong`, or -1. */
+static int choose(job *j, uint32_t wrong)
 {
     int best = -1;
     double least = 0;
     if (!j->vendor.algorithms)
         return -1;
     for (int i = 0; i < j->vendor.algorithms; i++) {
-        double us = once(j, i, 2);
+        double us = wrong >> i & 1 ? -1 : once(j, i, 2);
         if (us > 0)
             us = once(j, i, 4);
         if (us > 0 && (best < 0 || us < least))
@@ -249,10 +249,12 @@ static int run_shape(job *j, FILE *file, int first, double *ratio)
     if (once(j, OURS, 1) < 0)
         return 1;
     int ok = right(j, "iris");
-    const int best = choose(j);
-    if (best >= 0) {
+    int best = choose(j, 0);
+    for (uint32_t wrong = 0; best >= 0; best = choose(j, wrong)) { /* some add sums up that they have rounded before */
         IRIS_TRY(iris_memset(j->w, j->c, 0xff, j->c_bytes));
-        ok = once(j, best, 1) > 0 && right(j, "peer") && ok;
+        if (once(j, best, 1) > 0 && right(j, "peer"))
+            break;
+        wrong |= 1u << best;
     }
     const double guess = once(j, OURS, 2);
     const int laps = guess > 1000 ? 2 : guess > 200 ? 4 : 8;

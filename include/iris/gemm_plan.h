@@ -94,9 +94,9 @@ typedef int (*iris_gemm_blas)(void *arg, const iris_gemm_blas_call *call, iris_s
  *
  * Matrix units have their own ways. With `tf32` they take the upper 19 bits of each f32 of A and B (11 significant
  * bits), many times faster than f32 itself, which is never cut unasked; it is a permission, and devices without such
- * units take none. Of 8-bit floats Hopper's keep about 14 significant bits of a sum while they add to it, and cut each
- * term to those: of 16384 equal ones a fifth is lost. So each 128 terms are added up apart, and their sums in f32;
- * `fast_accum` leaves all to the units, as cuBLASLt's attribute of that name does.
+ * units take none. Of 8-bit floats Hopper's keep about 14 significant bits of a sum while they add to it: of 16384
+ * equal terms 1.2 % was lost. So each 128 terms are added up apart, and their sums in f32; `fast_accum` leaves all to
+ * the units, as cuBLASLt's attribute of that name does.
  */
 typedef struct iris_gemm_args {
     int64_t m, n, k;              /**< C is m x n, A is m x k, B is k x n; each from 1 to 2^31 - 1 */

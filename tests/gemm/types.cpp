@@ -231,14 +231,17 @@ TEST_CASE("GEMMs of narrow types use the tensor cores' loop where the image hold
 /* Every width of a tile, each with loops of its own, and both ways to add 8-bit floats up. */
 static void width_work(irist_rank *t)
 {
+    int turn = 0;
     for (const pair &types : pairs)
         for (int64_t width = 64; width <= 256; width += 64)
             for (int fast = 0; fast < 2; fast++) {
                 problem_options options = {fast ? "fast" : "width", 0, 0, 0, IRIS_ACTIVATION_NONE,
                                            1, 0, 0, 0, 0, 0, 0, 0, 0, 16};
                 options.tile_n = (uint32_t)width, options.fast_accum = fast;
-                if (types.launchers[1] != nullptr && irisi_gemm_narrowest(IRISI_GEMM_SM90A) != 0)
-                    every_pattern(t, types, {130, width * t->ranks, 272}, options, 1u << IRISI_GEMM_SM90A | 1);
+                const bool counts = !fast || types.dtype == IRIS_F8E4M3 || types.dtype == IRIS_F8E5M2;
+                if (counts && types.launchers[1] != nullptr && irisi_gemm_narrowest(IRISI_GEMM_SM90A) != 0 &&
+                    (t->full || turn++ % 3 == 0))
+                    every_pattern(t, types, {70, width * t->ranks, 144}, options, 1u << IRISI_GEMM_SM90A | 1);
             }
 }
 
@@ -246,7 +249,7 @@ TEST_CASE("GEMMs of narrow types are right in tiles of every width", "[gemm]") {
 
 /*
  * Many equal terms: a sum that keeps 14 bits loses of each, one in f32 loses nothing. 81/64 a term, 81 * 256 in all,
- * which bf16 holds. With fast_accum a part may be lost, as much as a quarter here.
+ * which bf16 holds. With fast_accum an H200 gives 80 * 256.
  */
 static void long_sum_work(irist_rank *t)
 {
@@ -254,7 +257,7 @@ static void long_sum_work(irist_rank *t)
         problem_options options = {"long sum", 0, 0, 0, IRIS_ACTIVATION_NONE, 1, 0, 0, 0, 0, 0, 0, 0, 0, 16};
         problem p;
         options.fast_accum = fast;
-        if (problem_create(&p, t, IRIS_F8E4M3, {70, 264 * t->ranks, 16384}, options)) {
+        if (problem_create(&p, t, IRIS_F8E4M3, {40, 64 * t->ranks, 16384}, options)) {
             irist_ok(t, iris_memset(t->world, p.a, 0x39, (size_t)(p.shape.m * p.lda))); /* 1.125 */
             irist_ok(t, iris_memset(t->world, p.b, 0x39, (size_t)(p.own.count * p.ldb)));
             for (int pattern = 0; pattern < IRIS_GEMM_PATTERNS; pattern++) {
@@ -262,7 +265,7 @@ static void long_sum_work(irist_rank *t)
                 problem_launch(&p, pattern);
                 irist_ok(t, iris_synchronize(t->world));
                 const std::vector<unsigned char> got = irist_download(t, p.c, p.c_bytes);
-                const double want = 81 * 256, lost = fast ? 0.25 * want : 0;
+                const double want = 81 * 256, lost = fast ? 0.03 * want : 0;
                 for (int64_t i = 0; i < p.shape.m * p.shape.n; i++) {
                     const double v = element_get(IRIS_BF16, &got[(size_t)(i / p.shape.n * p.ldc + i % p.shape.n) * 2]);
                     if (!irist_check(t, v <= want && v >= want - lost, "%s, fast_accum %d: a sum is %g, expected %g",
