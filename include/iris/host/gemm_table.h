@@ -11,35 +11,43 @@
 
 static const char *const irisi_gemm_table[] = {
     "arch=sm_90 units=132 world=1 m=8192 n=3584 k=14336 dtype=bf16 out=bf16 layout=nn "
-    "pattern=fused_sequential height=128 width=256 pair=2 slices=1 full=14 late=0 halves=0 edge=256 us=1115.1",
+    "pattern=blas_gather height=128 width=256 us=1031.9",
+    "arch=sm_90 units=132 world=1 m=8192 n=3584 k=14336 dtype=bf16 out=bf16 layout=nn "
+    "pattern=fused_sequential height=128 width=256 pair=2 slices=1 full=14 late=0 halves=0 edge=256 us=1064.3",
     "arch=sm_90 units=132 world=1 m=8192 n=4096 k=12288 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=15 late=32 halves=32 edge=128 us=1125.9",
+    "pattern=blas_gather height=128 width=256 us=1014.9",
+    "arch=sm_90 units=132 world=1 m=8192 n=4096 k=12288 dtype=bf16 out=bf16 layout=nn "
+    "pattern=bulk_synchronous height=128 width=256 pair=2 slices=1 full=16 late=0 halves=0 edge=256 us=1063.2",
     "arch=sm_90 units=132 world=1 m=8192 n=4096 k=14336 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=16 late=64 halves=64 edge=256 us=1305.2",
+    "pattern=blas_gather height=128 width=256 us=1172.6",
+    "arch=sm_90 units=132 world=1 m=8192 n=4096 k=14336 dtype=bf16 out=bf16 layout=nn "
+    "pattern=fused_sequential height=128 width=256 pair=2 slices=1 full=14 late=0 halves=0 edge=128 us=1278.3",
     "arch=sm_90 units=132 world=1 m=8192 n=4608 k=36864 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=18 late=0 halves=0 edge=256 us=4114.1",
+    "pattern=wave_specialized height=128 width=256 pair=2 slices=1 full=18 late=48 halves=33 edge=256 us=3739.6",
     "arch=sm_90 units=132 world=1 m=8192 n=8192 k=28672 dtype=bf16 out=bf16 layout=nn "
-    "pattern=fused_sequential height=128 width=256 pair=2 slices=1 full=30 late=0 halves=0 edge=192 us=5624.3",
+    "pattern=fused_sequential height=128 width=256 pair=2 slices=1 full=29 late=0 halves=0 edge=192 us=5695.7",
     "arch=sm_90 units=132 world=1 m=8192 n=8192 k=30720 dtype=bf16 out=bf16 layout=nn "
-    "pattern=fused_sequential height=128 width=256 pair=2 slices=1 full=29 late=0 halves=0 edge=192 us=5965.3",
+    "pattern=bulk_synchronous height=128 width=256 pair=2 slices=1 full=29 late=0 halves=0 edge=192 us=6035.6",
     "arch=sm_90 units=132 world=1 m=4096 n=4096 k=4096 dtype=bf16 out=bf16 layout=nn "
-    "pattern=blas_gather height=128 width=256 us=179.2",
+    "pattern=blas_gather height=128 width=256 us=180.4",
     "arch=sm_90 units=132 world=1 m=4096 n=4096 k=4096 dtype=bf16 out=bf16 layout=nn "
-    "pattern=fused_sequential height=128 width=256 pair=2 slices=1 full=15 late=42 halves=42 edge=128 us=188.3",
+    "pattern=fused_sequential height=128 width=256 pair=2 slices=1 full=13 late=10 halves=0 edge=192 us=193.9",
     "arch=sm_90 units=132 world=1 m=8192 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
-    "pattern=fused_sequential height=128 width=192 pair=2 slices=1 full=42 late=0 halves=0 edge=192 us=1639.0",
+    "pattern=blas_gather height=128 width=256 us=1477.5",
+    "arch=sm_90 units=132 world=1 m=8192 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
+    "pattern=bulk_synchronous height=128 width=256 pair=2 slices=1 full=29 late=0 halves=0 edge=192 us=1512.2",
     "arch=sm_90 units=132 world=1 m=16384 n=16384 k=16384 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wave_specialized height=128 width=256 pair=2 slices=1 full=64 late=4 halves=0 edge=256 us=13005.5",
+    "pattern=bulk_synchronous height=128 width=256 pair=2 slices=1 full=64 late=70 halves=66 edge=256 us=13028.5",
     "arch=sm_90 units=132 world=1 m=1024 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
-    "pattern=blas_gather height=128 width=256 us=178.1",
+    "pattern=blas_gather height=128 width=256 us=180.5",
     "arch=sm_90 units=132 world=1 m=1024 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
-    "pattern=fused_sequential height=128 width=256 pair=2 slices=1 full=31 late=0 halves=0 edge=192 us=179.5",
+    "pattern=fused_sequential height=128 width=256 pair=2 slices=1 full=31 late=0 halves=0 edge=192 us=185.5",
     "arch=sm_90 units=132 world=1 m=64 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
-    "pattern=blas_gather height=128 width=256 us=39.5",
+    "pattern=blas_gather height=128 width=256 us=36.5",
     "arch=sm_90 units=132 world=1 m=64 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wg_specialized comm=4 height=128 width=64 pair=1 slices=1 full=128 late=0 halves=0 edge=64 us=44.4",
+    "pattern=wave_specialized height=128 width=128 pair=1 slices=1 full=64 late=64 halves=64 edge=128 us=42.4",
     "arch=sm_90 units=132 world=1 m=8191 n=4095 k=4097 dtype=bf16 out=bf16 layout=nn "
-    "pattern=bulk_synchronous height=128 width=256 pair=2 slices=1 full=15 late=0 halves=0 edge=256 us=542.9",
+    "pattern=bulk_synchronous height=128 width=256 pair=2 slices=1 full=15 late=0 halves=0 edge=256 us=537.6",
     "arch=sm_90 units=132 world=2 m=8192 n=4096 k=12288 dtype=bf16 out=bf16 layout=nn "
     "pattern=wg_specialized comm=4 height=128 width=256 pair=2 slices=1 full=8 late=0 halves=0 edge=256 us=547.8",
     "arch=sm_90 units=132 world=2 m=8192 n=4096 k=14336 dtype=bf16 out=bf16 layout=nn "
