@@ -211,12 +211,6 @@ static int possible(const job *j)
     return j->variant != PUSH || iris_world_size(j->b->w) > 1;
 }
 
-/*
- * What comes i-th: graphs of several GEMMs last. Behind them the card's clock is lower for a while: on one H200 `auto`,
- * which came next, was 5 to 14 % slower than the pattern that it chose.
- */
-static int ith(int i) { return i < BLAS_GRAPH ? i : i < VARIANTS - 2 ? i + 2 : i - VARIANTS + 2 + BLAS_GRAPH; }
-
 /* One shape: 0, or 1 when the run cannot go on. */
 static int run_shape(job *j)
 {
@@ -227,8 +221,7 @@ static int run_shape(job *j)
     if (prepare(j))
         return 1;
     const double band = (double)j->g.m * j->g.own.count * 2 * (iris_world_size(j->b->w) - 1); /* bytes that leave */
-    for (int i = 0; i < VARIANTS; i++) {
-        const int v = ith(i);
+    for (int v = 0; v < VARIANTS; v++) {
         const char *name = v < PATTERN ? names[v] : iris_gemm_pattern_name((iris_gemm_pattern)(v - PATTERN));
         bench_row row;
         us[v] = 0;

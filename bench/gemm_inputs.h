@@ -61,6 +61,7 @@ IRIS_DEVICE void gemm_set(void *p, uint64_t i, iris_dtype dtype, double v)
     case IRIS_BF16: ((iris_bf16 *)p)[i] = iris_narrow_bf16((float)v); break;
     case IRIS_F8E4M3: ((iris_f8e4m3 *)p)[i] = iris_narrow_f8e4m3((float)v); break;
     case IRIS_I8: ((int8_t *)p)[i] = irisi_round_i8((float)v); break;
+    case IRIS_I32: ((int32_t *)p)[i] = irisi_round_i32(v); break;
     case IRIS_F32: ((float *)p)[i] = (float)v; break;
     default: ((double *)p)[i] = v; break;
     }
@@ -70,7 +71,14 @@ IRIS_DEVICE void gemm_set(void *p, uint64_t i, iris_dtype dtype, double v)
 IRIS_DEVICE double gemm_element(uint64_t seed, uint64_t i, iris_dtype dtype)
 {
     uint64_t z = seed * 0x51ED2701u + (i + 1) * 0x9E3779B97F4A7C15u;
-    double rounded;
+    union {
+        iris_f16 h;
+        iris_bf16 b;
+        iris_f8e4m3 e;
+        int8_t i;
+        float f;
+        double d;
+    } rounded;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
     const float v = (float)(int32_t)(z >> 32) / 2147483648.0f;

@@ -32,13 +32,13 @@ enum { OURS = -1, COPIES = -2 };
 typedef iris_status (*launcher)(iris_world *, const iris_gemm_plan *, iris_stream);
 
 /* What -d takes: types of A and B and of C, what else iris_gemm_args has, and what launches a GEMM alone of them. */
-typedef struct kind {
+typedef struct operands_kind {
     const char *name;
     iris_dtype dtype, c_dtype;
     int tf32, fast_accum;
     launcher local;
-} kind;
-static const kind kinds[] = {
+} operands_kind;
+static const operands_kind kinds[] = {
     {"bf16", IRIS_BF16, IRIS_BF16, 0, 0, iris_gemm_local_bf16},
 #if !defined(IRIST_KERNELS_ELSEWHERE)
     {"f16", IRIS_F16, IRIS_F16, 0, 0, iris_gemm_local_f16},
@@ -61,7 +61,7 @@ static const launcher patterns[] = {NULL,
                                     iris_gemm_all_scatter_wave_specialized_bf16};
 
 typedef struct options {
-    const kind *kind;
+    const operands_kind *kind;
     int transposed, rounds, shapes, pattern;
     int64_t pad; /* rows start at multiples of so many elements */
     uint32_t tile_n, workgroups;
@@ -165,7 +165,7 @@ static int64_t padded(const job *j, uint64_t n)
 
 static int prepare(job *j)
 {
-    const kind *const t = j->o->kind;
+    const operands_kind *const t = j->o->kind;
     const uint64_t element = iris_dtype_bytes(t->dtype);
     iris_gemm_args g;
     j->lda = padded(j, j->k), j->ldc = padded(j, j->n);
@@ -317,7 +317,7 @@ static int rank_main(iris_world *w, void *arg)
     return failed;
 }
 
-static const kind *kind_of(const char *name)
+static const operands_kind *kind_of(const char *name)
 {
     for (int i = 0; i < KINDS; i++)
         if (strcmp(kinds[i].name, name) == 0)
@@ -340,7 +340,7 @@ int main(int argc, char **argv)
         case 'p': o.pad = atoi(optarg); break;
         case 'n': o.tile_n = (uint32_t)atoi(optarg); break;
         case 'w': o.workgroups = (uint32_t)atoi(optarg); break;
-        case 'P': o.pattern = atoi(optarg) % IRIS_GEMM_PATTERNS; break;
+        case 'P': o.pattern = atoi(optarg); break;
         case 'j': o.json = optarg; break;
         case 'c': o.commit = optarg; break;
         default:
@@ -349,6 +349,10 @@ int main(int argc, char **argv)
                    "[-P PATTERN] [-j FILE] [-c COMMIT] [MxNxK...]\n");
             return 2;
         }
+    }
+    if (o.pattern < 0 || o.pattern >= IRIS_GEMM_PATTERNS || (o.pattern > 0 && o.kind != kinds)) {
+        fprintf(stderr, "gemm_local: patterns are 0 to %d, and of bf16 alone\n", IRIS_GEMM_PATTERNS - 1);
+        return 2;
     }
     for (; optind < argc && o.shapes < 64; optind++)
         if (sscanf(argv[optind], "%ldx%ldx%ld", &o.shape[o.shapes][0], &o.shape[o.shapes][1], &o.shape[o.shapes][2]) ==

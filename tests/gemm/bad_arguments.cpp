@@ -314,6 +314,11 @@ static void differ_work(irist_rank *t)
         q.dtype = IRIS_BF16, q.args.c_dtype = t->rank == last ? IRIS_BF16 : IRIS_F32;
         refused(t, &q, IRIS_ERR_MISMATCH, "c_dtype is ", "another type of C");
         q = sound(t, memory);
+        q.args.tf32 = t->rank == last;
+        refused(t, &q, IRIS_ERR_MISMATCH, "tf32 is 1 on rank", "one rank's tf32");
+        q.args.tf32 = 0, q.args.fast_accum = t->rank == last;
+        refused(t, &q, IRIS_ERR_MISMATCH, "fast_accum is 1 on rank", "one rank's fast_accum");
+        q = sound(t, memory);
         if (t->rank == last)
             q.args.lda = 1;
         std::snprintf(sentence, sizeof sentence, "rank %d refused its arguments (IRIS_ERR_ARGUMENT)", last);

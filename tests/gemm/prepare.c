@@ -72,6 +72,24 @@ static void check_many(iris_world *w)
         failures++, printf("2^29 tiles: %s\n", iris_error_string(w));
 }
 
+/* A workgroup of Hopper has 227 KB of shared memory, and C in 2 and 4 bytes leaves in boxes where that can be. */
+static void check_room(void)
+{
+    for (uint32_t c = 1; c <= 4; c *= 2)
+        for (uint32_t boxes = 0; boxes < 2; boxes++) {
+            irisi_gemm_problem q;
+            memset(&q, 0, sizeof q);
+            q.element = 2, q.c_element = c, q.accumulator = 4, q.m = q.n = q.k = 4096, q.boxes = boxes;
+            const irisi_gemm_shape s = irisi_gemm_sm90a(&q);
+            const uint32_t stage = s.stage_m * ((s.stage_n * c + 15) / 16 * 16 + (s.boxed ? 0 : 16));
+            if (s.boxed != (boxes && c > 1) || (s.boxed && s.stage_n * c != 128))
+                failures++, printf("C of %u bytes: boxed %u, pieces of %u columns\n", c, s.boxed, s.stage_n);
+            if (IRISI_GEMM_COUNTERS + s.workspace_bytes + s.slots * stage > 227u << 10 ||
+                IRISI_GEMM_COUNTERS + s.workspace_bytes_with_comm + s.slots_with_comm * stage > 227u << 10)
+                failures++, printf("C of %u bytes, boxes %u: shared memory is too small\n", c, boxes);
+        }
+}
+
 /* Two ranks; 1 where they cut K differently. */
 static unsigned check_ranks(iris_world *w, const question *q)
 {
@@ -153,6 +171,7 @@ static int rank_main(iris_world *w, void *arg)
     unsigned differ = 0;
     (void)arg;
     check_many(w);
+    check_room();
     for (int i = 0; i < 1500; i++) {
         question q;
         q.m = 1 + draw(1000), q.n = 64 * (1 + draw(40)), q.k = 64 * (1 + draw(200));

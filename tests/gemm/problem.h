@@ -208,10 +208,11 @@ static inline double problem_cut(iris_dtype dtype, double v)
 /* What matrix units lose of products and sums besides, as a part of all of them (iris_gemm_args). */
 static inline double problem_units_lose(const problem *p)
 {
-    if (p->plan.mainloop == IRISI_GEMM_PLAIN || iris_dtype_bytes(p->dtype) == 2 || p->dtype == IRIS_I8)
+    const bool cut = p->plan.mainloop == IRISI_GEMM_SM90A; /* f32 to tf32; elsewhere it is multiplied as it is */
+    if (p->plan.mainloop == IRISI_GEMM_PLAIN || iris_dtype_bytes(p->dtype) == 2 || p->dtype == IRIS_I8 ||
+        p->dtype == IRIS_F64 || (p->dtype == IRIS_F32 && !cut))
         return 0;
-    const bool apart = p->plan.mainloop == IRISI_GEMM_SM90A && !p->options.fast_accum;
-    return std::ldexp(1, p->dtype == IRIS_F32 ? -9 : apart ? -11 : -8);
+    return std::ldexp(1, p->dtype == IRIS_F32 ? -9 : cut && !p->options.fast_accum ? -11 : -8);
 }
 
 /* The triple loop. The bound is on what the accumulator's type may lose; rounding to the dtype comes on top. */
@@ -285,7 +286,9 @@ static inline bool problem_plan(problem *p, int plain_mainloop, const char *tune
 {
     iris_gemm_args g = problem_args(p);
     g.plain_mainloop = plain_mainloop, g.tune = tune;
-    return irist_ok(p->t, iris_gemm_prepare(p->t->world, &p->plan, IRIS_GEMM_ALL_SCATTER, p->dtype, &g));
+    const bool made = irist_ok(p->t, iris_gemm_prepare(p->t->world, &p->plan, IRIS_GEMM_ALL_SCATTER, p->dtype, &g));
+    const bool cut = made && p->dtype == IRIS_F32 && p->plan.mainloop == IRISI_GEMM_SM90A && !g.tf32;
+    return irist_check(p->t, !cut, "f32 is cut to tf32 unasked") && made;
 }
 
 /* Types that are left open, as iris_gemm_args says they are chosen. */

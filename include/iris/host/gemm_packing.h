@@ -14,7 +14,10 @@
 
 #include <iris/gemm_pack.h>
 
-/* 1 when B must be turned for any mainloop but the plain one and, of f32, sm_80's, whose lanes multiply. */
+/*
+ * 1 when B must be turned for any mainloop but the plain one and, of f32, sm_80's, whose lanes multiply. Before the
+ * mainloop is chosen f32 counts as turned: at worst a plan that needs no copy meets once more when it is released.
+ */
 static int irisi_gemm_turns(const iris_gemm_plan *p)
 {
     return (p->element == 1 || (p->element == 4 && p->mainloop != IRISI_GEMM_SM80)) && !p->b_transposed;

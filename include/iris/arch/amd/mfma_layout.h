@@ -28,7 +28,7 @@
 typedef struct irisi_mfma_shape {
     uint32_t waves_m, waves_n, blocks_m;
     uint32_t depth;   /* bytes of K in a slab: 32, 64 or 128 */
-    uint32_t element; /* bytes of an element of A and B: 1 or 2 */
+    uint32_t element; /* bytes of an element of A and B: 1, 2 or 4 */
 } irisi_mfma_shape;
 
 /* Elements of K in a slab. */

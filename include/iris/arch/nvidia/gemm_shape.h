@@ -23,7 +23,8 @@ enum { IRISI_GEMM_WAVE_LANES = 32, IRISI_GEMM_COMM_WAVES = 2 };
  * The sm_90a loop: two warpgroups compute a tile of 128 x 256, each 64 rows of it, from a ring of blocks 128 bytes of K
  * deep that one lane of a third warpgroup fetches. The third warpgroup's last wave communicates where a
  * pattern has such waves. Of the 227 KB of shared memory four blocks (192 KB) leave two staging tiles of 64 columns,
- * three leave four of them: all of a tile, so that the next one's arithmetic waits for no link. Where lanes copy
+ * three leave four of them: all of a tile of 16-bit C (half of 32-bit C, 32 columns each), so that the next one's
+ * arithmetic waits for no link. Where lanes copy
  * staging tiles, there are three blocks, and one staging tile holds all of a tile: the longer a row, the less of it is
  * at its ragged ends, and the fewer packets of a link it takes.
  */
