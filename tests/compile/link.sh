@@ -8,7 +8,7 @@ no_gpu="there is no GPU on this machine"
 clang=$(command -v clang++-22 || command -v hipcc) || clang=
 nvcc=$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc) || nvcc=
 init=$root/include/iris/init.c
-simple=$(cd "$root" && ls examples/0*/main.c docs/programs/*.c bench/*.c tests/gen/*.c | grep -vE '07_gemm|gemm_tune' | sort) # the tuner's kernels are gemm_all_scatter's
+simple=$(cd "$root" && ls examples/0*/main.c docs/programs/*.c bench/*.c tests/gen/*.c | grep -vE '07_gemm|gemm_tune|gemm_local' | sort) # their kernels are gemm_all_scatter's, or many
 [ -e /usr/include/hip/hip_runtime_api.h ] || [ -e /opt/rocm/include/hip/hip_runtime_api.h ] || hip=missing
 
 # program NAME COMPILE FILE…: an executable $scratch/NAME.
