@@ -18,24 +18,12 @@
 #include <iris/gemm_plan.h>
 
 /* m, n, k of the published comparisons of GEMM + AllScatter, squares, a short and a very short one, a ragged one. */
-static const long gemm_shapes[][3] = {{8192, 3584, 14336},
-                                      {8192, 4096, 12288},
-                                      {8192, 4096, 14336},
-                                      {8192, 4608, 36864},
-                                      {8192, 8192, 28672},
-                                      {8192, 8192, 30720},
-                                      {4096, 4096, 4096},
-                                      {8192, 8192, 8192},
-                                      {16384, 16384, 16384},
-                                      {1024, 8192, 8192},
-                                      {64, 8192, 8192},
-                                      {8191, 4095, 4097},
-                                      /* nobody tunes for these: what the model chooses where the table has nothing */
-                                      {8192, 6144, 8192},
-                                      {4096, 8192, 4096},
-                                      {2048, 8192, 16384},
-                                      {8192, 2560, 5120},
-                                      {128, 8192, 8192}};
+static const long gemm_shapes[][3] = {
+    {8192, 3584, 14336}, {8192, 4096, 12288}, {8192, 4096, 14336}, {8192, 4608, 36864},
+    {8192, 8192, 28672}, {8192, 8192, 30720}, {4096, 4096, 4096},  {8192, 8192, 8192},
+    {16384, 16384, 16384}, {1024, 8192, 8192}, {64, 8192, 8192},   {8191, 4095, 4097},
+    /* nobody tunes for these: what the model chooses where the table has nothing */
+    {8192, 6144, 8192},    {4096, 8192, 4096}, {2048, 8192, 16384}, {8192, 2560, 5120}, {128, 8192, 8192}};
 
 enum { GEMM_ALL_SHAPES = sizeof gemm_shapes / sizeof gemm_shapes[0], GEMM_SHAPES = GEMM_ALL_SHAPES - 5 };
 enum { GEMM_SAMPLES = 2048 };

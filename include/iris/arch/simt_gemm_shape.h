@@ -23,10 +23,10 @@ enum {
 };
 
 /* The largest tile that the plain loop takes: the kernel's own, since smaller ones leave lanes idle. */
-IRIS_HOST_DEVICE irisi_gemm_extent irisi_gemm_plain_tile(uint32_t accumulator)
+IRIS_HOST_DEVICE irisi_gemm_extent irisi_gemm_plain_tile(uint32_t element)
 {
     irisi_gemm_extent tile;
-    tile.m = IRISI_GEMM_SIDE * (accumulator == 8 ? IRISI_GEMM_ROWS_8 : IRISI_GEMM_ROWS_4);
+    tile.m = IRISI_GEMM_SIDE * (element == 8 ? IRISI_GEMM_ROWS_8 : IRISI_GEMM_ROWS_4);
     tile.n = IRISI_GEMM_SIDE * IRISI_GEMM_COLUMNS;
     return tile;
 }
@@ -34,7 +34,7 @@ IRIS_HOST_DEVICE irisi_gemm_extent irisi_gemm_plain_tile(uint32_t accumulator)
 /* The plain loop's shape. Shared memory: a tile of A and one of B, as wide as the kernel's largest. */
 IRIS_HOST_DEVICE irisi_gemm_shape irisi_gemm_plain(const irisi_gemm_problem *p)
 {
-    const irisi_gemm_extent most = irisi_gemm_plain_tile(p->accumulator);
+    const irisi_gemm_extent most = irisi_gemm_plain_tile(p->element);
     irisi_gemm_shape s;
     s.mainloop = IRISI_GEMM_PLAIN;
     s.boxed = s.window = 0, s.slots = 1, s.slots_with_comm = 2;

@@ -101,7 +101,7 @@ static inline irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint3
     irisi_gemm_extent tile;
     tile.m = irisi_mfma_tile_m(shape);
     tile.n = irisi_mfma_tile_n(shape);
-    return mainloop == IRISI_GEMM_PLAIN ? irisi_gemm_plain_tile(element == 8 ? 8 : 4) : tile;
+    return mainloop == IRISI_GEMM_PLAIN ? irisi_gemm_plain_tile(element) : tile;
 }
 
 #define IRISI_GEMM_HAS_PASSES 1
@@ -162,8 +162,8 @@ static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gem
  * units nearly fill all seven; the same shares are taken elsewhere. Good kernels reach 0.57 of the peak (749 TFLOP/s on
  * MI325X at 8192 x 8192 x 8192), so 0.5 is taken, and less for small tiles, which fetch twice as much for each product;
  * beside other waves at most 0.8 of that. Half an MI250X has seven peers behind four links' worth of ways. The plain
- * loop's share of the peak without matrix units is what it reaches on an H200: 25 TFLOP/s. A part of a divided device
- * counts as if all memory and all links were its own.
+ * loop's share of the peak without matrix units is what it reaches on an H200: 25 TFLOP/s; of a B that is n x k only 6.
+ * A part of a divided device counts as if all memory and all links were its own.
  */
 #define IRISI_GEMM_HAS_RATES 1
 static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)

@@ -66,7 +66,7 @@ static inline uint32_t irisi_gemm_xcds(const char *arch, uint32_t units) { retur
 /* The largest tile that a mainloop takes. */
 static inline irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint32_t element)
 {
-    irisi_gemm_extent tile = irisi_gemm_plain_tile(element == 8 ? 8 : 4);
+    irisi_gemm_extent tile = irisi_gemm_plain_tile(element);
     if (mainloop == IRISI_GEMM_SM80)
         tile = irisi_mma_extent(element);
     if (mainloop == IRISI_GEMM_SM90A)
@@ -161,14 +161,15 @@ static inline double irisi_gemm_link_gbps(uint32_t workgroups, int boxed, uint32
  * multiprocessors, memory and NVLink of NVIDIA's data sheet of the A100, of which 0.6 and 0.8 are taken; other devices
  * count as if they were as fast for each multiprocessor. A small tile takes a quarter of a large one's time
  * (mma_shape.h). Eight workgroups that sent by lanes on H200s took 494 us for 44 MB (gemm_tried_4xH200.json), 12 GB/s
- * each; NVLink is two thirds as fast on an A100, so 8. The plain loop reaches 25 TFLOP/s on an H200, 0.37 of the peak.
+ * each; NVLink is two thirds as fast on an A100, so 8. The plain loop reaches 25 TFLOP/s on an H200, 0.37
+ * of the peak; of a B that is n x k only 6.
  */
 #define IRISI_GEMM_HAS_RATES 1
 static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
 {
     const int plain = p->mainloop != IRISI_GEMM_SM80, wide = p->element == 8;
     const int small = !plain && irisi_mma_is_small(p->element, p->tile_m, p->tile_n);
-    const irisi_gemm_extent tile = plain ? irisi_gemm_plain_tile(wide ? 8 : 4) : irisi_mma_extent(p->element);
+    const irisi_gemm_extent tile = plain ? irisi_gemm_plain_tile(p->element) : irisi_mma_extent(p->element);
     const double peak = plain && wide ? 9.7 : plain || p->element >= 4 ? 19.5 : 312; /* 10^12 operations a second */
     const double rate = (plain ? 0.37 : 0.6) * peak / 108;
     irisi_gemm_rates r;
