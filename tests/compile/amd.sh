@@ -14,8 +14,10 @@ device="$flags --cuda-device-only --no-gpu-bundle-output"
 # The C++ library as it is, not as clang wraps it for HIP's headers; Catch2 uses __COUNTER__.
 plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-dir)/include"
 {
-    # Code for every file and device, for gfx942 as users would make it; with little optimisation for its neighbours, and
-    # for tests, which hold hundreds of instances: a part of the types, another one for each device (tests/types.h).
+    # Code for every file for gfx942, as users would make it; with little optimisation for its neighbours, and for tests,
+    # which hold hundreds of instances: a part of the types, another one for each device (tests/types.h). For the
+    # neighbours compile/every_function.c has what tests of collectives have, isa/gemm.py and docs/programs/gemm.c the
+    # kernels of examples/07.
     part=0
     for arch in $archs; do
         for file in $(programs); do
@@ -23,13 +25,13 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
             gfx942-tests/*) effort="-O1 -c" ;;
             gfx942-bench/*) effort=-fsyntax-only ;; # link.sh makes their code
             gfx942-*) effort="-O3 -c" ;;
-            *-bench/*) continue ;;
+            *-bench/* | *-examples/07_*) continue ;;
             *) effort="-O1 -c" ;;
             esac
             check "$arch $file" "$compiler $device $effort -o /dev/null --offload-arch=$arch $(more "$file") $root/$file"
         done
         for file in $(tests); do
-            case $arch-$file in gfx942-*) ;; *-tests/host/* | *-tests/harness.cpp) continue ;; esac # few kernels, of no device
+            case $arch-$file in gfx942-*) ;; *-tests/host/* | *-tests/harness.cpp | *-tests/collective/*) continue ;; esac
             check "$arch $file" "$compiler $device -O1 -c -o /dev/null $plain --offload-arch=$arch -DIRIST_PART=$part -DIRIST_KERNELS_ELSEWHERE -I$root/tests $root/$file"
         done
         part=$((part + 1))

@@ -12,8 +12,8 @@ compiler=$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc) || {
 flags="-x cu -std=c++17 -Werror all-warnings -Xcompiler -Wall,-Wextra -o /dev/null $includes"
 archs="-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a"
 # Examples are compiled as users would, and so are benchmarks, for the device that they are run on; those whose kernels are
-# the library's end at PTX, since examples have those kernels' machine code. GEMMs take ptxas longest, and sm_80's machine
-# code of theirs is in the tests: an example ends at PTX there. Tests hold hundreds of instances: as quickly as
+# the library's end at PTX, since examples have those kernels' machine code. GEMMs take ptxas longest: bench/gemm_local.c
+# has their machine code, of one type for sm_90a, the tests that of all, and the rest ends at PTX. Tests hold hundreds of instances: as quickly as
 # this nvcc can (ptxas then says that warpgroup products wait for each other), and kernels alone, without host code, of a
 # part of the types (tests/types.h).
 quick="-Xptxas -O1" ptx="-gencode arch=compute_90a,code=compute_90a"
@@ -22,10 +22,11 @@ quietly="$here/without.sh 'ptxas info .*(C75[02][04])' $compiler"
 {
     for file in include/iris/init.c $(programs); do
         case $file in
+        bench/gemm_local.c) as=-arch=sm_90a ;;
         bench/gemm_* | bench/collectives.c | bench/mpi.c | docs/programs/gemm.c) as=$ptx ;;
         bench/*) as="-arch=sm_90a $quick" ;;
         tests/*) as="$archs $quick" ;;
-        examples/07_*) as="-gencode arch=compute_80,code=compute_80 -gencode arch=compute_90a,code=sm_90a" ;;
+        examples/07_*) as="-gencode arch=compute_80,code=compute_80 $ptx" ;;
         *) as=$archs ;;
         esac
         check "sm_80 sm_90a $file" "$compiler $flags -c $as $(more "$file") $root/$file"

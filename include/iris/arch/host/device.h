@@ -19,10 +19,16 @@
 #include <stdint.h>
 #include <string.h>
 
-/** Before a device function: inlined into every kernel that calls it. */
-#define IRIS_DEVICE static inline __attribute__((always_inline, unused))
+/* Without optimisation a call costs less than a copy of the function: the tests compile in half the time. */
+#if defined(__OPTIMIZE__)
+#define IRISI_INLINE inline __attribute__((always_inline, unused))
+#else
+#define IRISI_INLINE inline __attribute__((unused))
+#endif
+/** Before a device function: inlined into every kernel that calls it, where the compiler optimises. */
+#define IRIS_DEVICE static IRISI_INLINE
 /** Before a function for kernels and host code. */
-#define IRIS_HOST_DEVICE static inline __attribute__((always_inline, unused))
+#define IRIS_HOST_DEVICE static IRISI_INLINE
 
 /* The threads of one workgroup share one of these; it lives as long as the launch. */
 typedef struct irisi_group {
