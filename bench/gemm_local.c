@@ -266,10 +266,12 @@ static int run_shape(job *j, FILE *file, int first, double *ratio)
     qsort(theirs, (size_t)rounds, sizeof *theirs, compare);
     const double us = mine[rounds / 2], peer_us = theirs[rounds / 2];
     *ratio = best >= 0 ? peer_us / us : 0;
-    printf("%5llu x %5llu x %5llu  loop %u tile %3ux%3u %9.1f us %6.1f TFLOP/s   peer %9.1f us %6.1f   ratio %.3f %s\n",
-           (unsigned long long)j->m, (unsigned long long)j->n, (unsigned long long)j->k, j->plan[0].mainloop,
-           j->plan[0].tile_m, j->plan[0].tile_n, us, work / us * 1e-6, peer_us, work / peer_us * 1e-6, *ratio,
-           ok ? "ok" : "WRONG");
+    const iris_gemm_plan *p = &j->plan[0];
+    printf("%5llu x %5llu x %5llu  loop %u tile %3ux%3u pair %u slices %u%s %9.1f us %6.1f TFLOP/s   peer %9.1f us "
+           "%6.1f   ratio %.3f %s\n",
+           (unsigned long long)j->m, (unsigned long long)j->n, (unsigned long long)j->k, p->mainloop, p->tile_m,
+           p->tile_n, p->pair, p->slices, p->boxed ? " boxed" : "", us, work / us * 1e-6,
+           peer_us, work / peer_us * 1e-6, *ratio, ok ? "ok" : "WRONG");
     time_copies(j, laps);
     fflush(stdout);
     if (file)

@@ -299,10 +299,12 @@ IRIS_DEVICE void irisi_gemm_relay_put(const iris_ctx *ctx, const iris_gemm_plan 
         if (!irisi_tile_ends(plan, &tile))
             continue;
         irisi_relay_put(plan, &tile, part->crew.stopped, relay);
+        irisi_tile_send_rest(ctx, plan, &tile, &part->crew);
         irisi_tile_stamp(plan, &tile, part->crew.member, IRISI_STAMP_ARRIVED);
         units += irisi_tile_units(plan, &tile);
     }
     irisi_relay_end();
+    irisi_drain(); /* what lanes have sent */
     iris_crew_sync(&part->crew);
     if (units > 0)
         irisi_tile_raise_units(ctx, plan, units, &part->crew);

@@ -150,13 +150,13 @@ IRIS_DEVICE void irisi_gemm_turn_grid(const irisi_gemm_packing *p)
 }
 
 /*
- * Copies a matrix, and nothing where `to` is null. Every lane of the grid calls it. Rows are dealt in parts, each to
- * as many lanes as have work in it, at most a wave.
+ * Copies a matrix, and nothing where `to` is null or rows are empty. Every lane of the grid calls it. Rows are dealt in
+ * parts, each to as many lanes as have work in it, at most a wave.
  */
 IRIS_DEVICE void irisi_gemm_pack_grid(const irisi_gemm_packing *p)
 {
     uint32_t share = 1;
-    if (p->to == NULL)
+    if (p->to == NULL || p->row_bytes == 0)
         return;
     if (p->turned) {
         irisi_gemm_turn_grid(p);

@@ -9,7 +9,7 @@
  *   iris_gemm_band irisi_gemm_units irisi_gemm_amount                 who computes what
  *
  * C = act(alpha * A * B + beta * C + bias), all row-major, with scales where they are given (iris_gemm_args). N is
- * split as evenly as possible over the ranks: rank r owns the columns iris_gemm_band(n, world, r) of B and C. It has
+ * split over the ranks: rank r owns the columns iris_gemm_band(n, world, r) of B and C. It has
  * all of A and its own columns of B, computes its band of C, and writes it into every rank's C.
  */
 #ifndef IRIS_GEMM_PLAN_H
@@ -276,14 +276,19 @@ typedef struct iris_gemm_columns {
     uint32_t first, count;
 } iris_gemm_columns;
 
-/** The columns of C that `rank` of `world` ranks owns: as even as possible, the first ranks one more. */
+/**
+ * The columns of C that `rank` of `world` ranks owns. They are dealt out in blocks of 16, as evenly as possible, the
+ * first ranks one more, and the last block has what is left: so where rows of C start at multiples of 16 bytes, bands
+ * do, whatever n is.
+ */
 IRIS_HOST_DEVICE iris_gemm_columns iris_gemm_band(uint32_t n, uint32_t world, uint32_t rank)
 {
-    const uint32_t each = n / world;
-    const uint32_t more = n % world;
+    const uint32_t blocks = n / 16 + (n % 16 != 0), each = blocks / world, more = blocks % world;
+    const uint32_t first = 16 * (rank * each + (rank < more ? rank : more));
+    const uint32_t end = first + 16 * (each + (rank < more ? 1 : 0));
     iris_gemm_columns band;
-    band.first = rank * each + (rank < more ? rank : more);
-    band.count = each + (rank < more ? 1 : 0);
+    band.first = first < n ? first : n;
+    band.count = (end < n ? end : n) - band.first;
     return band;
 }
 

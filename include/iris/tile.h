@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tile.h: who computes a tile together, and what becomes of a finished one.
+ * tile.h: what becomes of a finished tile.
  *
- *   iris_crew iris_crew_all iris_crew_of iris_crew_sync           waves of a workgroup that work together
  *   iris_tile_row                                                 a row of the staging tile
  *   iris_tile_put iris_tile_store iris_tile_put_all iris_tile_send
  *   iris_tile_stage iris_tile_staged iris_tile_flag iris_tile_await irisi_tile_raise_units iris_tile_raise_all
@@ -15,68 +14,13 @@
 #ifndef IRIS_TILE_H
 #define IRIS_TILE_H
 
-#include <iris/barrier.h>
 #include <iris/bytes.h>
+#include <iris/crew.h>
 #include <iris/gemm_plan.h>
 #include <iris/signal.h>
 #include <iris/tile_walk.h>
 
 #if IRIS_HAS_DEVICE
-
-/**
- * Waves of one workgroup that carry out something together, while other waves of it do something else. A crew that
- * is the whole workgroup meets at the workgroup's barrier, a part of it at a barrier of the device that its counter
- * stands for, or at the counter itself. Counters of one workgroup's crews are neighbours in shared memory.
- */
-typedef struct iris_crew {
-    uint32_t member, members; /* lanes */
-    uint32_t wave, waves;
-    uint32_t *counter; /* in shared memory, 0 when the crew is formed; null: the crew is the workgroup */
-    uint32_t met;      /* arrivals that the last meeting waited for */
-    uint32_t window;   /* boxes under way of each wave; 0: any number */
-    int stopped;       /* 1: the wait for peers was given up, so nothing is put into their memory */
-} iris_crew;
-
-/** The crew of waves first .. first + waves - 1; the calling lane is in it. `counter` is zeroed shared memory. */
-IRIS_DEVICE iris_crew iris_crew_of(uint32_t first, uint32_t waves, uint32_t *counter)
-{
-    iris_crew crew;
-    crew.wave = iris_wave() - first;
-    crew.waves = waves;
-    crew.member = crew.wave * iris_wave_lanes() + iris_lane();
-    crew.members = waves * iris_wave_lanes();
-    crew.counter = counter;
-    crew.met = 0;
-    crew.window = 0;
-    crew.stopped = 0;
-    return crew;
-}
-
-/** The whole workgroup as a crew. */
-IRIS_DEVICE iris_crew iris_crew_all(void) { return iris_crew_of(0, iris_waves(), NULL); }
-
-/* Waits until a counter in shared memory has reached `value`; it may wrap. Every lane of a wave calls it. */
-IRIS_DEVICE void irisi_await_counter(const uint32_t *counter, uint32_t value)
-{
-    for (uint32_t turn = 1;
-         (int32_t)(irisi_shared_get(counter) - value) < 0; turn++)
-        iris_pause(turn);
-    iris_sync_wave();
-}
-
-/** Barrier of a crew: every lane of it calls; orders their memory operations among themselves. */
-IRIS_DEVICE void iris_crew_sync(iris_crew *crew)
-{
-    iris_sync_wave();
-    if (crew->counter == NULL) {
-        iris_sync_wg();
-    } else if (crew->waves > 1 && !irisi_sync_part(crew->counter, crew->members)) {
-        crew->met += crew->waves;
-        if (iris_lane() == 0)
-            irisi_shared_add(crew->counter, 1);
-        irisi_await_counter(crew->counter, crew->met);
-    }
-}
 
 /* Where row `row` of a tile stands in this rank's C. */
 IRIS_DEVICE char *irisi_tile_c(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t row)
@@ -208,6 +152,37 @@ IRIS_DEVICE void irisi_tile_put_boxes(const iris_gemm_plan *plan, const iris_til
         }
 }
 
+/*
+ * Of a tile's or piece's row the elements behind its last whole 16 bytes. The copy engine writes whole ones only, so
+ * where tiles leave in boxes, lanes write these; only the band's last tiles have some.
+ */
+IRIS_DEVICE uint32_t irisi_tile_rest(const iris_gemm_plan *plan, const iris_tile *tile)
+{
+    return tile->cols & (16 / plan->c_element - 1);
+}
+
+/*
+ * Copies them to C on some ranks, for the 16 rows from `row` on, from the box in shared memory that holds the ends of
+ * those rows. Every lane of the wave that wrote the box, or has met who did, calls it; half of them have a row each.
+ */
+IRIS_DEVICE void irisi_tile_put_rest(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
+                                     uint32_t row, const char *box, irisi_tile_ranks ranks)
+{
+    const uint32_t unit = plan->c_element, count = irisi_tile_rest(plan, tile), lane = iris_lane();
+    const uint32_t whole = (tile->cols - count) * unit; /* bytes */
+    if (count == 0 || lane >= 16 || row + lane >= tile->rows)
+        return;
+    char *own = irisi_tile_c(plan, tile, row + lane) + whole;
+    const char *from = box + 128 * lane + ((whole % 128) ^ (lane % 8 * 16));
+    for (uint32_t i = 0; i < count * unit; i += unit) {
+        const uint64_t bits = irisi_tile_staged_unit(from + i, unit);
+        int rank = ranks.first;
+        do
+            irisi_tile_store_unit((char *)iris_at(ctx, own + i, rank), bits, unit);
+        while (irisi_tile_next_rank(ctx, ranks, &rank));
+    }
+}
+
 /* As many lanes share a row as it has 16-byte chunks, at most a wave. */
 IRIS_DEVICE uint32_t irisi_tile_share(uint32_t bytes)
 {
@@ -238,6 +213,9 @@ IRIS_DEVICE void irisi_tile_unstage(const iris_ctx *ctx, const iris_gemm_plan *p
         do
             irisi_tile_put_boxes(plan, tile, stage, crew, rank);
         while (irisi_tile_next_rank(ctx, ranks, &rank));
+        if (irisi_tile_rest(plan, tile) > 0)
+            for (uint32_t i = crew->wave; 16 * i < tile->rows; i += crew->waves)
+                irisi_tile_put_rest(ctx, plan, tile, 16 * i, stage + 2048 * i, ranks);
         return;
     }
     const irisi_span rows = irisi_split(tile->rows, crew->member / share, crew->members / share);
@@ -310,6 +288,20 @@ IRIS_DEVICE void iris_tile_send(const iris_ctx *ctx, const iris_gemm_plan *plan,
         if (rank != ctx->rank && !crew->stopped)
             irisi_tile_copy(ctx, plan, tile, crew, rank);
     }
+}
+
+/*
+ * Puts a tile's elements behind the last whole 16 bytes of its rows, which stand in this rank's C, into C on every
+ * other rank, by lanes. Every lane of the crew calls it.
+ */
+IRIS_DEVICE void irisi_tile_send_rest(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
+                                      const iris_crew *crew)
+{
+    iris_tile rest = *tile;
+    rest.cols = irisi_tile_rest(plan, tile);
+    rest.n0 += tile->cols - rest.cols;
+    if (rest.cols > 0)
+        iris_tile_send(ctx, plan, &rest, crew);
 }
 
 /* Signals of the plan's channel. */

@@ -24,7 +24,7 @@ problem_launcher problem_launcher_of(const problem *, int pattern)
     return launchers[pattern];
 }
 
-static const problem_shape shape = {40, 48, 24};
+static const problem_shape shape = {40, 128, 24}; /* a band for each of 8 ranks */
 static const problem_options plain = {"choice", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0};
 
 /* Another plan for the problem, by these arguments. */
@@ -68,7 +68,7 @@ static void none(iris_gemm_args *) {}
 static std::vector<lookup> lookups(irist_rank *t)
 {
     const std::string arch(iris_arch_name(t->world), std::strcspn(iris_arch_name(t->world), ":"));
-    const std::string world = std::to_string(t->ranks), key = "m=40,n=48,k=24,";
+    const std::string world = std::to_string(t->ranks), key = "m=40,n=128,k=24,";
     const uint32_t wg = IRIS_GEMM_WG_SPECIALIZED, bulk = IRIS_GEMM_BULK_SYNCHRONOUS, fused = IRIS_GEMM_FUSED_SEQUENTIAL;
     return {
         {"pattern=wg_specialized,comm=1", wg, 1, 0, 0, 0, none},
@@ -221,7 +221,7 @@ static void file_work(irist_rank *t)
 {
     static const char *const table =
         "# for the test\r\n\r\n  \nm=41 pattern=wave_specialized us=1e2\r\n"
-        "m=40 n=48\tk=24 pattern=wg_specialized comm=3 # this one\nm=40 pattern=wave_specialized";
+        "m=40 n=128\tk=24 pattern=wg_specialized comm=3 # this one\nm=40 pattern=wave_specialized";
     problem p;
     if (problem_create(&p, t, IRIS_F32, shape, plain)) {
         problem_expect(&p);
@@ -341,7 +341,7 @@ TEST_CASE("the caller's BLAS computes the band, and every rank has all of C", "[
     irist_spmd(blas_work, nullptr);
 }
 
-enum { COPY_PITCH = 256, COPY_BYTES = 48 * COPY_PITCH };
+enum { COPY_PITCH = 512, COPY_BYTES = 128 * COPY_PITCH };
 
 /* Copies of A, and of B as it is or turned, such as a plan has where its mainloop cannot read the operands. */
 static void add_copies(problem *p, char *const *to, int turned)

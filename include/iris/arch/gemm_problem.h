@@ -26,7 +26,7 @@ typedef struct irisi_gemm_problem {
     uint32_t aligned;    /* 1: on every rank A, B and all their rows start at multiples of 16 bytes, or copies do */
     uint32_t tf32;       /* 1: f32 may be multiplied as tf32 */
     uint32_t bare;       /* 1: on every rank nothing but the product is asked for */
-    uint32_t boxes;      /* 1: so do the rows of every rank's band of C, and there are at most 8 ranks */
+    uint32_t boxes;      /* 1: so do the rows, of 16 bytes or more, of every rank's band of C; at most 8 ranks */
     uint32_t workgroups;
     uint32_t tile_m, tile_n; /* asked for; 0: free */
 } irisi_gemm_problem;

@@ -43,18 +43,17 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
     const iris_launch_config one = iris_grid(1, IRISI_GEMM_WAVE_LANES);
     irisi_gemm_probe args;
     irisi_control control;
-    /* The engine that copies boxes writes whole 16 bytes: a band that ends within some would lose what is behind it. */
-    const uint64_t c = (uint64_t)(uintptr_t)p->c | p->ldc * p->c_element | (uint64_t)p->band * p->c_element |
-                       (uint64_t)p->columns * p->c_element;
+    /* The engine that copies boxes writes whole 16 bytes, lanes what is behind the last of them. */
+    const uint64_t c = (uint64_t)(uintptr_t)p->c | p->ldc * p->c_element | (uint64_t)p->band * p->c_element;
+    const int fits = p->columns == 0 || (c % 16 == 0 && p->columns * (uint64_t)p->c_element >= 16);
     own->aligned = UINT64_MAX;
     for (int i = 0; i < 2; i++) {
         const irisi_gemm_packing copy = irisi_gemm_packing_of(p, i);
         if (!irisi_gemm_reads(&copy))
             own->aligned &= copy.to_pitch <= IRISI_GEMM_MOST_PITCH;
     }
-    own->boxes = c % 16 == 0 && p->ldc <= IRISI_GEMM_MOST_PITCH / p->c_element && p->world <= IRISI_GEMM_BOXED_RANKS
-                     ? UINT64_MAX
-                     : 0;
+    own->boxes =
+        fits && p->ldc <= IRISI_GEMM_MOST_PITCH / p->c_element && p->world <= IRISI_GEMM_BOXED_RANKS ? UINT64_MAX : 0;
     own->bare = p->alpha == 1 && p->beta == 0 && p->bias == NULL && p->activation == IRIS_ACTIVATION_NONE &&
                         p->scale_a == NULL && p->scale_b == NULL && p->scale_c == NULL
                     ? UINT64_MAX

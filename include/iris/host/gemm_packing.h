@@ -121,7 +121,8 @@ static iris_status irisi_gemm_start_pack(iris_world *w, const iris_gemm_plan *pl
     const uint64_t workgroups = words / (IRISI_PACK_LANES * IRISI_PACK_WORDS) + 1;
     const iris_launch_config cfg = iris_grid(workgroups < most ? (uint32_t)workgroups : most, IRISI_PACK_LANES);
     const irisi_kernel pack = irisi_gemm_offered[plan->dtype][plan->c_dtype].pack;
-    return irisi_launch(w, pack, "irisi_gemm_pack", &args, sizeof args, &cfg, stream);
+    const uint32_t early = plan->mainloop == IRISI_GEMM_SM90A ? IRISI_LAUNCH_EARLY : 0;
+    return irisi_launch_with(w, pack, "irisi_gemm_pack", &args, sizeof args, &cfg, early, stream);
 }
 
 #endif

@@ -303,6 +303,18 @@ IRIS_DEVICE int irisi_gemm_leaves(const iris_gemm_plan *plan)
            plan->scale_c == NULL;
 }
 
+/*
+ * Of a tile that leaves in boxes, what lanes write behind the last whole 16 bytes of its rows, from the boxes of its
+ * last piece: into this rank's C or, if `direct`, every rank's. Every lane of a wave that has rows calls it.
+ */
+IRIS_DEVICE void irisi_gemm_leave_rest(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
+                                       const iris_crew *crew, const char *stage, int direct)
+{
+    const irisi_tile_ranks self = {ctx->rank, ctx->rank}, all = {0, ctx->world - 1};
+    irisi_tile_put_rest(ctx, plan, tile, crew->wave * 16, stage + crew->wave * 2048,
+                        direct && !crew->stopped ? all : self);
+}
+
 /* alpha * v; 0 for an alpha of 0, whatever v is. */
 IRIS_DEVICE float irisi_gemm_scaled(float v, float alpha)
 {

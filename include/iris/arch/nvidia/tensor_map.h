@@ -66,6 +66,7 @@ static const char *irisi_gemm_maps(const iris_world *w, iris_gemm_plan *p)
     if (encode == NULL)
         return "the driver has no cuTensorMapEncodeTiled: it is older than CUDA 12";
     const uint32_t rows = p->m < p->tile_m ? p->m : p->tile_m, tail = p->m % p->tile_m;
+    const uint32_t whole = p->columns - p->columns % (16 / p->c_element); /* what boxes take of a row of C */
     const char *why =
         irisi_gemm_map(encode, p->maps[0], p->element, p->a, p->m, p->k, p->lda, irisi_gemm_a_box(rows));
     if (!why && tail > 0 && p->m > p->tile_m)
@@ -76,7 +77,7 @@ static const char *irisi_gemm_maps(const iris_world *w, iris_gemm_plan *p)
                              p->b_transposed ? p->k : p->columns, p->ldb, 64);
     for (uint32_t r = 0; p->boxed && r < p->world && !why; r++) {
         const char *c = (const char *)iris_translate(w, p->c, (int)r) + (uint64_t)p->band * p->c_element;
-        why = irisi_gemm_map(encode, p->maps[2 + r], p->c_element, c, p->m, p->columns, p->ldc, 16);
+        why = irisi_gemm_map(encode, p->maps[2 + r], p->c_element, c, p->m, whole, p->ldc, 16);
     }
     return why;
 }
