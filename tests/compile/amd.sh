@@ -16,8 +16,8 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
 {
     # Code for every file for gfx942, as users would make it; with little optimisation for its neighbours, and for tests,
     # which hold hundreds of instances: a part of the types, another one for each device (tests/types.h). For the
-    # neighbours compile/every_function.c has what tests of collectives have, isa/gemm.py and docs/programs/gemm.c the
-    # kernels of examples/07.
+    # neighbours isa/collectives.c has what tests of collectives have, isa/gemm.py and docs/programs/gemm.c the kernels of
+    # examples/07, less those of f64.
     part=0
     for arch in $archs; do
         for file in $(programs); do

@@ -13,9 +13,9 @@ flags="-x cu -std=c++17 -Werror all-warnings -Xcompiler -Wall,-Wextra -o /dev/nu
 archs="-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a"
 # Examples are compiled as users would, and so are benchmarks, for the device that they are run on; those whose kernels are
 # the library's end at PTX, since examples have those kernels' machine code. GEMMs take ptxas longest: bench/gemm_local.c
-# has their machine code, of one type for sm_90a, the tests that of all, and the rest ends at PTX. Tests hold hundreds of instances: as quickly as
-# this nvcc can (ptxas then says that warpgroup products wait for each other), and kernels alone, without host code, of a
-# part of the types (tests/types.h).
+# has their machine code, of bf16 for sm_90a, the tests that of kernels of their own, and the rest ends at PTX. Tests
+# hold hundreds of instances: as quickly as this nvcc can (ptxas then says that warpgroup products wait for each other),
+# and kernels alone, without host code, of a part of the types (tests/types.h).
 quick="-Xptxas -O1" ptx="-gencode arch=compute_90a,code=compute_90a"
 ! "$compiler" --help | grep -q -- --Ofast-compile || quick=-Ofc=max ptx="$ptx -Ofc=max"
 quietly="$here/without.sh 'ptxas info .*(C75[02][04])' $compiler"

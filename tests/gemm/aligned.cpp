@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * aligned.cpp: GEMM + all-scatter of 16-bit types whose rows start at multiples of 16 bytes, which is what mainloops on
- * tensor cores want: tiles of every size that the device picks, edges in every direction, and bands of C that start
+ * tensor cores want: tiles of every size that the device picks, edges in every direction, and a C whose rows start
  * elsewhere; and the copies that make other operands so. all_scatter.cpp has the rest. On AMD also of 8-bit floats,
  * which have loops on matrix units where B is transposed.
  */
@@ -18,7 +18,7 @@
 #endif
 #include "problem.h"
 
-/* The first two leave every band of 1, 2, 3, 4 and 8 ranks at a multiple of 16 bytes. */
+/* The first two leave every band of 1, 2, 3, 4 and 8 ranks whole 16 bytes wide, the others end within some. */
 static const problem_shape shapes[] = {
     {300, 384, 200}, {130, 960, 72}, {128, 1, 64}, {1, 264, 8}, {257, 515, 129}, {64, 77, 1000},
 };
@@ -26,6 +26,7 @@ static const problem_shape shapes[] = {
 static const problem_options variants[] = {
     {"aligned", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 3, 1, 0, 8},
     {"aligned, transposed, everything", 1.5, -0.5, 1, IRIS_ACTIVATION_GELU, 1, 0, 8, 8, 0, 0, 4, 2, 0, 8},
+    {"aligned but for C, bare", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 3, 0, 0, 3, 1, 0, 8},
     {"aligned but for C", 0.5, 1, 1, IRIS_ACTIVATION_RELU, 0, 8, 0, 3, 0, 0, 3, 1, 0, 8},
     {"small tiles, real", 1, 0.25, 1, IRIS_ACTIVATION_SILU, 1, 0, 0, 0, 48, 64, 5, 2, 1, 8},
     {"tiles that are no boxes", 1, 2, 0, IRIS_ACTIVATION_NONE, 0, 8, 8, 0, 24, 40, 3, 1, 0, 8},

@@ -158,7 +158,7 @@ static void row_work(irist_rank *t)
 {
     problem p;
     const problem_options options = {"in a row", 0.5, 0.5, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 16, 16, 3, 1, 0, 0};
-    const problem_shape shape = {40, 44, 8};
+    const problem_shape shape = {40, 140, 8}; /* a band for each of 8 ranks, the last a narrow one */
     if (problem_create(&p, t, IRIS_F64, shape, options)) {
         char *kept = (char *)iris_malloc(t->world, KEPT * p.c_bytes);
         problem_expect(&p);
@@ -196,7 +196,7 @@ static void local_work(irist_rank *t)
 {
     problem p;
     const problem_options options = {"local", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 16, 16, 2, 0, 0, 0};
-    const problem_shape shape = {33, 35, 37};
+    const problem_shape shape = {33, 135, 37};
     if (problem_create(&p, t, IRIS_F32, shape, options)) {
         problem_expect(&p);
         std::vector<unsigned char> want = problem_poison(&p);

@@ -345,10 +345,10 @@ void gemms(irist_rank *t)
 /*
  * ---- GEMMs alone in a row, each of what the one before has written: it may begin while that one ends ----
  * x to y, y to x, both of so many rows; and few rows, whose kernel asks for B before it may begin, are added, times x,
- * to a third C.
+ * to a third C; and likewise times an x whose rows start anywhere, a copy of which every launch makes.
  */
 
-enum { ROW_M = 512, ROW_N = 512, ROW_FEW = 64, ROW_PLANS = 3, ROW_LAPS = 8 };
+enum { ROW_M = 512, ROW_N = 512, ROW_FEW = 64, ROW_PLANS = 4, ROW_LAPS = 8 };
 
 /* Elements of bf16 from -1 to 1. */
 std::vector<uint16_t> row_values(uint64_t seed, uint64_t stream, size_t n)
@@ -363,7 +363,7 @@ std::vector<uint16_t> row_values(uint64_t seed, uint64_t stream, size_t n)
     return v;
 }
 
-/* The three, lap by lap; `apart`: each launch when the one before has ended. */
+/* All, lap by lap; `apart`: each launch when the one before has ended. */
 void row_submit(irist_rank *t, const iris_gemm_plan *plans, iris_stream stream, bool apart)
 {
     for (int i = 0; i < ROW_PLANS * ROW_LAPS; i++) {
@@ -391,8 +391,10 @@ void gemm_row(irist_rank *t)
     for (int i = 0; i < ROW_PLANS; i++) {
         iris_gemm_args g = {};
         g.m = ROW_M, g.n = ROW_N, g.k = ROW_N, g.a = x[i], g.b = w, g.c = x[1 - i % 2], g.alpha = 1 / 13.0;
-        if (i == 2)
+        if (i >= 2)
             g.m = ROW_FEW, g.a = w, g.b = x[0] + own.first, g.ldb = ROW_N, g.c = x[2], g.beta = 1;
+        if (i == 3)
+            g.k = ROW_N / 2, g.lda = ROW_N, g.ldb = ROW_N + 1;
         irist_ok(t, iris_gemm_prepare(t->world, &plans[i], IRIS_GEMM_ALL_SCATTER, IRIS_BF16, &g));
     }
     const int laps = irist_replays() / 20;

@@ -50,7 +50,7 @@ static void row(irist_rank *t)
     enum { LAPS = 40 };
     problem p;
     const problem_options options = {"in a row", 1, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 16, 16, 3, 1, 0, 0};
-    const problem_shape shape = {40, 44, 8};
+    const problem_shape shape = {40, 140, 8}; /* a band for each of 8 ranks, the last a narrow one */
     const iris_launch_config one = iris_grid(1, 64);
     const iris_stream stream = iris_default_stream(t->world);
     if (problem_create(&p, t, IRIS_F64, shape, options)) {
