@@ -18,7 +18,7 @@
 #endif
 #include "problem.h"
 
-/* The first two leave every band of 1, 2, 3, 4 and 8 ranks whole 16 bytes wide, the others end within some. */
+/* The first two leave every band of 1, 2, 3, 4 and 8 ranks whole 16 bytes wide, the last two end within some. */
 static const problem_shape shapes[] = {
     {300, 384, 200}, {130, 960, 72}, {128, 1, 64}, {1, 264, 8}, {257, 515, 129}, {64, 77, 1000},
 };

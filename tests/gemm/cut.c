@@ -6,9 +6,9 @@
  * once, flags are within the channel, and all ranks have come to the same pattern, widths and senders. The workgroups
  * of a pair meet tiles one below the other, or side by side where they compute together, which both have rows for then;
  * who adds up slices of K stands behind those who compute them. One
- * workgroup that computes, and huge problems, must come to an end too. Then cuts that somebody asks for: of any
- * numbers, those that cover the band are laid as asked, and the others are told apart. A fast BLAS is chosen, a slow
- * one is not.
+ * workgroup that computes, and huge problems, must come to an end too. Then bands themselves; and cuts that somebody
+ * asks for: of any numbers, those that cover the band are laid as asked, and the others are told apart. A fast BLAS is
+ * chosen, a slow one is not.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -300,6 +300,25 @@ static void check_senders(void)
     }
 }
 
+/* Bands follow each other over all columns, start at multiples of 16, and none is wider than the first. */
+static void check_bands(void)
+{
+    for (uint32_t i = 0; i < 4000; i++) {
+        const uint32_t n = i % 8 == 7 ? INT32_MAX - draw(100) : 1 + draw(3000), world = 1 + draw(70);
+        uint32_t next = 0;
+        int right = 1;
+        for (uint32_t rank = 0; rank < world; rank++) {
+            const iris_gemm_columns band = iris_gemm_band(n, world, rank);
+            right &= band.first == next && (band.count == 0 || band.first % 16 == 0);
+            right &= band.count <= iris_gemm_band(n, world, 0).count;
+            right &= band.count + 31 >= iris_gemm_band(n, world, 0).count || next + band.count == n;
+            next += band.count;
+        }
+        if (!right || next != n)
+            failures++, printf("bands of %u columns for %u ranks are wrong\n", n, world);
+    }
+}
+
 int main(void)
 {
     static const question edges[] = {
@@ -338,6 +357,7 @@ int main(void)
         failures++, printf("senders compute first in only %u plans\n", led);
     if (joints < 100)
         failures++, printf("only %u pairs compute tiles together\n", joints);
+    check_bands();
     check_blas();
     check_few();
     check_senders();
