@@ -149,8 +149,14 @@ enum {
     IRISI_GEMM_MFMA_GFX950,
     IRISI_GEMM_MFMA_GFX90A_SMALL,
     IRISI_GEMM_MFMA_GFX942_SMALL,
-    IRISI_GEMM_MFMA_GFX950_SMALL
+    IRISI_GEMM_MFMA_GFX950_SMALL,
+    IRISI_GEMM_SM90A_LINES /* sm_90a's for few rows, where B's start anywhere */
 };
+
+IRIS_HOST_DEVICE int irisi_gemm_is_sm90a(uint32_t mainloop)
+{
+    return mainloop == IRISI_GEMM_SM90A || mainloop == IRISI_GEMM_SM90A_LINES;
+}
 
 /* Tensor maps in a plan: A, B, C on up to 8 ranks, and A once more, for tiles at its last rows. */
 enum {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * aligned.cpp: GEMM + all-scatter of 16-bit types whose rows start at multiples of 16 bytes, which is what mainloops on
- * tensor cores want: tiles of every size that the device picks, edges in every direction, and a C whose rows start
+ * tensor cores want: tiles of every size that the device picks, edges in every direction, and a B or C whose rows start
  * elsewhere; and the copies that make other operands so. all_scatter.cpp has the rest. On AMD also of 8-bit floats,
  * which have loops on matrix units where B is transposed.
  */
@@ -190,6 +190,62 @@ static void few_rows_work(irist_rank *t)
 }
 
 TEST_CASE("few rows of a long K are multiplied right", "[gemm][bf16]") { irist_spmd(few_rows_work, nullptr); }
+
+/*
+ * The same of a B whose rows start anywhere, in both layouts: Hopper has a loop of its own for it, where rows are few
+ * and tiles not too wide, and else a copy. What A's rows are is nobody's business.
+ */
+static void lines_work(irist_rank *t)
+{
+    static const char *const tunes[] = {nullptr, "pattern=fused_sequential width=64 slices=2",
+                                        "pattern=fused_sequential width=128", "pattern=fused_sequential width=256"};
+    static const int64_t rows[] = {1, 16, 40, 72, 100, 128, 136};
+    const iris_dtype dtype = *(const iris_dtype *)t->arg;
+    uint64_t turn = 0;
+    for (const int64_t m : rows)
+        for (int transposed = 0; transposed < 2; transposed++)
+            for (const char *tune : tunes) {
+                const int64_t pad = 1 + (int64_t)irist_pick(t->seed, turn, 0, 7), odd = turn % 2;
+                const int64_t k = 640 + (int64_t)irist_pick(t->seed, turn, 1, 64);
+                const problem_options bare = {
+                    "lines", 0, 0, 0, IRIS_ACTIVATION_NONE, transposed, odd, pad, odd, 0, 0, 22, 0, 0, 8};
+                const problem_options full = {
+                    "lines, all", 1.5, -0.5, 1, IRIS_ACTIVATION_GELU, transposed, odd, pad, 3, 0, 0, 22, 0, 0, 8};
+                const problem_shape shape = {m, 60 * t->ranks + 83 + 8 * pad, k};
+                problem p;
+                if (turn++ % (t->full ? 3 : 7) != (dtype == IRIS_BF16 ? 0u : 1u))
+                    continue;
+                if (problem_create(&p, t, dtype, shape, turn / 2 % 2 ? bare : full)) {
+                    const int hopper = irisi_gemm_most_slices(p.plan.mainloop) > 1;
+                    const int wide = hopper && tune && std::strstr(tune, "256");
+                    if (hopper && tune) {
+                        irist_ok(t, iris_gemm_release(t->world, &p.plan));
+                        problem_plan(&p, 0, tune);
+                    }
+                    irist_check(t, !hopper || (p.plan.mainloop == IRISI_GEMM_SM90A_LINES) == (m <= 128 && !wide),
+                                "m %lld, %s: mainloop %u", (long long)m, tune ? tune : "no row", p.plan.mainloop);
+                    irist_check(t, p.plan.mainloop != IRISI_GEMM_SM90A_LINES || p.plan.packs[1].to == nullptr,
+                                "B is copied");
+                    problem_expect(&p);
+                    problem_by_patterns(&p, 1);
+                }
+                problem_free(&p);
+            }
+}
+
+TEST_CASE("a bf16 B of rows that start anywhere is multiplied right", "[gemm][bf16]")
+{
+    const iris_dtype dtype = IRIS_BF16;
+    irist_spmd(lines_work, &dtype);
+}
+
+#if !defined(IRIST_PART)
+TEST_CASE("an f16 B of rows that start anywhere is multiplied right", "[gemm][f16]")
+{
+    const iris_dtype dtype = IRIS_F16;
+    irist_spmd(lines_work, &dtype);
+}
+#endif
 
 /*
  * Pairs that compute parts of full tiles together, a half of K each, where the kernel has tiles of several widths:

@@ -17,7 +17,7 @@
 /* What all ranks' operands have in common, as the choice of a mainloop sees it. */
 typedef struct irisi_gemm_common {
     uint64_t mainloops; /* of the image and the device */
-    uint64_t aligned;   /* A, B and their rows to 16 bytes, not too far apart: all ones; bit 0 alone: copied; or 0 */
+    uint64_t aligned;   /* A, B and their rows to 16 bytes, not too far apart; bit 0: or copies are; bit 1: A, 2: B */
     uint64_t boxes;     /* C too, and few ranks: all ones, or 0 */
     uint64_t bare;      /* nothing but the product is asked for: all ones, or 0 */
     uint64_t workgroups; /* the fewest that a rank has */
@@ -50,7 +50,7 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
     for (int i = 0; i < 2; i++) {
         const irisi_gemm_packing copy = irisi_gemm_packing_of(p, i);
         if (!irisi_gemm_reads(&copy))
-            own->aligned &= copy.to_pitch <= IRISI_GEMM_MOST_PITCH;
+            own->aligned &= copy.to_pitch <= IRISI_GEMM_MOST_PITCH ? ~((uint64_t)2 << i) : 0;
     }
     own->boxes =
         fits && p->ldc <= IRISI_GEMM_MOST_PITCH / p->c_element && p->world <= IRISI_GEMM_BOXED_RANKS ? UINT64_MAX : 0;
@@ -96,6 +96,10 @@ static int irisi_gemm_fit_row(iris_world *w, const iris_gemm_plan *plan, const i
     q->workgroups = workgroups;
     q->tile_m = v[IRISI_ROW_HEIGHT] ? v[IRISI_ROW_HEIGHT] : plan->tile_m;
     *s = irisi_gemm_pick(iris_arch_name(w), q);
+    if (c.width > irisi_gemm_largest_tile(s->mainloop, q->element).n && q->b_anywhere) {
+        q->b_anywhere = 0; /* a copy of B, then, and the loop that takes such tiles */
+        *s = irisi_gemm_pick(iris_arch_name(w), q);
+    }
     const int cuts = irisi_gemm_narrowest(s->mainloop) != 0;
     if (c.width && !cuts) {
         q->tile_n = c.width;
@@ -158,7 +162,8 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
 {
     irisi_gemm_problem q;
     irisi_gemm_shape s;
-    q.mainloops = (uint32_t)all->mainloops, q.aligned = all->aligned != 0, q.boxes = all->boxes != 0;
+    q.mainloops = (uint32_t)all->mainloops, q.boxes = all->boxes != 0;
+    q.aligned = all->aligned & 1, q.b_anywhere = !(all->aligned >> 2 & 1);
     q.bare = all->bare != 0, q.tf32 = p->tf32, q.c_dtype = p->c_dtype;
     q.dtype = p->dtype, q.element = p->element, q.c_element = p->c_element, q.accumulator = p->element == 8 ? 8 : 4;
     q.m = p->m, q.n = iris_gemm_band(p->n, p->world, 0).count, q.k = p->k;
@@ -180,7 +185,8 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     p->waves = s.waves, p->waves_with_comm = s.waves_with_comm;
     p->unit = q.tile_n == 0 && irisi_gemm_narrowest(p->mainloop) ? irisi_gemm_narrowest(p->mainloop) : p->tile_n;
     /* The same on every rank, though ranks with other numbers of workgroups may cut K otherwise, or not be able to. */
-    p->copies = p->mainloop != IRISI_GEMM_PLAIN && (all->aligned == 1 || irisi_gemm_most_slices(p->mainloop) > 1);
+    p->copies = p->mainloop != IRISI_GEMM_PLAIN &&
+                (all->aligned != UINT64_MAX || irisi_gemm_most_slices(p->mainloop) > 1);
     const uint64_t units = (p->m + p->tile_m - 1) / p->tile_m * (((uint64_t)q.n + p->unit - 1) / p->unit);
     const int most_units = INT32_MAX / 8; /* the walk counts up to twice as many, in 32 bits (tile_walk.h) */
     if (units > (uint64_t)most_units)

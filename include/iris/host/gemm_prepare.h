@@ -341,7 +341,7 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype
     if (ready != IRIS_OK)
         return ready;
     /* The GEMM alone waits for no rank: it may begin while another such one ends. */
-    const uint32_t early = plan->mainloop == IRISI_GEMM_SM90A ? IRISI_LAUNCH_EARLY : 0;
+    const uint32_t early = irisi_gemm_is_sm90a(plan->mainloop) ? IRISI_LAUNCH_EARLY : 0;
     switch (pattern) {
     case IRIS_GEMM_AUTO:
         return irisi_gemm_start(w, plan, part[0], plan->workgroups, 1, early, stream);

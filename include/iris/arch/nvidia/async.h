@@ -4,7 +4,7 @@
  *
  *   irisi_tile_cuts irisi_bulk_can irisi_bulk_put irisi_bulk_put_box irisi_bulk_commit
  *   irisi_bulk_reusable irisi_bulk_arrived irisi_bulk_pace irisi_bulk_written irisi_bulk_acquired
- *   irisi_mbar_init irisi_mbar_made irisi_mbar_expect irisi_mbar_wait irisi_mbar_passed
+ *   irisi_mbar_init irisi_mbar_made irisi_mbar_expect irisi_mbar_arrive irisi_mbar_wait irisi_mbar_passed
  *   irisi_elected irisi_prefetch_map irisi_fetch_box irisi_prefetch_box
  *   irisi_store_two irisi_store_matrices irisi_wgmma_begin irisi_wgmma_commit irisi_wgmma_wait_one irisi_wgmma_wait
  *   irisi_wgmma_operand irisi_wgmma_whole
@@ -156,6 +156,12 @@ IRIS_DEVICE void irisi_mbar_expect(uint32_t bar, uint32_t bytes)
 #else
     (void)bar, (void)bytes;
 #endif
+}
+
+/* One arrival. */
+IRIS_DEVICE void irisi_mbar_arrive(uint32_t bar)
+{
+    asm volatile("{\n .reg .b64 state;\n mbarrier.arrive.shared.b64 state, [%0];\n}" ::"r"(bar) : "memory");
 }
 
 /* Waits until the phase of this parity is complete; a fresh barrier counts as one that completed parity 1. */

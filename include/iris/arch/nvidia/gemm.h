@@ -4,7 +4,7 @@
  * sm_90a's, warpgroup products from a ring of blocks that the copy engine fetches.
  *
  *   irisi_gemm_workspace_begin irisi_gemm_registers irisi_gemm_ahead
- *   irisi_gemm_blocks irisi_gemm_blocks_of irisi_gemm_skip irisi_gemm_join irisi_gemm_swap
+ *   irisi_gemm_blocks irisi_gemm_blocks_of irisi_gemm_skip irisi_gemm_lines_skip irisi_gemm_join irisi_gemm_swap
  *   irisi_gemm_scaled irisi_gemm_scale_lane irisi_gemm_scale_last
  *   and what gen/arch/gemm_simt.h and gen/arch/gemm_sm90a_nvidia.h have
  */
@@ -25,7 +25,7 @@ IRIS_DEVICE void irisi_gemm_registers(const iris_gemm_plan *plan, uint32_t mainl
                                       int begins)
 {
 #if IRISI_WGMMA
-    if (mainloop != IRISI_GEMM_SM90A)
+    if (!irisi_gemm_is_sm90a(mainloop))
         return;
     __syncwarp();
     if (begins && plan->pair > 1)
@@ -54,12 +54,13 @@ IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *wo
 {
 #if IRISI_WGMMA
     (void)bytes;
-    if (plan->mainloop != IRISI_GEMM_SM90A || iris_lane() != 0)
+    const int lines = plan->mainloop == IRISI_GEMM_SM90A_LINES;
+    if (!irisi_gemm_is_sm90a(plan->mainloop) || iris_lane() != 0)
         return;
     for (uint32_t i = iris_wave(); i < IRISI_GEMM_SM90A_RINGS; i += iris_waves()) {
         const uint32_t full = irisi_shared_address(workspace) + 16 * i;
-        irisi_mbar_init(full, 2); /* who fetches A's part, and who B's */
-        irisi_mbar_init(full + 8, IRISI_GEMM_SM90A_MATH_WAVES * plan->pair);
+        irisi_mbar_init(full, lines ? 1 + IRISI_GEMM_WAVE_LANES : 2); /* who fetches A's part, and who B's */
+        irisi_mbar_init(full + 8, IRISI_GEMM_SM90A_MATH_WAVES * (lines ? IRISI_GEMM_WAVE_LANES : plan->pair));
     }
     if (plan->pair > 1 && iris_wave() < IRISI_GEMM_SM90A_MATH_WAVES) { /* irisi_gemm_swap's */
         const uint32_t full = irisi_shared_address(workspace) + 16 * (IRISI_GEMM_SM90A_RINGS + iris_wave());
@@ -67,7 +68,7 @@ IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *wo
         irisi_mbar_init(full + 8, iris_wave() == 0 ? (uint32_t)IRISI_GEMM_SM90A_MATH_WAVES : IRISI_MBAR_MOST);
     }
     irisi_mbar_made();
-    if (iris_wave() >= IRISI_GEMM_SM90A_MATH_WAVES && iris_wave() < IRISI_GEMM_SM90A_MATH_WAVES + 2)
+    if (iris_wave() >= IRISI_GEMM_SM90A_MATH_WAVES && iris_wave() < IRISI_GEMM_SM90A_MATH_WAVES + 2 - lines)
         irisi_prefetch_map(plan->maps[iris_wave() - IRISI_GEMM_SM90A_MATH_WAVES]); /* A's and B's */
 #else
     (void)plan, (void)workspace, (void)bytes;
@@ -168,6 +169,15 @@ IRIS_DEVICE void irisi_gemm_skip(const iris_gemm_plan *plan, irisi_gemm_ring *ri
     for (uint32_t i = irisi_gemm_slice_begin(plan, slice, depth); i < end; i++, irisi_gemm_ring_next(ring)) {
         irisi_mbar_wait(irisi_gemm_ring_full(ring), ring->parity);
         irisi_gemm_ring_return(irisi_gemm_ring_empty(ring), irisi_gemm_ring_told(plan->pair));
+    }
+}
+
+/* The same where B comes line by line: for a warpgroup that has no columns. There each lane returns a block. */
+IRIS_DEVICE void irisi_gemm_lines_skip(irisi_gemm_ring *ring, irisi_gemm_blocks blocks)
+{
+    for (uint32_t i = blocks.first; i < blocks.end; i++, irisi_gemm_ring_next(ring)) {
+        irisi_mbar_wait(irisi_gemm_ring_full(ring), ring->parity);
+        irisi_mbar_arrive(irisi_gemm_ring_empty(ring));
     }
 }
 
@@ -295,13 +305,14 @@ IRIS_DEVICE uint32_t irisi_gemm_pair_f16(const float *v)
     return pair;
 }
 
-/* 1 when nothing but the product is asked for, and tiles leave in boxes. */
-IRIS_DEVICE int irisi_gemm_leaves(const iris_gemm_plan *plan)
+/* 1 when nothing but the product is asked for; and when tiles leave in boxes too. */
+IRIS_DEVICE int irisi_gemm_bare(const iris_gemm_plan *plan)
 {
-    return plan->boxed && plan->alpha == 1 && plan->beta == 0 && plan->bias == NULL &&
+    return plan->alpha == 1 && plan->beta == 0 && plan->bias == NULL &&
            plan->activation == IRIS_ACTIVATION_NONE && plan->scale_a == NULL && plan->scale_b == NULL &&
            plan->scale_c == NULL;
 }
+IRIS_DEVICE int irisi_gemm_leaves(const iris_gemm_plan *plan) { return plan->boxed && irisi_gemm_bare(plan); }
 
 /*
  * Of a tile that leaves in boxes, what lanes write behind the last whole 16 bytes of its rows, from the boxes of its
@@ -363,9 +374,12 @@ IRIS_DEVICE void irisi_gemm_finish_i8_i32_sm90a(const iris_gemm_plan *plan, cons
     (void)plan, (void)tile, (void)v, (void)row, (void)col;
 }
 
+#include <iris/arch/nvidia/lines.h>
+
 #include <iris/gen/arch/gemm_simt.h>
 #include <iris/gen/arch/gemm_sm80_nvidia.h>
 #include <iris/gen/arch/gemm_sm90a_leave_nvidia.h>
+#include <iris/gen/arch/gemm_sm90a_lines_nvidia.h>
 #include <iris/gen/arch/gemm_sm90a_nvidia.h>
 
 #endif

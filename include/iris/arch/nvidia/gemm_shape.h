@@ -18,6 +18,7 @@ enum { IRISI_GEMM_WAVE_LANES = 32, IRISI_GEMM_COMM_WAVES = 2 };
 #define IRISI_GEMM_HAS_PLAIN 1
 #define IRISI_GEMM_HAS_SM80 1
 #define IRISI_GEMM_HAS_SM90A 1
+#define IRISI_GEMM_HAS_SM90A_LINES 1
 
 /*
  * The sm_90a loop: two warpgroups compute a tile of 128 x 256, each 64 rows of it, from a ring of blocks 128 bytes of K
@@ -43,6 +44,16 @@ enum {
     IRISI_GEMM_SM90A_COMM_WAVES = 1,
     IRISI_GEMM_LANES_SM90A = 384,
     IRISI_GEMM_LANES_WITH_COMM_SM90A = 384
+};
+
+/* The other loop of sm_90a (lines.h): a warpgroup has 64 columns of a tile, and at most 128 rows. */
+enum {
+    IRISI_GEMM_LINES_N = 128,
+    IRISI_GEMM_LINE = 128 + 16,             /* bytes of a line in the ring: 16 more, for where it starts */
+    IRISI_GEMM_LINES_RUN = 64 * IRISI_GEMM_LINE, /* of 64 columns of B in a block */
+    IRISI_GEMM_LINE_WAVES = 3,              /* that fetch them, a block each: the last one may tell, or communicates */
+    IRISI_GEMM_LANES_SM90A_LINES = IRISI_GEMM_LANES_SM90A,
+    IRISI_GEMM_LANES_WITH_COMM_SM90A_LINES = IRISI_GEMM_LANES_WITH_COMM_SM90A
 };
 
 /* Rows of A in a block: no more than the problem has, in steps of a warpgroup's. */
@@ -71,6 +82,8 @@ static inline irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint3
         tile = irisi_mma_extent(element);
     if (mainloop == IRISI_GEMM_SM90A)
         tile.m = IRISI_GEMM_SM90A_M, tile.n = IRISI_GEMM_SM90A_N;
+    if (mainloop == IRISI_GEMM_SM90A_LINES)
+        tile.m = IRISI_GEMM_SM90A_M, tile.n = IRISI_GEMM_LINES_N;
     return tile;
 }
 
@@ -92,6 +105,17 @@ static inline irisi_gemm_shape irisi_gemm_sm90a(const irisi_gemm_problem *p)
     s.comm_waves = IRISI_GEMM_SM90A_COMM_WAVES;
     s.window = 2; /* more, and what waits for the links holds up the fetching of A and B: 396 against 417 us */
     s.waves = s.waves_with_comm = IRISI_GEMM_LANES_SM90A / IRISI_GEMM_WAVE_LANES;
+    return s;
+}
+
+/* The other loop's: all of a tile is staged at once, in plain rows; the ring has what is left. */
+static inline irisi_gemm_shape irisi_gemm_lines_shape(const irisi_gemm_problem *p)
+{
+    irisi_gemm_shape s = irisi_gemm_sm90a(p);
+    s.mainloop = IRISI_GEMM_SM90A_LINES;
+    s.tile_n = s.stage_n = p->tile_n ? p->tile_n : (uint32_t)IRISI_GEMM_LINES_N;
+    s.boxed = s.window = 0, s.slots = s.slots_with_comm = 1;
+    s.workspace_bytes = s.workspace_bytes_with_comm = IRISI_GEMM_SM90A_HEAD + 4 * IRISI_GEMM_SM90A_BLOCK;
     return s;
 }
 
@@ -128,9 +152,9 @@ static inline uint32_t irisi_gemm_joins(const iris_gemm_plan *plan)
  * gemm_tune_2xH200_third.json.
  */
 #define IRISI_GEMM_HAS_WIDTHS 1
-static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return mainloop == IRISI_GEMM_SM90A ? 64 : 0; }
+static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return irisi_gemm_is_sm90a(mainloop) ? 64 : 0; }
 static inline uint32_t irisi_gemm_most_pair(uint32_t mainloop) { return mainloop == IRISI_GEMM_SM90A ? 2 : 1; }
-static inline uint32_t irisi_gemm_most_slices(uint32_t mainloop) { return mainloop == IRISI_GEMM_SM90A ? 8 : 1; }
+static inline uint32_t irisi_gemm_most_slices(uint32_t mainloop) { return irisi_gemm_is_sm90a(mainloop) ? 8 : 1; }
 static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32_t slices, uint32_t rows,
                                         uint32_t columns, uint32_t k, int flagged)
 {
@@ -188,6 +212,9 @@ static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
  */
 static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gemm_problem *p)
 {
+    if (irisi_gemm_has(p, IRISI_GEMM_SM90A_LINES) && p->aligned && p->b_anywhere && p->m <= IRISI_GEMM_SM90A_M &&
+        irisi_gemm_fits(p, irisi_gemm_largest_tile(IRISI_GEMM_SM90A_LINES, p->element)))
+        return irisi_gemm_lines_shape(p);
     if (irisi_gemm_has(p, IRISI_GEMM_SM90A) && p->aligned && p->tile_n % 8 == 0 &&
         (p->element < 4 || p->tf32) && (p->c_dtype != IRIS_I32 || p->bare) &&
         irisi_gemm_fits(p, irisi_gemm_largest_tile(IRISI_GEMM_SM90A, p->element)))

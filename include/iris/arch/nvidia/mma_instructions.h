@@ -2,8 +2,10 @@
 /*
  * mma_instructions.h (nvidia): the instructions of the loop around mma.sync. On the host a test has stand-ins for them.
  *
- *   irisi_copy_chunk irisi_copies_close irisi_copies_await     global to shared memory, beside the lanes (cp.async)
- *   irisi_load_matrices irisi_load_matrices_turned irisi_load_double irisi_load_quad irisi_load_two
+ *   irisi_copy_chunk irisi_copy_whole_chunk irisi_copies_close irisi_copies_await irisi_copies_arrive
+ *                                                              global to shared memory, beside the lanes (cp.async)
+ *   irisi_load_matrices irisi_load_matrices_turned irisi_load_double irisi_load_quad irisi_load_two irisi_load_word
+ *   irisi_load_short
  *                                                              shared memory to registers
  *   irisi_mma_operands_16 irisi_mma_operands_64                operands of a step
  *   irisi_mma_f16 irisi_mma_bf16 irisi_mma_f64                 products of a block
@@ -21,8 +23,24 @@ IRIS_DEVICE void irisi_copy_chunk(uint32_t to, const void *from, uint32_t bytes)
                  : "memory");
 }
 
+IRIS_DEVICE void irisi_copy_whole_chunk(uint32_t to, const void *from)
+{
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to), "l"(__cvta_generic_to_global(from))
+                 : "memory");
+}
+
 /* Closes the lane's group of copies. */
 IRIS_DEVICE void irisi_copies_close(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+/* The lane arrives at a barrier of Hopper's once all that it has begun to copy stands in shared memory. */
+IRIS_DEVICE void irisi_copies_arrive(uint32_t bar)
+{
+#if IRISI_BULK
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(bar) : "memory");
+#else
+    (void)bar;
+#endif
+}
 
 /* Waits until at most `open` of the lane's groups are under way: 0, 1 or 2. */
 IRIS_DEVICE void irisi_copies_await(uint32_t open)
@@ -47,6 +65,19 @@ IRIS_DEVICE void irisi_load_matrices_turned(uint32_t *w, uint32_t from)
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
                  : "r"(from));
+}
+/* A word, and 16 bits. */
+IRIS_DEVICE uint32_t irisi_load_word(uint32_t from)
+{
+    uint32_t v;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(from));
+    return v;
+}
+IRIS_DEVICE uint32_t irisi_load_short(uint32_t from)
+{
+    uint32_t v;
+    asm volatile("{\n .reg .u16 h;\n ld.shared.u16 h, [%1];\n cvt.u32.u16 %0, h;\n}" : "=r"(v) : "r"(from));
+    return v;
 }
 IRIS_DEVICE double irisi_load_double(uint32_t from)
 {

@@ -59,7 +59,7 @@ IRIS_DEVICE void irisi_gemm_ring_next(irisi_gemm_ring *ring)
  * Before a tile: blocks of its width. Where it was another before, who loads waits until all of its blocks are empty;
  * who computes has emptied them.
  */
-IRIS_DEVICE void irisi_gemm_ring_fit(irisi_gemm_ring *ring, uint32_t columns, int loads)
+IRIS_DEVICE void irisi_gemm_ring_fit(const iris_gemm_plan *plan, irisi_gemm_ring *ring, uint32_t columns, int loads)
 {
     const uint32_t runs = (columns + 63) / 64;
     if (ring->runs == runs)
@@ -74,7 +74,8 @@ IRIS_DEVICE void irisi_gemm_ring_fit(irisi_gemm_ring *ring, uint32_t columns, in
     }
     ring->bars += 16 * irisi_gemm_ring_first(runs);
     ring->runs = runs;
-    ring->bytes = ring->a_bytes + runs * IRISI_GEMM_SM90A_RUN;
+    ring->bytes = ring->a_bytes + runs * (plan->mainloop == IRISI_GEMM_SM90A ? (uint32_t)IRISI_GEMM_SM90A_RUN
+                                                                             : (uint32_t)IRISI_GEMM_LINES_RUN);
     ring->count = ring->room / ring->bytes;
     ring->at = ring->left >> 5 * runs >> 1 & 15;
     ring->parity = ring->left >> 5 * runs & 1;

@@ -60,7 +60,7 @@ static const char *irisi_gemm_map(irisi_encode_map encode, unsigned char *map, u
 /* Fills a plan's maps, where its mainloop uses them: null, or what went wrong. */
 static const char *irisi_gemm_maps(const iris_world *w, iris_gemm_plan *p)
 {
-    if (p->mainloop != IRISI_GEMM_SM90A || p->columns == 0)
+    if (!irisi_gemm_is_sm90a(p->mainloop) || p->columns == 0)
         return NULL;
     const irisi_encode_map encode = irisi_find_encode_map();
     if (encode == NULL)
@@ -72,7 +72,7 @@ static const char *irisi_gemm_maps(const iris_world *w, iris_gemm_plan *p)
     if (!why && tail > 0 && p->m > p->tile_m)
         why = irisi_gemm_map(encode, p->maps[IRISI_GEMM_MAP_TAIL], p->element, p->a, p->m, p->k, p->lda,
                              irisi_gemm_a_box(tail));
-    if (!why)
+    if (!why && p->mainloop == IRISI_GEMM_SM90A)
         why = irisi_gemm_map(encode, p->maps[1], p->element, p->b, p->b_transposed ? p->columns : p->k,
                              p->b_transposed ? p->k : p->columns, p->ldb, 64);
     for (uint32_t r = 0; p->boxed && r < p->world && !why; r++) {
