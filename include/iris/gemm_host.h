@@ -27,7 +27,8 @@ extern "C" {
  * Mainloops on matrix units read A and B at multiples of 16 bytes. Where an operand or its rows start elsewhere, or its
  * rows are too far apart, the plan holds memory of the device for an aligned copy, as large as the operand with rows
  * rounded up to 128 bytes, and each launch makes the copy first. That costs as long as reading and writing the operand
- * once; aligned operands cost neither. Each rank's alignment is its own affair.
+ * once; aligned operands cost neither. Each rank's alignment is its own affair. On Hopper an f16 or bf16 B is read
+ * where it is instead where C is of its type and has at most 128 rows.
  *
  * What the arguments leave open is chosen by the first row that is for the problem and contradicts no argument: of
  * args->tune, or if that is null of the environment's IRIS_TUNE, then of the built-in table; else by a model of times.

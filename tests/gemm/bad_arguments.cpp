@@ -22,7 +22,7 @@ struct question {
     iris_dtype dtype;
 };
 
-enum { M = 40, N = 48, K = 24 };
+enum { M = 40, N = 144, K = 24 }; /* a band for each of up to 8 ranks */
 
 static void null_a(question *q) { q->args.a = nullptr; }
 static void null_b(question *q) { q->args.b = nullptr; }
@@ -104,16 +104,16 @@ static const struct {
 } rows[] = {
     {null_a, IRIS_ERR_ARGUMENT, "a is a null pointer; pass 40 x 24"},
     {null_b, IRIS_ERR_ARGUMENT, "b is a null pointer; pass 24 x"},
-    {null_c, IRIS_ERR_ARGUMENT, "c is a null pointer; pass 40 x 48"},
+    {null_c, IRIS_ERR_ARGUMENT, "c is a null pointer; pass 40 x 144"},
     {local_c, IRIS_ERR_ARGUMENT, "c must lie in the symmetric heap"},
-    {zero_m, IRIS_ERR_ARGUMENT, "m, n, k are 0, 48, 24"},
+    {zero_m, IRIS_ERR_ARGUMENT, "m, n, k are 0, 144, 24"},
     {negative_n, IRIS_ERR_ARGUMENT, "m, n, k are 40, -4, 24"},
     {huge_k, IRIS_ERR_ARGUMENT, "2147483648; each must be from 1 to 2147483647"},
     {overflow, IRIS_ERR_ARGUMENT, "exceeds 2^63 bytes"},
-    {beyond_heap, IRIS_ERR_ARGUMENT, "its 167503724736 bytes"},
+    {beyond_heap, IRIS_ERR_ARGUMENT, "its 167503725120 bytes"},
     {short_lda, IRIS_ERR_ARGUMENT, "lda is 23, less than the 24 elements of a row of a"},
     {short_ldb, IRIS_ERR_ARGUMENT, "ldb is 1, less than the 24 elements of a row of b"},
-    {short_ldc, IRIS_ERR_ARGUMENT, "ldc is 47, less than the 48 elements of a row of c"},
+    {short_ldc, IRIS_ERR_ARGUMENT, "ldc is 143, less than the 144 elements of a row of c"},
     {odd_a, IRIS_ERR_ARGUMENT, "is not aligned to its 4-byte elements"},
     {odd_bias, IRIS_ERR_ARGUMENT, "is not aligned to its 4-byte elements"},
     {no_kernel, IRIS_ERR_UNSUPPORTED, "there is no GEMM kernel for i32"},
@@ -131,16 +131,16 @@ static const struct {
     {wide_grid_to_send, IRIS_ERR_GRID, "producer_consumer cannot have 65000 workgroups of"},
     {wide_grid_to_choose, IRIS_ERR_GRID, "cannot have 65535 workgroups of"},
     {zero_n, IRIS_ERR_ARGUMENT, "m, n, k are 40, 0, 24"},
-    {zero_k, IRIS_ERR_ARGUMENT, "m, n, k are 40, 48, 0"},
-    {least_m, IRIS_ERR_ARGUMENT, "m, n, k are -9223372036854775808, 48, 24"},
+    {zero_k, IRIS_ERR_ARGUMENT, "m, n, k are 40, 144, 0"},
+    {least_m, IRIS_ERR_ARGUMENT, "m, n, k are -9223372036854775808, 144, 24"},
     {overflow_a, IRIS_ERR_ARGUMENT, "a with 2147483647 rows of lda 4611686018427387903 exceeds 2^63 bytes"},
     {overflow_b, IRIS_ERR_ARGUMENT, "b with 24 rows of ldb 2305843009213693951 exceeds 2^63 bytes"},
     {negative_lda, IRIS_ERR_ARGUMENT, "lda is -24, less than the 24 elements of a row of a"},
-    {negative_ldc, IRIS_ERR_ARGUMENT, "ldc is -9223372036854775808, less than the 48 elements of a row of c"},
+    {negative_ldc, IRIS_ERR_ARGUMENT, "ldc is -9223372036854775808, less than the 144 elements of a row of c"},
     {short_ldb_as_is, IRIS_ERR_ARGUMENT, "ldb is 1, less than the"},
     {odd_b, IRIS_ERR_ARGUMENT, "b at"},
     {odd_c, IRIS_ERR_ARGUMENT, "c at"},
-    {before_c, IRIS_ERR_ARGUMENT, "its 7680 bytes at 0x10 do not"},
+    {before_c, IRIS_ERR_ARGUMENT, "its 23040 bytes at 0x10 do not"},
     {negative_pattern, IRIS_ERR_ARGUMENT, "pattern -1"},
     {negative_activation, IRIS_ERR_ARGUMENT, "activation -1 does not exist"},
     {wide_tile, IRIS_ERR_ARGUMENT, "a tile of 0 x 4294967295 is too large; the f32 kernel's is"},

@@ -390,7 +390,7 @@ void gemm_row(irist_rank *t)
     irist_ok(t, iris_memcpy(t->world, w, weights.data(), weights.size() * 2));
     for (int i = 0; i < ROW_PLANS; i++) {
         iris_gemm_args g = {};
-        g.m = ROW_M, g.n = ROW_N, g.k = ROW_N, g.a = x[i], g.b = w, g.c = x[1 - i % 2], g.alpha = 1 / 13.0;
+        g.m = ROW_M, g.n = ROW_N, g.k = ROW_N, g.a = x[i % 2], g.b = w, g.c = x[1 - i % 2], g.alpha = 1 / 13.0;
         if (i >= 2)
             g.m = ROW_FEW, g.a = w, g.b = x[0] + own.first, g.ldb = ROW_N, g.c = x[2], g.beta = 1;
         if (i == 3)

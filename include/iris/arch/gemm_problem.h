@@ -24,7 +24,7 @@ typedef struct irisi_gemm_problem {
     uint32_t m, n, k;     /* n: columns of the widest band */
     uint32_t b_transposed;
     uint32_t aligned;    /* 1: on every rank A, B and all their rows start at multiples of 16 bytes, or copies do */
-    uint32_t b_anywhere; /* 1: on some rank B or its rows do not, and copies of it would */
+    uint32_t b_anywhere; /* 1: on some rank B cannot be read where it is but by a loop that takes any place */
     uint32_t tf32;       /* 1: f32 may be multiplied as tf32 */
     uint32_t bare;       /* 1: on every rank nothing but the product is asked for */
     uint32_t boxes;      /* 1: so do the rows, of 16 bytes or more, of every rank's band of C; at most 8 ranks */

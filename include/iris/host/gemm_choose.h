@@ -96,7 +96,8 @@ static int irisi_gemm_fit_row(iris_world *w, const iris_gemm_plan *plan, const i
     q->workgroups = workgroups;
     q->tile_m = v[IRISI_ROW_HEIGHT] ? v[IRISI_ROW_HEIGHT] : plan->tile_m;
     *s = irisi_gemm_pick(iris_arch_name(w), q);
-    if (c.width > irisi_gemm_largest_tile(s->mainloop, q->element).n && q->b_anywhere) {
+    if (q->b_anywhere && (c.width > irisi_gemm_largest_tile(s->mainloop, q->element).n ||
+                          c.pair > irisi_gemm_most_pair(s->mainloop))) {
         q->b_anywhere = 0; /* a copy of B, then, and the loop that takes such tiles */
         *s = irisi_gemm_pick(iris_arch_name(w), q);
     }
