@@ -271,12 +271,12 @@ static void lines_walk_work(irist_rank *t)
         }
 }
 
-TEST_CASE("several tiles of rows of B that start anywhere are multiplied right", "[gemm][bf16]")
+TEST_CASE("several tiles of rows of B that start anywhere are multiplied right", "[gemm][lines]")
 {
     irist_spmd(lines_walk_work, nullptr);
 }
 
-TEST_CASE("a bf16 B of rows that start anywhere is multiplied right", "[gemm][bf16]")
+TEST_CASE("a bf16 B of rows that start anywhere is multiplied right", "[gemm][lines]")
 {
     const iris_dtype dtype = IRIS_BF16;
     irist_spmd(lines_work, &dtype);
