@@ -160,7 +160,7 @@ static void leads_work(irist_rank *t)
         }
 }
 
-TEST_CASE("senders may compute tiles before they send", "[gemm][bf16]") { irist_spmd(leads_work, nullptr); }
+TEST_CASE("senders may compute tiles before they send", "[gemm][bf16][parts]") { irist_spmd(leads_work, nullptr); }
 
 /* Fewer rows than a tile has: of A only those that are there are fetched, and K is cut into slices of two lengths. */
 static void few_rows_work(irist_rank *t)
@@ -189,7 +189,7 @@ static void few_rows_work(irist_rank *t)
         }
 }
 
-TEST_CASE("few rows of a long K are multiplied right", "[gemm][bf16]") { irist_spmd(few_rows_work, nullptr); }
+TEST_CASE("few rows of a long K are multiplied right", "[gemm][bf16][parts]") { irist_spmd(few_rows_work, nullptr); }
 
 /*
  * The same of a B whose rows start anywhere, in both layouts: Hopper has a loop of its own for it, where rows are few
@@ -329,7 +329,7 @@ static void joint_work(irist_rank *t)
     }
 }
 
-TEST_CASE("pairs may compute tiles together", "[gemm][bf16]") { irist_spmd(joint_work, nullptr); }
+TEST_CASE("pairs may compute tiles together", "[gemm][bf16][parts]") { irist_spmd(joint_work, nullptr); }
 
 /* ---- copies of operands whose rows start elsewhere ---- */
 

@@ -345,10 +345,11 @@ void gemms(irist_rank *t)
 /*
  * ---- GEMMs alone in a row, each of what the one before has written: it may begin while that one ends ----
  * x to y, y to x, both of so many rows; and few rows, whose kernel asks for B before it may begin, are added, times x,
- * to a third C; and likewise times an x whose rows start anywhere, a copy of which every launch makes.
+ * to a third C; and likewise times an x whose rows start anywhere: few, for which Hopper reads it as it stands, and
+ * more of them, for which every launch makes a copy first.
  */
 
-enum { ROW_M = 512, ROW_N = 512, ROW_FEW = 64, ROW_PLANS = 4, ROW_LAPS = 8 };
+enum { ROW_M = 512, ROW_N = 512, ROW_FEW = 64, ROW_MORE = 192, ROW_PLANS = 5, ROW_LAPS = 8 };
 
 /* Elements of bf16 from -1 to 1. */
 std::vector<uint16_t> row_values(uint64_t seed, uint64_t stream, size_t n)
@@ -376,11 +377,11 @@ void row_submit(irist_rank *t, const iris_gemm_plan *plans, iris_stream stream, 
 void gemm_row(irist_rank *t)
 {
     const iris_gemm_columns own = iris_gemm_band(ROW_N, (uint32_t)t->ranks, (uint32_t)t->rank);
-    const size_t values = ROW_M * ROW_N, few = ROW_FEW * ROW_N;
+    const size_t values = ROW_M * ROW_N, third = ROW_MORE * ROW_N;
     const std::vector<uint16_t> first = row_values(t->seed, 1, values);
     const std::vector<uint16_t> weights = row_values(t->seed, 2 + (uint64_t)t->rank, ROW_N * own.count);
-    std::vector<uint16_t> want(values + few), got(values + few);
-    uint16_t *w = (uint16_t *)iris_malloc(t->world, values * 2), *x[3]; /* the last: of few rows */
+    std::vector<uint16_t> want(values + third), got(values + third);
+    uint16_t *w = (uint16_t *)iris_malloc(t->world, values * 2), *x[3]; /* the last: of ROW_MORE rows */
     for (uint16_t *&of : x)
         of = (uint16_t *)iris_malloc(t->world, values * 2);
     iris_stream stream = nullptr;
@@ -393,8 +394,10 @@ void gemm_row(irist_rank *t)
         g.m = ROW_M, g.n = ROW_N, g.k = ROW_N, g.a = x[i % 2], g.b = w, g.c = x[1 - i % 2], g.alpha = 1 / 13.0;
         if (i >= 2)
             g.m = ROW_FEW, g.a = w, g.b = x[0] + own.first, g.ldb = ROW_N, g.c = x[2], g.beta = 1;
-        if (i == 3)
-            g.k = ROW_N / 2, g.lda = ROW_N, g.ldb = ROW_N + 1;
+        if (i >= 3)
+            g.k = ROW_N / 4, g.ldb = ROW_N + 1;
+        if (i == 4)
+            g.m = ROW_MORE;
         irist_ok(t, iris_gemm_prepare(t->world, &plans[i], IRIS_GEMM_ALL_SCATTER, IRIS_BF16, &g));
     }
     const int laps = irist_replays() / 20;
@@ -411,10 +414,10 @@ void gemm_row(irist_rank *t)
             irist_gpu_ok(t, IRIST_GPU(GraphLaunch)(graph, stream), "GraphLaunch");
         irist_ok(t, iris_stream_synchronize(t->world, stream));
         irist_ok(t, iris_memcpy(t->world, got.data(), x[0], values * 2));
-        irist_ok(t, iris_memcpy(t->world, got.data() + values, x[2], few * 2));
+        irist_ok(t, iris_memcpy(t->world, got.data() + values, x[2], third * 2));
         want = lap == -2 ? got : want;
         irist_check(t, got == want && !std::equal(first.begin(), first.end(), got.begin()) &&
-                           !std::equal(first.begin(), first.begin() + few, got.begin() + values),
+                           !std::equal(first.begin(), first.begin() + third, got.begin() + values),
                     "lap %d: GEMMs in a row read what was written too late", lap);
     }
     irist_graph_free(t, graph);
