@@ -142,14 +142,14 @@ static inline uint32_t irisi_gemm_joins(const iris_gemm_plan *plan)
 
 /*
  * What gemm_cut.h asks; k counts 16-bit elements, or as many bytes of others. From H200s: 64 of K take a tile of 256
- * columns 0.64 us, as long as its products, its way into C 1.7 us, with a flag 4; a workgroup that only sends
- * needs 0.035 ns to fetch a byte by the copy engine while others compute, and 0.016 to put it to each peer (36 GB/s for
- * three, 47 alone; with 45 here the model chose two senders too few), 24 GB/s by lanes; memory gives 4.2 TB/s. Narrower
- * tiles take longer than their products, for what is between them and what they fetch; where there are up to 64 rows it
- * is what they fetch alone, up to 256 the clock is higher. A pair of workgroups reads B from it once. What goes by
- * senders arrives 5 us later than what workgroups send themselves: a flag, a fetch, a signal at the end. The senders'
- * numbers, and those of parts that pairs compute together, fit the rows of gemm_standin_2xH200.json and
- * gemm_tune_2xH200_third.json.
+ * columns 0.64 us, as long as its products, its way into C 1.7 us, with a flag 4; a workgroup that only sends needs
+ * 0.035 ns to fetch a byte by the copy engine while others compute, and 0.016 to put it to each peer (36 GB/s for
+ * three, 47 alone; with 45 here the model chose two senders too few), 24 GB/s by lanes; memory gives 4.2 TB/s after 0.7
+ * us. Narrower tiles take longer than their products, for what is between them and what they fetch; where there are up
+ * to 64 rows it is what they fetch alone, up to 256 the clock is higher. A pair of workgroups reads B from it once.
+ * What goes by senders arrives 5 us later than what workgroups send themselves: a flag, a fetch, a signal at the end.
+ * The senders' numbers, and those of parts that pairs compute together, fit the rows of gemm_standin_2xH200.json and
+ * gemm_tune_2xH200_third.json. Up to 128 rows the way of the sums is that of gemm_few_1xH200.json.
  */
 #define IRISI_GEMM_HAS_WIDTHS 1
 static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return irisi_gemm_is_sm90a(mainloop) ? 64 : 0; }
@@ -160,8 +160,9 @@ static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32
 {
     static const double blocks[3][4] = {
         {0.29, 0.36, 0.51, 0.64}, {0.23, 0.32, 0.45, 0.57}, {0.19, 0.215, 0.265, 0.36}}; /* by width; of fewer rows */
-    const double each = columns > 192 ? 8 : columns > 128 ? 5 : columns / 100.0; /* few at a time, where wide */
-    const double joined = slices > 1 ? 1.2 + (slices - 1) * each : 0;
+    const double few = columns / 128.0 * (0.8 + 0.005 * rows), many = columns > 192 ? 8 : columns > 128 ? 5 : 1.3;
+    const double each = rows <= 128 ? few : columns > 64 ? many : 0.64;
+    const double joined = slices > 1 ? (rows <= 128 ? 0.4 : 1.2) + (slices - 1) * each : 0;
     const double block = blocks[(rows <= 256) + (rows <= 64)][columns > 192 ? 3 : columns > 128 ? 2 : columns > 64];
     (void)mainloop;
     return (flagged ? 4 : 1.7) * (0.5 + columns / 512.0) + joined +
@@ -173,7 +174,7 @@ static inline double irisi_gemm_joint_us(uint32_t mainloop, uint32_t rows, uint3
     return 1.5 + 1.1 * irisi_gemm_tile_us(mainloop, 2, 1, rows, 2 * columns, k / 2, flagged);
 }
 static inline double irisi_gemm_senders_us(void) { return 5; }
-static inline double irisi_gemm_memory_us(double bytes) { return bytes / 4.2e6; }
+static inline double irisi_gemm_memory_us(double bytes) { return 0.7 + bytes / 4.2e6; }
 static inline double irisi_gemm_link_gbps(uint32_t workgroups, int boxed, uint32_t peers)
 {
     const double gbps = (boxed && peers > 0 ? peers / (0.035 + 0.016 * peers) : 24) * workgroups;
