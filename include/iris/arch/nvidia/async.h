@@ -7,7 +7,7 @@
  *   irisi_mbar_init irisi_mbar_made irisi_mbar_expect irisi_mbar_arrive irisi_mbar_wait irisi_mbar_passed
  *   irisi_elected irisi_prefetch_map irisi_fetch_box irisi_prefetch_box
  *   irisi_store_two irisi_store_matrices irisi_wgmma_begin irisi_wgmma_commit irisi_wgmma_wait_one irisi_wgmma_wait
- *   irisi_wgmma_operand irisi_wgmma_whole
+ *   irisi_wgmma_done_f32 irisi_wgmma_done_i32 irisi_wgmma_operand irisi_wgmma_whole
  *
  * Shared memory is named by its 32-bit address. Bulk copies and warpgroup products read it through the asynchronous
  * proxy: irisi_bulk_written stands between a lane's own stores to it and the barrier before such a read.
@@ -271,6 +271,25 @@ IRIS_DEVICE void irisi_wgmma_wait(void)
 #if IRISI_WGMMA
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 #endif
+}
+
+/*
+ * Waits until all groups are complete; accumulators are read no sooner, or ptxas has each product waited for. `n`, a
+ * constant: how many a lane has.
+ */
+IRIS_DEVICE void irisi_wgmma_done_f32(float *v, const uint32_t n)
+{
+    irisi_wgmma_wait();
+#pragma unroll
+    for (uint32_t i = 0; i < n; i++)
+        asm volatile("" : "+f"(v[i])::"memory");
+}
+IRIS_DEVICE void irisi_wgmma_done_i32(int32_t *v, const uint32_t n)
+{
+    irisi_wgmma_wait();
+#pragma unroll
+    for (uint32_t i = 0; i < n; i++)
+        asm volatile("" : "+r"(v[i])::"memory");
 }
 
 /*
