@@ -149,7 +149,7 @@ static inline uint32_t irisi_gemm_joins(const iris_gemm_plan *plan)
  * to 64 rows it is what they fetch alone, up to 256 the clock is higher. A pair of workgroups reads B from it once.
  * What goes by senders arrives 5 us later than what workgroups send themselves: a flag, a fetch, a signal at the end.
  * The senders' numbers, and those of parts that pairs compute together, fit the rows of gemm_standin_2xH200.json and
- * gemm_tune_2xH200_third.json. Up to 128 rows the way of the sums is that of gemm_few_1xH200.json.
+ * gemm_tune_2xH200_third.json. Up to 256 rows the way of the sums is that of gemm_few_1xH200.json.
  */
 #define IRISI_GEMM_HAS_WIDTHS 1
 static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return irisi_gemm_is_sm90a(mainloop) ? 64 : 0; }
@@ -160,9 +160,10 @@ static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32
 {
     static const double blocks[3][4] = {
         {0.29, 0.36, 0.51, 0.64}, {0.23, 0.32, 0.45, 0.57}, {0.19, 0.215, 0.265, 0.36}}; /* by width; of fewer rows */
-    const double few = columns / 128.0 * (0.8 + 0.005 * rows), many = columns > 192 ? 8 : columns > 128 ? 5 : 1.3;
-    const double each = rows <= 128 ? few : columns > 64 ? many : 0.64;
-    const double joined = slices > 1 ? (rows <= 128 ? 0.4 : 1.2) + (slices - 1) * each : 0;
+    const double few = columns / 128.0 * (0.8 + 0.005 * (rows < 128 ? rows : 128));
+    const double many = columns > 192 ? 8 : columns > 128 ? 5 : columns > 64 ? 1.3 : 0.64;
+    const double begun = rows <= 128 ? 0.4 : rows <= 256 ? 0.7 : 1.2;
+    const double joined = slices > 1 ? begun + (slices - 1) * (rows <= 256 ? few : many) : 0;
     const double block = blocks[(rows <= 256) + (rows <= 64)][columns > 192 ? 3 : columns > 128 ? 2 : columns > 64];
     (void)mainloop;
     return (flagged ? 4 : 1.7) * (0.5 + columns / 512.0) + joined +
