@@ -150,12 +150,20 @@ enum {
     IRISI_GEMM_MFMA_GFX90A_SMALL,
     IRISI_GEMM_MFMA_GFX942_SMALL,
     IRISI_GEMM_MFMA_GFX950_SMALL,
-    IRISI_GEMM_SM90A_LINES /* sm_90a's for few rows, where B's start anywhere */
+    IRISI_GEMM_SM90A_LINES, /* sm_90a's for few rows, where B's start anywhere */
+    IRISI_GEMM_FEW          /* mma.sync's for few rows; all rows may start anywhere */
 };
 
 IRIS_HOST_DEVICE int irisi_gemm_is_sm90a(uint32_t mainloop)
 {
     return mainloop == IRISI_GEMM_SM90A || mainloop == IRISI_GEMM_SM90A_LINES;
+}
+
+/* 1 when a mainloop reads A (which: 0) or B (1) wherever its rows start. */
+IRIS_HOST_DEVICE int irisi_gemm_reads_anywhere(uint32_t mainloop, int which)
+{
+    return mainloop == IRISI_GEMM_PLAIN || mainloop == IRISI_GEMM_FEW ||
+           (mainloop == IRISI_GEMM_SM90A_LINES && which == 1);
 }
 
 /* Tensor maps in a plan: A, B, C on up to 8 ranks, and A once more, for tiles at its last rows. */
@@ -234,6 +242,7 @@ typedef struct iris_gemm_plan {
     uint32_t element, c_element;         /* bytes of one of A and B, and of C */
     uint32_t scale_a_step, scale_b_step; /* 0: one value; 1: one for each row or column */
     uint32_t tf32, fast_accum;
+    uint32_t early_launch;    /* 1: kernels that wait for no rank may begin while the one before them ends */
     uint32_t workgroups, comm_workgroups, rank, world;
     iris_channel channel; /* signals: ready[world], done[world], then one for each tile */
     iris_gemm_stamp *stamps; /* null, or one for each item */

@@ -58,12 +58,20 @@ problem_launcher problem_launcher_of(const problem *p, int pattern)
     return launchers[p->dtype != IRIS_BF16][pattern];
 }
 
+/* What the library chooses; where that is the loop for few rows, what it would choose without it too. */
 static void every_pattern(irist_rank *t, iris_dtype dtype, problem_shape shape, problem_options options, int laps)
 {
     problem p;
     if (problem_create(&p, t, dtype, shape, options)) {
         problem_expect(&p);
         problem_by_patterns(&p, laps);
+        if (p.plan.mainloop == IRISI_GEMM_FEW) {
+            irist_ok(t, iris_gemm_release(t->world, &p.plan));
+            if (problem_plan(&p, 0, "few=0")) {
+                irist_check(t, p.plan.mainloop != IRISI_GEMM_FEW, "few=0 is not obeyed");
+                problem_by_patterns(&p, laps);
+            }
+        }
     }
     problem_free(&p);
 }
@@ -174,7 +182,7 @@ static void few_rows_work(irist_rank *t)
         for (const problem_options &o : options) {
             const problem_shape shape = {m, 128, 2200};
             problem p;
-            if (problem_create(&p, t, IRIS_BF16, shape, o)) {
+            if (problem_create(&p, t, IRIS_BF16, shape, o, "few=0")) {
                 const char *row = m > 256 ? "pattern=fused_sequential width=64 slices=2 pair=2" /* the last is alone */
                                           : "pattern=fused_sequential width=64 slices=4";
                 if (irisi_gemm_most_slices(p.plan.mainloop) >= 4) {
@@ -216,7 +224,7 @@ static void lines_work(irist_rank *t)
                 problem p;
                 if (turn++ % (t->full ? 3 : 7) != (dtype == IRIS_BF16 ? 0u : 1u))
                     continue;
-                if (problem_create(&p, t, dtype, shape, turn / 2 % 2 ? bare : full)) {
+                if (problem_create(&p, t, dtype, shape, turn / 2 % 2 ? bare : full, "few=0")) {
                     const int hopper = irisi_gemm_most_slices(p.plan.mainloop) > 1;
                     const int wide = hopper && tune && std::strstr(tune, "256");
                     if (hopper && tune) {
@@ -255,7 +263,7 @@ static void lines_walk_work(irist_rank *t)
             problem p;
             if (turn++ % (t->full ? 1 : 5) != 0)
                 continue;
-            if (problem_create(&p, t, IRIS_BF16, shape, o)) {
+            if (problem_create(&p, t, IRIS_BF16, shape, o, "few=0")) {
                 const int hopper = irisi_gemm_most_slices(p.plan.mainloop) > 1;
                 if (hopper && cut.tune) {
                     irist_ok(t, iris_gemm_release(t->world, &p.plan));
@@ -288,6 +296,60 @@ TEST_CASE("an f16 B of rows that start anywhere is multiplied right", "[gemm][f1
     const iris_dtype dtype = IRIS_F16;
     irist_spmd(lines_work, &dtype);
 }
+#endif
+
+#if defined(IRISI_GEMM_HAS_FEW)
+/*
+ * The loop for few rows, by each of its tiles: A, B and C start anywhere or not, in both layouts, with K shorter than a
+ * wave's step and longer than all waves' together, and more tiles than workgroups.
+ */
+static void few_work(irist_rank *t)
+{
+    static const char *const tunes[] = {"few=1 height=8 width=16", "few=1 height=8 width=32", "few=1 height=8 width=64",
+                                        "few=1 height=16 width=32", "few=1 height=32 width=32", "few=1"};
+    static const int64_t depths[] = {7, 400, 33, 1150, 768};
+    const iris_dtype dtype = *(const iris_dtype *)t->arg;
+    uint64_t turn = 0;
+    for (const char *tune : tunes)
+        for (const int64_t k : depths)
+            for (int transposed = 0; transposed < 2; transposed++) {
+                const int64_t pad = (int64_t)irist_pick(t->seed, turn, 0, 8);
+                const int64_t m = 1 + (int64_t)irist_pick(t->seed, turn, 1, 70);
+                const int unit = irist_pick(t->seed, turn, 2, 3) ? 0 : 8;
+                const problem_options bare = {"few", 0, 0, 0, IRIS_ACTIVATION_NONE, transposed, unit ? 0 : pad % 3,
+                                              unit ? 0 : pad, unit ? 8 : pad % 4, 0, 0, 5, 2, 0, unit};
+                const problem_options full = {"few, all", 1.5, -0.5, 1, IRIS_ACTIVATION_GELU, transposed, pad, 1, 3,
+                                              0, 0, 22, 3, 0, unit};
+                const problem_shape shape = {m, 40 * t->ranks + 3 + (int64_t)irist_pick(t->seed, turn, 3, 90), k};
+                problem p;
+                if (turn++ % (t->full ? 2 : 5) != (dtype == IRIS_BF16 ? 0u : 1u))
+                    continue;
+                if (problem_create(&p, t, dtype, shape, turn % 3 ? bare : full, tune)) {
+                    irist_check(t, p.plan.mainloop == IRISI_GEMM_FEW && !p.plan.packs[0].to && !p.plan.packs[1].to,
+                                "%s: mainloop %u, or copies", tune, p.plan.mainloop);
+                    iris_gemm_row row;
+                    irist_ok(t, iris_gemm_choice(t->world, &p.plan, &row));
+                    irist_check(t, std::strstr(row.text, " few=1") != nullptr, "the choice is '%s'", row.text);
+                    problem_expect(&p);
+                    problem_by_patterns(&p, t->full ? 3 : 1);
+                }
+                problem_free(&p);
+            }
+}
+
+TEST_CASE("few rows of bf16 are multiplied right wherever rows start", "[gemm][few]")
+{
+    const iris_dtype dtype = IRIS_BF16;
+    irist_spmd(few_work, &dtype);
+}
+
+#if !defined(IRIST_PART)
+TEST_CASE("few rows of f16 are multiplied right wherever rows start", "[gemm][few]")
+{
+    const iris_dtype dtype = IRIS_F16;
+    irist_spmd(few_work, &dtype);
+}
+#endif
 #endif
 
 /*

@@ -312,7 +312,7 @@ static inline void problem_upload_scales(problem *p)
 
 /* Memory, inputs and a plan. The same allocations on every rank, whatever its band. */
 static inline bool problem_create(problem *p, irist_rank *t, iris_dtype dtype, problem_shape shape,
-                                  const problem_options &options)
+                                  const problem_options &options, const char *tune = nullptr)
 {
     const size_t size = iris_dtype_bytes(dtype);
     p->t = t, p->dtype = dtype, p->shape = shape, p->options = options;
@@ -339,7 +339,7 @@ static inline bool problem_create(problem *p, irist_rank *t, iris_dtype dtype, p
         irist_upload(t, p->bias, problem_matrix(p, INPUT_BIAS, 1, p->own.count, p->own.count, 0, p->own.first, 0));
     }
     problem_upload_scales(p);
-    return problem_plan(p, 0);
+    return problem_plan(p, 0, tune);
 }
 
 static inline void problem_free(problem *p)

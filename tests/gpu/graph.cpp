@@ -292,6 +292,7 @@ const struct family {
     {IRIS_F32, {150, 331, 40}, IRIS_GEMM_BLAS_GATHER},
     {IRIS_BF16, {150, 331, 40}, IRIS_GEMM_WAVE_SPECIALIZED}, /* odd rows: packed where tiles are fetched by TMA */
     {IRIS_BF16, {256, 1024, 128}, IRIS_GEMM_WAVE_SPECIALIZED},
+    {IRIS_BF16, {9, 331, 400}, IRIS_GEMM_WAVE_SPECIALIZED}, /* few rows */
 };
 
 void gemm(irist_rank *t, const family &f, int pattern)
@@ -346,10 +347,10 @@ void gemms(irist_rank *t)
  * ---- GEMMs alone in a row, each of what the one before has written: it may begin while that one ends ----
  * x to y, y to x, both of so many rows; and few rows, whose kernel asks for B before it may begin, are added, times x,
  * to a third C; and likewise times an x whose rows start anywhere: few, for which Hopper reads it as it stands, and
- * more of them, for which every launch makes a copy first.
+ * more of them, for which every launch makes a copy first; and by the loop for few rows, where there is one.
  */
 
-enum { ROW_M = 512, ROW_N = 512, ROW_FEW = 64, ROW_MORE = 192, ROW_PLANS = 5, ROW_LAPS = 8 };
+enum { ROW_M = 512, ROW_N = 512, ROW_FEW = 64, ROW_MORE = 192, ROW_PLANS = 6, ROW_LAPS = 8 };
 
 /* Elements of bf16 from -1 to 1. */
 std::vector<uint16_t> row_values(uint64_t seed, uint64_t stream, size_t n)
@@ -398,6 +399,10 @@ void gemm_row(irist_rank *t)
             g.k = ROW_N / 4, g.ldb = ROW_N + 1;
         if (i == 4)
             g.m = ROW_MORE;
+        g.tune = "few=0";
+#if defined(IRISI_GEMM_HAS_FEW)
+        g.tune = i == 5 ? "few=1" : g.tune;
+#endif
         irist_ok(t, iris_gemm_prepare(t->world, &plans[i], IRIS_GEMM_ALL_SCATTER, IRIS_BF16, &g));
     }
     const int laps = irist_replays() / 20;

@@ -31,6 +31,7 @@ AGAIN = "a collective may follow itself*"
 MIXED = "any collective may follow*"
 SELF_TEST = "a sound machine passes*"
 RELAY = "a workgroup that only sends*"
+FEW = "few rows are multiplied right*"
 
 ATOMIC = """{} value, iris_order order, iris_scope scope)
 {{
@@ -221,4 +222,15 @@ MUTANTS = (
     Mutant("a ring for what is sent while others still compute", "iris/gemm.h",
            "    iris_sync_wg(); /* and all waves are done", "    /* and all waves are done", "mutants/relay.cpp", RELAY,
            ranks=1),
+    # few rows
+    Mutant("waves' sums written over those of the last tile", "iris/gen/arch/gemm_few_nvidia.h",
+           "    if (pipe->tiles++ > 0)\n        iris_crew_sync(crew);", "    pipe->tiles++;", "mutants/few.cpp", FEW, ranks=1,
+           after="void irisi_few_tile_bf16_few("),
+    Mutant("waves' sums added up before all are there", "iris/gen/arch/gemm_few_nvidia.h",
+           "= v[i];\n    iris_crew_sync(crew);\n", "= v[i];\n", "mutants/few.cpp", FEW, ranks=1,
+           after="void irisi_few_tile_bf16_few("),
+    Mutant("what is behind the end of K counts", "iris/arch/nvidia/few.h",
+           "    if (job->size - k >= IRISI_FEW_DEEP)\n        return;\n", "    return;\n", "mutants/few.cpp", FEW, ranks=1),
+    Mutant("words read that hold nothing of a run", "iris/arch/nvidia/few.h",
+           "(int)skew + most > (int)run", "(int)skew + most >= (int)run", "mutants/few.cpp", FEW, ranks=1),
 )

@@ -95,6 +95,12 @@ static int irisi_gemm_fit_row(iris_world *w, const iris_gemm_plan *plan, const i
     iris_gemm_plan p = *plan;
     q->workgroups = workgroups;
     q->tile_m = v[IRISI_ROW_HEIGHT] ? v[IRISI_ROW_HEIGHT] : plan->tile_m;
+    if (row->given >> IRISI_ROW_FEW & 1)
+        q->few = v[IRISI_ROW_FEW] ? IRISI_FEW_MUST : IRISI_FEW_NEVER;
+    else if (v[IRISI_ROW_HEIGHT] || c.width)
+        q->few = IRISI_FEW_NEVER; /* they are other loops' */
+    if (q->few == IRISI_FEW_MUST && c.width)
+        q->tile_n = c.width;
     *s = irisi_gemm_pick(iris_arch_name(w), q);
     if (q->b_anywhere && (c.width > irisi_gemm_largest_tile(s->mainloop, q->element).n ||
                           c.pair > irisi_gemm_most_pair(s->mainloop))) {
@@ -102,7 +108,7 @@ static int irisi_gemm_fit_row(iris_world *w, const iris_gemm_plan *plan, const i
         *s = irisi_gemm_pick(iris_arch_name(w), q);
     }
     const int cuts = irisi_gemm_narrowest(s->mainloop) != 0;
-    if (c.width && !cuts) {
+    if (c.width && !cuts && s->mainloop != IRISI_GEMM_FEW) {
         q->tile_n = c.width;
         *s = irisi_gemm_pick(iris_arch_name(w), q);
     }
@@ -111,7 +117,10 @@ static int irisi_gemm_fit_row(iris_world *w, const iris_gemm_plan *plan, const i
     why[0] = 0;
     if (row->given == 0)
         return 1;
-    if (comm >= workgroups)
+    if (q->few == IRISI_FEW_MUST && s->mainloop != IRISI_GEMM_FEW)
+        snprintf(why, room, "few=1 height=%u width=%u cannot be: no such loop for these types here, or no such tile",
+                 q->tile_m, q->tile_n);
+    else if (comm >= workgroups)
         snprintf(why, room, "comm=%u of %u workgroups leaves none to compute", comm, workgroups);
     else if ((v[IRISI_ROW_HEIGHT] && !irisi_gemm_fits(q, most)) || c.width > most.n)
         snprintf(why, room, "height=%u width=%u is too large a tile; the kernel's is %u x %u", q->tile_m, c.width,
@@ -164,7 +173,8 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     irisi_gemm_problem q;
     irisi_gemm_shape s;
     q.mainloops = (uint32_t)all->mainloops, q.boxes = all->boxes != 0;
-    q.aligned = all->aligned & 1, q.b_anywhere = !(all->aligned >> 2 & 1);
+    q.aligned = all->aligned & 1, q.a_anywhere = !(all->aligned >> 1 & 1), q.b_anywhere = !(all->aligned >> 2 & 1);
+    q.few = IRISI_FEW_MAY;
     q.bare = all->bare != 0, q.tf32 = p->tf32, q.c_dtype = p->c_dtype;
     q.dtype = p->dtype, q.element = p->element, q.c_element = p->c_element, q.accumulator = p->element == 8 ? 8 : 4;
     q.m = p->m, q.n = iris_gemm_band(p->n, p->world, 0).count, q.k = p->k;
@@ -184,9 +194,11 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     p->math_waves = s.math_waves, p->comm_waves = s.comm_waves, p->wave_lanes = IRISI_GEMM_WAVE_LANES;
     p->boxed = s.boxed, p->window = s.window, p->slots = s.slots, p->slots_with_comm = s.slots_with_comm;
     p->waves = s.waves, p->waves_with_comm = s.waves_with_comm;
+    p->early_launch = irisi_gemm_is_sm90a(p->mainloop) ||
+                      (p->mainloop == IRISI_GEMM_FEW && all->mainloops >> IRISI_GEMM_SM90A & 1); /* images of sm_90a */
     p->unit = q.tile_n == 0 && irisi_gemm_narrowest(p->mainloop) ? irisi_gemm_narrowest(p->mainloop) : p->tile_n;
     /* The same on every rank, though ranks with other numbers of workgroups may cut K otherwise, or not be able to. */
-    p->copies = p->mainloop != IRISI_GEMM_PLAIN &&
+    p->copies = !irisi_gemm_reads_anywhere(p->mainloop, 0) &&
                 (all->aligned != UINT64_MAX || irisi_gemm_most_slices(p->mainloop) > 1);
     const uint64_t units = (p->m + p->tile_m - 1) / p->tile_m * (((uint64_t)q.n + p->unit - 1) / p->unit);
     const int most_units = INT32_MAX / 8; /* the walk counts up to twice as many, in 32 bits (tile_walk.h) */

@@ -54,10 +54,10 @@ static irisi_gemm_packing irisi_gemm_packing_of(const iris_gemm_plan *p, int whi
 /* Gives a plan the copies it needs; a, b, lda, ldb are the copies' then. */
 static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
 {
-    for (int i = 0; i < 2 && p->mainloop != IRISI_GEMM_PLAIN; i++) {
+    for (int i = 0; i < 2; i++) {
         irisi_gemm_packing copy = irisi_gemm_packing_of(p, i);
         const uint64_t bytes = (copy.turned ? copy.row_bytes / copy.turned : copy.rows) * copy.to_pitch;
-        if (irisi_gemm_reads(&copy) || (i == 1 && p->mainloop == IRISI_GEMM_SM90A_LINES))
+        if (irisi_gemm_reads(&copy) || irisi_gemm_reads_anywhere(p->mainloop, i))
             continue;
         const char *why = irisi_dev_local(&w->dev, bytes, &copy.to);
         if (why)
@@ -121,7 +121,7 @@ static iris_status irisi_gemm_start_pack(iris_world *w, const iris_gemm_plan *pl
     const uint64_t workgroups = words / (IRISI_PACK_LANES * IRISI_PACK_WORDS) + 1;
     const iris_launch_config cfg = iris_grid(workgroups < most ? (uint32_t)workgroups : most, IRISI_PACK_LANES);
     const irisi_kernel pack = irisi_gemm_offered[plan->dtype][plan->c_dtype].pack;
-    const uint32_t early = irisi_gemm_is_sm90a(plan->mainloop) ? IRISI_LAUNCH_EARLY : 0;
+    const uint32_t early = plan->early_launch ? IRISI_LAUNCH_EARLY : 0;
     return irisi_launch_with(w, pack, "irisi_gemm_pack", &args, sizeof args, &cfg, early, stream);
 }
 

@@ -319,6 +319,13 @@ int irisi_gemm_capturing(iris_world *w, iris_stream stream)
     return w != NULL && irisi_dev_stream_capturing(&w->dev, stream ? stream : w->stream);
 }
 
+/* Workgroups of a kernel that only computes: where each computes by itself, no more than there are tiles. */
+static uint32_t irisi_gemm_computing(const iris_gemm_plan *plan)
+{
+    const uint32_t items = plan->items > 0 ? plan->items : 1;
+    return plan->mainloop == IRISI_GEMM_FEW && items < plan->workgroups ? items : plan->workgroups;
+}
+
 iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype dtype, iris_dtype c_dtype,
                            iris_gemm_pattern pattern, iris_stream stream)
 {
@@ -340,17 +347,17 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype
                                                                : irisi_gemm_start_pack(w, plan, stream);
     if (ready != IRIS_OK)
         return ready;
-    /* The GEMM alone waits for no rank: it may begin while another such one ends. */
-    const uint32_t early = irisi_gemm_is_sm90a(plan->mainloop) ? IRISI_LAUNCH_EARLY : 0;
+    /* The GEMM alone waits for no rank: it may begin while another such one ends. Without a tile it would not wait. */
+    const uint32_t early = plan->early_launch && plan->items > 0 ? IRISI_LAUNCH_EARLY : 0;
     switch (pattern) {
     case IRIS_GEMM_AUTO:
-        return irisi_gemm_start(w, plan, part[0], plan->workgroups, 1, early, stream);
+        return irisi_gemm_start(w, plan, part[0], irisi_gemm_computing(plan), 1, early, stream);
     case IRIS_GEMM_BLAS_GATHER:
         if (plan->world == 1)
             return IRIS_OK;
         return irisi_gemm_start(w, plan, part[1], plan->workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);
     case IRIS_GEMM_BULK_SYNCHRONOUS: {
-        const iris_status s = irisi_gemm_start(w, plan, part[0], plan->workgroups, 1, early, stream);
+        const iris_status s = irisi_gemm_start(w, plan, part[0], irisi_gemm_computing(plan), 1, early, stream);
         if (s != IRIS_OK)
             return s;
         return irisi_gemm_start(w, plan, part[1], plan->workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);

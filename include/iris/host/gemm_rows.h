@@ -42,6 +42,7 @@ enum {
     IRISI_ROW_HALVES,
     IRISI_ROW_EDGE,
     IRISI_ROW_LEAD,
+    IRISI_ROW_FEW,
     IRISI_ROW_US,
     IRISI_ROW_FIELDS,
     IRISI_ROW_KEYS = IRISI_ROW_PATTERN
@@ -57,7 +58,8 @@ static const struct irisi_row_field {
     {"layout", 0, 0},     {"pattern", 0, 0},        {"workgroups", 1, 65535},       {"comm", 1, 65534},
     {"height", 1, 65535}, {"width", 1, 65535},      {"pair", 1, 8},                 {"slices", 1, 64},
     {"full", 0, INT32_MAX}, {"early", 0, INT32_MAX}, {"late", 0, INT32_MAX},        {"halves", 0, INT32_MAX},
-    {"edge", 1, 65535},   {"lead", 0, 65535},       {"us", 0, 0}};
+    {"edge", 1, 65535},   {"lead", 0, 65535},       {"few", 0, 1},
+    {"us", 0, 0}};
 
 static const char *const irisi_row_layouts[] = {"nn", "nt"};
 
@@ -171,7 +173,7 @@ static int irisi_gemm_read(irisi_gemm_row *row, char *text, char *why, size_t ro
             return 0;
     why[0] = 0;
     if (row->given != 0 && (row->given & ((1u << IRISI_ROW_US) - (1u << IRISI_ROW_KEYS))) == 0)
-        snprintf(why, room, "it chooses nothing, neither pattern nor workgroups, comm, height or width");
+        snprintf(why, room, "it chooses nothing, neither pattern nor workgroups, comm, height, width or few");
     else if (v[IRISI_ROW_WIDTH] == 0 && row->given >> IRISI_ROW_PAIR & 255)
         snprintf(why, room, "pair, slices, full, early, late, halves, edge and lead need a width");
     else if (v[IRISI_ROW_LEAD] && (v[IRISI_ROW_PATTERN] != IRIS_GEMM_WG_SPECIALIZED || v[IRISI_ROW_SLICES] > 1))
@@ -211,7 +213,7 @@ static int irisi_gemm_applies(const irisi_gemm_row *row, const irisi_gemm_row *p
         return 0;
     if (v[IRISI_ROW_COMM] && g->comm_workgroups && v[IRISI_ROW_COMM] != g->comm_workgroups)
         return 0;
-    if ((v[IRISI_ROW_HEIGHT] || v[IRISI_ROW_WIDTH]) && (g->tile_m || g->tile_n))
+    if ((v[IRISI_ROW_HEIGHT] || v[IRISI_ROW_WIDTH] || v[IRISI_ROW_FEW]) && (g->tile_m || g->tile_n))
         return 0;
     return pattern != IRIS_GEMM_BLAS_GATHER || blas;
 }
@@ -341,7 +343,9 @@ static void irisi_gemm_print(const iris_world *w, const iris_gemm_plan *p, char 
     if (p->early)
         used += snprintf(row + used, room - (size_t)used, " early=%u", p->early);
     if (p->lead)
-        snprintf(row + used, room - (size_t)used, " lead=%u", p->lead);
+        used += snprintf(row + used, room - (size_t)used, " lead=%u", p->lead);
+    if (p->mainloop == IRISI_GEMM_FEW)
+        snprintf(row + used, room - (size_t)used, " few=1");
 }
 
 #endif

@@ -374,8 +374,10 @@ IRIS_DEVICE void irisi_gemm_finish_i8_i32_sm90a(const iris_gemm_plan *plan, cons
     (void)plan, (void)tile, (void)v, (void)row, (void)col;
 }
 
+#include <iris/arch/nvidia/few.h>
 #include <iris/arch/nvidia/lines.h>
 
+#include <iris/gen/arch/gemm_few_nvidia.h>
 #include <iris/gen/arch/gemm_simt.h>
 #include <iris/gen/arch/gemm_sm80_nvidia.h>
 #include <iris/gen/arch/gemm_sm90a_leave_nvidia.h>

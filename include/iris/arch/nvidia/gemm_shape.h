@@ -11,6 +11,7 @@
 
 enum { IRISI_GEMM_WAVE_LANES = 32, IRISI_GEMM_COMM_WAVES = 2 };
 
+#include <iris/arch/nvidia/few_shape.h>
 #include <iris/arch/nvidia/mma_shape.h>
 #include <iris/arch/simt_gemm_shape.h>
 
@@ -19,6 +20,7 @@ enum { IRISI_GEMM_WAVE_LANES = 32, IRISI_GEMM_COMM_WAVES = 2 };
 #define IRISI_GEMM_HAS_SM80 1
 #define IRISI_GEMM_HAS_SM90A 1
 #define IRISI_GEMM_HAS_SM90A_LINES 1
+#define IRISI_GEMM_HAS_FEW 1
 
 /*
  * The sm_90a loop: two warpgroups compute a tile of 128 x 256, each 64 rows of it, from a ring of blocks 128 bytes of K
@@ -84,6 +86,8 @@ static inline irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint3
         tile.m = IRISI_GEMM_SM90A_M, tile.n = IRISI_GEMM_SM90A_N;
     if (mainloop == IRISI_GEMM_SM90A_LINES)
         tile.m = IRISI_GEMM_SM90A_M, tile.n = IRISI_GEMM_LINES_N;
+    if (mainloop == IRISI_GEMM_FEW)
+        tile.m = 32, tile.n = 64;
     return tile;
 }
 
@@ -199,6 +203,8 @@ static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
     const double peak = plain && wide ? 9.7 : plain || p->element >= 4 ? 19.5 : 312; /* 10^12 operations a second */
     const double rate = (plain ? 0.37 : 0.6) * peak / 108;
     irisi_gemm_rates r;
+    if (p->mainloop == IRISI_GEMM_FEW)
+        return irisi_few_rates(p);
     r.tile_us = (small ? 0.25 : 1) * 2e-6 * tile.m * tile.n * p->k / rate;
     r.beside_us = r.tile_us / 0.8;
     r.launch_us = 6, r.signal_us = 3;
@@ -214,6 +220,8 @@ static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
  */
 static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gemm_problem *p)
 {
+    if (irisi_few_takes(p))
+        return irisi_few_gemm_shape(p);
     if (irisi_gemm_has(p, IRISI_GEMM_SM90A_LINES) && p->aligned && p->b_anywhere && p->m <= IRISI_GEMM_SM90A_M &&
         irisi_gemm_fits(p, irisi_gemm_largest_tile(IRISI_GEMM_SM90A_LINES, p->element)))
         return irisi_gemm_lines_shape(p);

@@ -6,6 +6,7 @@
  *                                                              global to shared memory, beside the lanes (cp.async)
  *   irisi_load_matrices irisi_load_matrices_turned irisi_load_double irisi_load_quad irisi_load_two irisi_load_word
  *   irisi_load_short
+ *   irisi_read_words                                           global memory to registers
  *                                                              shared memory to registers
  *   irisi_mma_operands_16 irisi_mma_operands_64                operands of a step
  *   irisi_mma_f16 irisi_mma_bf16 irisi_mma_f64                 products of a block
@@ -95,6 +96,28 @@ IRIS_DEVICE void irisi_load_quad(float *v, uint32_t from)
 IRIS_DEVICE void irisi_load_two(float *v, uint32_t from)
 {
     asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(v[0]), "=f"(v[1]) : "r"(from));
+}
+
+/*
+ * 4, 8 or 16 bytes, a constant, at a multiple of as many, of what nobody writes meanwhile, if they are `there`; else w
+ * is as it was. Their line comes into the cache.
+ */
+IRIS_DEVICE void irisi_read_words(uint32_t *w, const void *from, uint32_t bytes, uint32_t there)
+{
+    const size_t at = __cvta_generic_to_global(from);
+    if (bytes == 16)
+        asm volatile("{\n .reg .pred p;\n setp.ne.u32 p, %5, 0;\n"
+                     " @p ld.global.nc.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];\n}"
+                     : "+r"(w[0]), "+r"(w[1]), "+r"(w[2]), "+r"(w[3])
+                     : "l"(at), "r"(there));
+    else if (bytes == 8)
+        asm volatile("{\n .reg .pred p;\n setp.ne.u32 p, %3, 0;\n @p ld.global.nc.L2::128B.v2.u32 {%0, %1}, [%2];\n}"
+                     : "+r"(w[0]), "+r"(w[1])
+                     : "l"(at), "r"(there));
+    else
+        asm volatile("{\n .reg .pred p;\n setp.ne.u32 p, %2, 0;\n @p ld.global.nc.L2::128B.u32 %0, [%1];\n}"
+                     : "+r"(w[0])
+                     : "l"(at), "r"(there));
 }
 
 /* A lane's operands of a step: blocks of A, pairs of blocks of B. */
