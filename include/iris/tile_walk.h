@@ -195,6 +195,7 @@ enum { IRISI_STAMP_BEGUN, IRISI_STAMP_COMPUTED, IRISI_STAMP_LEFT, IRISI_STAMP_AR
 IRIS_DEVICE void irisi_tile_stamp(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t member, int which)
 {
 #if IRIS_STAMPS
+    irisi_launch_wait(); /* the kernel before may be one of the same plan */
     if (plan->stamps != NULL && member == 0)
         ((uint64_t *)(plan->stamps + irisi_tile_item(tile)))[which] = iris_clock();
 #else

@@ -58,20 +58,12 @@ problem_launcher problem_launcher_of(const problem *p, int pattern)
     return launchers[p->dtype != IRIS_BF16][pattern];
 }
 
-/* What the library chooses; where that is the loop for few rows, what it would choose without it too. */
 static void every_pattern(irist_rank *t, iris_dtype dtype, problem_shape shape, problem_options options, int laps)
 {
     problem p;
     if (problem_create(&p, t, dtype, shape, options)) {
         problem_expect(&p);
-        problem_by_patterns(&p, laps);
-        if (p.plan.mainloop == IRISI_GEMM_FEW) {
-            irist_ok(t, iris_gemm_release(t->world, &p.plan));
-            if (problem_plan(&p, 0, "few=0")) {
-                irist_check(t, p.plan.mainloop != IRISI_GEMM_FEW, "few=0 is not obeyed");
-                problem_by_patterns(&p, laps);
-            }
-        }
+        problem_by_loops(&p, laps);
     }
     problem_free(&p);
 }

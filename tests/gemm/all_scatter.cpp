@@ -60,7 +60,7 @@ static void every_pattern(irist_rank *t, iris_dtype dtype, problem_shape shape, 
     problem p;
     if (problem_create(&p, t, dtype, shape, options)) {
         problem_expect(&p);
-        problem_by_patterns(&p, 1);
+        problem_by_loops(&p, 1);
     }
     problem_free(&p);
 }
@@ -239,10 +239,17 @@ static void zero_work(irist_rank *t)
                 const double x = options.beta * c + problem_input(&p, INPUT_BIAS, 0, i % shape.n);
                 p.expect[(size_t)i] = problem_activate(options.activation, x);
             }
-            const std::vector<unsigned char> before = problem_poison(&p);
-            problem_launch(&p, IRIS_GEMM_AUTO);
-            irist_ok(t, iris_synchronize(t->world));
-            problem_check(&p, before, "zero_alpha");
+            for (int loops = 1 + (p.plan.mainloop == IRISI_GEMM_FEW); loops-- > 0;) {
+                const std::vector<unsigned char> before = problem_poison(&p);
+                problem_launch(&p, IRIS_GEMM_AUTO);
+                irist_ok(t, iris_synchronize(t->world));
+                problem_check(&p, before, "zero_alpha");
+                if (loops == 0)
+                    break;
+                g.tune = "few=0"; /* the other loop too */
+                irist_ok(t, iris_gemm_release(t->world, &p.plan));
+                irist_ok(t, iris_gemm_prepare(t->world, &p.plan, IRIS_GEMM_ALL_SCATTER, dtype, &g));
+            }
         }
         problem_free(&p);
     }

@@ -40,6 +40,8 @@ struct {
     matrix a, b, c;
     iris_dtype dtype;
     int broken;
+    uint32_t turn;              /* of the scheduler */
+    bool waited[WAVES][LANES]; /* for the kernel before */
 } gpu;
 
 float widened(uint16_t bits)
@@ -92,12 +94,22 @@ bool holds_some(const matrix &m, const char *word, uint32_t bytes)
 #define iris_crew_sync(crew) ((void)(crew), meet())
 
 static uint32_t irist_lane() { return wg.now->lane; }
+#define irisi_launch_wait() (void)(gpu.waited[wg.now->wave][wg.now->lane] = true)
+
+/* A meeting, behind which some waves are slow. */
 static void meet()
 {
     if (gpu.broken != LOST_MEETING || wg.now->wave != 7)
         join_workgroup();
     else
         wg.now->met++, wg.arrived++; /* it does not wait for the others */
+    for (uint32_t i = (wg.now->wave * 7 + wg.now->met * 5) % 3 ? 0 : 40; i > 0; i--)
+        pause_lane(&gpu.turn, gpu.turn);
+}
+static bool another_turn()
+{
+    gpu.turn++;
+    return false;
 }
 
 static void irisi_read_words(uint32_t *w, const void *from, uint32_t bytes, uint32_t there)
@@ -105,6 +117,7 @@ static void irisi_read_words(uint32_t *w, const void *from, uint32_t bytes, uint
     const char *at = (const char *)from + (gpu.broken == NEXT_WORD ? bytes : 0);
     if (!there || (gpu.broken == LOST_WORDS && wg.now->lane == 13))
         return;
+    expect(gpu.waited[wg.now->wave][wg.now->lane], "a load before the wait for the kernel before");
     const bool inside = (uintptr_t)at % bytes == 0 && (holds_some(gpu.a, at, bytes) || holds_some(gpu.b, at, bytes));
     expect(inside, "a load of words without an element, or misaligned");
     if (inside)
@@ -194,15 +207,20 @@ void work()
         work_bf16(&crew);
 }
 
-/* Whole numbers from -4 to 4, so that sums are exact; the rest is NaN. The first stands anywhere within 16 bytes. */
-void make_matrix(matrix *m, uint64_t rows, uint64_t columns, uint64_t pad)
+/*
+ * Whole numbers from -4 to 4, so that sums are exact, or where `infinite` from 1 to 4, of which so many in 1000 become
+ * infinite; the rest is NaN. The first stands anywhere within 16 bytes.
+ */
+void make_matrix(matrix *m, uint64_t rows, uint64_t columns, uint64_t pad, int infinite)
 {
     m->rows = rows, m->columns = columns, m->ld = columns + pad;
     m->room.assign(rows * m->ld + 32, 0xffff);
     m->first = (16 - ((uintptr_t)m->room.data() & 15)) % 16 / 2 + 8 + random_below(8);
     for (uint64_t i = 0; i < rows * m->ld; i++)
         if (i % m->ld < columns)
-            m->room[m->first + i] = narrowed((float)random_below(9) - 4);
+            m->room[m->first + i] = narrowed(infinite < 0                              ? (float)random_below(9) - 4
+                                             : random_below(1000) < (uint32_t)infinite ? 1.0f / 0.0f
+                                                                                       : 1.0f + (float)random_below(4));
 }
 
 uint16_t *element(matrix &m, uint64_t row, uint64_t column) { return &m.room[m.first + row * m.ld + column]; }
@@ -214,9 +232,10 @@ void make_plan(uint32_t which, uint32_t m, uint32_t n, uint32_t k, int transpose
     q.element = 2, q.m = m, q.n = n, q.k = k, q.workgroups = 1;
     q.tile_m = irisi_few_tile_of(which).m, q.tile_n = irisi_few_tile_of(which).n;
     const irisi_gemm_shape s = irisi_few_gemm_shape(&q);
-    make_matrix(&gpu.a, m, k, random_below(9));
-    make_matrix(&gpu.b, transposed ? n : k, transposed ? k : n, random_below(9));
-    make_matrix(&gpu.c, m, n, random_below(9));
+    const bool infinite = random_below(3) == 0; /* some of B: behind the end of K they would make NaN of A's zeros */
+    make_matrix(&gpu.a, m, k, random_below(9), infinite ? 0 : -1);
+    make_matrix(&gpu.b, transposed ? n : k, transposed ? k : n, random_below(9), infinite ? 40 : -1);
+    make_matrix(&gpu.c, m, n, random_below(9), -1);
     std::memset(&plan, 0, sizeof plan);
     plan.m = m, plan.n = plan.columns = n, plan.k = k, plan.b_transposed = (uint32_t)transposed;
     plan.a = element(gpu.a, 0, 0), plan.b = element(gpu.b, 0, 0), plan.c = element(gpu.c, 0, 0);
@@ -260,6 +279,8 @@ void try_problem(uint32_t which, uint32_t m, uint32_t n, uint32_t k, int transpo
     make_plan(which, m, n, k, transposed);
     std::memset(gpu.products, 0, sizeof gpu.products);
     stages.assign(plan.items, std::vector<char>(plan.stage_bytes + 2 * MARGIN, (char)0xaa));
+    std::memset(gpu.waited, 0, sizeof gpu.waited);
+    wg.beside = another_turn;
     run_lanes(plan.workspace_bytes, work);
     iris_tile tile;
     uint32_t tiles = 0;

@@ -4,7 +4,8 @@
  *
  *   element                    one value of a dtype
  *   problem_shape problem_options
- *   problem_create problem_free problem_poison problem_launch problem_expect problem_check problem_by_patterns
+ *   problem_create problem_free problem_poison problem_launch problem_expect problem_check
+ *   problem_by_patterns problem_by_loops
  *
  * Inputs are small multiples of 1/8, or whole numbers, so that every product and sum is exact in every accumulator:
  * whatever comes out without an activation must be the exact result, rounded once.
@@ -398,6 +399,19 @@ static inline void problem_by_patterns(problem *p, int laps)
         problem_launch(p, pattern);
         irist_ok(p->t, iris_synchronize(p->t->world));
         problem_check(p, before, iris_gemm_pattern_name((iris_gemm_pattern)pattern));
+    }
+}
+
+/* By what the library chooses; where that is the loop for few rows, by what it would choose without it too. */
+static inline void problem_by_loops(problem *p, int laps)
+{
+    problem_by_patterns(p, laps);
+    if (p->plan.mainloop != IRISI_GEMM_FEW)
+        return;
+    irist_ok(p->t, iris_gemm_release(p->t->world, &p->plan));
+    if (problem_plan(p, 0, "few=0")) {
+        irist_check(p->t, p->plan.mainloop != IRISI_GEMM_FEW, "few=0 is not obeyed");
+        problem_by_patterns(p, laps);
     }
 }
 

@@ -401,7 +401,8 @@ void gemm_row(irist_rank *t)
             g.m = ROW_MORE;
         g.tune = "few=0";
 #if defined(IRISI_GEMM_HAS_FEW)
-        g.tune = i == 5 ? "few=1" : g.tune;
+        if (i == 5) /* lower rows of what the GEMM before wrote, times an x, added to its upper ones */
+            g.tune = "few=1", g.a = x[2] + ROW_FEW * ROW_N, g.lda = ROW_N;
 #endif
         irist_ok(t, iris_gemm_prepare(t->world, &plans[i], IRIS_GEMM_ALL_SCATTER, IRIS_BF16, &g));
     }

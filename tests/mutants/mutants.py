@@ -231,6 +231,8 @@ MUTANTS = (
            after="void irisi_few_tile_bf16_few("),
     Mutant("what is behind the end of K counts", "iris/arch/nvidia/few.h",
            "    if (job->size - k >= IRISI_FEW_DEEP)\n        return;\n", "    return;\n", "mutants/few.cpp", FEW, ranks=1),
+    Mutant("a line of B behind the end of K counts", "iris/arch/nvidia/few.h",
+           "else if ((int)i >= left)", "else if (0)", "mutants/few.cpp", FEW, ranks=1),
     Mutant("words read that hold nothing of a run", "iris/arch/nvidia/few.h",
            "(int)skew + most > (int)run", "(int)skew + most >= (int)run", "mutants/few.cpp", FEW, ranks=1),
 )
