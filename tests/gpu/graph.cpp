@@ -299,9 +299,13 @@ void gemm(irist_rank *t, const family &f, int pattern)
 {
     const problem_options options = {"graph", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0};
     naive_blas blas = {t->world, 0, 0, {}};
+    const char *tune = nullptr;
+#if defined(IRISI_GEMM_HAS_FEW)
+    tune = f.shape.m < 16 ? "few=1" : tune;
+#endif
     scene s;
     open_scene(&s, t);
-    if (problem_create(&s.gemm, t, f.dtype, f.shape, options)) {
+    if (problem_create(&s.gemm, t, f.dtype, f.shape, options, tune)) {
         iris_gemm_args g = problem_args(&s.gemm);
         if (pattern == IRIS_GEMM_BLAS_GATHER) {
             g.blas = naive_gemm, g.blas_arg = &blas, g.pattern = IRIS_GEMM_BLAS_GATHER;
