@@ -11,8 +11,10 @@
 #include <iris/tile.h>
 
 #if defined(IRIS_TARGET_HOST)
+#include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <sys/mman.h>
 #include <vector>
 
 enum { LANES = 32 };
@@ -32,7 +34,8 @@ struct product {
 
 struct matrix {
     std::vector<uint16_t> room;
-    uint64_t first, rows, columns, ld; /* of the first element; elements from row to row */
+    uint16_t *first;
+    uint64_t rows, columns, ld; /* ld: elements from row to row */
 };
 
 struct {
@@ -75,9 +78,8 @@ void carry_out(const product &p)
 /* 1 when one of the bytes is an element's. */
 bool holds_some(const matrix &m, const char *word, uint32_t bytes)
 {
-    const char *first = (const char *)&m.room[m.first];
     for (uint32_t i = 0; i < bytes; i++) {
-        const ptrdiff_t at = word + i - first;
+        const ptrdiff_t at = word + i - (const char *)m.first;
         if (at >= 0 && (uint64_t)at / 2 / m.ld < m.rows && (uint64_t)at / 2 % m.ld < m.columns)
             return true;
     }
@@ -208,22 +210,45 @@ void work()
 }
 
 /*
- * Whole numbers from -4 to 4, so that sums are exact, or where `infinite` from 1 to 4, of which so many in 1000 become
- * infinite; the rest is NaN. The first stands anywhere within 16 bytes.
+ * Whole numbers from -4 to 4, so that sums are exact, or where `infinite` is not negative from 1 to 4, of which so many
+ * in 1000 become infinite.
  */
+float random_value(int infinite)
+{
+    if (infinite < 0)
+        return (float)random_below(9) - 4;
+    return random_below(1000) < (uint32_t)infinite ? HUGE_VALF : 1 + (float)random_below(4);
+}
+
+void fill_matrix(matrix *m, int infinite)
+{
+    for (uint64_t row = 0; row < m->rows; row++)
+        for (uint64_t column = 0; column < m->columns; column++)
+            m->first[row * m->ld + column] = narrowed(random_value(infinite));
+}
+
+/* With NaN around it; the first element stands anywhere within 16 bytes. */
 void make_matrix(matrix *m, uint64_t rows, uint64_t columns, uint64_t pad, int infinite)
 {
     m->rows = rows, m->columns = columns, m->ld = columns + pad;
     m->room.assign(rows * m->ld + 32, 0xffff);
-    m->first = (16 - ((uintptr_t)m->room.data() & 15)) % 16 / 2 + 8 + random_below(8);
-    for (uint64_t i = 0; i < rows * m->ld; i++)
-        if (i % m->ld < columns)
-            m->room[m->first + i] = narrowed(infinite < 0                              ? (float)random_below(9) - 4
-                                             : random_below(1000) < (uint32_t)infinite ? 1.0f / 0.0f
-                                                                                       : 1.0f + (float)random_below(4));
+    m->first = &m->room[(16 - ((uintptr_t)m->room.data() & 15)) % 16 / 2 + 8 + random_below(8)];
+    fill_matrix(m, infinite);
 }
 
-uint16_t *element(matrix &m, uint64_t row, uint64_t column) { return &m.room[m.first + row * m.ld + column]; }
+/* The same with rows so far apart that offsets take more than 32 bits, where the system lends the addresses. */
+bool spread_matrix(matrix *m, uint64_t rows, uint64_t columns, void **lent, size_t *bytes)
+{
+    m->rows = rows, m->columns = columns, m->ld = ((uint64_t)1 << (rows > 64 ? 27 : 31)) + 2 * random_below(8) + 1;
+    *bytes = 2 * (rows * m->ld + 64);
+    *lent = mmap(nullptr, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    m->first = *lent == MAP_FAILED ? nullptr : (uint16_t *)*lent + 9;
+    if (m->first)
+        fill_matrix(m, -1);
+    return m->first != nullptr;
+}
+
+uint16_t *element(matrix &m, uint64_t row, uint64_t column) { return m.first + row * m.ld + column; }
 
 /* The plan as host/gemm_choose.h fills it in. */
 void make_plan(uint32_t which, uint32_t m, uint32_t n, uint32_t k, int transposed)
@@ -272,11 +297,10 @@ void check_tile(const iris_tile *tile, std::vector<char> &stage, bool staged)
     expect_untouched(stage);
 }
 
-void try_problem(uint32_t which, uint32_t m, uint32_t n, uint32_t k, int transposed)
+void try_plan(uint32_t which, int spread)
 {
-    std::snprintf(trial, sizeof trial, "dtype %d, tile %u, %u x %u x %u, B transposed %d, with comm %d", (int)gpu.dtype,
-                  which, m, n, k, transposed, with_comm);
-    make_plan(which, m, n, k, transposed);
+    std::snprintf(trial, sizeof trial, "dtype %d, tile %u, %u x %u x %u, B transposed %u, with comm %d, spread %d",
+                  (int)gpu.dtype, which, plan.m, plan.n, plan.k, plan.b_transposed, with_comm, spread);
     std::memset(gpu.products, 0, sizeof gpu.products);
     stages.assign(plan.items, std::vector<char>(plan.stage_bytes + 2 * MARGIN, (char)0xaa));
     std::memset(gpu.waited, 0, sizeof gpu.waited);
@@ -299,8 +323,32 @@ uint32_t run_few(uint32_t seed, uint32_t trials)
         const uint32_t deep = random_below(4);
         gpu.dtype = random_below(2) ? IRIS_BF16 : IRIS_F16;
         with_comm = random_below(4) == 0;
-        try_problem(i % IRISI_FEW_TILES, 1 + random_below(40), 1 + random_below(70),
-                    1 + random_below(deep == 0 ? 40 : deep == 1 ? 400 : 900), (int)(i / IRISI_FEW_TILES % 2));
+        make_plan(i % IRISI_FEW_TILES, 1 + random_below(40), 1 + random_below(70),
+                  1 + random_below(deep == 0 ? 40 : deep == 1 ? 400 : 900), (int)(i / IRISI_FEW_TILES % 2));
+        try_plan(i % IRISI_FEW_TILES, 0);
+    }
+    return failures - before;
+}
+
+/* By every tile, rows of A and B that are gigabytes apart; how many failed. */
+uint32_t run_spread()
+{
+    const uint32_t before = failures;
+    for (uint32_t i = 0; i < 2 * IRISI_FEW_TILES; i++) {
+        void *lent[2];
+        size_t bytes[2];
+        make_plan(i % IRISI_FEW_TILES, 11, 37, 400, (int)(i / IRISI_FEW_TILES));
+        const bool a = spread_matrix(&gpu.a, gpu.a.rows, gpu.a.columns, &lent[0], &bytes[0]);
+        const bool b = spread_matrix(&gpu.b, gpu.b.rows, gpu.b.columns, &lent[1], &bytes[1]);
+        plan.a = gpu.a.first, plan.b = gpu.b.first, plan.lda = gpu.a.ld, plan.ldb = gpu.b.ld;
+        if (a && b)
+            try_plan(i % IRISI_FEW_TILES, 1);
+        else
+            std::printf("skipped: no addresses for rows that are gigabytes apart\n");
+        if (a)
+            munmap(lent[0], bytes[0]);
+        if (b)
+            munmap(lent[1], bytes[1]);
     }
     return failures - before;
 }
@@ -312,7 +360,7 @@ int main(int argc, char **argv)
 {
     const bool all = argc > 1 && std::strcmp(argv[1], "all") == 0;
     unsigned unnoticed = 0;
-    const uint32_t wrong = run_few(1, all ? 2000 : IRIST_SLOW ? 10 : 150);
+    const uint32_t wrong = run_few(1, all ? 2000 : IRIST_SLOW ? 10 : 150) + run_spread();
     std::printf("%u failures\n", wrong);
     made = FORGET_A_WAIT; /* says nothing of what fails from here on */
     for (gpu.broken = RIGHT + 1; gpu.broken < BREAKAGES; gpu.broken++) {
