@@ -47,18 +47,8 @@ struct {
     bool waited[WAVES][LANES]; /* for the kernel before */
 } gpu;
 
-float widened(uint16_t bits)
-{
-    iris_bf16 b;
-    iris_f16 h;
-    b.bits = h.bits = bits;
-    return gpu.dtype == IRIS_BF16 ? iris_widen_bf16(b) : iris_widen_f16(h);
-}
-
-uint16_t narrowed(float v)
-{
-    return gpu.dtype == IRIS_BF16 ? iris_narrow_bf16(v).bits : iris_narrow_f16(v).bits;
-}
+float widened(uint16_t bits) { return widened_16(gpu.dtype, bits); }
+uint16_t narrowed(float v) { return narrowed_16(gpu.dtype, v); }
 
 /* mma.m16n8k16: two elements of K a register (PTX ISA). */
 void carry_out(const product &p)

@@ -8,6 +8,7 @@
  *   touch_shared                                      no wave touches what another writes between two meetings
  *   expect failures trial made                        what went wrong, and what is done wrong on purpose
  *   random_below random_state expect_untouched
+ *   widened_16 narrowed_16                            f16 and bf16 as bits
  *
  * Waves run in an order that changes every time. Once all lanes have met, nothing from before can race with what comes
  * after.
@@ -22,6 +23,8 @@
 #include <ucontext.h>
 #include <utility>
 #include <vector>
+
+#include <iris/gen/dtypes.h>
 
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
@@ -186,6 +189,19 @@ static void run_lanes(uint32_t shared_bytes, void (*work)())
     schedule();
     for (fiber &f : wg.fibers)
         IRIST_FIBER(__tsan_destroy_fiber(f.sanitizer)), (void)f;
+}
+
+static inline float widened_16(iris_dtype dtype, uint16_t bits)
+{
+    iris_bf16 b;
+    iris_f16 h;
+    b.bits = h.bits = bits;
+    return dtype == IRIS_BF16 ? iris_widen_bf16(b) : iris_widen_f16(h);
+}
+
+static inline uint16_t narrowed_16(iris_dtype dtype, float v)
+{
+    return dtype == IRIS_BF16 ? iris_narrow_bf16(v).bits : iris_narrow_f16(v).bits;
 }
 
 /* A staging tile whose piece has been looked at and covered holds nothing else. */

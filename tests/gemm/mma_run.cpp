@@ -64,18 +64,8 @@ struct {
 
 lane_state &own() { return gpu.lanes[wg.now->wave][wg.now->lane]; }
 
-float widened(uint16_t bits)
-{
-    iris_bf16 b;
-    iris_f16 h;
-    b.bits = h.bits = bits;
-    return gpu.dtype == IRIS_BF16 ? iris_widen_bf16(b) : iris_widen_f16(h);
-}
-
-uint16_t narrowed(float v)
-{
-    return gpu.dtype == IRIS_BF16 ? iris_narrow_bf16(v).bits : iris_narrow_f16(v).bits;
-}
+float widened(uint16_t bits) { return widened_16(gpu.dtype, bits); }
+uint16_t narrowed(float v) { return narrowed_16(gpu.dtype, v); }
 
 void carry_out(load &l)
 {
