@@ -6,8 +6,8 @@
  *                                                              global to shared memory, beside the lanes (cp.async)
  *   irisi_load_matrices irisi_load_matrices_turned irisi_load_double irisi_load_quad irisi_load_two irisi_load_word
  *   irisi_load_short
- *   irisi_read_words                                           global memory to registers
  *                                                              shared memory to registers
+ *   irisi_read_words                                           global memory to registers
  *   irisi_mma_operands_16 irisi_mma_operands_64                operands of a step
  *   irisi_mma_f16 irisi_mma_bf16 irisi_mma_f64                 products of a block
  */
