@@ -113,10 +113,10 @@ GEMM_TYPES = tuple(
 GemmKernel = row("GemmKernel", "loop suffix g sums name beside_comm ahead leaves waits")  # fetches B ahead; has an epilogue of its own; waits itself
 _MFMA = dict(gfx90a="f16 bf16 f32 i8", gfx942="f16 bf16 f32 i8 f8e4m3fnuz f8e5m2fnuz", gfx950="f16 bf16 f32 i8 f8e4m3 f8e5m2")  # types of A and B
 _LOOPS = (("PLAIN", "", [g.name for g in GEMM_TYPES]), ("SM80", "_sm80", ("f16", "bf16", "f32", "f64")),  # loop, suffix, types by name
-          ("SM90A", "_sm90a", [g.name for g in GEMM_TYPES if g.name != "f64" and "fnuz" not in g.name]), ("SM90A_LINES", "_sm90a_lines", ("f16", "bf16")), ("FEW", "_few", ("f16", "bf16"))) + tuple(
+          ("SM90A", "_sm90a", [g.name for g in GEMM_TYPES if g.name != "f64" and "fnuz" not in g.name]), ("SM90A_LINES", "_sm90a_lines", ("f16", "bf16")), ("FEW", "_few", ("f16", "bf16")), ("THIN", "_thin", ("f16", "bf16"))) + tuple(
     (f"MFMA_{s.upper()}", f"_{s}", [g.name for g in GEMM_TYPES if g.t.name in t.split()]) for arch, t in _MFMA.items() for s in (arch, f"{arch}_small"))
-GEMM_KERNELS = tuple(GemmKernel(loop, end, g, g.t.name + end, g.name + end, g.name + end + "_with_comm" * loop.startswith(("MFMA", "SM80", "FEW")),
-                                loop == "SM90A", loop == "FEW" or (loop == "SM90A" and g.out.bits in (16, 32) and g.acc in (g.work, g.out)), loop == "FEW")
+GEMM_KERNELS = tuple(GemmKernel(loop, end, g, g.t.name + end, g.name + end, g.name + end + "_with_comm" * loop.startswith(("MFMA", "SM80", "FEW", "THIN")),
+                                loop == "SM90A", loop in ("FEW", "THIN") or (loop == "SM90A" and g.out.bits in (16, 32) and g.acc in (g.work, g.out)), loop in ("FEW", "THIN"))
                      for loop, end, names in _LOOPS for g in GEMM_TYPES if g.name in names)
 GemmIsa = row("GemmIsa", "name bytes rows vectors")  # of the host: bytes of a vector; a micro-kernel's rows, vectors of columns
 GEMM_ISAS = (GemmIsa("base", 16, 4, 2), GemmIsa("avx2", 32, 4, 2), GemmIsa("avx512", 64, 8, 2))
@@ -166,7 +166,7 @@ TEMPLATES = (
     *(T(f"arch/{name}", title, _GEMM, f"arch/{name}", **GEMM_ROWS) for name, title in (
         ("gemm_micro_host", "micro-kernels of the blocked loop, by vector unit"),
         ("gemm_host", "the mainloop of GEMMs on the CPU"), ("gemm_simt", "the plain mainloop of GEMMs on GPUs"),
-        ("gemm_sm90a_nvidia", "the mainloop of GEMMs on Hopper"), ("gemm_sm90a_leave_nvidia", "how their tiles leave"), ("gemm_sm90a_lines_nvidia", "Hopper's for few rows of C and a B whose rows start anywhere"), ("wgmma_nvidia", "matrix products by a warpgroup"), ("gemm_few_nvidia", "the mainloop for few rows of C, wherever rows start"),
+        ("gemm_sm90a_nvidia", "the mainloop of GEMMs on Hopper"), ("gemm_sm90a_leave_nvidia", "how their tiles leave"), ("gemm_sm90a_lines_nvidia", "Hopper's for few rows of C and a B whose rows start anywhere"), ("wgmma_nvidia", "matrix products by a warpgroup"), ("gemm_few_nvidia", "the mainloop for few rows of C, wherever rows start"), ("gemm_thin_nvidia", "the mainloop for up to 8 rows of C and much of B"),
         ("gemm_sm80_nvidia", "the mainloop on warps' tensor cores"), ("gemm_mfma_amd", "mainloops of GEMMs on AMD's matrix units"))),
     T("gemm/types", "element types that GEMM kernels exist for", _GEMM, "gemm_types", **GEMM_ROWS),
     T("gemm/epilogue", "from accumulators to the staging tile", _GEMM, "gemm_epilogue", **GEMM_ROWS),

@@ -151,8 +151,15 @@ enum {
     IRISI_GEMM_MFMA_GFX942_SMALL,
     IRISI_GEMM_MFMA_GFX950_SMALL,
     IRISI_GEMM_SM90A_LINES, /* sm_90a's for few rows, where B's start anywhere */
-    IRISI_GEMM_FEW          /* mma.sync's for few rows; all rows may start anywhere */
+    IRISI_GEMM_FEW,         /* mma.sync's for few rows; all rows may start anywhere */
+    IRISI_GEMM_THIN         /* the same for up to 8, where B is much to read */
 };
+
+/* 1 when it is one of the loops for few rows, which lanes load what they multiply for. */
+IRIS_HOST_DEVICE int irisi_gemm_is_few(uint32_t mainloop)
+{
+    return mainloop == IRISI_GEMM_FEW || mainloop == IRISI_GEMM_THIN;
+}
 
 IRIS_HOST_DEVICE int irisi_gemm_is_sm90a(uint32_t mainloop)
 {
@@ -162,7 +169,7 @@ IRIS_HOST_DEVICE int irisi_gemm_is_sm90a(uint32_t mainloop)
 /* 1 when a mainloop reads A (which: 0) or B (1) wherever its rows start. */
 IRIS_HOST_DEVICE int irisi_gemm_reads_anywhere(uint32_t mainloop, int which)
 {
-    return mainloop == IRISI_GEMM_PLAIN || mainloop == IRISI_GEMM_FEW ||
+    return mainloop == IRISI_GEMM_PLAIN || irisi_gemm_is_few(mainloop) ||
            (mainloop == IRISI_GEMM_SM90A_LINES && which == 1);
 }
 
@@ -247,7 +254,8 @@ typedef struct iris_gemm_plan {
     iris_channel channel; /* signals: ready[world], done[world], then one for each tile */
     iris_gemm_stamp *stamps; /* null, or one for each item */
     void *partials;          /* sums of slices of K, one for each item */
-    uint64_t reserved[12];
+    uint64_t gang;           /* slices that kernels which only compute cut K into, for workgroups of a cluster, or 1 */
+    uint64_t reserved[11];
     irisi_gemm_packing packs[2]; /* host only: of A and B, which a and b above are the copies of */
     uint64_t copies;             /* host only: 1 when some rank may have such copies, or `partials` */
     iris_gemm_blas blas;         /* host only */

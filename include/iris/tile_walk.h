@@ -4,7 +4,7 @@
  *
  *   iris_tile iris_tile_begin iris_tile_next iris_tile_piece iris_tile_pass
  *   irisi_tile_turns irisi_tile_all_turns irisi_tile_split_turns irisi_tile_sent irisi_tile_begin_turns
- *   irisi_tile_next_turn
+ *   irisi_tile_next_turn irisi_tile_next_even
  */
 #ifndef IRIS_TILE_WALK_H
 #define IRIS_TILE_WALK_H
@@ -56,6 +56,10 @@ IRIS_DEVICE void irisi_tile_at(const iris_gemm_plan *plan, uint32_t n, uint32_t 
         return;
     }
     const uint32_t turned = n + plan->rotate, place = turned < full ? turned : turned - full;
+    if (plan->tiles_m == 1) {
+        *i = 0, *j = place;
+        return;
+    }
     const uint32_t shift = plan->group_shift, group = (place >> shift) / plan->full_n, first = group << shift;
     const uint32_t within = place - first * plan->full_n, left = plan->tiles_m - first;
     *j = left >> shift ? within >> shift : within / left;
@@ -181,6 +185,23 @@ IRIS_DEVICE void irisi_tile_begin_turns(const iris_gemm_plan *plan, iris_tile *t
 IRIS_DEVICE int irisi_tile_next_turn(const iris_gemm_plan *plan, iris_tile *tile, const irisi_tile_turns *turns)
 {
     return turns->end == UINT32_MAX ? iris_tile_next(plan, tile) : irisi_tile_next_of(plan, tile, turns->end);
+}
+
+/* The same for a mainloop whose tiles are all of one width: no runs to look through. K may be cut into slices. */
+IRIS_DEVICE int irisi_tile_next_even(const iris_gemm_plan *plan, iris_tile *tile, const irisi_tile_turns *turns)
+{
+    uint32_t i, j;
+    if (tile->turn >= plan->items || tile->turn >= turns->end)
+        return 0;
+    irisi_tile_at(plan, tile->turn >> plan->slice_shift, &i, &j);
+    tile->m0 = i * plan->tile_m, tile->n0 = j * plan->tile_n;
+    tile->rows = plan->m - tile->m0 < plan->tile_m ? plan->m - tile->m0 : plan->tile_m;
+    tile->cols = plan->columns - tile->n0 < plan->tile_n ? plan->columns - tile->n0 : plan->tile_n;
+    tile->top = tile->left = tile->joint = 0;
+    tile->slice = tile->turn & (plan->slices - 1);
+    tile->index = i * plan->full_n + j;
+    tile->turn += tile->step;
+    return 1;
 }
 
 /* Which of a tile's stamps, in the order of iris_gemm_stamp. */

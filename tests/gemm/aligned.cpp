@@ -329,6 +329,62 @@ static void few_work(irist_rank *t)
             }
 }
 
+/*
+ * The loop for up to 8 rows, by each of its tiles and numbers of slices: A, B and C start anywhere or not, in both
+ * layouts, with K shorter than a step and longer than the pieces of A that are copied, and more rows than a tile has.
+ * With all workgroups a GEMM alone is cut into slices; with some, they have several tiles each.
+ */
+static void thin_work(irist_rank *t)
+{
+    static const char *const tunes[] = {"few=2", "few=2 slices=1", "few=2 slices=2", "few=2 slices=4", "few=2 slices=8",
+                                        "few=2 width=16 slices=2", "few=2 width=32", "few=2 width=64 slices=8"};
+    static const int64_t depths[] = {7, 400, 1031, 2500, 768, 8200};
+    const iris_dtype dtype = *(const iris_dtype *)t->arg;
+    uint64_t turn = 0;
+    for (const char *tune : tunes)
+        for (const int64_t k : depths)
+            for (int transposed = 0; transposed < 2; transposed++) {
+                const int aligned = std::strstr(tune, "width") != nullptr; /* narrow tiles, of a B that is n x k */
+                const int64_t pad = (int64_t)irist_pick(t->seed, turn, 0, 8);
+                const int64_t m = 1 + (int64_t)irist_pick(t->seed, turn, 1, k > 2000 ? 9 : 20);
+                const int unit = !aligned && irist_pick(t->seed, turn, 2, 3) ? 0 : 8;
+                /* ranks may share a device, on which all workgroups of a pattern must find a place at once */
+                const uint32_t all = t->ranks > 1 ? 22 : 0, some = irist_pick(t->seed, turn, 4, 2) ? all : 5;
+                const problem_options bare = {"thin", 0, 0, 0, IRIS_ACTIVATION_NONE, transposed, unit ? 0 : pad % 3,
+                                              unit ? 0 : pad, unit ? 8 : pad % 4, 0, 0, some, some / 2, 0, unit};
+                const problem_options full = {"thin, all", 1.5, -0.5, 1, IRIS_ACTIVATION_GELU, transposed,
+                                              aligned ? 8 : pad, aligned ? 0 : pad % 5, 3, 0, 0, all, all / 8, 0, unit};
+                const problem_shape shape = {m, 70 * t->ranks + 3 + (int64_t)irist_pick(t->seed, turn, 3, 90), k};
+                problem p;
+                if (turn++ % (t->full ? 2 : 5) != (dtype == IRIS_BF16 ? 0u : 1u) || (aligned && !transposed))
+                    continue;
+                if (problem_create(&p, t, dtype, shape, turn % 3 ? bare : full, tune)) {
+                    irist_check(t, p.plan.mainloop == IRISI_GEMM_THIN && !p.plan.packs[0].to && !p.plan.packs[1].to,
+                                "%s: mainloop %u, or copies", tune, p.plan.mainloop);
+                    iris_gemm_row row;
+                    irist_ok(t, iris_gemm_choice(t->world, &p.plan, &row));
+                    irist_check(t, std::strstr(row.text, " few=2") != nullptr, "the choice is '%s'", row.text);
+                    problem_expect(&p);
+                    problem_by_patterns(&p, t->full ? 3 : 1);
+                }
+                problem_free(&p);
+            }
+}
+
+TEST_CASE("up to 8 rows of bf16 are multiplied right wherever rows start", "[gemm][few]")
+{
+    const iris_dtype dtype = IRIS_BF16;
+    irist_spmd(thin_work, &dtype);
+}
+
+#if !defined(IRIST_PART)
+TEST_CASE("up to 8 rows of f16 are multiplied right wherever rows start", "[gemm][few]")
+{
+    const iris_dtype dtype = IRIS_F16;
+    irist_spmd(thin_work, &dtype);
+}
+#endif
+
 TEST_CASE("few rows of bf16 are multiplied right wherever rows start", "[gemm][few]")
 {
     const iris_dtype dtype = IRIS_BF16;

@@ -406,11 +406,11 @@ static inline void problem_by_patterns(problem *p, int laps)
 static inline void problem_by_loops(problem *p, int laps)
 {
     problem_by_patterns(p, laps);
-    if (p->plan.mainloop != IRISI_GEMM_FEW)
+    if (!irisi_gemm_is_few(p->plan.mainloop))
         return;
     irist_ok(p->t, iris_gemm_release(p->t->world, &p->plan));
     if (problem_plan(p, 0, "few=0")) {
-        irist_check(p->t, p->plan.mainloop != IRISI_GEMM_FEW, "few=0 is not obeyed");
+        irist_check(p->t, !irisi_gemm_is_few(p->plan.mainloop), "few=0 is not obeyed");
         problem_by_patterns(p, laps);
     }
 }

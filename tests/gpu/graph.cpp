@@ -293,6 +293,7 @@ const struct family {
     {IRIS_BF16, {150, 331, 40}, IRIS_GEMM_WAVE_SPECIALIZED}, /* odd rows: packed where tiles are fetched by TMA */
     {IRIS_BF16, {256, 1024, 128}, IRIS_GEMM_WAVE_SPECIALIZED},
     {IRIS_BF16, {9, 331, 400}, IRIS_GEMM_WAVE_SPECIALIZED}, /* few rows */
+    {IRIS_BF16, {5, 331, 400}, IRIS_GEMM_WAVE_SPECIALIZED}, /* and fewer */
 };
 
 void gemm(irist_rank *t, const family &f, int pattern)
@@ -301,7 +302,7 @@ void gemm(irist_rank *t, const family &f, int pattern)
     naive_blas blas = {t->world, 0, 0, {}};
     const char *tune = nullptr;
 #if defined(IRISI_GEMM_HAS_FEW)
-    tune = f.shape.m < 16 ? "few=1" : tune;
+    tune = f.shape.m < 8 ? "few=2" : f.shape.m < 16 ? "few=1" : tune;
 #endif
     scene s;
     open_scene(&s, t);

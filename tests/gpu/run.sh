@@ -10,7 +10,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 dir=${IRIS_GPU_BUILD:-build-gpu}
 arch=${IRIS_GPU_ARCH:-sm_90a}
-skip='^host/|^gen/|^gemm/(mf?ma|relay|lines|few)_|^mutants/(relay|few)' # what drives the host platform's own processes and files, or has no kernels
+skip='^host/|^gen/|^gemm/(mf?ma|relay|lines|few|thin)_|^mutants/(relay|few|thin)' # what drives the host platform's own processes and files, or has no kernels
 includes="-Iinclude -I$dir -Itests"
 case $arch in
 gfx*)

@@ -32,6 +32,7 @@ MIXED = "any collective may follow*"
 SELF_TEST = "a sound machine passes*"
 RELAY = "a workgroup that only sends*"
 FEW = "few rows are multiplied right*"
+THIN = "up to 8 rows are multiplied right*"
 
 ATOMIC = """{} value, iris_order order, iris_scope scope)
 {{
@@ -235,4 +236,25 @@ MUTANTS = (
            "else if ((int)i >= left)", "else if (0)", "mutants/few.cpp", FEW, ranks=1),
     Mutant("words read that hold nothing of a run", "iris/arch/nvidia/few.h",
            "(int)skew + most > (int)run", "(int)skew + most >= (int)run", "mutants/few.cpp", FEW, ranks=1),
+    # up to 8 rows
+    Mutant("sums where others still multiply", "iris/gen/arch/gemm_thin_nvidia.h",
+           "    iris_crew_sync(crew);\n    irisi_thin_leave(", "    irisi_thin_leave(", "mutants/thin.cpp", THIN, ranks=1,
+           after="void irisi_thin_part_bf16_thin("),
+    Mutant("sums added up before all waves have left theirs", "iris/gen/arch/gemm_thin_nvidia.h",
+           "    iris_crew_sync(crew);\n    irisi_thin_collect(", "    irisi_thin_collect(", "mutants/thin.cpp", THIN, ranks=1,
+           after="void iris_gemm_mma_tile_bf16_thin("),
+    Mutant("a step multiplied before it has come", "iris/gen/arch/gemm_thin_nvidia.h",
+           "irisi_copies_await(IRISI_THIN_RING - 2);", "irisi_copies_await(IRISI_THIN_RING - 1);", "mutants/thin.cpp", THIN,
+           ranks=1, after="void irisi_thin_rows_bf16_thin("),
+    Mutant("a piece of A over one that others still read", "iris/arch/nvidia/thin.h",
+           "    iris_crew_sync(crew); /* and the piece before has been read */\n", "", "mutants/thin.cpp", THIN, ranks=1),
+    Mutant("what words of columns hold of their neighbours counts", "iris/arch/nvidia/thin.h",
+           "    if ((job->begin > 0 || step > 0) && (step + 1) << job->deep <= job->end)\n        return;\n", "    return;\n",
+           "mutants/thin.cpp", THIN, ranks=1),
+    Mutant("what words of A hold of its neighbours counts", "iris/arch/nvidia/thin.h",
+           "    if (r.at >= r.begin && r.at + 16 * r.words <= r.end)\n        return;\n", "    return;\n", "mutants/thin.cpp",
+           THIN, ranks=1),
+    Mutant("slices' sums given to the same place", "iris/arch/nvidia/thin_join.h",
+           "irisi_shared_address(pipe->given) + 4 * tile->slice * all;", "irisi_shared_address(pipe->given);",
+           "mutants/thin.cpp", THIN, ranks=1),
 )

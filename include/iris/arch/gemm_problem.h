@@ -15,8 +15,8 @@ typedef struct irisi_gemm_extent {
     uint32_t m, n;
 } irisi_gemm_extent;
 
-/* A problem's `few`: open, asked for, or excluded. */
-enum { IRISI_FEW_MAY, IRISI_FEW_MUST, IRISI_FEW_NEVER };
+/* A problem's `few`: open; a loop that must be; or none. */
+enum { IRISI_FEW_MAY, IRISI_FEW_MUST, IRISI_FEW_THIN, IRISI_FEW_NEVER };
 
 /* What a choice depends on: the same on every rank, so that all choose alike. */
 typedef struct irisi_gemm_problem {
@@ -29,7 +29,9 @@ typedef struct irisi_gemm_problem {
     uint32_t aligned;    /* 1: on every rank A, B and all their rows start at multiples of 16 bytes, or copies do */
     uint32_t b_anywhere; /* 1: on some rank B cannot be read where it is but by a loop that takes any place */
     uint32_t a_anywhere; /* the same of A */
-    uint32_t few;        /* whether a loop for few rows is to compute it, where there is one */
+    uint32_t few;        /* whether a loop for few rows is to compute it, and which, where there are such */
+    uint32_t slices;     /* of K, that are asked of it; 0: free */
+    uint32_t alone;      /* 1: the product is a kernel's that only computes */
     uint32_t tf32;       /* 1: f32 may be multiplied as tf32 */
     uint32_t bare;       /* 1: on every rank nothing but the product is asked for */
     uint32_t boxes;      /* 1: so do the rows, of 16 bytes or more, of every rank's band of C; at most 8 ranks */
@@ -47,6 +49,7 @@ typedef struct irisi_gemm_shape {
     uint32_t math_waves, comm_waves;
     uint32_t window; /* boxes under way of each communication wave; 0: any number */
     uint32_t waves, waves_with_comm; /* of a workgroup, without and with communication waves */
+    uint32_t gang;   /* see iris_gemm_plan */
 } irisi_gemm_shape;
 
 /*

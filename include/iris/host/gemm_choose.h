@@ -91,16 +91,21 @@ static int irisi_gemm_fit_row(iris_world *w, const iris_gemm_plan *plan, const i
 {
     const uint32_t *v = row->value, workgroups = v[IRISI_ROW_WORKGROUPS] ? v[IRISI_ROW_WORKGROUPS] : q->workgroups;
     const uint32_t comm = v[IRISI_ROW_COMM] ? v[IRISI_ROW_COMM] : (uint32_t)irisi_gemm_splits(v[IRISI_ROW_PATTERN]);
-    const irisi_gemm_cutting c = irisi_gemm_row_cut(row);
+    irisi_gemm_cutting c = irisi_gemm_row_cut(row);
     iris_gemm_plan p = *plan;
     q->workgroups = workgroups;
     q->tile_m = v[IRISI_ROW_HEIGHT] ? v[IRISI_ROW_HEIGHT] : plan->tile_m;
     if (row->given >> IRISI_ROW_FEW & 1)
-        q->few = v[IRISI_ROW_FEW] ? IRISI_FEW_MUST : IRISI_FEW_NEVER;
+        q->few = v[IRISI_ROW_FEW] == 2 ? IRISI_FEW_THIN : v[IRISI_ROW_FEW] ? IRISI_FEW_MUST : IRISI_FEW_NEVER;
     else if (v[IRISI_ROW_HEIGHT] || c.width)
         q->few = IRISI_FEW_NEVER; /* they are other loops' */
-    if (q->few == IRISI_FEW_MUST && c.width)
+    const int few = q->few == IRISI_FEW_MUST || q->few == IRISI_FEW_THIN;
+    if (few && c.width)
         q->tile_n = c.width;
+    if (q->few == IRISI_FEW_THIN)
+        q->slices = v[IRISI_ROW_SLICES], c.slices = 1;
+    if (v[IRISI_ROW_PATTERN])
+        q->alone = plan->world == 1 || v[IRISI_ROW_PATTERN] == IRIS_GEMM_BULK_SYNCHRONOUS;
     *s = irisi_gemm_pick(iris_arch_name(w), q);
     if (q->b_anywhere && (c.width > irisi_gemm_largest_tile(s->mainloop, q->element).n ||
                           c.pair > irisi_gemm_most_pair(s->mainloop))) {
@@ -108,7 +113,7 @@ static int irisi_gemm_fit_row(iris_world *w, const iris_gemm_plan *plan, const i
         *s = irisi_gemm_pick(iris_arch_name(w), q);
     }
     const int cuts = irisi_gemm_narrowest(s->mainloop) != 0;
-    if (c.width && !cuts && s->mainloop != IRISI_GEMM_FEW) {
+    if (c.width && !cuts && !irisi_gemm_is_few(s->mainloop)) {
         q->tile_n = c.width;
         *s = irisi_gemm_pick(iris_arch_name(w), q);
     }
@@ -117,9 +122,10 @@ static int irisi_gemm_fit_row(iris_world *w, const iris_gemm_plan *plan, const i
     why[0] = 0;
     if (row->given == 0)
         return 1;
-    if (q->few == IRISI_FEW_MUST && s->mainloop != IRISI_GEMM_FEW)
-        snprintf(why, room, "few=1 height=%u width=%u cannot be: no such loop for these types here, or no such tile",
-                 q->tile_m, q->tile_n);
+    if (few && s->mainloop != (q->few == IRISI_FEW_THIN ? IRISI_GEMM_THIN : IRISI_GEMM_FEW))
+        snprintf(why, room,
+                 "few=%u height=%u width=%u slices=%u cannot be: no such loop for these types here, or no such tile",
+                 v[IRISI_ROW_FEW], q->tile_m, q->tile_n, q->slices);
     else if (comm >= workgroups)
         snprintf(why, room, "comm=%u of %u workgroups leaves none to compute", comm, workgroups);
     else if ((v[IRISI_ROW_HEIGHT] && !irisi_gemm_fits(q, most)) || c.width > most.n)
@@ -174,7 +180,8 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     irisi_gemm_shape s;
     q.mainloops = (uint32_t)all->mainloops, q.boxes = all->boxes != 0;
     q.aligned = all->aligned & 1, q.a_anywhere = !(all->aligned >> 1 & 1), q.b_anywhere = !(all->aligned >> 2 & 1);
-    q.few = IRISI_FEW_MAY;
+    q.few = IRISI_FEW_MAY, q.slices = 0;
+    q.alone = p->world == 1 || p->pattern == IRIS_GEMM_BULK_SYNCHRONOUS;
     q.bare = all->bare != 0, q.tf32 = p->tf32, q.c_dtype = p->c_dtype;
     q.dtype = p->dtype, q.element = p->element, q.c_element = p->c_element, q.accumulator = p->element == 8 ? 8 : 4;
     q.m = p->m, q.n = iris_gemm_band(p->n, p->world, 0).count, q.k = p->k;
@@ -184,18 +191,20 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     if (obeyed != IRIS_OK)
         return obeyed;
     irisi_gemm_cutting cut = irisi_gemm_row_cut(row);
+    if (s.mainloop == IRISI_GEMM_THIN)
+        cut.slices = 1; /* not of every kernel of the plan */
     const irisi_gemm_extent most = irisi_gemm_largest_tile(s.mainloop, q.element);
     if (!irisi_gemm_fits(&q, most))
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: a tile of %u x %u is too large; the %s kernel's is %u x %u", q.tile_m,
                           q.tile_n, irisi_gemm_types_name(p), most.m, most.n);
-    p->mainloop = s.mainloop, p->tile_m = s.tile_m, p->tile_n = s.tile_n, p->stage_n = s.stage_n;
+    p->mainloop = s.mainloop, p->gang = s.gang, p->tile_m = s.tile_m, p->tile_n = s.tile_n, p->stage_n = s.stage_n;
     p->stage_m = s.stage_m, p->pass_m = irisi_gemm_pass_m(s.mainloop, s.tile_m);
     p->math_waves = s.math_waves, p->comm_waves = s.comm_waves, p->wave_lanes = IRISI_GEMM_WAVE_LANES;
     p->boxed = s.boxed, p->window = s.window, p->slots = s.slots, p->slots_with_comm = s.slots_with_comm;
     p->waves = s.waves, p->waves_with_comm = s.waves_with_comm;
     p->early_launch = irisi_gemm_is_sm90a(p->mainloop) ||
-                      (p->mainloop == IRISI_GEMM_FEW && all->mainloops >> IRISI_GEMM_SM90A & 1); /* images of sm_90a */
+                      (irisi_gemm_is_few(p->mainloop) && all->mainloops >> IRISI_GEMM_SM90A & 1); /* images of sm_90a */
     p->unit = q.tile_n == 0 && irisi_gemm_narrowest(p->mainloop) ? irisi_gemm_narrowest(p->mainloop) : p->tile_n;
     /* The same on every rank, though ranks with other numbers of workgroups may cut K otherwise, or not be able to. */
     p->copies = !irisi_gemm_reads_anywhere(p->mainloop, 0) &&

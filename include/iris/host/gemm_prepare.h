@@ -266,6 +266,8 @@ iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages)
     iris_launch_config cfg = iris_cooperative(plan->workgroups, waves * plan->wave_lanes);
     cfg.shared_bytes = stages ? irisi_gemm_shared_bytes(plan, stages) : 0;
     cfg.cluster = stages ? plan->pair : 0; /* a kernel that only sends works workgroup by workgroup */
+    if (stages && plan->gang > 1 && plan->slices == plan->gang)
+        cfg.cluster = plan->slices;
     return cfg;
 }
 
@@ -319,11 +321,25 @@ int irisi_gemm_capturing(iris_world *w, iris_stream stream)
     return w != NULL && irisi_dev_stream_capturing(&w->dev, stream ? stream : w->stream);
 }
 
-/* Workgroups of a kernel that only computes: where each computes by itself, no more than there are tiles. */
-static uint32_t irisi_gemm_computing(const iris_gemm_plan *plan)
+/*
+ * A kernel that only computes: where each workgroup computes by itself, no more of them than there are tiles. The thin
+ * loop's K is cut then, and its workgroups are as many as tiles' slices, several on a multiprocessor, where nobody
+ * asked for fewer than there are of those.
+ */
+static iris_status irisi_gemm_start_alone(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *k,
+                                          uint32_t flags, iris_stream stream)
 {
-    const uint32_t items = plan->items > 0 ? plan->items : 1;
-    return plan->mainloop == IRISI_GEMM_FEW && items < plan->workgroups ? items : plan->workgroups;
+    iris_gemm_plan p = *plan;
+    uint32_t workgroups = p.workgroups;
+    if (p.mainloop == IRISI_GEMM_THIN && p.stamps == NULL && workgroups >= (uint32_t)w->dev.compute_units) {
+        for (p.slices = (uint32_t)p.gang; 1u << p.slice_shift < p.slices;)
+            p.slice_shift++;
+        p.items *= p.slices, p.runs[0].tiles *= p.slices;
+        workgroups = p.items;
+    }
+    if (irisi_gemm_is_few(p.mainloop) && p.items < workgroups)
+        workgroups = p.items;
+    return irisi_gemm_start(w, &p, k, workgroups > 0 ? workgroups : 1, 1, flags, stream);
 }
 
 iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype dtype, iris_dtype c_dtype,
@@ -351,13 +367,13 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype
     const uint32_t early = plan->early_launch && plan->items > 0 ? IRISI_LAUNCH_EARLY : 0;
     switch (pattern) {
     case IRIS_GEMM_AUTO:
-        return irisi_gemm_start(w, plan, part[0], irisi_gemm_computing(plan), 1, early, stream);
+        return irisi_gemm_start_alone(w, plan, part[0], early, stream);
     case IRIS_GEMM_BLAS_GATHER:
         if (plan->world == 1)
             return IRIS_OK;
         return irisi_gemm_start(w, plan, part[1], plan->workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);
     case IRIS_GEMM_BULK_SYNCHRONOUS: {
-        const iris_status s = irisi_gemm_start(w, plan, part[0], irisi_gemm_computing(plan), 1, early, stream);
+        const iris_status s = irisi_gemm_start_alone(w, plan, part[0], early, stream);
         if (s != IRIS_OK)
             return s;
         return irisi_gemm_start(w, plan, part[1], plan->workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);

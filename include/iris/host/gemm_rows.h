@@ -58,7 +58,7 @@ static const struct irisi_row_field {
     {"layout", 0, 0},     {"pattern", 0, 0},        {"workgroups", 1, 65535},       {"comm", 1, 65534},
     {"height", 1, 65535}, {"width", 1, 65535},      {"pair", 1, 8},                 {"slices", 1, 64},
     {"full", 0, INT32_MAX}, {"early", 0, INT32_MAX}, {"late", 0, INT32_MAX},        {"halves", 0, INT32_MAX},
-    {"edge", 1, 65535},   {"lead", 0, 65535},       {"few", 0, 1},
+    {"edge", 1, 65535},   {"lead", 0, 65535},       {"few", 0, 2},
     {"us", 0, 0}};
 
 static const char *const irisi_row_layouts[] = {"nn", "nt"};
@@ -171,10 +171,12 @@ static int irisi_gemm_read(irisi_gemm_row *row, char *text, char *why, size_t ro
     for (char *field = strtok_r(text, between, &rest); field; field = strtok_r(NULL, between, &rest))
         if (!irisi_row_field(row, field, why, room))
             return 0;
+    const uint32_t own = v[IRISI_ROW_FEW] == 2 ? 1u << IRISI_ROW_SLICES : 0; /* slices that say nothing of widths */
+    const uint32_t cuts = (row->given & ~own) >> IRISI_ROW_PAIR & 255;
     why[0] = 0;
     if (row->given != 0 && (row->given & ((1u << IRISI_ROW_US) - (1u << IRISI_ROW_KEYS))) == 0)
         snprintf(why, room, "it chooses nothing, neither pattern nor workgroups, comm, height, width or few");
-    else if (v[IRISI_ROW_WIDTH] == 0 && row->given >> IRISI_ROW_PAIR & 255)
+    else if (v[IRISI_ROW_WIDTH] == 0 && cuts != 0)
         snprintf(why, room, "pair, slices, full, early, late, halves, edge and lead need a width");
     else if (v[IRISI_ROW_LEAD] && (v[IRISI_ROW_PATTERN] != IRIS_GEMM_WG_SPECIALIZED || v[IRISI_ROW_SLICES] > 1))
         snprintf(why, room, "lead=%u needs pattern=wg_specialized and slices=1", v[IRISI_ROW_LEAD]);
@@ -344,8 +346,10 @@ static void irisi_gemm_print(const iris_world *w, const iris_gemm_plan *p, char 
         used += snprintf(row + used, room - (size_t)used, " early=%u", p->early);
     if (p->lead)
         used += snprintf(row + used, room - (size_t)used, " lead=%u", p->lead);
-    if (p->mainloop == IRISI_GEMM_FEW)
-        snprintf(row + used, room - (size_t)used, " few=1");
+    if (p->mainloop == IRISI_GEMM_THIN)
+        used += snprintf(row + used, room - (size_t)used, " slices=%u", (uint32_t)p->gang);
+    if (irisi_gemm_is_few(p->mainloop))
+        snprintf(row + used, room - (size_t)used, " few=%d", p->mainloop == IRISI_GEMM_THIN ? 2 : 1);
 }
 
 #endif

@@ -4,6 +4,7 @@
  *
  *   irisi_cluster_rank irisi_cluster_meet irisi_cluster_at irisi_cluster_store irisi_mbar_arrive_at
  *   irisi_mbar_wait_stored irisi_add_shared irisi_fetch_box_for
+ *   irisi_cluster_arrive irisi_cluster_await irisi_cluster_give
  */
 #ifndef IRIS_ARCH_NVIDIA_CLUSTER_H
 #define IRIS_ARCH_NVIDIA_CLUSTER_H
@@ -65,6 +66,20 @@ IRIS_DEVICE uint32_t irisi_cluster_at(uint32_t address, uint32_t rank)
     return there;
 }
 
+/* irisi_cluster_meet in two halves, for what comes between them; whole waves call them. */
+IRIS_DEVICE void irisi_cluster_arrive(void)
+{
+#if IRISI_BULK
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#endif
+}
+IRIS_DEVICE void irisi_cluster_await(void)
+{
+#if IRISI_BULK
+    asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+#endif
+}
+
 /* 16 bytes into another workgroup's shared memory, on whose barrier they count: irisi_mbar_wait_stored sees them. */
 IRIS_DEVICE void irisi_cluster_store(uint32_t to, uint32_t bar, const float *v)
 {
@@ -72,6 +87,18 @@ IRIS_DEVICE void irisi_cluster_store(uint32_t to, uint32_t bar, const float *v)
     asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 "
                  "[%0], {%1, %2, %3, %4}, [%5];" ::"r"(to),
                  "f"(v[0]), "f"(v[1]), "f"(v[2]), "f"(v[3]), "r"(bar)
+                 : "memory");
+#else
+    (void)to, (void)bar, (void)v;
+#endif
+}
+
+/* The same with a float. */
+IRIS_DEVICE void irisi_cluster_give(uint32_t to, uint32_t bar, float v)
+{
+#if IRISI_BULK
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];" ::"r"(to), "f"(v),
+                 "r"(bar)
                  : "memory");
 #else
     (void)to, (void)bar, (void)v;

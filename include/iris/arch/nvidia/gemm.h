@@ -378,6 +378,7 @@ IRIS_DEVICE void irisi_gemm_finish_i8_i32_sm90a(const iris_gemm_plan *plan, cons
 #include <iris/arch/nvidia/lines.h>
 
 #include <iris/gen/arch/gemm_few_nvidia.h>
+#include <iris/gen/arch/gemm_thin_nvidia.h>
 #include <iris/gen/arch/gemm_simt.h>
 #include <iris/gen/arch/gemm_sm80_nvidia.h>
 #include <iris/gen/arch/gemm_sm90a_leave_nvidia.h>

@@ -11,8 +11,8 @@
 
 enum { IRISI_GEMM_WAVE_LANES = 32, IRISI_GEMM_COMM_WAVES = 2 };
 
-#include <iris/arch/nvidia/few_shape.h>
 #include <iris/arch/nvidia/mma_shape.h>
+#include <iris/arch/nvidia/thin_shape.h>
 #include <iris/arch/simt_gemm_shape.h>
 
 /* The mainloops that this platform has. */
@@ -21,6 +21,7 @@ enum { IRISI_GEMM_WAVE_LANES = 32, IRISI_GEMM_COMM_WAVES = 2 };
 #define IRISI_GEMM_HAS_SM90A 1
 #define IRISI_GEMM_HAS_SM90A_LINES 1
 #define IRISI_GEMM_HAS_FEW 1
+#define IRISI_GEMM_HAS_THIN 1
 
 /*
  * The sm_90a loop: two warpgroups compute a tile of 128 x 256, each 64 rows of it, from a ring of blocks 128 bytes of K
@@ -88,6 +89,8 @@ static inline irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint3
         tile.m = IRISI_GEMM_SM90A_M, tile.n = IRISI_GEMM_LINES_N;
     if (mainloop == IRISI_GEMM_FEW)
         tile.m = 32, tile.n = 64;
+    if (mainloop == IRISI_GEMM_THIN)
+        tile.m = IRISI_THIN_M, tile.n = IRISI_THIN_LINES;
     return tile;
 }
 
@@ -95,6 +98,7 @@ static inline irisi_gemm_shape irisi_gemm_sm90a(const irisi_gemm_problem *p)
 {
     irisi_gemm_shape s;
     s.mainloop = IRISI_GEMM_SM90A;
+    s.gang = 1;
     s.tile_m = p->tile_m ? p->tile_m : (uint32_t)IRISI_GEMM_SM90A_M;
     s.tile_n = p->tile_n ? p->tile_n : (uint32_t)IRISI_GEMM_SM90A_N;
     s.stage_m = IRISI_GEMM_SM90A_M;
@@ -205,6 +209,8 @@ static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
     irisi_gemm_rates r;
     if (p->mainloop == IRISI_GEMM_FEW)
         return irisi_few_rates(p);
+    if (p->mainloop == IRISI_GEMM_THIN)
+        return irisi_thin_rates_of(p);
     r.tile_us = (small ? 0.25 : 1) * 2e-6 * tile.m * tile.n * p->k / rate;
     r.beside_us = r.tile_us / 0.8;
     r.launch_us = 6, r.signal_us = 3;
@@ -220,6 +226,8 @@ static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
  */
 static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gemm_problem *p)
 {
+    if (irisi_thin_takes(p))
+        return irisi_thin_gemm_shape(p);
     if (irisi_few_takes(p))
         return irisi_few_gemm_shape(p);
     if (irisi_gemm_has(p, IRISI_GEMM_SM90A_LINES) && p->aligned && p->b_anywhere && p->m <= IRISI_GEMM_SM90A_M &&

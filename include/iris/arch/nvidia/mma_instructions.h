@@ -5,9 +5,9 @@
  *   irisi_copy_chunk irisi_copy_whole_chunk irisi_copies_close irisi_copies_await irisi_copies_arrive
  *                                                              global to shared memory, beside the lanes (cp.async)
  *   irisi_load_matrices irisi_load_matrices_turned irisi_load_double irisi_load_quad irisi_load_two irisi_load_word
- *   irisi_load_short
- *                                                              shared memory to registers
- *   irisi_read_words                                           global memory to registers
+ *   irisi_load_short irisi_load_words                          shared memory to registers
+ *   irisi_store_short                                          and back
+ *   irisi_read_words irisi_read_chunk                          global memory to registers
  *   irisi_mma_operands_16 irisi_mma_operands_64                operands of a step
  *   irisi_mma_f16 irisi_mma_bf16 irisi_mma_f64                 products of a block
  */
@@ -80,6 +80,17 @@ IRIS_DEVICE uint32_t irisi_load_short(uint32_t from)
     asm volatile("{\n .reg .u16 h;\n ld.shared.u16 h, [%1];\n cvt.u32.u16 %0, h;\n}" : "=r"(v) : "r"(from));
     return v;
 }
+/* Four words, at a multiple of 16. */
+IRIS_DEVICE void irisi_load_words(uint32_t *w, uint32_t from)
+{
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
+                 : "r"(from));
+}
+IRIS_DEVICE void irisi_store_short(uint32_t to, uint32_t v)
+{
+    asm volatile("{\n .reg .u16 h;\n cvt.u16.u32 h, %1;\n st.shared.u16 [%0], h;\n}" ::"r"(to), "r"(v) : "memory");
+}
 IRIS_DEVICE double irisi_load_double(uint32_t from)
 {
     double v;
@@ -119,6 +130,16 @@ IRIS_DEVICE void irisi_read_words(uint32_t *w, const void *from, uint32_t bytes,
         asm volatile("{\n .reg .pred p;\n setp.ne.u32 p, %2, 0;\n @p ld.global.L2::128B.u32 %0, [%1];\n}"
                      : "+r"(w[0])
                      : "l"(at), "r"(there));
+}
+
+/* 16 bytes at a multiple of 16 that nobody reads again soon, or zeros where they are not `there`. Likewise. */
+IRIS_DEVICE void irisi_read_chunk(uint32_t *w, const void *from, uint32_t there)
+{
+    asm volatile("{\n .reg .pred p;\n setp.ne.u32 p, %5, 0;\n"
+                 " mov.u32 %0, 0;\n mov.u32 %1, 0;\n mov.u32 %2, 0;\n mov.u32 %3, 0;\n"
+                 " @p ld.global.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];\n}"
+                 : "=&r"(w[0]), "=&r"(w[1]), "=&r"(w[2]), "=&r"(w[3])
+                 : "l"(__cvta_generic_to_global(from)), "r"(there));
 }
 
 /* A lane's operands of a step: blocks of A, pairs of blocks of B. */

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * thin_run.cpp: NVIDIA's loop for up to 8 rows, executed on the host like few_run.cpp's: arch/nvidia/thin.h,
+ * thin_join.h and gen/arch/gemm_thin_nvidia.h, on stand-ins for mma_instructions.h and cluster.h.
+ *
+ * Copies to shared memory arrive when they are waited for and no sooner; two waves that touch the same bytes between
+ * two meetings are noticed. Slices of K are computed one after the other: the last one's workgroup finds what the others
+ * have given, and expects as many bytes.
+ */
+#include <iris/tile.h>
+
+#if defined(IRIS_TARGET_HOST)
+#include <deque>
+#define IRIST_WAVES 8
+#define IRIS_ARCH_NVIDIA_CLUSTER_H
+#include "few_gpu.h"
+
+namespace {
+
+/* A copy under way, and what a workgroup gives the last one. */
+struct transfer {
+    uint32_t to, issued;
+    char bytes[16];
+};
+struct gift {
+    uint32_t to;
+    float v;
+};
+
+/* A load of matrices by a wave, which is carried out when its last lane has come. */
+struct matrices {
+    uint32_t came, done, from[LANES], *to[LANES];
+};
+
+struct {
+    std::deque<std::vector<transfer>> groups[WAVES][LANES];
+    matrices loads[WAVES];
+    std::vector<gift> gifts;
+    uint32_t slices, slice, expected;
+    bool joined, lost_gift, lost_wait;
+} thin;
+
+std::deque<std::vector<transfer>> &own_groups() { return thin.groups[wg.now->wave][wg.now->lane]; }
+
+/* Reads shared memory, from wherever within 16 bytes. */
+void load_shared(void *to, uint32_t from, uint32_t bytes)
+{
+    touch_shared(from & ~15u, 16, wg.now->met, false);
+    std::memcpy(to, &wg.shared[from], bytes);
+}
+
+} // namespace
+
+static uint32_t irisi_shared_address(const void *p) { return (uint32_t)((const char *)p - wg.shared.data()); }
+
+static void irisi_copy_chunk(uint32_t to, const void *from, uint32_t bytes)
+{
+    transfer t = {to, wg.now->met, {}};
+    if (bytes > 0)
+        read_some(t.bytes, from, 16);
+    touch_shared(to, 16, t.issued, true);
+    std::memset(&wg.shared[to], 0xff, 16); /* NaN */
+    own_groups().back().push_back(t);
+}
+static void irisi_copies_close() { own_groups().emplace_back(); }
+static void irisi_copies_await(uint32_t open)
+{
+    for (; own_groups().size() - 1 > open + thin.lost_wait; own_groups().pop_front())
+        for (const transfer &t : own_groups().front()) {
+            touch_shared(t.to, 16, t.issued, true);
+            std::memcpy(&wg.shared[t.to], t.bytes, 16);
+        }
+}
+static void irisi_read_chunk(uint32_t *w, const void *from, uint32_t there)
+{
+    std::memset(w, 0, 16);
+    if (there)
+        read_some(w, from, 16);
+}
+static uint32_t irisi_load_word(uint32_t from)
+{
+    uint32_t v;
+    load_shared(&v, from, 4);
+    return v;
+}
+static uint32_t irisi_load_short(uint32_t from)
+{
+    uint16_t v;
+    load_shared(&v, from, 2);
+    return v;
+}
+static void irisi_load_words(uint32_t *w, uint32_t from) { load_shared(w, from, 16); }
+static void irisi_store_short(uint32_t to, uint32_t v)
+{
+    const uint16_t bits = (uint16_t)v;
+    touch_shared(to & ~15u, 16, wg.now->met, true);
+    std::memcpy(&wg.shared[to], &bits, 2);
+}
+
+/* ldmatrix.x4.trans (PTX ISA): lane 8 * i + r has row r of matrix i; a lane gets two elements of a column of each. */
+static void irisi_load_matrices_turned(uint32_t *w, uint32_t from)
+{
+    matrices &l = thin.loads[wg.now->wave];
+    const uint32_t done = l.done;
+    expect(from % 16 == 0, "a row of a matrix is misaligned");
+    l.from[wg.now->lane] = from, l.to[wg.now->lane] = w;
+    if (++l.came == LANES) {
+        for (uint32_t i = 0; i < 4 * LANES; i++) {
+            const uint32_t lane = i / 4, matrix = i % 4 * 8, row = matrix + lane % 4 * 2;
+            uint16_t two[2];
+            load_shared(&two[0], l.from[row] + lane / 4 * 2, 2);
+            load_shared(&two[1], l.from[row + 1] + lane / 4 * 2, 2);
+            l.to[lane][i % 4] = two[0] | (uint32_t)two[1] << 16;
+        }
+        l.came = 0;
+        l.done++;
+    }
+    while (l.done == done)
+        pause_lane(&l.done, done);
+}
+
+/* The cluster's. */
+static uint32_t irisi_cluster_at(uint32_t at, uint32_t rank)
+{
+    expect(rank + 1 == thin.slices && thin.slice < rank, "given to another workgroup than the last slice's");
+    return at;
+}
+static void irisi_cluster_arrive() {}
+static void irisi_cluster_await() {}
+static void irisi_cluster_give(uint32_t to, uint32_t, float v)
+{
+    if (!thin.lost_gift || thin.gifts.size() != 5)
+        thin.gifts.push_back({to, v});
+}
+static void irisi_mbar_init(uint32_t bar, uint32_t) { expect(bar % 8 == 0, "a barrier is misaligned"); }
+static void irisi_mbar_made() {}
+static void irisi_mbar_expect(uint32_t, uint32_t bytes) { thin.expected = bytes; }
+static void irisi_mbar_wait_stored(uint32_t, uint32_t)
+{
+    expect(thin.slice + 1 == thin.slices, "another workgroup than the last slice's waits");
+    for (const gift &g : thin.gifts)
+        if (!thin.joined)
+            std::memcpy(&wg.shared[g.to], &g.v, 4);
+    if (!thin.joined)
+        expect(thin.expected == 4 * thin.gifts.size(), "not as many bytes are given as are expected");
+    thin.joined = true;
+}
+
+#include <iris/gen/arch/gemm_thin_nvidia.h>
+
+/* ---- the trials -------------------------------------------------------------------------------------------------- */
+
+namespace {
+
+/* A lane's share of a workgroup's turns; of a GEMM alone whose K is cut one tile, else all of them. */
+#define WORK(type)                                                                                                     \
+    void work_##type(iris_crew *crew)                                                                                  \
+    {                                                                                                                  \
+        iris_gemm_pipe_##type##_thin pipe =                                                                            \
+            iris_gemm_pipe_begin_##type##_thin(&plan, wg.shared.data(), plan.workspace_bytes);                         \
+        const irisi_tile_turns turns = irisi_tile_all_turns(&plan, gpu.turns, thin.slices > 1 ? plan.items : 1);       \
+        iris_tile tile;                                                                                                \
+        for (irisi_tile_begin_turns(&plan, &tile, &turns); irisi_tile_next_even(&plan, &tile, &turns);) {              \
+            iris_gemm_acc_##type##_thin acc;                                                                           \
+            thin.slice = tile.slice;                                                                                   \
+            if (with_comm)                                                                                             \
+                iris_gemm_mma_tile_##type##_thin_with_comm(&plan, &tile, &pipe, crew, &acc);                           \
+            else                                                                                                       \
+                iris_gemm_mma_tile_##type##_thin(&plan, &tile, &pipe, crew, &acc);                                     \
+            if (tile.slice + 1 < plan.slices)                                                                          \
+                continue;                                                                                              \
+            if (with_comm || tile.index % 2)                                                                           \
+                iris_gemm_stage_tile_##type##_thin(&plan, &tile, 0, &acc, crew, stages[tile.index].data() + MARGIN);   \
+            else                                                                                                       \
+                irisi_gemm_leave_##type##_thin(nullptr, &plan, &tile, &acc, crew, nullptr, nullptr, 0);                \
+        }                                                                                                              \
+    }
+WORK(f16)
+WORK(bf16)
+
+void work()
+{
+    iris_crew crew = crew_of_all();
+    own_groups().assign(1, {});
+    if (gpu.dtype == IRIS_F16)
+        work_f16(&crew);
+    else
+        work_bf16(&crew);
+}
+
+void try_plan(uint32_t slices)
+{
+    std::snprintf(trial, sizeof trial, "dtype %d, %u slices, tile %u x %u, %u x %u x %u, ldb %llu, turned %u, comm %d",
+                  (int)gpu.dtype, slices, plan.tile_m, plan.tile_n, plan.m, plan.n, plan.k,
+                  (unsigned long long)plan.ldb, plan.b_transposed, with_comm);
+    begin_trial();
+    const uint32_t tiles = plan.items;
+    thin.slices = plan.slices = slices;
+    for (plan.slice_shift = 0; 1u << plan.slice_shift < slices;)
+        plan.slice_shift++;
+    plan.items *= slices;
+    for (gpu.turns = 0; gpu.turns < (slices > 1 ? plan.items : 1); gpu.turns++) {
+        if (gpu.turns % slices == 0)
+            thin.gifts.clear(), thin.expected = 0;
+        thin.joined = false;
+        run_lanes(plan.workspace_bytes, work);
+    }
+    plan.slices = 1, plan.slice_shift = 0, plan.items = tiles;
+    check_tiles();
+}
+
+/* So many random problems, of rows, columns and depths around every edge; how many failed. */
+uint32_t run_thin(uint32_t seed, uint32_t trials)
+{
+    const uint32_t before = failures;
+    random_state = seed;
+    for (uint32_t i = 0; i < trials; i++) {
+        const int transposed = (int)(i % 2), aligned = random_below(3) == 0;
+        const uint32_t deep = random_below(4), few = random_below(2);
+        const uint32_t m = few ? 1 + random_below(3) : 1 + random_below(17), n = 1 + random_below(150);
+        const uint32_t k = 1 + random_below(deep == 0 ? 140 : deep == 1 ? 900 : few ? 2500 : 2200);
+        const uint64_t columns = transposed ? k : n, pad = aligned ? (8 - columns % 8) % 8 : random_below(9);
+        gpu.dtype = random_below(2) ? IRIS_BF16 : IRIS_F16;
+        with_comm = random_below(4) == 0;
+        irisi_gemm_problem q = {};
+        q.element = 2, q.m = m, q.n = n, q.k = k, q.workgroups = 1, q.b_transposed = (uint32_t)transposed;
+        q.b_anywhere = !aligned, q.mainloops = UINT32_MAX, q.slices = with_comm ? 1 : 1u << random_below(4);
+        q.tile_n = transposed && aligned ? 16u << random_below(4) : 0;
+        const irisi_gemm_shape s = irisi_thin_gemm_shape(&q);
+        make_plan(s, m, n, k, transposed, pad, aligned);
+        try_plan(s.gang);
+    }
+    return failures - before;
+}
+
+} // namespace
+
+#if !defined(IRIST_NO_MAIN)
+int main(int argc, char **argv)
+{
+    const bool all = argc > 1 && std::strcmp(argv[1], "all") == 0;
+    unsigned unnoticed = 0;
+    const uint32_t wrong = run_thin(1, all ? 1000 : IRIST_SLOW ? 8 : 80);
+    std::printf("%u failures\n", wrong);
+    made = FORGET_A_WAIT; /* says nothing of what fails from here on */
+    for (int broken = RIGHT + 1; broken < BREAKAGES + 2; broken++) {
+        gpu.broken = broken < BREAKAGES ? broken : RIGHT;
+        thin.lost_gift = broken == BREAKAGES, thin.lost_wait = broken == BREAKAGES + 1;
+        if (broken == OTHER_PAIRS)
+            continue; /* nothing is permuted here */
+        const bool noticed = run_thin(77, 10) > 0;
+        std::printf("%s - breakage %d is noticed\n", noticed ? "ok" : "not ok", broken);
+        unnoticed += !noticed;
+    }
+    return wrong || unnoticed;
+}
+#endif
+#else
+#if !defined(IRIST_NO_MAIN)
+int main() { return 0; }
+#endif
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gemm/thin_run.cpp as a case, for mutants.py: programs have none.
+ */
+#include "../harness.h"
+
+#if defined(IRIS_TARGET_HOST)
+#define IRIST_NO_MAIN
+#include "../gemm/thin_run.cpp"
+
+static void thin_case(irist_rank *t) { irist_check(t, run_thin(1, 40) == 0, "a trial failed"); }
+
+TEST_CASE("up to 8 rows are multiplied right on the host", "[gemm]") { irist_spmd(thin_case, nullptr); }
+#endif
