@@ -110,13 +110,13 @@ GEMM_TYPES = tuple(
                  "i8_i32 i8_bf16 i8_i8").split() for t, out in [(_D[name.split("_")[0]], _D[name.split("_")[-1]])])
 # Mainloop IRISI_GEMM_<loop> for types `g`, where IRISI_GEMM_HAS_<loop> is 1: `name` ends its functions' names, `sums` of
 # those that do not depend on C's type, and `beside_comm` the names of what it does otherwise beside communication waves.
-GemmKernel = row("GemmKernel", "loop suffix g sums name beside_comm ahead leaves waits")  # fetches B ahead; has an epilogue of its own; waits itself
+GemmKernel = row("GemmKernel", "loop suffix g sums name beside_comm ahead leaves waits next")  # fetches B ahead; has an epilogue of its own; waits itself; its walk
 _MFMA = dict(gfx90a="f16 bf16 f32 i8", gfx942="f16 bf16 f32 i8 f8e4m3fnuz f8e5m2fnuz", gfx950="f16 bf16 f32 i8 f8e4m3 f8e5m2")  # types of A and B
 _LOOPS = (("PLAIN", "", [g.name for g in GEMM_TYPES]), ("SM80", "_sm80", ("f16", "bf16", "f32", "f64")),  # loop, suffix, types by name
           ("SM90A", "_sm90a", [g.name for g in GEMM_TYPES if g.name != "f64" and "fnuz" not in g.name]), ("SM90A_LINES", "_sm90a_lines", ("f16", "bf16")), ("FEW", "_few", ("f16", "bf16")), ("THIN", "_thin", ("f16", "bf16"))) + tuple(
     (f"MFMA_{s.upper()}", f"_{s}", [g.name for g in GEMM_TYPES if g.t.name in t.split()]) for arch, t in _MFMA.items() for s in (arch, f"{arch}_small"))
 GEMM_KERNELS = tuple(GemmKernel(loop, end, g, g.t.name + end, g.name + end, g.name + end + "_with_comm" * loop.startswith(("MFMA", "SM80", "FEW", "THIN")),
-                                loop == "SM90A", loop in ("FEW", "THIN") or (loop == "SM90A" and g.out.bits in (16, 32) and g.acc in (g.work, g.out)), loop in ("FEW", "THIN"))
+                                loop == "SM90A", loop in ("FEW", "THIN") or (loop == "SM90A" and g.out.bits in (16, 32) and g.acc in (g.work, g.out)), loop in ("FEW", "THIN"), "even" if loop in ("FEW", "THIN") else "turn")
                      for loop, end, names in _LOOPS for g in GEMM_TYPES if g.name in names)
 GemmIsa = row("GemmIsa", "name bytes rows vectors")  # of the host: bytes of a vector; a micro-kernel's rows, vectors of columns
 GEMM_ISAS = (GemmIsa("base", 16, 4, 2), GemmIsa("avx2", 32, 4, 2), GemmIsa("avx512", 64, 8, 2))

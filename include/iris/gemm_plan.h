@@ -195,6 +195,12 @@ typedef struct irisi_tile_run {
 } irisi_tile_run;
 enum { IRISI_GEMM_RUNS = 5 };
 
+/*
+ * In a kernel of the thin loop that only computes, the next one may begin once a workgroup has read its B, or has its
+ * tile's sums; in others it may not. No sooner: workgroups that wait take the places of others.
+ */
+typedef enum irisi_gemm_next { IRISI_NEXT_NEVER, IRISI_NEXT_READ, IRISI_NEXT_SUMMED } irisi_gemm_next;
+
 /** What became of one tile: times of iris_clock on the rank that computed it. */
 typedef struct iris_gemm_stamp {
     uint64_t begun;    /**< its arithmetic */
@@ -254,7 +260,8 @@ typedef struct iris_gemm_plan {
     iris_channel channel; /* signals: ready[world], done[world], then one for each tile */
     iris_gemm_stamp *stamps; /* null, or one for each item */
     void *partials;          /* sums of slices of K, one for each item */
-    uint64_t gang;           /* slices that kernels which only compute cut K into, for workgroups of a cluster, or 1 */
+    uint32_t gang;           /* slices that kernels which only compute cut K into, for workgroups of a cluster, or 1 */
+    uint32_t next;           /* in such a kernel of the thin loop, when the one after it may begin (irisi_gemm_next) */
     uint64_t reserved[11];
     irisi_gemm_packing packs[2]; /* host only: of A and B, which a and b above are the copies of */
     uint64_t copies;             /* host only: 1 when some rank may have such copies, or `partials` */

@@ -4,8 +4,8 @@
  * thin_join.h and gen/arch/gemm_thin_nvidia.h, on stand-ins for mma_instructions.h and cluster.h.
  *
  * Copies to shared memory arrive when they are waited for and no sooner; two waves that touch the same bytes between
- * two meetings are noticed. Slices of K are computed one after the other: the last one's workgroup finds what the others
- * have given, and expects as many bytes.
+ * two meetings are noticed. Slices of K are computed one after the other: the last one's workgroup finds what the
+ * others have given, and expects as many bytes.
  */
 #include <iris/tile.h>
 

@@ -332,9 +332,10 @@ static iris_status irisi_gemm_start_alone(iris_world *w, const iris_gemm_plan *p
     iris_gemm_plan p = *plan;
     uint32_t workgroups = p.workgroups;
     if (p.mainloop == IRISI_GEMM_THIN && p.stamps == NULL && workgroups >= (uint32_t)w->dev.compute_units) {
-        for (p.slices = (uint32_t)p.gang; 1u << p.slice_shift < p.slices;)
+        for (p.slices = p.gang; 1u << p.slice_shift < p.slices;)
             p.slice_shift++;
         p.items *= p.slices, p.runs[0].tiles *= p.slices;
+        p.next = p.slices > 1 || p.items > workgroups ? IRISI_NEXT_READ : IRISI_NEXT_SUMMED;
         workgroups = p.items;
     }
     if (irisi_gemm_is_few(p.mainloop) && p.items < workgroups)

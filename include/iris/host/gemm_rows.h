@@ -347,7 +347,7 @@ static void irisi_gemm_print(const iris_world *w, const iris_gemm_plan *p, char 
     if (p->lead)
         used += snprintf(row + used, room - (size_t)used, " lead=%u", p->lead);
     if (p->mainloop == IRISI_GEMM_THIN)
-        used += snprintf(row + used, room - (size_t)used, " slices=%u", (uint32_t)p->gang);
+        used += snprintf(row + used, room - (size_t)used, " slices=%u", p->gang);
     if (irisi_gemm_is_few(p->mainloop))
         snprintf(row + used, room - (size_t)used, " few=%d", p->mainloop == IRISI_GEMM_THIN ? 2 : 1);
 }

@@ -23,7 +23,6 @@ typedef struct irisi_thin_pipe {
     uint32_t bar;
     const float *given;
     uint32_t tiles;
-    int next; /* 1: the kernel after this one may begin once B has been read */
 } irisi_thin_pipe;
 
 IRIS_DEVICE irisi_thin_pipe irisi_thin_pipe_begin(const iris_gemm_plan *plan, char *workspace)
@@ -31,7 +30,7 @@ IRIS_DEVICE irisi_thin_pipe irisi_thin_pipe_begin(const iris_gemm_plan *plan, ch
     char *behind = workspace + irisi_thin_room(!plan->b_transposed, plan->tile_m, plan->k, plan->slices);
     irisi_thin_pipe pipe;
     pipe.room = workspace, pipe.bar = irisi_shared_address(behind), pipe.given = (const float *)(void *)(behind + 16);
-    pipe.tiles = 0, pipe.next = 0;
+    pipe.tiles = 0;
     return pipe;
 }
 
@@ -129,6 +128,8 @@ IRIS_DEVICE void irisi_thin_collect(const iris_gemm_plan *plan, const iris_tile 
         if (row < tile->rows && column < plan->tile_n)
             v[r] = irisi_thin_sum(plan, sums, parts, row, column);
     }
+    if (plan->next == IRISI_NEXT_SUMMED)
+        irisi_launch_next();
     if (plan->slices > 1)
         irisi_thin_join(plan, tile, pipe, crew, v);
 }
