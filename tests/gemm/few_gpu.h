@@ -200,13 +200,14 @@ bool spread_matrix(matrix *m, uint64_t rows, uint64_t columns, void **lent, size
 
 uint16_t *element(matrix &m, uint64_t row, uint64_t column) { return m.first + row * m.ld + column; }
 
-/* A random problem, and its plan as host/gemm_choose.h fills it in. */
-void make_plan(const irisi_gemm_shape &s, uint32_t m, uint32_t n, uint32_t k, int transposed, uint64_t pad_b,
+/* A random problem, and its plan as host/gemm_choose.h fills it in; pad_b -1: any. */
+void make_plan(const irisi_gemm_shape &s, uint32_t m, uint32_t n, uint32_t k, int transposed, int pad_b,
                int aligned)
 {
     const bool infinite = random_below(3) == 0; /* some of B: behind the end of K they would make NaN of A's zeros */
     make_matrix(&gpu.a, m, k, random_below(9), infinite ? 0 : -1);
-    make_matrix(&gpu.b, transposed ? n : k, transposed ? k : n, pad_b, infinite ? 40 : -1, aligned);
+    make_matrix(&gpu.b, transposed ? n : k, transposed ? k : n, pad_b < 0 ? random_below(9) : (uint64_t)pad_b,
+                infinite ? 40 : -1, aligned);
     make_matrix(&gpu.c, m, n, random_below(9), -1);
     std::memset(&plan, 0, sizeof plan);
     plan.m = m, plan.n = plan.columns = n, plan.k = k, plan.b_transposed = (uint32_t)transposed;

@@ -331,7 +331,8 @@ static iris_status irisi_gemm_start_alone(iris_world *w, const iris_gemm_plan *p
 {
     iris_gemm_plan p = *plan;
     uint32_t workgroups = p.workgroups;
-    if (p.mainloop == IRISI_GEMM_THIN && p.stamps == NULL && workgroups >= (uint32_t)w->dev.compute_units) {
+    if (p.mainloop == IRISI_GEMM_THIN && p.items > 0 && p.stamps == NULL &&
+        workgroups >= (uint32_t)w->dev.compute_units) {
         for (p.slices = p.gang; 1u << p.slice_shift < p.slices;)
             p.slice_shift++;
         p.items *= p.slices, p.runs[0].tiles *= p.slices;
