@@ -85,6 +85,17 @@ static irisi_gemm_cutting irisi_gemm_row_cut(const irisi_gemm_row *row)
     return c;
 }
 
+/*
+ * 1 when it is a kernel that only computes which such a pattern comes to, and by all workgroups: what the thin loop is
+ * chosen for (irisi_gemm_start_alone). One rank's own device is asked, others' units are what all have.
+ */
+static uint32_t irisi_gemm_alone(const iris_world *w, const iris_gemm_plan *p, uint32_t pattern, uint32_t workgroups)
+{
+    const uint32_t units = p->world == 1 ? (uint32_t)iris_compute_units(w) : p->units;
+    return workgroups >= units &&
+           (pattern == IRIS_GEMM_BULK_SYNCHRONOUS || (p->world == 1 && pattern == IRIS_GEMM_AUTO));
+}
+
 /* The shape for a problem as a row wants it, if it does: 1, or 0 with the reason why that cannot be in `why`. */
 static int irisi_gemm_fit_row(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_row *row,
                               irisi_gemm_problem *q, irisi_gemm_shape *s, char *why, size_t room)
@@ -104,8 +115,7 @@ static int irisi_gemm_fit_row(iris_world *w, const iris_gemm_plan *plan, const i
         q->tile_n = c.width;
     if (q->few == IRISI_FEW_THIN)
         q->slices = v[IRISI_ROW_SLICES], c.slices = 1;
-    if (v[IRISI_ROW_PATTERN])
-        q->alone = plan->world == 1 || v[IRISI_ROW_PATTERN] == IRIS_GEMM_BULK_SYNCHRONOUS;
+    q->alone = irisi_gemm_alone(w, plan, v[IRISI_ROW_PATTERN] ? v[IRISI_ROW_PATTERN] : plan->pattern, workgroups);
     *s = irisi_gemm_pick(iris_arch_name(w), q);
     if (q->b_anywhere && (c.width > irisi_gemm_largest_tile(s->mainloop, q->element).n ||
                           c.pair > irisi_gemm_most_pair(s->mainloop))) {
@@ -181,7 +191,7 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     q.mainloops = (uint32_t)all->mainloops, q.boxes = all->boxes != 0;
     q.aligned = all->aligned & 1, q.a_anywhere = !(all->aligned >> 1 & 1), q.b_anywhere = !(all->aligned >> 2 & 1);
     q.few = IRISI_FEW_MAY, q.slices = 0;
-    q.alone = p->world == 1 || p->pattern == IRIS_GEMM_BULK_SYNCHRONOUS;
+    q.alone = irisi_gemm_alone(w, p, p->pattern, p->workgroups);
     q.bare = all->bare != 0, q.tf32 = p->tf32, q.c_dtype = p->c_dtype;
     q.dtype = p->dtype, q.element = p->element, q.c_element = p->c_element, q.accumulator = p->element == 8 ? 8 : 4;
     q.m = p->m, q.n = iris_gemm_band(p->n, p->world, 0).count, q.k = p->k;
@@ -191,8 +201,8 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     if (obeyed != IRIS_OK)
         return obeyed;
     irisi_gemm_cutting cut = irisi_gemm_row_cut(row);
-    if (s.mainloop == IRISI_GEMM_THIN)
-        cut.slices = 1; /* not of every kernel of the plan */
+    const int asked = p->pattern != IRIS_GEMM_AUTO;
+    cut.slices = s.mainloop == IRISI_GEMM_THIN ? 1 : cut.slices; /* there it is not for every kernel of the plan */
     const irisi_gemm_extent most = irisi_gemm_largest_tile(s.mainloop, q.element);
     if (!irisi_gemm_fits(&q, most))
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
@@ -226,6 +236,8 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
         cut = irisi_gemm_open_cut();
         irisi_gemm_cut(p, senders, &cut, tflops);
     }
+    if (!asked && p->mainloop == IRISI_GEMM_THIN && p->world == 1)
+        p->pattern = IRIS_GEMM_BULK_SYNCHRONOUS; /* whose kernel that computes it was chosen for */
     p->rotate_m = (uint32_t)((uint64_t)p->tiles_m * p->rank / p->world);
     p->rotate = p->rotate_m * p->full_n;
     /* 16 bytes more than a row needs: room for a start within 16 bytes, and rows spread over the memory's banks. */
