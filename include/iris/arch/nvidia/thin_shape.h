@@ -156,7 +156,7 @@ static inline irisi_gemm_shape irisi_thin_gemm_shape(const irisi_gemm_problem *p
     return s;
 }
 
-/* What the model of whole tiles computes with, by estimate: a workgroup a multiprocessor, K not cut, as others do it. */
+/* What the model of whole tiles computes with, estimates: a workgroup a multiprocessor, K not cut, as there. */
 static inline irisi_gemm_rates irisi_thin_rates_of(const iris_gemm_plan *p)
 {
     const double steps = (double)p->k / (p->b_transposed ? 8192 / p->tile_n : (uint32_t)IRISI_THIN_DEEP);
