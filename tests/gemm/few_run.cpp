@@ -89,6 +89,12 @@ uint32_t run_few(uint32_t seed, uint32_t trials)
         make_plan(shape_of(i % IRISI_FEW_TILES, m, n, k), m, n, k, (int)(i / IRISI_FEW_TILES % 2), -1, 0);
         try_plan(i % IRISI_FEW_TILES, 0);
     }
+    for (uint32_t i = 0; i < IRISI_FEW_TILES; i++) { /* a wave's last step is shorter than those before it */
+        gpu.dtype = IRIS_BF16, gpu.infinite = 1, with_comm = 0;
+        make_plan(shape_of(i, 5, 70, 1510), 5, 70, 1510, 0, -1, 0);
+        try_plan(i, 0);
+        gpu.infinite = 0;
+    }
     return failures - before;
 }
 
