@@ -204,7 +204,7 @@ uint16_t *element(matrix &m, uint64_t row, uint64_t column) { return m.first + r
 void make_plan(const irisi_gemm_shape &s, uint32_t m, uint32_t n, uint32_t k, int transposed, int pad_b,
                int aligned)
 {
-    const bool infinite = random_below(3) == 0 || gpu.infinite; /* some of B: behind the end of K they would make NaN of A's zeros */
+    const bool infinite = random_below(3) == 0 || gpu.infinite; /* some of B: times zeros of A they would make NaN */
     make_matrix(&gpu.a, m, k, random_below(9), infinite ? 0 : -1);
     make_matrix(&gpu.b, transposed ? n : k, transposed ? k : n, pad_b < 0 ? random_below(9) : (uint64_t)pad_b,
                 infinite ? 40 : -1, aligned);
