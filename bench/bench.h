@@ -39,6 +39,9 @@ typedef struct bench_options {
     const char *json;    /* file, or null */
     const char *commit;  /* of the tree that was measured */
     const char *nccl;    /* its version, or null */
+    int takes_words;     /* 1: words may stand behind the options; the number of them and the first */
+    int words;
+    char **word;
 } bench_options;
 
 /* One run of a benchmark, as one rank has it. */
@@ -149,13 +152,14 @@ static inline void bench_parse(bench_options *o, int argc, char **argv, const ch
         }
     }
     if (o->ranks < 1 || o->ranks > BENCH_RANKS || o->repeats < 1 || o->repeats > BENCH_REPEATS || o->laps < 1 ||
-        o->min_bytes < 4 || o->min_bytes > o->max_bytes || optind != argc) {
+        o->min_bytes < 4 || o->min_bytes > o->max_bytes || (!o->takes_words && optind != argc)) {
         fprintf(stderr,
                 "%s: 1 to %d ranks, 1 to %d repetitions, at least 1 lap, messages of at least 4 bytes, --min at most "
                 "--max; see --help\n",
                 argv[0], BENCH_RANKS, BENCH_REPEATS);
         exit(2);
     }
+    o->words = argc - optind, o->word = argv + optind;
 }
 
 /* Collective: makes the channel of the meetings and, on rank 0, the file. An iris_barrier must follow. */

@@ -26,6 +26,7 @@
 
 enum { GEMM, BLAS, BLAS_GRAPH, GEMM_GRAPH, PUSH, GATHER, BLAS_GATHER, PLACED, PATTERN };
 enum { BLAS_IRIS = PATTERN + IRIS_GEMM_BLAS_GATHER, VARIANTS };
+enum { SHAPES = 64 };
 static const char *const names[] = {"gemm", "blas",   "blas_graph",  "gemm_graph",
                                     "push", "gather", "blas+gather", "blas+gather+copy"};
 
@@ -256,6 +257,7 @@ static int rank_main(iris_world *w, void *arg)
     const bench_options *o = (const bench_options *)arg;
     bench b;
     job j;
+    long shape[SHAPES][3];
     memset(&j, 0, sizeof j);
     j.b = &b;
     if (bench_open(&b, w, o, "gemm_all_scatter"))
@@ -265,8 +267,10 @@ static int rank_main(iris_world *w, void *arg)
     j.have_blas = peer_open(&j.vendor);
     j.placed = j.vendor;
     j.have_gather = iris_world_size(w) > 1 && bench_nccl_open(&b, &j.peers);
-    for (int i = 0; i < GEMM_ALL_SHAPES && !bench_late(&b); i++) {
-        j.g.m = (uint64_t)gemm_shapes[i][0], j.g.n = (uint64_t)gemm_shapes[i][1], j.g.k = (uint64_t)gemm_shapes[i][2];
+    const int shapes =
+        gemm_shapes_read("gemm_all_scatter", o->words, o->word, GEMM_ALL_SHAPES, shape, SHAPES);
+    for (int i = 0; i < shapes && !bench_late(&b); i++) {
+        j.g.m = (uint64_t)shape[i][0], j.g.n = (uint64_t)shape[i][1], j.g.k = (uint64_t)shape[i][2];
         if (o->max_bytes < j.g.m * j.g.n * 2) /* a run on a small machine */
             continue;
         if (run_shape(&j))
@@ -282,8 +286,9 @@ int main(int argc, char **argv)
     iris_config config;
     memset(&config, 0, sizeof config);
     o.ranks = 4, o.repeats = 20, o.warmup = 5, o.laps = 8, o.seconds = 240, o.min_bytes = 4;
-    o.max_bytes = (size_t)1 << 30;
-    bench_parse(&o, argc, argv, "gemm_all_scatter: GEMM + AllScatter of bf16; --max: bytes of the largest C");
+    o.max_bytes = (size_t)1 << 30, o.takes_words = 1;
+    bench_parse(&o, argc, argv,
+                "gemm_all_scatter [OPTION...] [MxNxK...]: GEMM + AllScatter of bf16; --max: bytes of the largest C");
     config.heap_bytes = (size_t)8 << 30;
     if (o.max_bytes < (size_t)64 << 20)
         config.heap_bytes = (size_t)512 << 20;

@@ -2,7 +2,7 @@
 /*
  * gemm_inputs.h: random operands for GEMMs, and a check of their product, on the device.
  *
- *   gemm_shapes gemm_get gemm_set gemm_element gemm_fill gemm_product gemm_right
+ *   gemm_shapes gemm_shapes_read gemm_get gemm_set gemm_element gemm_fill gemm_product gemm_right
  *
  * An element is a function of a seed and its place, so that every rank can check columns whose B it does not hold.
  */
@@ -10,6 +10,7 @@
 #define IRIS_BENCH_GEMM_INPUTS_H
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <iris/iris.h>
@@ -27,6 +28,28 @@ static const long gemm_shapes[][3] = {
 
 enum { GEMM_ALL_SHAPES = sizeof gemm_shapes / sizeof gemm_shapes[0], GEMM_SHAPES = GEMM_ALL_SHAPES - 5 };
 enum { GEMM_SAMPLES = 2048 };
+
+/*
+ * The shapes that a command line's last words are, written MxNxK, or where there are none the list's first `standing`.
+ * How many; a word that is no shape, or one too many, ends the program with a sentence.
+ */
+static inline int gemm_shapes_read(const char *program, int words, char **word, int standing, long (*shape)[3],
+                                   int most)
+{
+    for (int i = 0; i < words; i++) {
+        char end;
+        if (i == most || sscanf(word[i], "%ldx%ldx%ld%c", &shape[i][0], &shape[i][1], &shape[i][2], &end) != 3 ||
+            shape[i][0] < 1 || shape[i][1] < 1 || shape[i][2] < 1) {
+            fprintf(stderr, "%s: '%s' is no shape, or there are more than %d; they are written MxNxK\n", program,
+                    word[i], most);
+            exit(2);
+        }
+    }
+    if (words > 0)
+        return words;
+    memcpy(shape, gemm_shapes, (size_t)standing * sizeof gemm_shapes[0]);
+    return standing;
+}
 
 /* An element of any of the types that a GEMM has, and how one is written: rounded to the type. */
 IRIS_DEVICE double gemm_get(const void *p, uint64_t i, iris_dtype dtype)

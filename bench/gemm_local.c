@@ -26,7 +26,7 @@
 #include "peer_cublaslt.h"
 #include "runtime.h"
 
-enum { SETS = 4, ROUNDS = 64 };
+enum { SETS = 4, ROUNDS = 64, SHAPES = 128 };
 enum { OURS = -1, COPIES = -2 };
 
 typedef iris_status (*launcher)(iris_world *, const iris_gemm_plan *, iris_stream);
@@ -66,7 +66,7 @@ typedef struct options {
     int64_t pad; /* rows start at multiples of so many elements */
     uint32_t tile_n, workgroups;
     const char *json, *commit;
-    long shape[64][3];
+    long shape[SHAPES][3];
 } options;
 
 /* One problem on this rank: inputs in turn, a plan for each. */
@@ -356,13 +356,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "gemm_local: patterns are 0 to %d, and of bf16 alone\n", IRIS_GEMM_PATTERNS - 1);
         return 2;
     }
-    for (; optind < argc && o.shapes < 64; optind++)
-        if (sscanf(argv[optind], "%ldx%ldx%ld", &o.shape[o.shapes][0], &o.shape[o.shapes][1], &o.shape[o.shapes][2]) ==
-            3)
-            o.shapes++;
-    if (o.shapes == 0)
-        for (; o.shapes < GEMM_SHAPES; o.shapes++)
-            memcpy(o.shape[o.shapes], gemm_shapes[o.shapes], sizeof gemm_shapes[0]);
+    o.shapes = gemm_shapes_read("gemm_local", argc - optind, argv + optind, GEMM_SHAPES, o.shape, SHAPES);
     config.heap_bytes = (size_t)6 << 30;
     return iris_spawn_config(1, rank_main, &o, &config);
 }

@@ -244,19 +244,11 @@ static void parse(options *o, int argc, char **argv)
             exit(2);
         }
     }
-    for (; optind < argc && o->shapes < SHAPES; optind++, o->shapes++)
-        if (sscanf(argv[optind], "%ldx%ldx%ld", &o->shape[o->shapes][0], &o->shape[o->shapes][1],
-                   &o->shape[o->shapes][2]) != 3) {
-            fprintf(stderr, "%s: '%s' is no shape; they are written MxNxK\n", argv[0], argv[optind]);
-            exit(2);
-        }
-    for (; optind == argc && o->shapes == 0 && o->bench.ranks > 0;)
-        for (; o->shapes < GEMM_SHAPES; o->shapes++)
-            memcpy(o->shape[o->shapes], gemm_shapes[o->shapes], sizeof gemm_shapes[0]);
-    if (optind != argc || o->bench.ranks < 1 || o->bench.ranks > BENCH_RANKS || o->bench.repeats < 1 ||
+    o->shapes = gemm_shapes_read(argv[0], argc - optind, argv + optind, GEMM_SHAPES, o->shape, SHAPES);
+    if (o->bench.ranks < 1 || o->bench.ranks > BENCH_RANKS || o->bench.repeats < 1 ||
         o->bench.repeats > BENCH_REPEATS || o->candidates < 1 || o->candidates > CANDIDATES) {
-        fprintf(stderr, "%s: 1 to %d ranks, 1 to %d repetitions, 1 to %d candidates, at most %d shapes\n", argv[0],
-                BENCH_RANKS, BENCH_REPEATS, CANDIDATES, SHAPES);
+        fprintf(stderr, "%s: 1 to %d ranks, 1 to %d repetitions, 1 to %d candidates\n", argv[0],
+                BENCH_RANKS, BENCH_REPEATS, CANDIDATES);
         exit(2);
     }
 }
