@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * collective_ll.h: LL packets of collectives: units of 8 bytes in two packets that lie side by side.
+ * collective_ll.h: LL packets of collectives, by units of 8 bytes (ll_units.h).
  *
- *   irisi_ll_units irisi_ll_unit irisi_ll_store_unit irisi_ll_write_unit irisi_ll_give_up irisi_ll_await_units
  *   irisi_slice_ll_first irisi_slice_ll_put irisi_ll_group irisi_slice_group irisi_slice_ll_deal irisi_slice_ll_collect
  *   irisi_slice_ll_await irisi_slice_ll_get irisi_slice_ll_take irisi_slice_ll_greet irisi_slice_ll_greeted
  *
@@ -14,86 +13,9 @@
 #define IRIS_COLLECTIVE_LL_H
 
 #include <iris/collective.h>
+#include <iris/ll_units.h>
 
 #if IRIS_HAS_DEVICE
-
-/* Rows that are looked at together: so many 16-byte loads are under way at once. */
-enum { IRISI_LL_ROWS = 4 };
-
-/* Units of a message. 32 bits do for what fits a slice, and are quicker. */
-IRIS_DEVICE uint32_t irisi_ll_units(uint32_t bytes) { return (bytes + 7) / 8; }
-
-/* 8 bytes of a message, of which `left` are there; and back. Byte by byte in a loop: the rare case has little code. */
-IRIS_DEVICE uint64_t irisi_ll_unit(const char *from, uint32_t left)
-{
-    uint64_t both = 0;
-    if (__builtin_expect(left >= 8 && (uintptr_t)from % 8 == 0, 1))
-        return irisi_load_64(from, IRIS_CACHE_DEFAULT);
-    IRISI_ROLLED
-    for (uint32_t i = 0; i < (left < 8 ? left : 8); i++)
-        both |= (uint64_t)irisi_load_8(from + i, IRIS_CACHE_DEFAULT) << 8 * i;
-    return both;
-}
-IRIS_DEVICE void irisi_ll_store_unit(char *to, uint64_t both, uint32_t left)
-{
-    if (__builtin_expect(left >= 8 && (uintptr_t)to % 8 == 0, 1)) {
-        irisi_store_64(to, both, IRIS_CACHE_DEFAULT);
-        return;
-    }
-    IRISI_ROLLED
-    for (uint32_t i = 0; i < (left < 8 ? left : 8); i++)
-        irisi_store_8(to + i, (uint8_t)(both >> 8 * i), IRIS_CACHE_DEFAULT);
-}
-
-IRIS_DEVICE void irisi_ll_write_unit(iris_ll_packet *to, uint64_t both, uint32_t flag)
-{
-    irisi_store_pair(&to->bits, (uint64_t)flag << 32 | (uint32_t)both, (uint64_t)flag << 32 | both >> 32);
-}
-
-/*
- * The deadline of a wait for units: looks for the packet that is missing, of the two with a flag that a unit has,
- * `apart` packets from each other. 1 when the wait is to end.
- */
-IRIS_DEVICE int irisi_ll_give_up(const iris_ctx *ctx, irisi_wait *wait, const iris_ll_packet *unit, uint32_t pitch,
-                                 uint32_t apart, int rows, int own)
-{
-    uint64_t saw = wait->value;
-    IRISI_ROLLED
-    for (int k = 0; k < 2 * rows && saw == wait->value; k++) {
-        const iris_ll_packet *packet = unit + (uint32_t)(k / 2) * pitch + (uint32_t)(k % 2) * apart;
-        if (k / 2 == own)
-            continue;
-        saw = irisi_atomic_fetch_u64(&packet->bits, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) >> 32;
-        wait->signal = (const iris_signal *)packet;
-    }
-    return saw != wait->value && irisi_give_up(ctx, wait, saw);
-}
-
-/*
- * Waits for one unit of each of `rows` rows (1 to `batch`, a constant), `pitch` packets apart; but for row `own`,
- * which nobody sends, where there is one. seen[2 k] and seen[2 k + 1] are row k's words, in their low halves.
- */
-IRIS_DEVICE void irisi_ll_await_units(const iris_ctx *ctx, const iris_ll_packet *unit, uint32_t pitch, int rows,
-                                      int own, uint32_t flag, int batch, uint64_t *seen)
-{
-    const int other = own == 0 ? 1 : 0; /* looked at in place of rows that are none */
-    irisi_wait wait = irisi_wait_for((const iris_signal *)unit, IRISI_EQ, flag, -1);
-    for (uint32_t turn = 1; other < rows; turn++) {
-        uint32_t late = 0;
-        IRISI_UNROLL
-        for (int k = 0; k < batch; k++)
-            irisi_load_pair(&unit[(uint32_t)(k < rows && k != own ? k : other) * pitch].bits, seen + 2 * k);
-        IRISI_UNROLL
-        for (int k = 0; k < 2 * batch; k++)
-            late |= (uint32_t)(seen[k] >> 32) ^ flag;
-        if (late == 0)
-            return;
-        if (__builtin_expect(turn % IRISI_WAIT_CHECK == 0, 0) &&
-            irisi_ll_give_up(ctx, &wait, unit, pitch, 1, rows, own))
-            return;
-        iris_pause(turn);
-    }
-}
 
 /*
  * Waits for unit number i of the rows of members m, m + 1, …, `rows` of them: units[k] is that of member m + k. The own
@@ -106,7 +28,7 @@ IRIS_DEVICE void irisi_slice_ll_await(const iris_slice *s, const iris_ll_packet 
     uint64_t seen[2 * IRISI_LL_ROWS], mine = 0;
     if (row >= 0 && row < rows)
         mine = irisi_ll_unit((const char *)own + 8 * i, bytes - 8 * i);
-    irisi_ll_await_units(s->ctx, slots + (uint32_t)m * pitch + 2 * i, pitch, rows, row, flag, IRISI_LL_ROWS, seen);
+    irisi_ll_await_units(s->ctx, slots + (uint32_t)m * pitch + 2 * i, pitch, rows, row, flag, IRISI_LL_ROWS, -1, seen);
     IRISI_UNROLL
     for (int k = 0; k < IRISI_LL_ROWS; k++)
         units[k] = k == row ? mine : seen[2 * k + 1] << 32 | (uint32_t)seen[2 * k];
@@ -188,7 +110,7 @@ IRIS_DEVICE void irisi_slice_ll_collect(const iris_slice *s, void *dst, const ir
         const uint32_t left = first >= bytes ? 0 : bytes - first < each ? bytes - first : each;
         for (uint32_t i = (uint32_t)part.first; i < (uint32_t)part.end && 8 * i < left; i += (uint32_t)part.step) {
             uint64_t seen[2];
-            irisi_ll_await_units(s->ctx, slots + m * (s->room / 4) + 2 * i, 0, 1, -1, flag, 1, seen);
+            irisi_ll_await_units(s->ctx, slots + m * (s->room / 4) + 2 * i, 0, 1, -1, flag, 1, -1, seen);
             irisi_ll_store_unit((char *)dst + first + 8 * i, seen[1] << 32 | (uint32_t)seen[0], left - 8 * i);
         }
     }
@@ -221,7 +143,7 @@ IRIS_DEVICE void irisi_slice_ll_take(const iris_slice *s, void *dst, const iris_
     for (uint32_t i = (uint32_t)part.first; i < end; i += IRISI_LL_ROWS * step) {
         uint64_t seen[2 * IRISI_LL_ROWS];
         const int units = 1 + (i + step < end) + (i + 2 * step < end) + (i + 3 * step < end);
-        irisi_ll_await_units(s->ctx, slots + 2 * i, 2 * step, units, -1, flag, IRISI_LL_ROWS, seen);
+        irisi_ll_await_units(s->ctx, slots + 2 * i, 2 * step, units, -1, flag, IRISI_LL_ROWS, -1, seen);
         IRISI_UNROLL
         for (int k = 0; k < IRISI_LL_ROWS; k++)
             if (k < units) {
@@ -243,7 +165,7 @@ IRIS_DEVICE void irisi_slice_ll_greeted(const iris_slice *s, const iris_ll_packe
 {
     for (int k = 1 + (int)iris_wg_lane(); k < s->size; k += (int)iris_wg_lanes()) {
         uint64_t seen[2];
-        irisi_ll_await_units(s->ctx, slots + 2 * irisi_slice_member(s, k), 0, 1, -1, flag, 1, seen);
+        irisi_ll_await_units(s->ctx, slots + 2 * irisi_slice_member(s, k), 0, 1, -1, flag, 1, -1, seen);
     }
 }
 
