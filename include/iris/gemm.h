@@ -22,6 +22,7 @@
 #define IRIS_GEMM_H
 
 #include <iris/arch/gemm.h>
+#include <iris/tile_ll.h>
 
 /** Lanes that a kernel of one's own around the plain mainloop is declared for; the second: with communication waves. */
 enum { IRIS_GEMM_LANES = IRISI_GEMM_LANES, IRIS_GEMM_LANES_WITH_COMM = IRISI_GEMM_LANES_WITH_COMM };
@@ -45,7 +46,12 @@ typedef struct iris_gemm_part {
  * Where computed tiles go: into this rank's own C, or into C on every rank, or each workgroup's last tile there:
  * nothing is left to compute beside its way then. Where tiles are all of one width, the last is the first.
  */
-typedef enum irisi_gemm_to { IRISI_GEMM_TO_OWN, IRISI_GEMM_TO_ALL, IRISI_GEMM_TO_OWN_THEN_ALL } irisi_gemm_to;
+typedef enum irisi_gemm_to {
+    IRISI_GEMM_TO_OWN,
+    IRISI_GEMM_TO_ALL,
+    IRISI_GEMM_TO_OWN_THEN_ALL,
+    IRISI_GEMM_TO_ALL_OR_LL /* to all, or into own C and as packets to the others' banks where the plan has such */
+} irisi_gemm_to;
 
 /*
  * The mailbox: pieces of tiles pass from the math waves to the communication waves through staging tiles, used in turn.
@@ -153,7 +159,7 @@ IRIS_DEVICE void iris_gemm_await_peers(const iris_ctx *ctx, const iris_gemm_plan
 {
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
     if (irisi_afresh_u32(crew->wave) == 0)
-        for (int rank = 0; rank < ctx->world; rank++)
+        for (int rank = (int)iris_lane(); rank < ctx->world; rank += (int)iris_wave_lanes())
             if (rank != ctx->rank)
                 irisi_wait_signal(ctx, irisi_gemm_ready(plan, rank), IRISI_GE, epoch, rank);
     iris_crew_sync(crew);
@@ -167,12 +173,13 @@ IRIS_DEVICE void iris_gemm_await_peers(const iris_ctx *ctx, const iris_gemm_plan
 IRIS_DEVICE void iris_gemm_finish(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch)
 {
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    const uint64_t out = irisi_channel_count_out(&plan->channel);
     if (irisi_afresh_u32(iris_workgroup()) == 0 && iris_wave() == 0)
-        for (int rank = 0; rank < ctx->world; rank++)
+        for (int rank = (int)iris_lane(); rank < ctx->world; rank += (int)iris_wave_lanes())
             if (rank != ctx->rank)
                 irisi_wait_signal(ctx, irisi_gemm_done(plan, rank), IRISI_GE,
                                   epoch * irisi_gemm_amount(plan, (uint32_t)rank), rank);
-    iris_channel_leave_wg(&plan->channel, epoch, iris_workgroups());
+    irisi_channel_close(&plan->channel, epoch, out, iris_workgroups());
 }
 
 /**
@@ -259,7 +266,8 @@ IRIS_DEVICE void irisi_gemm_tell(const iris_ctx *ctx, const iris_gemm_plan *plan
         if (!irisi_tile_ends(plan, &tile))
             continue;
         irisi_mailbox_await(part, plan, IRISI_FULL, turn, turn / plan->slots_with_comm, plan->math_waves);
-        if (to == IRISI_GEMM_TO_ALL || (to == IRISI_GEMM_TO_OWN_THEN_ALL && tile.turn >= turns->direct))
+        if (to == IRISI_GEMM_TO_ALL || to == IRISI_GEMM_TO_ALL_OR_LL ||
+            (to == IRISI_GEMM_TO_OWN_THEN_ALL && tile.turn >= turns->direct))
             iris_tile_raise_all(ctx, plan, &tile, &self);
         else
             iris_tile_flag(ctx, plan, &tile, part->epoch, &self);

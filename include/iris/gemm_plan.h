@@ -262,7 +262,10 @@ typedef struct iris_gemm_plan {
     void *partials;          /* sums of slices of K, one for each item */
     uint32_t gang;           /* slices that kernels which only compute cut K into, for workgroups of a cluster, or 1 */
     uint32_t next;           /* in such a kernel of the thin loop, when the one after it may begin (irisi_gemm_next) */
-    uint64_t reserved[11];
+    iris_channel ll;         /* banks for LL packets, by which fused_sequential sends; none: it puts tiles */
+    uint32_t ll_pitch;       /* packets from row to row of a bank; 0: fused_sequential is not to send any */
+    uint32_t gang_fused;     /* slices that the thin loop's fused_sequential cuts K into; 0: it is not spread */
+    uint64_t reserved[3];
     irisi_gemm_packing packs[2]; /* host only: of A and B, which a and b above are the copies of */
     uint64_t copies;             /* host only: 1 when some rank may have such copies, or `partials` */
     iris_gemm_blas blas;         /* host only */

@@ -329,10 +329,17 @@ static void few_work(irist_rank *t)
             }
 }
 
+/* A plan's workgroups: all of the device, or few enough where ranks are threads that share one. */
+static uint32_t thin_all(const irist_rank *t)
+{
+    const char *spawn = std::getenv("IRIS_SPAWN");
+    return t->ranks > 1 && spawn != nullptr && std::strcmp(spawn, "thread") == 0 ? 22 : 0;
+}
+
 /*
  * The loop for up to 8 rows, by each of its tiles and numbers of slices: A, B and C start anywhere or not, in both
  * layouts, with K shorter than a step and longer than the pieces of A that are copied, and more rows than a tile has.
- * With all workgroups a GEMM alone is cut into slices; with some, they have several tiles each.
+ * With all workgroups a GEMM alone and fused_sequential cut K into slices; with some, they have several tiles each.
  */
 static void thin_work(irist_rank *t)
 {
@@ -348,8 +355,7 @@ static void thin_work(irist_rank *t)
                 const int64_t pad = (int64_t)irist_pick(t->seed, turn, 0, 8);
                 const int64_t m = 1 + (int64_t)irist_pick(t->seed, turn, 1, k > 2000 ? 9 : 20);
                 const int unit = !aligned && irist_pick(t->seed, turn, 2, 3) ? 0 : 8;
-                /* ranks may share a device, on which all workgroups of a pattern must find a place at once */
-                const uint32_t all = t->ranks > 1 ? 22 : 0, some = irist_pick(t->seed, turn, 4, 2) ? all : 5;
+                const uint32_t all = thin_all(t), some = irist_pick(t->seed, turn, 4, 2) ? all : 5;
                 const problem_options bare = {"thin", 0, 0, 0, IRIS_ACTIVATION_NONE, transposed, unit ? 0 : pad % 3,
                                               unit ? 0 : pad, unit ? 8 : pad % 4, 0, 0, some, some / 2, 0, unit};
                 const problem_options full = {"thin, all", 1.5, -0.5, 1, IRIS_ACTIVATION_GELU, transposed,
@@ -369,6 +375,39 @@ static void thin_work(irist_rank *t)
                 }
                 problem_free(&p);
             }
+}
+
+/* Sums of any values, cut into slices of K that different workgroups have: the same bits by every launch. */
+static void thin_repeat_work(irist_rank *t)
+{
+    const iris_dtype dtype = IRIS_BF16;
+    for (int transposed = 0; transposed < 2; transposed++) {
+        const problem_options options = {"repeats", 0, 0, 0, IRIS_ACTIVATION_NONE, transposed, 1, 3, 1, 0, 0,
+                                         thin_all(t), 0, 1, 0};
+        const problem_shape shape = {7, 70 * t->ranks + 5, 4200};
+        problem p;
+        const char *tune = t->ranks > 1 ? "few=2 slices=8 pattern=fused_sequential"
+                                        : "few=2 slices=8 pattern=bulk_synchronous";
+        if (problem_create(&p, t, dtype, shape, options, tune)) {
+            problem_expect(&p);
+            std::vector<unsigned char> before = problem_poison(&p);
+            problem_launch(&p, IRIS_GEMM_AUTO);
+            problem_check(&p, before, "auto");
+            const std::vector<unsigned char> first = irist_download(t, p.c, p.c_bytes);
+            for (int lap = 0; lap < (int)irist_epochs(t, 4, 100); lap++) {
+                problem_poison(&p);
+                irist_delay(t, (uint64_t)lap);
+                problem_launch(&p, IRIS_GEMM_AUTO);
+                irist_check(t, irist_download(t, p.c, p.c_bytes) == first, "lap %d differs from the first", lap);
+            }
+        }
+        problem_free(&p);
+    }
+}
+
+TEST_CASE("K cut into slices for up to 8 rows gives the same bits every time", "[gemm][few]")
+{
+    irist_spmd(thin_repeat_work, nullptr);
 }
 
 TEST_CASE("up to 8 rows of bf16 are multiplied right wherever rows start", "[gemm][few]")

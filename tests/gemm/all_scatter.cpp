@@ -115,9 +115,10 @@ static void repeat_work(irist_rank *t)
         problem_launch(&p, IRIS_GEMM_AUTO);
         problem_check(&p, before, "auto");
         const std::vector<unsigned char> first = irist_download(t, p.c, p.c_bytes);
-        const int laps = (int)irist_epochs(t, 4, 100) * (IRIS_GEMM_PATTERNS - 1);
+        const int patterns = p.plan.ll.banks ? PROBLEM_BY_PUTS : IRIS_GEMM_PATTERNS - 1;
+        const int laps = (int)irist_epochs(t, 4, 100) * patterns;
         for (int lap = 0; lap < laps; lap++) {
-            const int pattern = 1 + lap % (IRIS_GEMM_PATTERNS - 1);
+            const int pattern = 1 + lap % patterns;
             problem_poison(&p);
             irist_delay(t, (uint64_t)lap);
             problem_launch(&p, pattern);
@@ -163,11 +164,12 @@ static void row_work(irist_rank *t)
         char *kept = (char *)iris_malloc(t->world, KEPT * p.c_bytes);
         problem_expect(&p);
         problem_poison(&p);
+        const int patterns = p.plan.ll.banks ? PROBLEM_BY_PUTS : IRIS_GEMM_PATTERNS - 1;
         for (int lap = 0; lap < KEPT; lap++) {
             const iris_launch_config one = iris_grid(1, 64);
             const keep_args args = {p.c, kept + (size_t)lap * p.c_bytes, p.c_bytes};
             irist_delay(t, (uint64_t)lap);
-            problem_launch(&p, 1 + lap % (IRIS_GEMM_PATTERNS - 1));
+            problem_launch(&p, 1 + lap % patterns);
             irist_ok(t, iris_launch(t->world, keep_c, &args, sizeof args, &one, iris_default_stream(t->world)));
         }
         irist_ok(t, iris_synchronize(t->world));

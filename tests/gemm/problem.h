@@ -358,9 +358,15 @@ typedef iris_status (*problem_launcher)(iris_world *, const iris_gemm_plan *, ir
 /* The launcher of a pattern; IRIS_GEMM_AUTO is the one that chooses. */
 problem_launcher problem_launcher_of(const problem *p, int pattern);
 
+/* A pattern of its own, for tests: fused_sequential by puts, where the plan would have it send packets. */
+enum { PROBLEM_BY_PUTS = IRIS_GEMM_PATTERNS };
+
 static inline bool problem_launch(problem *p, int pattern)
 {
-    return irist_ok(p->t, problem_launcher_of(p, pattern)(p->t->world, &p->plan, iris_default_stream(p->t->world)));
+    iris_gemm_plan plan = p->plan;
+    if (pattern == PROBLEM_BY_PUTS)
+        pattern = IRIS_GEMM_FUSED_SEQUENTIAL, std::memset(&plan.ll, 0, sizeof plan.ll);
+    return irist_ok(p->t, problem_launcher_of(p, pattern)(p->t->world, &plan, iris_default_stream(p->t->world)));
 }
 
 /* Every element of C, and every byte between its rows. `before` is what problem_poison wrote. */
@@ -393,8 +399,9 @@ static inline bool problem_check(problem *p, const std::vector<unsigned char> &b
 /* Runs a plan by every pattern, so many times, each on poisoned memory; the problem knows what to expect. */
 static inline void problem_by_patterns(problem *p, int laps)
 {
-    for (int lap = 0; lap < laps * IRIS_GEMM_PATTERNS; lap++) {
-        const int pattern = lap % IRIS_GEMM_PATTERNS;
+    const int patterns = IRIS_GEMM_PATTERNS + (p->plan.ll.banks != nullptr);
+    for (int lap = 0; lap < laps * patterns; lap++) {
+        const int pattern = lap % patterns;
         const std::vector<unsigned char> before = problem_poison(p);
         problem_launch(p, pattern);
         irist_ok(p->t, iris_synchronize(p->t->world));

@@ -48,12 +48,17 @@ IRIS_KERNEL(keep_c, row_args, a, 64)
 static void row(irist_rank *t)
 {
     enum { LAPS = 40 };
+    static const int patterns[] = {IRIS_GEMM_BULK_SYNCHRONOUS,  IRIS_GEMM_FUSED_SEQUENTIAL, IRIS_GEMM_FUSED_SEQUENTIAL,
+                                   IRIS_GEMM_WG_SPECIALIZED,    PROBLEM_BY_PUTS,            IRIS_GEMM_FUSED_SEQUENTIAL,
+                                   IRIS_GEMM_PRODUCER_CONSUMER, IRIS_GEMM_WAVE_SPECIALIZED};
     problem p;
     const problem_options options = {"in a row", 1, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 16, 16, 3, 1, 0, 0};
-    const problem_shape shape = {40, 140, 8}; /* a band for each of 8 ranks, the last a narrow one */
+    /* A band for each of 8 ranks, the last a narrow one; or one for the first two alone, whose tiles go as packets. */
+    const problem_shape shape = {40, t->arg ? 20 : 140, 8};
     const iris_launch_config one = iris_grid(1, 64);
     const iris_stream stream = iris_default_stream(t->world);
-    if (problem_create(&p, t, IRIS_F64, shape, options)) {
+    if (problem_create(&p, t, IRIS_F64, shape, options, "ll=1")) {
+        irist_check(t, t->ranks == 1 || p.plan.ll.banks != nullptr, "there is no room for packets");
         row_args args = {p.c, (char *)iris_malloc(t->world, 2 * LAPS * p.c_bytes), p.c_bytes, 0};
         char *const kept = args.kept;
         irist_meet(t);
@@ -65,7 +70,7 @@ static void row(irist_rank *t)
             args.kept = kept + 2 * lap * p.c_bytes;
             args.turns = irist_pick(t->seed, 60 + (uint64_t)t->rank, lap, 4) == 0 ? 80 : 0;
             irist_ok(t, iris_launch(t->world, poison_c, &args, sizeof args, &one, stream));
-            problem_launch(&p, 1 + (int)(lap % (IRIS_GEMM_PATTERNS - 1)));
+            problem_launch(&p, t->arg ? (int)IRIS_GEMM_FUSED_SEQUENTIAL : patterns[lap % 8]);
             irist_ok(t, iris_launch(t->world, keep_c, &args, sizeof args, &one, stream));
         }
         irist_ok(t, iris_synchronize(t->world));
@@ -79,3 +84,9 @@ static void row(irist_rank *t)
 }
 
 TEST_CASE("GEMMs in a row keep out of each other's C", "[gemm]") { irist_spmd(row, nullptr); }
+
+TEST_CASE("GEMMs by packets in a row, some ranks without columns", "[gemm]")
+{
+    const int few = 1;
+    irist_spmd(row, &few);
+}

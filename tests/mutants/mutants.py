@@ -30,6 +30,7 @@ CHECKED = "checked mode refuses*"
 AGAIN = "a collective may follow itself*"
 MIXED = "any collective may follow*"
 SELF_TEST = "a sound machine passes*"
+LL_ROW = "GEMMs by packets in a row*"
 RELAY = "a workgroup that only sends*"
 FEW = "few rows are multiplied right*"
 THIN = "up to 8 rows are multiplied right*"
@@ -195,6 +196,14 @@ MUTANTS = (
            "epoch * irisi_gemm_amount(plan, (uint32_t)rank), rank);",
            "0 * epoch * irisi_gemm_amount(plan, (uint32_t)rank), rank);",
            "mutants/gemm_row.cpp", "GEMMs in a row*", ranks=3, tries=10),
+    # tiles that go as packets
+    Mutant("a tile's packets are not waited for", "iris/ll_units.h",
+           "late |= (uint32_t)(seen[k] >> 32) ^ flag;", "late |= 0;", "mutants/gemm_row.cpp", LL_ROW, ranks=3),
+    Mutant("one bank for the packets of all epochs", "iris/tile_ll.h",
+           "iris_ll_bank(&plan->ll, epoch)", "iris_ll_bank(&plan->ll, 0)", "mutants/gemm_row.cpp", LL_ROW, ranks=3,
+           tries=10),
+    Mutant("no packet from who has no columns", "iris/tile_ll.h",
+           "if (plan->columns == 0 &&", "if (0 &&", "mutants/gemm_row.cpp", LL_ROW, ranks=3),
     # a workgroup that only sends
     Mutant("a part is fetched over one that is still being put", "iris/arch/nvidia/relay.h",
            "        irisi_mbar_wait(bar + 8, r->parity ^ 1);\n", "", "mutants/relay.cpp", RELAY, ranks=1),

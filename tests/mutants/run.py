@@ -29,6 +29,7 @@ class Mode:
         self.args, self.name = args, "tsan" if tsan else "plain"
         self.flags = ["-O1", "-w"] + (["-fsanitize=thread"] if tsan else [])
         self.env = dict(os.environ, IRIS_SPAWN="thread" if tsan else "process", TSAN_OPTIONS="halt_on_error=1")
+        self.env["IRIS_TIMEOUT_MS"] = "10000" if tsan else "4000"  # what hangs is noticed sooner
         self.objects = None
 
     def compile(self, source, output, include, *more):

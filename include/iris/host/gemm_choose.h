@@ -12,6 +12,7 @@
 #include <iris/arch/gemm_shape.h>
 #include <iris/host/gemm_check.h>
 #include <iris/host/gemm_cut.h>
+#include <iris/host/gemm_ll.h>
 #include <iris/host/gemm_rows.h>
 
 /* What all ranks' operands have in common, as the choice of a mainloop sees it. */
@@ -86,14 +87,18 @@ static irisi_gemm_cutting irisi_gemm_row_cut(const irisi_gemm_row *row)
 }
 
 /*
- * 1 when it is a kernel that only computes which such a pattern comes to, and by all workgroups: what the thin loop is
- * chosen for (irisi_gemm_start_alone). One rank's own device is asked, others' units are what all have.
+ * A problem's `alone`: what the thin loop is chosen for (gemm_spread.h), all workgroups computing in the kernel that
+ * such a pattern comes to; where that is open, in fused_sequential's, or of one rank in bulk_synchronous'. One rank's
+ * own device is asked, others' units are what all have.
  */
 static uint32_t irisi_gemm_alone(const iris_world *w, const iris_gemm_plan *p, uint32_t pattern, uint32_t workgroups)
 {
     const uint32_t units = p->world == 1 ? (uint32_t)iris_compute_units(w) : p->units;
-    return workgroups >= units &&
-           (pattern == IRIS_GEMM_BULK_SYNCHRONOUS || (p->world == 1 && pattern == IRIS_GEMM_AUTO));
+    if (pattern == IRIS_GEMM_AUTO)
+        pattern = p->world == 1 ? IRIS_GEMM_BULK_SYNCHRONOUS : IRIS_GEMM_FUSED_SEQUENTIAL;
+    if (workgroups < units || (p->world == 1 && pattern == IRIS_GEMM_FUSED_SEQUENTIAL))
+        return 0;
+    return pattern == IRIS_GEMM_BULK_SYNCHRONOUS ? 1 : pattern == IRIS_GEMM_FUSED_SEQUENTIAL ? 2 : 0;
 }
 
 /* The shape for a problem as a row wants it, if it does: 1, or 0 with the reason why that cannot be in `why`. */
@@ -182,6 +187,18 @@ static iris_status irisi_gemm_obey(iris_world *w, iris_gemm_plan *p, irisi_gemm_
     return IRIS_OK;
 }
 
+/* The walk counts up to twice as many tiles as a band of so many columns has, in 32 bits (tile_walk.h). */
+static iris_status irisi_gemm_check_units(iris_world *w, const iris_gemm_plan *p, uint32_t columns)
+{
+    const uint64_t units = (p->m + p->tile_m - 1) / p->tile_m * (((uint64_t)columns + p->unit - 1) / p->unit);
+    const int most = INT32_MAX / 8;
+    if (units <= (uint64_t)most)
+        return IRIS_OK;
+    return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                      "iris_gemm_prepare: tiles of %u x %u are too small: %llu of them for a band, at most %d",
+                      p->tile_m, p->tile_n, (unsigned long long)units, most);
+}
+
 /* The mainloop and all that follows from its shape, once the ranks know what they have in common. */
 static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const irisi_gemm_common *all,
                                          uint32_t senders, irisi_gemm_row *row)
@@ -219,12 +236,9 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     /* The same on every rank, though ranks with other numbers of workgroups may cut K otherwise, or not be able to. */
     p->copies = !irisi_gemm_reads_anywhere(p->mainloop, 0) &&
                 (all->aligned != UINT64_MAX || irisi_gemm_most_slices(p->mainloop) > 1);
-    const uint64_t units = (p->m + p->tile_m - 1) / p->tile_m * (((uint64_t)q.n + p->unit - 1) / p->unit);
-    const int most_units = INT32_MAX / 8; /* the walk counts up to twice as many, in 32 bits (tile_walk.h) */
-    if (units > (uint64_t)most_units)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_gemm_prepare: tiles of %u x %u are too small: %llu of them for a band, at most %d",
-                          p->tile_m, p->tile_n, (unsigned long long)units, most_units);
+    const iris_status few = irisi_gemm_check_units(w, p, q.n), sends = irisi_gemm_ll_choose(w, p, row);
+    if (few != IRIS_OK || sends != IRIS_OK)
+        return few != IRIS_OK ? few : sends;
     const double tflops = all->blas > 0 ? 1e-3 * (double)(all->blas - 1) : 0;
     if (!irisi_gemm_cut(p, senders, &cut, tflops)) {
         if (row->from[0])
@@ -236,8 +250,8 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
         cut = irisi_gemm_open_cut();
         irisi_gemm_cut(p, senders, &cut, tflops);
     }
-    if (!asked && p->mainloop == IRISI_GEMM_THIN && p->world == 1)
-        p->pattern = IRIS_GEMM_BULK_SYNCHRONOUS; /* whose kernel that computes it was chosen for */
+    if (!asked && p->mainloop == IRISI_GEMM_THIN && p->pattern != IRIS_GEMM_BLAS_GATHER) /* what it was chosen for */
+        p->pattern = p->world == 1 ? IRIS_GEMM_BULK_SYNCHRONOUS : IRIS_GEMM_FUSED_SEQUENTIAL;
     p->rotate_m = (uint32_t)((uint64_t)p->tiles_m * p->rank / p->world);
     p->rotate = p->rotate_m * p->full_n;
     /* 16 bytes more than a row needs: room for a start within 16 bytes, and rows spread over the memory's banks. */
@@ -251,7 +265,7 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
 /* The library's choice of a pattern where nothing is known of times, from what all ranks know alike. */
 static iris_gemm_pattern irisi_gemm_choose(const iris_gemm_plan *p)
 {
-    if (p->world == 1)
+    if (p->world == 1 || p->ll_pitch > 0)
         return IRIS_GEMM_FUSED_SEQUENTIAL;
     /* With few tiles a workgroup there is little left to overlap once a tile waits in its second stage. */
     const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count;

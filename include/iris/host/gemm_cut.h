@@ -207,6 +207,8 @@ static void irisi_gemm_rank_whole(const iris_gemm_plan *p, uint32_t senders, iri
         c.pattern = patterns[i], c.senders = 0;
         if (p->pattern != IRIS_GEMM_AUTO && p->pattern != c.pattern)
             continue;
+        if (p->pattern == IRIS_GEMM_AUTO && p->ll_pitch > 0 && c.pattern != IRIS_GEMM_FUSED_SEQUENTIAL)
+            continue; /* none but this one sends packets */
         if (irisi_gemm_splits(c.pattern)) {
             c.senders = asked ? senders : few ? irisi_gemm_sixth(p) : step;
             most = asked || few ? c.senders : p->workgroups / 4;
@@ -250,8 +252,8 @@ static void irisi_gemm_rank_all(iris_gemm_plan *p, uint32_t senders, uint32_t wi
         c.senders = n > 0 && (senders || c.pattern == IRIS_GEMM_PRODUCER_CONSUMER) ? p->comm_workgroups : n;
         if (irisi_gemm_splits(c.pattern) == (n == 0) || c.senders >= p->workgroups)
             continue;
-        if (n > 0 && p->pattern == IRIS_GEMM_AUTO && (p->world == 1 || !irisi_gemm_relays(p)))
-            continue; /* there is nothing to send, or only lanes could: measured, 735 us against 346 */
+        if (n > 0 && p->pattern == IRIS_GEMM_AUTO && (p->world == 1 || !irisi_gemm_relays(p) || p->ll_pitch > 0))
+            continue; /* there is nothing to send, or only lanes could: measured, 735 us against 346; or packets do */
         if (fixed->width == 0)
             irisi_gemm_try_all(p, &c, columns, widest, busy, best);
         else if (irisi_gemm_shares(p, &c))

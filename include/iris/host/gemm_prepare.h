@@ -6,9 +6,11 @@
 #define IRIS_HOST_GEMM_PREPARE_H
 #ifdef IRIS_INIT_C
 
+#include <iris/host/gemm_agree.h>
 #include <iris/host/gemm_blas.h>
 #include <iris/host/gemm_check.h>
 #include <iris/host/gemm_choose.h>
+#include <iris/host/gemm_spread.h>
 
 static const uint64_t irisi_gemm_magic = 0x6972697367656d6dull; /* "irisgemm" */
 
@@ -45,65 +47,6 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     p->comm_workgroups = g->comm_workgroups ? g->comm_workgroups : irisi_gemm_sixth(p);
     p->units = p->workgroups;
     p->tile_m = g->tile_m, p->tile_n = g->tile_n, p->blas = g->blas, p->blas_arg = g->blas_arg;
-}
-
-/* What all ranks must have alike, and whether this one's arguments were sound. */
-typedef struct irisi_gemm_vote {
-    int64_t status, op, dtype, c_dtype, tf32, fast_accum, m, n, k, c, ldc, tile_m, tile_n, pattern, rows, mainloop;
-    int64_t mainloops, aligned, boxes, bare, workgroups, blas; /* of these the least is taken, not the same asked for */
-    int64_t row, xcds; /* count where all have the same */
-} irisi_gemm_vote;
-
-/*
- * Compares the ranks' arguments, and leaves in `common` what all have. Every rank calls it, whatever it thinks of its
- * own.
- */
-static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris_status own, irisi_gemm_common *common)
-{
-    static const char *const names[] = {"status", "op",  "dtype",  "c_dtype", "tf32", "fast_accum", "m", "n", "k",
-                                        "c's place in the heap, which equal allocations in one order make equal,",
-                                        "ldc", "tile_m", "tile_n",  "pattern",
-                                        "the checksum of IRIS_TUNE or tune and of the built-in table",
-                                        "the mainloop that fits"};
-    enum { FIELDS = sizeof(irisi_gemm_vote) / sizeof(int64_t), SAME = FIELDS - 8 };
-    const int64_t place = own == IRIS_OK ? (int64_t)((uintptr_t)p->c - (uintptr_t)iris_device_ctx(w).base) : 0;
-    const int64_t mine[FIELDS] = {own,   p->op,           p->dtype,  p->c_dtype, p->tf32, p->fast_accum,
-                                  p->m,  p->n,            p->k,
-                                  place, (int64_t)p->ldc, p->tile_m, p->unit ? p->unit : p->tile_n, p->pattern,
-                                  (int64_t)(common->rows & UINT32_MAX),
-                                  p->mainloop,
-                                  (int64_t)common->mainloops, (int64_t)common->aligned, (int64_t)common->boxes,
-                                  (int64_t)common->bare, (int64_t)common->workgroups, (int64_t)common->blas,
-                                  (int64_t)common->row, (int64_t)p->xcds};
-    void *votes;
-    const iris_status met = irisi_hear_all(w, "iris_gemm_prepare", mine, sizeof mine, &votes);
-    const int64_t *all = (const int64_t *)votes;
-    iris_status s = met != IRIS_OK ? met : own;
-    common->xcds = p->xcds;
-    for (uint32_t r = 0; s == IRIS_OK && r < p->world; r++) {
-        if (all[r * FIELDS] != IRIS_OK)
-            s = irisi_fail(w, IRIS_ERR_MISMATCH, "iris_gemm_prepare: rank %u refused its arguments (%s)", r,
-                           iris_status_name((iris_status)all[r * FIELDS]));
-        for (int f = 1; s == IRIS_OK && f < SAME; f++)
-            if (all[r * FIELDS + f] != all[f])
-                s = irisi_fail(w, IRIS_ERR_MISMATCH,
-                               "iris_gemm_prepare: %s is %lld on rank %u but %lld on rank 0; it must be the same",
-                               names[f], (long long)all[r * FIELDS + f], r, (long long)all[f]);
-        common->mainloops &= (uint64_t)all[r * FIELDS + SAME];
-        common->aligned &= (uint64_t)all[r * FIELDS + SAME + 1];
-        common->boxes &= (uint64_t)all[r * FIELDS + SAME + 2];
-        common->bare &= (uint64_t)all[r * FIELDS + SAME + 3];
-        if (common->workgroups > (uint64_t)all[r * FIELDS + SAME + 4])
-            common->workgroups = (uint64_t)all[r * FIELDS + SAME + 4];
-        if (common->blas > (uint64_t)all[r * FIELDS + SAME + 5])
-            common->blas = (uint64_t)all[r * FIELDS + SAME + 5];
-        if (all[r * FIELDS + SAME + 6] != all[SAME + 6])
-            common->row = 0;
-        if (all[r * FIELDS + SAME + 7] != all[SAME + 7])
-            common->xcds = 1;
-    }
-    free(votes);
-    return s;
 }
 
 /* Part `part` of a pattern, with the plan's mainloop; null where no launch header offers it. */
@@ -154,6 +97,8 @@ static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const ir
     if (s == IRIS_OK) /* so far all ranks have come to the same: all allocate, or none; what follows may fail on one */
         s = iris_channel_create(w, &p->channel, 2 * p->world + (size_t)irisi_gemm_units(p, 0), 0);
     if (s == IRIS_OK)
+        s = irisi_gemm_ll_hold(w, p);
+    if (s == IRIS_OK)
         s = irisi_gemm_hold_copies(w, p);
     if (s == IRIS_OK)
         s = irisi_gemm_hold_partials(w, p);
@@ -167,6 +112,8 @@ static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const ir
         s = iris_event_create(w, &p->fork);
     if (s == IRIS_OK)
         s = iris_event_create(w, &p->join);
+    const irisi_gemm_kernel *fused = irisi_gemm_part(p, IRIS_GEMM_FUSED_SEQUENTIAL, 0);
+    p->gang_fused = s == IRIS_OK && fused ? irisi_gemm_gang_fused(w, p, fused->kernel) : 0;
     return s == IRIS_OK ? irisi_gemm_check_grid(w, p) : s;
 }
 
@@ -178,6 +125,8 @@ static iris_status irisi_gemm_free(iris_world *w, iris_gemm_plan *p)
     if (p->fork != NULL && (t = iris_event_destroy(w, p->fork)) != IRIS_OK)
         s = t;
     if (p->second != NULL && (t = iris_stream_destroy(w, p->second)) != IRIS_OK)
+        s = t;
+    if (p->ll.state != NULL && (t = iris_channel_destroy(w, &p->ll)) != IRIS_OK)
         s = t;
     if (p->channel.signals != NULL && (t = iris_channel_destroy(w, &p->channel)) != IRIS_OK)
         s = t;
@@ -266,7 +215,7 @@ iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages)
     iris_launch_config cfg = iris_cooperative(plan->workgroups, waves * plan->wave_lanes);
     cfg.shared_bytes = stages ? irisi_gemm_shared_bytes(plan, stages) : 0;
     cfg.cluster = stages ? plan->pair : 0; /* a kernel that only sends works workgroup by workgroup */
-    if (stages && plan->gang > 1 && plan->slices == plan->gang)
+    if (stages && plan->mainloop == IRISI_GEMM_THIN && plan->slices > 1)
         cfg.cluster = plan->slices;
     return cfg;
 }
@@ -323,25 +272,31 @@ int irisi_gemm_capturing(iris_world *w, iris_stream stream)
 
 /*
  * A kernel that only computes: where each workgroup computes by itself, no more of them than there are tiles. The thin
- * loop's K is cut then, and its workgroups are as many as tiles' slices, several on a multiprocessor, where nobody
- * asked for fewer than there are of those.
+ * loop's are as many as tiles' slices.
  */
 static iris_status irisi_gemm_start_alone(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *k,
                                           uint32_t flags, iris_stream stream)
 {
     iris_gemm_plan p = *plan;
     uint32_t workgroups = p.workgroups;
-    if (p.mainloop == IRISI_GEMM_THIN && p.items > 0 && p.stamps == NULL &&
-        workgroups >= (uint32_t)w->dev.compute_units) {
-        for (p.slices = p.gang; 1u << p.slice_shift < p.slices;)
-            p.slice_shift++;
-        p.items *= p.slices, p.runs[0].tiles *= p.slices;
-        p.next = p.slices > 1 || p.items > workgroups ? IRISI_NEXT_READ : IRISI_NEXT_SUMMED;
-        workgroups = p.items;
+    if (irisi_gemm_spreads(w, plan)) {
+        workgroups = irisi_gemm_spread(&p, p.gang);
+        p.slots = 0; /* tiles leave by lanes: nothing is staged */
+        p.next = p.slices > 1 || p.items > plan->workgroups ? IRISI_NEXT_READ : IRISI_NEXT_SUMMED;
     }
     if (irisi_gemm_is_few(p.mainloop) && p.items < workgroups)
         workgroups = p.items;
     return irisi_gemm_start(w, &p, k, workgroups > 0 ? workgroups : 1, 1, flags, stream);
+}
+
+/* The kernel of fused_sequential, the thin loop's spread too. */
+static iris_status irisi_gemm_start_fused(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *k,
+                                          iris_stream stream)
+{
+    iris_gemm_plan p = *plan;
+    const uint32_t spread = p.gang_fused > 0 && irisi_gemm_spreads(w, plan);
+    const uint32_t workgroups = spread ? irisi_gemm_spread(&p, p.gang_fused) : p.workgroups;
+    return irisi_gemm_start(w, &p, k, workgroups, 1, IRIS_LAUNCH_COOPERATIVE, stream);
 }
 
 iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype dtype, iris_dtype c_dtype,
@@ -384,6 +339,8 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype
         return irisi_gemm_start_two(w, plan, part[0], part[1], stream);
     case IRIS_GEMM_WAVE_SPECIALIZED:
         return irisi_gemm_start(w, plan, part[0], plan->workgroups, 2, IRIS_LAUNCH_COOPERATIVE, stream);
+    case IRIS_GEMM_FUSED_SEQUENTIAL:
+        return irisi_gemm_start_fused(w, plan, part[0], stream);
     default:
         return irisi_gemm_start(w, plan, part[0], plan->workgroups, 1, IRIS_LAUNCH_COOPERATIVE, stream);
     }

@@ -43,6 +43,7 @@ enum {
     IRISI_ROW_EDGE,
     IRISI_ROW_LEAD,
     IRISI_ROW_FEW,
+    IRISI_ROW_LL,
     IRISI_ROW_US,
     IRISI_ROW_FIELDS,
     IRISI_ROW_KEYS = IRISI_ROW_PATTERN
@@ -59,7 +60,7 @@ static const struct irisi_row_field {
     {"height", 1, 65535}, {"width", 1, 65535},      {"pair", 1, 8},                 {"slices", 1, 64},
     {"full", 0, INT32_MAX}, {"early", 0, INT32_MAX}, {"late", 0, INT32_MAX},        {"halves", 0, INT32_MAX},
     {"edge", 1, 65535},   {"lead", 0, 65535},       {"few", 0, 2},
-    {"us", 0, 0}};
+    {"ll", 0, 1},         {"us", 0, 0}};
 
 static const char *const irisi_row_layouts[] = {"nn", "nt"};
 
@@ -175,11 +176,13 @@ static int irisi_gemm_read(irisi_gemm_row *row, char *text, char *why, size_t ro
     const uint32_t cuts = (row->given & ~own) >> IRISI_ROW_PAIR & 255;
     why[0] = 0;
     if (row->given != 0 && (row->given & ((1u << IRISI_ROW_US) - (1u << IRISI_ROW_KEYS))) == 0)
-        snprintf(why, room, "it chooses nothing, neither pattern nor workgroups, comm, height, width or few");
+        snprintf(why, room, "it chooses nothing, neither pattern nor workgroups, comm, height, width, few or ll");
     else if (v[IRISI_ROW_WIDTH] == 0 && cuts != 0)
         snprintf(why, room, "pair, slices, full, early, late, halves, edge and lead need a width");
     else if (v[IRISI_ROW_LEAD] && (v[IRISI_ROW_PATTERN] != IRIS_GEMM_WG_SPECIALIZED || v[IRISI_ROW_SLICES] > 1))
         snprintf(why, room, "lead=%u needs pattern=wg_specialized and slices=1", v[IRISI_ROW_LEAD]);
+    else if (v[IRISI_ROW_LL] && v[IRISI_ROW_PATTERN] && v[IRISI_ROW_PATTERN] != IRIS_GEMM_FUSED_SEQUENTIAL)
+        snprintf(why, room, "ll=1 is for fused_sequential alone");
     else if (v[IRISI_ROW_HALVES] > v[IRISI_ROW_LATE])
         snprintf(why, room, "halves=%u are more than late=%u", v[IRISI_ROW_HALVES], v[IRISI_ROW_LATE]);
     else if (v[IRISI_ROW_WORKGROUPS] != 0 && v[IRISI_ROW_COMM] >= v[IRISI_ROW_WORKGROUPS])
@@ -349,7 +352,9 @@ static void irisi_gemm_print(const iris_world *w, const iris_gemm_plan *p, char 
     if (p->mainloop == IRISI_GEMM_THIN)
         used += snprintf(row + used, room - (size_t)used, " slices=%u", p->gang);
     if (irisi_gemm_is_few(p->mainloop))
-        snprintf(row + used, room - (size_t)used, " few=%d", p->mainloop == IRISI_GEMM_THIN ? 2 : 1);
+        used += snprintf(row + used, room - (size_t)used, " few=%d", p->mainloop == IRISI_GEMM_THIN ? 2 : 1);
+    if (p->pattern == IRIS_GEMM_FUSED_SEQUENTIAL && p->world > 1)
+        snprintf(row + used, room - (size_t)used, " ll=%d", p->ll_pitch > 0);
 }
 
 #endif

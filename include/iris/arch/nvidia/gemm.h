@@ -13,7 +13,7 @@
 
 #include <iris/arch/gemm_shape.h>
 #include <iris/arch/nvidia/ring.h>
-#include <iris/tile.h>
+#include <iris/tile_ll.h>
 
 /*
  * sm_90a: a kernel starts with 168 registers a lane; while roles last, the computing warpgroups have 224 and the third

@@ -77,6 +77,9 @@ static inline uint32_t irisi_gemm_xcds(const char *arch, uint32_t units) { retur
 /* A tensor map's rows are less than 2^40 bytes apart. */
 #define IRISI_GEMM_MOST_PITCH (((uint64_t)1 << 40) - 16)
 
+/* Bytes up to which tiles go as LL packets: host/gemm_ll.h. */
+#define IRISI_GEMM_LL_BYTES (256u << 10)
+
 /* The largest tile that a mainloop takes. */
 static inline irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint32_t element)
 {

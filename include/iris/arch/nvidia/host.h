@@ -77,6 +77,28 @@ static const char *irisi_gpu_resident(int device, irisi_kernel kernel, uint32_t 
     return irisi_hip(cudaOccupancyMaxActiveBlocksPerMultiprocessor(each, kernel, (int)lanes, shared_bytes));
 }
 
+/* Workgroups of a kernel that the device can hold at once, in clusters. */
+#define IRISI_HAS_CLUSTERS 1
+static const char *irisi_gpu_clustered(irisi_kernel kernel, const iris_launch_config *cfg, uint32_t *workgroups)
+{
+    cudaLaunchConfig_t launch;
+    cudaLaunchAttribute cluster;
+    int clusters = 0;
+    memset((void *)&launch, 0, sizeof launch);
+    memset((void *)&cluster, 0, sizeof cluster);
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = cfg->cluster, cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    launch.gridDim.x = cfg->cluster, launch.gridDim.y = launch.gridDim.z = 1;
+    launch.blockDim.x = cfg->lanes, launch.blockDim.y = launch.blockDim.z = 1;
+    launch.dynamicSmemBytes = cfg->shared_bytes;
+    launch.attrs = &cluster, launch.numAttrs = 1;
+    const char *why = irisi_gpu_allow_shared(kernel, cfg->shared_bytes);
+    if (!why)
+        why = irisi_hip(cudaOccupancyMaxActiveClusters(&clusters, kernel, &launch));
+    *workgroups = why ? 0 : (uint32_t)clusters * cfg->cluster;
+    return why;
+}
+
 /* 1 where a captured launch may be early too: older drivers have no such edges in graphs. */
 static int irisi_gpu_early(void)
 {

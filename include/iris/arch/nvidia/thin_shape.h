@@ -103,7 +103,8 @@ static inline irisi_thin_choice irisi_thin_best(const irisi_gemm_problem *p)
 /*
  * 1 when the loop is to compute a problem: it must, or rows are few, no tile is asked for, and it is faster than the
  * others by a GEMM alone. Not on devices before Hopper, where it was not measured, and not where the copy engine takes
- * all and B is large: 1x8192x8192 33.5 us by that (n x k), not 39.7 (H200).
+ * all and B is large: 1x8192x8192 33.5 us by that (n x k), not 39.7 (H200). That one is as fast where it begins while
+ * the kernel before it ends. In fused_sequential it does not: 1x4096x14336 of two ranks 33.9 us, and 30.8 so (H100).
  */
 static inline int irisi_thin_takes(const irisi_gemm_problem *p)
 {
@@ -115,10 +116,12 @@ static inline int irisi_thin_takes(const irisi_gemm_problem *p)
     if (p->m > IRISI_THIN_M || p->tile_m > 0 || p->tile_n > 0 || !p->alone || !irisi_gemm_has(p, IRISI_GEMM_SM90A))
         return 0;
     const double us = irisi_thin_us(p, best), few = irisi_few_us(p, irisi_few_best(p)), mb = 2e-6 * p->n * p->k;
-    const double longer = p->m > 4 || mb < 1.5 ? 1 : mb < 8 ? 1.15 : 1.18; /* than the other fit says, there */
-    if (mb > 20 && p->boxes && !p->a_anywhere && !p->b_anywhere)
+    /* Than the other fit says, there. */
+    const double longer = p->m > 4 || mb < (p->b_transposed ? 3 : 1.5) ? 1 : mb < 8 ? 1.15 : 1.18;
+    if (mb > 20 && p->boxes && !p->a_anywhere && !p->b_anywhere && (p->alone == 1 || p->m > 4))
         return 0;
-    return us < longer * few && us < irisi_few_others_us(p);
+    const double later = p->alone == 1 ? 0 : p->m > 4 ? 0.4 : 1.2;
+    return us < longer * few && us < irisi_few_others_us(p) + later;
 }
 
 /* Elements of a row of A in a piece, its logarithm; and bytes from row to row there, so that rows have other banks. */
@@ -147,7 +150,7 @@ static inline irisi_gemm_shape irisi_thin_gemm_shape(const irisi_gemm_problem *p
     s.gang = c.slices;
     s.boxed = s.window = 0, s.slots = 2, s.slots_with_comm = 4;
     const uint32_t own = irisi_thin_room(!p->b_transposed, s.tile_m, p->k, c.slices) +
-                         (c.slices > 1 ? 16 + 4 * c.slices * s.tile_m * (c.n + 8) : 0);
+                         (c.slices > 1 ? 16 + 4 * (c.slices - 1) * s.tile_m * (c.n == IRISI_THIN_SHORT ? 64 : c.n) : 0);
     s.workspace_bytes_with_comm = irisi_thin_room(!p->b_transposed, s.tile_m, p->k, 1);
     s.workspace_bytes = s.workspace_bytes_with_comm > own ? s.workspace_bytes_with_comm : own;
     s.math_waves = s.waves = IRISI_THIN_WAVES;
