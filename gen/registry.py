@@ -96,7 +96,7 @@ GEMM_PATTERNS = (
     GemmPattern("bulk_synchronous", "a GEMM kernel, then a kernel that sends", ("_compute", "_send")),
     GemmPattern("producer_consumer", "a kernel that computes and one that sends, on two streams", ("_compute", "_send"),
                 captured="wg_specialized"),
-    GemmPattern("fused_sequential", "workgroups that compute a tile, then send it"),
+    GemmPattern("fused_sequential", "workgroups that compute a tile, then send it", ("", "_ll")),
     GemmPattern("wg_specialized", "workgroups that compute and workgroups that send"),
     GemmPattern("wave_specialized", "waves of a workgroup that compute or send", lanes="IRISI_GEMM_LANES_WITH_COMM"),
 )

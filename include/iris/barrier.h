@@ -49,14 +49,15 @@ IRIS_DEVICE void iris_channel_leave_wg(const iris_channel *ch, uint64_t epoch, u
  * lanes will ask for the epoch's number again, and what it waits for then takes the time that counting does. Every lane
  * of the workgroup calls both, with what the first gave it.
  */
-IRIS_DEVICE uint64_t irisi_channel_count_out(const iris_channel *ch)
+IRIS_DEVICE uint32_t irisi_channel_count_out(const iris_channel *ch)
 {
+    uint32_t out = 0;
     iris_sync_wg();
     if (iris_lane() == 0 && iris_wave() + 1 == iris_waves())
-        return irisi_atomic_add_u64(ch->state + IRISI_LEFT, 1, IRIS_ACQ_REL, IRIS_SCOPE_AGENT) + 1;
-    return 0;
+        out = (uint32_t)irisi_atomic_add_u64(ch->state + IRISI_LEFT, 1, IRIS_ACQ_REL, IRIS_SCOPE_AGENT) + 1;
+    return irisi_parked_u32(out);
 }
-IRIS_DEVICE void irisi_channel_close(const iris_channel *ch, uint64_t epoch, uint64_t out, uint32_t leavers)
+IRIS_DEVICE void irisi_channel_close(const iris_channel *ch, uint64_t epoch, uint32_t out, uint32_t leavers)
 {
     if (out == leavers) {
         irisi_atomic_set_u64(ch->state + IRISI_LEFT, 0, IRIS_RELAXED, IRIS_SCOPE_AGENT);

@@ -50,7 +50,7 @@ typedef enum irisi_gemm_to {
     IRISI_GEMM_TO_OWN,
     IRISI_GEMM_TO_ALL,
     IRISI_GEMM_TO_OWN_THEN_ALL,
-    IRISI_GEMM_TO_ALL_OR_LL /* to all, or into own C and as packets to the others' banks where the plan has such */
+    IRISI_GEMM_TO_LL /* into own C, and as packets into the others' banks */
 } irisi_gemm_to;
 
 /*
@@ -150,6 +150,21 @@ IRIS_DEVICE void iris_gemm_enter(const iris_ctx *ctx, const iris_gemm_plan *plan
     }
 }
 
+/*
+ * Waits for a signal of every peer's, one behind the other from `signals` on: until it is `epoch`, or if `counted` all
+ * its tiles of so many epochs. Every lane of a wave calls it, and has a peer each.
+ */
+IRIS_DEVICE void irisi_gemm_await_all(const iris_ctx *ctx, const iris_signal *signals, const iris_gemm_plan *plan,
+                                      uint64_t epoch, int counted)
+{
+    for (int first = 0; first < ctx->world; first += (int)iris_wave_lanes()) {
+        const int rank = first + (int)iris_lane();
+        if (rank < ctx->world && rank != ctx->rank)
+            irisi_wait_signal(ctx, signals + rank, IRISI_GE,
+                              counted ? epoch * irisi_gemm_amount(plan, (uint32_t)rank) : epoch, rank);
+    }
+}
+
 /**
  * Waits until every peer has begun the epoch: before the first put. Every lane of the crew calls it. Where the world
  * has stopped instead, the crew puts nothing: a peer that is late may still read the C of its last epoch.
@@ -159,9 +174,7 @@ IRIS_DEVICE void iris_gemm_await_peers(const iris_ctx *ctx, const iris_gemm_plan
 {
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
     if (irisi_afresh_u32(crew->wave) == 0)
-        for (int rank = (int)iris_lane(); rank < ctx->world; rank += (int)iris_wave_lanes())
-            if (rank != ctx->rank)
-                irisi_wait_signal(ctx, irisi_gemm_ready(plan, rank), IRISI_GE, epoch, rank);
+        irisi_gemm_await_all(ctx, irisi_gemm_ready(plan, 0), plan, epoch, 0);
     iris_crew_sync(crew);
     crew->stopped = irisi_atomic_fetch_u32(&ctx->control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) != 0;
 }
@@ -172,13 +185,10 @@ IRIS_DEVICE void iris_gemm_await_peers(const iris_ctx *ctx, const iris_gemm_plan
  */
 IRIS_DEVICE void iris_gemm_finish(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch)
 {
+    const uint32_t out = irisi_channel_count_out(&plan->channel);
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
-    const uint64_t out = irisi_channel_count_out(&plan->channel);
     if (irisi_afresh_u32(iris_workgroup()) == 0 && iris_wave() == 0)
-        for (int rank = (int)iris_lane(); rank < ctx->world; rank += (int)iris_wave_lanes())
-            if (rank != ctx->rank)
-                irisi_wait_signal(ctx, irisi_gemm_done(plan, rank), IRISI_GE,
-                                  epoch * irisi_gemm_amount(plan, (uint32_t)rank), rank);
+        irisi_gemm_await_all(ctx, irisi_gemm_done(plan, 0), plan, epoch, 1);
     irisi_channel_close(&plan->channel, epoch, out, iris_workgroups());
 }
 
@@ -266,8 +276,7 @@ IRIS_DEVICE void irisi_gemm_tell(const iris_ctx *ctx, const iris_gemm_plan *plan
         if (!irisi_tile_ends(plan, &tile))
             continue;
         irisi_mailbox_await(part, plan, IRISI_FULL, turn, turn / plan->slots_with_comm, plan->math_waves);
-        if (to == IRISI_GEMM_TO_ALL || to == IRISI_GEMM_TO_ALL_OR_LL ||
-            (to == IRISI_GEMM_TO_OWN_THEN_ALL && tile.turn >= turns->direct))
+        if (to == IRISI_GEMM_TO_ALL || (to == IRISI_GEMM_TO_OWN_THEN_ALL && tile.turn >= turns->direct))
             iris_tile_raise_all(ctx, plan, &tile, &self);
         else
             iris_tile_flag(ctx, plan, &tile, part->epoch, &self);

@@ -262,7 +262,7 @@ typedef struct iris_gemm_plan {
     void *partials;          /* sums of slices of K, one for each item */
     uint32_t gang;           /* slices that kernels which only compute cut K into, for workgroups of a cluster, or 1 */
     uint32_t next;           /* in such a kernel of the thin loop, when the one after it may begin (irisi_gemm_next) */
-    iris_channel ll;         /* banks for LL packets, by which fused_sequential sends; none: it puts tiles */
+    iris_channel ll;         /* banks for LL packets, by which fused_sequential sends; null: it puts tiles */
     uint32_t ll_pitch;       /* packets from row to row of a bank; 0: fused_sequential is not to send any */
     uint32_t gang_fused;     /* slices that the thin loop's fused_sequential cuts K into; 0: it is not spread */
     uint64_t reserved[3];

@@ -98,8 +98,8 @@ IRIS_DEVICE void irisi_tile_send_ll(const iris_ctx *ctx, const iris_gemm_plan *p
                                     iris_crew *crew, uint64_t epoch)
 {
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
-    const uint32_t size = plan->c_element, bytes = tile->cols * size, units = irisi_ll_units(bytes);
-    const uint32_t flag = iris_ll_flag(epoch);
+    const uint32_t size = plan->c_element, bytes = irisi_parked_u32(tile->cols * size), units = irisi_ll_units(bytes);
+    const uint32_t flag = irisi_parked_u32(iris_ll_flag(epoch));
     iris_ll_packet *slots = irisi_gemm_ll_slots(plan, epoch, plan->rank);
     slots += (uint64_t)tile->m0 * plan->ll_pitch + 2 * (tile->n0 * size / 8);
     if (irisi_tile_boxed(plan))
@@ -140,8 +140,8 @@ IRIS_DEVICE void irisi_gemm_ll_collect(const iris_ctx *ctx, const iris_gemm_plan
  */
 IRIS_DEVICE void irisi_gemm_ll_finish(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch)
 {
+    const uint32_t out = irisi_channel_count_out(&plan->ll);
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
-    const uint64_t out = irisi_channel_count_out(&plan->ll);
     uint32_t rank = plan->rank;
     if (plan->columns == 0 && iris_grid_lane() == 0)
         irisi_tile_write_ll(ctx, plan, irisi_gemm_ll_slots(plan, epoch, rank), 0, iris_ll_flag(epoch));

@@ -32,8 +32,9 @@ TYPES = {"gfx90a": ("f16", "bf16", "f32"),
          "gfx942": ("f16", "bf16", "f32", "i8_i32", "i8_bf16", "bf16_f32", "f8e4m3fnuz_bf16", "f8e5m2fnuz_bf16"),
          "gfx950": ("f16", "bf16", "i8_bf16", "bf16_f32", "f8e4m3_bf16", "f8e5m2_bf16")}
 WITH_PLAIN = ("f16", "bf16")  # of these the plain loop's kernels are compiled too
-COMPUTE = ("bulk_synchronous_compute", "producer_consumer_compute", "fused_sequential", "wg_specialized",
-           "wave_specialized")
+PUTTING = ("bulk_synchronous_compute", "producer_consumer_compute", "fused_sequential", "wg_specialized", "wave_specialized")
+LL = ("fused_sequential_ll",)  # sends packets, which need no signals
+COMPUTE = PUTTING + LL
 SEND = ("bulk_synchronous_send", "producer_consumer_send")
 WAIT = SEND + ("fused_sequential", "wg_specialized", "wave_specialized")
 WAVES, SIMDS = 8, 4  # math waves of a workgroup, which has a compute unit of its own
@@ -323,7 +324,7 @@ CHECKS = (  # text, check, whose, edits that it must notice: kernel, what, by wh
     ("fetches stay under way from phase to phase", fetches_stay_under_way, COMPUTE,
      ((FUSED, r"^s_setprio 0", "s_waitcnt vmcnt(0)"),)),
     ("waves meet once their accesses to shared memory are done", meetings_wait, COMPUTE, ((FUSED, r"lgkmcnt\(0\)", NOP),)),
-    ("a tile's stores go through and arrive before its signal and its flag", tiles_arrive, COMPUTE + SEND,
+    ("a tile's stores go through and arrive before its signal and its flag", tiles_arrive, PUTTING + SEND,
      tuple((at, what, by) for at in (FUSED, "wave_specialized", "wg_specialized", SENDS)
            for what, by in ((r"^s_waitcnt vmcnt\(0\)", NOP), (r"^global_atomic_add_x2", NOP),
                             (r"^global_store_dwordx4", "global_store_dwordx2 v[0:1], v[2:3], off"))) +
@@ -333,8 +334,9 @@ CHECKS = (  # text, check, whose, edits that it must notice: kernel, what, by wh
     ("phases have a meeting before and behind each, and memory between the two", meetings_are_around_phases, COMPUTE,
      ()),
     ("what is fetched is waited for before it is read", gemm_order.loads_are_waited_for, COMPUTE, ()),
-    ("puts of every width go through, and arrive before a signal", gemm_order.puts_go_through, COMPUTE + SEND, ()),
+    ("puts of every width go through, and arrive before a signal", gemm_order.puts_go_through, PUTTING + SEND, ()),
     ("no cache is written back between a put and its signal", gemm_order.nothing_is_written_back, COMPUTE + SEND, ()),
+    ("packets are stored and looked at in the system", gemm_order.packets_are_of_the_system, LL, ()),
     ("signals are looked at in the system, then stale lines dropped", gemm_order.polls_are_of_the_system, WAIT, ()),
     ("neither scratch nor spilled registers nor generic addresses", only_its_memory, COMPUTE + SEND,
      ((FUSED, r"^ds_write_b128|^ds_write_b16", "scratch_store_dword v0"), (FUSED, r"^s_setprio", "v_writelane_b32 v0, s0, 0"),

@@ -14,7 +14,7 @@ MEMORY = re.compile(r"(ds_(?!add_u32|read_b32$)|global_|buffer_|scratch_|flat_)"
 COUNTED = re.compile(r"(global_|buffer_|scratch_|flat_)")  # what vmcnt counts
 PUT = r"^global_store_(byte|short|dword(x2|x4)?) v\[\d+:\d+\], v(\d+|\[\d+:\d+\]), off"
 RAISE = r"^global_atomic_add_x2 (v\[\d+:\d+\], ){2}off"  # a signal on some rank
-WORD = r"^global_load_dwordx2 v\[\d+:\d+\], v\d+, s\["
+WORD = r"^global_load_dwordx2 v\[\d+:\d+\], (v\d+, s\[|v\[\d+:\d+\], off)"
 FETCH = r"^global_load_dwordx4 v\[\d+:\d+\], v\d+, s\["  # of a slab, into registers
 DIRECT = r"^global_load_lds"
 SLEEP = r"^s_sleep"
@@ -163,6 +163,19 @@ def polls_are_of_the_system(arch, kernel):
         yield from gates.reaches(kernel, found, goal, [isa.invalidate], "goes on without dropping stale lines")
 
 
+def packets_are_of_the_system(arch, kernel):
+    """Of a kernel that sends nothing else: its stores of 8 bytes, and what it looks at again and again."""
+    isa, stores, looks = ISAS[arch], kernel.find(r"^global_store_dwordx2 .*, off"), polls(kernel)
+    if not stores or not looks:
+        yield "no packet is sent, or nobody looks for one"
+    for i in stores:
+        if isa.through not in kernel.code[i].text:
+            yield f"does not go through to the system: {kernel.code[i].text}"
+    for i in looks:
+        if i not in kernel.find(isa.poll):
+            yield f"a look at a packet of less than system scope: {kernel.code[i].text}"
+
+
 # Edits of a listing.
 def set_nop(instr):
     instr.op, instr.args = "s_nop", "0"
@@ -208,6 +221,7 @@ def write_back_before(kernel, loops):
 SYSTEM = ("gfx942", "gfx950")  # where instructions say so
 EVERYWHERE = ("gfx90a",) + SYSTEM
 SENDERS = ("fused_sequential", "wg_specialized", "wave_specialized", "producer_consumer_send", "bulk_synchronous_send")
+PACKETS = ("fused_sequential_ll",)
 LOOPS = ("fused_sequential", "producer_consumer_compute")
 EDITS = (  # what, whose, where, edit
     ("no barrier in the loops", LOOPS, EVERYWHERE, in_loops(r"^s_barrier", set_nop)),
@@ -223,6 +237,9 @@ EDITS = (  # what, whose, where, edit
     ("one signal of less than system scope", SENDERS, SYSTEM, each(RAISE + " sc1", drop(" sc1"), 99, -1)),
     ("polls of less than system scope", SENDERS, SYSTEM, each(WORD + r".* sc0 sc1", drop(" sc0"))),
     ("polls that do not bypass caches", SENDERS, ("gfx90a",), each(WORD + r".* glc", drop(" glc"))),
+    ("looks at packets of less than system scope", PACKETS, SYSTEM, each(WORD + r".* sc0 sc1", drop(" sc0"))),
+    ("looks at packets that do not bypass caches", PACKETS, ("gfx90a",), each(WORD + r".* glc", drop(" glc"))),
+    ("packets stay in caches", PACKETS, SYSTEM, each(r"^global_store_dwordx2 .*, off sc0 sc1", drop(" sc0 sc1"))),
     *((f"puts of a {width} stay in caches", SENDERS, SYSTEM,
        each(rf"^global_store_{width} .*, off sc0 sc1", drop(" sc0 sc1")))
       for width in ("byte", "short", "dword", "dwordx2", "dwordx4")),

@@ -70,7 +70,8 @@ static iris_status irisi_gemm_check_grid(iris_world *w, const iris_gemm_plan *p)
 {
     const iris_gemm_pattern pattern = irisi_gemm_kernels_of((iris_gemm_pattern)p->pattern);
     const int sends = pattern == IRIS_GEMM_BULK_SYNCHRONOUS || pattern == IRIS_GEMM_PRODUCER_CONSUMER;
-    const irisi_gemm_kernel *k = irisi_gemm_part(p, pattern, sends);
+    const int packets = pattern == IRIS_GEMM_FUSED_SEQUENTIAL && p->ll.banks != NULL;
+    const irisi_gemm_kernel *k = irisi_gemm_part(p, pattern, sends + packets);
     const iris_launch_config cfg = iris_gemm_grid(p, sends ? 0 : pattern == IRIS_GEMM_WAVE_SPECIALIZED ? 2 : 1);
     const uint32_t workgroups = pattern == IRIS_GEMM_PRODUCER_CONSUMER ? p->comm_workgroups : p->workgroups;
     const uint32_t most = k ? irisi_max_workgroups(w, k->kernel, cfg.lanes, cfg.shared_bytes) : UINT32_MAX;
@@ -112,7 +113,7 @@ static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const ir
         s = iris_event_create(w, &p->fork);
     if (s == IRIS_OK)
         s = iris_event_create(w, &p->join);
-    const irisi_gemm_kernel *fused = irisi_gemm_part(p, IRIS_GEMM_FUSED_SEQUENTIAL, 0);
+    const irisi_gemm_kernel *fused = irisi_gemm_part(p, IRIS_GEMM_FUSED_SEQUENTIAL, p->ll.banks != NULL);
     p->gang_fused = s == IRIS_OK && fused ? irisi_gemm_gang_fused(w, p, fused->kernel) : 0;
     return s == IRIS_OK ? irisi_gemm_check_grid(w, p) : s;
 }
@@ -340,7 +341,7 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype
     case IRIS_GEMM_WAVE_SPECIALIZED:
         return irisi_gemm_start(w, plan, part[0], plan->workgroups, 2, IRIS_LAUNCH_COOPERATIVE, stream);
     case IRIS_GEMM_FUSED_SEQUENTIAL:
-        return irisi_gemm_start_fused(w, plan, part[0], stream);
+        return irisi_gemm_start_fused(w, plan, part[plan->ll.banks != NULL], stream);
     default:
         return irisi_gemm_start(w, plan, part[0], plan->workgroups, 1, IRIS_LAUNCH_COOPERATIVE, stream);
     }
