@@ -21,6 +21,7 @@ class Mutant:
     tier: str = "smoke"
     section: str = ""
     after: str = ""
+    patience: int = 4000  # milliseconds of a wait: what hangs is noticed sooner
 
 
 MESSAGE = "who sees a signal sees the data before it*"
@@ -69,7 +70,11 @@ MUTANTS = (
     Mutant("epoch of a channel not advanced", "iris/barrier.h",
            "irisi_atomic_set_u64(ch->state + IRISI_EPOCH, epoch, IRIS_RELEASE",
            "irisi_atomic_set_u64(ch->state + IRISI_EPOCH, epoch - 1, IRIS_RELEASE",
-           "channel/channel.cpp", "a channel's epoch lasts*"),
+           "channel/channel.cpp", "a channel's epoch lasts*", after="void iris_channel_leave_wg("),
+    Mutant("epoch of a GEMM by packets not advanced", "iris/barrier.h",
+           "irisi_atomic_set_u64(ch->state + IRISI_EPOCH, epoch, IRIS_RELEASE",
+           "irisi_atomic_set_u64(ch->state + IRISI_EPOCH, epoch - 1, IRIS_RELEASE",
+           "mutants/gemm_row.cpp", LL_ROW, ranks=3, after="void irisi_channel_close("),
     Mutant("epoch of a barrier not advanced", "iris/barrier.h",
            "irisi_atomic_set_u64(ch->state + IRISI_EPOCH, epoch, IRIS_RELAXED",
            "irisi_atomic_set_u64(ch->state + IRISI_EPOCH, epoch - 1, IRIS_RELAXED",
@@ -132,7 +137,7 @@ MUTANTS = (
     Mutant("waits deaf to the abort word", "iris/signal.h",
            "IRIS_RELAXED, IRIS_SCOPE_SYSTEM) != 0)\n        return 1;",
            "IRIS_RELAXED, IRIS_SCOPE_SYSTEM) == 77)\n        return 1;",
-           "signal/deadline.cpp", "one rank's deadline*"),
+           "signal/deadline.cpp", "one rank's deadline*", patience=10000),
     # data and atomics
     Mutant("tail of a copy left out", "iris/bytes.h",
            "(uint32_t)(bytes - tail), align", "0u, align", "litmus/message.cpp", MESSAGE),
@@ -184,7 +189,7 @@ MUTANTS = (
            "offset + n * size > ctx->sync_bytes", "offset > ctx->bytes", "memory/checked.cpp", CHECKED),
     # GEMM
     Mutant("entry handshake of GEMM dropped", "iris/gemm.h",
-           "irisi_wait_signal(ctx, irisi_gemm_ready(plan, rank), IRISI_GE, epoch, rank);", "(void)epoch;",
+           "irisi_gemm_await_all(ctx, irisi_gemm_ready(plan, 0), plan, epoch, 0);", "(void)epoch;",
            "mutants/gemm_row.cpp", "GEMMs in a row*", ranks=3, tries=10),
     Mutant("a staging tile filled while it is still being sent", "iris/gemm.h",
            "irisi_mailbox_await(part, plan, IRISI_EMPTY, turn, turn / plan->slots_with_comm - 1, plan->comm_waves);", "",
@@ -193,8 +198,7 @@ MUTANTS = (
            "IRISI_FULL, turn, turn / plan->slots_with_comm,", "IRISI_FULL, turn, turn / plan->slots_with_comm - 1,",
            "mutants/gemm_row.cpp", "GEMMs in a row*", tsan=True, after="irisi_mailbox_take("),
     Mutant("GEMM ends before its peers' tiles are here", "iris/gemm.h",
-           "epoch * irisi_gemm_amount(plan, (uint32_t)rank), rank);",
-           "0 * epoch * irisi_gemm_amount(plan, (uint32_t)rank), rank);",
+           "irisi_gemm_done(plan, 0), plan, epoch, 1);", "irisi_gemm_done(plan, 0), plan, 0 * epoch, 1);",
            "mutants/gemm_row.cpp", "GEMMs in a row*", ranks=3, tries=10),
     # tiles that go as packets
     Mutant("a tile's packets are not waited for", "iris/ll_units.h",

@@ -29,7 +29,6 @@ class Mode:
         self.args, self.name = args, "tsan" if tsan else "plain"
         self.flags = ["-O1", "-w"] + (["-fsanitize=thread"] if tsan else [])
         self.env = dict(os.environ, IRIS_SPAWN="thread" if tsan else "process", TSAN_OPTIONS="halt_on_error=1")
-        self.env["IRIS_TIMEOUT_MS"] = "10000" if tsan else "4000"  # what hangs is noticed sooner
         self.objects = None
 
     def compile(self, source, output, include, *more):
@@ -59,7 +58,8 @@ class Mode:
         command = [str(program), mutant.case, "--ranks", str(mutant.ranks), "--tier", mutant.tier, "--seed", str(seed)]
         command += ["-c", mutant.section] if mutant.section else []
         try:
-            done = subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=SECONDS, check=False)
+            env = dict(self.env, IRIS_TIMEOUT_MS=str(10000 if mutant.tsan else mutant.patience))
+            done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=SECONDS, check=False)
         except subprocess.TimeoutExpired:
             return f"no end within {SECONDS} s"
         text = done.stdout + done.stderr
