@@ -63,6 +63,7 @@ IRIS_DEVICE void irisi_channel_close(const iris_channel *ch, uint64_t epoch, uin
         irisi_atomic_set_u64(ch->state + IRISI_LEFT, 0, IRIS_RELAXED, IRIS_SCOPE_AGENT);
         irisi_atomic_set_u64(ch->state + IRISI_EPOCH, epoch, IRIS_RELEASE, IRIS_SCOPE_AGENT);
     }
+    irisi_drain(); /* as in iris_channel_leave_wg */
     iris_sync_wg();
 }
 

@@ -48,9 +48,9 @@ typedef struct iris_gemm_part {
  */
 typedef enum irisi_gemm_to {
     IRISI_GEMM_TO_OWN,
-    IRISI_GEMM_TO_ALL,
-    IRISI_GEMM_TO_OWN_THEN_ALL,
-    IRISI_GEMM_TO_LL /* into own C, and as packets into the others' banks */
+    IRISI_GEMM_TO_LL, /* into own C, and as packets into the others' banks */
+    IRISI_GEMM_TO_ALL, /* from here on tiles are put to others, who are told of it */
+    IRISI_GEMM_TO_OWN_THEN_ALL
 } irisi_gemm_to;
 
 /*

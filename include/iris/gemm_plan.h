@@ -206,7 +206,7 @@ typedef struct iris_gemm_stamp {
     uint64_t begun;    /**< its arithmetic */
     uint64_t computed; /**< in the math waves' registers */
     uint64_t left;     /**< its last piece was handed on: to the engine that copies, or into C */
-    uint64_t arrived;  /**< on every rank, or handed to the engine for that by who only sends; else 0 */
+    uint64_t arrived;  /**< on every rank, or on its way by packets, or given to the engine by who only sends; else 0 */
 } iris_gemm_stamp;
 
 /**

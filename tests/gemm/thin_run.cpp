@@ -228,7 +228,8 @@ uint32_t run_thin(uint32_t seed, uint32_t trials)
         q.tile_n = transposed && aligned ? 16u << random_below(4) : 0;
         const irisi_gemm_shape s = irisi_thin_gemm_shape(&q);
         make_plan(s, m, n, k, transposed, aligned ? (int)pad : -1, aligned);
-        try_plan(s.gang);
+        for (uint32_t slices = s.gang; slices > 0; slices /= 2)
+            try_plan(slices);
     }
     return failures - before;
 }

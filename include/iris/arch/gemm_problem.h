@@ -31,6 +31,7 @@ typedef struct irisi_gemm_problem {
     uint32_t a_anywhere; /* the same of A */
     uint32_t few;        /* whether a loop for few rows is to compute it, and which, where there are such */
     uint32_t slices;     /* of K, that are asked of it; 0: free */
+    uint32_t full;       /* 1: on every rank workgroups are as many as the device has units */
     uint32_t alone;      /* 1: the product is a kernel's that only computes; 2: fused_sequential's, between ranks */
     uint32_t tf32;       /* 1: f32 may be multiplied as tf32 */
     uint32_t bare;       /* 1: on every rank nothing but the product is asked for */

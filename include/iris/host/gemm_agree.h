@@ -16,6 +16,7 @@ typedef struct irisi_gemm_vote {
     int64_t mainloop;
     int64_t mainloops, aligned, boxes, bare, workgroups, blas; /* of these the least is taken, not the same asked for */
     int64_t row, xcds; /* count where all have the same */
+    int64_t full;
 } irisi_gemm_vote;
 
 /*
@@ -29,7 +30,7 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
                                         "ldc", "tile_m", "tile_n",  "pattern",
                                         "the checksum of IRIS_TUNE or tune and of the built-in table",
                                         "the room for packets", "the mainloop that fits"};
-    enum { FIELDS = sizeof(irisi_gemm_vote) / sizeof(int64_t), SAME = FIELDS - 8 };
+    enum { FIELDS = sizeof(irisi_gemm_vote) / sizeof(int64_t), SAME = FIELDS - 9 };
     const int64_t place = own == IRIS_OK ? (int64_t)((uintptr_t)p->c - (uintptr_t)iris_device_ctx(w).base) : 0;
     const int64_t mine[FIELDS] = {own,   p->op,           p->dtype,  p->c_dtype, p->tf32, p->fast_accum,
                                   p->m,  p->n,            p->k,
@@ -38,7 +39,7 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
                                   p->ll.banks != NULL, p->mainloop,
                                   (int64_t)common->mainloops, (int64_t)common->aligned, (int64_t)common->boxes,
                                   (int64_t)common->bare, (int64_t)common->workgroups, (int64_t)common->blas,
-                                  (int64_t)common->row, (int64_t)p->xcds};
+                                  (int64_t)common->row, (int64_t)p->xcds, (int64_t)common->full};
     void *votes;
     const iris_status met = irisi_hear_all(w, "iris_gemm_prepare", mine, sizeof mine, &votes);
     const int64_t *all = (const int64_t *)votes;
@@ -65,6 +66,7 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
             common->row = 0;
         if (all[r * FIELDS + SAME + 7] != all[SAME + 7])
             common->xcds = 1;
+        common->full &= (uint64_t)all[r * FIELDS + SAME + 8];
     }
     free(votes);
     return s;

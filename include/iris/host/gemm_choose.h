@@ -21,6 +21,7 @@ typedef struct irisi_gemm_common {
     uint64_t aligned;   /* A, B and their rows to 16 bytes, not too far apart; bit 0: or copies are; bit 1: A, 2: B */
     uint64_t boxes;     /* C too, and few ranks: all ones, or 0 */
     uint64_t bare;      /* nothing but the product is asked for: all ones, or 0 */
+    uint64_t full;       /* every rank has as many workgroups as its device has units: all ones, or 0 */
     uint64_t workgroups; /* the fewest that a rank has */
     uint64_t xcds;       /* chiplets, where all ranks have as many; else 1 */
     uint64_t blas;       /* the slowest rank's BLAS, in 10^9 operations a second and 1; 0: not every rank has one */
@@ -60,6 +61,7 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
                     ? UINT64_MAX
                     : 0;
     own->mainloops = 1u << IRISI_GEMM_PLAIN, own->workgroups = p->workgroups;
+    own->full = p->workgroups >= (uint32_t)iris_compute_units(w) ? UINT64_MAX : 0;
     if (probe == NULL || plain)
         return IRIS_OK;
     args.control = w->control;
@@ -88,15 +90,17 @@ static irisi_gemm_cutting irisi_gemm_row_cut(const irisi_gemm_row *row)
 
 /*
  * A problem's `alone`: what the thin loop is chosen for (gemm_spread.h), all workgroups computing in the kernel that
- * such a pattern comes to; where that is open, in fused_sequential's, or of one rank in bulk_synchronous'. One rank's
- * own device is asked, others' units are what all have.
+ * such a pattern comes to; where that is open, in fused_sequential's, or of one rank in bulk_synchronous'. `full`: on
+ * every rank workgroups are as many as units. Fewer, as a row may have it, count for one rank alone.
  */
-static uint32_t irisi_gemm_alone(const iris_world *w, const iris_gemm_plan *p, uint32_t pattern, uint32_t workgroups)
+static uint32_t irisi_gemm_alone(const iris_world *w, const iris_gemm_plan *p, uint32_t pattern, uint32_t workgroups,
+                                 uint32_t full)
 {
-    const uint32_t units = p->world == 1 ? (uint32_t)iris_compute_units(w) : p->units;
+    if (workgroups > 0)
+        full = p->world == 1 && workgroups >= (uint32_t)iris_compute_units(w);
     if (pattern == IRIS_GEMM_AUTO)
         pattern = p->world == 1 ? IRIS_GEMM_BULK_SYNCHRONOUS : IRIS_GEMM_FUSED_SEQUENTIAL;
-    if (workgroups < units || (p->world == 1 && pattern == IRIS_GEMM_FUSED_SEQUENTIAL))
+    if (!full || (p->world == 1 && pattern == IRIS_GEMM_FUSED_SEQUENTIAL))
         return 0;
     return pattern == IRIS_GEMM_BULK_SYNCHRONOUS ? 1 : pattern == IRIS_GEMM_FUSED_SEQUENTIAL ? 2 : 0;
 }
@@ -120,7 +124,8 @@ static int irisi_gemm_fit_row(iris_world *w, const iris_gemm_plan *plan, const i
         q->tile_n = c.width;
     if (q->few == IRISI_FEW_THIN)
         q->slices = v[IRISI_ROW_SLICES], c.slices = 1;
-    q->alone = irisi_gemm_alone(w, plan, v[IRISI_ROW_PATTERN] ? v[IRISI_ROW_PATTERN] : plan->pattern, workgroups);
+    q->alone = irisi_gemm_alone(w, plan, v[IRISI_ROW_PATTERN] ? v[IRISI_ROW_PATTERN] : plan->pattern,
+                                v[IRISI_ROW_WORKGROUPS], q->full);
     *s = irisi_gemm_pick(iris_arch_name(w), q);
     if (q->b_anywhere && (c.width > irisi_gemm_largest_tile(s->mainloop, q->element).n ||
                           c.pair > irisi_gemm_most_pair(s->mainloop))) {
@@ -208,7 +213,7 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     q.mainloops = (uint32_t)all->mainloops, q.boxes = all->boxes != 0;
     q.aligned = all->aligned & 1, q.a_anywhere = !(all->aligned >> 1 & 1), q.b_anywhere = !(all->aligned >> 2 & 1);
     q.few = IRISI_FEW_MAY, q.slices = 0;
-    q.alone = irisi_gemm_alone(w, p, p->pattern, p->workgroups);
+    q.full = all->full != 0, q.alone = irisi_gemm_alone(w, p, p->pattern, 0, q.full);
     q.bare = all->bare != 0, q.tf32 = p->tf32, q.c_dtype = p->c_dtype;
     q.dtype = p->dtype, q.element = p->element, q.c_element = p->c_element, q.accumulator = p->element == 8 ? 8 : 4;
     q.m = p->m, q.n = iris_gemm_band(p->n, p->world, 0).count, q.k = p->k;

@@ -33,12 +33,17 @@ static int irisi_gemm_ll_can(const iris_gemm_plan *p)
            (uint64_t)p->m * irisi_gemm_ll_pitch(p) <= IRISI_GEMM_LL_MOST;
 }
 
-/* Whether they are to: as the row has it, or where it leaves that open, where a rank has little to send. */
+/*
+ * Whether they are to: as the row has it, or where it leaves that open, where a rank has little to send, and the banks
+ * are at most a quarter of what is free: other plans and channels need some too.
+ */
 static iris_status irisi_gemm_ll_choose(iris_world *w, iris_gemm_plan *p, const irisi_gemm_row *row)
 {
     const uint64_t bytes = (uint64_t)p->m * iris_gemm_band(p->n, p->world, 0).count * p->c_element * (p->world - 1);
     const int given = (int)(row->given >> IRISI_ROW_LL & 1), can = irisi_gemm_ll_can(p);
-    const int wants = given ? row->value[IRISI_ROW_LL] == 1 : bytes <= IRISI_GEMM_LL_BYTES;
+    const uint64_t banks = (uint64_t)p->world * p->m * irisi_gemm_ll_pitch(p) * 16;
+    const uint64_t room = iris_heap_size(w, IRIS_MEM_SYNC) - iris_heap_used(w, IRIS_MEM_SYNC);
+    const int wants = given ? row->value[IRISI_ROW_LL] == 1 : bytes <= IRISI_GEMM_LL_BYTES && banks <= room / 4;
     p->ll_pitch = can && wants ? irisi_gemm_ll_pitch(p) : 0;
     if (can || !row->from[0] || row->value[IRISI_ROW_LL] == 0 || p->world == 1)
         return IRIS_OK;

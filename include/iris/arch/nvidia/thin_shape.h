@@ -149,10 +149,13 @@ static inline irisi_gemm_shape irisi_thin_gemm_shape(const irisi_gemm_problem *p
     s.tile_m = s.stage_m = p->m < IRISI_THIN_M ? p->m : (uint32_t)IRISI_THIN_M, s.tile_n = s.stage_n = c.n;
     s.gang = c.slices;
     s.boxed = s.window = 0, s.slots = 2, s.slots_with_comm = 4;
-    const uint32_t own = irisi_thin_room(!p->b_transposed, s.tile_m, p->k, c.slices) +
-                         (c.slices > 1 ? 16 + 4 * (c.slices - 1) * s.tile_m * (c.n == IRISI_THIN_SHORT ? 64 : c.n) : 0);
-    s.workspace_bytes_with_comm = irisi_thin_room(!p->b_transposed, s.tile_m, p->k, 1);
-    s.workspace_bytes = s.workspace_bytes_with_comm > own ? s.workspace_bytes_with_comm : own;
+    const uint32_t columns = c.n == IRISI_THIN_SHORT ? 64 : c.n;
+    s.workspace_bytes_with_comm = s.workspace_bytes = irisi_thin_room(!p->b_transposed, s.tile_m, p->k, 1);
+    for (uint32_t slices = c.slices; slices > 1; slices /= 2) { /* fused_sequential may have to do with fewer */
+        const uint32_t own = irisi_thin_room(!p->b_transposed, s.tile_m, p->k, slices) + 16 +
+                             4 * (slices - 1) * s.tile_m * columns;
+        s.workspace_bytes = s.workspace_bytes > own ? s.workspace_bytes : own;
+    }
     s.math_waves = s.waves = IRISI_THIN_WAVES;
     s.comm_waves = IRISI_THIN_COMM_WAVES;
     s.waves_with_comm = s.waves + s.comm_waves;
