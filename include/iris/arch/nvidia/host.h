@@ -77,28 +77,6 @@ static const char *irisi_gpu_resident(int device, irisi_kernel kernel, uint32_t 
     return irisi_hip(cudaOccupancyMaxActiveBlocksPerMultiprocessor(each, kernel, (int)lanes, shared_bytes));
 }
 
-/* Workgroups of a kernel that the device can hold at once, in clusters. */
-#define IRISI_HAS_CLUSTERS 1
-static const char *irisi_gpu_clustered(irisi_kernel kernel, const iris_launch_config *cfg, uint32_t *workgroups)
-{
-    cudaLaunchConfig_t launch;
-    cudaLaunchAttribute cluster;
-    int clusters = 0;
-    memset((void *)&launch, 0, sizeof launch);
-    memset((void *)&cluster, 0, sizeof cluster);
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x = cfg->cluster, cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-    launch.gridDim.x = cfg->cluster, launch.gridDim.y = launch.gridDim.z = 1;
-    launch.blockDim.x = cfg->lanes, launch.blockDim.y = launch.blockDim.z = 1;
-    launch.dynamicSmemBytes = cfg->shared_bytes;
-    launch.attrs = &cluster, launch.numAttrs = 1;
-    const char *why = irisi_gpu_allow_shared(kernel, cfg->shared_bytes);
-    if (!why)
-        why = irisi_hip(cudaOccupancyMaxActiveClusters(&clusters, kernel, &launch));
-    *workgroups = why ? 0 : (uint32_t)clusters * cfg->cluster;
-    return why;
-}
-
 /* 1 where a captured launch may be early too: older drivers have no such edges in graphs. */
 static int irisi_gpu_early(void)
 {
@@ -106,36 +84,58 @@ static int irisi_gpu_early(void)
     return cudaDriverGetVersion(&version) == cudaSuccess && version >= 12030;
 }
 
-static const char *irisi_gpu_launch(irisi_kernel kernel, const void *args, const iris_launch_config *cfg, iris_stream s)
+/* A configuration in CUDA's words, which has the attributes in `room`. */
+static cudaLaunchConfig_t irisi_gpu_config(const iris_launch_config *cfg, cudaLaunchAttribute room[3])
 {
     cudaLaunchConfig_t launch;
-    cudaLaunchAttribute attributes[3];
-    void *parameters[1];
     memset((void *)&launch, 0, sizeof launch);
-    memset((void *)attributes, 0, sizeof attributes);
-    parameters[0] = (void *)args;
+    memset((void *)room, 0, 3 * sizeof *room);
     launch.gridDim.x = cfg->workgroups;
     launch.gridDim.y = launch.gridDim.z = 1;
     launch.blockDim.x = cfg->lanes;
     launch.blockDim.y = launch.blockDim.z = 1;
     launch.dynamicSmemBytes = cfg->shared_bytes;
-    launch.stream = s;
-    launch.attrs = attributes;
+    launch.attrs = room;
     if (cfg->flags & IRIS_LAUNCH_COOPERATIVE) {
-        attributes[launch.numAttrs].id = cudaLaunchAttributeCooperative;
-        attributes[launch.numAttrs++].val.cooperative = 1;
+        room[launch.numAttrs].id = cudaLaunchAttributeCooperative;
+        room[launch.numAttrs++].val.cooperative = 1;
     }
     if (cfg->cluster > 1) {
-        attributes[launch.numAttrs].id = cudaLaunchAttributeClusterDimension;
-        attributes[launch.numAttrs].val.clusterDim.x = cfg->cluster;
-        attributes[launch.numAttrs].val.clusterDim.y = attributes[launch.numAttrs].val.clusterDim.z = 1;
+        room[launch.numAttrs].id = cudaLaunchAttributeClusterDimension;
+        room[launch.numAttrs].val.clusterDim.x = cfg->cluster;
+        room[launch.numAttrs].val.clusterDim.y = room[launch.numAttrs].val.clusterDim.z = 1;
         launch.numAttrs++;
     }
     if ((cfg->flags & IRISI_LAUNCH_EARLY) && irisi_gpu_early()) {
-        attributes[launch.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-        attributes[launch.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
+        room[launch.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        room[launch.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
     }
+    return launch;
+}
+
+static const char *irisi_gpu_launch(irisi_kernel kernel, const void *args, const iris_launch_config *cfg, iris_stream s)
+{
+    cudaLaunchAttribute room[3];
+    cudaLaunchConfig_t launch = irisi_gpu_config(cfg, room);
+    void *parameters[1] = {(void *)args};
+    launch.stream = s;
     return irisi_hip(cudaLaunchKernelExC(&launch, kernel, parameters));
+}
+
+/* Workgroups of a kernel that the device can hold at once, in clusters. */
+#define IRISI_HAS_CLUSTERS 1
+static const char *irisi_gpu_clustered(irisi_kernel kernel, const iris_launch_config *cfg, uint32_t *workgroups)
+{
+    iris_launch_config one = *cfg;
+    cudaLaunchAttribute room[3];
+    int clusters = 0;
+    one.workgroups = cfg->cluster, one.flags = 0;
+    const cudaLaunchConfig_t launch = irisi_gpu_config(&one, room);
+    const char *why = irisi_gpu_allow_shared(kernel, cfg->shared_bytes);
+    if (!why)
+        why = irisi_hip(cudaOccupancyMaxActiveClusters(&clusters, kernel, &launch));
+    *workgroups = why ? 0 : (uint32_t)clusters * cfg->cluster;
+    return why;
 }
 
 #include <iris/arch/nvidia/vmm.h>
