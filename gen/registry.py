@@ -90,13 +90,14 @@ WORD_ROWS = dict(
                   for t in _WIDE for op, c in (("min", "<"), ("max", ">"))),
     floats=tuple(WordAtomic("add", _D[n], f"add.{n}", sign="+") for n in ("f32", "f64")))
 # How a GEMM and its communication share the device. `parts` are what its kernels' names add to the pattern's, `lanes`
-# the most lanes of a workgroup, `captured` the pattern that stands in for it in a graph, whose branches may run in turn.
-GemmPattern = row("GemmPattern", "name text parts lanes captured", parts=("",), lanes="IRISI_GEMM_LANES", captured="")
+# the most lanes of a workgroup, `captured` the pattern that stands in for it in a graph, whose branches may run in turn;
+# `spread` those of its parts that a loop which spreads cuts into a workgroup for each slice of K (host/gemm_spread.h).
+GemmPattern = row("GemmPattern", "name text parts lanes captured spread", parts=("",), lanes="IRISI_GEMM_LANES", captured="", spread=())
 GEMM_PATTERNS = (
-    GemmPattern("bulk_synchronous", "a GEMM kernel, then a kernel that sends", ("_compute", "_send")),
+    GemmPattern("bulk_synchronous", "a GEMM kernel, then a kernel that sends", ("_compute", "_send"), spread=("_compute",)),
     GemmPattern("producer_consumer", "a kernel that computes and one that sends, on two streams", ("_compute", "_send"),
                 captured="wg_specialized"),
-    GemmPattern("fused_sequential", "workgroups that compute a tile, then send it", ("", "_ll")),
+    GemmPattern("fused_sequential", "workgroups that compute a tile, then send it", ("", "_ll"), spread=("", "_ll")),
     GemmPattern("wg_specialized", "workgroups that compute and workgroups that send"),
     GemmPattern("wave_specialized", "waves of a workgroup that compute or send", lanes="IRISI_GEMM_LANES_WITH_COMM"),
 )
@@ -110,13 +111,13 @@ GEMM_TYPES = tuple(
                  "i8_i32 i8_bf16 i8_i8").split() for t, out in [(_D[name.split("_")[0]], _D[name.split("_")[-1]])])
 # Mainloop IRISI_GEMM_<loop> for types `g`, where IRISI_GEMM_HAS_<loop> is 1: `name` ends its functions' names, `sums` of
 # those that do not depend on C's type, and `beside_comm` the names of what it does otherwise beside communication waves.
-GemmKernel = row("GemmKernel", "loop suffix g sums name beside_comm ahead leaves waits next")  # fetches B ahead; has an epilogue of its own; waits itself; its walk
+GemmKernel = row("GemmKernel", "loop suffix g sums name beside_comm ahead leaves waits next spreads")  # fetches B ahead; has an epilogue of its own; waits itself; its walk; is cut over workgroups
 _MFMA = dict(gfx90a="f16 bf16 f32 i8", gfx942="f16 bf16 f32 i8 f8e4m3fnuz f8e5m2fnuz", gfx950="f16 bf16 f32 i8 f8e4m3 f8e5m2")  # types of A and B
 _LOOPS = (("PLAIN", "", [g.name for g in GEMM_TYPES]), ("SM80", "_sm80", ("f16", "bf16", "f32", "f64")),  # loop, suffix, types by name
           ("SM90A", "_sm90a", [g.name for g in GEMM_TYPES if g.name != "f64" and "fnuz" not in g.name]), ("SM90A_LINES", "_sm90a_lines", ("f16", "bf16")), ("FEW", "_few", ("f16", "bf16")), ("THIN", "_thin", ("f16", "bf16"))) + tuple(
     (f"MFMA_{s.upper()}", f"_{s}", [g.name for g in GEMM_TYPES if g.t.name in t.split()]) for arch, t in _MFMA.items() for s in (arch, f"{arch}_small"))
 GEMM_KERNELS = tuple(GemmKernel(loop, end, g, g.t.name + end, g.name + end, g.name + end + "_with_comm" * loop.startswith(("MFMA", "SM80", "FEW", "THIN")),
-                                loop == "SM90A", loop in ("FEW", "THIN") or (loop == "SM90A" and g.out.bits in (16, 32) and g.acc in (g.work, g.out)), loop in ("FEW", "THIN"), "even" if loop in ("FEW", "THIN") else "turn")
+                                loop == "SM90A", loop in ("FEW", "THIN") or (loop == "SM90A" and g.out.bits in (16, 32) and g.acc in (g.work, g.out)), loop in ("FEW", "THIN"), "even" if loop in ("FEW", "THIN") else "turn", loop == "THIN")
                      for loop, end, names in _LOOPS for g in GEMM_TYPES if g.name in names)
 GemmIsa = row("GemmIsa", "name bytes rows vectors")  # of the host: bytes of a vector; a micro-kernel's rows, vectors of columns
 GEMM_ISAS = (GemmIsa("base", 16, 4, 2), GemmIsa("avx2", 32, 4, 2), GemmIsa("avx512", 64, 8, 2))
