@@ -28,22 +28,6 @@ IRIS_DEVICE uint64_t iris_channel_enter_wg(const iris_channel *ch)
     return 1 + irisi_atomic_fetch_u64(ch->state + IRISI_EPOCH, IRIS_RELAXED, IRIS_SCOPE_AGENT);
 }
 
-/**
- * Leaves the epoch: the last of `leavers` workgroups to call makes it the finished one. Every lane of the workgroup
- * calls it. Where it is the only one, it may enter the next epoch in the same kernel; of several, none may.
- */
-IRIS_DEVICE void iris_channel_leave_wg(const iris_channel *ch, uint64_t epoch, uint32_t leavers)
-{
-    iris_sync_wg();
-    if (iris_wg_lane() == 0 &&
-        irisi_atomic_add_u64(ch->state + IRISI_LEFT, 1, IRIS_ACQ_REL, IRIS_SCOPE_AGENT) + 1 == leavers) {
-        irisi_atomic_set_u64(ch->state + IRISI_LEFT, 0, IRIS_RELAXED, IRIS_SCOPE_AGENT);
-        irisi_atomic_set_u64(ch->state + IRISI_EPOCH, epoch, IRIS_RELEASE, IRIS_SCOPE_AGENT);
-    }
-    irisi_drain(); /* the epoch has arrived before another wave reads it */
-    iris_sync_wg();
-}
-
 /*
  * iris_channel_leave_wg in two steps, for kernels that have one epoch: a workgroup counts itself out once none of its
  * lanes will ask for the epoch's number again, and what it waits for then takes the time that counting does. Every lane
@@ -63,8 +47,17 @@ IRIS_DEVICE void irisi_channel_close(const iris_channel *ch, uint64_t epoch, uin
         irisi_atomic_set_u64(ch->state + IRISI_LEFT, 0, IRIS_RELAXED, IRIS_SCOPE_AGENT);
         irisi_atomic_set_u64(ch->state + IRISI_EPOCH, epoch, IRIS_RELEASE, IRIS_SCOPE_AGENT);
     }
-    irisi_drain(); /* as in iris_channel_leave_wg */
+    irisi_drain(); /* the epoch has arrived before another wave reads it */
     iris_sync_wg();
+}
+
+/**
+ * Leaves the epoch: the last of `leavers` workgroups to call makes it the finished one. Every lane of the workgroup
+ * calls it. Where it is the only one, it may enter the next epoch in the same kernel; of several, none may.
+ */
+IRIS_DEVICE void iris_channel_leave_wg(const iris_channel *ch, uint64_t epoch, uint32_t leavers)
+{
+    irisi_channel_close(ch, epoch, irisi_channel_count_out(ch), leavers);
 }
 
 /** The scratch bank of an epoch: two take turns, so that a peer one epoch ahead does not write over this one's. */

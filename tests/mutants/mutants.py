@@ -70,7 +70,7 @@ MUTANTS = (
     Mutant("epoch of a channel not advanced", "iris/barrier.h",
            "irisi_atomic_set_u64(ch->state + IRISI_EPOCH, epoch, IRIS_RELEASE",
            "irisi_atomic_set_u64(ch->state + IRISI_EPOCH, epoch - 1, IRIS_RELEASE",
-           "channel/channel.cpp", "a channel's epoch lasts*", after="void iris_channel_leave_wg("),
+           "channel/channel.cpp", "a channel's epoch lasts*", after="void irisi_channel_close("),
     Mutant("epoch of a GEMM by packets not advanced", "iris/barrier.h",
            "irisi_atomic_set_u64(ch->state + IRISI_EPOCH, epoch, IRIS_RELEASE",
            "irisi_atomic_set_u64(ch->state + IRISI_EPOCH, epoch - 1, IRIS_RELEASE",
