@@ -53,15 +53,19 @@ static iris_status irisi_gemm_ll_choose(iris_world *w, iris_gemm_plan *p, const 
                       row->from, p->unit, p->c_element, IRISI_GEMM_LL_MOST);
 }
 
-/* Gives a plan its banks: all ranks come to the same, as from equal heaps. Where they have no room, tiles are put. */
-static iris_status irisi_gemm_ll_hold(iris_world *w, iris_gemm_plan *p)
+/*
+ * Gives a plan its banks: all ranks come to the same, as from equal heaps. Where they have no room, tiles are put, unless
+ * somebody asked for packets.
+ */
+static iris_status irisi_gemm_ll_hold(iris_world *w, iris_gemm_plan *p, const irisi_gemm_row *row)
 {
+    const int asked = row->from[0] && row->value[IRISI_ROW_LL] == 1;
     const uint64_t bytes = (uint64_t)p->world * p->m * p->ll_pitch * 8;
     if (p->ll_pitch == 0 || p->pattern != IRIS_GEMM_FUSED_SEQUENTIAL)
         return IRIS_OK;
     const iris_status s = iris_channel_create(w, &p->ll, 0, bytes);
     p->ll_pitch = s == IRIS_OK ? p->ll_pitch : 0;
-    return s == IRIS_ERR_NOMEM ? IRIS_OK : s;
+    return s == IRIS_ERR_NOMEM && !asked ? IRIS_OK : s;
 }
 
 #endif

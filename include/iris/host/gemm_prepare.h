@@ -98,7 +98,7 @@ static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const ir
     if (s == IRIS_OK) /* so far all ranks have come to the same: all allocate, or none; what follows may fail on one */
         s = iris_channel_create(w, &p->channel, 2 * p->world + (size_t)irisi_gemm_units(p, 0), 0);
     if (s == IRIS_OK)
-        s = irisi_gemm_ll_hold(w, p);
+        s = irisi_gemm_ll_hold(w, p, row);
     if (s == IRIS_OK)
         s = irisi_gemm_hold_copies(w, p);
     if (s == IRIS_OK)
