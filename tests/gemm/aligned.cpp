@@ -340,6 +340,7 @@ static uint32_t thin_all(const irist_rank *t)
  * The loop for up to 8 rows, by each of its tiles and numbers of slices: A, B and C start anywhere or not, in both
  * layouts, with K shorter than a step and longer than the pieces of A that are copied, and more rows than a tile has.
  * With all workgroups a GEMM alone and fused_sequential cut K into slices; with some, they have several tiles each.
+ * Ranks may differ in that.
  */
 static void thin_work(irist_rank *t)
 {
@@ -355,9 +356,11 @@ static void thin_work(irist_rank *t)
                 const int64_t pad = (int64_t)irist_pick(t->seed, turn, 0, 8);
                 const int64_t m = 1 + (int64_t)irist_pick(t->seed, turn, 1, k > 2000 ? 9 : 20);
                 const int unit = !aligned && irist_pick(t->seed, turn, 2, 3) ? 0 : 8;
-                const uint32_t all = thin_all(t), some = irist_pick(t->seed, turn, 4, 2) ? all : 5;
+                /* All, some, or some on every second rank, whose kernel is not spread beside those that are. */
+                const uint64_t which = irist_pick(t->seed, turn, 4, 3);
+                const uint32_t all = thin_all(t), some = which == 0 || (which == 1 && t->rank % 2) ? 5 : all;
                 const problem_options bare = {"thin", 0, 0, 0, IRIS_ACTIVATION_NONE, transposed, unit ? 0 : pad % 3,
-                                              unit ? 0 : pad, unit ? 8 : pad % 4, 0, 0, some, some / 2, 0, unit};
+                                              unit ? 0 : pad, unit ? 8 : pad % 4, 0, 0, some, 2, 0, unit};
                 const problem_options full = {"thin, all", 1.5, -0.5, 1, IRIS_ACTIVATION_GELU, transposed,
                                               aligned ? 8 : pad, aligned ? 0 : pad % 5, 3, 0, 0, all, all / 8, 0, unit};
                 const problem_shape shape = {m, 70 * t->ranks + 3 + (int64_t)irist_pick(t->seed, turn, 3, 90), k};

@@ -127,12 +127,18 @@ static const problem_options variants[] = {
 
 enum { SHAPES = sizeof shapes / sizeof shapes[0], VARIANTS = sizeof variants / sizeof variants[0] };
 
+/* A row, and what a plan by it must have. */
+struct asking {
+    const char *row;
+    uint32_t joint, slices;
+};
+
 /*
  * One problem by every pattern that there is for its types, and by a row if one is given. `loops`: bit i says that
  * mainloop i may be the plan's.
  */
 static void every_pattern(irist_rank *t, const pair &types, problem_shape shape, problem_options options,
-                          uint32_t loops, const char *row = nullptr)
+                          uint32_t loops, const asking *asked = nullptr)
 {
     problem p;
     const int own = types.launchers[1] == nullptr;
@@ -140,10 +146,11 @@ static void every_pattern(irist_rank *t, const pair &types, problem_shape shape,
     if (types.dtype == IRIS_I8 && options.real && types.c_dtype != IRIS_I32)
         options.alpha /= 1024; /* values of up to 128 */
     if (problem_create(&p, t, types.dtype, shape, options)) {
-        if ((own || row) && irist_ok(t, iris_gemm_release(t->world, &p.plan)))
-            problem_plan(&p, own, row);
-        irist_check(t, !row || p.plan.runs[0].joint == (types.dtype != IRIS_I8), "%s: pairs compute %s together",
-                    iris_dtype_name(types.dtype), p.plan.runs[0].joint ? "tiles" : "nothing");
+        if ((own || asked) && irist_ok(t, iris_gemm_release(t->world, &p.plan)))
+            problem_plan(&p, own, asked ? asked->row : nullptr);
+        irist_check(t, !asked || (p.plan.runs[0].joint == asked->joint && p.plan.slices == asked->slices),
+                    "%s: pairs compute %s together, of %u slices", iris_dtype_name(types.dtype),
+                    p.plan.runs[0].joint ? "tiles" : "nothing", p.plan.slices);
         irist_check(t, loops >> p.plan.mainloop & 1, "%s %s, %s: the plan has mainloop %u, not one of %#x",
                     iris_dtype_name(types.dtype), iris_dtype_name(types.c_dtype), options.name, p.plan.mainloop, loops);
         problem_expect(&p);
@@ -308,13 +315,36 @@ static void joint_work(irist_rank *t)
         const int64_t bytes = (int64_t)iris_dtype_bytes(types.dtype);
         const problem_shape shape = {264, 140 * (t->ranks > 4 ? t->ranks : 4), 4200 / bytes};
         const problem_options options = {"joint", 0, 0, 0, IRIS_ACTIVATION_NONE, 1, 0, 0, 0, 0, 0, 4, 0, 0, 16};
+        const asking asked = {"pattern=fused_sequential width=128 pair=2 early=1 late=1 halves=1 edge=128",
+                              types.dtype != IRIS_I8, 1};
         if (hopper && types.launchers[1] != nullptr)
-            every_pattern(t, types, shape, options, UINT32_MAX,
-                          "pattern=fused_sequential width=128 pair=2 early=1 late=1 halves=1 edge=128");
+            every_pattern(t, types, shape, options, UINT32_MAX, &asked);
     }
 }
 
 TEST_CASE("pairs may compute tiles of narrow types together", "[gemm]") { irist_spmd(joint_work, nullptr); }
+
+/*
+ * K in slices, whose sums different workgroups have: of each type that the loop takes, any values or such as make many
+ * a slice's sum of i8 -1, 0 or 1.
+ */
+static void slices_work(irist_rank *t)
+{
+    static const asking asked[] = {{"pattern=fused_sequential width=128 slices=2", 0, 2},
+                                   {"pattern=wg_specialized comm=2 width=64 slices=8", 0, 8},
+                                   {"pattern=fused_sequential width=256 slices=4", 0, 4}};
+    const uint32_t hopper = loops_in_image(t) & 1u << IRISI_GEMM_SM90A;
+    for (const pair &types : pairs)
+        for (size_t i = 0; hopper && types.launchers[1] != nullptr && i < sizeof asked / sizeof asked[0]; i++) {
+            const int64_t bytes = (int64_t)iris_dtype_bytes(types.dtype);
+            const problem_shape shape = {i == 1 ? 130 : 19 + 45 * (int64_t)i, 90 * t->ranks + 38, 4300 / bytes};
+            const problem_options options = {"slices", 0, 0, 0, IRIS_ACTIVATION_NONE, 1, 0, 0, 0, 0, 0,
+                                             12, 0, i == 2, 16};
+            every_pattern(t, types, shape, options, UINT32_MAX, &asked[i]);
+        }
+}
+
+TEST_CASE("K may be cut into slices for narrow types", "[gemm]") { irist_spmd(slices_work, nullptr); }
 
 /* What C is when nobody says, and that i32 is exact where f32 would not be; the product alone, and more than that. */
 static void exact_work(irist_rank *t)

@@ -101,7 +101,7 @@ static int irisi_gemm_shares(const iris_gemm_plan *p, const irisi_gemm_cutting *
         return 0;
     if (c->pair > 1 && (rows == 1 || !even || c->senders % 2 != 0))
         return 0;
-    if (c->slices > 1 && p->dtype == IRIS_I8)
+    if (c->slices > 1 && p->dtype == IRIS_I8 && p->k / c->slices > 130000) /* of such a slice no sum is INT32_MAX */
         return 0;
     return irisi_gemm_workers(p, c) >= c->pair && (c->slices == 1 || (uint64_t)p->k * p->element >= 128u * c->slices);
 }

@@ -4,7 +4,7 @@
  * sm_90a's, warpgroup products from a ring of blocks that the copy engine fetches.
  *
  *   irisi_gemm_workspace_begin irisi_gemm_registers irisi_gemm_ahead
- *   irisi_gemm_blocks irisi_gemm_blocks_of irisi_gemm_skip irisi_gemm_lines_skip irisi_gemm_join irisi_gemm_swap
+ *   irisi_gemm_blocks irisi_gemm_blocks_of irisi_gemm_skip irisi_gemm_lines_skip irisi_gemm_swap
  *   irisi_gemm_scaled irisi_gemm_scale_lane irisi_gemm_scale_last
  *   and what gen/arch/gemm_simt.h and gen/arch/gemm_sm90a_nvidia.h have
  */
@@ -13,6 +13,7 @@
 
 #include <iris/arch/gemm_shape.h>
 #include <iris/arch/nvidia/ring.h>
+#include <iris/arch/nvidia/slices.h>
 #include <iris/tile_ll.h>
 
 /*
@@ -179,82 +180,6 @@ IRIS_DEVICE void irisi_gemm_lines_skip(irisi_gemm_ring *ring, irisi_gemm_blocks 
         irisi_mbar_wait(irisi_gemm_ring_full(ring), ring->parity);
         irisi_mbar_arrive(irisi_gemm_ring_empty(ring));
     }
-}
-
-/*
- * A slice's sums on their way. Each float says whether it has come: before, IRISI_GEMM_MISSING stands there, a NaN that
- * no product gives. So there is neither a flag to wait for nor a fence: 16.5 us for 64 x 2048 x 8192, not 19 (H200).
- */
-enum { IRISI_GEMM_LOOKS = 8 };
-#define IRISI_GEMM_MISSING 0xffffffffu
-typedef struct irisi_gemm_sums {
-    uint32_t v[IRISI_GEMM_LOOKS][4];
-} irisi_gemm_sums;
-
-IRIS_DEVICE void irisi_gemm_leave_sums(uint32_t *to, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
-{
-    asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(a), "r"(b), "r"(c), "r"(d)
-                 : "memory");
-}
-
-/* Looks at so many lanes' quadruples, 256 apart: 1 when all have come. */
-IRIS_DEVICE int irisi_gemm_look(irisi_gemm_sums *sums, const uint32_t *from, uint32_t quads)
-{
-    int missing = 0;
-#pragma unroll
-    for (uint32_t j = 0; j < IRISI_GEMM_LOOKS; j++)
-        if (j < quads)
-            asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                         : "=r"(sums->v[j][0]), "=r"(sums->v[j][1]), "=r"(sums->v[j][2]), "=r"(sums->v[j][3])
-                         : "l"(from + 1024 * j)
-                         : "memory");
-#pragma unroll
-    for (uint32_t j = 0; j < IRISI_GEMM_LOOKS; j++)
-#pragma unroll
-        for (uint32_t i = 0; j < quads && i < 4; i++)
-            missing |= sums->v[j][i] == IRISI_GEMM_MISSING;
-    return !missing;
-}
-
-/*
- * A tile's sums of slices of K come together: who computed one before the last leaves its accumulators behind, in
- * `partials`; who computed the last waits for them, in order, adds them up, and takes them away for the next launch.
- * Workgroups begin in order, so those waited for have begun; no wave leaves its walk early, so none is left behind
- * whatever happens in the world. Every lane of the math crew calls it. `n`, a constant: the columns that v has.
- */
-IRIS_DEVICE void irisi_gemm_join(const iris_gemm_plan *plan, const iris_tile *tile, const iris_crew *crew, float *v,
-                                 const uint32_t n)
-{
-    const size_t each = IRISI_GEMM_PARTIAL_BYTES / sizeof(uint32_t);
-    const uint32_t quads = n > 192 ? 4 : IRISI_GEMM_LOOKS, last = irisi_tile_item(tile);
-    uint32_t *at = (uint32_t *)plan->partials + each * last + 4 * crew->member;
-    if (plan->slices == 1 || crew->wave * 16 >= tile->rows)
-        return;
-    if (tile->slice + 1 < plan->slices) {
-#pragma unroll
-        for (uint32_t i = 0; i < n / 2; i++)
-            v[i] = __float_as_uint(v[i]) == IRISI_GEMM_MISSING ? __uint_as_float(0x7fffffff) : v[i];
-#pragma unroll
-        for (uint32_t i = 0; i < n / 2; i += 4)
-            irisi_gemm_leave_sums(at + 256 * i, __float_as_uint(v[i]), __float_as_uint(v[i + 1]),
-                                  __float_as_uint(v[i + 2]), __float_as_uint(v[i + 3]));
-        return;
-    }
-    at -= each * plan->pair * tile->slice;
-    for (uint32_t slice = 0; slice < tile->slice; slice++, at += each * plan->pair)
-#pragma unroll
-        for (uint32_t i = 0; i < n / 2; i += 4 * quads) {
-            irisi_gemm_sums sums;
-            for (uint32_t turn = 1; !irisi_gemm_look(&sums, at + 256 * i, quads); turn++)
-                iris_pause(turn);
-#pragma unroll
-            for (uint32_t j = 0; j < 4 * quads; j++)
-                v[i + j] += __uint_as_float(sums.v[j / 4][j % 4]);
-#pragma unroll
-            for (uint32_t j = 0; j < quads; j++)
-                irisi_gemm_leave_sums(at + 256 * i + 1024 * j, IRISI_GEMM_MISSING, IRISI_GEMM_MISSING,
-                                      IRISI_GEMM_MISSING, IRISI_GEMM_MISSING);
-        }
 }
 
 /*
