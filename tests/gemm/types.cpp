@@ -331,7 +331,7 @@ TEST_CASE("pairs may compute tiles of narrow types together", "[gemm]") { irist_
 static void slices_work(irist_rank *t)
 {
     static const asking asked[] = {{"pattern=fused_sequential width=128 slices=2", 0, 2},
-                                   {"pattern=wg_specialized comm=2 width=64 slices=8", 0, 8},
+                                   {"pattern=wg_specialized comm=2 width=128 slices=4", 0, 4},
                                    {"pattern=fused_sequential width=256 slices=4", 0, 4}};
     const uint32_t hopper = loops_in_image(t) & 1u << IRISI_GEMM_SM90A;
     for (const pair &types : pairs)

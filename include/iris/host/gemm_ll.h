@@ -54,8 +54,8 @@ static iris_status irisi_gemm_ll_choose(iris_world *w, iris_gemm_plan *p, const 
 }
 
 /*
- * Gives a plan its banks: all ranks come to the same, as from equal heaps. Where they have no room, tiles are put, unless
- * somebody asked for packets.
+ * Gives a plan its banks: all ranks come to the same, as from equal heaps. Where they have no room, tiles are put,
+ * unless somebody asked for packets.
  */
 static iris_status irisi_gemm_ll_hold(iris_world *w, iris_gemm_plan *p, const irisi_gemm_row *row)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * slices.h (nvidia): sums of slices of K that different workgroups have computed come together, of the sm_90a mainloops.
+ * slices.h (nvidia): how sums of slices of K come together that different workgroups computed, in the sm_90a mainloops.
  *
  *   irisi_gemm_join irisi_gemm_sum_out irisi_gemm_sum_in irisi_gemm_leave_sums irisi_gemm_look
  */
