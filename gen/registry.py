@@ -89,9 +89,8 @@ WORD_ROWS = dict(
     extrema=tuple(WordAtomic(op, t, f"{op}.{t.name.replace('i', 's')}", wins=c)
                   for t in _WIDE for op, c in (("min", "<"), ("max", ">"))),
     floats=tuple(WordAtomic("add", _D[n], f"add.{n}", sign="+") for n in ("f32", "f64")))
-# How a GEMM and its communication share the device. `parts` are what its kernels' names add to the pattern's, `lanes`
-# the most lanes of a workgroup, `captured` the pattern that stands in for it in a graph, whose branches may run in turn;
-# `spread` those of its parts that a loop which spreads cuts into a workgroup for each slice of K (host/gemm_spread.h).
+# How a GEMM and its communication share the device: `parts` are what its kernels' names add to the pattern's, `spread` those that
+# a loop which spreads cuts into slices of K, `lanes` a workgroup's most, `captured` what stands in for it in a graph, whose branches may run in turn.
 GemmPattern = row("GemmPattern", "name text parts lanes captured spread", parts=("",), lanes="IRISI_GEMM_LANES", captured="", spread=())
 GEMM_PATTERNS = (
     GemmPattern("bulk_synchronous", "a GEMM kernel, then a kernel that sends", ("_compute", "_send"), spread=("_compute",)),
@@ -112,12 +111,12 @@ GEMM_TYPES = tuple(
 # Mainloop IRISI_GEMM_<loop> for types `g`, where IRISI_GEMM_HAS_<loop> is 1: `name` ends its functions' names, `sums` of
 # those that do not depend on C's type, and `beside_comm` the names of what it does otherwise beside communication waves.
 GemmKernel = row("GemmKernel", "loop suffix g sums name beside_comm ahead leaves waits next spreads")  # fetches B ahead; has an epilogue of its own; waits itself; its walk; is cut over workgroups
-_MFMA = dict(gfx90a="f16 bf16 f32 i8", gfx942="f16 bf16 f32 i8 f8e4m3fnuz f8e5m2fnuz", gfx950="f16 bf16 f32 i8 f8e4m3 f8e5m2")  # types of A and B
+_FEW, _MFMA = ("FEW", "THIN", "FEW_MFMA"), dict(gfx90a="f16 bf16 f32 i8", gfx942="f16 bf16 f32 i8 f8e4m3fnuz f8e5m2fnuz", gfx950="f16 bf16 f32 i8 f8e4m3 f8e5m2")  # types of A and B
 _LOOPS = (("PLAIN", "", [g.name for g in GEMM_TYPES]), ("SM80", "_sm80", ("f16", "bf16", "f32", "f64")),  # loop, suffix, types by name
-          ("SM90A", "_sm90a", [g.name for g in GEMM_TYPES if g.name != "f64" and "fnuz" not in g.name]), ("SM90A_LINES", "_sm90a_lines", ("f16", "bf16")), ("FEW", "_few", ("f16", "bf16")), ("THIN", "_thin", ("f16", "bf16"))) + tuple(
+          ("SM90A", "_sm90a", [g.name for g in GEMM_TYPES if g.name != "f64" and "fnuz" not in g.name]), ("SM90A_LINES", "_sm90a_lines", ("f16", "bf16")), ("FEW", "_few", ("f16", "bf16")), ("THIN", "_thin", ("f16", "bf16")), ("FEW_MFMA", "_few_mfma", ("f16", "bf16"))) + tuple(
     (f"MFMA_{s.upper()}", f"_{s}", [g.name for g in GEMM_TYPES if g.t.name in t.split()]) for arch, t in _MFMA.items() for s in (arch, f"{arch}_small"))
 GEMM_KERNELS = tuple(GemmKernel(loop, end, g, g.t.name + end, g.name + end, g.name + end + "_with_comm" * loop.startswith(("MFMA", "SM80", "FEW", "THIN")),
-                                loop == "SM90A", loop in ("FEW", "THIN") or (loop == "SM90A" and g.out.bits in (16, 32) and g.acc in (g.work, g.out)), loop in ("FEW", "THIN"), "even" if loop in ("FEW", "THIN") else "turn", loop == "THIN")
+                                loop == "SM90A", loop in ("FEW", "THIN") or (loop == "SM90A" and g.out.bits in (16, 32) and g.acc in (g.work, g.out)), loop in _FEW, "even" if loop in _FEW else "turn", loop == "THIN")
                      for loop, end, names in _LOOPS for g in GEMM_TYPES if g.name in names)
 GemmIsa = row("GemmIsa", "name bytes rows vectors")  # of the host: bytes of a vector; a micro-kernel's rows, vectors of columns
 GEMM_ISAS = (GemmIsa("base", 16, 4, 2), GemmIsa("avx2", 32, 4, 2), GemmIsa("avx512", 64, 8, 2))
@@ -168,7 +167,7 @@ TEMPLATES = (
         ("gemm_micro_host", "micro-kernels of the blocked loop, by vector unit"),
         ("gemm_host", "the mainloop of GEMMs on the CPU"), ("gemm_simt", "the plain mainloop of GEMMs on GPUs"),
         ("gemm_sm90a_nvidia", "the mainloop of GEMMs on Hopper"), ("gemm_sm90a_leave_nvidia", "how their tiles leave"), ("gemm_sm90a_lines_nvidia", "Hopper's for few rows of C and a B whose rows start anywhere"), ("wgmma_nvidia", "matrix products by a warpgroup"), ("gemm_few_nvidia", "the mainloop for few rows of C, wherever rows start"), ("gemm_thin_nvidia", "the mainloop for up to 8 rows of C and much of B"),
-        ("gemm_sm80_nvidia", "the mainloop on warps' tensor cores"), ("gemm_mfma_amd", "mainloops of GEMMs on AMD's matrix units"))),
+        ("gemm_sm80_nvidia", "the mainloop on warps' tensor cores"), ("gemm_mfma_amd", "mainloops of GEMMs on AMD's matrix units"), ("gemm_few_amd", "AMD's for few rows of C"))),
     T("gemm/types", "element types that GEMM kernels exist for", _GEMM, "gemm_types", **GEMM_ROWS),
     T("gemm/epilogue", "from accumulators to the staging tile", _GEMM, "gemm_epilogue", **GEMM_ROWS),
     T("gemm/tiles", "what math and loader waves do for a tile", _GEMM, "gemm_tiles", **GEMM_ROWS),

@@ -152,13 +152,14 @@ enum {
     IRISI_GEMM_MFMA_GFX950_SMALL,
     IRISI_GEMM_SM90A_LINES, /* sm_90a's for few rows, where B's start anywhere */
     IRISI_GEMM_FEW,         /* mma.sync's for few rows; all rows may start anywhere */
-    IRISI_GEMM_THIN         /* the same for up to 8, where B is much to read */
+    IRISI_GEMM_THIN,        /* the same for up to 8, where B is much to read */
+    IRISI_GEMM_FEW_MFMA     /* AMD's for few rows, of any of its matrix units */
 };
 
 /* 1 when it is one of the loops for few rows, which lanes load what they multiply for. */
 IRIS_HOST_DEVICE int irisi_gemm_is_few(uint32_t mainloop)
 {
-    return mainloop == IRISI_GEMM_FEW || mainloop == IRISI_GEMM_THIN;
+    return mainloop == IRISI_GEMM_FEW || mainloop == IRISI_GEMM_THIN || mainloop == IRISI_GEMM_FEW_MFMA;
 }
 
 IRIS_HOST_DEVICE int irisi_gemm_is_sm90a(uint32_t mainloop)
@@ -169,7 +170,7 @@ IRIS_HOST_DEVICE int irisi_gemm_is_sm90a(uint32_t mainloop)
 /* 1 when a mainloop reads A (which: 0) or B (1) wherever its rows start. */
 IRIS_HOST_DEVICE int irisi_gemm_reads_anywhere(uint32_t mainloop, int which)
 {
-    return mainloop == IRISI_GEMM_PLAIN || irisi_gemm_is_few(mainloop) ||
+    return mainloop == IRISI_GEMM_PLAIN || mainloop == IRISI_GEMM_FEW || mainloop == IRISI_GEMM_THIN ||
            (mainloop == IRISI_GEMM_SM90A_LINES && which == 1);
 }
 

@@ -290,15 +290,20 @@ TEST_CASE("an f16 B of rows that start anywhere is multiplied right", "[gemm][f1
 }
 #endif
 
-#if defined(IRISI_GEMM_HAS_FEW)
+#if defined(IRISI_GEMM_HAS_FEW) || defined(IRISI_GEMM_HAS_FEW_MFMA)
 /*
  * The loop for few rows, by each of its tiles: A, B and C start anywhere or not, in both layouts, with K shorter than a
  * wave's step and longer than all waves' together, and more tiles than workgroups.
  */
 static void few_work(irist_rank *t)
 {
+#if defined(IRISI_GEMM_HAS_FEW)
     static const char *const tunes[] = {"few=1 height=8 width=16", "few=1 height=8 width=32", "few=1 height=8 width=64",
                                         "few=1 height=16 width=32", "few=1 height=32 width=32", "few=1"};
+#else
+    static const char *const tunes[] = {"few=1 height=16 width=16", "few=1 height=16 width=32",
+                                        "few=1 height=16 width=64", "few=1 height=32 width=32", "few=1"};
+#endif
     static const int64_t depths[] = {7, 400, 33, 1150, 768};
     const iris_dtype dtype = *(const iris_dtype *)t->arg;
     uint64_t turn = 0;
@@ -317,7 +322,9 @@ static void few_work(irist_rank *t)
                 if (turn++ % (t->full ? 2 : 5) != (dtype == IRIS_BF16 ? 0u : 1u))
                     continue;
                 if (problem_create(&p, t, dtype, shape, turn % 3 ? bare : full, tune)) {
-                    irist_check(t, p.plan.mainloop == IRISI_GEMM_FEW && !p.plan.packs[0].to && !p.plan.packs[1].to,
+                    const int copies = p.plan.packs[0].to || p.plan.packs[1].to;
+                    irist_check(t, irisi_gemm_is_few(p.plan.mainloop) &&
+                                       !(copies && irisi_gemm_reads_anywhere(p.plan.mainloop, 0)),
                                 "%s: mainloop %u, or copies", tune, p.plan.mainloop);
                     iris_gemm_row row;
                     irist_ok(t, iris_gemm_choice(t->world, &p.plan, &row));
@@ -329,6 +336,22 @@ static void few_work(irist_rank *t)
             }
 }
 
+TEST_CASE("few rows of bf16 are multiplied right wherever rows start", "[gemm][few]")
+{
+    const iris_dtype dtype = IRIS_BF16;
+    irist_spmd(few_work, &dtype);
+}
+
+#if !defined(IRIST_PART)
+TEST_CASE("few rows of f16 are multiplied right wherever rows start", "[gemm][few]")
+{
+    const iris_dtype dtype = IRIS_F16;
+    irist_spmd(few_work, &dtype);
+}
+#endif
+#endif
+
+#if defined(IRISI_GEMM_HAS_THIN)
 /* A plan's workgroups: all of the device, or few enough where ranks are threads that share one. */
 static uint32_t thin_all(const irist_rank *t)
 {
@@ -424,20 +447,6 @@ TEST_CASE("up to 8 rows of f16 are multiplied right wherever rows start", "[gemm
 {
     const iris_dtype dtype = IRIS_F16;
     irist_spmd(thin_work, &dtype);
-}
-#endif
-
-TEST_CASE("few rows of bf16 are multiplied right wherever rows start", "[gemm][few]")
-{
-    const iris_dtype dtype = IRIS_BF16;
-    irist_spmd(few_work, &dtype);
-}
-
-#if !defined(IRIST_PART)
-TEST_CASE("few rows of f16 are multiplied right wherever rows start", "[gemm][few]")
-{
-    const iris_dtype dtype = IRIS_F16;
-    irist_spmd(few_work, &dtype);
 }
 #endif
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * few_gpu.h: what few_run.cpp and thin_run.cpp have in common, which say IRIST_WAVES before: stand-ins for
- * mma_instructions.h, random problems of which A and B start at any element and are surrounded by NaN, and the check of
- * a tile.
+ * few_gpu.h: what few_run.cpp, thin_run.cpp and few_amd_run.cpp have in common, which say LANES and IRIST_WAVES before:
+ * stand-ins for memory, meetings and matrix instructions of a wave, random problems of which A and B start at any
+ * element, or where they must, and are surrounded by NaN, and the check of a tile.
  */
 #ifndef TESTS_GEMM_FEW_GPU_H
 #define TESTS_GEMM_FEW_GPU_H
@@ -10,10 +10,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <sys/mman.h>
 #include <vector>
 
-enum { LANES = 32 };
 #include "fibers.h"
 
 namespace {
@@ -24,7 +22,7 @@ enum breakage { RIGHT, OTHER_SHIFT, OTHER_PAIRS, NEXT_WORD, LOST_WORDS, LOST_MEE
 struct product {
     uint32_t came, done;
     float *c[LANES];
-    uint32_t a[LANES][4], b[LANES][2];
+    uint32_t a[LANES][4], b[LANES][4];
 };
 
 struct matrix {
@@ -45,20 +43,8 @@ struct {
 float widened(uint16_t bits) { return widened_16(gpu.dtype, bits); }
 uint16_t narrowed(float v) { return narrowed_16(gpu.dtype, v); }
 
-/* mma.m16n8k16: two elements of K a register (PTX ISA). */
-void carry_out(const product &p)
-{
-    for (uint32_t lane = 0; lane < LANES; lane++)
-        for (uint32_t e = 0; e < 4; e++) {
-            const uint32_t row = lane / 4 * 4, column = (lane % 4 * 2 + e % 2) * 4;
-            float sum = 0;
-            for (uint32_t k = 0; k < 16; k++) {
-                const uint32_t a = p.a[row + k % 8 / 2][k / 8 * 2 + e / 2], b = p.b[column + k % 8 / 2][k / 8];
-                sum += widened((uint16_t)(a >> k % 2 * 16)) * widened((uint16_t)(b >> k % 2 * 16));
-            }
-            p.c[lane][e] += sum;
-        }
-}
+/* What the platform's instruction makes of it. */
+void carry_out(const product &p);
 
 /* 1 when one of the bytes is an element's. */
 bool holds_some(const matrix &m, const char *word, uint32_t bytes)
@@ -73,9 +59,8 @@ bool holds_some(const matrix &m, const char *word, uint32_t bytes)
 
 } // namespace
 
-/* ---- in place of arch/nvidia/mma_instructions.h, and of the host's workgroups ------------------------------------ */
+/* ---- in place of the host's workgroups --------------------------------------------------------------------------- */
 
-#define IRIS_ARCH_NVIDIA_MMA_INSTRUCTIONS_H
 #define IRIS_ARCH_GEMM_SHAPE_H
 #define iris_lane irist_lane
 #define iris_crew_sync(crew) ((void)(crew), meet())
@@ -111,31 +96,15 @@ static void read_some(void *to, const void *from, uint32_t bytes)
     if (inside)
         std::memcpy(to, at, bytes);
 }
-static uint32_t __funnelshift_r(uint32_t low, uint32_t high, uint32_t bits)
-{
-    bits = gpu.broken == OTHER_SHIFT ? 16 - bits : bits;
-    return (uint32_t)(((uint64_t)high << 32 | low) >> bits % 32);
-}
-static uint32_t __byte_perm(uint32_t x, uint32_t y, uint32_t s)
-{
-    const uint64_t all = (uint64_t)y << 32 | x;
-    uint32_t v = 0;
-    s = gpu.broken == OTHER_PAIRS ? s ^ 0x2200 : s;
-    for (uint32_t i = 0; i < 4; i++)
-        v |= (uint32_t)(all >> 8 * (s >> 4 * i & 7) & 255) << 8 * i;
-    return v;
-}
 
-struct irisi_mma_operands_16 {
-    uint32_t a[4][4], b[4][4];
-};
-static void irisi_mma_f16(float *c, const irisi_mma_operands_16 *o, uint32_t m, uint32_t n)
+/* A product of the wave's lanes, by this one; so many registers of each operand. */
+static void multiply(float *c, const uint32_t *a, uint32_t a_words, const uint32_t *b, uint32_t b_words)
 {
     product &p = gpu.products[wg.now->wave];
     const uint32_t lane = wg.now->lane, done = p.done;
     p.c[lane] = c;
-    std::memcpy(p.a[lane], o->a[m], sizeof p.a[lane]);
-    std::memcpy(p.b[lane], o->b[n / 2] + n % 2 * 2, sizeof p.b[lane]);
+    std::memcpy(p.a[lane], a, 4 * a_words);
+    std::memcpy(p.b[lane], b, 4 * b_words);
     if (++p.came == LANES) {
         p.came = 0;
         carry_out(p);
@@ -144,12 +113,8 @@ static void irisi_mma_f16(float *c, const irisi_mma_operands_16 *o, uint32_t m, 
     while (p.done == done)
         pause_lane(&p.done, done);
 }
-static void irisi_mma_bf16(float *c, const irisi_mma_operands_16 *o, uint32_t m, uint32_t n)
-{
-    irisi_mma_f16(c, o, m, n);
-}
 
-#include <iris/arch/nvidia/gemm_shape.h>
+#include IRIST_GEMM_SHAPE /* the platform's */
 
 /* ---- problems and checks ----------------------------------------------------------------------------------------- */
 
@@ -186,26 +151,14 @@ void make_matrix(matrix *m, uint64_t rows, uint64_t columns, uint64_t pad, int i
     fill_matrix(m, infinite);
 }
 
-/* The same with rows so far apart that offsets take more than 32 bits, where the system lends the addresses. */
-bool spread_matrix(matrix *m, uint64_t rows, uint64_t columns, void **lent, size_t *bytes)
-{
-    m->rows = rows, m->columns = columns, m->ld = ((uint64_t)1 << (rows > 64 ? 27 : 31)) + 2 * random_below(8) + 1;
-    *bytes = 2 * (rows * m->ld + 64);
-    *lent = mmap(nullptr, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    m->first = *lent == MAP_FAILED ? nullptr : (uint16_t *)*lent + 9;
-    if (m->first)
-        fill_matrix(m, -1);
-    return m->first != nullptr;
-}
-
 uint16_t *element(matrix &m, uint64_t row, uint64_t column) { return m.first + row * m.ld + column; }
 
-/* A random problem, and its plan as host/gemm_choose.h fills it in; pad_b -1: any. */
-void make_plan(const irisi_gemm_shape &s, uint32_t m, uint32_t n, uint32_t k, int transposed, int pad_b,
+/* A random problem, and its plan as host/gemm_choose.h fills it in; a pad of -1: any, and A starts anywhere. */
+void make_plan(const irisi_gemm_shape &s, uint32_t m, uint32_t n, uint32_t k, int transposed, int pad_a, int pad_b,
                int aligned)
 {
     const bool infinite = random_below(3) == 0 || gpu.infinite; /* some of B: times zeros of A they would make NaN */
-    make_matrix(&gpu.a, m, k, random_below(9), infinite ? 0 : -1);
+    make_matrix(&gpu.a, m, k, pad_a < 0 ? random_below(9) : (uint64_t)pad_a, infinite ? 0 : -1, pad_a >= 0);
     make_matrix(&gpu.b, transposed ? n : k, transposed ? k : n, pad_b < 0 ? random_below(9) : (uint64_t)pad_b,
                 infinite ? 40 : -1, aligned);
     make_matrix(&gpu.c, m, n, random_below(9), -1);
@@ -263,13 +216,13 @@ void begin_trial()
     wg.beside = another_turn;
 }
 
-/* All tiles: those of odd numbers are staged, and all beside communication waves. */
-void check_tiles()
+/* All tiles: those of odd numbers are staged, and all beside communication waves, or if `every`. */
+void check_tiles(int every = 0)
 {
     iris_tile tile;
     uint32_t tiles = 0;
     for (iris_tile_begin(&plan, &tile, 0, 1); iris_tile_next(&plan, &tile); tiles++)
-        check_tile(&tile, stages[tiles], with_comm || tiles % 2);
+        check_tile(&tile, stages[tiles], every || with_comm || tiles % 2);
     for (uint16_t bits : gpu.c.room)
         expect(bits == 0xffff, "C is written beside the tiles");
 }

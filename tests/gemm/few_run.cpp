@@ -11,8 +11,10 @@
 #include <iris/tile.h>
 
 #if defined(IRIS_TARGET_HOST)
+#include <sys/mman.h>
+
 #define IRIST_WAVES 12
-#include "few_gpu.h"
+#include "few_nvidia.h"
 
 static void irisi_read_words(uint32_t *w, const void *from, uint32_t bytes, uint32_t there)
 {
@@ -86,16 +88,28 @@ uint32_t run_few(uint32_t seed, uint32_t trials)
         with_comm = random_below(4) == 0;
         const uint32_t k = 1 + random_below(deep == 0 ? 40 : deep == 1 ? 400 : 900);
         const uint32_t n = 1 + random_below(70), m = 1 + random_below(40);
-        make_plan(shape_of(i % IRISI_FEW_TILES, m, n, k), m, n, k, (int)(i / IRISI_FEW_TILES % 2), -1, 0);
+        make_plan(shape_of(i % IRISI_FEW_TILES, m, n, k), m, n, k, (int)(i / IRISI_FEW_TILES % 2), -1, -1, 0);
         try_plan(i % IRISI_FEW_TILES, 0);
     }
     for (uint32_t i = 0; i < IRISI_FEW_TILES; i++) { /* a wave's last step is shorter than those before it */
         gpu.dtype = IRIS_BF16, gpu.infinite = 1, with_comm = 0;
-        make_plan(shape_of(i, 5, 70, 1510), 5, 70, 1510, 0, -1, 0);
+        make_plan(shape_of(i, 5, 70, 1510), 5, 70, 1510, 0, -1, -1, 0);
         try_plan(i, 0);
         gpu.infinite = 0;
     }
     return failures - before;
+}
+
+/* A matrix whose rows are so far apart that offsets take more than 32 bits, where the system lends the addresses. */
+bool spread_matrix(matrix *m, uint64_t rows, uint64_t columns, void **lent, size_t *bytes)
+{
+    m->rows = rows, m->columns = columns, m->ld = ((uint64_t)1 << (rows > 64 ? 27 : 31)) + 2 * random_below(8) + 1;
+    *bytes = 2 * (rows * m->ld + 64);
+    *lent = mmap(nullptr, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    m->first = *lent == MAP_FAILED ? nullptr : (uint16_t *)*lent + 9;
+    if (m->first)
+        fill_matrix(m, -1);
+    return m->first != nullptr;
 }
 
 /* By every tile, rows of A and B that are gigabytes apart; how many failed. */
@@ -105,7 +119,7 @@ uint32_t run_spread()
     for (uint32_t i = 0; i < 2 * IRISI_FEW_TILES; i++) {
         void *lent[2];
         size_t bytes[2];
-        make_plan(shape_of(i % IRISI_FEW_TILES, 11, 37, 400), 11, 37, 400, (int)(i / IRISI_FEW_TILES), -1, 0);
+        make_plan(shape_of(i % IRISI_FEW_TILES, 11, 37, 400), 11, 37, 400, (int)(i / IRISI_FEW_TILES), -1, -1, 0);
         const bool a = spread_matrix(&gpu.a, gpu.a.rows, gpu.a.columns, &lent[0], &bytes[0]);
         const bool b = spread_matrix(&gpu.b, gpu.b.rows, gpu.b.columns, &lent[1], &bytes[1]);
         plan.a = gpu.a.first, plan.b = gpu.b.first, plan.lda = gpu.a.ld, plan.ldb = gpu.b.ld;

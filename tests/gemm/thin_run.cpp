@@ -13,7 +13,7 @@
 #include <deque>
 #define IRIST_WAVES 8
 #define IRIS_ARCH_NVIDIA_CLUSTER_H
-#include "few_gpu.h"
+#include "few_nvidia.h"
 
 namespace {
 
@@ -227,7 +227,7 @@ uint32_t run_thin(uint32_t seed, uint32_t trials)
         q.b_anywhere = !aligned, q.mainloops = UINT32_MAX, q.slices = with_comm ? 1 : 1u << random_below(4);
         q.tile_n = transposed && aligned ? 16u << random_below(4) : 0;
         const irisi_gemm_shape s = irisi_thin_gemm_shape(&q);
-        make_plan(s, m, n, k, transposed, aligned ? (int)pad : -1, aligned);
+        make_plan(s, m, n, k, transposed, -1, aligned ? (int)pad : -1, aligned);
         for (uint32_t slices = s.gang; slices > 0; slices /= 2)
             try_plan(slices);
     }

@@ -303,6 +303,8 @@ void gemm(irist_rank *t, const family &f, int pattern)
     const char *tune = nullptr;
 #if defined(IRISI_GEMM_HAS_FEW)
     tune = f.shape.m < 8 ? "few=2" : f.shape.m < 16 ? "few=1" : tune;
+#elif defined(IRISI_GEMM_HAS_FEW_MFMA)
+    tune = f.shape.m < 16 ? "few=1" : tune;
 #endif
     scene s;
     open_scene(&s, t);

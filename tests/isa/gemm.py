@@ -17,6 +17,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 
+import few
 import gates
 import gemm_order
 import listing
@@ -96,7 +97,7 @@ def build(arch, kind, include, folder, *macros):
         return done.stdout, {}, {}
     text = subprocess.run([find("llvm-objdump-22", "llvm-objdump"), "-d", "--no-show-raw-insn", out],
                           stdout=subprocess.PIPE, text=True, check=True).stdout
-    wanted = re.compile(rf"irisi_gemm_all_scatter_({'|'.join(COMPUTE + SEND)})_{kind}_{arch}(_small)?")
+    wanted = re.compile(rf"irisi_gemm_all_scatter_({'|'.join(COMPUTE + SEND)})_{kind}_({arch}(_small)?|few_mfma)")
     used = {}
     for name, block in re.findall(r"Function Name: (\S+)(.*?)(?=Function Name|\Z)", done.stdout, re.S):
         if name.startswith("irisi_gemm_"):  # the plain loop's, and those that copy operands, too
@@ -398,6 +399,8 @@ def check(arch, kind, built, report, table):
                         [] if caught else ["the edit went unnoticed" if kernel else "nothing to edit"])
     if kind == "f16":
         check_edits(arch, where, lambda pattern: kernels[names([pattern])[0]], report)
+    if kind in WITH_PLAIN:
+        few.check(sys.modules[__name__], arch, kind, kernels, report)
     for n in names(COMPUTE):
         for loop, layout in zip(main_loops(kernels[n]), ("transposed", "as it is")):
             size = "small" if n.endswith("_small") else "large"
@@ -421,7 +424,7 @@ def check_indirect(built, report):
     report.line(where, "  no load goes to shared memory directly", direct)
     report.line(where, "  no scratch in the loops", inside)
     for text, function, whose, _ in CHECKS:
-        of = [k for n, k in kernels.items() if any(f"_{p}_{kind}_" in n for p in whose)]
+        of = [k for n, k in kernels.items() if any(f"_{p}_{kind}_{arch}" in n for p in whose)]
         if function not in (matrix_units_are_the_limit, accesses_are_wide, fetches_stay_under_way, only_its_memory):
             report.line(where, f"  {text}", [f"{k.name}: {p}" for k in of for p in function(arch, k)])
 

@@ -33,6 +33,7 @@ MIXED = "any collective may follow*"
 SELF_TEST = "a sound machine passes*"
 LL_ROW = "GEMMs by packets in a row*"
 RELAY = "a workgroup that only sends*"
+FEW_AMD = "few rows are multiplied right on AMD's matrix units"
 FEW = "few rows are multiplied right*"
 THIN = "up to 8 rows are multiplied right*"
 
@@ -236,6 +237,27 @@ MUTANTS = (
     Mutant("a ring for what is sent while others still compute", "iris/gemm.h",
            "    iris_sync_wg(); /* and all waves are done", "    /* and all waves are done", "mutants/relay.cpp", RELAY,
            ranks=1),
+    # few rows, on AMD's matrix units
+    Mutant("AMD: waves' sums written over those of the last tile", "iris/gen/arch/gemm_few_amd.h",
+           "    if (pipe->tiles++ > 0)\n        iris_crew_sync(crew);", "    pipe->tiles++;", "mutants/few_amd.cpp", FEW_AMD,
+           ranks=1, after="void irisi_few_tile_bf16_few_mfma("),
+    Mutant("AMD: waves' sums added up before all are there", "iris/gen/arch/gemm_few_amd.h",
+           "v[block][group]);\n    }\n    iris_crew_sync(crew);\n", "v[block][group]);\n    }\n",
+           "mutants/few_amd.cpp", FEW_AMD, ranks=1, after="void irisi_few_tile_bf16_few_mfma("),
+    Mutant("AMD: what is behind the end of K counts", "iris/arch/amd/few.h",
+           "    if (job->k - begun >= IRISI_FEW_DEEP)\n        return;\n", "    return;\n", "mutants/few_amd.cpp", FEW_AMD,
+           ranks=1),
+    Mutant("AMD: lines behind the end of K are loaded", "iris/arch/amd/few.h",
+           "own + (s.turned ? i : 0) < left ? job->b_at[i] : first", "job->b_at[i]", "mutants/few_amd.cpp", FEW_AMD, ranks=1),
+    Mutant("AMD: columns behind the last are loaded", "iris/arch/amd/few.h",
+           "column < tile->cols ? column", "column <= tile->cols ? column", "mutants/few_amd.cpp", FEW_AMD, ranks=1),
+    Mutant("AMD: a step is multiplied from the ring's next words", "iris/gen/arch/gemm_few_amd.h",
+           "irisi_few_fetch(s, &job, step + i + s.ring, &words[i]);",
+           "irisi_few_fetch(s, &job, step + i + s.ring + 1, &words[i]);", "mutants/few_amd.cpp", FEW_AMD, ranks=1,
+           after="void irisi_few_part_bf16_few_mfma("),
+    Mutant("AMD: sums of one wave left out", "iris/gen/arch/gemm_few_amd.h",
+           "for (uint32_t wave = 1; wave < IRISI_FEW_WAVES; wave++)", "for (uint32_t wave = 2; wave < IRISI_FEW_WAVES; wave++)",
+           "mutants/few_amd.cpp", FEW_AMD, ranks=1, after="void irisi_few_tile_bf16_few_mfma("),
     # few rows
     Mutant("waves' sums written over those of the last tile", "iris/gen/arch/gemm_few_nvidia.h",
            "    if (pipe->tiles++ > 0)\n        iris_crew_sync(crew);", "    pipe->tiles++;", "mutants/few.cpp", FEW, ranks=1,

@@ -142,7 +142,7 @@ static int irisi_gemm_fit_row(iris_world *w, const iris_gemm_plan *plan, const i
     why[0] = 0;
     if (row->given == 0)
         return 1;
-    if (few && s->mainloop != (q->few == IRISI_FEW_THIN ? IRISI_GEMM_THIN : IRISI_GEMM_FEW))
+    if (few && !(irisi_gemm_is_few(s->mainloop) && (s->mainloop == IRISI_GEMM_THIN) == (q->few == IRISI_FEW_THIN)))
         snprintf(why, room,
                  "few=%u height=%u width=%u slices=%u cannot be: no such loop for these types here, or no such tile",
                  v[IRISI_ROW_FEW], q->tile_m, q->tile_n, q->slices);

@@ -2,7 +2,7 @@
 /*
  * gemm.h (amd): the mainloops of this platform: the plain one, and those on matrix units.
  *
- *   irisi_gemm_registers, and what gen/arch/gemm_simt.h and gen/arch/gemm_mfma_amd.h have
+ *   irisi_gemm_registers, and what gen/arch/gemm_simt.h, gen/arch/gemm_mfma_amd.h and gen/arch/gemm_few_amd.h have
  */
 #ifndef IRIS_ARCH_AMD_GEMM_H
 #define IRIS_ARCH_AMD_GEMM_H
@@ -23,6 +23,7 @@ IRIS_DEVICE void irisi_gemm_registers(const iris_gemm_plan *plan, uint32_t mainl
     (void)plan, (void)mainloop, (void)role, (void)begins;
 }
 
+#include <iris/gen/arch/gemm_few_amd.h>
 #include <iris/gen/arch/gemm_mfma_amd.h>
 #include <iris/gen/arch/gemm_simt.h>
 

@@ -3,7 +3,8 @@
  * gemm_shape.h (amd): mainloops, tile sizes and shared memory.
  *
  *   irisi_mfma_loop irisi_mfma_loop_of                       the matrix loops
- *   irisi_gemm_xcds irisi_gemm_largest_tile irisi_gemm_pick irisi_gemm_pass_m irisi_gemm_rates_of
+ *   irisi_gemm_xcds irisi_gemm_largest_tile irisi_gemm_pick irisi_gemm_pass_m
+ *   irisi_gemm_sheet irisi_gemm_sheet_of irisi_mfma_tile_us irisi_gemm_rates_of
  *
  * Shared memory is 64 KB, on gfx950 160 KB. The plain loop's kernels with two staging tiles stay within 64 KB; so do
  * those of a matrix loop, which stage a piece of 64 x 128 or 64 x 64 at a time, of f32 half as many rows. Two waves on
@@ -17,6 +18,7 @@
 
 enum { IRISI_GEMM_WAVE_LANES = 64, IRISI_GEMM_COMM_WAVES = 1 };
 
+#include <iris/arch/amd/few_shape.h>
 #include <iris/arch/amd/mfma_layout.h>
 #include <iris/arch/simt_gemm_shape.h>
 
@@ -28,6 +30,7 @@ enum { IRISI_GEMM_WAVE_LANES = 64, IRISI_GEMM_COMM_WAVES = 1 };
 #define IRISI_GEMM_HAS_MFMA_GFX90A_SMALL 1
 #define IRISI_GEMM_HAS_MFMA_GFX942_SMALL 1
 #define IRISI_GEMM_HAS_MFMA_GFX950_SMALL 1
+#define IRISI_GEMM_HAS_FEW_MFMA 1
 
 /* Lanes of a workgroup of the matrix loops: 8 math waves; 4 communication waves, one for each SIMD. */
 enum {
@@ -101,13 +104,17 @@ static inline irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint3
     irisi_gemm_extent tile;
     tile.m = irisi_mfma_tile_m(shape);
     tile.n = irisi_mfma_tile_n(shape);
+    if (mainloop == IRISI_GEMM_FEW_MFMA)
+        tile.m = 32, tile.n = 64;
     return mainloop == IRISI_GEMM_PLAIN ? irisi_gemm_plain_tile(element) : tile;
 }
 
 #define IRISI_GEMM_HAS_PASSES 1
 static inline uint32_t irisi_gemm_pass_m(uint32_t mainloop, uint32_t tile_m)
 {
-    return mainloop == IRISI_GEMM_PLAIN ? tile_m : irisi_mfma_tile_m(irisi_mfma_loop_of(mainloop, 1, 2).shape);
+    return mainloop == IRISI_GEMM_PLAIN || mainloop == IRISI_GEMM_FEW_MFMA
+               ? tile_m
+               : irisi_mfma_tile_m(irisi_mfma_loop_of(mainloop, 1, 2).shape);
 }
 
 /* A matrix loop's shape: two slabs in shared memory. */
@@ -136,27 +143,6 @@ static inline irisi_gemm_shape irisi_mfma_gemm_shape(uint32_t mainloop, const ir
 #define IRISI_GEMM_MOST_PITCH ((uint64_t)1 << 24)
 
 /*
- * The mainloop for a problem, and its shape. Matrix loops need what they load to be aligned, and of elements of 8 or 32
- * bits K side by side, which copies see to (gemm_packing.h). Large tiles where there is one for every workgroup, since
- * they need half the loads for their arithmetic.
- */
-static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gemm_problem *p)
-{
-    const int i = strncmp(arch, "gfx90a", 6) == 0 ? 0 : strncmp(arch, "gfx942", 6) == 0 ? 1 : 2;
-    const uint32_t large = IRISI_GEMM_MFMA_GFX90A + (uint32_t)i;
-    const uint32_t small = IRISI_GEMM_MFMA_GFX90A_SMALL + (uint32_t)i;
-    const uint64_t tiles = (uint64_t)((p->m + 255) / 256) * ((p->n + 255) / 256);
-    const int fits = irisi_gemm_fits(p, irisi_gemm_largest_tile(small, p->element));
-    if (!p->aligned || (p->c_dtype == IRIS_I32 && !p->bare)) /* i32 is written as it was summed up */
-        return irisi_gemm_plain(p);
-    if (irisi_gemm_has(p, small) && fits && (tiles < p->workgroups || p->tile_m || p->tile_n))
-        return irisi_mfma_gemm_shape(small, p);
-    if (irisi_gemm_has(p, large) && irisi_gemm_fits(p, irisi_gemm_largest_tile(large, p->element)))
-        return irisi_mfma_gemm_shape(large, p);
-    return irisi_gemm_plain(p);
-}
-
-/*
  * What the model of whole tiles computes with. None of it was measured here: all are estimates. Peaks, compute units,
  * memory and links are those of AMD's data sheets: of MI250X, half of it, which is a device; MI300X; MI355X. What is
  * reached of them is from what others have published. A link carries 48 of 64 GB/s on MI300X, and 32 of its compute
@@ -167,26 +153,74 @@ static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gem
  * A part of a divided device counts as if all memory and all links were its own.
  */
 #define IRISI_GEMM_HAS_RATES 1
+typedef struct irisi_gemm_sheet {
+    double units_tflops, plain_tflops; /* of 16 bits by matrix units; of f32 without, and with twice that */
+    double units, memory_gbps, link_gbps;
+} irisi_gemm_sheet;
+static inline irisi_gemm_sheet irisi_gemm_sheet_of(uint32_t i)
+{
+    static const irisi_gemm_sheet sheets[3] = {
+        {191.5, 23.9, 110, 1600, 50}, {1307.4, 81.7, 304, 5300, 64}, {2516.6, 78.6, 256, 8000, 76.8}};
+    return sheets[i];
+}
+
+/* A workgroup's arithmetic for one of a matrix loop's tiles, of architecture `i` of the sheets. */
+static inline double irisi_mfma_tile_us(uint32_t mainloop, uint32_t i, uint32_t element, uint32_t k)
+{
+    const irisi_gemm_extent tile = irisi_gemm_largest_tile(mainloop, element);
+    const irisi_gemm_sheet sheet = irisi_gemm_sheet_of(i);
+    const double units = i == 0 ? sheet.units_tflops : sheet.units_tflops * 2 / element;
+    const double peak = element == 4 ? 2 * sheet.plain_tflops : units;
+    return 2e-6 * tile.m * tile.n * k / ((irisi_mfma_is_small(mainloop) ? 0.35 : 0.5) * peak / sheet.units);
+}
+
 static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
 {
-    /* 10^12 operations a second of 16 bits by matrix units, of f32 without (with: twice it); units; GB/s */
-    static const double sheets[3][5] = {
-        {191.5, 23.9, 110, 1600, 50}, {1307.4, 81.7, 304, 5300, 64}, {2516.6, 78.6, 256, 8000, 76.8}};
-    const int plain = p->mainloop == IRISI_GEMM_PLAIN;
-    const uint32_t at = plain ? p->xcds > 1 : (p->mainloop - IRISI_GEMM_MFMA_GFX90A) % 3;
-    const double *sheet = sheets[at];
-    const irisi_gemm_extent tile = irisi_gemm_largest_tile(p->mainloop, p->element);
-    const double units = p->element == 4 ? 2 * sheet[1] : at == 0 ? sheet[0] : sheet[0] * 2 / p->element;
-    const double peak = plain ? sheet[1] : units;
-    const double share = plain ? 0.37 : irisi_mfma_is_small(p->mainloop) ? 0.35 : 0.5;
+    const int plain = p->mainloop == IRISI_GEMM_PLAIN, few = p->mainloop == IRISI_GEMM_FEW_MFMA;
+    const uint32_t at = plain || few ? p->xcds > 1 : (p->mainloop - IRISI_GEMM_MFMA_GFX90A) % 3;
+    const irisi_gemm_extent tile = irisi_gemm_plain_tile(p->element);
+    const irisi_gemm_sheet sheet = irisi_gemm_sheet_of(at);
     irisi_gemm_rates r;
-    r.tile_us = 2e-6 * tile.m * tile.n * p->k / (share * peak / sheet[2]);
+    if (few)
+        r.tile_us = irisi_few_tile_us(irisi_few_which(p->tile_m, p->tile_n), p->k, (int)p->b_transposed);
+    else if (plain)
+        r.tile_us = 2e-6 * tile.m * tile.n * p->k / (0.37 * sheet.plain_tflops / sheet.units);
+    else
+        r.tile_us = irisi_mfma_tile_us(p->mainloop, at, p->element, p->k);
     r.beside_us = r.tile_us / 0.8;
     r.launch_us = 6, r.signal_us = 3;
-    r.link_gbps = 0.75 * sheet[4], r.links_gbps = (at > 0 ? 7 : 4) * r.link_gbps;
+    r.link_gbps = 0.75 * sheet.link_gbps, r.links_gbps = (at > 0 ? 7 : 4) * r.link_gbps;
     r.sender_gbps = 7 * r.link_gbps / 32;
-    r.memory_gbps = sheet[3];
+    r.memory_gbps = sheet.memory_gbps;
     return r;
+}
+
+/*
+ * The mainloop for a problem, and its shape. Matrix loops need what they load to be aligned, and of elements of 8 or 32
+ * bits K side by side, which copies see to (gemm_packing.h). Large tiles where there is one for every workgroup, since
+ * they need half the loads for their arithmetic. The loop for few rows where it takes less time than small tiles.
+ */
+static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gemm_problem *p)
+{
+    const int i = strncmp(arch, "gfx90a", 6) == 0 ? 0 : strncmp(arch, "gfx942", 6) == 0 ? 1 : 2;
+    const uint32_t large = IRISI_GEMM_MFMA_GFX90A + (uint32_t)i;
+    const uint32_t small = IRISI_GEMM_MFMA_GFX90A_SMALL + (uint32_t)i;
+    const uint64_t tiles = (uint64_t)((p->m + 255) / 256) * ((p->n + 255) / 256);
+    const int fits = irisi_gemm_fits(p, irisi_gemm_largest_tile(small, p->element));
+    if (!p->aligned || (p->c_dtype == IRIS_I32 && !p->bare)) /* i32 is written as it was summed up */
+        return irisi_gemm_plain(p);
+    const double gbps = irisi_gemm_sheet_of((uint32_t)i).memory_gbps;
+    const irisi_gemm_extent tile = irisi_gemm_largest_tile(small, p->element);
+    const uint64_t lower = (uint64_t)((p->m + tile.m - 1) / tile.m) * ((p->n + tile.n - 1) / tile.n);
+    const double rounds = (double)((lower + p->workgroups - 1) / p->workgroups);
+    const double others = 1.5 + rounds * irisi_mfma_tile_us(small, (uint32_t)i, p->element, p->k); /* and a way out */
+    if (irisi_few_takes(p, gbps, others))
+        return irisi_few_gemm_shape(p, gbps);
+    if (irisi_gemm_has(p, small) && fits && (tiles < p->workgroups || p->tile_m || p->tile_n))
+        return irisi_mfma_gemm_shape(small, p);
+    if (irisi_gemm_has(p, large) && irisi_gemm_fits(p, irisi_gemm_largest_tile(large, p->element)))
+        return irisi_mfma_gemm_shape(large, p);
+    return irisi_gemm_plain(p);
 }
 
 #endif

@@ -3,8 +3,9 @@
  * mfma.h (amd): the matrix instructions and the memory accesses of the loops around them.
  *
  *   irisi_mfma_acc irisi_mfma_{f16,bf16,f32,i8,f8e4m3fnuz,f8e5m2fnuz,f8e4m3,f8e5m2}
- *   irisi_mfma_lds irisi_mfma_read irisi_mfma_read_word irisi_mfma_write
- *   irisi_mfma_load irisi_mfma_load_lds irisi_mfma_loaded
+ *   irisi_mfma_acc_16 irisi_mfma_16_{f16,bf16}              of a block of 16 x 16
+ *   irisi_mfma_lds irisi_mfma_read irisi_mfma_read_word irisi_mfma_write irisi_mfma_read_sum irisi_mfma_write_sums
+ *   irisi_mfma_load irisi_mfma_load_run irisi_mfma_load_lds irisi_mfma_loaded
  *   irisi_mfma_part irisi_mfma_hurry irisi_mfma_yield irisi_mfma_now
  *   irisi_mfma_in_image
  */
@@ -171,6 +172,48 @@ IRIS_DEVICE irisi_mfma_acc irisi_mfma_f8e5m2(const irisi_words *first, const iri
     return irisi_mfma_f8(first, second, step, acc, 0, 1);
 }
 
+/*
+ * acc += first * second, a block of 16 x 16 and 32 of K: a lane's 16 bytes are 8 neighbours along K of line lane % 16,
+ * and its accumulators lines 4 * (lane / 16) to that and 3 of `first`, of line lane % 16 of `second`.
+ */
+typedef float __attribute__((ext_vector_type(4))) irisi_mfma_acc_16;
+IRIS_DEVICE irisi_mfma_acc_16 irisi_mfma_16_f16(irisi_words first, irisi_words second, irisi_mfma_acc_16 acc)
+{
+#if defined(__gfx950__)
+    typedef _Float16 __attribute__((ext_vector_type(8))) operand;
+    return __builtin_amdgcn_mfma_f32_16x16x32_f16(__builtin_bit_cast(operand, first),
+                                                  __builtin_bit_cast(operand, second), acc, 0, 0, 0);
+#elif defined(__gfx90a__) || defined(__gfx942__)
+    typedef _Float16 __attribute__((ext_vector_type(4))) operand;
+    operand a[2], b[2];
+    __builtin_memcpy(a, &first, sizeof a);
+    __builtin_memcpy(b, &second, sizeof b);
+    acc = __builtin_amdgcn_mfma_f32_16x16x16f16(a[0], b[0], acc, 0, 0, 0);
+    return __builtin_amdgcn_mfma_f32_16x16x16f16(a[1], b[1], acc, 0, 0, 0);
+#else
+    (void)first, (void)second;
+    return acc;
+#endif
+}
+IRIS_DEVICE irisi_mfma_acc_16 irisi_mfma_16_bf16(irisi_words first, irisi_words second, irisi_mfma_acc_16 acc)
+{
+#if defined(__gfx950__)
+    typedef __bf16 __attribute__((ext_vector_type(8))) operand;
+    return __builtin_amdgcn_mfma_f32_16x16x32_bf16(__builtin_bit_cast(operand, first),
+                                                   __builtin_bit_cast(operand, second), acc, 0, 0, 0);
+#elif defined(__gfx90a__) || defined(__gfx942__)
+    typedef short __attribute__((ext_vector_type(4))) operand;
+    operand a[2], b[2];
+    __builtin_memcpy(a, &first, sizeof a);
+    __builtin_memcpy(b, &second, sizeof b);
+    acc = __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(a[0], b[0], acc, 0, 0, 0);
+    return __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(a[1], b[1], acc, 0, 0, 0);
+#else
+    (void)first, (void)second;
+    return acc;
+#endif
+}
+
 /* Workgroup-shared memory, `offset` bytes on. */
 IRIS_DEVICE irisi_words irisi_mfma_read(irisi_mfma_lds lds, uint32_t offset)
 {
@@ -183,6 +226,15 @@ IRIS_DEVICE uint32_t irisi_mfma_read_word(irisi_mfma_lds lds, uint32_t offset)
 IRIS_DEVICE void irisi_mfma_write(irisi_mfma_lds lds, uint32_t offset, irisi_words words)
 {
     *(IRISI_LOCAL irisi_any_128 *)(lds + offset) = words;
+}
+
+IRIS_DEVICE float irisi_mfma_read_sum(irisi_mfma_lds lds, uint32_t offset)
+{
+    return *(const IRISI_LOCAL float *)(lds + offset);
+}
+IRIS_DEVICE void irisi_mfma_write_sums(irisi_mfma_lds lds, uint32_t offset, irisi_mfma_acc_16 sums)
+{
+    *(IRISI_LOCAL irisi_mfma_acc_16 *)(lds + offset) = sums;
 }
 
 /* A lane's value as if it were new: see irisi_afresh. */
@@ -200,6 +252,20 @@ IRIS_DEVICE irisi_words irisi_mfma_load(const IRISI_GLOBAL char *base, uint32_t 
 {
     offset = irisi_mfma_now(offset);
     return *(const IRISI_GLOBAL irisi_any_128 *)(base + (uint64_t)offset);
+}
+
+/* The same of so many bytes, a constant: 16, 8, 4 or, as the low half of a word, 2. */
+IRIS_DEVICE void irisi_mfma_load_run(const IRISI_GLOBAL char *base, uint32_t offset, uint32_t bytes, uint32_t *to)
+{
+    const IRISI_GLOBAL char *from = base + (uint64_t)irisi_mfma_now(offset);
+    const irisi_words none = {0, 0, 0, 0}, words = bytes == 16 ? *(const IRISI_GLOBAL irisi_any_128 *)from : none;
+    const uint64_t two = bytes == 8 ? *(const IRISI_GLOBAL irisi_any_64 *)from : 0;
+    if (bytes == 16)
+        to[0] = words[0], to[1] = words[1], to[2] = words[2], to[3] = words[3];
+    else if (bytes == 8)
+        to[0] = (uint32_t)two, to[1] = (uint32_t)(two >> 32);
+    else
+        to[0] = bytes == 4 ? *(const IRISI_GLOBAL irisi_any_32 *)from : *(const IRISI_GLOBAL irisi_any_16 *)from;
 }
 
 /*
@@ -244,15 +310,18 @@ IRIS_DEVICE void irisi_mfma_hurry(int yes)
 /* This wave waits for others. */
 IRIS_DEVICE void irisi_mfma_yield(void) { __builtin_amdgcn_s_sleep(0); }
 
-/* 1 where the compiler's pass is for the architecture that a mainloop is made for. */
+/* 1 where the compiler's pass is for the architecture, or one of those, that a mainloop is made for. */
 IRIS_DEVICE int irisi_mfma_in_image(uint32_t mainloop)
 {
 #if defined(__gfx90a__)
-    return mainloop == IRISI_GEMM_MFMA_GFX90A || mainloop == IRISI_GEMM_MFMA_GFX90A_SMALL;
+    return mainloop == IRISI_GEMM_FEW_MFMA || mainloop == IRISI_GEMM_MFMA_GFX90A ||
+           mainloop == IRISI_GEMM_MFMA_GFX90A_SMALL;
 #elif defined(__gfx942__)
-    return mainloop == IRISI_GEMM_MFMA_GFX942 || mainloop == IRISI_GEMM_MFMA_GFX942_SMALL;
+    return mainloop == IRISI_GEMM_FEW_MFMA || mainloop == IRISI_GEMM_MFMA_GFX942 ||
+           mainloop == IRISI_GEMM_MFMA_GFX942_SMALL;
 #elif defined(__gfx950__)
-    return mainloop == IRISI_GEMM_MFMA_GFX950 || mainloop == IRISI_GEMM_MFMA_GFX950_SMALL;
+    return mainloop == IRISI_GEMM_FEW_MFMA || mainloop == IRISI_GEMM_MFMA_GFX950 ||
+           mainloop == IRISI_GEMM_MFMA_GFX950_SMALL;
 #else
     return (void)mainloop, 0;
 #endif

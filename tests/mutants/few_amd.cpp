@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gemm/few_amd_run.cpp as a case, for mutants.py: programs have none.
+ */
+#include "../harness.h"
+
+#if defined(IRIS_TARGET_HOST)
+#define IRIST_NO_MAIN
+#include "../gemm/few_amd_run.cpp"
+
+static void few(irist_rank *t) { irist_check(t, run_few(1, 60) == 0, "a trial failed"); }
+
+TEST_CASE("few rows are multiplied right on AMD's matrix units", "[gemm]") { irist_spmd(few, nullptr); }
+#endif
