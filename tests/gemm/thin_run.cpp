@@ -244,7 +244,7 @@ int main(int argc, char **argv)
     const uint32_t wrong = run_thin(1, all ? 1000 : IRIST_SLOW ? 8 : 80);
     std::printf("%u failures\n", wrong);
     made = FORGET_A_WAIT; /* says nothing of what fails from here on */
-    for (int broken = RIGHT + 1; broken < BREAKAGES + 2; broken++) {
+    for (int broken = RIGHT + 1; broken < BREAKAGES + 2 && !IRIST_SLOW; broken++) {
         gpu.broken = broken < BREAKAGES ? broken : RIGHT;
         thin.lost_gift = broken == BREAKAGES, thin.lost_wait = broken == BREAKAGES + 1;
         if (broken == OTHER_PAIRS)
