@@ -43,8 +43,8 @@ extern "C" {
  * @param plan  receives the plan; it may be copied, but only one copy is to be released
  * @param dtype of A and B; iris_gemm_args says which types go together, and what they accumulate in
  * @return IRIS_OK; IRIS_ERR_ARGUMENT for a value that cannot be; IRIS_ERR_UNSUPPORTED for types without kernels;
- *         IRIS_ERR_NOMEM when the heap cannot hold the channel, or the device an operand's copy; IRIS_ERR_MISMATCH
- *         when ranks differ
+ *         IRIS_ERR_NOMEM when the heap cannot hold the channel, or packets that a row asks for, or the device an
+ *         operand's copy; IRIS_ERR_MISMATCH when ranks differ
  */
 iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op op, iris_dtype dtype,
                               const iris_gemm_args *args);

@@ -26,13 +26,16 @@ typedef struct iris_tile {
 
 /*
  * The place in the walk of worker w: on devices made of chiplets, workgroups are dealt to those in turn, and each
- * chiplet's workgroups take neighbouring places so that they share what is in its cache.
+ * chiplet's workgroups take neighbouring places so that they share what is in its cache. Where there are fewer tiles
+ * than workers, each chiplet has as many of the first places as the others, and the rest follow.
  */
 IRIS_DEVICE uint32_t irisi_tile_place(const iris_gemm_plan *plan, uint32_t worker, uint32_t workers)
 {
     if (plan->xcds <= 1 || workers % plan->xcds != 0)
         return worker;
-    return worker % plan->xcds * (workers / plan->xcds) + worker / plan->xcds;
+    const uint32_t busy = plan->items < workers ? plan->items : workers, each = (busy + plan->xcds - 1) / plan->xcds;
+    const uint32_t slot = worker / plan->xcds, chiplet = worker - slot * plan->xcds;
+    return slot < each ? chiplet * each + slot : worker;
 }
 
 /** Begins the walk of worker `worker` of `workers`; iris_tile_next gives the first tile. */

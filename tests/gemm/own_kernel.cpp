@@ -184,6 +184,8 @@ static void exhausted_work(irist_rank *t)
                 run_ways(&p, &a, 1, "banks that were asked for");
             } else {
                 irist_check(t, s == IRIS_ERR_NOMEM, "no room: %s", iris_status_name(s));
+                irist_check(t, std::strstr(iris_error_string(t->world), "row 1 of tune: ll=1 cannot be: its two banks"),
+                            "the sentence is \"%s\"", iris_error_string(t->world));
                 irist_check(t, iris_heap_used(t->world, IRIS_MEM_SYNC) == used, "a refused plan keeps memory");
             }
             irist_ok(t, iris_free(t->world, filler));

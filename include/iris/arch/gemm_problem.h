@@ -58,7 +58,7 @@ typedef struct irisi_gemm_shape {
  * model in gemm_whole.h computes with. tile_us 0: nothing is known.
  */
 typedef struct irisi_gemm_rates {
-    double tile_us;     /* a workgroup's arithmetic for a tile, as large as its kernel's own whatever is asked for */
+    double tile_us;     /* a workgroup's arithmetic for a tile, as large as its kernel computes whatever is asked for */
     double beside_us;   /* the same beside communication waves */
     double launch_us;   /* until a second kernel has begun */
     double signal_us;   /* until a tile's bytes have arrived and its signal is seen, beside the time of the bytes */

@@ -248,10 +248,10 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     if (!irisi_gemm_cut(p, senders, &cut, tflops)) {
         if (row->from[0])
             return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                              "iris_gemm_prepare: %s: width=%u late=%u lead=%u cannot be with %u workgroups, %u to "
-                              "send",
-                              row->from, cut.width, cut.late, row->value[IRISI_ROW_LEAD], p->workgroups,
-                              p->comm_workgroups);
+                              "iris_gemm_prepare: %s: width=%u late=%u slices=%u lead=%u cannot be with %u "
+                              "workgroups, %u to send, and a K of %u",
+                              row->from, cut.width, cut.late, cut.slices, row->value[IRISI_ROW_LEAD], p->workgroups,
+                              p->comm_workgroups, p->k);
         cut = irisi_gemm_open_cut();
         irisi_gemm_cut(p, senders, &cut, tflops);
     }

@@ -65,7 +65,11 @@ static iris_status irisi_gemm_ll_hold(iris_world *w, iris_gemm_plan *p, const ir
         return IRIS_OK;
     const iris_status s = iris_channel_create(w, &p->ll, 0, bytes);
     p->ll_pitch = s == IRIS_OK ? p->ll_pitch : 0;
-    return s == IRIS_ERR_NOMEM && !asked ? IRIS_OK : s;
+    if (s == IRIS_ERR_NOMEM && asked)
+        return irisi_fail(w, s, "iris_gemm_prepare: %s: ll=1 cannot be: its two banks need %llu bytes of the heap for "
+                          "signals, which is too full; make it larger (IRIS_SYNC_MB), or let tiles be put (ll=0)",
+                          row->from, 2 * (unsigned long long)bytes);
+    return s == IRIS_ERR_NOMEM ? IRIS_OK : s;
 }
 
 #endif

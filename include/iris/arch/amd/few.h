@@ -8,8 +8,8 @@
  *
  * Where rows are few, all that counts is that B comes in on as many compute units as there are, and that loads are
  * under way all the time. The matrix loops' tiles are too wide for that: 16 rows of 2048 columns are 16 of theirs and
- * 128 of these. Each wave of a workgroup multiplies a part of K of all of a narrow tile, from its lanes' own loads,
- * some steps ahead; the waves' sums are added up once, through shared memory. No wave waits for another before.
+ * 32 to 128 of these. Each wave of a workgroup multiplies a part of K of all of a narrow tile, from its lanes' own
+ * loads, some steps ahead; the waves' sums are added up once, through shared memory. No wave waits for another before.
  *
  * The instruction computes the transpose of a block, so that a lane's accumulators are neighbours in a row of C. In
  * which order K is added up is free, so a lane's operands are 8 neighbours along K, 8 * (lane / 16) on; where B is
@@ -40,12 +40,12 @@ IRIS_DEVICE irisi_few_shape irisi_few_shape_of(uint32_t m, uint32_t n, int turne
 {
     irisi_few_shape s;
     s.groups = m / 16, s.blocks = n / 16, s.turned = turned;
-    s.ring = with_comm ? 2u : (uint32_t)IRISI_FEW_RING;
+    s.ring = with_comm ? (uint32_t)IRISI_FEW_RING_WITH_COMM : (uint32_t)IRISI_FEW_RING;
     return s;
 }
 
 /* Lines of B that a lane has in a step, of k or of columns, and the bytes of its run in each. */
-IRIS_DEVICE uint32_t irisi_few_lines(irisi_few_shape s) { return s.turned ? IRISI_FEW_LINES : s.blocks; }
+IRIS_DEVICE uint32_t irisi_few_lines(irisi_few_shape s) { return s.turned ? 8 : s.blocks; }
 IRIS_DEVICE uint32_t irisi_few_run(irisi_few_shape s) { return s.turned ? 2 * s.blocks : 16; }
 
 /* A wave's part of a tile, as one lane sees it. */

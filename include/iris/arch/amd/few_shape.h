@@ -14,7 +14,8 @@
 enum {
     IRISI_FEW_WAVES = 8, /* of a workgroup, each with a part of K; two on each SIMD, so 256 registers a lane */
     IRISI_FEW_DEEP = 32, /* elements of K in a step of a wave */
-    IRISI_FEW_RING = 4,  /* steps that are loaded ahead */
+    IRISI_FEW_RING = 4,  /* steps that are loaded ahead; beside communication waves there are registers for fewer */
+    IRISI_FEW_RING_WITH_COMM = 2,
     IRISI_FEW_M = 128,   /* most rows of C: four tiles below each other read the same B */
     IRISI_FEW_COMM_WAVES = 4,
     IRISI_GEMM_LANES_FEW_MFMA = 64 * IRISI_FEW_WAVES,
@@ -41,18 +42,19 @@ static inline irisi_few_tile irisi_few_tile_of(uint32_t which)
 /* Which of them a plan has. */
 IRIS_HOST_DEVICE uint32_t irisi_few_which(uint32_t tile_m, uint32_t tile_n) { return tile_m == 16 ? tile_n / 32 : 3; }
 
-/* Which of them is asked for, a side that is not being open; IRISI_FEW_TILES when it is none. */
+/* 1 when no side that is asked for contradicts it. */
 static inline int irisi_few_asked(const irisi_gemm_problem *p, uint32_t which)
 {
     const irisi_few_tile t = irisi_few_tile_of(which);
     return (p->tile_m == 0 || p->tile_m == t.m) && (p->tile_n == 0 || p->tile_n == t.n);
 }
 
-/* A workgroup's arithmetic for a tile: its waves' steps, and their sums. */
-static inline double irisi_few_tile_us(uint32_t which, uint32_t k, int transposed)
+/* A workgroup's arithmetic for a tile: its waves' steps, which take longer with fewer ahead, and their sums. */
+static inline double irisi_few_tile_us(uint32_t which, uint32_t k, int transposed, int with_comm)
 {
     const uint32_t part = IRISI_FEW_DEEP * IRISI_FEW_WAVES;
-    return 1.5 + (k + part - 1) / part * irisi_few_tile_of(which).step_us[transposed != 0];
+    const double ahead = with_comm ? (double)IRISI_FEW_RING / IRISI_FEW_RING_WITH_COMM : 1;
+    return 1.5 + (k + part - 1) / part * irisi_few_tile_of(which).step_us[transposed != 0] * ahead;
 }
 
 /*
@@ -64,7 +66,7 @@ static inline double irisi_few_us(const irisi_gemm_problem *p, uint32_t which, d
     const irisi_few_tile t = irisi_few_tile_of(which);
     const uint64_t rows = ((uint64_t)p->m + t.m - 1) / t.m, tiles = rows * (((uint64_t)p->n + t.n - 1) / t.n);
     const double rounds = (double)((tiles + p->workgroups - 1) / p->workgroups);
-    const double computed = rounds * irisi_few_tile_us(which, p->k, (int)p->b_transposed);
+    const double computed = rounds * irisi_few_tile_us(which, p->k, (int)p->b_transposed, 0);
     const double read = 2e-3 * p->n * p->k * (1 + ((double)rows - 1) / 3) / memory_gbps;
     return computed > read ? computed : read;
 }

@@ -150,7 +150,8 @@ static inline irisi_gemm_shape irisi_mfma_gemm_shape(uint32_t mainloop, const ir
  * MI325X at 8192 x 8192 x 8192), so 0.5 is taken, and less for small tiles, which fetch twice as much for each product;
  * beside other waves at most 0.8 of that. Half an MI250X has seven peers behind four links' worth of ways. The plain
  * loop's share of the peak without matrix units is what it reaches on an H200: 25 TFLOP/s; of a B that is n x k only 6.
- * A part of a divided device counts as if all memory and all links were its own.
+ * A part of a divided device counts as if all memory and all links were its own. Plans by the plain loop, or by that
+ * for few rows, do not say which device it is: one of several chiplets counts as an MI300X there.
  */
 #define IRISI_GEMM_HAS_RATES 1
 typedef struct irisi_gemm_sheet {
@@ -181,13 +182,14 @@ static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
     const irisi_gemm_extent tile = irisi_gemm_plain_tile(p->element);
     const irisi_gemm_sheet sheet = irisi_gemm_sheet_of(at);
     irisi_gemm_rates r;
+    const uint32_t which = few ? irisi_few_which(p->tile_m, p->tile_n) : 0;
     if (few)
-        r.tile_us = irisi_few_tile_us(irisi_few_which(p->tile_m, p->tile_n), p->k, (int)p->b_transposed);
+        r.tile_us = irisi_few_tile_us(which, p->k, (int)p->b_transposed, 0);
     else if (plain)
         r.tile_us = 2e-6 * tile.m * tile.n * p->k / (0.37 * sheet.plain_tflops / sheet.units);
     else
         r.tile_us = irisi_mfma_tile_us(p->mainloop, at, p->element, p->k);
-    r.beside_us = r.tile_us / 0.8;
+    r.beside_us = few ? irisi_few_tile_us(which, p->k, (int)p->b_transposed, 1) : r.tile_us / 0.8;
     r.launch_us = 6, r.signal_us = 3;
     r.link_gbps = 0.75 * sheet.link_gbps, r.links_gbps = (at > 0 ? 7 : 4) * r.link_gbps;
     r.sender_gbps = 7 * r.link_gbps / 32;
