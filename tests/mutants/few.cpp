@@ -8,7 +8,7 @@
 #define IRIST_NO_MAIN
 #include "../gemm/few_run.cpp"
 
-static void few(irist_rank *t) { irist_check(t, run_few(1, 30) == 0, "a trial failed"); }
+static void few(irist_rank *t) { irist_check(t, run_few(1, 20) == 0, "a trial failed"); }
 
 TEST_CASE("few rows are multiplied right on the host", "[gemm]") { irist_spmd(few, nullptr); }
 #endif

@@ -8,7 +8,7 @@
 #define IRIST_NO_MAIN
 #include "../gemm/thin_run.cpp"
 
-static void thin_case(irist_rank *t) { irist_check(t, run_thin(1, 40) == 0, "a trial failed"); }
+static void thin_case(irist_rank *t) { irist_check(t, run_thin(1, 24) == 0, "a trial failed"); }
 
 TEST_CASE("up to 8 rows are multiplied right on the host", "[gemm]") { irist_spmd(thin_case, nullptr); }
 #endif
