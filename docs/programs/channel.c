@@ -49,4 +49,8 @@ static int rank_main(iris_world *w, void *unused)
     return 0;
 }
 
-int main(void) { return iris_spawn(4, rank_main, NULL); }
+int main(void)
+{
+    printf("platform: %s\n", iris_platform_name());
+    return iris_spawn(4, rank_main, NULL);
+}

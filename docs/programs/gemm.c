@@ -31,4 +31,8 @@ static int rank_main(iris_world *w, void *unused)
     return iris_gemm_release(w, &plan) != IRIS_OK;
 }
 
-int main(void) { return iris_spawn(4, rank_main, NULL); }
+int main(void)
+{
+    printf("platform: %s\n", iris_platform_name());
+    return iris_spawn(4, rank_main, NULL);
+}

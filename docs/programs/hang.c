@@ -2,6 +2,7 @@
 /* A deliberate mistake: rank 1 waits for a signal that rank 0 never raises. */
 #include <iris/iris.h>
 #include <iris/init.h>
+#include <stdio.h>
 
 typedef struct {
     iris_ctx ctx;
@@ -27,4 +28,8 @@ static int rank_main(iris_world *w, void *unused)
     return 0;
 }
 
-int main(void) { return iris_spawn(2, rank_main, NULL); }
+int main(void)
+{
+    printf("platform: %s\n", iris_platform_name());
+    return iris_spawn(2, rank_main, NULL);
+}

@@ -50,4 +50,8 @@ static int rank_main(iris_world *w, void *unused)
     return wrong != 0;
 }
 
-int main(int argc, char **argv) { return iris_spawn(argc > 1 ? atoi(argv[1]) : 2, rank_main, NULL); }
+int main(int argc, char **argv)
+{
+    printf("platform: %s\n", iris_platform_name());
+    return iris_spawn(argc > 1 ? atoi(argv[1]) : 2, rank_main, NULL);
+}

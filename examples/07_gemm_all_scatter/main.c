@@ -355,5 +355,6 @@ int main(int argc, char **argv)
         const size_t bytes = elements * iris_dtype_bytes(o.dtype) + (1u << 20);
         config.heap_bytes = bytes > config.heap_bytes ? bytes : config.heap_bytes;
     }
+    printf("platform: %s\n", iris_platform_name());
     return iris_spawn_config(o.ranks, rank_main, &o, &config);
 }

@@ -417,6 +417,10 @@ int iris_compute_units(const iris_world *w) { return w ? w->dev.compute_units : 
 const char *iris_arch_name(const iris_world *w) { return w ? w->dev.arch : ""; }
 const char *iris_device_name(const iris_world *w) { return w ? w->dev.name : ""; }
 
+#define IRISI_QUOTE(word) #word
+#define IRISI_NAME_OF(target) IRISI_QUOTE(target) /* what the macro stands for, not its name */
+const char *iris_platform_name(void) { return IRISI_NAME_OF(IRIS_TARGET_NAME); }
+
 iris_ctx iris_device_ctx(const iris_world *w)
 {
     iris_ctx ctx;

@@ -4,7 +4,7 @@
  *
  *   start       iris_init iris_init_all iris_finalize iris_reset iris_spawn
  *   facts       iris_rank iris_world_size iris_device iris_compute_units iris_arch_name iris_device_name
- *               iris_device_ctx
+ *               iris_platform_name iris_device_ctx
  *   together    iris_barrier iris_broadcast iris_allgather
  *   heap        iris_malloc iris_malloc_kind iris_free iris_is_symmetric iris_as_symmetric iris_is_alias
  *               iris_translate iris_heap_used iris_heap_high_water iris_heap_size iris_heap_grow iris_heap_limit
@@ -139,6 +139,8 @@ int iris_compute_units(const iris_world *w);
 const char *iris_arch_name(const iris_world *w);
 /** What the device calls itself: "NVIDIA H200", "AMD Instinct MI300X"; the processor's name on the host. */
 const char *iris_device_name(const iris_world *w);
+/** "host", "nvidia" or "amd": the platform that this program was built for. No world is needed. */
+const char *iris_platform_name(void);
 /** What kernels need: pass it by value in the argument struct. */
 iris_ctx iris_device_ctx(const iris_world *w);
 

@@ -8,10 +8,10 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 unset CFLAGS CXXFLAGS LDFLAGS
 
-# passes COMMAND: the program runs and says what it should, its two ranks in any order.
+# passes COMMAND: the program runs and says what it should, its platform first and its two ranks in any order.
 passes() {
     said=$("$@" | sort | tr '\n' ';')
-    [ "$said" = "rank 0 received 1;rank 1 received 0;" ] || {
+    [ "$said" = "platform: host;rank 0 received 1;rank 1 received 0;" ] || {
         echo "$*: said '$said'"
         exit 1
     }
