@@ -21,7 +21,13 @@ def arguments():
     for option, known in (("platforms", registry.PLATFORMS), ("dtypes", [d.name for d in registry.DTYPES]),
                           ("families", sorted({r.family for r in registry.TEMPLATES}))):
         p.add_argument(f"--{option}", choices=known, nargs="+", default=known, help="with --single: only these")
-    return p.parse_args(sys.argv[1:] or ["--help"])
+    args = p.parse_args()
+    if not (args.out or args.outputs or args.list or args.single or args.check is not None):
+        p.error("nothing to do: give --out, --single, --check, --list or --outputs (see --help)")
+    for folder in (args.folder, args.outputs):
+        if folder is not None and not folder_rows(folder):
+            p.error(f"there is no output in a folder '{folder}'")
+    return args
 
 def folder_rows(folder):
     return [r for r in registry.TEMPLATES if folder in (None, str(PurePosixPath(r.output).parent))]

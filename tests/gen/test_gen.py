@@ -134,6 +134,26 @@ class Table(unittest.TestCase):
         self.assertEqual(files, {})
         self.assertIn(f"templates/{broken.path} does not render", failures[0])
 
+    def test_command_line_that_asks_for_nothing_is_refused(self):
+        for options in ([], ["--platforms", "host"], ["--folder", "launch"], ["--depfile", "made.d"]):
+            asked = gen(*options)
+            self.assertEqual((asked.returncode, asked.stdout), (2, ""), options)
+            self.assertIn("nothing to do: give --out", asked.stderr)
+        for options in (["--outputs", "lunch"], ["--out", "made", "--folder", "lunch"]):
+            asked = gen(*options)
+            self.assertEqual((asked.returncode, asked.stdout), (2, ""), options)
+            self.assertIn("no output in a folder 'lunch'", asked.stderr)
+        self.assertEqual(gen("--help").returncode, 0)
+
+    def test_reader_that_leaves_early_ends_the_list_without_a_traceback(self):
+        for options in (["--list"], ["--list", "json"], ["--help"]):
+            wanted, given = os.pipe()
+            os.close(wanted)  # whoever writes there gets SIGPIPE, as with `| head`
+            listed = subprocess.run([sys.executable, "-B", "-m", "gen", *options], cwd=ROOT, stdout=given,
+                                    stderr=subprocess.PIPE, text=True)
+            os.close(given)
+            self.assertEqual(listed.stderr, "", options)
+
     def test_list_is_machine_readable(self):
         table = json.loads(gen("--list", "json").stdout)
         self.assertIn(dict(function="iris_load_f32", dtype="f32", header="iris/gen/load_store.h",
