@@ -4,7 +4,8 @@
  *
  * Ranks may have numbers of workgroups of their own, and then cut their bands differently: they still agree on what all
  * do together, down to the meeting at the plan's end. And a plan's row makes another plan like it, as do the rows that
- * a tuner is told to try; so it is for the loop of sm_80 too, whose tiles are not cut.
+ * a tuner is told to try; so it is for the loop of sm_80 too, whose tiles are not cut. An image that lacks sm_90a's loop
+ * is told.
  */
 #define _GNU_SOURCE 1
 #include <stdio.h>
@@ -188,6 +189,66 @@ static void check_candidates(iris_world *w, const question *q)
     }
 }
 
+/* What a probe finds in an image for sm_90, or in one for sm_90a. */
+IRIS_KERNEL(probe_sm90, irisi_gemm_probe, a, 64)
+{
+    a->control->mainloops = 1u << IRISI_GEMM_PLAIN | 1u << IRISI_GEMM_SM80;
+}
+IRIS_KERNEL(probe_sm90a, irisi_gemm_probe, a, 64)
+{
+    a->control->mainloops = 1u << IRISI_GEMM_PLAIN | 1u << IRISI_GEMM_SM80 | 1u << IRISI_GEMM_SM90A;
+}
+
+/* What irisi_gemm_ask says on standard error of a GEMM of `dtype`, twice, in a program with this probe. */
+static const char *warning(iris_world *w, irisi_kernel probe, iris_dtype dtype, uint32_t tf32)
+{
+    static char text[1024];
+    static const irisi_gemm_kernel rows[] = {{IRISI_GEMM_SM80, 1, NULL, "a"}, {IRISI_GEMM_SM90A, 1, NULL, "b"}};
+    const int before = dup(2);
+    FILE *file = tmpfile();
+    irisi_gemm_kernels all;
+    irisi_gemm_common own;
+    iris_gemm_plan p;
+    all.probe = probe, all.pack = NULL, all.rows = rows, all.n = dtype == IRIS_F64 ? 1 : 2;
+    irisi_gemm_offer(dtype, dtype, &all);
+    memset(&p, 0, sizeof p), memset(&own, 0, sizeof own);
+    p.dtype = p.c_dtype = (uint32_t)dtype, p.element = p.c_element = 2, p.m = p.n = p.k = 64, p.world = 1, p.tf32 = tf32;
+    w->gemm_warned = 0;
+    dup2(fileno(file), 2);
+    for (int i = 0; i < 2; i++)
+        if (irisi_gemm_ask(w, &p, 0, &own) != IRIS_OK ||
+            own.mainloops >> IRISI_GEMM_SM90A != (probe == IRISI_KERNEL_PTR(probe_sm90a)))
+            failures++, printf("the probe was not asked: %s\n", iris_error_string(w));
+    dup2(before, 2);
+    close(before);
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    return text;
+}
+
+/* An image that lacks Hopper's loop is told once, with the option that brings it, where that loop would be chosen. */
+static void check_image(iris_world *w)
+{
+    const irisi_kernel sm90 = IRISI_KERNEL_PTR(probe_sm90), sm90a = IRISI_KERNEL_PTR(probe_sm90a);
+    const char *expect = "iris[0] iris_gemm_prepare: this program's image lacks the fastest loop of sm_90 for GEMMs of "
+                         "bf16: compile its kernels with -gencode=arch=compute_90a,code=sm_90a\n";
+    char arch[sizeof w->dev.arch];
+    memcpy(arch, w->dev.arch, sizeof arch);
+    setenv("IRIS_LOG", "warn", 1);
+    strcpy(w->dev.arch, "sm_90");
+    if (strcmp(warning(w, sm90, IRIS_BF16, 0), expect) != 0)
+        failures++, printf("an image for sm_90: '%s'\n", warning(w, sm90, IRIS_BF16, 0));
+    if (warning(w, sm90, IRIS_F32, 1)[0] == 0)
+        failures++, printf("an image for sm_90 and tf32: nothing is said\n");
+    if (warning(w, sm90a, IRIS_BF16, 0)[0] || warning(w, sm90, IRIS_F64, 0)[0] || warning(w, sm90, IRIS_F32, 0)[0])
+        failures++, printf("a warning where nothing is missing\n");
+    strcpy(w->dev.arch, "sm_80");
+    if (warning(w, sm90, IRIS_BF16, 0)[0])
+        failures++, printf("a warning on a device that has no such loop\n");
+    memcpy(w->dev.arch, arch, sizeof arch);
+}
+
 static int rank_main(iris_world *w, void *arg)
 {
     static const uint32_t patterns[] = {IRIS_GEMM_PRODUCER_CONSUMER, IRIS_GEMM_WG_SPECIALIZED,
@@ -195,6 +256,7 @@ static int rank_main(iris_world *w, void *arg)
     unsigned differ = 0;
     (void)arg;
     check_many(w);
+    check_image(w);
     check_room();
     check_lines_room();
     for (int i = 0; i < 1500; i++) {

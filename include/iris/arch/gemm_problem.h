@@ -3,6 +3,7 @@
  * gemm_problem.h: the question that irisi_gemm_pick answers: which mainloop, and in what shape.
  *
  *   irisi_gemm_extent irisi_gemm_problem irisi_gemm_shape irisi_gemm_rates
+ *   irisi_gemm_image
  *   irisi_gemm_has irisi_gemm_fits
  */
 #ifndef IRIS_ARCH_GEMM_PROBLEM_H
@@ -14,6 +15,12 @@
 typedef struct irisi_gemm_extent {
     uint32_t m, n;
 } irisi_gemm_extent;
+
+/* The mainloop that a device runs from images made for it alone, and the compiler's option for such an image. */
+typedef struct irisi_gemm_image {
+    uint32_t mainloop; /* IRISI_GEMM_PLAIN: there is none */
+    const char *option;
+} irisi_gemm_image;
 
 /* A problem's `few`: open; a loop that must be; or none. */
 enum { IRISI_FEW_MAY, IRISI_FEW_MUST, IRISI_FEW_THIN, IRISI_FEW_NEVER };

@@ -6,6 +6,7 @@
  *   IRISI_GEMM_LANES IRISI_GEMM_LANES_WITH_COMM              of a workgroup of the plain loop; other loops add a suffix
  *   irisi_gemm_largest_tile(mainloop, element)               what its kernels take, of elements of so many bytes
  *   irisi_gemm_pick(arch, problem)                           the mainloop and its shape
+ *   irisi_gemm_image_of(arch, dtype, tf32)                   what images for the device alone hold for A and B of a type
  *   irisi_gemm_xcds(arch, units)                             chiplets that workgroups are dealt to in turn
  *   IRISI_GEMM_MOST_PITCH irisi_gemm_pass_m(mainloop, tile_m)
  *   irisi_gemm_narrowest(mainloop)                           columns that tiles may be cut to; 0: they are not cut
@@ -38,6 +39,15 @@
 /* Bytes from row to row of A and B up to which mainloops other than the plain one may be chosen. */
 #if !defined(IRISI_GEMM_MOST_PITCH)
 #define IRISI_GEMM_MOST_PITCH UINT64_MAX
+#endif
+
+#if !defined(IRISI_GEMM_HAS_IMAGES)
+/* Every program holds all that this platform has. */
+static inline irisi_gemm_image irisi_gemm_image_of(const char *arch, uint32_t dtype, uint32_t tf32)
+{
+    const irisi_gemm_image none = {IRISI_GEMM_PLAIN, ""};
+    return (void)arch, (void)dtype, (void)tf32, none;
+}
 #endif
 
 #if !defined(IRISI_GEMM_HAS_WIDTHS)

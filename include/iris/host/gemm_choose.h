@@ -38,6 +38,23 @@ void irisi_gemm_offer(iris_dtype dtype, iris_dtype c_dtype, const irisi_gemm_ker
 
 #include <iris/host/gemm_packing.h>
 
+/* Says once that the image lacks what its device computes such products best with: they are right, and slow. */
+static void irisi_gemm_warn(iris_world *w, const iris_gemm_plan *p, uint64_t mainloops)
+{
+    const irisi_gemm_kernels *offered = &irisi_gemm_offered[p->dtype][p->c_dtype];
+    const irisi_gemm_image best = irisi_gemm_image_of(iris_arch_name(w), p->dtype, p->tf32);
+    size_t i = 0;
+    while (i < offered->n && offered->rows[i].mainloop != best.mainloop)
+        i++;
+    if (w->gemm_warned || i == offered->n || mainloops >> best.mainloop & 1)
+        return;
+    w->gemm_warned = 1;
+    irisi_log(w->rank, IRISI_WARN,
+              "iris_gemm_prepare: this program's image lacks the fastest loop of %s for GEMMs of %s: compile its kernels "
+              "with %s",
+              iris_arch_name(w), irisi_gemm_types_name(p), best.option);
+}
+
 /* Asks the device which mainloops it has for the plan's types. Kernels of one's own alone: the plain one. */
 static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int plain, irisi_gemm_common *own)
 {
@@ -69,7 +86,7 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
     if (s == IRIS_OK)
         s = iris_memcpy(w, &control, w->control, sizeof control);
     if (s == IRIS_OK)
-        own->mainloops = control.mainloops;
+        own->mainloops = control.mainloops, irisi_gemm_warn(w, p, own->mainloops);
     return s;
 }
 

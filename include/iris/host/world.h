@@ -115,6 +115,7 @@ struct iris_world {
     size_t heap_block;             /* heaps grow by multiples of it */
     irisi_heap_mode mode;
     int mode_auto; /* nobody asked for this mode */
+    int gemm_warned; /* that the image lacks the device's best loop */
     irisi_dev dev;
     irisi_heap *heaps;      /* of every rank */
     irisi_peer *peers;      /* of every rank */

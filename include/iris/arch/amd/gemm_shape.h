@@ -197,6 +197,20 @@ static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
     return r;
 }
 
+#define IRISI_GEMM_HAS_IMAGES 1
+/* Matrix loops are in images for the device alone, not in generic ones. */
+static inline irisi_gemm_image irisi_gemm_image_of(const char *arch, uint32_t dtype, uint32_t tf32)
+{
+    static const char *const names[] = {"gfx90a", "gfx942", "gfx950"};
+    static const char *const options[] = {"--offload-arch=gfx90a", "--offload-arch=gfx942", "--offload-arch=gfx950"};
+    irisi_gemm_image image = {IRISI_GEMM_PLAIN, ""};
+    (void)dtype, (void)tf32;
+    for (uint32_t i = 0; i < 3; i++)
+        if (strncmp(arch, names[i], 6) == 0)
+            image.mainloop = IRISI_GEMM_MFMA_GFX90A + i, image.option = options[i];
+    return image;
+}
+
 /*
  * The mainloop for a problem, and its shape. Matrix loops need what they load to be aligned, and of elements of 8 or 32
  * bits K side by side, which copies see to (gemm_packing.h). Large tiles where there is one for every workgroup, since

@@ -223,6 +223,17 @@ static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
     return r;
 }
 
+#define IRISI_GEMM_HAS_IMAGES 1
+/* Warpgroup products are in images for sm_90a, and in no others that Hopper runs. */
+static inline irisi_gemm_image irisi_gemm_image_of(const char *arch, uint32_t dtype, uint32_t tf32)
+{
+    const int hopper = strcmp(arch, "sm_90") == 0 && (dtype != IRIS_F32 || tf32);
+    irisi_gemm_image image;
+    image.mainloop = hopper ? IRISI_GEMM_SM90A : IRISI_GEMM_PLAIN;
+    image.option = hopper ? "-gencode=arch=compute_90a,code=sm_90a" : "";
+    return image;
+}
+
 /*
  * The mainloop for a problem, and its shape. The copy engine takes rows and boxes at multiples of 16 bytes only.
  * Products of f32 cut it to tf32, and i32 is written as it was summed up.
