@@ -7,6 +7,9 @@
  *   iris_barrier_all_wg iris_barrier_team_wg iris_barrier_all_grid
  *
  * A channel belongs to one operation at a time: calls on it are stream-ordered and come in the same order on all ranks.
+ *
+ * A barrier that passes its deadline, or whose world has stopped, returns although not everyone has come. Kernels whose
+ * loops depend on what lies behind it ask iris_stopped_wg after it.
  */
 #ifndef IRIS_BARRIER_H
 #define IRIS_BARRIER_H

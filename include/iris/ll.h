@@ -21,6 +21,10 @@
  * sender knows that the receiver has read epoch e. Where every rank receives, in each epoch, from everyone that it
  * sends to, it knows that: what it received in epoch e + 1 was sent after the peer was done with e. (An empty message
  * is none.) Whoever sends one way only must be told by the receiver, or meet it at a barrier.
+ *
+ * What passes its deadline, or waits in a world that has stopped, returns all the same, with whatever the slots held.
+ * iris_stopped then says 1: a loop that ends by what it receives asks it (iris_stopped_wg for a workgroup) after each
+ * iris_ll_get, iris_ll_receive or iris_ll_barrier_wg.
  */
 #ifndef IRIS_LL_H
 #define IRIS_LL_H
@@ -173,7 +177,8 @@ IRIS_DEVICE void iris_ll_put_wg(const iris_ctx *ctx, iris_ll_packet *slots, cons
 
 /**
  * Receives what iris_ll_put of `rank` sent into own slots: waits for each packet's flag, with the world's deadline, and
- * writes the data to `dst`, own global memory of any alignment. One lane calls it.
+ * writes the data to `dst`, own global memory of any alignment. One lane calls it. When the wait was given up,
+ * iris_stopped says 1 and dst is not to be trusted.
  */
 IRIS_DEVICE void iris_ll_get(const iris_ctx *ctx, void *dst, const iris_ll_packet *slots, size_t bytes, uint32_t flag,
                              int rank)
@@ -200,7 +205,10 @@ IRIS_DEVICE void iris_ll_send(const iris_ctx *ctx, iris_ll_packet *slot, uint32_
 {
     irisi_ll_write((iris_ll_packet *)irisi_reach(ctx, slot, rank, sizeof *slot, IRISI_ACCESS_LL), value, flag);
 }
-/** Waits for 4 bytes that `rank` sends into an own slot, and returns them. One lane calls it. */
+/**
+ * Waits for 4 bytes that `rank` sends into an own slot, and returns them; anything, when the wait was given up
+ * (iris_stopped). One lane calls it.
+ */
 IRIS_DEVICE uint32_t iris_ll_receive(const iris_ctx *ctx, const iris_ll_packet *slot, uint32_t flag, int rank)
 {
     uint64_t seen[IRISI_LL_BATCH];

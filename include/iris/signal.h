@@ -5,10 +5,13 @@
  *   iris_signal_set iris_signal_set_wave iris_signal_set_wg
  *   iris_signal_add iris_signal_add_wave iris_signal_add_wg
  *   iris_signal_read
- *   irisi_raise irisi_passed irisi_wait_signal irisi_wait_any irisi_wait_all   (gen/wait.h has the public waits)
+ *   iris_stopped iris_stopped_wave iris_stopped_wg
+ *   irisi_raise irisi_passed irisi_wait_signal irisi_await irisi_wait_any irisi_wait_all
+ *                                                                        (gen/wait.h has the public waits)
  *
  * Raising is a release at system scope: who waits for the value sees everything that the lane (wave, workgroup) wrote
- * before. Waiting is an acquire.
+ * before. Waiting is an acquire. A wait that is given up returns all the same: a loop whose end depends on what it
+ * receives looks at what the wait returns, or asks iris_stopped.
  */
 #ifndef IRIS_SIGNAL_H
 #define IRIS_SIGNAL_H
@@ -249,34 +252,76 @@ IRIS_DEVICE uint64_t irisi_wait_signal(const iris_ctx *ctx, const iris_signal *s
     return seen;
 }
 
-/* Waits until one of n signals holds and acquires; its index, or 0 when the wait was given up. n >= 1. */
+/* irisi_wait_signal for who asks whether the condition held: 1, or 0 when the wait was given up or refused. */
+IRIS_DEVICE int irisi_await(const iris_ctx *ctx, const iris_signal *signal, irisi_cmp cmp, uint64_t value)
+{
+    if (IRISI_CHECKED && !irisi_allowed(ctx, signal, ctx->rank, 1, sizeof *signal, IRISI_ACCESS_WAIT))
+        return 0;
+    return irisi_holds(cmp, irisi_wait_signal(ctx, signal, cmp, value, -1), value);
+}
+
+/* Waits until one of n signals holds and acquires; its index, or n when the wait was given up. n >= 1. */
 IRIS_DEVICE size_t irisi_wait_any(const iris_ctx *ctx, const iris_signal *signals, size_t n, irisi_cmp cmp,
                                   uint64_t value)
 {
     irisi_wait wait = irisi_wait_for(signals, cmp, value, -1);
-    size_t found = irisi_allowed(ctx, signals, ctx->rank, n, sizeof *signals, IRISI_ACCESS_WAIT) ? n : 0;
-    for (uint32_t turn = 1; found == n; turn++) {
+    size_t found = n;
+    int over = !irisi_allowed(ctx, signals, ctx->rank, n, sizeof *signals, IRISI_ACCESS_WAIT);
+    for (uint32_t turn = 1; !over; turn++) {
         uint64_t seen = 0;
         for (size_t i = 0; i < n && found == n; i++) {
             seen = irisi_poll(&signals[i].value);
             if (irisi_holds(cmp, seen, value))
                 found = i;
         }
-        if (found == n && turn % IRISI_WAIT_CHECK == 0 && irisi_give_up(ctx, &wait, seen))
-            found = 0;
-        if (found == n)
+        over = found != n || (turn % IRISI_WAIT_CHECK == 0 && irisi_give_up(ctx, &wait, seen));
+        if (!over)
             iris_pause(turn);
     }
     irisi_acquired();
     return found;
 }
 
-/* Waits until all of n signals hold, member `member` of `members` lanes watching its share. */
-IRIS_DEVICE void irisi_wait_all(const iris_ctx *ctx, const iris_signal *signals, size_t n, irisi_cmp cmp,
-                                uint64_t value, size_t member, size_t members)
+/* Waits until all of n signals hold, member `member` of `members` lanes watching its share: 1 when all of that held. */
+IRIS_DEVICE int irisi_wait_all(const iris_ctx *ctx, const iris_signal *signals, size_t n, irisi_cmp cmp,
+                               uint64_t value, size_t member, size_t members)
 {
+    int held = 1;
     for (size_t i = member; i < n; i += members)
-        irisi_wait_signal(ctx, signals + i, cmp, value, -1);
+        held &= irisi_await(ctx, signals + i, cmp, value);
+    return held;
+}
+
+/**
+ * 1 once the world has stopped: a wait passed its deadline, a rank died, or checked mode refused an access, here or on
+ * another rank. From then on every wait of this rank returns at once, and what a kernel receives is not to be trusted.
+ * 0 before. Stopped is stopped until iris_reset, which comes after the kernel.
+ *
+ * For loops that end by what they receive (a command, a count, a flag): in a stopped world that never comes. When a
+ * wait of any kind was given up, iris_stopped says 1 right after it. One lane calls it; lanes that ask each for
+ * themselves may get different answers, so a loop that a wave or workgroup goes through together asks
+ * iris_stopped_wave or iris_stopped_wg, or looks at what the wave's or workgroup's form of a wait returns.
+ */
+IRIS_DEVICE int iris_stopped(const iris_ctx *ctx)
+{
+    return irisi_atomic_fetch_u32(&ctx->control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) != 0;
+}
+/** iris_stopped for a wave: one lane looks; every lane of the wave calls it and gets the same answer. */
+IRIS_DEVICE int iris_stopped_wave(const iris_ctx *ctx)
+{
+    uint32_t stopped = 0;
+    if (iris_lane() == 0)
+        stopped = (uint32_t)iris_stopped(ctx);
+    iris_sync_wave();
+    return (int)iris_shuffle_u32(stopped, 0);
+}
+/**
+ * iris_stopped for a workgroup: one lane looks; every lane of the workgroup calls it and gets the same answer. It is a
+ * workgroup barrier too. Other workgroups may get another answer at the same place.
+ */
+IRIS_DEVICE int iris_stopped_wg(const iris_ctx *ctx)
+{
+    return irisi_any_wg(iris_wg_lane() == 0 && iris_stopped(ctx));
 }
 
 #endif

@@ -74,6 +74,9 @@ IRIS_KERNEL(arch_barriers, args, a, LANES)
         wrong += shared[other] != turn * 1000 + other;
         wrong += global[other] != turn * 1000 + other;
         iris_sync_wg();
+        wrong += irisi_any_wg(turn % 3 != 0 && me == turn * 7 % lanes) != (turn % 3 != 0);
+        if (turn % 2 == 0)
+            wrong += irisi_any_wg(turn % 5 == 0 && me != turn % lanes) != (turn % 5 == 0);
     }
     wrong += iris_clock() < before;
     irisi_atomic_add_u64(a->out + MAX_LANES + 1, wrong, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A rank is killed while every rank's kernel writes into, reads from and waits for the others: the survivors get the
- * sentence that names it within the deadline and two seconds, and the next job finds the devices as they should be.
+ * sentence that names it within the deadline and two seconds, and the next job finds the devices as they should be. So
+ * do survivors whose kernels run for as long as no message tells them to leave.
  *
  * The victim's kernel dies with its process; its memory stays mapped in the survivors, or their kernels fault on it:
  * either way they are told of the death. Ranks are processes, one for each device of --ranks; the host platform runs it
@@ -19,6 +20,8 @@ struct ring_args {
     iris_channel ch;
     uint32_t *inbox, *outbox; /* symmetric */
     uint64_t *wrong;
+    iris_signal *came; /* of the loops that serve */
+    int32_t *command;  /* symmetric; below 0: leave */
     uint64_t laps;
 };
 
@@ -32,12 +35,8 @@ IRIS_KERNEL(ring, ring_args, a, 256)
 {
     const iris_ctx *c = &a->ctx;
     const int right = (c->rank + 1) % c->world, left = (c->rank + c->world - 1) % c->world;
-    uint32_t *stop = (uint32_t *)iris_shared();
     for (uint64_t lap = 1; lap <= a->laps; lap++) {
-        if (iris_wg_lane() == 0)
-            *stop = irisi_atomic_fetch_u32(&c->control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
-        iris_sync_wg();
-        if (*stop)
+        if (iris_stopped_wg(c))
             return;
         for (uint32_t i = iris_wg_lane(); i < WORDS; i += iris_wg_lanes())
             a->outbox[i] = word_of(lap, c->rank, i);
@@ -55,27 +54,71 @@ IRIS_KERNEL(ring, ring_args, a, 256)
     }
 }
 
-iris_status launch_ring(iris_world *w, ring_args *a, uint64_t laps)
+/*
+ * Kernels that serve: they wait for message after message from the left, pass each on to the right, and end when the
+ * command that came says so, which it never does. They leave a world that stopped by what the wait returns, or because
+ * they ask, after a wait or between looks that do not wait.
+ */
+IRIS_DEVICE void serve_next(const ring_args *a)
 {
-    iris_launch_config one = iris_cooperative(1, 256);
-    one.shared_bytes = 128;
+    iris_signal_add_wg(&a->ctx, a->came, 1, (a->ctx.rank + 1) % a->ctx.world);
+}
+IRIS_KERNEL(serve_waits, ring_args, a, 256)
+{
+    for (uint64_t m = 1;; m++) {
+        serve_next(a);
+        if (!iris_wait_ge_wg(&a->ctx, a->came, m) || a->command[0] < 0)
+            break;
+    }
+}
+IRIS_KERNEL(serve_asks, ring_args, a, 256)
+{
+    for (uint64_t m = 1;; m++) {
+        serve_next(a);
+        iris_wait_ge_wg(&a->ctx, a->came, m);
+        if (a->command[0] < 0 || iris_stopped_wg(&a->ctx))
+            break;
+    }
+}
+IRIS_KERNEL(serve_polls, ring_args, a, 256)
+{
+    if (iris_wg_lane() != 0)
+        return;
+    for (uint64_t m = 1; a->command[0] >= 0 && !iris_stopped(&a->ctx);) {
+        if (!iris_test_ge(&a->ctx, a->came, m - 1))
+            continue;
+        iris_signal_add(&a->ctx, a->came, 1, (a->ctx.rank + 1) % a->ctx.world);
+        m++;
+    }
+}
+
+enum { RING, WAITS, ASKS, POLLS, LOOPS };
+
+iris_status launch_ring(iris_world *w, ring_args *a, int loop, uint64_t laps)
+{
+    static const irisi_kernel kernels[] = {IRISI_KERNEL_PTR(ring), IRISI_KERNEL_PTR(serve_waits),
+                                           IRISI_KERNEL_PTR(serve_asks), IRISI_KERNEL_PTR(serve_polls)};
+    static const char *const names[] = {"ring", "serve_waits", "serve_asks", "serve_polls"};
+    const iris_launch_config one = iris_cooperative(1, 256);
     std::memset(static_cast<void *>(a), 0, sizeof *a);
     a->ctx = iris_device_ctx(w);
     a->inbox = iris_zeros_u32(w, WORDS);
     a->outbox = iris_zeros_u32(w, WORDS);
     a->wrong = iris_zeros_u64(w, 1);
+    a->came = iris_signals(w, 1);
+    a->command = iris_zeros_i32(w, 1);
     a->laps = laps;
     iris_status status = iris_channel_create(w, &a->ch, (size_t)iris_world_size(w), 16);
     if (status == IRIS_OK)
         status = iris_barrier(w);
-    return status == IRIS_OK ? iris_launch(w, ring, a, sizeof *a, &one, nullptr) : status;
+    return status == IRIS_OK ? irisi_launch(w, kernels[loop], names[loop], a, sizeof *a, &one, nullptr) : status;
 }
 
 /* What the ranks of the two jobs tell the test, in memory that all share. */
 struct report {
     outcome *said;
     double *when; /* [0] the kill, then each rank's answer */
-    int victim;
+    int victim, loop;
 };
 
 int one_dies(iris_world *w, void *arg)
@@ -83,7 +126,7 @@ int one_dies(iris_world *w, void *arg)
     const report *r = (const report *)arg;
     const int me = iris_rank(w);
     ring_args a;
-    IRIS_TRY(launch_ring(w, &a, NEVER));
+    IRIS_TRY(launch_ring(w, &a, r->loop, NEVER));
     if (me == r->victim) {
         nap_ms(500); /* every kernel runs by now */
         r->when[0] = seconds();
@@ -100,7 +143,7 @@ int all_well(iris_world *w, void *arg)
     outcome *said = ((const report *)arg)->said;
     ring_args a;
     uint64_t wrong = 1;
-    IRIS_TRY(launch_ring(w, &a, LAPS));
+    IRIS_TRY(launch_ring(w, &a, RING, LAPS));
     IRIS_TRY(iris_synchronize(w));
     IRIS_TRY(iris_memcpy(w, &wrong, a.wrong, sizeof wrong));
     tell(&said[iris_rank(w)], IRIS_OK, w);
@@ -109,6 +152,23 @@ int all_well(iris_world *w, void *arg)
 
 } // namespace
 
+/* Kills a rank of a job whose kernels run `loop`: the others leave their kernels and are told, in time. */
+static void kill_one(report *r, int ranks, const iris_config *c)
+{
+    for (int me = 0; me < ranks; me++)
+        r->said[me].status = -1;
+    CHECK(iris_spawn_config(ranks, one_dies, r, c) == 128 + SIGKILL);
+    for (int me = 0; me < ranks; me++) {
+        if (me == r->victim)
+            continue;
+        INFO("rank " << me << " of " << ranks << ", loop " << r->loop << ", victim " << r->victim
+                     << ", says: " << r->said[me].sentence);
+        CHECK(r->said[me].status == (int)IRIS_ERR_PEER);
+        CHECK(contains(r->said[me].sentence, ("rank " + std::to_string(r->victim) + " died").c_str()));
+        CHECK(r->when[1 + me] - r->when[0] < slow(DEADLINE_MS) / 1000.0 + 2);
+    }
+}
+
 TEST_CASE("a rank killed in its kernel is named in time, and the next job runs", "[killed]")
 {
     const int ranks = job_ranks();
@@ -116,25 +176,29 @@ TEST_CASE("a rank killed in its kernel is named in time, and the next job runs",
         return; /* nobody is left to say anything */
     iris_config c = small_config();
     c.timeout_ms = slow(DEADLINE_MS);
-    report r = {shared_outcomes(ranks), (double *)shared_alloc(sizeof(double) * (size_t)(1 + ranks)), 0};
+    report r = {shared_outcomes(ranks), (double *)shared_alloc(sizeof(double) * (size_t)(1 + ranks)), 0, RING};
     for (int lap = 0; lap < 2; lap++) {
         r.victim = lap == 0 ? ranks - 1 : 0; /* rank 0 joins the others: its death cuts the connections */
-        for (int me = 0; me < ranks; me++)
-            r.said[me].status = -1;
-        CHECK(iris_spawn_config(ranks, one_dies, &r, &c) == 128 + SIGKILL);
-        for (int me = 0; me < ranks; me++) {
-            if (me == r.victim)
-                continue;
-            INFO("rank " << me << " of " << ranks << ", victim " << r.victim << ", says: " << r.said[me].sentence);
-            CHECK(r.said[me].status == (int)IRIS_ERR_PEER);
-            CHECK(contains(r.said[me].sentence, ("rank " + std::to_string(r.victim) + " died").c_str()));
-            CHECK(r.when[1 + me] - r.when[0] < slow(DEADLINE_MS) / 1000.0 + 2);
-        }
+        kill_one(&r, ranks, &c);
         for (int me = 0; me < ranks; me++)
             r.said[me].status = -1;
         CHECK(iris_spawn_config(ranks, all_well, &r, &c) == 0);
         for (int me = 0; me < ranks; me++)
             CHECK(r.said[me].status == (int)IRIS_OK);
+    }
+}
+
+TEST_CASE("a kernel whose loop ends by what it receives leaves when a peer is killed", "[killed]")
+{
+    const int ranks = job_ranks();
+    if (ranks < 2)
+        return;
+    iris_config c = small_config();
+    c.timeout_ms = slow(DEADLINE_MS);
+    report r = {shared_outcomes(ranks), (double *)shared_alloc(sizeof(double) * (size_t)(1 + ranks)), 0, WAITS};
+    for (r.loop = WAITS; r.loop < LOOPS; r.loop++) {
+        r.victim = r.loop % 2 ? ranks - 1 : 0;
+        kill_one(&r, ranks, &c);
     }
 }
 

@@ -59,7 +59,7 @@ GFX90A = Isa(
     stream_load=r"^global_load_dword .* glc slc$", stream_store=r"^global_store_dword .* glc slc$",
     **AMD_TRANSLATION)
 PTX = Isa(
-    store=r"^st\.(?!param)", data_store=r"^st\.global", wide=r"^st\.global\.v4", barrier=r"^bar\.sync",
+    store=r"^st\.(?!param)", data_store=r"^st\.global", wide=r"^st\.global\.v4", barrier=r"^bar\.(sync|red)",
     add=r"^red\.(relaxed|release)\.sys\.global\.add\.u64", set=r"^st\.(relaxed|release)\.sys\.global\.u64", poll=r"^ld\.(relaxed|acquire)\.sys\.global\.u64",
     end=r"^ret", write_back=r"^fence\.release\.sys", invalidate=r"^fence\.acquire\.sys",
     stream_load=r"^ld\.global\.L1::no_allocate", stream_store=r"^st\.global\.cs",
@@ -324,7 +324,7 @@ PTX_GATES = (
     Gate("a signal releases what comes before it", ("isa_signal_set", "isa_signal_add_wg", "isa_barrier_wg") + SIGNAL_PUTS,
          releases_first, ((r"^fence\.release", "nop"), (r"^fence\.release", "fence.release.gpu;"))),
     Gate("a wait polls at system scope, then the workgroup meets, then data is used", ("isa_wait_wg",),
-         use_follows_wait, ((r"^bar\.sync", "nop"), (r"^ld\.relaxed\.sys\.global\.u64", "ld.relaxed.gpu.global.u64"))),
+         use_follows_wait, ((r"^bar\.red", "nop"), (r"^ld\.relaxed\.sys\.global\.u64", "ld.relaxed.gpu.global.u64"))),
     Gate("who saw the signal has acquired before it goes on", ("isa_wait_wg", "isa_test"), acquires_once,
          ((r"^fence\.acquire", "nop"), (r"^ld\.relaxed\.sys\.global\.u64", "ld.relaxed.gpu.global.u64"))),
     Gate("puts store 16 bytes at once", ("isa_store_vec",) + PUTS, puts_are_wide,

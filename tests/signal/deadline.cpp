@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tries the deadline of every wait (irisi_wait_signal, irisi_expire): a signal that never comes ends every rank's wait
- * in time, with a sentence that says who waited for what, and iris_reset makes the world good again.
+ * in time, with a sentence that says who waited for what, and iris_reset makes the world good again. Every wait says
+ * that its condition did not hold, and iris_stopped, iris_stopped_wave and iris_stopped_wg that the world has stopped.
  */
 #include "harness.h"
 
@@ -18,36 +19,75 @@
 namespace {
 
 enum how { WAIT, WAIT_WAVE, WAIT_WG, ANY, ANY_WAVE, ALL, ALL_WAVE, ALL_WG, BARRIER, GRID, LL_GET, LL_RECEIVE,
-           LL_BARRIER, HOWS };
+           LL_BARRIER, LOOP, LOOP_WAVE, LOOP_ASKS, HOWS };
 
 struct args {
     iris_ctx ctx;
     iris_channel ch;
     iris_signal *signals; /* 3 */
     uint64_t *out;        /* own memory */
+    uint64_t *said;       /* own memory: see tell */
     int how;
 };
+
+/* What lanes were told: how many had waited, of how many the condition held, who heard of a world that stopped. */
+enum { ASKED, HELD, STOPPED, STOPPED_WAVE, STOPPED_WG, SAID };
+
+IRIS_DEVICE void tell(const args *a, int which, int yes)
+{
+    if (yes)
+        irisi_atomic_add_u64(a->said + which, 1, IRIS_RELAXED, IRIS_SCOPE_AGENT);
+}
+
+/* Every lane of a workgroup tells whether its world has stopped. */
+IRIS_DEVICE void tell_stopped(const args *a)
+{
+    tell(a, ASKED, 1);
+    tell(a, STOPPED, iris_stopped(&a->ctx));
+    tell(a, STOPPED_WAVE, iris_stopped_wave(&a->ctx));
+    tell(a, STOPPED_WG, iris_stopped_wg(&a->ctx));
+}
+
+/* Loops that end by what they receive, which never comes, in the ways that leave them all the same. */
+IRIS_DEVICE void loop_by_what_comes(const args *a)
+{
+    const iris_ctx *c = &a->ctx;
+    const uint64_t *never = &a->signals[1].value; /* set by the host, and not to 9 */
+    for (uint64_t m = 4; a->how == LOOP && *never != 9; m++)
+        if (!iris_wait_ge_wg(c, a->signals, m))
+            break;
+    for (uint64_t m = 4; a->how == LOOP_WAVE && *never != 9; m++)
+        if (!iris_wait_ge_wave(c, a->signals, m))
+            break;
+    for (uint64_t m = 4; a->how == LOOP_ASKS && *never != 9; m++) {
+        iris_wait_ge_wg(c, a->signals, m);
+        if (iris_stopped_wg(c))
+            break;
+    }
+}
 
 /* Waits for what does not come, and must go on all the same. */
 IRIS_KERNEL(stuck_kernel, args, a, 256)
 {
     const iris_ctx *c = &a->ctx;
+    int held = 0;
     if (a->how == WAIT && iris_wg_lane() == 0)
-        iris_wait_ge(c, a->signals, 7);
+        held = iris_wait_ge(c, a->signals, 7);
     if (a->how == WAIT_WAVE)
-        iris_wait_eq_wave(c, a->signals, 7);
+        held = iris_wait_eq_wave(c, a->signals, 7);
     if (a->how == WAIT_WG)
-        iris_wait_gt_wg(c, a->signals, 6);
+        held = iris_wait_gt_wg(c, a->signals, 6);
     if (a->how == ANY && iris_wg_lane() == 0)
-        iris_wait_any_eq(c, a->signals, 3, 7);
+        held = iris_wait_any_eq(c, a->signals, 3, 7) != 3;
     if (a->how == ANY_WAVE)
-        iris_wait_any_eq_wave(c, a->signals, 3, 7);
+        held = iris_wait_any_eq_wave(c, a->signals, 3, 7) != 3;
     if (a->how == ALL && iris_wg_lane() == 0)
-        iris_wait_all_ge(c, a->signals, 3, 7);
+        held = iris_wait_all_ge(c, a->signals, 3, 7);
     if (a->how == ALL_WAVE)
-        iris_wait_all_ge_wave(c, a->signals, 3, 7);
+        held = iris_wait_all_ge_wave(c, a->signals, 3, 7);
     if (a->how == ALL_WG)
-        iris_wait_all_ge_wg(c, a->signals, 3, 7);
+        held = iris_wait_all_ge_wg(c, a->signals, 3, 7);
+    tell(a, HELD, held);
     if (a->how == BARRIER && iris_workgroup() == 0)
         iris_barrier_all_wg(c, &a->ch);
     if (a->how == GRID && iris_workgroup() == 0)
@@ -58,9 +98,12 @@ IRIS_KERNEL(stuck_kernel, args, a, 256)
         iris_ll_get_wg(c, a->out + 2 + 4 * iris_workgroup(), slots, 29, 7, 0);
     if (a->how == LL_RECEIVE && iris_wg_lane() == 0)
         word = iris_ll_receive(c, slots + 3, 7, 0);
+    loop_by_what_comes(a);
     if (a->how == LL_BARRIER && iris_workgroup() == 0)
         iris_ll_barrier_wg(c, &a->ch);
     iris_sync_wg();
+    if (iris_workgroup() == 0) /* which waits in every case */
+        tell_stopped(a);
     if (iris_wg_lane() == 0)
         a->out[iris_workgroup()] = 1 + word;
 }
@@ -70,7 +113,8 @@ IRIS_KERNEL(good_kernel, args, a, 256)
     iris_barrier_all_grid(&a->ctx, &a->ch);
     if (iris_grid_lane() == 0)
         iris_signal_add(&a->ctx, a->signals, 7, (a->ctx.rank + 1) % a->ctx.world);
-    iris_wait_eq_wg(&a->ctx, a->signals, 7);
+    tell(a, HELD, iris_wait_eq_wg(&a->ctx, a->signals, 7));
+    tell_stopped(a);
     if (iris_wg_lane() == 0)
         a->out[iris_workgroup()] = 2;
 }
@@ -117,6 +161,9 @@ const trouble troubles[] = {
     {"ll_get", LL_GET, true, "to equal 7 (saw 0) from rank 0"},
     {"ll_receive", LL_RECEIVE, true, "to equal 7 (saw 0) from rank 0"},
     {"ll_barrier_wg", LL_BARRIER, false, "to equal 2147483649 (saw 0) from rank"},
+    {"loop", LOOP, true, "at least 4 (saw 3)"},
+    {"loop_wave", LOOP_WAVE, true, "at least 4 (saw 3)"},
+    {"loop_asks", LOOP_ASKS, true, "at least 4 (saw 3)"},
 };
 
 void set_signals(irist_rank *t, const args &a, uint64_t value)
@@ -130,6 +177,22 @@ void expect_out(irist_rank *t, const args &a, uint64_t value, const char *what)
     uint64_t out[2] = {0, 0};
     irist_ok(t, iris_memcpy(t->world, out, a.out, sizeof out));
     irist_check(t, out[0] == value && out[1] == value, "%s: the kernel did not go on to its end", what);
+}
+
+/* All lanes that asked, or none, were told that the world stopped, and that what they had waited for held. */
+void expect_said(irist_rank *t, const args &a, bool stopped, bool held, const char *what)
+{
+    uint64_t said[SAID] = {0};
+    irist_ok(t, iris_memcpy(t->world, said, a.said, sizeof said));
+    irist_check(t, said[ASKED] != 0 && said[HELD] == (held ? said[ASKED] : 0),
+                "%s: the condition held for %llu of %llu lanes", what, (unsigned long long)said[HELD],
+                (unsigned long long)said[ASKED]);
+    for (int i = STOPPED; i < SAID; i++)
+        irist_check(t, said[i] == (stopped ? said[ASKED] : 0),
+                    "%s: iris_stopped%s is 1 in %llu of %llu lanes", what,
+                    i == STOPPED ? "" : i == STOPPED_WAVE ? "_wave" : "_wg", (unsigned long long)said[i],
+                    (unsigned long long)said[ASKED]);
+    irist_ok(t, iris_memset(t->world, a.said, 0, sizeof said));
 }
 
 void stuck(irist_rank *t)
@@ -147,6 +210,7 @@ void stuck(irist_rank *t)
     a.how = trouble->how;
     a.signals = iris_signals(t->world, 3);
     a.out = (uint64_t *)iris_malloc(t->world, 10 * sizeof(uint64_t)); /* two results, two messages */
+    a.said = iris_zeros_u64(t->world, SAID);
     irist_ok(t, iris_channel_create(t->world, &a.ch, (size_t)t->ranks, 64 * sizeof(iris_ll_packet)));
     irist_ok(t, iris_memset(t->world, a.out, 0, 2 * sizeof(uint64_t)));
     set_signals(t, a, 3);
@@ -171,8 +235,10 @@ void stuck(irist_rank *t)
                 trouble->name);
 
     irist_ok(t, iris_reset(t->world));
-    if (waits)
+    if (waits) {
         expect_out(t, a, 1, trouble->name);
+        expect_said(t, a, true, false, trouble->name);
+    }
     uint64_t left[3] = {9, 9, 9};
     irist_ok(t, iris_memcpy(t->world, left, a.signals, sizeof left));
     irist_check(t, left[0] + left[1] + left[2] == 0, "%s: iris_reset left the signals at %llu", trouble->name,
@@ -182,7 +248,9 @@ void stuck(irist_rank *t)
     irist_ok(t, iris_launch(t->world, good_kernel, &a, sizeof a, &grid, iris_default_stream(t->world)));
     irist_meet(t);
     expect_out(t, a, 2, "after iris_reset");
+    expect_said(t, a, false, true, "after iris_reset");
     irist_ok(t, iris_channel_destroy(t->world, &a.ch));
+    irist_ok(t, iris_free(t->world, a.said));
     irist_ok(t, iris_free(t->world, a.out));
     irist_ok(t, iris_free(t->world, a.signals));
 }
@@ -198,6 +266,7 @@ void abort_spreads(irist_rank *t)
     a.how = WAIT_WG;
     a.signals = iris_signals(t->world, 3);
     a.out = (uint64_t *)iris_malloc(t->world, 2 * sizeof(uint64_t));
+    a.said = iris_zeros_u64(t->world, SAID);
     irist_ok(t, iris_memset(t->world, a.out, 0, 2 * sizeof(uint64_t)));
     irist_meet(t);
     const iris_launch_config grid = iris_cooperative(2, 128);
@@ -212,6 +281,8 @@ void abort_spreads(irist_rank *t)
     irist_check(t, seconds < soon(), "the abort took %.1f s to reach rank %d", seconds, t->rank);
     irist_ok(t, iris_reset(t->world));
     expect_out(t, a, 1, "abort");
+    expect_said(t, a, true, false, "abort");
+    irist_ok(t, iris_free(t->world, a.said));
     irist_ok(t, iris_free(t->world, a.out));
     irist_ok(t, iris_free(t->world, a.signals));
 }

@@ -48,28 +48,22 @@ template <int C> struct forms;
 
 #define IRIST_FORMS(c, C, sign)                                                                                        \
     template <> struct forms<IRISI_##C> {                                                                              \
-        IRIS_DEVICE uint64_t wait(const wait_args *a)                                                                  \
+        IRIS_DEVICE int wait(const wait_args *a)                                                                       \
         {                                                                                                              \
-            if (a->group == LANE)                                                                                      \
-                return iris_wait_##c(&a->ctx, a->signals, a->value);                                                   \
-            if (a->group == WAVE)                                                                                      \
-                return iris_wait_##c##_wave(&a->ctx, a->signals, a->value);                                            \
-            iris_wait_##c##_wg(&a->ctx, a->signals, a->value);                                                         \
-            return iris_signal_read(&a->ctx, a->signals);                                                              \
+            return a->group == LANE   ? iris_wait_##c(&a->ctx, a->signals, a->value)                                   \
+                   : a->group == WAVE ? iris_wait_##c##_wave(&a->ctx, a->signals, a->value)                            \
+                                      : iris_wait_##c##_wg(&a->ctx, a->signals, a->value);                             \
         }                                                                                                              \
         IRIS_DEVICE uint64_t any(const wait_args *a)                                                                   \
         {                                                                                                              \
             return a->group == LANE ? iris_wait_any_##c(&a->ctx, a->signals, SIGNALS, a->value)                        \
                                     : iris_wait_any_##c##_wave(&a->ctx, a->signals, SIGNALS, a->value);                \
         }                                                                                                              \
-        IRIS_DEVICE void all(const wait_args *a)                                                                       \
+        IRIS_DEVICE int all(const wait_args *a)                                                                        \
         {                                                                                                              \
-            if (a->group == LANE)                                                                                      \
-                iris_wait_all_##c(&a->ctx, a->signals, SIGNALS, a->value);                                             \
-            else if (a->group == WAVE)                                                                                 \
-                iris_wait_all_##c##_wave(&a->ctx, a->signals, SIGNALS, a->value);                                      \
-            else                                                                                                       \
-                iris_wait_all_##c##_wg(&a->ctx, a->signals, SIGNALS, a->value);                                        \
+            return a->group == LANE   ? iris_wait_all_##c(&a->ctx, a->signals, SIGNALS, a->value)                      \
+                   : a->group == WAVE ? iris_wait_all_##c##_wave(&a->ctx, a->signals, SIGNALS, a->value)               \
+                                      : iris_wait_all_##c##_wg(&a->ctx, a->signals, SIGNALS, a->value);                \
         }                                                                                                              \
         IRIS_DEVICE uint64_t test(const wait_args *a)                                                                  \
         {                                                                                                              \
@@ -81,12 +75,14 @@ IRIS_EACH_CMP(IRIST_FORMS)
 #define IRIST_CMP_CASE(c, C, sign)                                                                                     \
     case IRISI_##C: chosen<forms<IRISI_##C>>(a); break;
 
-/* Who waits: lanes that are alone, a wave, or a workgroup. Each lane says what it saw. */
+/* Who waits: lanes that are alone, a wave, or a workgroup. Each lane says what it saw, or that nothing held. */
+const uint64_t GAVE_UP = 12345;
 template <typename F> IRIS_DEVICE void wait_chosen(const wait_args *a)
 {
     if (a->group == LANE && iris_lane() != 0)
         return; /* a wave's lanes wait as one: lane 0 stands for them */
-    a->out[iris_grid_lane()] = F::wait(a);
+    const int held = F::wait(a);
+    a->out[iris_grid_lane()] = held == 1 ? iris_signal_read(&a->ctx, a->signals) : GAVE_UP;
 }
 template <typename F> IRIS_DEVICE void any_chosen(const wait_args *a)
 {
@@ -98,8 +94,7 @@ template <typename F> IRIS_DEVICE void all_chosen(const wait_args *a)
 {
     if (a->group == LANE && iris_lane() != 0)
         return;
-    F::all(a);
-    uint64_t holding = 0;
+    uint64_t holding = F::all(a) == 1 ? 0 : GAVE_UP;
     for (int i = 0; i < SIGNALS; i++)
         holding += iris_signal_read(&a->ctx, a->signals + i) == a->after;
     a->out[iris_grid_lane()] = holding;

@@ -267,6 +267,25 @@ IRIS_DEVICE double iris_shuffle_xor_f64(double value, uint32_t mask)
 IRIS_DEVICE uint64_t iris_ballot(int predicate) { return __builtin_amdgcn_ballot_w64(predicate != 0); }
 
 /*
+ * iris_sync_wg, and 1 in every lane when the flag of any lane was not 0; else 0. Waves tell each other through 64 bytes
+ * of workgroup-shared memory of their own, which nobody may write again before all have read it: a second barrier.
+ */
+IRIS_DEVICE int irisi_any_wg(int flag)
+{
+    static __attribute__((shared)) uint32_t irisi_said[16];
+    const uint32_t said = iris_ballot(flag) != 0;
+    uint32_t any = 0;
+    if (iris_lane() == 0)
+        irisi_said[iris_wave()] = said;
+    iris_sync_wg();
+    IRISI_ROLLED
+    for (uint32_t wave = 0; wave < iris_waves(); wave++)
+        any |= irisi_said[wave];
+    iris_sync_wg();
+    return __builtin_amdgcn_readfirstlane((int)any) != 0;
+}
+
+/*
  * How n items are split over a group: for (size_t i = s.first; i < s.end; i += s.step).
  * Neighbouring lanes take neighbouring items on GPUs; CPU threads take one contiguous block each.
  */

@@ -35,6 +35,7 @@ typedef struct irisi_group {
     uint32_t waves;
     uint32_t arrived;    /* threads at the barrier */
     uint32_t generation; /* barriers passed */
+    uint32_t said[2];    /* the latest barrier, odd or even, at which a thread had a flag for irisi_any_wg */
     uint32_t pad;
     void *shared; /* what iris_shared() returns */
 } irisi_group;
@@ -160,6 +161,20 @@ IRIS_DEVICE void iris_sync_wg(void)
     }
     for (uint32_t turn = 0; __atomic_load_n(&g->generation, __ATOMIC_ACQUIRE) == generation; turn++)
         iris_pause(turn);
+}
+
+/*
+ * iris_sync_wg, and 1 in every lane when the flag of any lane was not 0; else 0. Two words take turns: who writes one
+ * again has passed the barrier between, which nobody does before all have read it.
+ */
+IRIS_DEVICE int irisi_any_wg(int flag)
+{
+    irisi_group *g = irisi_self.group;
+    const uint32_t turn = __atomic_load_n(&g->generation, __ATOMIC_RELAXED) + 1;
+    if (flag)
+        __atomic_store_n(&g->said[turn & 1], turn, __ATOMIC_RELAXED);
+    iris_sync_wg();
+    return __atomic_load_n(&g->said[turn & 1], __ATOMIC_RELAXED) == turn;
 }
 
 /* Barrier of some waves of the workgroup: 0, this platform has none. */

@@ -145,6 +145,9 @@ IRIS_DEVICE void iris_sync_wave(void) { __syncwarp(); }
 /** Workgroup barrier: every lane of the workgroup calls it; orders their memory operations among themselves. */
 IRIS_DEVICE void iris_sync_wg(void) { __syncthreads(); }
 
+/* iris_sync_wg, and 1 in every lane when the flag of any lane was not 0; else 0. */
+IRIS_DEVICE int irisi_any_wg(int flag) { return __syncthreads_or(flag) != 0; }
+
 /*
  * Barrier of some waves of the workgroup, `lanes` lanes in all: 1, or 0 where the platform has none but the
  * workgroup's. Here one of the 15 further barriers of a thread block, which `counter` chooses by its place.
