@@ -25,7 +25,7 @@
 #include "runtime.h"
 
 enum { GEMM, BLAS, BLAS_GRAPH, GEMM_GRAPH, PUSH, GATHER, BLAS_GATHER, PLACED, PATTERN };
-enum { BLAS_IRIS = PATTERN + IRIS_GEMM_BLAS_GATHER, VARIANTS };
+enum { BLAS_IRIS = (int)PATTERN + (int)IRIS_GEMM_BLAS_GATHER, VARIANTS };
 enum { SHAPES = 64 };
 static const char *const names[] = {"gemm", "blas",   "blas_graph",  "gemm_graph",
                                     "push", "gather", "blas+gather", "blas+gather+copy"};

@@ -333,7 +333,7 @@ static int run_launches(ping_run *r, const char *name, irisi_kernel kernel, int 
     IRIS_TRY(iris_barrier(r->b->w));
     k.kernel = kernel, k.name = name, k.args = &r->args, k.bytes = sizeof r->args;
     k.cfg = cooperative ? iris_cooperative(1, 64) : iris_grid(1, 64);
-    row.us = bench_time(r->b, name, submit_launches, &k) / LAUNCHES;
+    row.us = bench_time(r->b, name, submit_launches, &k) / (double)LAUNCHES;
     row.ok = 1, row.name = name, row.dtype = "u32", row.variant = cooperative ? "cooperative" : "plain";
     row.workgroups = 1, row.lanes = 64;
     if (row.us < 0)

@@ -316,7 +316,7 @@ static int write_json(const iris_world *w, const options *o, const row *rows, in
 static int rank_main(iris_world *w, void *arg)
 {
     const options *o = (const options *)arg;
-    row rows[MAX_SHAPES * IRIS_GEMM_PATTERNS];
+    row rows[(int)MAX_SHAPES * (int)IRIS_GEMM_PATTERNS];
     int n = 0, wrong = 0;
     job j;
     memset(&j, 0, sizeof j);

@@ -96,6 +96,9 @@ typedef struct irisi_collective_kernel {
 #define IRISI_COLLECTIVE_KERNEL(schedule, dst, src, few, kernel)                                                       \
     {(schedule), (dst), (src), (few), IRISI_KERNEL_PTR(kernel), #kernel}
 
+/* A type and an op as one number, for switches. As int: C++20 deprecates arithmetic on two enumerations. */
+#define IRISI_REDUCTION(op, dtype) ((int)(op) * (int)IRIS_DTYPES + (int)(dtype))
+
 /* What a typed launcher was called with. */
 static inline iris_collective irisi_collective_of(void *dst, const void *src, size_t count, iris_dtype dtype,
                                                   iris_reduce_op op, int root, iris_team team)

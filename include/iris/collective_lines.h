@@ -193,7 +193,7 @@ IRIS_DEVICE void irisi_slice_lines_take(const iris_slice *s, void *dst, irisi_li
     const irisi_span part = irisi_split(irisi_lines_units(bytes), iris_wg_lane(), iris_wg_lanes());
     const uint32_t step = (uint32_t)part.step, end = (uint32_t)part.end;
     for (uint32_t i = (uint32_t)part.first; i < end; i += IRISI_LL_ROWS * step) {
-        uint64_t seen[IRISI_LINES_SEEN * IRISI_LL_ROWS];
+        uint64_t seen[(int)IRISI_LINES_SEEN * (int)IRISI_LL_ROWS];
         const int units = 1 + (i + step < end) + (i + 2 * step < end) + (i + 3 * step < end);
         irisi_lines_await(s->ctx, irisi_lines_at(rows, row, i), 2 * step, rows.lines, units, flag, seen);
         IRISI_UNROLL

@@ -39,6 +39,11 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
     for header in $(headers amd); do
         check "gfx942 $header" "printf '%s\\n' $(alone "$header") | $compiler $flags --cuda-device-only -fsyntax-only --offload-arch=gfx942 -"
     done
+    every_launcher amd >"$scratch/every_launcher.c"
+    for arch in $archs; do
+        check "$arch c++20 every launcher" "$compiler $(echo "$device" | sed 's/c++17/c++20/') -fsyntax-only --offload-arch=$arch $scratch/every_launcher.c"
+    done
+    check "hip host c++20 every launcher" "$compiler $(echo "$flags" | sed 's/c++17/c++20/') $plain --cuda-host-only -fsyntax-only $scratch/every_launcher.c"
     # The host's half of HIP files, and init.c as HIP and as plain C for HIP. The index names device functions only.
     for file in include/iris/init.c $(programs | tr ' ' '\n' | grep -v gen/index); do
         check "hip host $file" "$compiler $flags --cuda-host-only -c -o /dev/null $(more "$file") $root/$file"

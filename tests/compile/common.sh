@@ -29,6 +29,14 @@ alone() {
     echo "'#include <iris/$whole>' '#include <$1>' 'typedef int alone;'"
 }
 
+# every_launcher PLATFORM: a source with every header, and with the kernels and launchers of every family.
+every_launcher() {
+    { (cd "$scratch/iris/gen/launch" && ls) | sed 's/\.h$//' && echo self_test; } | tr a-z A-Z |
+        sed 's/.*/#define IRIS_INSTANTIATE_&/'
+    echo '#include <iris/init.h>'
+    headers "$1" | grep -v arch/ | sed 's/.*/#include <&>/'
+}
+
 # check NAME COMMAND: a line for check_all.
 check() { printf '%s|%s\n' "$1" "$2"; }
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every header alone, init.c, and every program: gcc and clang, as C11 and as C++17, without a warning.
+# Every header alone, init.c, and every program: gcc and clang, as C11 and as C++17, without a warning. All launchers in
+# one source as C++20 and C++23 too.
 # A pattern as argument chooses checks by name.
 . "$(dirname "$0")/common.sh"
 
@@ -15,4 +16,19 @@ for language in $languages; do
     for file in include/iris/init.c $(programs) $host_only; do
         check "$compiler ${rest#*;} $file" "$compiler $flags $root/$file"
     done
-done | check_all
+done >"$scratch/checks"
+# Newer languages deprecate what these headers could hold, such as arithmetic on two enumerations. c++2b is what compilers
+# called C++23 before it was one.
+every_launcher host >"$scratch/every_launcher.c"
+for compiler in g++ clang++ clang++-22; do
+    command -v "$compiler" >/dev/null || continue
+    for standard in c++20 c++2b; do
+        flags="-x c++ -std=$standard -fsyntax-only $warnings $includes"
+        check "$compiler $standard every launcher" "$compiler $flags $scratch/every_launcher.c"
+        check "$compiler $standard include/iris/init.c" "$compiler $flags $root/include/iris/init.c"
+    done
+done >>"$scratch/checks"
+for file in $(programs); do
+    check "g++ c++2b $file" "g++ -x c++ -std=c++2b -fsyntax-only $warnings $includes $root/$file"
+done >>"$scratch/checks"
+check_all <"$scratch/checks"

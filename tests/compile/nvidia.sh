@@ -36,6 +36,11 @@ quietly="$here/without.sh 'ptxas info .*(C75[02][04])' $compiler"
     done
     (echo '#include <iris/init.h>' && headers nvidia | sed 's/.*/#include <&>/') >"$scratch/every_header.cu"
     check "sm_80 sm_90a every header" "$compiler $flags -c $archs $scratch/every_header.cu"
+    every_launcher nvidia >"$scratch/every_launcher.cu"
+    newer=$(echo "$flags" | sed 's/c++17/c++20/')
+    for file in "$scratch/every_launcher.cu" include/iris/init.c; do
+        check "c++20 $(basename "$file")" "cd $root && $compiler $newer -c $ptx $file"
+    done
     # HIP's headers are not needed, and where they came first the alias file stands back: a stand-in has only its guard.
     hip="-DHIP_INCLUDE_HIP_HIP_RUNTIME_API_H $root/include/iris/init.c"
     check "no HIP header for nvidia" "! $compiler -x cu -std=c++17 -arch=sm_90 $includes -M $root/include/iris/init.c | grep /hip/"

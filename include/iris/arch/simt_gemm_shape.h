@@ -43,7 +43,7 @@ IRIS_HOST_DEVICE irisi_gemm_shape irisi_gemm_plain(const irisi_gemm_problem *p)
     s.tile_n = s.stage_n = p->tile_n ? p->tile_n : most.n;
     s.workspace_bytes = p->accumulator * (most.m * IRISI_GEMM_A_PITCH + most.n * IRISI_GEMM_BLOCK_K);
     s.workspace_bytes_with_comm = s.workspace_bytes;
-    s.math_waves = s.waves = IRISI_GEMM_LANES / IRISI_GEMM_WAVE_LANES;
+    s.math_waves = s.waves = (int)IRISI_GEMM_LANES / (int)IRISI_GEMM_WAVE_LANES;
     s.comm_waves = IRISI_GEMM_COMM_WAVES;
     s.waves_with_comm = s.waves + s.comm_waves;
     return s;

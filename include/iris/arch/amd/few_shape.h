@@ -53,7 +53,7 @@ static inline int irisi_few_asked(const irisi_gemm_problem *p, uint32_t which)
 static inline double irisi_few_tile_us(uint32_t which, uint32_t k, int transposed, int with_comm)
 {
     const uint32_t part = IRISI_FEW_DEEP * IRISI_FEW_WAVES;
-    const double ahead = with_comm ? (double)IRISI_FEW_RING / IRISI_FEW_RING_WITH_COMM : 1;
+    const double ahead = with_comm ? (double)IRISI_FEW_RING / (double)IRISI_FEW_RING_WITH_COMM : 1;
     return 1.5 + (k + part - 1) / part * irisi_few_tile_of(which).step_us[transposed != 0] * ahead;
 }
 

@@ -115,7 +115,7 @@ static inline irisi_gemm_shape irisi_gemm_sm90a(const irisi_gemm_problem *p)
     s.math_waves = IRISI_GEMM_SM90A_MATH_WAVES;
     s.comm_waves = IRISI_GEMM_SM90A_COMM_WAVES;
     s.window = 2; /* more, and what waits for the links holds up the fetching of A and B: 396 against 417 us */
-    s.waves = s.waves_with_comm = IRISI_GEMM_LANES_SM90A / IRISI_GEMM_WAVE_LANES;
+    s.waves = s.waves_with_comm = (int)IRISI_GEMM_LANES_SM90A / (int)IRISI_GEMM_WAVE_LANES;
     return s;
 }
 

@@ -67,7 +67,7 @@ static inline double irisi_thin_us(const irisi_gemm_problem *p, irisi_thin_choic
                                               {0.79, 0.37, 0.36, 1.66, 0, 0.17, 0.3, 0.053, 3.51, 4.49, 1.1}};
     const irisi_thin_rates r = rates[p->b_transposed != 0];
     const uint32_t deep = p->b_transposed ? 8192 / c.n : (uint32_t)IRISI_THIN_DEEP, rows = p->m < 8 ? p->m : 8;
-    const double places = (c.slices > 4 ? 0.8 : c.slices > 2 ? 0.92 : 1) * IRISI_THIN_FITS * p->workgroups;
+    const double places = (c.slices > 4 ? 0.8 : c.slices > 2 ? 0.92 : 1) * (int)IRISI_THIN_FITS * p->workgroups;
     const uint64_t tiles = ((uint64_t)p->m + IRISI_THIN_M - 1) / IRISI_THIN_M * (((uint64_t)p->n + c.n - 1) / c.n);
     const double groups = (double)tiles * c.slices, full = (double)(uint64_t)(groups / places);
     const double steps = (double)((p->k / c.slices + deep - 1) / deep), more = (rows - 1) / 7.0;
