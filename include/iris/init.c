@@ -3,8 +3,8 @@
  * init.c: the host API's one implementation file; compile it into the program as C, C++, CUDA or HIP.
  *
  * It holds no platform test: what differs is behind the functions of arch/<platform>/host.h. Its larger parts are in
- * host/: hub.h and member.h (how ranks talk), heap.h (the allocator), share.h (how heaps are made, shared and grown),
- * rendezvous.h (how ranks find each other).
+ * host/: hub.h and member.h (how ranks talk), fork.h (what a forked child has), heap.h (the allocator), share.h (how
+ * heaps are made, shared and grown), rendezvous.h (how ranks find each other).
  * Here, in order: errors, world (making and ending one), together, heap, launching, spawn.
  */
 #ifndef _GNU_SOURCE
@@ -80,9 +80,37 @@ int irisi_try_failed(iris_status status, const char *call)
 
 /* ---- world ---------------------------------------------------------------------------------------------------- */
 
+/* Gives back what is left of a world once its threads and connections are gone. */
+static void irisi_world_memory_free(iris_world *w)
+{
+    if (w->far)
+        irisi_dev_local_free(&w->dev, w->far);
+    irisi_heaps_free(w);
+    irisi_dev_close(&w->dev);
+    free(w->reply_data);
+    free(w->arena[0].blocks);
+    free(w->arena[1].blocks);
+    free(w->heaps);
+    free(w->peers);
+    free(w->delta);
+    free(w);
+}
+
+/* A forked child's copy of a world: its threads, and a lock that one of them may hold, are the parent's alone. */
+static void irisi_world_abandon(iris_world *w)
+{
+    irisi_world_delist(w);
+    irisi_disconnect(w);
+    irisi_dev_abandon(&w->dev);
+    if (w->hub)
+        irisi_hub_free(w->hub);
+    irisi_world_memory_free(w);
+}
+
 /* Frees everything that a world holds; works for one that is half made. */
 static void irisi_world_free(iris_world *w)
 {
+    irisi_world_delist(w);
     irisi_dev_stop(&w->dev);
     if (w->have_reader) {
         shutdown(w->sock, SHUT_RDWR);
@@ -94,19 +122,9 @@ static void irisi_world_free(iris_world *w)
         close(w->post);
     if (w->hub)
         irisi_hub_join(w->hub);
-    if (w->far)
-        irisi_dev_local_free(&w->dev, w->far);
-    irisi_heaps_free(w);
-    irisi_dev_close(&w->dev);
     pthread_cond_destroy(&w->changed);
     pthread_mutex_destroy(&w->lock);
-    free(w->reply_data);
-    free(w->arena[0].blocks);
-    free(w->arena[1].blocks);
-    free(w->heaps);
-    free(w->peers);
-    free(w->delta);
-    free(w);
+    irisi_world_memory_free(w);
 }
 
 static iris_world *irisi_world_new(const irisi_settings *s)
@@ -120,6 +138,7 @@ static iris_world *irisi_world_new(const irisi_settings *s)
     w->checked = s->c.checked;
     w->timeout_ms = s->c.timeout_ms;
     w->sock = w->post = -1;
+    irisi_world_enlist(w);
     w->log_hash = 14695981039346656037u;
     pthread_mutex_init(&w->lock, NULL);
     pthread_condattr_init(&monotonic);
@@ -205,11 +224,13 @@ static void irisi_own_fault(iris_world *w, const irisi_control *own)
     irisi_stop(w, status, text);
 }
 
-/* Every function begins here: a world, that has not stopped, on its device. */
+/* Every function begins here: a world of this process, that has not stopped, on its device. */
 static iris_status irisi_enter(iris_world *w, const char *call)
 {
     if (!w)
         return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "%s: the world is null", call);
+    if (irisi_foreign(w))
+        return irisi_refuse_fork(w, call);
     const char *why = irisi_dev_use(&w->dev);
     if (why)
         return irisi_fail(w, IRIS_ERR_DEVICE, "%s: %s", call, why);
@@ -339,6 +360,10 @@ iris_status iris_finalize(iris_world *w)
     char text[IRISI_SENTENCE];
     if (!w)
         return IRIS_OK;
+    if (irisi_foreign(w)) {
+        irisi_world_abandon(w);
+        return IRIS_OK;
+    }
     iris_status status = iris_synchronize(w);
     if (status == IRIS_OK && w->checked && w->size > 1)
         status = irisi_compare_logs(w);
@@ -385,6 +410,8 @@ iris_status iris_reset(iris_world *w)
 {
     if (!w)
         return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_reset: the world is null");
+    if (irisi_foreign(w))
+        return irisi_refuse_fork(w, "iris_reset");
     const char *why = irisi_dev_use(&w->dev);
     if (!why)
         why = irisi_dev_synchronize(&w->dev); /* kernels that wait see the abort word, here or at their own deadline */
@@ -477,7 +504,7 @@ void *iris_malloc_kind(iris_world *w, size_t bytes, size_t align, iris_mem_kind 
 iris_status iris_free(iris_world *w, void *p)
 {
     const iris_status status = irisi_enter(w, "iris_free");
-    if (!w || !p || (status != IRIS_OK && !irisi_mendable(w->failed)))
+    if (!w || !p || irisi_foreign(w) || (status != IRIS_OK && !irisi_mendable(w->failed)))
         return status; /* a stopped world that iris_reset can mend lets go of what it holds */
     const size_t offset = (size_t)((uintptr_t)p - (uintptr_t)w->heaps[w->rank].base);
     const iris_mem_kind kind = offset < w->sync_bytes ? IRIS_MEM_SYNC : IRIS_MEM_DATA;
@@ -885,6 +912,9 @@ typedef struct irisi_seat {
     char error[IRISI_SENTENCE];
 } irisi_seat;
 
+/* What a process exits with for its main's value: not 0 unless that is. */
+static int irisi_exit_value(int result) { return result == 0 ? 0 : result & 255 ? result & 255 : 255; }
+
 /* A rank from start to end: its main's value, or 1 for a failure of this library. */
 static void *irisi_seat_run(void *arg)
 {
@@ -899,7 +929,12 @@ static void *irisi_seat_run(void *arg)
         return NULL;
     }
     const int rank = seat->world->rank;
-    seat->result = seat->main(seat->world, seat->arg);
+    const int result = seat->main(seat->world, seat->arg);
+    if (irisi_foreign(seat->world)) { /* a child that the rank forked: the seat, which ranks share, is its parent's */
+        iris_finalize(seat->world);
+        exit(irisi_exit_value(result));
+    }
+    seat->result = result;
     if (seat->result != 0) {
         seat->caused = irisi_take_notice(seat->world) == IRIS_ERR_PEER;
         snprintf(text, sizeof text, "rank %d failed: its main returned %d", rank, seat->result);
@@ -1005,7 +1040,7 @@ static void irisi_child(irisi_seat *seats, int n, int rank, int *hub, int *ends,
             close(ends[r]);
     irisi_seat_run(seat);
     fflush(NULL);
-    exit(seat->result == 0 ? 0 : seat->result & 255 ? seat->result & 255 : 255);
+    exit(irisi_exit_value(seat->result));
 }
 
 /* What a child's end means for the job: 0, its exit value, or 128 + signal. The hub and stderr hear of a death. */

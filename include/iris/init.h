@@ -18,7 +18,8 @@
  *
  * Every function that can fail returns an iris_status (or a null pointer) and leaves one sentence for
  * iris_error_string: what failed, on which rank, and what to do. "Collective" functions are called by every rank of
- * the world, in the same order. A world is used by one host thread at a time.
+ * the world, in the same order. A world is used by one host thread at a time, and only in the process that made it: in
+ * a forked child iris_finalize frees the copy, and everything else fails with IRIS_ERR_ARGUMENT.
  *
  * Environment: IRIS_RANK, IRIS_WORLD, IRIS_HOST, IRIS_PORT, IRIS_JOB, IRIS_TOKEN (start-up), IRIS_HEAP_MB,
  * IRIS_SYNC_MB, IRIS_HEAP (auto ipc vmm), IRIS_HEAP_MAX_MB, IRIS_TIMEOUT_MS (0: none), IRIS_CHECKED, IRIS_LOG (error
@@ -105,7 +106,7 @@ iris_status iris_init(iris_world **world, const iris_config *config);
 iris_status iris_init_all(iris_world **worlds, int n, const iris_config *config);
 
 /** Leaves the job and frees the world and its heap, whatever it returns. Collective; streams are drained first.
- *  Accepts null. */
+ *  Accepts null. In a process that forked from the world's it only frees the copy, and returns IRIS_OK. */
 iris_status iris_finalize(iris_world *w);
 
 /** Makes a world usable again after IRIS_ERR_TIMEOUT or IRIS_ERR_CHECK: drains, clears the abort word and every signal.

@@ -6,6 +6,8 @@
 
 #include <dirent.h>
 
+#include <iris/collective_host.h>
+
 typedef struct wait_args {
     iris_ctx ctx;
     iris_signal *signal;
@@ -455,6 +457,159 @@ TEST_CASE("checked mode names the first allocation that differs", "[host]")
         CHECK(contains(said[r].sentence, "allocation call 3 differs"));
         CHECK(contains(said[r].sentence, "rank 0 asked for 1000 bytes"));
         CHECK(contains(said[r].sentence, "rank 2 asked for 2000 bytes"));
+    }
+}
+
+/* ---- forks ---------------------------------------------------------------------------------------------------- */
+
+struct fork_case {
+    volatile int parent_came, left_before;
+    outcome child[16];
+};
+
+/* A world that the child's own exit ends too, as a destructor or an atexit handler does. */
+static iris_world *left_to_atexit;
+static void finalize_at_exit() { iris_finalize(left_to_atexit); }
+
+/* What a child of a rank is told, call by call; then it frees its copy, and leaves by exit(). */
+static void use_a_parent_s_world(iris_world *w, fork_case *f)
+{
+    outcome *said = f->child;
+    iris_stream stream = iris_default_stream(w);
+    iris_channel ch;
+    char byte = 0, all[8] = {0};
+    std::memset(&ch, 0, sizeof ch);
+    tell(said++, iris_barrier(w), w);
+    tell(said++, iris_allgather(w, &byte, all, 1), w);
+    tell(said++, iris_broadcast(w, &byte, 1, 0), w);
+    tell(said++, iris_synchronize(w), w);
+    tell(said++, iris_reset(w), w);
+    tell(said++, iris_malloc(w, 64) ? IRIS_OK : IRIS_ERR_ARGUMENT, w);
+    tell(said++, iris_free(w, &byte), w);
+    tell(said++, iris_memcpy(w, &byte, all, 1), w);
+    tell(said++, iris_channel_create(w, &ch, 4, 100), w);
+    tell(said++, iris_collective_channel(w, &ch, 0), w);
+    tell(said++, launch_raise(w, nullptr, 0), w);
+    tell(said++, iris_stream_create(w, &stream), w);
+    tell(said++, iris_heap_grow(w, 1 << 20), w);
+    tell(said++, iris_as_symmetric(w, all, 8) ? IRIS_OK : IRIS_ERR_ARGUMENT, w);
+    tell(said++, iris_signals(w, 1) ? IRIS_OK : IRIS_ERR_ARGUMENT, w);
+    said->status = (int)iris_finalize(w);
+}
+
+/* Leak checks at exit() see the stack of the forking thread alone, not that of the program's main. */
+static bool exits_well()
+{
+#if defined(__SANITIZE_ADDRESS__)
+    return std::getenv("IRIS_SPAWN") == nullptr;
+#else
+    return true;
+#endif
+}
+
+static int fork_and_go_on(iris_world *w, void *arg)
+{
+    fork_case *f = (fork_case *)arg;
+    const int me = iris_rank(w), world = iris_world_size(w);
+    iris_signal *signal = iris_signals(w, 1);
+    IRIS_TRY(launch_raise(w, signal, me)); /* a child has none of the threads that this starts */
+    IRIS_TRY(iris_barrier(w));
+    if (me == world - 1) {
+        const pid_t one = fork_rank([&] { return use_a_parent_s_world(w, f), 3; });
+        const pid_t two = fork_rank([&] {
+            left_to_atexit = w;
+            std::atexit(finalize_at_exit);
+            if (exits_well())
+                std::exit(4);
+            return 4;
+        });
+        std::fflush(nullptr);
+        const pid_t three = fork();
+        if (three == 0 && !exits_well())
+            std::_Exit(5);
+        if (three == 0)
+            return 5; /* from the rank's main */
+        if (reap(one) != 3 || reap(two) != 4 || reap(three) != 5)
+            return 70;
+        nap_ms(50);
+        f->parent_came = 1;
+    }
+    IRIS_TRY(iris_barrier(w));
+    f->left_before |= !f->parent_came;
+    IRIS_TRY(launch_raise(w, signal, (me + 1) % world)); /* the world is as good as before */
+    IRIS_TRY(launch_wait(w, signal, 2));
+    IRIS_TRY(iris_barrier(w));
+    return 0;
+}
+
+TEST_CASE("a forked child has no say in its parent's world", "[host]")
+{
+    fork_case *f = (fork_case *)shared_alloc(sizeof *f);
+    const iris_config c = patient(20000);
+    for (int threads = 0; threads < 2; threads++) {
+        if (threads)
+            setenv("IRIS_SPAWN", "thread", 1);
+        for (int world = 1; world < 4; world++) {
+            std::memset((void *)f, 0, sizeof *f);
+            const double start = seconds();
+            INFO(world << " ranks, threads " << threads);
+            CHECK(iris_spawn_config(world, fork_and_go_on, f, &c) == 0);
+            CHECK(seconds() - start < slow(15));
+            CHECK(f->left_before == 0);
+            for (int i = 0; i < 15; i++) {
+                INFO("call " << i << " says: " << f->child[i].sentence);
+                CHECK(f->child[i].status == IRIS_ERR_ARGUMENT);
+                CHECK(contains(f->child[i].sentence, "forked from it; a child may only call iris_finalize"));
+            }
+            CHECK(f->child[15].status == IRIS_OK);
+        }
+    }
+    unsetenv("IRIS_SPAWN");
+}
+
+struct orphan_case {
+    volatile pid_t child;
+    outcome said[3];
+};
+
+/* Rank 1 is no child of the program that starts it, and leaves one of its own behind. */
+static int die_as_a_parent(iris_world *w, orphan_case *o)
+{
+    IRIS_TRY(iris_barrier(w));
+    if (iris_rank(w) != 1) {
+        tell(&o->said[iris_rank(w)], iris_barrier(w), w);
+        iris_finalize(w);
+        return 0;
+    }
+    o->child = fork_rank([] { return pause(); });
+    nap_ms(50);
+    return kill(getpid(), SIGKILL);
+}
+
+TEST_CASE("a killed rank's own child does not hide its death", "[host]")
+{
+    orphan_case *o = (orphan_case *)shared_alloc(sizeof *o);
+    const std::string job = "orphans-" + std::to_string((int)getpid());
+    iris_config c = patient(30000); /* far more than the test may take */
+    pid_t ranks[3];
+    const double start = seconds();
+    c.world = 3;
+    c.job = job.c_str();
+    for (c.rank = 0; c.rank < 3; c.rank++)
+        ranks[c.rank] = fork_rank([&] {
+            iris_world *w;
+            return iris_init(&w, &c) == IRIS_OK ? die_as_a_parent(w, o) : 80;
+        });
+    CHECK(reap(ranks[1]) == 128 + SIGKILL);
+    CHECK(reap(ranks[0]) == 0);
+    CHECK(reap(ranks[2]) == 0);
+    CHECK(seconds() - start < slow(15));
+    REQUIRE(o->child > 0);
+    kill(o->child, SIGKILL);
+    for (int r = 0; r < 3; r += 2) {
+        INFO("rank " << r << " says: " << o->said[r].sentence);
+        CHECK(o->said[r].status == IRIS_ERR_PEER);
+        CHECK(contains(o->said[r].sentence, "rank 1 died"));
     }
 }
 

@@ -221,7 +221,7 @@ static void irisi_dev_heap_close(irisi_dev *d, irisi_heap *heap, int own)
     if (heap->fd >= 0)
         close(heap->fd);
     heap->fd = -1;
-    if (!heap->base || irisi_dev_use(d) != NULL)
+    if (!d->open || !heap->base || irisi_dev_use(d) != NULL)
         return;
     while (heap->n_pieces > 0)
         irisi_dev_heap_detach(d, heap, heap->pieces[heap->n_pieces - 1].offset, 0);

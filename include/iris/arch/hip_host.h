@@ -104,6 +104,9 @@ static const char *irisi_dev_open(irisi_dev *d, int ordinal)
     return why;
 }
 
+/* In a forked child: no driver follows there, so nothing of it is called any more. */
+static void irisi_dev_abandon(irisi_dev *d) { d->open = 0; }
+
 static void irisi_dev_close(irisi_dev *d)
 {
     if (!d->open)
@@ -148,8 +151,8 @@ static const char *irisi_dev_local(irisi_dev *d, size_t bytes, void **out)
 
 static void irisi_dev_local_free(irisi_dev *d, void *memory)
 {
-    (void)d;
-    (void)hipFree(memory);
+    if (d->open)
+        (void)hipFree(memory);
 }
 
 static const char *irisi_dev_table(irisi_dev *d, const void *from, size_t bytes, void **out)

@@ -268,7 +268,7 @@ iris_status iris_gemm_pack(iris_world *w, const iris_gemm_plan *plan, iris_strea
 
 int irisi_gemm_capturing(iris_world *w, iris_stream stream)
 {
-    return w != NULL && irisi_dev_stream_capturing(&w->dev, stream ? stream : w->stream);
+    return w != NULL && !irisi_foreign(w) && irisi_dev_stream_capturing(&w->dev, stream ? stream : w->stream);
 }
 
 /*
@@ -303,6 +303,8 @@ static iris_status irisi_gemm_start_fused(iris_world *w, const iris_gemm_plan *p
 iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype dtype, iris_dtype c_dtype,
                            iris_gemm_pattern pattern, iris_stream stream)
 {
+    if (w != NULL && irisi_foreign(w))
+        return irisi_refuse_fork(w, "GEMM launch");
     if (!irisi_gemm_whole(w, plan))
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "GEMM launch: the plan is not from iris_gemm_prepare, or was released");
     if (plan->dtype != (uint32_t)dtype || plan->c_dtype != (uint32_t)c_dtype)

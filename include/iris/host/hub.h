@@ -388,12 +388,20 @@ static irisi_hub *irisi_hub_start(int n, const int *fds, int parent, int64_t tim
     return NULL;
 }
 
-static void irisi_hub_join(irisi_hub *h)
+/* Once its thread is gone, or was never in this process. */
+static void irisi_hub_free(irisi_hub *h)
 {
-    pthread_join(h->thread, NULL);
+    for (int r = 0; r <= h->n; r++)
+        irisi_hub_drop(&h->conns[r]);
     free(h->conns);
     free(h->polls);
     free(h);
+}
+
+static void irisi_hub_join(irisi_hub *h)
+{
+    pthread_join(h->thread, NULL);
+    irisi_hub_free(h);
 }
 
 #endif

@@ -7,7 +7,7 @@
 #define IRIS_HOST_MEMBER_H
 #ifdef IRIS_INIT_C
 
-#include <iris/host/hub.h>
+#include <iris/host/fork.h>
 
 /* Records why the world has stopped (a rank's death outweighs a deadline), and makes running kernels leave. */
 static void irisi_noticed(iris_world *w, iris_status status, int rank, const char *text)

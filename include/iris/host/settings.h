@@ -44,15 +44,6 @@ static uint64_t irisi_node(void)
     return irisi_hash_text(text);
 }
 
-static void irisi_close_all(int *fds, int n)
-{
-    for (int i = 0; i < n; i++) {
-        if (fds[i] >= 0)
-            close(fds[i]);
-        fds[i] = -1;
-    }
-}
-
 /* A whole number from the environment; 1: read, 0: not set, -1: nonsense (with a sentence). */
 static int irisi_env_number(const char *name, int64_t low, int64_t high, int64_t *value)
 {

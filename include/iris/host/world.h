@@ -3,8 +3,9 @@
  * world.h: what init.c and its parts share: the world's layout, limits, the frames that travel between ranks.
  *
  * The files of this folder are parts of init.c, and only it includes them (through init.h, so that the single header
- * holds them too): world.h, hub.h (rank 0's thread), member.h (each rank's end), heap.h (the allocator), post.h (how
- * descriptors travel), share.h (how heaps are made, shared and grown) and rendezvous.h (how ranks find each other).
+ * holds them too): world.h, hub.h (rank 0's thread), fork.h (what a forked child has), member.h (each rank's end),
+ * heap.h (the allocator), post.h (how descriptors travel), share.h (how heaps are made, shared and grown) and
+ * rendezvous.h (how ranks find each other).
  */
 #ifndef IRIS_HOST_WORLD_H
 #define IRIS_HOST_WORLD_H
@@ -108,6 +109,8 @@ typedef struct irisi_frame {
 } irisi_frame;
 
 struct iris_world {
+    pid_t process;    /* whose it is: a forked child has a copy that it must not use */
+    iris_world *next; /* of this process */
     int rank, size, checked;
     int64_t timeout_ms;            /* -1: none */
     size_t heap_bytes, sync_bytes; /* heap_bytes: both parts, as far as there is memory behind them */
@@ -153,6 +156,15 @@ struct iris_world {
 
 /* What iris_reset mends: a kernel stopped the world, and nobody is gone. */
 static int irisi_mendable(int status) { return status == IRIS_ERR_TIMEOUT || status == IRIS_ERR_CHECK; }
+
+static void irisi_close_all(int *fds, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (fds[i] >= 0)
+            close(fds[i]);
+        fds[i] = -1;
+    }
+}
 
 static __thread char irisi_last_error[IRISI_SENTENCE];
 

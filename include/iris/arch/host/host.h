@@ -3,7 +3,7 @@
  * host.h (host): what init.c asks of the platform. Only init.c includes it.
  *
  *   irisi_dev
- *   irisi_dev_open irisi_dev_stop irisi_dev_close irisi_dev_use
+ *   irisi_dev_open irisi_dev_stop irisi_dev_abandon irisi_dev_close irisi_dev_use
  *   irisi_heap irisi_handle irisi_dev_heap_* (heap.h)
  *   irisi_dev_local irisi_dev_local_free irisi_dev_table
  *   irisi_dev_copy irisi_dev_fill irisi_dev_read_control irisi_dev_raise_abort
@@ -171,6 +171,18 @@ static void irisi_dev_stop(irisi_dev *d)
 {
     while (d->streams)
         irisi_dev_stream_destroy(d, d->streams);
+}
+
+/* In a forked child, which has none of the streams' threads: frees what only they used. */
+static void irisi_dev_abandon(irisi_dev *d)
+{
+    while (d->streams) {
+        iris_stream s = d->streams;
+        d->streams = s->next;
+        for (uint32_t i = 0; i < s->n_workers; i++)
+            free(s->workers[i]);
+        free(s);
+    }
 }
 
 #endif
