@@ -23,7 +23,7 @@
 #include <iris/iris.h>
 #include <iris/init.h>
 
-#include <iris/ll.h>
+#include <iris/collective/ll.h>
 
 enum { BENCH_RANKS = 8, BENCH_REPEATS = 256, BENCH_HOLD_US = 60 };
 

@@ -16,7 +16,7 @@
 #include <iris/iris.h>
 #include <iris/init.h>
 
-#include <iris/gemm_plan.h>
+#include <iris/gemm/plan.h>
 
 /* m, n, k of the published comparisons of GEMM + AllScatter, squares, a short and a very short one, a ragged one. */
 static const long gemm_shapes[][3] = {

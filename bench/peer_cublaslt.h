@@ -11,7 +11,7 @@
 
 #include <iris/init.h>
 
-#include <iris/gemm_plan.h>
+#include <iris/gemm/plan.h>
 
 #if defined(IRIS_TARGET_NVIDIA) && __has_include(<cublasLt.h>)
 #include <cublasLt.h>

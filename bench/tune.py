@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the built-in table of GEMM choices, include/iris/host/gemm_table.h, of what bench/gemm_tune wrote.
+"""Makes the built-in table of GEMM choices, include/iris/runtime/gemm/table.h, of what bench/gemm_tune wrote.
 
     build-gpu/bench_gemm_tune -n 4 -c $(git rev-parse --short HEAD) -o bench/results/gemm_tune_4xH200.txt
     python3 bench/tune.py
@@ -13,16 +13,16 @@ import sys
 import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-HEADER = ROOT / "include/iris/host/gemm_table.h"
+HEADER = ROOT / "include/iris/runtime/gemm/table.h"
 TEXT = """/* SPDX-License-Identifier: MIT */
 /*
- * gemm_table.h: a part of init.c: the built-in table of measured choices, rows as gemm_rows.h reads them.
+ * table.h: a part of init.c: the built-in table of measured choices, rows as tune_rows.h reads them.
  *
  * Made by `python3 bench/tune.py` of what bench/gemm_tune wrote into bench/results/gemm_tune_*.txt: measure again
  * instead of editing it.
  */
-#ifndef IRIS_HOST_GEMM_TABLE_H
-#define IRIS_HOST_GEMM_TABLE_H
+#ifndef IRIS_RUNTIME_GEMM_TABLE_H
+#define IRIS_RUNTIME_GEMM_TABLE_H
 #ifdef IRIS_INIT_C
 
 static const char *const irisi_gemm_table[] = {

@@ -9,7 +9,7 @@ ROOTS = ("iris/iris.h", "iris/init.h", "iris/self_test.h")
 
 def platform(name):
     """The platform that a header belongs to, or None for all."""
-    return next((p for p in registry.PLATFORMS if re.search(rf"arch/(\w+_)?{p}(/|\.h)", name)), None)
+    return next((p for p in registry.PLATFORMS if re.search(rf"(arch|mainloop)/(\w+_)?{p}(/|\.h)", name)), None)
 
 def fold(name, files, left_out, done):
     """Lines of a file with every header in place of its first #include. Branches of an #if do not see each other, so
@@ -43,7 +43,7 @@ def single(path, platforms, dtypes, families):
     rendered, failures = render.render_all(registry.TEMPLATES, dtypes)
     files = {f.relative_to(include).as_posix(): f.read_text(encoding="utf-8") for f in include.rglob("*.[ch]")}
     files.update((f"iris/gen/{name}", text) for name, text in rendered.items())
-    left_out = {f"iris/gen/{r.output}" for r in registry.TEMPLATES if r.family not in ("arch", *families)}
+    left_out = {f"iris/gen/{r.output}" for r in registry.TEMPLATES if r.family not in ("arch", "mainloop", *families)}
     left_out |= {f for f in files if platform(f) not in (None, "host", *platforms)}
     roots = [*ROOTS, *sorted(f for f in files if f.startswith("iris/gen/launch/") and f not in left_out)]
     try:

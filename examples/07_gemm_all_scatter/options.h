@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <iris/gemm_plan.h>
+#include <iris/gemm/plan.h>
 
 typedef struct shape {
     int m, n, k;

@@ -4,7 +4,7 @@
  * with the complete table, in the same launch.
  */
 #include <iris/gen/all_gather_push.h>
-#include <iris/collective_host.h>
+#include <iris/collective/launch.h>
 #include <iris/iris.h>
 #include <iris/init.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * workgroups are still computing theirs. No launch for communication, no barrier between tiles.
  */
 #include <iris/gen/all_reduce_two_shot.h>
-#include <iris/collective_host.h>
+#include <iris/collective/launch.h>
 #include <iris/iris.h>
 #include <iris/init.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * init.c: the host API's one implementation file; compile it into the program as C, C++, CUDA or HIP.
  *
  * It holds no platform test: what differs is behind the functions of arch/<platform>/host.h. Its larger parts are in
- * host/: hub.h and member.h (how ranks talk), fork.h (what a forked child has), heap.h (the allocator), share.h (how
- * heaps are made, shared and grown), rendezvous.h (how ranks find each other).
+ * runtime/: coordinator.h and control_link.h (how ranks talk), fork.h (what a forked child has), heap_allocator.h,
+ * heap_map.h (how heaps are made, shared and grown), rendezvous.h (how ranks find each other).
  * Here, in order: errors, world (making and ending one), together, heap, launching, spawn.
  */
 #ifndef _GNU_SOURCE

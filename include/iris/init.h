@@ -306,13 +306,13 @@ int irisi_try_failed(iris_status status, const char *call);
 
 #ifdef IRIS_INIT_C
 #include <iris/arch/host_side.h>
-#include <iris/host/adopt.h>
-#include <iris/host/rendezvous.h>
-#include <iris/host/report.h>
+#include <iris/runtime/heap_import.h>
+#include <iris/runtime/rendezvous.h>
+#include <iris/runtime/report.h>
 
-#include <iris/collective_host.h>
-#include <iris/gemm_host.h>
-#include <iris/rmsnorm_host.h>
+#include <iris/collective/launch.h>
+#include <iris/gemm/prepare.h>
+#include <iris/collective/launch_rmsnorm.h>
 #else
 #include <iris/gen/create.h>
 #endif

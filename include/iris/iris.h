@@ -10,7 +10,7 @@
  *   iris_atomic_add_u64                     every order and scope                    <iris/gen/atomic.h>
  *   iris_signal_add_wg iris_wait_ge_wg      release here, acquire there              <iris/signal.h> <iris/gen/wait.h>
  *   iris_put_signal_f32_wg                  data, then signal                        <iris/gen/put_signal.h>
- *   iris_ll_put_wg iris_ll_get_wg           short messages whose flag travels along  <iris/ll.h>
+ *   iris_ll_put_wg iris_ll_get_wg           short messages whose flag travels along  <iris/collective/ll.h>
  *   iris_barrier_all_wg iris_channel_enter_wg   state that is used again and again   <iris/barrier.h>
  *   iris_all_reduce_ll_sum_bf16             collectives: by a grid, or by a workgroup  <iris/gen/all_reduce_ll.h> …
  *   iris_all_reduce_sum_bf16                the same on a stream                     <iris/gen/launch/all_reduce.h> …
@@ -45,6 +45,6 @@
 
 #include <iris/barrier.h>
 #include <iris/channel.h>
-#include <iris/ll.h>
+#include <iris/collective/ll.h>
 
 #endif

@@ -18,7 +18,7 @@
 
 #include "harness.h"
 
-#include <iris/collective_host.h>
+#include <iris/collective/launch.h>
 #include <iris/gen/index.h>
 
 /** Element i of result row r of member m is element i of (where src has rows: of row m of) ... */

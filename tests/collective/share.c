@@ -4,7 +4,7 @@
  * begins a line, short messages and those by few slices leave the others alone, and the launcher's grid has a workgroup
  * for every slice that has work. With the slices of every platform, and counts about each bound.
  */
-#include <iris/collective.h>
+#include <iris/collective/collective.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 
 #include "harness.h"
 
-#include <iris/collective_host.h>
+#include <iris/collective/launch.h>
 #include <iris/gen/all_gather_push.h>
 #include <iris/gen/all_reduce_ll.h>
 #include <iris/gen/all_reduce_one_shot.h>

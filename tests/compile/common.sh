@@ -10,18 +10,18 @@ includes="-I$root/include -I$scratch"
 warnings="-Wall -Wextra -Wpedantic -Werror"
 (cd "$root" && python3 -B -m gen --out "$scratch/iris/gen")
 
-# Headers by the name they are included with; of arch/ those that the platform asked for uses.
+# Headers by the name they are included with; of arch/ and mainloop/ those that the platform asked for uses.
 headers() {
     others=$(echo host nvidia amd | tr ' ' '\n' | grep -vx "$1" | paste -sd'|')
     [ "$1" != host ] || others="$others|simt"
     (cd "$root/include" && find iris -name '*.h' && cd "$scratch" && find iris -name '*.h') | sort |
-        grep -vE "arch/(\w+_)?($others)(/|_|\.h)"
+        grep -vE "(arch|mainloop)/(\w+_)?($others)(/|_|\.h)"
 }
 
 # The lines of a source that includes one header alone. Headers that are parts of another are entered through that one.
 alone() {
     case $1 in
-    iris/arch/*gemm* | iris/gen/arch/*gemm*) whole=gemm.h ;;
+    iris/mainloop/* | iris/gen/mainloop/*) whole=gemm/roles.h ;;
     iris/arch/* | iris/gen/arch/*) whole=arch/select.h ;;
     iris/create_fill.h) whole=init.h ;;
     *) whole=${1#iris/} ;;

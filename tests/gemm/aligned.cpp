@@ -5,7 +5,7 @@
  * elsewhere; and the copies that make other operands so. all_scatter.cpp has the rest. On AMD also of 8-bit floats,
  * which have loops on matrix units where B is transposed.
  */
-#include <iris/arch/gemm_shape.h>
+#include <iris/mainloop/shape.h>
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
 #if !defined(IRIST_PART)

@@ -14,7 +14,7 @@
 #endif
 #include "problem.h"
 
-#include <iris/arch/gemm_shape.h>
+#include <iris/mainloop/shape.h>
 #include <iris/gen/rma.h>
 
 static const problem_shape shapes[] = {

@@ -7,7 +7,7 @@
 #ifndef TESTS_GEMM_BLAS_H
 #define TESTS_GEMM_BLAS_H
 
-#include <iris/gemm_plan.h>
+#include <iris/gemm/plan.h>
 #include <iris/init.h>
 
 /* The callback's argument. */

@@ -16,16 +16,16 @@
 
 #include <iris/arch/select.h>
 
-#include <iris/gemm_plan.h>
+#include <iris/gemm/plan.h>
 
 #define irisi_tile_cuts() 1 /* as on the device that has several widths */
-#include <iris/tile_walk.h>
+#include <iris/gemm/scheduler.h>
 
-#define IRIS_ARCH_GEMM_SHAPE_H /* not this platform's shape, but: */
-#include <iris/arch/nvidia/gemm_shape.h>
+#define IRIS_MAINLOOP_SHAPE_H /* not this platform's shape, but: */
+#include <iris/mainloop/nvidia/gemm_shape.h>
 
 #define IRIS_INIT_C
-#include <iris/host/gemm_cut.h>
+#include <iris/runtime/gemm/tile_search.h>
 
 typedef struct question {
     uint32_t m, n, k, world, workgroups, senders, pattern, tile_m, tile_n;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * few_amd_run.cpp: AMD's loop for few rows, executed on the host like few_run.cpp's: arch/amd/few.h and
- * gen/arch/gemm_few_amd.h as the GPU's compiler gets them, on stand-ins for mfma.h.
+ * few_amd_run.cpp: AMD's loop for few rows, executed on the host like few_run.cpp's: mainloop/amd/few.h and
+ * gen/mainloop/gemm_few_amd.h as the GPU's compiler gets them, on stand-ins for mfma.h.
  *
  * Rows of A and B start at multiples of 16 bytes. Loads must be aligned and hold an element; no wave may touch sums
  * that another writes between two meetings, and the 32 lanes that read some at once must find them in different banks.
  */
-#include <iris/tile.h>
+#include <iris/gemm/tile.h>
 
 #if defined(IRIS_TARGET_HOST)
 #include <cstdint>
 
 enum { LANES = 64 };
 #define IRIST_WAVES 8
-#define IRIS_ARCH_AMD_MFMA_H
-#define IRIST_GEMM_SHAPE <iris/arch/amd/gemm_shape.h>
+#define IRIS_MAINLOOP_AMD_MFMA_H
+#define IRIST_GEMM_SHAPE <iris/mainloop/amd/gemm_shape.h>
 #define IRISI_GLOBAL
 #include "few_gpu.h"
 
@@ -108,7 +108,7 @@ static void irisi_mfma_write_sums(irisi_mfma_lds lds, uint32_t offset, irisi_mfm
 static int irisi_mfma_in_image(uint32_t) { return 1; }
 static void irisi_mfma_part() {}
 
-#include <iris/gen/arch/gemm_few_amd.h>
+#include <iris/gen/mainloop/gemm_few_amd.h>
 
 /* ---- the trials -------------------------------------------------------------------------------------------------- */
 

@@ -61,7 +61,7 @@ bool holds_some(const matrix &m, const char *word, uint32_t bytes)
 
 /* ---- in place of the host's workgroups --------------------------------------------------------------------------- */
 
-#define IRIS_ARCH_GEMM_SHAPE_H
+#define IRIS_MAINLOOP_SHAPE_H
 #define iris_lane irist_lane
 #define iris_crew_sync(crew) ((void)(crew), meet())
 
@@ -153,7 +153,7 @@ void make_matrix(matrix *m, uint64_t rows, uint64_t columns, uint64_t pad, int i
 
 uint16_t *element(matrix &m, uint64_t row, uint64_t column) { return m.first + row * m.ld + column; }
 
-/* A random problem, and its plan as host/gemm_choose.h fills it in; a pad of -1: any, and A starts anywhere. */
+/* A random problem, and its plan as runtime/gemm/choose.h fills it in; a pad of -1: any, and A starts anywhere. */
 void make_plan(const irisi_gemm_shape &s, uint32_t m, uint32_t n, uint32_t k, int transposed, int pad_a, int pad_b,
                int aligned)
 {

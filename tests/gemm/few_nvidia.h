@@ -9,7 +9,7 @@
 
 enum { LANES = 32 };
 #define IRIS_ARCH_NVIDIA_MMA_INSTRUCTIONS_H
-#define IRIST_GEMM_SHAPE <iris/arch/nvidia/gemm_shape.h>
+#define IRIST_GEMM_SHAPE <iris/mainloop/nvidia/gemm_shape.h>
 #include "few_gpu.h"
 
 namespace {

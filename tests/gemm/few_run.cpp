@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * few_run.cpp: NVIDIA's loop for few rows, executed on the host: arch/nvidia/few.h and gen/arch/gemm_few_nvidia.h as
- * the GPU's compiler gets them, on stand-ins for mma_instructions.h.
+ * few_run.cpp: NVIDIA's loop for few rows, executed on the host: mainloop/nvidia/few.h and
+ * gen/mainloop/gemm_few_nvidia.h as the GPU's compiler gets them, on stand-ins for mma_instructions.h.
  *
  * All lanes walk the tiles of a ragged problem, of which A and B start at any element and are surrounded by NaN; each
  * is a fiber that runs until a product or a meeting, waves in an order that changes every time. Every tile, staged or
  * written by lanes, must be the product and touch nothing else; every word that is read is aligned and has a byte of
  * the matrix. Then each part is broken in turn, and that must be noticed.
  */
-#include <iris/tile.h>
+#include <iris/gemm/tile.h>
 
 #if defined(IRIS_TARGET_HOST)
 #include <sys/mman.h>
@@ -22,7 +22,7 @@ static void irisi_read_words(uint32_t *w, const void *from, uint32_t bytes, uint
         read_some(w, from, bytes);
 }
 
-#include <iris/gen/arch/gemm_few_nvidia.h>
+#include <iris/gen/mainloop/gemm_few_nvidia.h>
 
 /* ---- the trials -------------------------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lines_model.cpp: how sm_90a's loop for few rows reads a B whose rows start anywhere, on the host: arch/nvidia/lines.h
- * as the GPU's compiler gets it, on stand-ins for mma_instructions.h, lane after lane.
+ * lines_model.cpp: how sm_90a's loop for few rows reads a B whose rows start anywhere, on the host:
+ * mainloop/nvidia/lines.h as the GPU's compiler gets it, on stand-ins for mma_instructions.h, lane after lane.
  *
  * For random bands, tiles, leading dimensions and first elements, of both layouts, each lane's registers must hold the
  * pairs of B that the first operand of wgmma in registers has there (PTX ISA), and zeros behind the end of K; every
@@ -15,13 +15,13 @@
 #include <cstring>
 #include <vector>
 
-#include <iris/gemm_plan.h>
+#include <iris/gemm/plan.h>
 
 #define irisi_tile_cuts() 1 /* as on these devices */
-#include <iris/tile_walk.h>
+#include <iris/gemm/scheduler.h>
 
-#define IRIS_ARCH_GEMM_SHAPE_H /* not this platform's shape, but: */
-#include <iris/arch/nvidia/gemm_shape.h>
+#define IRIS_MAINLOOP_SHAPE_H /* not this platform's shape, but: */
+#include <iris/mainloop/nvidia/gemm_shape.h>
 
 namespace {
 
@@ -75,7 +75,7 @@ static uint32_t __funnelshift_r(uint32_t low, uint32_t high, uint32_t bits)
     return (uint32_t)(((uint64_t)high << 32 | low) >> bits % 32);
 }
 
-#include <iris/arch/nvidia/lines.h>
+#include <iris/mainloop/nvidia/lines.h>
 
 namespace {
 

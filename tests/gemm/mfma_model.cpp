@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mfma_model.cpp: the matrix loops of AMD GPUs on the host, in their own index functions (arch/amd/mfma_layout.h).
+ * mfma_model.cpp: the matrix loops of AMD GPUs on the host, in their own index functions (mainloop/amd/mfma_layout.h).
  *
  * A tile goes from global memory to shared memory, from there to operands, through a model of the matrix instruction,
  * and from accumulators into C, for every loop, every layout of B and ragged edges; every wave and lane of them. What
@@ -19,7 +19,7 @@
 #include <set>
 #include <vector>
 
-#include <iris/arch/amd/gemm_shape.h>
+#include <iris/mainloop/amd/gemm_shape.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { EVERY = 4 }; /* slow: a part of the tiles */

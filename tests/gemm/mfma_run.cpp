@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mfma_run.cpp: the matrix loops of AMD GPUs, executed on the host: gen/arch/gemm_mfma_amd.h as the GPU's compiler gets
- * it, on stand-ins for what arch/amd/mfma.h is made of (memory, the matrix instruction, meetings of waves).
+ * mfma_run.cpp: the matrix loops of AMD GPUs, executed on the host: gen/mainloop/gemm_mfma_amd.h as the GPU's compiler
+ * gets it, on stand-ins for what mainloop/amd/mfma.h is made of (memory, the matrix instruction, meetings of waves).
  *
  * All lanes of the math waves walk the tiles of a ragged problem; each is a fiber that runs from one meeting to the
  * next, waves in an order that changes every time. What stands in the staging tiles must be the product. On the way:
@@ -12,7 +12,7 @@
  * Bank conflicts are mfma_model.cpp's.
  */
 #include <iris/gen/bits.h>
-#include <iris/tile.h>
+#include <iris/gemm/tile.h>
 
 #if defined(IRIS_TARGET_HOST)
 #include <algorithm>
@@ -139,10 +139,10 @@ void carry_out(const instruction &op, lane_state *lanes)
 
 } // namespace
 
-/* ---- in place of arch/amd/mfma.h, and of the host's workgroups --------------------------------------------------- */
+/* ---- in place of mainloop/amd/mfma.h, and of the host's workgroups ----------------------------------------------- */
 
-#define IRIS_ARCH_AMD_MFMA_H
-#define IRIS_ARCH_GEMM_SHAPE_H
+#define IRIS_MAINLOOP_AMD_MFMA_H
+#define IRIS_MAINLOOP_SHAPE_H
 #define IRISI_GLOBAL
 #define __builtin_amdgcn_fence(order, scope) join_wave()
 #define iris_lane irist_lane
@@ -276,8 +276,8 @@ static uint32_t irist_shared_get(uint32_t *p)
     return *p;
 }
 
-#include <iris/arch/amd/gemm_shape.h>
-#include <iris/gen/arch/gemm_mfma_amd.h>
+#include <iris/mainloop/amd/gemm_shape.h>
+#include <iris/gen/mainloop/gemm_mfma_amd.h>
 
 /* ---- the trials -------------------------------------------------------------------------------------------------- */
 
@@ -369,7 +369,7 @@ std::vector<uint8_t> random_matrix(uint64_t rows, uint64_t columns, uint64_t ld)
     return v;
 }
 
-/* The plan as host/gemm_choose.h fills it in, with a tile of m x n where they are not 0. */
+/* The plan as runtime/gemm/choose.h fills it in, with a tile of m x n where they are not 0. */
 void make_plan(uint32_t m, uint32_t n, uint32_t k, int transposed, uint32_t tile_m, uint32_t tile_n)
 {
     irisi_gemm_problem problem;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mma_model.cpp: the loop around NVIDIA's mma.sync on the host, in its own index functions (arch/nvidia/mma_layout.h).
+ * mma_model.cpp: the loop around NVIDIA's mma.sync on the host, in its own index functions
+ * (mainloop/nvidia/mma_layout.h).
  *
  * A tile goes from global memory to shared memory in slabs, from there to operands, through a model of the
  * instructions, and from accumulators into C, for every shape, both layouts of B and ragged edges; every wave and lane
@@ -24,13 +25,13 @@
 #include <set>
 #include <vector>
 
-#include <iris/gemm_plan.h>
+#include <iris/gemm/plan.h>
 
 #define irisi_tile_cuts() 1 /* as on these devices */
-#include <iris/tile_walk.h>
+#include <iris/gemm/scheduler.h>
 
-#define IRIS_ARCH_GEMM_SHAPE_H /* not this platform's shape, but: */
-#include <iris/arch/nvidia/gemm_shape.h>
+#define IRIS_MAINLOOP_SHAPE_H /* not this platform's shape, but: */
+#include <iris/mainloop/nvidia/gemm_shape.h>
 
 enum { LANES = 32 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mma_run.cpp: the loop around NVIDIA's mma.sync, executed on the host: arch/nvidia/mma.h and
- * gen/arch/gemm_sm80_nvidia.h as the GPU's compiler gets them, on stand-ins for mma_instructions.h.
+ * mma_run.cpp: the loop around NVIDIA's mma.sync, executed on the host: mainloop/nvidia/mma.h and
+ * gen/mainloop/gemm_sm80_nvidia.h as the GPU's compiler gets them, on stand-ins for mma_instructions.h.
  *
  * All lanes of the math waves walk the tiles of a ragged problem; each is a fiber that runs from one meeting to the
  * next, waves in an order that changes every time. What stands in the staging tiles must be the product. On the way:
@@ -11,7 +11,7 @@
  *   - lanes meet equally often (else they all wait), and nothing is written beside a piece in its staging tile.
  * Instructions of a wave are carried out when its last lane has come to them. Bank conflicts are mma_model.cpp's.
  */
-#include <iris/tile.h>
+#include <iris/gemm/tile.h>
 
 #if defined(IRIS_TARGET_HOST)
 #include <algorithm>
@@ -106,7 +106,7 @@ void carry_out(const product &op, const load *loads)
 /* ---- in place of arch/nvidia/mma_instructions.h, and of the host's workgroups ------------------------------------ */
 
 #define IRIS_ARCH_NVIDIA_MMA_INSTRUCTIONS_H
-#define IRIS_ARCH_GEMM_SHAPE_H
+#define IRIS_MAINLOOP_SHAPE_H
 #define IRISI_WGMMA 0
 #define iris_lane irist_lane
 #define iris_crew_sync(crew) ((void)(crew), join_workgroup())
@@ -211,8 +211,8 @@ static void irisi_mma_f64(double *c, const irisi_mma_operands_64 *o, uint32_t m,
     end_product(op);
 }
 
-#include <iris/arch/nvidia/gemm_shape.h>
-#include <iris/gen/arch/gemm_sm80_nvidia.h>
+#include <iris/mainloop/nvidia/gemm_shape.h>
+#include <iris/gen/mainloop/gemm_sm80_nvidia.h>
 
 /* ---- the trials -------------------------------------------------------------------------------------------------- */
 
@@ -299,7 +299,7 @@ std::vector<char> random_matrix(uint64_t rows, uint64_t columns, uint64_t ld)
     return v;
 }
 
-/* The plan as host/gemm_choose.h fills it in, with a tile of m x n where they are not 0. */
+/* The plan as runtime/gemm/choose.h fills it in, with a tile of m x n where they are not 0. */
 void make_plan(const char *arch, uint32_t m, uint32_t n, uint32_t k, int turned, uint32_t tile_m, uint32_t tile_n)
 {
     irisi_gemm_problem q = {};

@@ -4,8 +4,8 @@
  *
  * Ranks may have numbers of workgroups of their own, and then cut their bands differently: they still agree on what all
  * do together, down to the meeting at the plan's end. And a plan's row makes another plan like it, as do the rows that
- * a tuner is told to try; so it is for the loop of sm_80 too, whose tiles are not cut. An image that lacks sm_90a's loop
- * is told.
+ * a tuner is told to try; so it is for the loop of sm_80 too, whose tiles are not cut. An image that lacks sm_90a's
+ * loop is told.
  */
 #define _GNU_SOURCE 1
 #include <stdio.h>
@@ -14,14 +14,14 @@
 
 #include <iris/arch/select.h>
 
-#include <iris/gemm_plan.h>
+#include <iris/gemm/plan.h>
 
-#define IRIS_ARCH_GEMM_SHAPE_H /* not this platform's shape, but: */
-#include <iris/arch/nvidia/gemm_shape.h>
+#define IRIS_MAINLOOP_SHAPE_H /* not this platform's shape, but: */
+#include <iris/mainloop/nvidia/gemm_shape.h>
 
 #include "../../include/iris/init.c"
 
-#include <iris/gemm_host.h>
+#include <iris/gemm/prepare.h>
 
 static unsigned failures;
 
@@ -212,7 +212,8 @@ static const char *warning(iris_world *w, irisi_kernel probe, iris_dtype dtype, 
     all.probe = probe, all.pack = NULL, all.rows = rows, all.n = dtype == IRIS_F64 ? 1 : 2;
     irisi_gemm_offer(dtype, dtype, &all);
     memset(&p, 0, sizeof p), memset(&own, 0, sizeof own);
-    p.dtype = p.c_dtype = (uint32_t)dtype, p.element = p.c_element = 2, p.m = p.n = p.k = 64, p.world = 1, p.tf32 = tf32;
+    p.dtype = p.c_dtype = (uint32_t)dtype, p.element = p.c_element = 2;
+    p.m = p.n = p.k = 64, p.world = 1, p.tf32 = tf32;
     w->gemm_warned = 0;
     dup2(fileno(file), 2);
     for (int i = 0; i < 2; i++)

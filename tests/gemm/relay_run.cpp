@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * relay_run.cpp: a workgroup that only sends, executed on the host: arch/nvidia/relay.h, and of gemm.h what calls it,
- * as the GPU's compiler gets them, on stand-ins for barriers in shared memory and for the copy engine.
+ * relay_run.cpp: a workgroup that only sends, executed on the host: mainloop/nvidia/relay.h, and of roles.h what calls
+ * it, as the GPU's compiler gets them, on stand-ins for barriers in shared memory and for the copy engine.
  *
  *     relay_run [trials [first seed]]
  *
@@ -345,7 +345,7 @@ void move_others()
 
 } // namespace
 
-/* ---- in place of the host's workgroups and memory, of arch/nvidia/async.h and arch/nvidia/gemm.h ----------------- */
+/* ---- in place of the host's workgroups and memory, of arch/nvidia/async.h and mainloop/nvidia/gemm.h ------------- */
 
 #define iris_lane irist_lane
 #define iris_wave irist_wave
@@ -372,9 +372,9 @@ void move_others()
 #define __syncwarp irist_sync_wave
 #define IRIS_STAMPS 1
 #define IRISI_WGMMA 1
-#define IRIS_ARCH_GEMM_SHAPE_H
-#define IRIS_ARCH_HOST_GEMM_H
-#define IRIS_ARCH_NVIDIA_GEMM_H
+#define IRIS_MAINLOOP_SHAPE_H
+#define IRIS_MAINLOOP_HOST_GEMM_H
+#define IRIS_MAINLOOP_NVIDIA_GEMM_H
 
 static uint32_t irist_lane() { return wg.now->lane; }
 static uint32_t irist_wave() { return wg.now->wave; }
@@ -442,8 +442,8 @@ static void irist_raise_add(uint64_t *at, uint64_t units)
     dawdle();
 }
 
-#include <iris/arch/nvidia/gemm_shape.h>
-#include <iris/tile.h>
+#include <iris/mainloop/nvidia/gemm_shape.h>
+#include <iris/gemm/tile.h>
 
 static iris_gemm_plan plan;
 
@@ -461,7 +461,7 @@ static void irisi_bulk_put_box_at(const void *map, uint32_t x, uint32_t y, uint3
     begin_put(rank_of(map), x, y, from);
 }
 
-enum { IRISI_GEMM_SM90A_RINGS = 30 }; /* as arch/nvidia/gemm.h has it */
+enum { IRISI_GEMM_SM90A_RINGS = 30 }; /* as mainloop/nvidia/gemm.h has it */
 static_assert(HEAD == IRISI_GEMM_COUNTERS + IRISI_GEMM_SM90A_HEAD, "barriers end elsewhere");
 static_assert(BOXES * BOX_BYTES == 4 * IRISI_GEMM_SM90A_BLOCK, "the ring has another size");
 static_assert(MATH_WAVES == (uint32_t)IRISI_GEMM_SM90A_MATH_WAVES, "other waves compute");
@@ -489,8 +489,8 @@ static int irist_tile_next_turn(const iris_gemm_plan *, iris_tile *tile, const i
     return 1;
 }
 
-#include <iris/arch/nvidia/relay.h>
-#include <iris/gemm.h>
+#include <iris/mainloop/nvidia/relay.h>
+#include <iris/gemm/roles.h>
 
 /* ---- the trials -------------------------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
  * IRIS_TUNE, and a row that cannot be on this device counts for nothing, whatever it is for. And what a row leaves open
  * is written as something that a row may say.
  */
-#define IRIS_HOST_GEMM_TABLE_H /* not the measured rows, but: */
+#define IRIS_RUNTIME_GEMM_TABLE_H /* not the measured rows, but: */
 static const char *const irisi_gemm_table[] = {
     "arch=host m=64 n=64 k=64 dtype=f32 layout=nn pattern=bulk_synchronous us=3",
     "arch=host m=65 n=64 k=64 dtype=f32 layout=nn "
@@ -16,8 +16,8 @@ static const char *const irisi_gemm_table[] = {
 
 #include "../../include/iris/init.c"
 
-#include <iris/gemm_host.h>
-#include <iris/message.h> /* which init.c does not hold: one file can have both */
+#include <iris/gemm/prepare.h>
+#include <iris/collective/message.h> /* which init.c does not hold: one file can have both */
 
 static unsigned failures;
 

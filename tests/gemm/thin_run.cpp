@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * thin_run.cpp: NVIDIA's loop for up to 8 rows, executed on the host like few_run.cpp's: arch/nvidia/thin.h,
- * thin_join.h and gen/arch/gemm_thin_nvidia.h, on stand-ins for mma_instructions.h and cluster.h.
+ * thin_run.cpp: NVIDIA's loop for up to 8 rows, executed on the host like few_run.cpp's: mainloop/nvidia/thin.h,
+ * thin_join.h and gen/mainloop/gemm_thin_nvidia.h, on stand-ins for mma_instructions.h and cluster.h.
  *
  * Copies to shared memory arrive when they are waited for and no sooner; two waves that touch the same bytes between
  * two meetings are noticed. Slices of K are computed one after the other: the last one's workgroup finds what the
  * others have given, and expects as many bytes.
  */
-#include <iris/tile.h>
+#include <iris/gemm/tile.h>
 
 #if defined(IRIS_TARGET_HOST)
 #include <deque>
@@ -146,7 +146,7 @@ static void irisi_mbar_wait_stored(uint32_t, uint32_t)
     thin.joined = true;
 }
 
-#include <iris/gen/arch/gemm_thin_nvidia.h>
+#include <iris/gen/mainloop/gemm_thin_nvidia.h>
 
 /* ---- the trials -------------------------------------------------------------------------------------------------- */
 

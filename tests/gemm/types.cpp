@@ -3,7 +3,7 @@
  * types.cpp: GEMM + all-scatter of narrow types, with C in another type than A and B, and with scales. Some of them
  * have all their kernels here; of the others one kernel each is enough, since patterns do not look at types.
  */
-#include <iris/arch/gemm_shape.h>
+#include <iris/mainloop/shape.h>
 
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F8E4M3_BF16

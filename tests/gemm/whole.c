@@ -14,15 +14,15 @@
 
 #include <iris/arch/select.h>
 
-#include <iris/gemm_plan.h>
+#include <iris/gemm/plan.h>
 
-#define IRIS_ARCH_HOST_GEMM_SHAPE_H /* not this platform's shape, but: */
-#include <iris/arch/amd/gemm_shape.h>
+#define IRIS_MAINLOOP_HOST_GEMM_SHAPE_H /* not this platform's shape, but: */
+#include <iris/mainloop/amd/gemm_shape.h>
 
-#include <iris/arch/gemm_shape.h>
+#include <iris/mainloop/shape.h>
 
 #define IRIS_INIT_C
-#include <iris/host/gemm_cut.h>
+#include <iris/runtime/gemm/tile_search.h>
 
 static const struct device {
     const char *arch;

@@ -17,12 +17,12 @@
 #include "../gemm/problem.h"
 #include "capture.h"
 
-#include <iris/arch/gemm_shape.h>
+#include <iris/mainloop/shape.h>
 #include <iris/barrier.h>
 #include <iris/gen/load_store.h>
 #include <iris/gen/put_signal.h>
 #include <iris/gen/wait.h>
-#include <iris/ll.h>
+#include <iris/collective/ll.h>
 
 problem_launcher problem_launcher_of(const problem *p, int pattern)
 {

@@ -6,7 +6,7 @@
 
 #include <dirent.h>
 
-#include <iris/collective_host.h>
+#include <iris/collective/launch.h>
 
 typedef struct wait_args {
     iris_ctx ctx;

@@ -9,7 +9,7 @@ its promise, and each must notice the edits that follow it.
 from gates import BULK_ARRIVED, BULK_PUT, BULK_READ, PTX, Gate, reaches
 
 SOURCE = """#include <iris/iris.h>
-#include <iris/arch/gemm_shape.h>
+#include <iris/mainloop/shape.h>
 #undef IRISI_GEMM_HAS_PLAIN
 #undef IRISI_GEMM_HAS_SM80
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16

@@ -5,7 +5,7 @@ import re
 import gemm_order
 
 TILES = 4  # each has two loops, of either layout of B, in each kernel that computes
-RING, RING_WITH_COMM = 4, 2  # steps that are loaded ahead (arch/amd/few_shape.h)
+RING, RING_WITH_COMM = 4, 2  # steps that are loaded ahead (mainloop/amd/few_shape.h)
 
 
 def main_loops(loops):

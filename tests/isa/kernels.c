@@ -4,7 +4,7 @@
  *
  * Compiled as HIP and as CUDA, never linked and never run. A kernel's name is what gates.py calls it.
  */
-#include <iris/collective.h>
+#include <iris/collective/collective.h>
 #include <iris/iris.h>
 
 typedef struct isa_args {

@@ -40,17 +40,17 @@ MUTANTS = (
            "follow their puts", NEIGHBOURS),
     Mutant("a neighbour is told before the workgroup has met", "iris/signal.h", RAISE,
            RAISE.replace("    iris_sync_wg();\n", ""), "follow their puts", NEIGHBOURS),
-    Mutant("members meet while puts are under way", "iris/collective.h", """    s->step++;
+    Mutant("members meet while puts are under way", "iris/collective/collective.h", """    s->step++;
     irisi_drain();
 """, """    s->step++;
 """, "follow their puts", MEET),
-    Mutant("all are told of puts under way", "iris/collective.h", """s->ctx->rank);
+    Mutant("all are told of puts under way", "iris/collective/collective.h", """s->ctx->rank);
     irisi_drain();
     iris_sync_wg();
     for""", """s->ctx->rank);
     iris_sync_wg();
     for""", "follow their puts", EVERYBODY),
-    Mutant("a first meeting writes nothing back", "iris/collective.h", "    irisi_slice_arrive(s, 0);",
+    Mutant("a first meeting writes nothing back", "iris/collective/collective.h", "    irisi_slice_arrive(s, 0);",
            "    irisi_slice_arrive(s, 1);", "meeting", signals.ENTRY + signals.SOMETIMES),
     Mutant("a wait keeps stale lines", "iris/signal.h", """        seen = irisi_poll(&signal->value);
     }

@@ -4,7 +4,7 @@
  */
 #include <iris/iris.h>
 
-#include <iris/tile.h>
+#include <iris/gemm/tile.h>
 
 typedef struct isa_args {
     iris_ctx ctx;

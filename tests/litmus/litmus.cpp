@@ -128,7 +128,7 @@ IRIS_DEVICE void line(const args *a, int agent, uint32_t i, uint32_t now, uint32
             saw[1] = get(a, 0, i, IRIS_RELAXED);
         }
         break;
-    case PAIR: /* its second half stands for the flag of a line (collective_lines.h) */
+    case PAIR: /* its second half stands for the flag of a line (collective/ll128.h) */
         if (agent == 0) {
             irisi_store_pair(pair(a, i), now, now);
         } else {

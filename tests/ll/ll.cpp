@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tries <iris/ll.h>: messages of any length and alignment, whoever comes first, epoch after epoch through two banks,
- * by a lane, a wave and a workgroup; single words around a ring; the barrier without order.
+ * Tries <iris/collective/ll.h>: messages of any length and alignment, whoever comes first, epoch after epoch through
+ * two banks, by a lane, a wave and a workgroup; single words around a ring; the barrier without order.
  */
 #include "harness.h"
 
 #include <cstring>
 
 #include <iris/gen/load_store.h>
-#include <iris/ll.h>
+#include <iris/collective/ll.h>
 
 namespace {
 

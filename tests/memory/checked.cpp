@@ -16,7 +16,7 @@
 #include <iris/gen/put_signal.h>
 #include <iris/gen/rma.h>
 #include <iris/gen/wait.h>
-#include <iris/ll.h>
+#include <iris/collective/ll.h>
 
 namespace {
 

@@ -14,7 +14,7 @@
 
 #include <iris/barrier.h>
 #include <iris/gen/wait.h>
-#include <iris/ll.h>
+#include <iris/collective/ll.h>
 
 namespace {
 

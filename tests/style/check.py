@@ -12,7 +12,7 @@ from gen.registry import DTYPES  # noqa: E402
 MACRO = re.compile(r"\b__(CUDA|NVCC|HIP|HCC|gfx|AMDGCN|AMDGPU|NVPTX)\w*")
 CODE = ("include/iris/**/*.[ch]", "templates/**/*.j2", "tests/**/*.[ch]", "tests/**/*.cpp", "examples/**/*.[ch]",
         "bench/**/*.[ch]", "bench/**/*.cpp")
-PLATFORM_CODE = ("include/iris/arch", "templates/arch", "tests/isa")
+PLATFORM_CODE = ("include/iris/arch", "include/iris/mainloop", "templates/arch", "templates/mainloop", "tests/isa")
 
 
 def files(*patterns):

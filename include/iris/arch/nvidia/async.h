@@ -31,7 +31,7 @@
 
 IRIS_DEVICE uint32_t irisi_shared_address(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
 
-/* 1 where tiles may be of several widths (host/gemm_cut.h). */
+/* 1 where tiles may be of several widths (runtime/gemm/tile_search.h). */
 IRIS_DEVICE int irisi_tile_cuts(void) { return 1; }
 
 /* 1 where a lane can hand whole rows to the copy engine. */

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pack.h: copies of matrices whose rows do not start where a mainloop can read them.
+ *
+ *   irisi_gemm_pack_grid                   makes the copy that an irisi_gemm_packing (gemm/plan.h) asks for
+ *   irisi_gemm_turn_grid                   one whose rows are the matrix's columns
+ *
+ * Rows start at any multiple of an element, the copy's at multiples of 16 bytes. A lane reads the two aligned words of
+ * 16 bytes that its 16 bytes of a row lie in, shifts them together, and writes one word: every access is 16 bytes wide,
+ * and since neighbouring lanes have neighbouring words, every second read comes from the cache. No word without a byte
+ * of the row is read. From the end of a row to the next multiple of 16 bytes the copy becomes 0; what is behind that is
+ * left alone, since mainloops read no more than the words that hold elements.
+ *
+ * Turning, a lane reads a word of 4 bytes of as many rows as make up 32 bytes of the copy, so that neighbouring lanes
+ * read neighbouring words, and writes 32 bytes for each element of the word.
+ */
+#ifndef IRIS_GEMM_PACK_H
+#define IRIS_GEMM_PACK_H
+
+#include <iris/arch/select.h>
+#include <iris/gemm/plan.h>
+
+/* Lanes of a workgroup that packs; words that each of them has under way. */
+enum { IRISI_PACK_LANES = 256, IRISI_PACK_WORDS = 4 };
+
+#if IRIS_HAS_DEVICE
+
+/* The first words of w, each replaced by the n-th after it where `go` is not 0. Chosen as values: as places they would
+ * be memory. */
+IRIS_DEVICE void irisi_pack_down(uint32_t *w, int words, int n, uint32_t go)
+{
+    IRISI_UNROLL
+    for (int i = 0; i < words; i++) {
+        const uint32_t stays = w[i], comes = w[i + n];
+        w[i] = go ? comes : stays;
+    }
+}
+
+/* The 16 bytes that start `skew` bytes behind the start of the words low and high; 0 from byte `left` on. */
+IRIS_DEVICE irisi_b128 irisi_pack_join(irisi_b128 low, irisi_b128 high, uint32_t skew, uint32_t left)
+{
+    const uint32_t bits = skew % 4 * 8;
+    uint32_t w[8] = {low.w[0], low.w[1], low.w[2], low.w[3], high.w[0], high.w[1], high.w[2], high.w[3]};
+    irisi_b128 v;
+    irisi_pack_down(w, 6, 2, skew & 8);
+    irisi_pack_down(w, 5, 1, skew & 4);
+    IRISI_UNROLL
+    for (int i = 0; i < 4; i++)
+        v.w[i] = (uint32_t)(((uint64_t)w[i + 1] << 32 | w[i]) >> bits);
+    if (left < 16)
+        IRISI_UNROLL
+        for (uint32_t i = 0; i < 4; i++) {
+            const uint32_t kept = left < 4 * i ? 0 : left - 4 * i;
+            v.w[i] &= kept < 4 ? ((uint32_t)1 << 8 * kept) - 1 : UINT32_MAX;
+        }
+    return v;
+}
+
+/* One lane's words of a part of a row, of which `left` bytes are left: bytes at, at + step, … */
+IRIS_DEVICE void irisi_pack_part(const char *from, char *to, uint32_t left, uint32_t at, uint32_t step)
+{
+    const uint32_t skew = (uint32_t)((uintptr_t)from & 15);
+    const uint32_t last = (skew + left - 1) / 16 * 16; /* the row's last word, from the part's first one on */
+    irisi_b128 low[IRISI_PACK_WORDS], high[IRISI_PACK_WORDS];
+    from -= skew;
+    IRISI_UNROLL
+    for (uint32_t i = 0; i < IRISI_PACK_WORDS; i++) {
+        const uint32_t word = at + i * step, next = word + 16;
+        low[i] = irisi_load_128(from + (word < last ? word : last), IRIS_CACHE_DEFAULT);
+        high[i] = irisi_load_128(from + (next < last ? next : last), IRIS_CACHE_DEFAULT);
+    }
+    IRISI_UNROLL
+    for (uint32_t i = 0; i < IRISI_PACK_WORDS; i++) {
+        irisi_loaded(&low[i]);
+        irisi_loaded(&high[i]);
+    }
+    IRISI_UNROLL
+    for (uint32_t i = 0; i < IRISI_PACK_WORDS; i++) {
+        const uint32_t word = at + i * step;
+        if (word < left)
+            irisi_store_128(to + word, irisi_pack_join(low[i], high[i], skew, left - word), IRIS_CACHE_DEFAULT);
+    }
+}
+
+/* A word of 4 bytes of a row, from byte `at` on; a row that does not start at a multiple of 4 is read by elements. */
+IRIS_DEVICE uint32_t irisi_turn_load(const char *row, uint64_t at, uint64_t bytes, uint32_t element)
+{
+    uint32_t word = 0;
+    if ((uintptr_t)row % 4 == 0)
+        return irisi_load_32(row + at, IRIS_CACHE_DEFAULT);
+    IRISI_UNROLL
+    for (uint32_t i = 0; i < 4; i += element)
+        if (at + i < bytes)
+            word |= (element == 1 ? (uint32_t)irisi_load_8(row + at + i, IRIS_CACHE_DEFAULT)
+                                  : (uint32_t)irisi_load_16(row + at + i, IRIS_CACHE_DEFAULT))
+                    << 8 * i;
+    return word;
+}
+
+/* Of 32 / element words that stand one below the other: 32 bytes of the elements of which each has the j-th. */
+IRIS_DEVICE void irisi_turn_gather(const uint32_t *words, uint32_t j, uint32_t element, uint32_t *to)
+{
+    const uint32_t each = 4 / element, kept = element == 4 ? UINT32_MAX : ((uint32_t)1 << 8 * element % 32) - 1;
+    IRISI_UNROLL
+    for (uint32_t i = 0; i < 8; i++) {
+        to[i] = 0;
+        IRISI_UNROLL
+        for (uint32_t s = 0; s < each; s++)
+            to[i] |= (words[i * each + s] >> 8 * element * j & kept) << 8 * element * s;
+    }
+}
+
+/* One lane's words from byte `at` of the matrix's rows on, of which the first is row `row`. `element` is a constant. */
+IRIS_DEVICE void irisi_turn_part(const irisi_gemm_packing *p, uint64_t row, uint64_t at, uint32_t element)
+{
+    const uint32_t rows = 32 / element;
+    uint32_t words[32], out[8];
+    IRISI_UNROLL
+    for (uint32_t i = 0; i < rows; i++)
+        words[i] = row + i < p->rows ? irisi_turn_load((const char *)p->from + (row + i) * p->from_pitch, at,
+                                                       p->row_bytes, element)
+                                     : 0;
+    IRISI_UNROLL
+    for (uint32_t j = 0; j < 4 / element; j++) {
+        if (at + j * element >= p->row_bytes)
+            break;
+        irisi_turn_gather(words, j, element, out);
+        char *to = (char *)p->to + (at / element + j) * p->to_pitch + row * element;
+        IRISI_UNROLL
+        for (uint32_t half = 0; half < 2; half++) {
+            const irisi_b128 v = {{out[4 * half], out[4 * half + 1], out[4 * half + 2], out[4 * half + 3]}};
+            if ((row * element + 16 * half) < p->rows * element)
+                irisi_store_128(to + 16 * half, v, IRIS_CACHE_DEFAULT);
+        }
+    }
+}
+
+/* Copies a matrix's columns as rows. Every lane of the grid calls it. */
+IRIS_DEVICE void irisi_gemm_turn_grid(const irisi_gemm_packing *p)
+{
+    const uint64_t across = (p->row_bytes + 3) / 4, step = 32 / p->turned;
+    const uint64_t parts = across * ((p->rows + step - 1) / step);
+    for (uint64_t i = iris_grid_lane(); i < parts; i += iris_grid_lanes())
+        if (p->turned == 1)
+            irisi_turn_part(p, i / across * step, i % across * 4, 1);
+        else if (p->turned == 2)
+            irisi_turn_part(p, i / across * step, i % across * 4, 2);
+        else
+            irisi_turn_part(p, i / across * step, i % across * 4, 4);
+}
+
+/*
+ * Copies a matrix, and nothing where `to` is null or rows are empty. Every lane of the grid calls it. Rows are dealt in
+ * parts, each to as many lanes as have work in it, at most a wave.
+ */
+IRIS_DEVICE void irisi_gemm_pack_grid(const irisi_gemm_packing *p)
+{
+    uint32_t share = 1;
+    if (p->to == NULL || p->row_bytes == 0)
+        return;
+    if (p->turned) {
+        irisi_gemm_turn_grid(p);
+        return;
+    }
+    while (share < iris_wave_lanes() && 16 * IRISI_PACK_WORDS * share < p->row_bytes)
+        share *= 2;
+    const uint32_t part_bytes = 16 * IRISI_PACK_WORDS * share;
+    const uint32_t parts = (uint32_t)((p->row_bytes + part_bytes - 1) / part_bytes);
+    const uint32_t worker = (uint32_t)iris_grid_lane() / share, workers = (uint32_t)iris_grid_lanes() / share;
+    const uint32_t member = (uint32_t)iris_grid_lane() % share;
+    uint32_t row = worker / parts, part = worker % parts;
+    while (row < p->rows) {
+        const uint64_t first = (uint64_t)part * part_bytes;
+        const uint64_t left = p->row_bytes - first;
+        irisi_pack_part((const char *)p->from + row * p->from_pitch + first, (char *)p->to + row * p->to_pitch + first,
+                        left < 2 * part_bytes ? (uint32_t)left : 2 * part_bytes, 16 * member, 16 * share);
+        row += workers / parts;
+        part += workers % parts;
+        if (part >= parts)
+            part -= parts, row++;
+    }
+}
+
+#endif
+#endif

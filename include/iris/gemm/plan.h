@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * plan.h: what a GEMM with communication is asked to do, and the plan that its kernels carry.
+ *
+ *   iris_gemm_args iris_gemm_op iris_gemm_pattern iris_activation     the question, for the host
+ *   iris_gemm_blas iris_gemm_blas_call                                a BLAS of the caller's, that may answer it too
+ *   iris_gemm_plan                                                    the answer; kernels take it by value (prepare.h)
+ *   iris_gemm_stamp                                                   when a tile was computed and sent
+ *   iris_gemm_band irisi_gemm_units irisi_gemm_amount                 who computes what
+ *
+ * C = act(alpha * A * B + beta * C + bias), all row-major, with scales where they are given (iris_gemm_args). N is
+ * split over the ranks: rank r owns the columns iris_gemm_band(n, world, r) of B and C. It has
+ * all of A and its own columns of B, computes its band of C, and writes it into every rank's C.
+ */
+#ifndef IRIS_GEMM_PLAN_H
+#define IRIS_GEMM_PLAN_H
+
+#include <iris/arch/types.h>
+#include <iris/channel.h>
+#include <iris/dtype.h>
+#include <iris/gen/dtypes.h>
+
+/** What follows the GEMM. */
+typedef enum iris_gemm_op {
+    IRIS_GEMM_ALL_SCATTER /**< N split; every rank's band of columns goes to every rank */
+} iris_gemm_op;
+
+/** How communication and arithmetic share the device. */
+typedef enum iris_gemm_pattern {
+    IRIS_GEMM_AUTO,              /**< the library chooses, the same on every rank */
+    IRIS_GEMM_BULK_SYNCHRONOUS,  /**< a GEMM kernel, then a kernel that sends */
+    IRIS_GEMM_PRODUCER_CONSUMER, /**< the two at once on two streams, with a signal for each tile */
+    IRIS_GEMM_FUSED_SEQUENTIAL,  /**< each workgroup computes a tile, then sends it */
+    IRIS_GEMM_WG_SPECIALIZED,    /**< some workgroups of one kernel compute, the others send */
+    IRIS_GEMM_WAVE_SPECIALIZED,  /**< some waves of each workgroup compute, the others send */
+    IRIS_GEMM_PATTERNS,          /**< how many values there are that need nothing of the caller */
+    IRIS_GEMM_BLAS_GATHER = IRIS_GEMM_PATTERNS /**< iris_gemm_args.blas, then a kernel that sends */
+} iris_gemm_pattern;
+
+/** Applied last, in the accumulator's type. GELU is the form with tanh; SiLU is x * sigmoid(x). */
+typedef enum iris_activation {
+    IRIS_ACTIVATION_NONE,
+    IRIS_ACTIVATION_RELU,
+    IRIS_ACTIVATION_GELU,
+    IRIS_ACTIVATION_SILU,
+    IRIS_ACTIVATIONS /**< how many there are */
+} iris_activation;
+
+/** A product for a BLAS of the caller's: c = alpha * a * b + beta * c, all row-major; c is the rank's own band. */
+typedef struct iris_gemm_blas_call {
+    int64_t m, n, k;       /**< c is m x n, n the columns of the band; each 1 or more */
+    const void *a, *b;     /**< as iris_gemm_prepare was given them */
+    void *c;               /**< the band's first element */
+    int64_t lda, ldb, ldc; /**< elements from row to row */
+    double alpha, beta;    /**< with alpha 0, a and b count for nothing, whatever they hold */
+    iris_dtype dtype;      /**< of a and b */
+    iris_dtype c_dtype;    /**< of c */
+    int b_transposed;      /**< 1: b is given as n x k */
+} iris_gemm_blas_call;
+
+/**
+ * Puts the product on the stream and returns at once: 0, or any other number if that failed. A launch calls it, on the
+ * launching thread; where the stream is captured, the work goes into the graph, and replays do not call it again.
+ */
+typedef int (*iris_gemm_blas)(void *arg, const iris_gemm_blas_call *call, iris_stream stream);
+
+/**
+ * What to compute; a zeroed field means its default. Everything but pointers, lda, ldb and numbers of workgroups is the
+ * same on every rank, and c is at the same place in every rank's heap.
+ *
+ * Element i, j of C, where j counts the columns of this rank's band, becomes
+ *
+ *     x = alpha * scale_a[i] * scale_b[j] * sum over k of A[i, k] * B[k, j]  +  beta * C[i, j]  +  bias[j]
+ *     C[i, j] = act(x) * scale_c[0]
+ *
+ * rounded to C's type once, at the end. Types, of A and B (iris_gemm_prepare's dtype) and of C (c_dtype):
+ *
+ *     A and B            C                     sums   the rest   bias
+ *     f16                f16, f32              f32    f32        C's
+ *     bf16               bf16, f32             f32    f32        C's
+ *     f32                f32                   f32    f32        f32
+ *     f64                f64                   f64    f64        f64
+ *     f8e4m3             bf16, f16, f8e4m3     f32    f32        C's; bf16 where C is f8e4m3
+ *     f8e5m2             bf16                  f32    f32        bf16
+ *     f8e4m3fnuz         bf16                  f32    f32        bf16
+ *     f8e5m2fnuz         bf16                  f32    f32        bf16
+ *     i8                 i32                   i32    f64        i32
+ *     i8                 bf16, i8              i32    f32        bf16
+ *
+ * The first C of each row is the one that c_dtype 0 means. Sums of i8 are exact; they wrap around beyond 2^31, which
+ * takes a k of 131072 or more. So an i32 C with integer alpha, beta and bias and no scales is exact. What becomes i32
+ * or i8 is rounded to nearest, ties to even; values beyond the range become the nearest in it, NaN becomes 0. dtype.h
+ * says the same of floats.
+ *
+ * Matrix units have their own ways. With `tf32` they take the upper 19 bits of each f32 of A and B (11 significant
+ * bits), many times faster than f32 itself, which is never cut unasked; it is a permission, and devices without such
+ * units take none. Of 8-bit floats Hopper's keep about 14 significant bits of a sum while they add to it: of 16384
+ * equal terms 1.2 % was lost. So each 128 terms are added up apart, and their sums in f32; `fast_accum` leaves all to
+ * the units, as cuBLASLt's attribute of that name does.
+ */
+typedef struct iris_gemm_args {
+    int64_t m, n, k;              /**< C is m x n, A is m x k, B is k x n; each from 1 to 2^31 - 1 */
+    const void *a;                /**< m x k, local memory of the device; any alignment, see iris_gemm_prepare */
+    const void *b;                /**< this rank's columns: k x n_r, or n_r x k with b_transposed; likewise */
+    void *c;                      /**< m x n, in the symmetric heap, none of its elements one of A, B or bias; with
+                                       beta, its own band is also read */
+    int tf32;                     /**< 1: f32 inputs may be cut to tf32, see above; default: they are not */
+    int fast_accum;               /**< 1: sums of 8-bit floats may lose bits, see above; default: they may not */
+    iris_dtype c_dtype;           /**< of C; 0: the first that the table above has for A and B */
+    const void *bias;             /**< n_r values of the type above, local memory; null: none */
+    const float *scale_a;         /**< one value, or with scale_a_rows m, local memory, 4-byte aligned; null: 1 */
+    const float *scale_b;         /**< one value, or with scale_b_columns n_r; likewise */
+    const float *scale_c;         /**< one value; likewise. What beta reads from C is taken as it stands there */
+    int scale_a_rows;             /**< 1: scale_a has a value for each row of A */
+    int scale_b_columns;          /**< 1: scale_b has a value for each of this rank's columns of B */
+    int64_t lda, ldb, ldc;        /**< elements from row to row; 0: k, n_r (transposed: k), n */
+    double alpha;                 /**< 0 means 1: a zeroed struct is a plain product */
+    int zero_alpha;               /**< 1: alpha is 0 indeed: the product counts for nothing, whatever A and B hold */
+    double beta;                  /**< 0: C is not read */
+    iris_activation activation;   /**< default none */
+    int b_transposed;             /**< 1: B is given as n_r x k */
+    iris_gemm_pattern pattern;    /**< for the launcher that chooses; default: by the library */
+    uint32_t tile_m, tile_n;      /**< rows and columns of a tile, at most the kernel's own; default: by the library */
+    uint32_t workgroups;          /**< of the whole operation; default: one for each compute unit, 2 or more */
+    int plain_mainloop;           /**< 1: no other, for kernels of one's own that call the plain one's functions */
+    uint32_t comm_workgroups;     /**< those of them that send, where a pattern splits them; default: by the library */
+    const char *tune;             /**< rows that choose what is left open, as IRIS_TUNE has them; null: IRIS_TUNE's */
+    iris_gemm_blas blas;          /**< makes IRIS_GEMM_BLAS_GATHER possible, for plain products; null: none */
+    void *blas_arg;               /**< its first argument */
+    double blas_tflops;           /**< what it reaches here, 10^12 operations a second; 0: unknown: rows choose it */
+} iris_gemm_args;
+
+/* A matrix that the mainloop cannot read where it is, and its copy, which every launch makes anew (gemm/pack.h). */
+typedef struct irisi_gemm_packing {
+    const void *from;
+    void *to;                      /* null: no copy */
+    uint64_t from_pitch, to_pitch; /* bytes from row to row */
+    uint64_t row_bytes, rows;      /* of the matrix */
+    uint64_t turned;               /* bytes of an element, where the copy has the matrix's columns as rows; else 0 */
+} irisi_gemm_packing;
+
+/* Mainloops; each platform has some of them, each image may hold fewer. */
+enum {
+    IRISI_GEMM_PLAIN,
+    IRISI_GEMM_SM80,
+    IRISI_GEMM_SM90A,
+    IRISI_GEMM_MFMA_GFX90A,
+    IRISI_GEMM_MFMA_GFX942,
+    IRISI_GEMM_MFMA_GFX950,
+    IRISI_GEMM_MFMA_GFX90A_SMALL,
+    IRISI_GEMM_MFMA_GFX942_SMALL,
+    IRISI_GEMM_MFMA_GFX950_SMALL,
+    IRISI_GEMM_SM90A_LINES, /* sm_90a's for few rows, where B's start anywhere */
+    IRISI_GEMM_FEW,         /* mma.sync's for few rows; all rows may start anywhere */
+    IRISI_GEMM_THIN,        /* the same for up to 8, where B is much to read */
+    IRISI_GEMM_FEW_MFMA     /* AMD's for few rows, of any of its matrix units */
+};
+
+/* 1 when it is one of the loops for few rows, which lanes load what they multiply for. */
+IRIS_HOST_DEVICE int irisi_gemm_is_few(uint32_t mainloop)
+{
+    return mainloop == IRISI_GEMM_FEW || mainloop == IRISI_GEMM_THIN || mainloop == IRISI_GEMM_FEW_MFMA;
+}
+
+IRIS_HOST_DEVICE int irisi_gemm_is_sm90a(uint32_t mainloop)
+{
+    return mainloop == IRISI_GEMM_SM90A || mainloop == IRISI_GEMM_SM90A_LINES;
+}
+
+/* 1 when a mainloop reads A (which: 0) or B (1) wherever its rows start. */
+IRIS_HOST_DEVICE int irisi_gemm_reads_anywhere(uint32_t mainloop, int which)
+{
+    return mainloop == IRISI_GEMM_PLAIN || mainloop == IRISI_GEMM_FEW || mainloop == IRISI_GEMM_THIN ||
+           (mainloop == IRISI_GEMM_SM90A_LINES && which == 1);
+}
+
+/* Tensor maps in a plan: A, B, C on up to 8 ranks, and A once more, for tiles at its last rows. */
+enum {
+    IRISI_GEMM_MAPS = 11,
+    IRISI_GEMM_MAP_TAIL = 10,
+    IRISI_GEMM_MAP_BYTES = 128,
+    IRISI_GEMM_BOXED_RANKS = 8,
+    IRISI_GEMM_PLAN_BYTES = 2176
+};
+
+/*
+ * A run of the walk: tiles of equal width, cut from `tiles` full ones or edges (runtime/gemm/choose.h). Full tiles are
+ * numbered before the edges: what is left of each row of tiles, in parts of a width of their own.
+ */
+typedef struct irisi_tile_run {
+    uint32_t tiles; /* that the walk meets in this run: parts, of both tiles of a pair, of every slice of K */
+    uint32_t first; /* the full tile or edge, or pair of such, that the first of them is cut from */
+    uint32_t parts; /* of each */
+    uint32_t width; /* columns of a part, but for the last */
+    uint32_t joint; /* 1: a pair's workgroups compute parts side by side, each a half of K of both */
+} irisi_tile_run;
+enum { IRISI_GEMM_RUNS = 5 };
+
+/*
+ * In a kernel of the thin loop that only computes, the next one may begin once a workgroup has read its B, or has its
+ * tile's sums; in others it may not. No sooner: workgroups that wait take the places of others.
+ */
+typedef enum irisi_gemm_next { IRISI_NEXT_NEVER, IRISI_NEXT_READ, IRISI_NEXT_SUMMED } irisi_gemm_next;
+
+/** What became of one tile: times of iris_clock on the rank that computed it. */
+typedef struct iris_gemm_stamp {
+    uint64_t begun;    /**< its arithmetic */
+    uint64_t computed; /**< in the math waves' registers */
+    uint64_t left;     /**< its last piece was handed on: to the engine that copies, or into C */
+    uint64_t arrived;  /**< on every rank, or on its way by packets, or given to the engine by who only sends; else 0 */
+} iris_gemm_stamp;
+
+/**
+ * Everything a kernel needs to know besides iris_ctx; from iris_gemm_prepare. One layout on every platform; embed it
+ * by value in a kernel's argument struct. Its fields are the library's business.
+ */
+typedef struct iris_gemm_plan {
+    IRISI_ALIGN(64) unsigned char maps[IRISI_GEMM_MAPS][IRISI_GEMM_MAP_BYTES];
+    const void *a, *b, *bias;
+    void *c;
+    const float *scale_a, *scale_b, *scale_c; /* null: none */
+    uint64_t lda, ldb, ldc;
+    double alpha, beta;
+    uint32_t m, n, k;
+    uint32_t band, columns;   /* own band of C: first column, number of columns */
+    uint32_t tile_m, tile_n;  /* of a full tile */
+    uint32_t pair;            /* 2: neighbouring workgroups compute tiles one below the other, and share B, or where a
+                                 run is joint tiles side by side; 1: each by itself */
+    uint32_t slices, slice_shift; /* of K, each computed by a workgroup, 1: K is not cut; its logarithm */
+    uint32_t tiles_m, full_n; /* rows of tiles, or of pairs of them; full tiles in a row */
+    uint32_t unit;            /* columns that the narrowest tiles start at multiples of: each such part has a flag */
+    uint32_t items;           /* tiles of all runs */
+    uint32_t lead;            /* of the walk's first tiles, how many each sender computes before: see irisi_gemm_led */
+    uint32_t early;           /* the widest band's full tiles that are halved at the walk's begin */
+    uint32_t late, halves, edge_width; /* those that are cut at its end, and halved; columns of edges' parts */
+    uint32_t most_full_n;     /* the widest band's full tiles of a row */
+    uint32_t units;           /* workgroups before a row chose their number */
+    irisi_tile_run runs[IRISI_GEMM_RUNS];
+    uint32_t group_shift;     /* the logarithm of the rows of tiles or pairs that are walked together */
+    uint32_t rotate, rotate_m; /* where the walk of full tiles and of edges starts: ranks are spread over C */
+    uint32_t xcds;            /* chiplets that workgroups are dealt to in turn; 1 where there are none */
+    uint32_t stage_m, stage_n; /* of a staging tile; a larger tile leaves in pieces */
+    uint32_t pass_m;          /* rows that math waves beside communication waves compute at a time */
+    uint32_t boxed;           /* 1: staging tiles are laid out for maps[2 + rank], 16 rows of 128 bytes a box */
+    uint32_t slots, slots_with_comm; /* staging tiles, without and with communication waves */
+    uint32_t pitch;           /* bytes from row to row of a staging tile */
+    uint32_t stage_bytes;     /* of one staging tile */
+    uint32_t workspace_bytes; /* shared memory of the mainloop, without and with communication waves */
+    uint32_t workspace_bytes_with_comm;
+    uint32_t math_waves, comm_waves;  /* of a workgroup, by role; loader waves are those left */
+    uint32_t waves, waves_with_comm;  /* of a workgroup, without and with communication waves */
+    uint32_t wave_lanes;
+    uint32_t window;          /* boxes of each communication wave that may be under way at a time; 0: any number */
+    uint32_t dtype, c_dtype, op, pattern, activation, mainloop;
+    uint32_t b_transposed;
+    uint32_t element, c_element;         /* bytes of one of A and B, and of C */
+    uint32_t scale_a_step, scale_b_step; /* 0: one value; 1: one for each row or column */
+    uint32_t tf32, fast_accum;
+    uint32_t early_launch;    /* 1: kernels that wait for no rank may begin while the one before them ends */
+    uint32_t workgroups, comm_workgroups, rank, world;
+    iris_channel channel; /* signals: ready[world], done[world], then one for each tile */
+    iris_gemm_stamp *stamps; /* null, or one for each item */
+    void *partials;          /* sums of slices of K, one for each item */
+    uint32_t gang;           /* slices that kernels which only compute cut K into, for workgroups of a cluster, or 1 */
+    uint32_t next;           /* in such a kernel of the thin loop, when the one after it may begin (irisi_gemm_next) */
+    iris_channel ll;         /* banks for LL packets, by which fused_sequential sends; null: it puts tiles */
+    uint32_t ll_pitch;       /* packets from row to row of a bank; 0: fused_sequential is not to send any */
+    uint32_t gang_fused;     /* slices that the thin loop's fused_sequential cuts K into; 0: it is not spread */
+    uint64_t reserved[3];
+    irisi_gemm_packing packs[2]; /* host only: of A and B, which a and b above are the copies of */
+    uint64_t copies;             /* host only: 1 when some rank may have such copies, or `partials` */
+    iris_gemm_blas blas;         /* host only */
+    void *blas_arg;
+    iris_stream second; /* host only: the stream that sends in producer_consumer, and its events */
+    iris_event fork, join;
+    uint64_t magic; /* tells a plan from memory that never was one */
+} iris_gemm_plan;
+
+enum { IRISI_GEMM_PLAN_FITS = 1 / (sizeof(iris_gemm_plan) == IRISI_GEMM_PLAN_BYTES) };
+
+/* Bytes of counters at the start of a workgroup's shared memory; the mainloop's workspace and the stages follow. */
+enum { IRISI_GEMM_COUNTERS = 128 };
+
+/* Shared memory of a workgroup; `stages` is 0 without staging tiles, 2 where waves of it communicate. */
+IRIS_HOST_DEVICE uint32_t irisi_gemm_shared_bytes(const iris_gemm_plan *plan, uint32_t stages)
+{
+    if (stages > 1)
+        return IRISI_GEMM_COUNTERS + plan->workspace_bytes_with_comm + plan->slots_with_comm * plan->stage_bytes;
+    return IRISI_GEMM_COUNTERS + plan->workspace_bytes + stages * plan->slots * plan->stage_bytes;
+}
+
+/* Argument struct of the library's own GEMM kernels. */
+typedef struct irisi_gemm_launch {
+    iris_ctx ctx;
+    iris_gemm_plan plan;
+} irisi_gemm_launch;
+
+/* Argument struct of the kernels that copy A and B. */
+typedef struct irisi_gemm_pack_launch {
+    irisi_gemm_packing packs[2];
+} irisi_gemm_pack_launch;
+
+/* Argument struct of the kernels that say which mainloops an image holds: bit i of control->mainloops is mainloop i. */
+typedef struct irisi_gemm_probe {
+    irisi_control *control;
+} irisi_gemm_probe;
+
+/** A band of columns: first, first + 1, … (count of them). */
+typedef struct iris_gemm_columns {
+    uint32_t first, count;
+} iris_gemm_columns;
+
+/**
+ * The columns of C that `rank` of `world` ranks owns. They are dealt out in blocks of 16, as evenly as possible, the
+ * first ranks one more, and the last block has what is left: so where rows of C start at multiples of 16 bytes, bands
+ * do, whatever n is.
+ */
+IRIS_HOST_DEVICE iris_gemm_columns iris_gemm_band(uint32_t n, uint32_t world, uint32_t rank)
+{
+    const uint32_t blocks = n / 16 + (n % 16 != 0), each = blocks / world, more = blocks % world;
+    const uint32_t first = 16 * (rank * each + (rank < more ? rank : more));
+    const uint32_t end = first + 16 * (each + (rank < more ? 1 : 0));
+    iris_gemm_columns band;
+    band.first = first < n ? first : n;
+    band.count = (end < n ? end : n) - band.first;
+    return band;
+}
+
+/*
+ * How many of the walk's first tiles are computed by the first `senders` of so many workgroups of wg_specialized before
+ * they send: `lead` each, if every other workgroup has a tile left; on ranks where that is not so, none.
+ */
+IRIS_HOST_DEVICE uint32_t irisi_gemm_led(const iris_gemm_plan *plan, uint32_t workgroups, uint32_t senders)
+{
+    const uint32_t led = plan->lead * senders, workers = workgroups - senders;
+    return plan->items >= workers && led <= plan->items - workers ? led : 0;
+}
+
+/* Units of a rank's band: what its tiles, of whatever widths, come to. 0 for an empty band. */
+IRIS_HOST_DEVICE uint32_t irisi_gemm_units(const iris_gemm_plan *plan, uint32_t rank)
+{
+    const uint32_t columns = iris_gemm_band(plan->n, plan->world, rank).count;
+    return (plan->m + plan->tile_m - 1) / plan->tile_m * ((columns + plan->unit - 1) / plan->unit);
+}
+
+/* By how much a rank raises every peer's `done` in one epoch: once for each unit, once when it has none. */
+IRIS_HOST_DEVICE uint32_t irisi_gemm_amount(const iris_gemm_plan *plan, uint32_t rank)
+{
+    const uint32_t units = irisi_gemm_units(plan, rank);
+    return units == 0 ? 1 : units;
+}
+
+#endif

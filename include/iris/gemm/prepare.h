@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * prepare.h: plans for GEMMs with communication, from the host. Implemented by init.c.
+ *
+ *   iris_gemm_prepare iris_gemm_release iris_gemm_pattern_name
+ *   iris_gemm_choice iris_gemm_candidates     what a plan has chosen, and what else is worth a try, as rows of a table
+ *   iris_gemm_tiles iris_gemm_watch           when each tile was computed and sent
+ *   iris_gemm_grid                            for kernels of one's own that carry a plan
+ *   irisi_gemm_run                            what the launchers in gen/launch/ call
+ *   iris_gemm_pack                            what they do first, and kernels of one's own too
+ */
+#ifndef IRIS_GEMM_PREPARE_H
+#define IRIS_GEMM_PREPARE_H
+
+#include <iris/gemm/plan.h>
+#include <iris/init.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Makes a plan: checks every value, lets the ranks compare what they passed, chooses what was left open, and creates
+ * the plan's channel. Collective; when one rank's arguments are refused, every rank returns an error. The plan can be
+ * used at once, without a barrier, by any pattern's launcher.
+ *
+ * Mainloops on matrix units read A and B at multiples of 16 bytes. Where an operand or its rows start elsewhere, or its
+ * rows are too far apart, the plan holds memory of the device for an aligned copy, as large as the operand with rows
+ * rounded up to 128 bytes, and each launch makes the copy first. That costs as long as reading and writing the operand
+ * once; aligned operands cost neither. Each rank's alignment is its own affair. On Hopper an f16 or bf16 B is read
+ * where it is instead where C is of its type and has at most 128 rows.
+ *
+ * What the arguments leave open is chosen by the first row that is for the problem and contradicts no argument: of
+ * args->tune, or if that is null of the environment's IRIS_TUNE, then of the built-in table; else by a model of times.
+ * All ranks must read the same rows, and where they do not find the same one (their devices differ), none counts.
+ * docs/gemm-all-scatter.md says what a row is.
+ *
+ * With args->blas the choice may be IRIS_GEMM_BLAS_GATHER: a launch calls that function for the own band, then sends
+ * the band. When the function fails, the launch says so on that rank, and all others' waits end at once with
+ * IRIS_ERR_TIMEOUT and that rank's sentence; the world needs iris_reset. Bits may differ from those of the other
+ * patterns, not between ranks.
+ *
+ * @param plan  receives the plan; it may be copied, but only one copy is to be released
+ * @param dtype of A and B; iris_gemm_args says which types go together, and what they accumulate in
+ * @return IRIS_OK; IRIS_ERR_ARGUMENT for a value that cannot be; IRIS_ERR_UNSUPPORTED for types without kernels;
+ *         IRIS_ERR_NOMEM when the heap cannot hold the channel, or packets that a row asks for, or the device an
+ *         operand's copy; IRIS_ERR_MISMATCH when ranks differ
+ */
+iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op op, iris_dtype dtype,
+                              const iris_gemm_args *args);
+
+/** Frees what a plan holds. Collective; the plan's work is drained first. Accepts a zeroed plan. In a world that needs
+ *  iris_reset it frees nothing, and the plan is released afterwards. */
+iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan);
+
+/** "fused_sequential"; "auto"; "none" when `pattern` is none. */
+const char *iris_gemm_pattern_name(iris_gemm_pattern pattern);
+
+/** Most bytes of a row of choices, its end included. */
+enum { IRIS_GEMM_ROW = 320 };
+
+/** A row as iris_gemm_args.tune and IRIS_TUNE take it. */
+typedef struct iris_gemm_row {
+    char text[IRIS_GEMM_ROW]; /**< ends in 0 */
+} iris_gemm_row;
+
+/** The problem of a plan, and what was chosen for it, as a row: it makes another plan for the same problem like this
+ *  one. */
+iris_status iris_gemm_choice(iris_world *w, const iris_gemm_plan *plan, iris_gemm_row *row);
+
+/**
+ * What a tuner would try for a plan's problem by one pattern, as rows; the most promising first, by the model of times
+ * where there is one. Takes a second for problems of a million tiles. The same on every rank that asks the same.
+ *
+ * @param rows receives up to `most` rows
+ * @return how many; 0 when `pattern` cannot be, has senders and nobody to send to, or is auto or blas_gather, which
+ *         have no choice of tiles
+ */
+uint32_t iris_gemm_candidates(iris_world *w, const iris_gemm_plan *plan, iris_gemm_pattern pattern, iris_gemm_row *rows,
+                              uint32_t most);
+
+/** Tiles of this rank's band, of whatever widths: so many stamps an operation leaves. 0 of a null plan. */
+uint32_t iris_gemm_tiles(const iris_gemm_plan *plan);
+
+/**
+ * From the next launch on, the plan's kernels note for each tile when it was computed and sent, if they are compiled
+ * with IRIS_STAMPS 1. Kernels that cut K for a cluster (`few=2` in the plan's row) do not while there are stamps.
+ *
+ * @param plan   null: nothing happens
+ * @param stamps iris_gemm_tiles(plan) of them in local memory of the device, in the order in which tiles are begun;
+ *               tile i is computed by the i-th of the workgroups that compute, modulo their number, behind those
+ *               that workgroups of wg_specialized compute before they send (`lead`). Null: no longer.
+ */
+void iris_gemm_watch(iris_gemm_plan *plan, iris_gemm_stamp *stamps);
+
+/**
+ * The launch of a kernel of one's own that carries a plan: the plan's workgroups, cooperative.
+ *
+ * @param plan   null: a launch of the default shape
+ * @param stages staging tiles in shared memory: 1, or 2 for kernels with communication waves in each workgroup
+ */
+iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages);
+
+/**
+ * Copies operands that the plan's mainloop cannot read where they are (iris_gemm_prepare); else does nothing. The
+ * launchers do it themselves: it is for kernels of one's own, on the same stream before each launch. Returns at once.
+ */
+iris_status iris_gemm_pack(iris_world *w, const iris_gemm_plan *plan, iris_stream stream);
+
+/* A kernel of a pattern, and the mainloop it is made with. */
+typedef struct irisi_gemm_kernel {
+    uint32_t mainloop, pattern;
+    irisi_kernel kernel;
+    const char *name;
+} irisi_gemm_kernel;
+
+/* What a launch header holds for types of A and B, and of C. A pattern's kernels are in order of its parts. */
+typedef struct irisi_gemm_kernels {
+    irisi_kernel probe; /* which mainloops the image has */
+    irisi_kernel pack;  /* copies operands: gemm/pack.h */
+    const irisi_gemm_kernel *rows;
+    size_t n;
+} irisi_gemm_kernels;
+
+/* Makes their kernels known, before main: launch headers do. */
+void irisi_gemm_offer(iris_dtype dtype, iris_dtype c_dtype, const irisi_gemm_kernels *kernels);
+
+/* 1 while the stream (null: the default one) is captured into a graph, which may run branches one after the other. */
+int irisi_gemm_capturing(iris_world *w, iris_stream stream);
+
+#define IRISI_GEMM_KERNEL(mainloop, pattern, kernel) {(mainloop), (pattern), IRISI_KERNEL_PTR(kernel), #kernel}
+
+/* Launches a pattern's kernels made with the plan's mainloop. AUTO means the first part of bulk_synchronous alone. */
+iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype dtype, iris_dtype c_dtype,
+                           iris_gemm_pattern pattern, iris_stream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#ifdef IRIS_INIT_C
+#include <iris/runtime/gemm/make.h>
+#include <iris/runtime/gemm/search.h>
+#endif
+
+#endif

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * roles.h: what GEMM kernels that communicate are made of, besides the mainloops (mainloop/mainloop.h) and tiles
+ * (tile.h).
+ *
+ *   IRIS_GEMM_LANES IRIS_GEMM_LANES_WITH_COMM     what a kernel of one's own is declared for
+ *   iris_gemm_part iris_gemm_begin       waves by role, shared memory, the epoch
+ *   iris_gemm_enter iris_gemm_await_peers iris_gemm_finish     the handshakes at either end
+ *   iris_gemm_send                       a crew that only sends
+ *   irisi_mailbox_*                      staging tiles between math waves and communication waves
+ *   irisi_gemm_tell_begin irisi_gemm_hand_on irisi_gemm_tell   a wave that tells of the math waves' tiles
+ *   irisi_gemm_relay_fetch irisi_gemm_relay_put irisi_gemm_send_beside    workgroups that send beside others
+ *
+ * Shared memory of a workgroup: IRISI_GEMM_COUNTERS bytes of counters and gates, the mainloop's workspace, the staging
+ * tiles.
+ *
+ * Handshakes of epoch e. Entry: a rank raises ready[me] to e on every peer once its stream has reached the operation,
+ * so that earlier readers of its C are done; nobody writes to it before. Exit: a rank raises done[me] on every peer
+ * once for each of its tiles, after the tile; a kernel ends when every peer's tiles of all epochs so far have come.
+ * Neither depends on the grid or the pattern.
+ */
+#ifndef IRIS_GEMM_ROLES_H
+#define IRIS_GEMM_ROLES_H
+
+#include <iris/mainloop/mainloop.h>
+#include <iris/gemm/tile_ll.h>
+
+/** Lanes that a kernel of one's own around the plain mainloop is declared for; the second: with communication waves. */
+enum { IRIS_GEMM_LANES = IRISI_GEMM_LANES, IRIS_GEMM_LANES_WITH_COMM = IRISI_GEMM_LANES_WITH_COMM };
+
+/* At the start of shared memory, in units of 4 bytes: crews' counters, then two gates for each of 4 mailbox slots. */
+enum { IRISI_CREW_MATH, IRISI_CREW_LOADER, IRISI_CREW_COMM, IRISI_FULL = 4, IRISI_EMPTY = IRISI_FULL + 2 * 4 };
+
+#if IRIS_HAS_DEVICE
+
+/** A wave's part in a GEMM kernel. */
+typedef struct iris_gemm_part {
+    iris_gemm_role role;
+    iris_crew crew; /**< the waves of this role */
+    uint64_t epoch;
+    uint32_t *counters;
+    char *workspace, *stages;
+    uint32_t workspace_bytes;
+} iris_gemm_part;
+
+/*
+ * Where computed tiles go: into this rank's own C, or into C on every rank, or each workgroup's last tile there:
+ * nothing is left to compute beside its way then. Where tiles are all of one width, the last is the first.
+ */
+typedef enum irisi_gemm_to {
+    IRISI_GEMM_TO_OWN,
+    IRISI_GEMM_TO_LL, /* into own C, and as packets into the others' banks */
+    IRISI_GEMM_TO_ALL, /* from here on tiles are put to others, who are told of it */
+    IRISI_GEMM_TO_OWN_THEN_ALL
+} irisi_gemm_to;
+
+/*
+ * The mailbox: pieces of tiles pass from the math waves to the communication waves through staging tiles, used in turn.
+ * Each has a gate FULL, whose n-th phase ends when every math wave has filled it for the n-th time, and a gate EMPTY
+ * for the communication waves. A gate is a barrier of the device, or a counter of all arrivals so far. No wave leaves
+ * its walk early, whatever happens in the world, so nobody waits at a gate for ever.
+ */
+IRIS_DEVICE uint32_t *irisi_mailbox_gate(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t gates,
+                                         uint32_t turn)
+{
+    return part->counters + gates + 2 * (turn % plan->slots_with_comm);
+}
+
+/* One lane calls it, before a barrier of the workgroup. Each lane of a wave will arrive, or one for all of them. */
+IRIS_DEVICE void irisi_mailbox_begin(const iris_gemm_part *part, const iris_gemm_plan *plan)
+{
+    const uint32_t each = irisi_tile_boxed(plan) ? 1 : iris_wave_lanes();
+    for (uint32_t slot = 0; slot < plan->slots_with_comm; slot++) {
+        uint32_t *full = irisi_mailbox_gate(part, plan, IRISI_FULL, slot);
+        uint32_t *empty = irisi_mailbox_gate(part, plan, IRISI_EMPTY, slot);
+        if (!irisi_gate_make(full, plan->math_waves * each) || !irisi_gate_make(empty, plan->comm_waves * each))
+            *full = *empty = 0;
+    }
+}
+
+/* Every lane of a wave calls it: in boxes, which one lane hands to the copy engine, that lane arrives. */
+IRIS_DEVICE void irisi_mailbox_arrive(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t gates,
+                                      uint32_t turn)
+{
+    uint32_t *gate = irisi_mailbox_gate(part, plan, gates, turn);
+    iris_sync_wave();
+    if ((iris_lane() == 0 || !irisi_tile_boxed(plan)) && !irisi_gate_arrive(gate) && iris_lane() == 0)
+        irisi_shared_add(gate, 1);
+}
+
+/* Waits for the end of a phase; the one before the first, 2^32 - 1, has ended. Every lane of a wave calls it. */
+IRIS_DEVICE void irisi_mailbox_await(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t gates,
+                                     uint32_t turn, uint32_t phase, uint32_t waves)
+{
+    uint32_t *gate = irisi_mailbox_gate(part, plan, gates, turn);
+    if (irisi_gate_await(gate, phase))
+        iris_sync_wave();
+    else
+        irisi_await_counter(gate, (phase + 1) * waves);
+}
+
+/**
+ * Begins a kernel: splits the workgroup's waves by role. The first waves compute, as many as the plan says, and the
+ * last `comm_waves` waves communicate; those between load. Every lane of the workgroup calls it.
+ *
+ * @param comm_waves 0, or plan->comm_waves
+ */
+IRIS_DEVICE iris_gemm_part iris_gemm_begin(const iris_gemm_plan *plan, uint32_t comm_waves)
+{
+    const uint32_t math = plan->math_waves;
+    const uint32_t loaders = iris_waves() - math - comm_waves;
+    char *shared = (char *)iris_shared();
+    iris_gemm_part part;
+    part.counters = (uint32_t *)shared;
+    part.workspace = shared + IRISI_GEMM_COUNTERS;
+    part.workspace_bytes = comm_waves ? plan->workspace_bytes_with_comm : plan->workspace_bytes;
+    part.stages = part.workspace + part.workspace_bytes;
+    part.epoch = iris_channel_enter_wg(&plan->channel);
+    for (uint32_t i = iris_wg_lane(); i < IRISI_FULL; i += iris_wg_lanes())
+        part.counters[i] = 0;
+    if (comm_waves && iris_wg_lane() == 0)
+        irisi_mailbox_begin(&part, plan);
+    irisi_gemm_workspace_begin(plan, part.workspace, part.workspace_bytes);
+    iris_sync_wg();
+    part.role = IRIS_GEMM_MATH;
+    if (math == iris_waves()) {
+        part.crew = iris_crew_all();
+    } else if (iris_wave() < math) {
+        part.crew = iris_crew_of(0, math, part.counters + IRISI_CREW_MATH);
+    } else if (iris_wave() < math + loaders) {
+        part.role = IRIS_GEMM_LOADER;
+        part.crew = iris_crew_of(math, loaders, part.counters + IRISI_CREW_LOADER);
+    } else {
+        part.role = IRIS_GEMM_COMM;
+        part.crew = iris_crew_of(math + loaders, comm_waves, part.counters + IRISI_CREW_COMM);
+    }
+    return part;
+}
+
+/** Tells every peer that this rank has begun epoch `epoch`. Every lane of the grid calls it; workgroup 0 does it. */
+IRIS_DEVICE void iris_gemm_enter(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch)
+{
+    if (iris_workgroup() != 0)
+        return;
+    for (int rank = (int)iris_wg_lane(); rank < ctx->world; rank += (int)iris_wg_lanes()) {
+        if (rank == ctx->rank)
+            continue;
+        irisi_raise(ctx, irisi_gemm_ready(plan, ctx->rank), epoch, IRIS_SIGNAL_SET, rank);
+        if (plan->columns == 0) /* nothing will come from here: say so at once */
+            irisi_raise(ctx, irisi_gemm_done(plan, ctx->rank), 1, IRIS_SIGNAL_ADD, rank);
+    }
+}
+
+/*
+ * Waits for a signal of every peer's, one behind the other from `signals` on: until it is `epoch`, or if `counted` all
+ * its tiles of so many epochs. Every lane of a wave calls it, and has a peer each.
+ */
+IRIS_DEVICE void irisi_gemm_await_all(const iris_ctx *ctx, const iris_signal *signals, const iris_gemm_plan *plan,
+                                      uint64_t epoch, int counted)
+{
+    for (int first = 0; first < ctx->world; first += (int)iris_wave_lanes()) {
+        const int rank = first + (int)iris_lane();
+        if (rank < ctx->world && rank != ctx->rank)
+            irisi_wait_signal(ctx, signals + rank, IRISI_GE,
+                              counted ? epoch * irisi_gemm_amount(plan, (uint32_t)rank) : epoch, rank);
+    }
+}
+
+/**
+ * Waits until every peer has begun the epoch: before the first put. Every lane of the crew calls it. Where the world
+ * has stopped instead, the crew puts nothing: a peer that is late may still read the C of its last epoch.
+ */
+IRIS_DEVICE void iris_gemm_await_peers(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch,
+                                       iris_crew *crew)
+{
+    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    if (irisi_afresh_u32(crew->wave) == 0)
+        irisi_gemm_await_all(ctx, irisi_gemm_ready(plan, 0), plan, epoch, 0);
+    iris_crew_sync(crew);
+    crew->stopped = irisi_atomic_fetch_u32(&ctx->control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) != 0;
+}
+
+/**
+ * Ends a kernel: workgroup 0 waits for everything that peers send here, and the last workgroup to leave ends the
+ * epoch. Every lane of the grid calls it.
+ */
+IRIS_DEVICE void iris_gemm_finish(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch)
+{
+    const uint32_t out = irisi_channel_count_out(&plan->channel);
+    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    if (irisi_afresh_u32(iris_workgroup()) == 0 && iris_wave() == 0)
+        irisi_gemm_await_all(ctx, irisi_gemm_done(plan, 0), plan, epoch, 1);
+    irisi_channel_close(&plan->channel, epoch, out, iris_workgroups());
+}
+
+/**
+ * Sends tiles that stand in this rank's C to every peer, the walk's first `items`: worker `worker` of `workers` crews.
+ * Every lane of the crew calls it.
+ *
+ * @param flagged 1: the tiles are still being computed; wait for each tile's flag. 0: all are there
+ */
+IRIS_DEVICE void iris_gemm_send(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch, iris_crew *crew,
+                                uint32_t worker, uint32_t workers, int flagged, uint32_t items)
+{
+    iris_tile tile;
+    iris_gemm_await_peers(ctx, plan, epoch, crew);
+    for (iris_tile_begin(plan, &tile, worker, workers); irisi_tile_next_of(plan, &tile, items);) {
+        if (!irisi_tile_ends(plan, &tile))
+            continue;
+        if (flagged)
+            iris_tile_await(ctx, plan, &tile, epoch, crew);
+        iris_tile_send(ctx, plan, &tile, crew);
+        iris_tile_raise_all(ctx, plan, &tile, crew);
+    }
+}
+
+IRIS_DEVICE char *irisi_mailbox_stage(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
+{
+    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    return part->workspace + plan->workspace_bytes_with_comm + turn % plan->slots_with_comm * plan->stage_bytes;
+}
+
+/* Math waves: waits until the piece of this turn may be filled in. */
+IRIS_DEVICE char *irisi_mailbox_open(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
+{
+    irisi_mailbox_await(part, plan, IRISI_EMPTY, turn, turn / plan->slots_with_comm - 1, plan->comm_waves);
+    return irisi_mailbox_stage(part, plan, turn);
+}
+
+/* Math waves: the piece of this turn is filled in. Every lane of the crew calls it. */
+IRIS_DEVICE void irisi_mailbox_post(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
+{
+    irisi_bulk_written();
+    irisi_mailbox_arrive(part, plan, IRISI_FULL, turn);
+}
+
+/* Communication waves: waits for the piece of this turn. */
+IRIS_DEVICE char *irisi_mailbox_take(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
+{
+    irisi_mailbox_await(part, plan, IRISI_FULL, turn, turn / plan->slots_with_comm, plan->math_waves);
+    return irisi_mailbox_stage(part, plan, turn);
+}
+
+/*
+ * Telling others of a finished tile is a fence and a store. The fence takes microseconds where much is on its way, and
+ * a warpgroup of which one wave waits computes nothing. So where waves are left beside the math waves, one of them
+ * tells: wg_specialized at 4096 x 4096 x 4096 on two H200s takes 137 us so, 147 without. The gates of the mailbox
+ * stand between the two. Every lane of the workgroup calls this.
+ */
+IRIS_DEVICE void irisi_gemm_tell_begin(const iris_gemm_part *part, const iris_gemm_plan *plan)
+{
+    if (iris_wg_lane() == iris_wg_lanes() - 1)
+        irisi_mailbox_begin(part, plan);
+    iris_sync_wg();
+}
+
+/* Math waves: the crew's tile of this turn has been put, or stored. Every lane of the crew calls it. */
+IRIS_DEVICE void irisi_gemm_hand_on(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
+{
+    irisi_bulk_arrived();
+    irisi_drain();
+    irisi_mailbox_await(part, plan, IRISI_EMPTY, turn, turn / plan->slots_with_comm - 1, plan->comm_waves);
+    irisi_mailbox_arrive(part, plan, IRISI_FULL, turn);
+}
+
+/*
+ * The wave that tells: of the tiles that the math waves beside it compute, each once it has been handed on; those that
+ * went to all ranks to them, the others on this rank. Every lane of the wave calls it.
+ */
+IRIS_DEVICE void irisi_gemm_tell(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_gemm_part *part,
+                                 const irisi_tile_turns *turns, irisi_gemm_to to)
+{
+    iris_crew self = iris_crew_of(iris_wave(), 1, part->counters);
+    iris_tile tile;
+    uint32_t turn = 0;
+    for (irisi_tile_begin_turns(plan, &tile, turns); irisi_tile_next_turn(plan, &tile, turns);) {
+        if (!irisi_tile_ends(plan, &tile))
+            continue;
+        irisi_mailbox_await(part, plan, IRISI_FULL, turn, turn / plan->slots_with_comm, plan->math_waves);
+        if (to == IRISI_GEMM_TO_ALL || (to == IRISI_GEMM_TO_OWN_THEN_ALL && tile.turn >= turns->direct))
+            iris_tile_raise_all(ctx, plan, &tile, &self);
+        else
+            iris_tile_flag(ctx, plan, &tile, part->epoch, &self);
+        irisi_mailbox_arrive(part, plan, IRISI_EMPTY, turn++);
+    }
+}
+
+/*
+ * A workgroup that only sends what others of its grid compute, where an engine can: some of its loader waves wait for a
+ * tile's flag each, in turn, and have it fetched; the math waves have its parts put, and tell the peers of all tiles at
+ * the end, which is when they ask. Every lane of the waves calls them.
+ */
+IRIS_DEVICE void irisi_gemm_relay_fetch(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_gemm_part *part,
+                                        const irisi_tile_turns *turns, irisi_relay *relay)
+{
+    uint32_t others = part->crew.wave; /* tiles that other waves fetch before the next */
+    iris_tile tile;
+    for (irisi_tile_begin_turns(plan, &tile, turns); irisi_tile_next_turn(plan, &tile, turns);) {
+        if (!irisi_tile_ends(plan, &tile))
+            continue;
+        if (others-- > 0) {
+            irisi_relay_skip(&tile, relay);
+            continue;
+        }
+        irisi_wait_signal(ctx, irisi_gemm_flag(plan, &tile), IRISI_GE, part->epoch, ctx->rank);
+        irisi_relay_fetch(plan, &tile, relay);
+        others = IRISI_RELAY_FETCHERS - 1;
+    }
+}
+IRIS_DEVICE void irisi_gemm_relay_put(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
+                                      const irisi_tile_turns *turns, irisi_relay *relay)
+{
+    uint32_t units = 0;
+    iris_tile tile;
+    iris_gemm_await_peers(ctx, plan, part->epoch, &part->crew);
+    for (irisi_tile_begin_turns(plan, &tile, turns); irisi_tile_next_turn(plan, &tile, turns);) {
+        if (!irisi_tile_ends(plan, &tile))
+            continue;
+        irisi_relay_put(plan, &tile, part->crew.stopped, relay);
+        irisi_tile_send_rest(ctx, plan, &tile, &part->crew);
+        irisi_tile_stamp(plan, &tile, part->crew.member, IRISI_STAMP_ARRIVED);
+        units += irisi_tile_units(plan, &tile);
+    }
+    irisi_relay_end();
+    irisi_drain(); /* what lanes have sent */
+    iris_crew_sync(&part->crew);
+    if (units > 0)
+        irisi_tile_raise_units(ctx, plan, units, &part->crew);
+}
+
+/* The whole of a workgroup that sends the tiles of some turns of the walk while others compute. Every lane calls it. */
+IRIS_DEVICE void irisi_gemm_send_beside(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
+                                        const irisi_tile_turns *turns)
+{
+    iris_crew crew = iris_crew_all();
+    if (!irisi_relay_can(plan)) {
+        iris_gemm_send(ctx, plan, part->epoch, &crew, turns->worker, turns->workers, 1, turns->end);
+        return;
+    }
+    irisi_relay relay = irisi_relay_begin(part->workspace);
+    iris_sync_wg(); /* and all waves are done with what they have computed before */
+    if (part->role == IRIS_GEMM_MATH)
+        irisi_gemm_relay_put(ctx, plan, part, turns, &relay);
+    else if (part->crew.wave < IRISI_RELAY_FETCHERS)
+        irisi_gemm_relay_fetch(ctx, plan, part, turns, &relay);
+}
+
+/*
+ * Communication waves: the wave has put its share of the piece of this turn, and is done with it; where an engine still
+ * reads the piece, and there are others to fill, with the one before. Every lane calls it.
+ */
+IRIS_DEVICE void irisi_mailbox_return(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
+{
+    const uint32_t late = irisi_bulk_can() && plan->slots_with_comm > 1;
+    irisi_bulk_reusable(late);
+    if (turn >= late)
+        irisi_mailbox_arrive(part, plan, IRISI_EMPTY, turn - late);
+}
+
+#endif
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scheduler.h: the walk over a plan's tiles, and their pieces.
+ *
+ *   iris_tile iris_tile_begin iris_tile_next iris_tile_piece iris_tile_pass
+ *   irisi_tile_turns irisi_tile_all_turns irisi_tile_split_turns irisi_tile_sent irisi_tile_begin_turns
+ *   irisi_tile_next_turn irisi_tile_next_even
+ */
+#ifndef IRIS_GEMM_SCHEDULER_H
+#define IRIS_GEMM_SCHEDULER_H
+
+#include <iris/gemm/plan.h>
+
+#if IRIS_HAS_DEVICE
+
+/** A tile of the own band, and where the walk stands. */
+typedef struct iris_tile {
+    uint32_t m0, n0;     /**< first row of C, first column within the own band */
+    uint32_t rows, cols; /**< less than the plan's tile at the edges */
+    uint32_t top, left;  /**< of a piece: its first row and column within the tile it was cut from */
+    uint32_t index;      /**< which of the band's units its first one is */
+    uint32_t slice;      /* of K, where K is cut */
+    uint32_t joint;      /* 1: its pair computes it and the one beside it together */
+    uint32_t turn, step; /* the walk */
+} iris_tile;
+
+/*
+ * The place in the walk of worker w: on devices made of chiplets, workgroups are dealt to those in turn, and each
+ * chiplet's workgroups take neighbouring places so that they share what is in its cache. Where there are fewer tiles
+ * than workers, each chiplet has as many of the first places as the others, and the rest follow.
+ */
+IRIS_DEVICE uint32_t irisi_tile_place(const iris_gemm_plan *plan, uint32_t worker, uint32_t workers)
+{
+    if (plan->xcds <= 1 || workers % plan->xcds != 0)
+        return worker;
+    const uint32_t busy = plan->items < workers ? plan->items : workers, each = (busy + plan->xcds - 1) / plan->xcds;
+    const uint32_t slot = worker / plan->xcds, chiplet = worker - slot * plan->xcds;
+    return slot < each ? chiplet * each + slot : worker;
+}
+
+/** Begins the walk of worker `worker` of `workers`; iris_tile_next gives the first tile. */
+IRIS_DEVICE void iris_tile_begin(const iris_gemm_plan *plan, iris_tile *tile, uint32_t worker, uint32_t workers)
+{
+    tile->turn = irisi_tile_place(plan, worker, workers);
+    tile->step = irisi_parked_u32(workers);
+}
+
+/*
+ * Where the n-th full tile or edge stands, in tiles or pairs. Of full tiles, some rows are walked column by column, so
+ * that tiles computed at one time share rows of A and columns of B. Edges come last. Ranks start elsewhere. Before a
+ * kernel's first fetch a division takes as long as a load: where a divisor is a power of two, there is none.
+ */
+IRIS_DEVICE void irisi_tile_at(const iris_gemm_plan *plan, uint32_t n, uint32_t *i, uint32_t *j)
+{
+    const uint32_t full = plan->tiles_m * plan->full_n;
+    if (irisi_tile_cuts() && n >= full) {
+        *i = (n - full + plan->rotate_m) % plan->tiles_m;
+        *j = plan->full_n;
+        return;
+    }
+    const uint32_t turned = n + plan->rotate, place = turned < full ? turned : turned - full;
+    if (plan->tiles_m == 1) {
+        *i = 0, *j = place;
+        return;
+    }
+    const uint32_t shift = plan->group_shift, group = (place >> shift) / plan->full_n, first = group << shift;
+    const uint32_t within = place - first * plan->full_n, left = plan->tiles_m - first;
+    *j = left >> shift ? within >> shift : within / left;
+    *i = first + within - *j * (left >> shift ? 1u << shift : left);
+}
+
+/* The run that a turn of the walk is in: the first where all tiles are of one width. *turn becomes that within it. */
+IRIS_DEVICE const irisi_tile_run *irisi_tile_run_of(const iris_gemm_plan *plan, uint32_t *turn)
+{
+    const irisi_tile_run *run = plan->runs;
+    if (irisi_tile_cuts())
+        for (; *turn >= run->tiles; run++)
+            *turn -= run->tiles;
+    return run;
+}
+
+/* Units of a tile: what it counts for where tiles are counted. */
+IRIS_DEVICE uint32_t irisi_tile_units(const iris_gemm_plan *plan, const iris_tile *tile)
+{
+    return irisi_tile_cuts() ? (tile->cols + plan->unit - 1) / plan->unit : 1;
+}
+
+/*
+ * 1 when the tile is to be written: not what a pair lacks below the last row, nor a slice of K before the last one,
+ * whose sum another workgroup adds to its own.
+ */
+IRIS_DEVICE int irisi_tile_ends(const iris_gemm_plan *plan, const iris_tile *tile)
+{
+    return !irisi_tile_cuts() || (tile->rows > 0 && tile->slice + 1 == plan->slices);
+}
+
+/**
+ * The next tile of a walk: 1, or 0 at its end. All workers together meet each tile once, run after run; where
+ * workgroups work in pairs, workers 2 * i and 2 * i + 1 meet the tiles of a pair, of which the second may have no rows,
+ * or where a full tile of theirs is cut and they are joint, both.
+ */
+IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
+{
+    uint32_t i, j, below = 0, within = 0, turn = tile->turn;
+    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    if (turn >= (irisi_tile_cuts() ? plan->items : plan->tiles_m * plan->full_n))
+        return 0;
+    tile->slice = tile->joint = 0;
+    const irisi_tile_run *run = irisi_tile_run_of(plan, &turn);
+    if (irisi_tile_cuts()) {
+        below = turn & (plan->pair - 1), turn >>= plan->pair - 1;
+        if (plan->slices > 1)
+            tile->slice = turn & (plan->slices - 1), turn >>= plan->slice_shift;
+        if (run->parts > 1) {
+            const uint32_t part = turn % run->parts;
+            turn /= run->parts, within = part * run->width;
+            if (run->joint)
+                tile->joint = 1, within = (part / 2 * 2 + below) * run->width, below = part % 2;
+        }
+    }
+    irisi_tile_at(plan, irisi_tile_cuts() ? run->first + turn : turn, &i, &j);
+    if (irisi_tile_cuts())
+        i = i * plan->pair + below;
+    const uint32_t right = plan->columns - j * plan->tile_n; /* an edge may have several tiles' columns */
+    const int narrow = right < plan->tile_n || (irisi_tile_cuts() && j == plan->full_n);
+    const uint32_t left = (narrow ? right : plan->tile_n) - within;
+    tile->m0 = i * plan->tile_m;
+    tile->n0 = j * plan->tile_n + within;
+    tile->rows = plan->m - tile->m0 < plan->tile_m ? plan->m - tile->m0 : plan->tile_m;
+    if (irisi_tile_cuts() && tile->m0 >= plan->m)
+        tile->rows = 0;
+    tile->cols = irisi_tile_cuts() && run->width < left ? run->width : left;
+    tile->top = tile->left = 0;
+    tile->index = irisi_tile_cuts() ? i * ((plan->columns + plan->unit - 1) / plan->unit) + tile->n0 / plan->unit
+                                    : i * plan->full_n + j;
+    tile->turn += irisi_afresh_u32(tile->step);
+    return 1;
+}
+
+/* Which of the walk's tiles it is. */
+IRIS_DEVICE uint32_t irisi_tile_item(const iris_tile *tile) { return tile->turn - irisi_afresh_u32(tile->step); }
+
+/* The next of the walk's first `items` tiles: of all where tiles are of one width. */
+IRIS_DEVICE int irisi_tile_next_of(const iris_gemm_plan *plan, iris_tile *tile, uint32_t items)
+{
+    return iris_tile_next(plan, tile) && (!irisi_tile_cuts() || irisi_tile_item(tile) < items);
+}
+
+/*
+ * The tiles of the walk that a workgroup computes: as worker `worker` of `workers`, those from `first` on and before
+ * `end`. One whose next would be `direct` or later is its last, and may go to all ranks at once.
+ */
+typedef struct irisi_tile_turns {
+    uint32_t worker, workers, first, end, direct;
+} irisi_tile_turns;
+
+IRIS_DEVICE irisi_tile_turns irisi_tile_all_turns(const iris_gemm_plan *plan, uint32_t worker, uint32_t workers)
+{
+    const irisi_tile_turns t = {worker, workers, 0, UINT32_MAX, plan->items};
+    return t;
+}
+
+/* Where the first `senders` of so many workgroups send: they compute too as long as there is nothing to send. */
+IRIS_DEVICE irisi_tile_turns irisi_tile_split_turns(const iris_gemm_plan *plan, uint32_t workgroup, uint32_t workgroups,
+                                                    uint32_t senders)
+{
+    const uint32_t led = irisi_tile_cuts() ? irisi_gemm_led(plan, workgroups, senders) : 0;
+    irisi_tile_turns t = {workgroup - senders, workgroups - senders, led, UINT32_MAX, plan->items};
+    if (workgroup < senders)
+        t.worker = workgroup, t.workers = senders, t.first = 0, t.end = led, t.direct = UINT32_MAX;
+    return t;
+}
+
+/* How many tiles of the walk are for senders to send: all but those that are a worker's last. */
+IRIS_DEVICE uint32_t irisi_tile_sent(const iris_gemm_plan *plan, uint32_t workers)
+{
+    if (!irisi_tile_cuts())
+        return plan->items;
+    return plan->items > workers ? plan->items - workers : 0;
+}
+
+/* The walk over them. */
+IRIS_DEVICE void irisi_tile_begin_turns(const iris_gemm_plan *plan, iris_tile *tile, const irisi_tile_turns *turns)
+{
+    iris_tile_begin(plan, tile, turns->worker, turns->workers);
+    tile->turn += turns->first;
+}
+IRIS_DEVICE int irisi_tile_next_turn(const iris_gemm_plan *plan, iris_tile *tile, const irisi_tile_turns *turns)
+{
+    return turns->end == UINT32_MAX ? iris_tile_next(plan, tile) : irisi_tile_next_of(plan, tile, turns->end);
+}
+
+/* The same for a mainloop whose tiles are all of one width: no runs to look through. K may be cut into slices. */
+IRIS_DEVICE int irisi_tile_next_even(const iris_gemm_plan *plan, iris_tile *tile, const irisi_tile_turns *turns)
+{
+    uint32_t i, j;
+    if (tile->turn >= plan->items || tile->turn >= turns->end)
+        return 0;
+    irisi_tile_at(plan, tile->turn >> plan->slice_shift, &i, &j);
+    tile->m0 = i * plan->tile_m, tile->n0 = j * plan->tile_n;
+    tile->rows = plan->m - tile->m0 < plan->tile_m ? plan->m - tile->m0 : plan->tile_m;
+    tile->cols = plan->columns - tile->n0 < plan->tile_n ? plan->columns - tile->n0 : plan->tile_n;
+    tile->top = tile->left = tile->joint = 0;
+    tile->slice = tile->turn & (plan->slices - 1);
+    tile->index = i * plan->full_n + j;
+    tile->turn += tile->step;
+    return 1;
+}
+
+/* Which of a tile's stamps, in the order of iris_gemm_stamp. */
+enum { IRISI_STAMP_BEGUN, IRISI_STAMP_COMPUTED, IRISI_STAMP_LEFT, IRISI_STAMP_ARRIVED };
+
+/** 1: GEMM kernels compiled with it note the times of tiles where the plan says so (iris_gemm_watch). */
+#if !defined(IRIS_STAMPS)
+#define IRIS_STAMPS 0
+#endif
+
+/* Notes the time for a tile, where the plan wants stamps. Every lane of a crew calls it; its first one does it. */
+IRIS_DEVICE void irisi_tile_stamp(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t member, int which)
+{
+#if IRIS_STAMPS
+    irisi_launch_wait(); /* the kernel before may be one of the same plan */
+    if (plan->stamps != NULL && member == 0)
+        ((uint64_t *)(plan->stamps + irisi_tile_item(tile)))[which] = iris_clock();
+#else
+    (void)plan, (void)tile, (void)member, (void)which;
+#endif
+}
+
+/* Part `i` of a tile that is cut into parts of m x n, row by row: 1, or 0 when there is none. */
+IRIS_DEVICE int irisi_tile_cut(const iris_tile *tile, uint32_t i, uint32_t m, uint32_t n, iris_tile *part)
+{
+    const uint32_t across = (tile->cols + n - 1) / n;
+    const uint32_t top = i / across * m;
+    const uint32_t left = i % across * n;
+    if (top >= tile->rows)
+        return 0;
+    *part = *tile;
+    part->top = top, part->left = left;
+    part->m0 += top, part->n0 += left;
+    part->rows = tile->rows - top < m ? tile->rows - top : m;
+    part->cols = tile->cols - left < n ? tile->cols - left : n;
+    return 1;
+}
+
+/**
+ * Piece `i` of a tile, itself a tile: as much of it as a staging tile holds. 1, or 0 when there is none. Flags and
+ * signals are those of the tile that was cut.
+ */
+IRIS_DEVICE int iris_tile_piece(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t i, iris_tile *piece)
+{
+    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    return irisi_tile_cut(tile, i, plan->stage_m, plan->stage_n, piece);
+}
+
+/** The part that math waves beside communication waves compute at a time; likewise. */
+IRIS_DEVICE int iris_tile_pass(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t i, iris_tile *pass)
+{
+    if (irisi_tile_cuts() && plan->pass_m >= plan->tile_m) { /* all of it, even without rows: a pair loads it */
+        *pass = *tile;
+        return i == 0;
+    }
+    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    return irisi_tile_cut(tile, i, plan->pass_m, plan->tile_n, pass);
+}
+
+#endif
+#endif

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tile.h: what becomes of a finished tile.
+ *
+ *   iris_tile_row                                                 a row of the staging tile
+ *   iris_tile_put iris_tile_store iris_tile_put_all iris_tile_send
+ *   iris_tile_stage iris_tile_staged iris_tile_flag iris_tile_await irisi_tile_raise_units iris_tile_raise_all
+ *
+ * A finished tile, or a piece of it where it is large, stands in workgroup-shared memory, row after row in C's
+ * own type ("staging tile"). Each row starts at the same place within 16 bytes as its row of C does, so that copies
+ * are 16 bytes wide on both sides whatever column the band starts at; heaps are page-aligned, so the place is the same
+ * on every rank.
+ */
+#ifndef IRIS_GEMM_TILE_H
+#define IRIS_GEMM_TILE_H
+
+#include <iris/bytes.h>
+#include <iris/gemm/crew.h>
+#include <iris/gemm/plan.h>
+#include <iris/signal.h>
+#include <iris/gemm/scheduler.h>
+
+#if IRIS_HAS_DEVICE
+
+/* Where row `row` of a tile stands in this rank's C. */
+IRIS_DEVICE char *irisi_tile_c(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t row)
+{
+    const uint64_t at = (uint64_t)(tile->m0 + row) * plan->ldc + plan->band + tile->n0;
+    return (char *)plan->c + at * plan->c_element;
+}
+
+/** Where row `row` of a tile starts in its staging tile. */
+IRIS_DEVICE char *iris_tile_row(const iris_gemm_plan *plan, const iris_tile *tile, char *stage, uint32_t row)
+{
+    return stage + (size_t)row * plan->pitch + ((uintptr_t)irisi_tile_c(plan, tile, row) & 15);
+}
+
+/*
+ * Staging tiles are workgroup-shared memory, which is another address space than global memory on GPUs: it is read in
+ * plain C (memcpy is how C reads memory of another type), never by irisi_load_*.
+ */
+IRIS_DEVICE uint64_t irisi_tile_staged_unit(const char *from, uint32_t unit)
+{
+    uint64_t bits = 0;
+    if (unit == 2)
+        __builtin_memcpy(&bits, from, 2);
+    else if (unit == 4)
+        __builtin_memcpy(&bits, from, 4);
+    else if (unit == 8)
+        __builtin_memcpy(&bits, from, 8);
+    else
+        __builtin_memcpy(&bits, from, 1);
+    return bits;
+}
+
+IRIS_DEVICE void irisi_tile_store_unit(char *to, uint64_t bits, uint32_t unit)
+{
+    if (unit == 2)
+        irisi_store_16(to, (uint16_t)bits, IRIS_CACHE_DEFAULT);
+    else if (unit == 4)
+        irisi_store_32(to, (uint32_t)bits, IRIS_CACHE_DEFAULT);
+    else if (unit == 8)
+        irisi_store_64(to, bits, IRIS_CACHE_DEFAULT);
+    else
+        irisi_store_8(to, (uint8_t)bits, IRIS_CACHE_DEFAULT);
+}
+
+/* Ranks that something is copied to, one or more: from `first` on to `last`, and from 0 on behind the highest. */
+typedef struct irisi_tile_ranks {
+    int first, last;
+} irisi_tile_ranks;
+
+/* Goes on to the next of them: 1, or 0 behind the last. */
+IRIS_DEVICE int irisi_tile_next_rank(const iris_ctx *ctx, irisi_tile_ranks ranks, int *rank)
+{
+    const int more = *rank != ranks.last;
+    *rank = *rank + 1 == ctx->world ? 0 : *rank + 1;
+    return more;
+}
+
+/*
+ * Copies a row of a staging tile to C on some ranks: whole chunks of 16 bytes, and units of C's elements at both ends.
+ * It is like `own`, the row of this rank's C, within 16 bytes, and so are the others. A lane reads once what it copies
+ * to all.
+ */
+IRIS_DEVICE void irisi_tile_unstage_row(const iris_ctx *ctx, char *own, const char *from, uint32_t bytes,
+                                        uint32_t unit, irisi_tile_ranks ranks, uint32_t member, uint32_t members)
+{
+    const uint32_t gap = (uint32_t)(0 - (uintptr_t)own) & 15;
+    const uint32_t head = gap < bytes ? gap : bytes;
+    const uint32_t end = head + (bytes - head) / 16 * 16;
+    int rank;
+    for (uint32_t at = head + 16 * member; at < end; at += 16 * members) {
+        irisi_b128 v;
+        __builtin_memcpy(&v, __builtin_assume_aligned(from + at, 16), sizeof v);
+        rank = ranks.first;
+        do
+            irisi_store_128(iris_at(ctx, own + at, rank), v, IRIS_CACHE_DEFAULT);
+        while (irisi_tile_next_rank(ctx, ranks, &rank));
+    }
+    for (uint32_t i = member * unit; i < bytes - (end - head); i += members * unit) {
+        const uint32_t at = i < head ? i : i + (end - head);
+        const uint64_t bits = irisi_tile_staged_unit(from + at, unit);
+        rank = ranks.first;
+        do
+            irisi_tile_store_unit((char *)iris_at(ctx, own + at, rank), bits, unit);
+        while (irisi_tile_next_rank(ctx, ranks, &rank));
+    }
+}
+
+/*
+ * Copies a row from this rank's C to another's; the two are alike within 16 bytes: whole chunks, and units of C's
+ * elements at either end. Member `member` of `members` lanes does its share.
+ */
+IRIS_DEVICE void irisi_tile_copy_row(char *to, const char *from, uint32_t bytes, uint32_t unit, uint32_t member,
+                                     uint32_t members)
+{
+    const uint32_t gap = (uint32_t)(0 - (uintptr_t)to) & 15;
+    const uint32_t head = gap < bytes ? gap : bytes;
+    const uint32_t whole = (bytes - head) / 16 * 16;
+    irisi_copy_chunks(to + head, from + head, whole / 16, member, members);
+    for (uint32_t i = member * unit; i < bytes - whole; i += members * unit) {
+        const uint32_t at = i < head ? i : i + whole;
+        irisi_copy_unit(to + at, from + at, unit);
+    }
+}
+
+/* 1 when staging tiles are laid out in boxes for the copy engine. */
+IRIS_DEVICE int irisi_tile_boxed(const iris_gemm_plan *plan) { return irisi_bulk_can() && plan->boxed; }
+
+/* 1 when the rows of a tile stand at multiples of 16 bytes on every rank and are whole chunks of 16 bytes. */
+IRIS_DEVICE int irisi_tile_whole(const iris_gemm_plan *plan, const iris_tile *tile)
+{
+    const uint64_t all = (uint64_t)(uintptr_t)irisi_tile_c(plan, tile, 0) | plan->ldc * plan->c_element;
+    return irisi_bulk_can() && ((all | tile->cols * plan->c_element) & 15) == 0;
+}
+
+/*
+ * A staging tile that is laid out in boxes, 16 rows of 128 bytes each, to C on `rank`: its waves hand each box to the
+ * copy engine, wave w of 8 the rows that math wave w wrote.
+ */
+IRIS_DEVICE void irisi_tile_put_boxes(const iris_gemm_plan *plan, const iris_tile *tile, const char *stage,
+                                      const iris_crew *crew, int rank)
+{
+    if (iris_lane() == 0)
+        for (uint32_t i = crew->wave; 16 * i < tile->rows; i += crew->waves) {
+            irisi_bulk_put_box(plan->maps[2 + rank], tile->n0, tile->m0 + 16 * i, stage + 2048 * i);
+            if (crew->window) {
+                irisi_bulk_commit();
+                irisi_bulk_pace(crew->window - 1);
+            }
+        }
+}
+
+/*
+ * Of a tile's or piece's row the elements behind its last whole 16 bytes. The copy engine writes whole ones only, so
+ * where tiles leave in boxes, lanes write these; only the band's last tiles have some.
+ */
+IRIS_DEVICE uint32_t irisi_tile_rest(const iris_gemm_plan *plan, const iris_tile *tile)
+{
+    return tile->cols & (16 / plan->c_element - 1);
+}
+
+/*
+ * Copies them to C on some ranks, for the 16 rows from `row` on, from the box in shared memory that holds the ends of
+ * those rows. Every lane of the wave that wrote the box, or has met who did, calls it; half of them have a row each.
+ */
+IRIS_DEVICE void irisi_tile_put_rest(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
+                                     uint32_t row, const char *box, irisi_tile_ranks ranks)
+{
+    const uint32_t unit = plan->c_element, count = irisi_tile_rest(plan, tile), lane = iris_lane();
+    const uint32_t whole = (tile->cols - count) * unit; /* bytes */
+    if (count == 0 || lane >= 16 || row + lane >= tile->rows)
+        return;
+    char *own = irisi_tile_c(plan, tile, row + lane) + whole;
+    const char *from = box + 128 * lane + ((whole % 128) ^ (lane % 8 * 16));
+    for (uint32_t i = 0; i < count * unit; i += unit) {
+        const uint64_t bits = irisi_tile_staged_unit(from + i, unit);
+        int rank = ranks.first;
+        do
+            irisi_tile_store_unit((char *)iris_at(ctx, own + i, rank), bits, unit);
+        while (irisi_tile_next_rank(ctx, ranks, &rank));
+    }
+}
+
+/* As many lanes share a row as it has 16-byte chunks, at most a wave. */
+IRIS_DEVICE uint32_t irisi_tile_share(uint32_t bytes)
+{
+    uint32_t share = 1;
+    while (share < iris_wave_lanes() && 16 * share < bytes)
+        share *= 2;
+    return share;
+}
+
+/*
+ * Copies the rows of a staging tile to C on some ranks. Where the device has an engine for it, that copies while the
+ * lanes go on: iris_tile_stage and iris_tile_raise_all wait for it. Else rows are dealt to the crew.
+ */
+IRIS_DEVICE void irisi_tile_unstage(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
+                                    const iris_crew *crew, irisi_tile_ranks ranks)
+{
+    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    const uint32_t bytes = tile->cols * plan->c_element;
+    const int whole = irisi_tile_whole(plan, tile);
+    const uint32_t share = whole ? 1 : irisi_tile_share(bytes);
+    int rank;
+    if (crew->stopped && ranks.first == ranks.last && ranks.first != ctx->rank)
+        return;
+    if (crew->stopped)
+        ranks.first = ranks.last = ctx->rank;
+    rank = ranks.first;
+    if (irisi_tile_boxed(plan)) {
+        do
+            irisi_tile_put_boxes(plan, tile, stage, crew, rank);
+        while (irisi_tile_next_rank(ctx, ranks, &rank));
+        if (irisi_tile_rest(plan, tile) > 0)
+            for (uint32_t i = crew->wave; 16 * i < tile->rows; i += crew->waves)
+                irisi_tile_put_rest(ctx, plan, tile, 16 * i, stage + 2048 * i, ranks);
+        return;
+    }
+    const irisi_span rows = irisi_split(tile->rows, crew->member / share, crew->members / share);
+    for (size_t row = rows.first; row < rows.end; row += rows.step) {
+        char *own = irisi_parked(irisi_tile_c(plan, tile, (uint32_t)row));
+        const char *from = iris_tile_row(plan, tile, stage, (uint32_t)row);
+        if (!whole) {
+            irisi_tile_unstage_row(ctx, own, from, bytes, plan->c_element, ranks, crew->member % share, share);
+            continue;
+        }
+        rank = ranks.first;
+        do
+            irisi_bulk_put(iris_at(ctx, own, rank), from, bytes);
+        while (irisi_tile_next_rank(ctx, ranks, &rank));
+    }
+}
+
+/** Puts a staging tile into C on `rank`. Every lane of the crew calls it, after a meeting of those who filled it. */
+IRIS_DEVICE void iris_tile_put(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
+                               const iris_crew *crew, int rank)
+{
+    const irisi_tile_ranks one = {rank, rank};
+    irisi_tile_unstage(ctx, plan, tile, stage, crew, one);
+    irisi_bulk_commit();
+}
+
+/** Puts a staging tile into this rank's own C. */
+IRIS_DEVICE void iris_tile_store(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
+                                 const iris_crew *crew)
+{
+    iris_tile_put(ctx, plan, tile, stage, crew, ctx->rank);
+}
+
+/* The rank that comes i-th for a tile: another first one for each rank and tile, so that links are used evenly. */
+IRIS_DEVICE int irisi_tile_target(const iris_ctx *ctx, const iris_tile *tile, uint32_t i)
+{
+    return (int)(((uint32_t)ctx->rank + tile->index + i) % (uint32_t)ctx->world);
+}
+
+/** Puts a staging tile into C on every rank, this one included. */
+IRIS_DEVICE void iris_tile_put_all(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
+                                   const iris_crew *crew)
+{
+    const int first = irisi_tile_target(ctx, tile, 0);
+    const irisi_tile_ranks all = {first, (first == 0 ? ctx->world : first) - 1};
+    irisi_tile_unstage(ctx, plan, tile, stage, crew, all);
+    irisi_bulk_commit();
+}
+
+/* Copies a tile from this rank's C to another's. */
+IRIS_DEVICE void irisi_tile_copy(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
+                                 const iris_crew *crew, int rank)
+{
+    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    const uint32_t bytes = tile->cols * plan->c_element;
+    const uint32_t share = irisi_tile_share(bytes);
+    const irisi_span rows = irisi_split(tile->rows, crew->member / share, crew->members / share);
+    for (size_t row = rows.first; row < rows.end; row += rows.step) {
+        char *own = irisi_parked(irisi_tile_c(plan, tile, (uint32_t)row));
+        irisi_tile_copy_row((char *)iris_at(ctx, own, rank), own, bytes, plan->c_element, crew->member % share, share);
+    }
+}
+
+/** Puts a tile that stands in this rank's C into C on every other rank. */
+IRIS_DEVICE void iris_tile_send(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
+                                const iris_crew *crew)
+{
+    for (uint32_t i = 0; i < (uint32_t)ctx->world; i++) {
+        const int rank = irisi_tile_target(ctx, tile, i);
+        if (rank != ctx->rank && !crew->stopped)
+            irisi_tile_copy(ctx, plan, tile, crew, rank);
+    }
+}
+
+/*
+ * Puts a tile's elements behind the last whole 16 bytes of its rows, which stand in this rank's C, into C on every
+ * other rank, by lanes. Every lane of the crew calls it.
+ */
+IRIS_DEVICE void irisi_tile_send_rest(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
+                                      const iris_crew *crew)
+{
+    iris_tile rest = *tile;
+    rest.cols = irisi_tile_rest(plan, tile);
+    rest.n0 += tile->cols - rest.cols;
+    if (rest.cols > 0)
+        iris_tile_send(ctx, plan, &rest, crew);
+}
+
+/* Signals of the plan's channel. */
+IRIS_DEVICE iris_signal *irisi_gemm_ready(const iris_gemm_plan *plan, int rank) { return plan->channel.signals + rank; }
+IRIS_DEVICE iris_signal *irisi_gemm_done(const iris_gemm_plan *plan, int rank)
+{
+    return plan->channel.signals + plan->world + rank;
+}
+IRIS_DEVICE iris_signal *irisi_gemm_flag(const iris_gemm_plan *plan, const iris_tile *tile)
+{
+    return plan->channel.signals + 2 * plan->world + tile->index;
+}
+
+/** Says on this rank that the crew's tile stands in its C: after iris_tile_store. Every lane of the crew calls it. */
+IRIS_DEVICE void iris_tile_flag(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, uint64_t epoch,
+                                iris_crew *crew)
+{
+    irisi_bulk_arrived();
+    irisi_drain();
+    iris_crew_sync(crew);
+    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    if (crew->member == 0)
+        irisi_raise(ctx, irisi_gemm_flag(plan, tile), epoch, IRIS_SIGNAL_SET, ctx->rank);
+}
+
+/** Waits for iris_tile_flag. Every lane of the crew calls it. */
+IRIS_DEVICE void iris_tile_await(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
+                                 uint64_t epoch, iris_crew *crew)
+{
+    if (crew->wave == 0)
+        irisi_wait_signal(ctx, irisi_gemm_flag(plan, tile), IRISI_GE, epoch, ctx->rank);
+    iris_crew_sync(crew);
+}
+
+/**
+ * The crew has filled a staging tile, which it may now put. Every lane of the crew calls it. In boxes each wave puts
+ * what it has written itself, so that waves need not meet.
+ */
+IRIS_DEVICE void iris_tile_staged(const iris_gemm_plan *plan, iris_crew *crew)
+{
+    irisi_bulk_written();
+    if (irisi_tile_boxed(plan))
+        iris_sync_wave();
+    else
+        iris_crew_sync(crew);
+}
+
+/**
+ * The staging tile of the crew's n-th piece, once what the crew put from it before has left it. Every lane of the crew
+ * calls it.
+ */
+IRIS_DEVICE char *iris_tile_stage(const iris_gemm_plan *plan, char *stages, uint32_t n, iris_crew *crew)
+{
+    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    irisi_bulk_reusable(plan->slots > 1);
+    if (irisi_tile_boxed(plan))
+        iris_sync_wave();
+    else
+        iris_crew_sync(crew);
+    return stages + n % plan->slots * plan->stage_bytes;
+}
+
+/*
+ * Says on every peer that tiles of this rank of so many units have arrived there. Every lane of the crew calls it, once
+ * all waves that put them know that they have.
+ */
+IRIS_DEVICE void irisi_tile_raise_units(const iris_ctx *ctx, const iris_gemm_plan *plan, uint32_t units,
+                                        const iris_crew *crew)
+{
+    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    for (int rank = (int)crew->member; rank < ctx->world; rank += (int)crew->members)
+        if (rank != ctx->rank)
+            irisi_raise(ctx, irisi_gemm_done(plan, ctx->rank), units, IRIS_SIGNAL_ADD, rank);
+}
+
+/** Says on every peer that a tile of this rank has arrived there. Every lane of the crew calls it, after its puts. */
+IRIS_DEVICE void iris_tile_raise_all(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
+                                     iris_crew *crew)
+{
+    irisi_bulk_arrived();
+    irisi_drain();
+    iris_crew_sync(crew);
+    irisi_tile_raise_units(ctx, plan, irisi_tile_units(plan, tile), crew);
+    irisi_tile_stamp(plan, tile, crew->member, IRISI_STAMP_ARRIVED);
+}
+
+#endif
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tile_ll.h: finished tiles as LL packets (collective/ll_units.h), where bands are so short that a fence takes longer
+ * than they.
+ *
+ *   irisi_gemm_ll_slots irisi_tile_store_chunk irisi_tile_send_ll irisi_gemm_ll_finish
+ *
+ * A tile that is put into C on a peer needs three things to be known there: that the peer's stream has reached the
+ * operation, that the bytes have arrived, a fence, and a signal that says so. Packets need none: they go into a bank of
+ * the peer's, each with its flag, and the peer's own lanes bring them into its C, once they have computed their tiles.
+ * What ll.h says of banks holds: every rank receives from everyone in each epoch, one unit at least. The plan's channel
+ * for this is not that of its signals, so that epochs of both kinds may follow each other in any order.
+ *
+ * In a bank each rank's band has a row of units for each row of C, as many as the widest one needs.
+ */
+#ifndef IRIS_GEMM_TILE_LL_H
+#define IRIS_GEMM_TILE_LL_H
+
+#include <iris/collective/ll_units.h>
+#include <iris/gemm/tile.h>
+
+#if IRIS_HAS_DEVICE
+
+/* The own slots of `rank`'s band in an epoch. */
+IRIS_DEVICE iris_ll_packet *irisi_gemm_ll_slots(const iris_gemm_plan *plan, uint64_t epoch, uint32_t rank)
+{
+    return iris_ll_bank(&plan->ll, epoch) + (uint64_t)rank * plan->m * plan->ll_pitch;
+}
+
+/* 8 bytes of a row of C, of which `left` are there, into own memory: elements of `size` bytes where it must be. */
+IRIS_DEVICE void irisi_tile_store_8(char *to, uint64_t both, uint32_t left, uint32_t size)
+{
+    if (__builtin_expect(left >= 8 && (uintptr_t)to % 8 == 0, 1)) {
+        irisi_store_64(to, both, IRIS_CACHE_DEFAULT);
+        return;
+    }
+    IRISI_ROLLED
+    for (uint32_t i = 0; i < left && i < 8; i += size)
+        irisi_tile_store_unit(to + i, both >> 8 * i, size);
+}
+
+/* And out of a staging tile, of which 8 bytes at a multiple of 8 may be read. */
+IRIS_DEVICE uint64_t irisi_tile_load_8(const char *from, uint32_t left, uint32_t size)
+{
+    uint64_t both = 0;
+    if (__builtin_expect((uintptr_t)from % 8 == 0 && left >= 8, 1)) {
+        __builtin_memcpy(&both, __builtin_assume_aligned(from, 8), 8);
+        return both;
+    }
+    IRISI_ROLLED
+    for (uint32_t i = 0; i < left && i < 8; i += size)
+        both |= irisi_tile_staged_unit(from + i, size) << 8 * i;
+    return both;
+}
+
+/* Where a staging tile has 8 bytes of a row. */
+IRIS_DEVICE const char *irisi_tile_staged_8(const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
+                                            uint32_t row, uint32_t unit)
+{
+    if (irisi_tile_boxed(plan))
+        return stage + 128 * row + ((8 * unit) ^ (row % 8 * 16));
+    return iris_tile_row(plan, tile, stage, row) + 8 * unit;
+}
+
+/* One unit to every other rank, from its place in the own bank on. */
+IRIS_DEVICE void irisi_tile_write_ll(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_ll_packet *to, uint64_t both,
+                                     uint32_t flag)
+{
+    uint32_t rank = plan->rank;
+    for (uint32_t k = 1; k < plan->world; k++) {
+        rank = rank + 1 == plan->world ? 0 : rank + 1;
+        irisi_ll_write_unit((iris_ll_packet *)irisi_translate(ctx, to, (int)rank), both, flag);
+    }
+}
+
+/*
+ * 16 bytes of a tile's row, from its `at`-th on, to `own`, where they stand in this rank's C, and in epoch `ll`, if not
+ * 0, as packets to every other rank.
+ */
+IRIS_DEVICE void irisi_tile_store_chunk(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
+                                        uint32_t row, uint32_t at, char *own, irisi_b128 chunk, uint64_t ll)
+{
+    irisi_store_128(own, chunk, IRIS_CACHE_DEFAULT);
+    if (ll == 0)
+        return;
+    iris_ll_packet *to = irisi_gemm_ll_slots(plan, ll, plan->rank) + (uint64_t)(tile->m0 + row) * plan->ll_pitch +
+                         2 * ((tile->n0 * plan->c_element + at) / 8);
+    uint64_t both[2];
+    __builtin_memcpy(both, &chunk, 16);
+    irisi_tile_write_ll(ctx, plan, to, both[0], iris_ll_flag(ll));
+    irisi_tile_write_ll(ctx, plan, to + 2, both[1], iris_ll_flag(ll));
+}
+
+/*
+ * A tile, or a piece of one, out of its staging tile: into this rank's C, and as packets to every other rank. Every
+ * lane of the crew calls it, after iris_tile_staged.
+ */
+IRIS_DEVICE void irisi_tile_send_ll(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
+                                    iris_crew *crew, uint64_t epoch)
+{
+    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    const uint32_t size = plan->c_element, bytes = irisi_parked_u32(tile->cols * size), units = irisi_ll_units(bytes);
+    const uint32_t flag = irisi_parked_u32(iris_ll_flag(epoch));
+    iris_ll_packet *slots = irisi_gemm_ll_slots(plan, epoch, plan->rank);
+    slots += (uint64_t)tile->m0 * plan->ll_pitch + 2 * (tile->n0 * size / 8);
+    if (irisi_tile_boxed(plan))
+        iris_crew_sync(crew); /* each wave has waited for itself alone */
+    for (uint32_t i = crew->member; i < tile->rows * units; i += crew->members) {
+        const uint32_t row = i / units, unit = i - row * units, left = bytes - 8 * unit;
+        const uint64_t both = irisi_tile_load_8(irisi_tile_staged_8(plan, tile, stage, row, unit), left, size);
+        irisi_tile_write_ll(ctx, plan, slots + (uint64_t)row * plan->ll_pitch + 2 * unit, both, flag);
+        irisi_tile_store_8(irisi_tile_c(plan, tile, row) + 8 * unit, both, left, size);
+    }
+}
+
+/* Brings one rank's band into this rank's C, as its packets come: the calling lane's share of the grid's. */
+IRIS_DEVICE void irisi_gemm_ll_collect(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch, uint32_t rank)
+{
+    const iris_gemm_columns band = iris_gemm_band(plan->n, plan->world, rank);
+    const uint32_t size = plan->c_element, bytes = band.count * size, units = irisi_ll_units(bytes);
+    const uint32_t all = units ? plan->m * units : 1, step = iris_workgroups() * iris_wg_lanes();
+    const uint32_t flag = iris_ll_flag(epoch);
+    const iris_ll_packet *slots = irisi_gemm_ll_slots(plan, epoch, rank);
+    char *c = (char *)plan->c + (uint64_t)band.first * size;
+    /* Wave by wave over all workgroups: each has few that wait, its last ones the fewest. */
+    uint32_t i = (iris_wave() * iris_workgroups() + iris_workgroup()) * iris_wave_lanes() + iris_lane();
+    for (; i < all; i += step) {
+        const uint32_t row = units ? i / units : 0, unit = units ? i % units : 0;
+        uint64_t seen[2];
+        const iris_ll_packet *from = slots + (uint64_t)row * plan->ll_pitch + 2 * unit;
+        irisi_ll_await_units(ctx, from, 0, 1, -1, flag, 1, (int)rank, seen);
+        if (units)
+            irisi_tile_store_8(c + row * plan->ldc * size + 8 * unit, seen[1] << 32 | (uint32_t)seen[0],
+                               bytes - 8 * unit, size);
+    }
+}
+
+/*
+ * Ends a kernel whose tiles have gone as packets: brings all others' bands into this rank's C. Every lane of the grid
+ * calls it. Who has no columns sends a unit all the same.
+ */
+IRIS_DEVICE void irisi_gemm_ll_finish(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch)
+{
+    const uint32_t out = irisi_channel_count_out(&plan->ll);
+    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    uint32_t rank = plan->rank;
+    if (plan->columns == 0 && iris_grid_lane() == 0)
+        irisi_tile_write_ll(ctx, plan, irisi_gemm_ll_slots(plan, epoch, rank), 0, iris_ll_flag(epoch));
+    for (uint32_t k = 1; k < plan->world; k++) {
+        rank = rank == 0 ? plan->world - 1 : rank - 1;
+        irisi_gemm_ll_collect(ctx, plan, epoch, rank);
+    }
+    irisi_channel_close(&plan->ll, epoch, out, iris_workgroups());
+}
+
+#endif
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * few.h (amd): the loop for few rows of C: from memory to operands of a matrix instruction of 16 x 16.
+ *
+ *   irisi_few_shape irisi_few_job irisi_few_words irisi_few_operands
+ *   irisi_few_begin irisi_few_fetch irisi_few_take          of a step, 32 elements of K
+ *   irisi_few_sum irisi_few_place                           where a wave's sums stand
+ *
+ * Where rows are few, all that counts is that B comes in on as many compute units as there are, and that loads are
+ * under way all the time. The matrix loops' tiles are too wide for that: 16 rows of 2048 columns are 16 of theirs and
+ * 32 to 128 of these. Each wave of a workgroup multiplies a part of K of all of a narrow tile, from its lanes' own
+ * loads, some steps ahead; the waves' sums are added up once, through shared memory. No wave waits for another before.
+ *
+ * The instruction computes the transpose of a block, so that a lane's accumulators are neighbours in a row of C. In
+ * which order K is added up is free, so a lane's operands are 8 neighbours along K, 8 * (lane / 16) on; where B is
+ * k x n it has its columns, neighbours too, of 8 lines. Loads are of rows that start at multiples of 16 bytes, and stay
+ * within the 16-byte units that hold elements.
+ */
+#ifndef IRIS_MAINLOOP_AMD_FEW_H
+#define IRIS_MAINLOOP_AMD_FEW_H
+
+#include <iris/mainloop/amd/few_shape.h>
+#include <iris/mainloop/amd/mfma.h>
+#include <iris/mainloop/amd/mfma_layout.h>
+#include <iris/gemm/tile.h>
+
+/* A tile's shape and B's, constants wherever they are handed on. */
+typedef struct irisi_few_shape {
+    uint32_t groups; /* of 16 rows of C, at most 2 */
+    uint32_t blocks; /* of 16 columns, 1, 2 or 4 */
+    int turned;      /* 1: B is k x n */
+    uint32_t ring;   /* steps that are loaded ahead */
+} irisi_few_shape;
+
+/* At most; of elements of a tile, those that a lane adds the waves' sums up of. */
+enum { IRISI_FEW_GROUPS = 2, IRISI_FEW_BLOCKS = 4, IRISI_FEW_LINES = 8, IRISI_FEW_SHARE = 2 };
+
+/* Beside communication waves a lane has 168 registers, which are too few for all steps ahead. */
+IRIS_DEVICE irisi_few_shape irisi_few_shape_of(uint32_t m, uint32_t n, int turned, int with_comm)
+{
+    irisi_few_shape s;
+    s.groups = m / 16, s.blocks = n / 16, s.turned = turned;
+    s.ring = with_comm ? (uint32_t)IRISI_FEW_RING_WITH_COMM : (uint32_t)IRISI_FEW_RING;
+    return s;
+}
+
+/* Lines of B that a lane has in a step, of k or of columns, and the bytes of its run in each. */
+IRIS_DEVICE uint32_t irisi_few_lines(irisi_few_shape s) { return s.turned ? 8 : s.blocks; }
+IRIS_DEVICE uint32_t irisi_few_run(irisi_few_shape s) { return s.turned ? 2 * s.blocks : 16; }
+
+/* A wave's part of a tile, as one lane sees it. */
+typedef struct irisi_few_job {
+    const IRISI_GLOBAL char *a, *b;       /* the tile's first line, the same in all lanes */
+    uint64_t b_step;                      /* bytes from step to step */
+    uint32_t a_at[IRISI_FEW_GROUPS];      /* the lane's run of a line, from there on */
+    uint32_t b_at[IRISI_FEW_LINES];
+    uint32_t b_first[IRISI_FEW_BLOCKS];   /* the same at a step's first element of K, of which there always is one */
+    uint32_t k, begin, end, last;         /* of all of K; the wave's steps; the last there is */
+} irisi_few_job;
+
+/* Rows and columns that the tile does not have are others' again: what becomes of them nobody looks at. */
+IRIS_DEVICE void irisi_few_begin(irisi_few_shape s, const iris_gemm_plan *plan, const iris_tile *tile, uint32_t wave,
+                                 irisi_few_job *job)
+{
+    const uint32_t steps = (plan->k + IRISI_FEW_DEEP - 1) / IRISI_FEW_DEEP;
+    const uint32_t part = (steps + IRISI_FEW_WAVES - 1) / IRISI_FEW_WAVES;
+    const uint32_t line = iris_lane() % 16, own = iris_lane() / 16 * 8;
+    const uint32_t lda = 2 * (uint32_t)plan->lda, ldb = 2 * (uint32_t)plan->ldb;
+    job->k = plan->k, job->last = steps - 1;
+    job->begin = irisi_afresh_u32(wave * part < steps ? wave * part : steps);
+    job->end = irisi_afresh_u32(steps - job->begin < part ? steps : job->begin + part);
+    job->a = (const IRISI_GLOBAL char *)plan->a + (uint64_t)tile->m0 * lda;
+    job->b = (const IRISI_GLOBAL char *)plan->b + (uint64_t)tile->n0 * (s.turned ? 2 : ldb);
+    job->b_step = s.turned ? (uint64_t)IRISI_FEW_DEEP * ldb : (uint64_t)2 * IRISI_FEW_DEEP;
+#pragma unroll
+    for (uint32_t j = 0; j < s.groups; j++) {
+        const uint32_t row = 16 * j + line < tile->rows ? 16 * j + line : tile->rows - 1;
+        job->a_at[j] = row * lda + 2 * own;
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < irisi_few_lines(s); i++) {
+        const uint32_t column = s.turned ? line * s.blocks : 16 * i + line;
+        const uint32_t there = column < tile->cols ? column : s.turned ? (tile->cols - 1) / s.blocks * s.blocks
+                                                                       : tile->cols - 1;
+        job->b_at[i] = s.turned ? (own + i) * ldb + 2 * there : there * ldb + 2 * own;
+        if (i < s.blocks)
+            job->b_first[i] = s.turned ? 2 * there : there * ldb;
+    }
+}
+
+/* What a lane loads for a step. */
+typedef struct irisi_few_words {
+    irisi_words a[IRISI_FEW_GROUPS];
+    uint32_t b[4 * IRISI_FEW_BLOCKS]; /* line by line, of 2 bytes too one word each */
+} irisi_few_words;
+
+/* Words of a line in irisi_few_words. */
+IRIS_DEVICE uint32_t irisi_few_pitch(irisi_few_shape s) { return s.turned ? (s.blocks + 1) / 2 : 4; }
+
+/* Begins to load a step's words: behind the last step that one's again, and behind the end of K what is before it. */
+IRIS_DEVICE void irisi_few_fetch(irisi_few_shape s, const irisi_few_job *job, uint32_t step, irisi_few_words *to)
+{
+    const uint32_t now = step < job->last ? step : job->last, left = job->k - now * IRISI_FEW_DEEP;
+    const uint32_t own = iris_lane() / 16 * 8;
+    const IRISI_GLOBAL char *a = job->a + (uint64_t)now * 2 * IRISI_FEW_DEEP, *b = job->b + now * job->b_step;
+#pragma unroll
+    for (uint32_t i = 0; i < irisi_few_lines(s); i++) {
+        const uint32_t first = job->b_first[s.turned ? 0 : i];
+        irisi_mfma_load_run(b, own + (s.turned ? i : 0) < left ? job->b_at[i] : first, irisi_few_run(s),
+                            to->b + i * irisi_few_pitch(s));
+    }
+#pragma unroll
+    for (uint32_t j = 0; j < s.groups; j++)
+        to->a[j] = irisi_mfma_load(a, job->a_at[j] - (own < left ? 0 : 2 * own));
+}
+
+/* Operands of a step: 8 neighbours along K of a row, and of a column. */
+typedef struct irisi_few_operands {
+    irisi_words m[IRISI_FEW_GROUPS], n[IRISI_FEW_BLOCKS];
+} irisi_few_operands;
+
+/* Of 8 neighbours along K those behind its end become zeros; `left` are before it. */
+IRIS_DEVICE irisi_words irisi_few_clear(irisi_words pairs, int left)
+{
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        pairs[i] &= left >= 2 * i + 2 ? UINT32_MAX : left == 2 * i + 1 ? 0xffffu : 0;
+    return pairs;
+}
+
+IRIS_DEVICE void irisi_few_take(irisi_few_shape s, const irisi_few_job *job, const irisi_few_words *from,
+                                uint32_t step, irisi_few_operands *to)
+{
+    const uint32_t begun = step * IRISI_FEW_DEEP, pitch = irisi_few_pitch(s);
+#pragma unroll
+    for (uint32_t block = 0; block < s.blocks; block++)
+#pragma unroll
+        for (uint32_t i = 0; i < 4; i++) { /* pair of k */
+            const uint32_t *two = from->b + 2 * i * pitch + block / 2;
+            to->n[block][i] = s.turned ? irisi_mfma_pair(two[0], two[pitch], block % 2) : from->b[block * 4 + i];
+        }
+#pragma unroll
+    for (uint32_t j = 0; j < s.groups; j++)
+        to->m[j] = from->a[j];
+    if (job->k - begun >= IRISI_FEW_DEEP)
+        return;
+    const int left = (int)(job->k - begun) - (int)(iris_lane() / 16 * 8);
+#pragma unroll
+    for (uint32_t j = 0; j < s.groups; j++)
+        to->m[j] = irisi_few_clear(to->m[j], left);
+#pragma unroll
+    for (uint32_t block = 0; block < s.blocks; block++)
+        to->n[block] = irisi_few_clear(to->n[block], left);
+}
+
+/*
+ * Where a lane's four accumulators of a block and a group stand among a wave's sums, and an element of the tile. They
+ * are row lane % 16 of the group and, of the block's 16 columns, four neighbours, 4 * (lane / 16) on. Lanes change
+ * places so that the 32 that read neighbours of a row find them in different banks.
+ */
+IRIS_DEVICE uint32_t irisi_few_sum(irisi_few_shape s, uint32_t block, uint32_t group, uint32_t lane)
+{
+    const uint32_t other = 2 * (lane / 16) ^ (block % 2 | block / 2 * 4);
+    return (block * s.groups + group) * 256 + 4 * (lane ^ other);
+}
+IRIS_DEVICE uint32_t irisi_few_place(irisi_few_shape s, uint32_t row, uint32_t column)
+{
+    const uint32_t block = s.turned ? column % s.blocks : column / 16;
+    const uint32_t within = s.turned ? column / s.blocks : column % 16;
+    return irisi_few_sum(s, block, row / 16, within / 4 * 16 + row % 16) + within % 4;
+}
+
+#endif

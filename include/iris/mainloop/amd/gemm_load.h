@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gemm_load.h (amd): slabs of A and B on their way from global memory to workgroup-shared memory.
+ *
+ *   irisi_mfma_source irisi_mfma_source_a irisi_mfma_source_b   what a lane fetches of a matrix
+ *   irisi_mfma_left irisi_mfma_fetch irisi_mfma_commit     through registers
+ *   irisi_mfma_copy                                        directly
+ *   irisi_mfma_meet
+ *
+ * Chunks of 16 bytes are dealt to the lanes of the math waves in the order in which they stand in shared memory, so
+ * writes are linear; it is the global addresses that are permuted, within whole cache lines. Rows and columns beyond
+ * the edges are read from the last one inside, since nobody looks at what becomes of them; what lies beyond the end of
+ * K must be zero. Loads stay within the 16-byte units that hold elements of the matrix.
+ */
+#ifndef IRIS_MAINLOOP_AMD_GEMM_LOAD_H
+#define IRIS_MAINLOOP_AMD_GEMM_LOAD_H
+
+#include <iris/mainloop/amd/mfma.h>
+#include <iris/mainloop/amd/mfma_layout.h>
+#include <iris/gemm/tile.h>
+
+enum { IRISI_MFMA_LOADS = 4 }; /* at most so many chunks of a slab's A or B a lane */
+
+/* A matrix, and the lane's share of each slab. */
+typedef struct irisi_mfma_source {
+    const IRISI_GLOBAL char *base; /* the tile's first line in slab 0 */
+    uint64_t step;                 /* bytes from slab to slab */
+    uint32_t part, first;          /* where it begins in a slab in shared memory; where the wave's first chunk goes */
+    irisi_mfma_share share;
+} irisi_mfma_source;
+
+IRIS_DEVICE irisi_mfma_source irisi_mfma_source_a(irisi_mfma_shape shape, const iris_gemm_plan *plan,
+                                                  const iris_tile *tile, const iris_crew *crew)
+{
+    irisi_mfma_source s;
+    s.base = (const IRISI_GLOBAL char *)plan->a + tile->m0 * plan->lda * shape.element;
+    s.step = shape.depth;
+    s.part = 0;
+    s.first = 1024 * crew->wave;
+    s.share = irisi_mfma_share_a(shape, crew->member, plan->lda, tile->rows);
+    return s;
+}
+
+IRIS_DEVICE irisi_mfma_source irisi_mfma_source_b(irisi_mfma_shape shape, const iris_gemm_plan *plan,
+                                                  const iris_tile *tile, const iris_crew *crew, int turned)
+{
+    irisi_mfma_source s;
+    s.base = (const IRISI_GLOBAL char *)plan->b + tile->n0 * (turned ? 1 : plan->ldb) * shape.element;
+    s.step = shape.depth * (turned ? plan->ldb : 1);
+    s.part = irisi_mfma_tile_m(shape) * shape.depth;
+    s.first = s.part + 1024 * crew->wave;
+    if (turned)
+        s.share = irisi_mfma_share_b(shape, crew->member, plan->ldb, tile->cols);
+    else
+        s.share = irisi_mfma_share_bt(shape, crew->member, plan->ldb, tile->cols);
+    return s;
+}
+
+/* Elements of K that a slab has, at most `whole`; 0 for slabs behind the last. */
+IRIS_DEVICE uint32_t irisi_mfma_left(uint32_t k, uint32_t slab, uint32_t whole)
+{
+    const uint32_t first = slab * whole;
+    return first >= k ? 0 : k - first < whole ? k - first : whole;
+}
+
+/* Begins to load a lane's chunks of a slab into registers. Slabs behind the last read the first. */
+IRIS_DEVICE void irisi_mfma_fetch(const irisi_mfma_source *s, uint32_t loads, irisi_words *to, uint32_t k,
+                                  uint32_t slab, uint32_t whole, int turned)
+{
+    const uint32_t left = irisi_mfma_left(k, slab, whole);
+    const IRISI_GLOBAL char *base = s->base + (left ? slab : 0) * s->step;
+#pragma unroll
+    for (uint32_t j = 0; j < loads; j++)
+        to[j] = irisi_mfma_load(base, irisi_mfma_offset(&s->share, j, left, turned));
+}
+
+/* Writes chunk j of a slab to shared memory; `ragged`: with zeros beyond `left` elements of K. */
+IRIS_DEVICE void irisi_mfma_commit_chunk(const irisi_mfma_source *s, uint32_t j, irisi_words words, irisi_mfma_lds lds,
+                                         uint32_t left, int ragged, int turned)
+{
+    if (ragged)
+#pragma unroll
+        for (int32_t i = 0; i < 4; i++)
+            words[i] &= irisi_mfma_kept(&s->share, j, left, turned, i);
+    irisi_mfma_write(lds + s->part, irisi_mfma_place(&s->share, j), words);
+}
+
+/* Writes a lane's chunks of a slab to shared memory. */
+IRIS_DEVICE void irisi_mfma_commit(const irisi_mfma_source *s, uint32_t loads, const irisi_words *from,
+                                   irisi_mfma_lds lds, uint32_t left, int ragged, int turned)
+{
+#pragma unroll
+    for (uint32_t j = 0; j < loads; j++)
+        irisi_mfma_commit_chunk(s, j, from[j], lds, left, ragged, turned);
+}
+
+/* A lane's chunks of a slab directly into shared memory; a ragged slab through registers, one chunk at a time. */
+IRIS_DEVICE void irisi_mfma_copy(const irisi_mfma_source *s, uint32_t loads, irisi_mfma_lds lds, uint32_t k,
+                                 uint32_t slab, uint32_t whole, int ragged, int turned)
+{
+    const uint32_t left = irisi_mfma_left(k, slab, whole);
+    if (ragged && left < whole) {
+        const IRISI_GLOBAL char *base = s->base + (left ? slab : 0) * s->step;
+#pragma unroll
+        for (uint32_t j = 0; j < loads; j++) {
+            const irisi_words words = irisi_mfma_load(base, irisi_mfma_offset(&s->share, j, left, turned));
+            irisi_mfma_commit_chunk(s, j, words, lds, left, 1, turned);
+            irisi_mfma_part();
+        }
+        return;
+    }
+    const uint32_t first = irisi_afresh_u32(s->first);
+    irisi_mfma_share now = s->share;
+    now.line = irisi_mfma_now(now.line);
+#pragma unroll
+    for (uint32_t j = 0; j < loads; j++)
+        irisi_mfma_load_lds(s->base + slab * s->step, irisi_mfma_offset(&now, j, whole, turned),
+                            lds + first + j * 16 * IRISI_MFMA_LANES);
+}
+
+/*
+ * Where the math waves meet: what each wrote to shared memory is there, and what each read has arrived. Alone they meet
+ * at the workgroup's barrier, beside communication waves at their crew's counter, which they watch without a pause; a
+ * sleep of no clocks lets a scheduler in software, where there is one, turn to those they wait for.
+ */
+IRIS_DEVICE void irisi_mfma_meet(iris_crew *crew, int with_comm)
+{
+    irisi_mfma_part();
+    if (!with_comm) {
+        iris_sync_wg();
+    } else {
+        __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+        crew->met += IRISI_MFMA_WAVES;
+        if (iris_lane() == 0)
+            irisi_shared_add(crew->counter, 1);
+        while ((int32_t)(irisi_shared_get(crew->counter) - crew->met) < 0)
+            irisi_mfma_yield();
+        iris_sync_wave();
+    }
+    irisi_mfma_part();
+}
+
+#endif

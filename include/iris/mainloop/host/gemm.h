@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gemm.h (host): the blocked loop's ground: what a thread owns.
+ *
+ *   irisi_gemm_registers irisi_gemm_rows irisi_gemm_own_rows
+ *
+ * A tile is computed in blocks of K: the crew widens a panel of B into shared memory, each thread widens its own rows
+ * of A, then a micro-kernel multiplies rows x columns that fit the vector registers. gen/mainloop/gemm_host.h has these
+ * loops for each accumulator type and vector unit; at run time the best unit is taken.
+ */
+#ifndef IRIS_MAINLOOP_HOST_GEMM_H
+#define IRIS_MAINLOOP_HOST_GEMM_H
+
+#include <iris/mainloop/host/gemm_isa.h>
+#include <iris/gemm/tile.h>
+
+/** Readies the mainloop's part of shared memory, before the roles part: nothing to do here. */
+IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *workspace, uint32_t bytes)
+{
+    (void)plan, (void)workspace, (void)bytes;
+}
+
+/** How registers are shared out among the roles, where the device can: here it cannot. */
+IRIS_DEVICE void irisi_gemm_registers(const iris_gemm_plan *plan, uint32_t mainloop, iris_gemm_role role,
+                                      int begins)
+{
+    (void)plan, (void)mainloop, (void)role, (void)begins;
+}
+
+/* The rows of a tile that a thread computes: whole micro-kernels. */
+typedef struct irisi_gemm_rows {
+    uint32_t first, count;
+} irisi_gemm_rows;
+
+IRIS_DEVICE irisi_gemm_rows irisi_gemm_own_rows(const iris_tile *tile, const iris_crew *crew)
+{
+    const uint32_t each = irisi_gemm_padded((tile->rows + crew->members - 1) / crew->members, IRISI_GEMM_ROWS);
+    const uint32_t first = each * crew->member;
+    irisi_gemm_rows own;
+    own.first = first < tile->rows ? first : tile->rows;
+    own.count = tile->rows - own.first < each ? tile->rows - own.first : each;
+    return own;
+}
+
+#include <iris/gen/mainloop/gemm_host.h>
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mainloop.h: the mainloops of this platform: arch/<platform>/gemm.h. Every platform defines, for each dtype <d> with
+ * GEMM kernels and each of its mainloops (suffix <s>, empty for the plain one):
+ *
+ *   iris_gemm_has_loader_<d><s>          1 where waves of their own load; a constant
+ *   iris_gemm_in_image_<d><s>()          1 where the compiler's pass can make this mainloop; elsewhere its functions do
+ *                                        nothing, and no plan chooses it
+ *   iris_gemm_pipe_<d><s>                the state that a mainloop keeps from tile to tile
+ *   iris_gemm_pipe_begin_<d><s>(plan, workspace, bytes)
+ *   iris_gemm_acc_<d><s>                 one lane's share of a tile's accumulators, in registers
+ *   iris_gemm_load_tile_<d><s>(plan, tile, pipe, crew)        loader waves: fetch what the tile needs
+ *   iris_gemm_mma_tile_<d><s>(plan, tile, pipe, crew, acc)    math waves: acc = A * B
+ *   iris_gemm_stage_tile_<d><s>(plan, piece, i, acc, crew, stage)   math waves: epilogue of the tile's i-th piece,
+ *                                                                   into the staging tile
+ *
+ * and once for all its mainloops:
+ *
+ *   irisi_gemm_workspace_begin(plan, workspace, bytes)        every lane of the workgroup, before its first barrier
+ *   irisi_gemm_registers(plan, mainloop, role, begins)        the waves of a role, at either end of what they do
+ *
+ *   irisi_relay_can irisi_relay_begin    tiles sent by an engine, by way of the workspace, where nobody computes
+ *   irisi_relay_fetch irisi_relay_skip   some waves fetch a tile each in turn
+ *   irisi_relay_put irisi_relay_end      and math waves put them
+ *
+ * The workspace starts 128 bytes behind the start of shared memory.
+ */
+#ifndef IRIS_MAINLOOP_MAINLOOP_H
+#define IRIS_MAINLOOP_MAINLOOP_H
+
+#include <iris/mainloop/shape.h>
+#include <iris/gemm/tile.h>
+
+#if IRIS_HAS_DEVICE
+
+/** What the waves of a workgroup do. */
+typedef enum iris_gemm_role { IRIS_GEMM_MATH, IRIS_GEMM_LOADER, IRIS_GEMM_COMM } iris_gemm_role;
+
+#include <iris/gen/gemm_epilogue.h>
+#if defined(IRIS_TARGET_NVIDIA)
+#include <iris/mainloop/nvidia/relay.h>
+#elif defined(IRIS_TARGET_AMD)
+#include <iris/mainloop/amd/gemm.h>
+#else
+#include <iris/mainloop/host/gemm.h>
+#endif
+
+#if !defined(IRISI_HAS_RELAY)
+/* Here no engine sends tiles by itself. */
+typedef struct irisi_relay {
+    uint32_t none;
+} irisi_relay;
+enum { IRISI_RELAY_FETCHERS = 1 };
+IRIS_DEVICE int irisi_relay_can(const iris_gemm_plan *plan) { return (void)plan, 0; }
+IRIS_DEVICE irisi_relay irisi_relay_begin(char *workspace)
+{
+    const irisi_relay r = {0};
+    return (void)workspace, r;
+}
+IRIS_DEVICE void irisi_relay_fetch(const iris_gemm_plan *plan, const iris_tile *tile, irisi_relay *r)
+{
+    (void)plan, (void)tile, (void)r;
+}
+IRIS_DEVICE void irisi_relay_skip(const iris_tile *tile, irisi_relay *r) { (void)tile, (void)r; }
+IRIS_DEVICE void irisi_relay_put(const iris_gemm_plan *plan, const iris_tile *tile, int stopped, irisi_relay *r)
+{
+    (void)plan, (void)tile, (void)stopped, (void)r;
+}
+IRIS_DEVICE void irisi_relay_end(void) {}
+#endif
+#endif
+
+#endif

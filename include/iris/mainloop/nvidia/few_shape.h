@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * few_shape.h (nvidia): what the host must know of the loop for few rows (few.h): its tiles, and when it is the faster
+ * one.
+ *
+ *   IRISI_GEMM_LANES_FEW IRISI_GEMM_LANES_WITH_COMM_FEW
+ *   irisi_few_which irisi_few_takes irisi_few_us irisi_few_others_us irisi_few_gemm_shape irisi_few_rates
+ */
+#ifndef IRIS_MAINLOOP_NVIDIA_FEW_SHAPE_H
+#define IRIS_MAINLOOP_NVIDIA_FEW_SHAPE_H
+
+#include <iris/mainloop/problem.h>
+
+enum {
+    IRISI_FEW_WAVES = 12, /* of a workgroup, each with a part of K, and 168 registers a lane: 8 with more registers had
+                             too few loads under way, 1x4095x4096 14.0 us where 12 took 13.6 (a first form, H200) */
+    IRISI_FEW_DEEP = 32,  /* elements of K in a step of a wave */
+    IRISI_FEW_M = 128,    /* most rows of C: four tiles below each other read the same B */
+    IRISI_FEW_COMM_WAVES = 1,
+    IRISI_GEMM_LANES_FEW = 32 * IRISI_FEW_WAVES,
+    IRISI_GEMM_LANES_WITH_COMM_FEW = 32 * (IRISI_FEW_WAVES + IRISI_FEW_COMM_WAVES)
+};
+
+/*
+ * Tiles: rows, columns; microseconds of a step where B is k x n, and n x k: where few workgroups run, and where all do,
+ * since then the cache and the memory behind it are what it waits for. Fits of runs by each tile on an H200, outputs in
+ * no file; the times that come of them are within 25 % of gemm_few_1xH200_second.json's.
+ */
+enum { IRISI_FEW_TILES = 5 };
+typedef struct irisi_few_tile {
+    uint32_t m, n;
+    double alone_us[2], step_us[2];
+} irisi_few_tile;
+static inline irisi_few_tile irisi_few_tile_of(uint32_t which)
+{
+    static const irisi_few_tile tiles[IRISI_FEW_TILES] = {{8, 16, {0.40, 0.35}, {0.72, 0.55}},
+                                                          {8, 32, {0.75, 0.53}, {1.20, 0.92}},
+                                                          {8, 64, {1.35, 0.75}, {2.10, 1.85}},
+                                                          {16, 32, {0.80, 0.60}, {1.20, 1.15}},
+                                                          {32, 32, {1.25, 1.00}, {1.70, 1.35}}};
+    return tiles[which];
+}
+
+/* Which of them a plan has. */
+IRIS_HOST_DEVICE uint32_t irisi_few_which(uint32_t tile_m, uint32_t tile_n)
+{
+    return tile_m == 8 ? tile_n / 32 : tile_m == 16 ? 3 : 4;
+}
+
+/* Which of them is asked for; IRISI_FEW_TILES when it is none. */
+static inline uint32_t irisi_few_asked(uint32_t tile_m, uint32_t tile_n)
+{
+    uint32_t i = 0;
+    while (i < IRISI_FEW_TILES && (irisi_few_tile_of(i).m != tile_m || irisi_few_tile_of(i).n != tile_n))
+        i++;
+    return i;
+}
+
+/* Steps of a wave, and about how long one takes where so many of all workgroups have a tile. */
+static inline double irisi_few_tile_us(uint32_t which, uint32_t k, int transposed, double filled)
+{
+    const irisi_few_tile t = irisi_few_tile_of(which);
+    const uint32_t part = IRISI_FEW_DEEP * IRISI_FEW_WAVES;
+    const double busy = t.step_us[transposed != 0] * (filled < 1 ? filled : 1), alone = t.alone_us[transposed != 0];
+    return (k + part - 1) / part * (busy > alone ? busy : alone);
+}
+
+/* About how long a problem takes in tiles of a kind: rounds of workgroups, a tile each. */
+static inline double irisi_few_us(const irisi_gemm_problem *p, uint32_t which)
+{
+    const irisi_few_tile t = irisi_few_tile_of(which);
+    const uint64_t tiles = ((uint64_t)p->m + t.m - 1) / t.m * (((uint64_t)p->n + t.n - 1) / t.n);
+    const uint64_t rounds = (tiles + p->workgroups - 1) / p->workgroups;
+    const double step = irisi_few_tile_us(which, p->k, (int)p->b_transposed, (double)tiles / p->workgroups);
+    return 1.3 + 0.3 * (which > 0) + (double)rounds * (1 + step);
+}
+
+/*
+ * The same by Hopper's other loops, for up to 128 rows. Of the few0_us of gemm_few_1xH200_second.json it is within 17 %
+ * for aligned shapes and within 28 % for others; what is chosen so took at most 1.1 % more there. A C that leaves in no
+ * boxes takes its time, and so does a copy of A.
+ */
+static inline double irisi_few_others_us(const irisi_gemm_problem *p)
+{
+    const double mb = 2e-6 * p->n * p->k, rows = p->m / 128.0, copied = p->a_anywhere ? 4 : 0;
+    const double started = 4.1 + 0.65 * p->k / 1024 + (p->m > 64 ? 1.2 : 0), read = 3.3 + 0.255 * mb;
+    if (p->b_anywhere)
+        return 8 + 0.34 * mb + 5 * rows + copied;
+    return (started > read ? started : read) + (p->boxes ? 0 : 3.5 + 2.5 * rows) + copied;
+}
+
+/* The tile for a problem: the one that is asked for, or the fastest. */
+static inline uint32_t irisi_few_best(const irisi_gemm_problem *p)
+{
+    uint32_t best = irisi_few_asked(p->tile_m, p->tile_n);
+    for (uint32_t i = 0; i < IRISI_FEW_TILES && p->tile_m == 0 && p->tile_n == 0; i++)
+        if (best == IRISI_FEW_TILES || irisi_few_us(p, i) < irisi_few_us(p, best))
+            best = i;
+    return best;
+}
+
+/*
+ * 1 when the loop is to compute a problem: it must; or rows are few, and one of its tiles is asked for or it is faster.
+ * Beside the loop of sm_80 it was not measured: there it spares copies, and computes nothing else.
+ */
+static inline int irisi_few_takes(const irisi_gemm_problem *p)
+{
+    if (!irisi_gemm_has(p, IRISI_GEMM_FEW) || p->few == IRISI_FEW_NEVER ||
+        (p->few != IRISI_FEW_MUST && p->m > IRISI_FEW_M))
+        return 0;
+    const uint32_t best = irisi_few_best(p);
+    if (best == IRISI_FEW_TILES || p->few == IRISI_FEW_MUST || p->tile_m > 0)
+        return best != IRISI_FEW_TILES;
+    if (!irisi_gemm_has(p, IRISI_GEMM_SM90A))
+        return p->a_anywhere || p->b_anywhere;
+    return irisi_few_us(p, best) < irisi_few_others_us(p);
+}
+
+/* The loop's shape. Its workspace is the waves' sums of a tile, in f32. */
+static inline irisi_gemm_shape irisi_few_gemm_shape(const irisi_gemm_problem *p)
+{
+    const irisi_few_tile t = irisi_few_tile_of(irisi_few_best(p));
+    irisi_gemm_shape s;
+    s.mainloop = IRISI_GEMM_FEW;
+    s.gang = 1;
+    s.tile_m = s.stage_m = t.m, s.tile_n = s.stage_n = t.n;
+    s.boxed = s.window = 0, s.slots = 2, s.slots_with_comm = 4;
+    s.workspace_bytes = s.workspace_bytes_with_comm = 4 * IRISI_FEW_WAVES * t.m * t.n;
+    s.math_waves = s.waves = IRISI_FEW_WAVES;
+    s.comm_waves = IRISI_FEW_COMM_WAVES;
+    s.waves_with_comm = s.waves + s.comm_waves;
+    return s;
+}
+
+/* What the model of whole tiles computes with, of H200s: its own times, and lanes that send (gemm_shape.h). */
+static inline irisi_gemm_rates irisi_few_rates(const iris_gemm_plan *p)
+{
+    irisi_gemm_rates r;
+    r.tile_us = 1 + irisi_few_tile_us(irisi_few_which(p->tile_m, p->tile_n), p->k, (int)p->b_transposed, 1);
+    r.beside_us = r.tile_us / 0.6; /* 13 waves have 128 registers a lane, and 2 KB of a tile's are spilled */
+    r.launch_us = 6, r.signal_us = 3;
+    r.link_gbps = r.links_gbps = 340;
+    r.sender_gbps = 12;
+    r.memory_gbps = 4200;
+    return r;
+}
+
+#endif

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gemm.h (nvidia): the mainloops of this platform: the plain one, shared-memory tiles and fused multiply-adds, and
+ * sm_90a's, warpgroup products from a ring of blocks that the copy engine fetches.
+ *
+ *   irisi_gemm_workspace_begin irisi_gemm_registers irisi_gemm_ahead
+ *   irisi_gemm_blocks irisi_gemm_blocks_of irisi_gemm_skip irisi_gemm_lines_skip irisi_gemm_swap
+ *   irisi_gemm_scaled irisi_gemm_scale_lane irisi_gemm_scale_last
+ *   and what gen/mainloop/gemm_simt.h and gen/mainloop/gemm_sm90a_nvidia.h have
+ */
+#ifndef IRIS_MAINLOOP_NVIDIA_GEMM_H
+#define IRIS_MAINLOOP_NVIDIA_GEMM_H
+
+#include <iris/mainloop/shape.h>
+#include <iris/mainloop/nvidia/ring.h>
+#include <iris/mainloop/nvidia/slices.h>
+#include <iris/gemm/tile_ll.h>
+
+/*
+ * sm_90a: a kernel starts with 168 registers a lane; while roles last, the computing warpgroups have 224 and the third
+ * has 56. Every lane of a warpgroup calls it; its waves may have parted before. The third warpgroup takes its registers
+ * back only when the others have returned theirs: with nothing to do it could be here before they have taken them. At
+ * either end the workgroups of a pair meet: before, none writes into the other's barriers and blocks; after, none does.
+ */
+IRIS_DEVICE void irisi_gemm_registers(const iris_gemm_plan *plan, uint32_t mainloop, iris_gemm_role role,
+                                      int begins)
+{
+#if IRISI_WGMMA
+    if (!irisi_gemm_is_sm90a(mainloop))
+        return;
+    __syncwarp();
+    if (begins && plan->pair > 1)
+        irisi_cluster_meet(plan->pair);
+    if (role == IRIS_GEMM_MATH && begins)
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 224;" ::: "memory");
+    else if (begins)
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 56;" ::: "memory");
+    else if (role == IRIS_GEMM_MATH) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 168;" ::: "memory");
+        irisi_cluster_meet(plan->pair);
+    } else {
+        irisi_cluster_meet(plan->pair);
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 168;" ::: "memory");
+    }
+#else
+    (void)plan, (void)mainloop, (void)role, (void)begins;
+#endif
+}
+
+/*
+ * Before the workgroup's first barrier: its waves ready what the roles will meet at, a few barriers each: lanes of one
+ * wave would make them one after the other.
+ */
+IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *workspace, uint32_t bytes)
+{
+#if IRISI_WGMMA
+    (void)bytes;
+    const int lines = plan->mainloop == IRISI_GEMM_SM90A_LINES;
+    if (!irisi_gemm_is_sm90a(plan->mainloop) || iris_lane() != 0)
+        return;
+    for (uint32_t i = iris_wave(); i < IRISI_GEMM_SM90A_RINGS; i += iris_waves()) {
+        const uint32_t full = irisi_shared_address(workspace) + 16 * i;
+        irisi_mbar_init(full, lines ? 1 + IRISI_GEMM_WAVE_LANES : 2); /* who fetches A's part, and who B's */
+        irisi_mbar_init(full + 8, IRISI_GEMM_SM90A_MATH_WAVES * (lines ? IRISI_GEMM_WAVE_LANES : plan->pair));
+    }
+    if (plan->pair > 1 && iris_wave() < IRISI_GEMM_SM90A_MATH_WAVES) { /* irisi_gemm_swap's */
+        const uint32_t full = irisi_shared_address(workspace) + 16 * (IRISI_GEMM_SM90A_RINGS + iris_wave());
+        irisi_mbar_init(full, 1);
+        irisi_mbar_init(full + 8, iris_wave() == 0 ? (uint32_t)IRISI_GEMM_SM90A_MATH_WAVES : IRISI_MBAR_MOST);
+    }
+    irisi_mbar_made();
+    if (iris_wave() >= IRISI_GEMM_SM90A_MATH_WAVES && iris_wave() < IRISI_GEMM_SM90A_MATH_WAVES + 2 - lines)
+        irisi_prefetch_map(plan->maps[iris_wave() - IRISI_GEMM_SM90A_MATH_WAVES]); /* A's and B's */
+#else
+    (void)plan, (void)workspace, (void)bytes;
+#endif
+}
+
+/*
+ * The block of K, `depth` elements each, that a tile's slice begins with; the next one's is where it ends. The last
+ * slice has four blocks more than the others: who adds up what they leave behind finds it there, and waits less
+ * (128x2048x8192: 18.4 us to 17.1, 64x4096x8192: 25.6 to 24.9; two, six or nine blocks more are no better there).
+ */
+IRIS_DEVICE uint32_t irisi_gemm_slice_begin(const iris_gemm_plan *plan, uint32_t slice, uint32_t depth)
+{
+    const uint32_t blocks = (plan->k + depth - 1) / depth; /* fewer than 2^27, and at most 8 slices */
+    const uint32_t more = plan->slices > 1 && blocks >= 8 * plan->slices ? 4 : 0;
+    return slice == plan->slices ? blocks : (blocks - more) * slice >> plan->slice_shift;
+}
+
+/* The blocks of K of a tile: those of its slice; of one that a pair computes together this workgroup's half. */
+typedef struct irisi_gemm_blocks {
+    uint32_t first, end;
+} irisi_gemm_blocks;
+IRIS_DEVICE irisi_gemm_blocks irisi_gemm_slice_of(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t depth)
+{
+    irisi_gemm_blocks b;
+    b.first = irisi_gemm_slice_begin(plan, tile->slice, depth);
+    b.end = irisi_gemm_slice_begin(plan, tile->slice + 1, depth);
+    return b;
+}
+IRIS_DEVICE irisi_gemm_blocks irisi_gemm_blocks_of(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t depth)
+{
+    irisi_gemm_blocks b = irisi_gemm_slice_of(plan, tile, depth);
+    if (tile->joint) { /* equally many; behind the end of K are zeros */
+        const uint32_t half = (b.end + 1) / 2;
+        b.first = irisi_cluster_rank() * half, b.end = b.first + half;
+    }
+    return b;
+}
+
+/*
+ * The block during whose products none is returned: the first, since there is none before it; where a pair computes
+ * together the last, so that the one before is kept too, and beside the first an unused barrier is told. One comparison
+ * in the loop: another one, with barriers for sums in all kernels, was 0.3 us at 64x2048x8192 (H200).
+ */
+IRIS_DEVICE uint32_t irisi_gemm_kept(const iris_tile *tile, const irisi_gemm_blocks *blocks)
+{
+    return tile->joint ? blocks->end - 1 : blocks->first;
+}
+
+/* tile->joint, asked for after the loop: kept as a predicate it is one that the loop lacks, and 1 % slower. */
+IRIS_DEVICE uint32_t irisi_gemm_swaps(const iris_tile *tile)
+{
+    uint32_t joint = tile->joint;
+    asm volatile("" : "+r"(joint)::"memory");
+    return joint;
+}
+
+/*
+ * Of the barriers for sums: one for each wave that counts bytes; beside the first the open one, and an unused one,
+ * whose phase takes more arrivals than there are: synccheck wants each phase waited for.
+ */
+IRIS_DEVICE uint32_t irisi_gemm_swap_full(const irisi_gemm_ring *ring, uint32_t wave)
+{
+    return ring->blocks - IRISI_GEMM_SM90A_HEAD + 16 * (IRISI_GEMM_SM90A_RINGS + wave);
+}
+IRIS_DEVICE uint32_t irisi_gemm_swap_open(const irisi_gemm_ring *ring) { return irisi_gemm_swap_full(ring, 0) + 8; }
+IRIS_DEVICE uint32_t irisi_gemm_swap_unused(const irisi_gemm_ring *ring) { return irisi_gemm_swap_full(ring, 1) + 8; }
+
+/*
+ * Before irisi_launch_wait, while the kernel before this one still ends: B of the workgroup's first blocks comes into
+ * the second-level cache, where it is as others will have left it. Where rows are few the memory has nothing else to do
+ * meanwhile: 64x2048x8192 in a row 14.1 us, not 15.0 (H200; with 128 KB 14.3, 256 14.7). With more rows the end of the
+ * kernel before takes longer by it. A wave of the loader crew that fetches nothing does it; every lane calls it.
+ */
+IRIS_DEVICE void irisi_gemm_ahead(const iris_gemm_plan *plan, const iris_crew *crew, iris_gemm_role role,
+                                  uint32_t depth)
+{
+    iris_tile tile;
+    if (role != IRIS_GEMM_LOADER || crew->wave != 2 || plan->m > IRISI_GEMM_SM90A_M || !irisi_elected())
+        return;
+    iris_tile_begin(plan, &tile, iris_workgroup(), iris_workgroups());
+    if (!iris_tile_next(plan, &tile))
+        return;
+    const uint32_t runs = (tile.cols + 63) / 64, most = IRISI_GEMM_SM90A_AHEAD / (runs * IRISI_GEMM_SM90A_RUN);
+    const uint32_t first = irisi_gemm_slice_begin(plan, tile.slice, depth);
+    const uint32_t end = irisi_gemm_slice_begin(plan, tile.slice + 1, depth);
+    for (uint32_t i = first; i < end && i < first + most; i++)
+        for (uint32_t run = 0; run < runs; run++) {
+            const uint32_t k = i * depth, n = tile.n0 + 64 * run;
+            irisi_prefetch_box(plan->maps[1], plan->b_transposed ? k : n, plan->b_transposed ? n : k);
+        }
+}
+
+/* A tile for a warpgroup that has no rows of it: nothing but in step with the one that has. */
+IRIS_DEVICE void irisi_gemm_skip(const iris_gemm_plan *plan, irisi_gemm_ring *ring, uint32_t slice, uint32_t depth)
+{
+    const uint32_t end = irisi_gemm_slice_begin(plan, slice + 1, depth);
+    for (uint32_t i = irisi_gemm_slice_begin(plan, slice, depth); i < end; i++, irisi_gemm_ring_next(ring)) {
+        irisi_mbar_wait(irisi_gemm_ring_full(ring), ring->parity);
+        irisi_gemm_ring_return(irisi_gemm_ring_empty(ring), irisi_gemm_ring_told(plan->pair));
+    }
+}
+
+/* The same where B comes line by line: for a warpgroup that has no columns. There each lane returns a block. */
+IRIS_DEVICE void irisi_gemm_lines_skip(irisi_gemm_ring *ring, irisi_gemm_blocks blocks)
+{
+    for (uint32_t i = blocks.first; i < blocks.end; i++, irisi_gemm_ring_next(ring)) {
+        irisi_mbar_wait(irisi_gemm_ring_full(ring), ring->parity);
+        irisi_mbar_arrive(irisi_gemm_ring_empty(ring));
+    }
+}
+
+/*
+ * A pair has computed two tiles side by side, each workgroup a half of K of both, its own tile's columns first: the
+ * other's sums go to it, into the blocks that were read last (4 warps' of a warpgroup into one of them), and what comes
+ * from there is added. Bit 0 of `left` is the phase of the barriers: one that says that the other workgroup's products
+ * are done, and for each wave one that counts the bytes. Then the two blocks are returned. Every lane of the math crew
+ * calls it. `n`, a constant: the columns that v has.
+ */
+IRIS_DEVICE void irisi_gemm_swap(irisi_gemm_ring *ring, const iris_crew *crew, float *v, const uint32_t n)
+{
+    const uint32_t other = irisi_cluster_rank() ^ 1, wave = crew->wave, parity = ring->left & 1;
+    const uint32_t full = irisi_gemm_swap_full(ring, wave), open = irisi_gemm_swap_open(ring);
+    const uint32_t last = (ring->at > 0 ? ring->at : ring->count) - 1, before = (last > 0 ? last : ring->count) - 1;
+    const uint32_t block = ring->blocks + (wave < 4 ? before : last) * ring->bytes;
+    const uint32_t sums = block + wave % 4 * 32 * n + iris_lane() * 16, to = irisi_cluster_at(sums, other);
+    ring->left ^= 1;
+    iris_sync_wave();
+    if (iris_lane() == 0) {
+        irisi_mbar_arrive_at(open, other);
+        irisi_mbar_expect(full, 32 * n);
+    }
+    irisi_mbar_wait_stored(open, parity);
+#pragma unroll
+    for (uint32_t q = 0; q < n / 16; q++)
+        irisi_cluster_store(to + 512 * q, irisi_cluster_at(full, other), v + n / 4 + 4 * q);
+    irisi_mbar_wait_stored(full, parity);
+#pragma unroll
+    for (uint32_t q = 0; q < n / 16; q++)
+        irisi_add_shared(v + 4 * q, sums + 512 * q);
+    irisi_bulk_written(); /* before the copy engine writes there again */
+    iris_sync_wave();
+    irisi_gemm_ring_return(ring->bars + 16 * before + 8, irisi_gemm_ring_told(2));
+    irisi_gemm_ring_return(ring->bars + 16 * last + 8, irisi_gemm_ring_told(2));
+}
+
+/* Two values rounded to a 16-bit type, the first in the low half. */
+IRIS_DEVICE uint32_t irisi_gemm_pair_bf16(const float *v)
+{
+    uint32_t pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(v[1]), "f"(v[0]));
+    return pair;
+}
+IRIS_DEVICE uint32_t irisi_gemm_pair_f16(const float *v)
+{
+    uint32_t pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(v[1]), "f"(v[0]));
+    return pair;
+}
+
+/* 1 when nothing but the product is asked for; and when tiles leave in boxes too. */
+IRIS_DEVICE int irisi_gemm_bare(const iris_gemm_plan *plan)
+{
+    return plan->alpha == 1 && plan->beta == 0 && plan->bias == NULL &&
+           plan->activation == IRIS_ACTIVATION_NONE && plan->scale_a == NULL && plan->scale_b == NULL &&
+           plan->scale_c == NULL;
+}
+IRIS_DEVICE int irisi_gemm_leaves(const iris_gemm_plan *plan) { return plan->boxed && irisi_gemm_bare(plan); }
+
+/*
+ * Of a tile that leaves in boxes, what lanes write behind the last whole 16 bytes of its rows, from the boxes of its
+ * last piece: into this rank's C or, if `direct`, every rank's. Every lane of a wave that has rows calls it.
+ */
+IRIS_DEVICE void irisi_gemm_leave_rest(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
+                                       const iris_crew *crew, const char *stage, int direct)
+{
+    const irisi_tile_ranks self = {ctx->rank, ctx->rank}, all = {0, ctx->world - 1};
+    irisi_tile_put_rest(ctx, plan, tile, crew->wave * 16, stage + crew->wave * 2048,
+                        direct && !crew->stopped ? all : self);
+}
+
+/* alpha * v; 0 for an alpha of 0, whatever v is. */
+IRIS_DEVICE float irisi_gemm_scaled(float v, float alpha)
+{
+    return __uint_as_float(__float_as_uint(alpha * v) & (alpha == 0 ? 0 : UINT32_MAX));
+}
+
+/* Multiplies a lane's 32 accumulators of a piece, whose first is at (row, col), by alpha and the scales of A and B. */
+IRIS_DEVICE void irisi_gemm_scale_lane(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t row, uint32_t col,
+                                       float *v)
+{
+    if (plan->alpha != 1)
+#pragma unroll
+        for (uint32_t i = 0; i < 32; i++)
+            v[i] = irisi_gemm_scaled(v[i], (float)plan->alpha);
+    if (plan->scale_a != NULL && plan->alpha != 0)
+#pragma unroll
+        for (uint32_t half = 0; half < 2; half++) {
+            const uint32_t r = row + 8 * half;
+            const float scale = r < tile->rows ? plan->scale_a[(tile->m0 + r) * plan->scale_a_step] : 0;
+#pragma unroll
+            for (uint32_t i = 2 * half; i < 32; i += i % 2 ? 3 : 1)
+                v[i] *= scale;
+        }
+    if (plan->scale_b != NULL && plan->alpha != 0)
+#pragma unroll
+        for (uint32_t i = 0; i < 32; i += i % 2 ? 3 : 1) {
+            const uint32_t c = col + i / 4 * 8 + i % 2;
+            const float scale = c < tile->cols ? plan->scale_b[(tile->n0 + c) * plan->scale_b_step] : 0;
+            v[i] *= scale, v[i + 2] *= scale;
+        }
+}
+
+/* Multiplies a lane's 32 accumulators by the scale of C. */
+IRIS_DEVICE void irisi_gemm_scale_last(const iris_gemm_plan *plan, float *v)
+{
+    if (plan->scale_c != NULL)
+#pragma unroll
+        for (uint32_t i = 0; i < 32; i++)
+            v[i] *= plan->scale_c[0];
+}
+
+/* Nothing is to be done to what becomes i32: plans that ask for more have another mainloop (gemm_shape.h). */
+IRIS_DEVICE void irisi_gemm_finish_i8_i32_sm90a(const iris_gemm_plan *plan, const iris_tile *tile, int32_t *v,
+                                                uint32_t row, uint32_t col)
+{
+    (void)plan, (void)tile, (void)v, (void)row, (void)col;
+}
+
+#include <iris/mainloop/nvidia/few.h>
+#include <iris/mainloop/nvidia/lines.h>
+
+#include <iris/gen/mainloop/gemm_few_nvidia.h>
+#include <iris/gen/mainloop/gemm_thin_nvidia.h>
+#include <iris/gen/mainloop/gemm_simt.h>
+#include <iris/gen/mainloop/gemm_sm80_nvidia.h>
+#include <iris/gen/mainloop/gemm_sm90a_leave_nvidia.h>
+#include <iris/gen/mainloop/gemm_sm90a_lines_nvidia.h>
+#include <iris/gen/mainloop/gemm_sm90a_nvidia.h>
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring.h (nvidia): the ring of blocks of A and B that the sm_90a mainloop computes from.
+ *
+ *   irisi_gemm_ring irisi_gemm_ring_begin irisi_gemm_ring_block irisi_gemm_ring_full irisi_gemm_ring_empty
+ *   irisi_gemm_ring_next irisi_gemm_ring_fit irisi_gemm_ring_told irisi_gemm_ring_return
+ */
+#ifndef IRIS_MAINLOOP_NVIDIA_RING_H
+#define IRIS_MAINLOOP_NVIDIA_RING_H
+
+#include <iris/mainloop/shape.h>
+#include <iris/arch/nvidia/cluster.h>
+#include <iris/gemm/tile.h>
+
+/*
+ * A ring of blocks in shared memory, each with a barrier that says it is full and one that says it is empty. Blocks are
+ * as wide as the tile, so that narrow tiles have more of them; each width has barriers of its own.
+ */
+typedef struct irisi_gemm_ring {
+    uint32_t blocks, bars; /* shared addresses: of the blocks, of this width's barriers */
+    uint32_t room, a_bytes; /* bytes of all blocks; of A in a block */
+    uint32_t runs;         /* of 64 columns in a block; 0: no width yet */
+    uint32_t bytes;        /* of a block */
+    uint32_t count, at, parity;
+    uint32_t left;         /* where each width was left: 5 bits for each, at and parity */
+} irisi_gemm_ring;
+
+/* Where the barriers of blocks of `runs` runs start: at most 4 + 6 + 8 + 12 blocks of four widths, of 64 rows of A. */
+enum { IRISI_GEMM_SM90A_RINGS = 30 };
+IRIS_DEVICE uint32_t irisi_gemm_ring_first(uint32_t runs) { return runs > 3 ? 0 : runs == 3 ? 4 : runs == 2 ? 10 : 18; }
+
+IRIS_DEVICE irisi_gemm_ring irisi_gemm_ring_begin(const iris_gemm_plan *plan, char *workspace, uint32_t bytes)
+{
+    irisi_gemm_ring ring;
+    ring.a_bytes = irisi_gemm_a_rows(plan) * 128;
+    ring.bars = irisi_shared_address(workspace);
+    ring.blocks = ring.bars + IRISI_GEMM_SM90A_HEAD;
+    ring.room = bytes - IRISI_GEMM_SM90A_HEAD;
+    ring.runs = ring.bytes = ring.count = ring.at = ring.parity = ring.left = 0;
+    return ring;
+}
+
+IRIS_DEVICE uint32_t irisi_gemm_ring_block(const irisi_gemm_ring *ring)
+{
+    return ring->blocks + ring->at * ring->bytes;
+}
+IRIS_DEVICE uint32_t irisi_gemm_ring_full(const irisi_gemm_ring *ring) { return ring->bars + 16 * ring->at; }
+IRIS_DEVICE uint32_t irisi_gemm_ring_empty(const irisi_gemm_ring *ring) { return ring->bars + 16 * ring->at + 8; }
+
+IRIS_DEVICE void irisi_gemm_ring_next(irisi_gemm_ring *ring)
+{
+    if (++ring->at == ring->count) {
+        ring->at = 0;
+        ring->parity ^= 1;
+    }
+}
+
+/*
+ * Before a tile: blocks of its width. Where it was another before, who loads waits until all of its blocks are empty;
+ * who computes has emptied them.
+ */
+IRIS_DEVICE void irisi_gemm_ring_fit(const iris_gemm_plan *plan, irisi_gemm_ring *ring, uint32_t columns, int loads)
+{
+    const uint32_t runs = (columns + 63) / 64;
+    if (ring->runs == runs)
+        return;
+    if (ring->runs) {
+        irisi_gemm_ring all = *ring;
+        for (uint32_t i = 0; loads && i < all.count; i++, irisi_gemm_ring_next(&all))
+            irisi_mbar_wait(irisi_gemm_ring_empty(&all), all.parity ^ 1);
+        ring->left &= ~(31u << 5 * ring->runs);
+        ring->left |= (ring->at << 1 | ring->parity) << 5 * ring->runs;
+        ring->bars -= 16 * irisi_gemm_ring_first(ring->runs);
+    }
+    ring->bars += 16 * irisi_gemm_ring_first(runs);
+    ring->runs = runs;
+    ring->bytes = ring->a_bytes + runs * (plan->mainloop == IRISI_GEMM_SM90A ? (uint32_t)IRISI_GEMM_SM90A_RUN
+                                                                             : (uint32_t)IRISI_GEMM_LINES_RUN);
+    ring->count = ring->room / ring->bytes;
+    ring->at = ring->left >> 5 * runs >> 1 & 15;
+    ring->parity = ring->left >> 5 * runs & 1;
+}
+
+/*
+ * Who computes is done with a block: in each wave one lane for each workgroup that fills it says so. Which workgroup a
+ * lane tells, or IRISI_GEMM_NOBODY, is asked for anew, while products run: kept, it would be in memory beside so many
+ * accumulators.
+ */
+enum { IRISI_GEMM_NOBODY = 2 };
+IRIS_DEVICE uint32_t irisi_gemm_ring_told(uint32_t pair)
+{
+    uint32_t lane;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane < pair ? lane : (uint32_t)IRISI_GEMM_NOBODY;
+}
+IRIS_DEVICE void irisi_gemm_ring_return(uint32_t empty, uint32_t told)
+{
+    if (told < IRISI_GEMM_NOBODY)
+        irisi_mbar_arrive_at(empty, told);
+}
+
+#endif

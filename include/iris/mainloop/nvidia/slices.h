@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * slices.h (nvidia): how sums of slices of K come together that different workgroups computed, in the sm_90a mainloops.
+ *
+ *   irisi_gemm_join irisi_gemm_sum_out irisi_gemm_sum_in irisi_gemm_leave_sums irisi_gemm_look
+ */
+#ifndef IRIS_MAINLOOP_NVIDIA_SLICES_H
+#define IRIS_MAINLOOP_NVIDIA_SLICES_H
+
+#include <iris/mainloop/shape.h>
+#include <iris/gemm/tile.h>
+
+/*
+ * A slice's sums on their way. Each says whether it has come: before, IRISI_GEMM_MISSING stands there, a NaN that no
+ * product gives. So there is neither a flag to wait for nor a fence: 16.5 us for 64 x 2048 x 8192, not 19 (H200). Whole
+ * numbers go with their sign turned round: fewer than 131072 products of 8 bits, each 16384 at most, are never
+ * INT32_MAX (irisi_gemm_shares).
+ */
+enum { IRISI_GEMM_LOOKS = 8 };
+#define IRISI_GEMM_MISSING 0xffffffffu
+typedef struct irisi_gemm_sums {
+    uint32_t v[IRISI_GEMM_LOOKS][4];
+} irisi_gemm_sums;
+
+/* A sum, f32 or if `whole`, a constant, i32: as it goes; and the own one with another that has come. */
+IRIS_DEVICE uint32_t irisi_gemm_sum_out(const void *own, const int whole)
+{
+    uint32_t v;
+    __builtin_memcpy(&v, own, sizeof v);
+    return whole ? v ^ 0x80000000u : v == IRISI_GEMM_MISSING ? 0x7fffffffu : v;
+}
+IRIS_DEVICE void irisi_gemm_sum_in(void *own, uint32_t other, const int whole)
+{
+    uint32_t v;
+    __builtin_memcpy(&v, own, sizeof v);
+    v = whole ? v + (other ^ 0x80000000u) : __float_as_uint(__uint_as_float(v) + __uint_as_float(other));
+    __builtin_memcpy(own, &v, sizeof v);
+}
+
+IRIS_DEVICE void irisi_gemm_leave_sums(uint32_t *to, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+    asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(a), "r"(b), "r"(c), "r"(d)
+                 : "memory");
+}
+
+/* Looks at so many lanes' quadruples, 256 apart: 1 when all have come. */
+IRIS_DEVICE int irisi_gemm_look(irisi_gemm_sums *sums, const uint32_t *from, uint32_t quads)
+{
+    int missing = 0;
+#pragma unroll
+    for (uint32_t j = 0; j < IRISI_GEMM_LOOKS; j++)
+        if (j < quads)
+            asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(sums->v[j][0]), "=r"(sums->v[j][1]), "=r"(sums->v[j][2]), "=r"(sums->v[j][3])
+                         : "l"(from + 1024 * j)
+                         : "memory");
+#pragma unroll
+    for (uint32_t j = 0; j < IRISI_GEMM_LOOKS; j++)
+#pragma unroll
+        for (uint32_t i = 0; j < quads && i < 4; i++)
+            missing |= sums->v[j][i] == IRISI_GEMM_MISSING;
+    return !missing;
+}
+
+/*
+ * A tile's sums of slices of K come together: who computed one before the last leaves its accumulators behind, in
+ * `partials`; who computed the last waits for them, in order, adds them up, and takes them away for the next launch.
+ * Workgroups begin in order, so those waited for have begun; no wave leaves its walk early, so none is left behind
+ * whatever happens in the world. Every lane of the math crew calls it. `n`, a constant: the columns that v has, f32 or
+ * if `whole` i32.
+ */
+IRIS_DEVICE void irisi_gemm_join(const iris_gemm_plan *plan, const iris_tile *tile, const iris_crew *crew, void *v,
+                                 const uint32_t n, const int whole)
+{
+    char *own = (char *)v;
+    const size_t each = IRISI_GEMM_PARTIAL_BYTES / sizeof(uint32_t);
+    const uint32_t quads = n > 192 ? 4 : IRISI_GEMM_LOOKS, last = irisi_tile_item(tile);
+    uint32_t *at = (uint32_t *)plan->partials + each * last + 4 * crew->member;
+    if (plan->slices == 1 || crew->wave * 16 >= tile->rows)
+        return;
+    if (tile->slice + 1 < plan->slices) {
+#pragma unroll
+        for (uint32_t i = 0; i < n / 2; i += 4)
+            irisi_gemm_leave_sums(at + 256 * i, irisi_gemm_sum_out(own + 4 * i, whole),
+                                  irisi_gemm_sum_out(own + 4 * i + 4, whole),
+                                  irisi_gemm_sum_out(own + 4 * i + 8, whole),
+                                  irisi_gemm_sum_out(own + 4 * i + 12, whole));
+        return;
+    }
+    at -= each * plan->pair * tile->slice;
+    for (uint32_t slice = 0; slice < tile->slice; slice++, at += each * plan->pair)
+#pragma unroll
+        for (uint32_t i = 0; i < n / 2; i += 4 * quads) {
+            irisi_gemm_sums sums;
+            for (uint32_t turn = 1; !irisi_gemm_look(&sums, at + 256 * i, quads); turn++)
+                iris_pause(turn);
+#pragma unroll
+            for (uint32_t j = 0; j < 4 * quads; j++)
+                irisi_gemm_sum_in(own + 4 * (i + j), sums.v[j / 4][j % 4], whole);
+#pragma unroll
+            for (uint32_t j = 0; j < quads; j++)
+                irisi_gemm_leave_sums(at + 256 * i + 1024 * j, IRISI_GEMM_MISSING, IRISI_GEMM_MISSING,
+                                      IRISI_GEMM_MISSING, IRISI_GEMM_MISSING);
+        }
+}
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * thin_shape.h (nvidia): what the host must know of the loop for up to 8 rows of C (thin.h): its tiles, in how many
+ * slices K is cut, and when it is the fastest one.
+ *
+ *   IRISI_GEMM_LANES_THIN IRISI_GEMM_LANES_WITH_COMM_THIN
+ *   irisi_thin_choice irisi_thin_best irisi_thin_us irisi_thin_takes irisi_thin_gemm_shape irisi_thin_rates_of
+ */
+#ifndef IRIS_MAINLOOP_NVIDIA_THIN_SHAPE_H
+#define IRIS_MAINLOOP_NVIDIA_THIN_SHAPE_H
+
+#include <iris/mainloop/nvidia/few_shape.h>
+
+enum {
+    IRISI_THIN_WAVES = 8, /* of a workgroup */
+    IRISI_THIN_FITS = 2,  /* workgroups of a multiprocessor */
+    IRISI_THIN_AHEAD = 2, /* steps of a wave that are loaded at a time where B is n x k */
+    IRISI_THIN_RING = 4,  /* where it is k x n: of which it has room, one is multiplied while the others come */
+    IRISI_THIN_STEP = 2048, /* bytes of one: four words of 16 bytes by each lane */
+    IRISI_THIN_M = 8,
+    IRISI_THIN_ROW = 64,    /* columns of a tile where B is k x n: 8 words of 16 bytes of each of its rows; */
+    IRISI_THIN_SHORT = 56,  /* where those start anywhere, 8 words hold so many for certain */
+    IRISI_THIN_LINES = 128, /* the same where B is n x k: 16 columns of each of 8 places to start at */
+    IRISI_THIN_DEEP = 16 * IRISI_THIN_WAVES, /* elements of K in a step where B is k x n */
+    IRISI_THIN_SUMS = IRISI_THIN_M * IRISI_THIN_LINES, /* of a tile, at most */
+    IRISI_THIN_COMM_WAVES = 1,
+    IRISI_GEMM_LANES_THIN = 32 * IRISI_THIN_WAVES,
+    IRISI_GEMM_LANES_WITH_COMM_THIN = 32 * (IRISI_THIN_WAVES + IRISI_THIN_COMM_WAVES)
+};
+
+/* A tile's columns, and slices of K. */
+typedef struct irisi_thin_choice {
+    uint32_t n, slices;
+} irisi_thin_choice;
+
+/* The i-th of those that a problem may have: of 4 widths where B is n x k and aligned, else of one, by 1, 2, 4, 8. */
+static inline irisi_thin_choice irisi_thin_choice_of(const irisi_gemm_problem *p, uint32_t i)
+{
+    const uint32_t turned = !p->b_transposed, aligned = !p->b_anywhere;
+    irisi_thin_choice c;
+    c.slices = 1u << i % 4;
+    c.n = turned ? (uint32_t)IRISI_THIN_SHORT : (uint32_t)IRISI_THIN_LINES >> i / 4;
+    if (turned && aligned)
+        c.n = IRISI_THIN_ROW;
+    if (i / 4 > (turned || !aligned ? 0u : 3u))
+        c.n = 0; /* there are no more */
+    return c;
+}
+
+/*
+ * About how long a problem takes so: rounds of workgroups, whose steps of 16 KB of B take as long as the answers, as a
+ * multiprocessor's share of the way to the cache, or as all of the memory's: the largest. Clusters of 4 and 8 do not
+ * find all places. Two fits of the runs by width and slices in gemm_thin_1xH200.json, for B k x n and n x k: 8 and 11 %
+ * off in the mean; what they chose there took 3 and 1 % more than the fastest. slices_us of the first was 0.64, which
+ * took two slices of 1x4095x4097.
+ */
+typedef struct irisi_thin_rates {
+    double begin_us, slices_us, rows_us;    /* once; where K is cut; by what 8 rows take longer than one */
+    double round_us, two_us;                /* of workgroups, and of two on a multiprocessor */
+    double alone_us, alone_rows_us;         /* a step */
+    double each, all, all_of_two;           /* 10^12 bytes a second, of a multiprocessor and of the device */
+    double a;                               /* what A's bytes count for */
+} irisi_thin_rates;
+static inline double irisi_thin_us(const irisi_gemm_problem *p, irisi_thin_choice c)
+{
+    static const irisi_thin_rates rates[2] = {{0.76, 0.8, 0.65, 1.63, 0.41, 0.1, 0.22, 0.061, 4.19, 4.93, 1.6},
+                                              {0.79, 0.37, 0.36, 1.66, 0, 0.17, 0.3, 0.053, 3.51, 4.49, 1.1}};
+    const irisi_thin_rates r = rates[p->b_transposed != 0];
+    const uint32_t deep = p->b_transposed ? 8192 / c.n : (uint32_t)IRISI_THIN_DEEP, rows = p->m < 8 ? p->m : 8;
+    const double places = (c.slices > 4 ? 0.8 : c.slices > 2 ? 0.92 : 1) * (int)IRISI_THIN_FITS * p->workgroups;
+    const uint64_t tiles = ((uint64_t)p->m + IRISI_THIN_M - 1) / IRISI_THIN_M * (((uint64_t)p->n + c.n - 1) / c.n);
+    const double groups = (double)tiles * c.slices, full = (double)(uint64_t)(groups / places);
+    const double steps = (double)((p->k / c.slices + deep - 1) / deep), more = (rows - 1) / 7.0;
+    const double ends = c.n == IRISI_THIN_SHORT || c.n == IRISI_THIN_LINES ? 1.2 : 1; /* words that are read twice */
+    const double mb = 0.016384 * (1 + r.a * rows / c.n) * ends, alone = r.alone_us + r.alone_rows_us * more;
+    double us = r.begin_us + r.slices_us * (c.slices > 1) + r.rows_us * more;
+    for (int last = 0; last < 2; last++) {
+        const double busy = last ? groups - full * places : places, rounds = last ? busy > 0 : full;
+        const int two = busy > p->workgroups;
+        const double each = mb * (1 + two) / r.each, all = mb * busy / (two ? r.all_of_two : r.all);
+        const double step = alone > each ? alone : each;
+        us += rounds * (r.round_us + r.two_us * two + steps * (step > all ? step : all));
+    }
+    return us;
+}
+
+/* The fastest one, of those that are asked for; n 0: there is none. */
+static inline irisi_thin_choice irisi_thin_best(const irisi_gemm_problem *p)
+{
+    irisi_thin_choice best = {0, 0};
+    for (uint32_t i = 0; irisi_thin_choice_of(p, i).n > 0; i++) {
+        const irisi_thin_choice c = irisi_thin_choice_of(p, i);
+        const int clusters = irisi_gemm_has(p, IRISI_GEMM_SM90A) || c.slices == 1;
+        if ((p->tile_n == 0 || p->tile_n == c.n) && (p->slices == 0 || p->slices == c.slices) && clusters &&
+            (best.n == 0 || irisi_thin_us(p, c) < irisi_thin_us(p, best)))
+            best = c;
+    }
+    if (p->tile_m != 0 && p->tile_m != (p->m < IRISI_THIN_M ? p->m : (uint32_t)IRISI_THIN_M))
+        best.n = 0;
+    return best;
+}
+
+/*
+ * 1 when the loop is to compute a problem: it must, or rows are few, no tile is asked for, and it is faster than the
+ * others by a GEMM alone. Not on devices before Hopper, where it was not measured, and not where the copy engine takes
+ * all and B is large: 1x8192x8192 33.5 us by that (n x k), not 39.7 (H200). That one is as fast where it begins while
+ * the kernel before it ends. In fused_sequential it does not: 1x4096x14336 of two ranks 33.9 us, and 30.8 so (H100).
+ */
+static inline int irisi_thin_takes(const irisi_gemm_problem *p)
+{
+    if (!irisi_gemm_has(p, IRISI_GEMM_THIN) || p->few == IRISI_FEW_NEVER || p->few == IRISI_FEW_MUST)
+        return 0;
+    const irisi_thin_choice best = irisi_thin_best(p);
+    if (best.n == 0 || p->few == IRISI_FEW_THIN)
+        return best.n != 0;
+    if (p->m > IRISI_THIN_M || p->tile_m > 0 || p->tile_n > 0 || !p->alone || !irisi_gemm_has(p, IRISI_GEMM_SM90A))
+        return 0;
+    const double us = irisi_thin_us(p, best), few = irisi_few_us(p, irisi_few_best(p)), mb = 2e-6 * p->n * p->k;
+    /* Than the other fit says, there. */
+    const double longer = p->m > 4 || mb < (p->b_transposed ? 3 : 1.5) ? 1 : mb < 8 ? 1.15 : 1.18;
+    if (mb > 20 && p->boxes && !p->a_anywhere && !p->b_anywhere && (p->alone == 1 || p->m > 4))
+        return 0;
+    const double later = p->alone == 1 ? 0 : p->m > 4 ? 0.4 : 1.2;
+    return us < longer * few && us < irisi_few_others_us(p) + later;
+}
+
+/* Elements of a row of A in a piece, its logarithm; and bytes from row to row there, so that rows have other banks. */
+IRIS_HOST_DEVICE uint32_t irisi_thin_piece(uint32_t rows) { return rows > 4 ? 10 : rows > 2 ? 11 : rows > 1 ? 12 : 13; }
+IRIS_HOST_DEVICE uint32_t irisi_thin_pitch(uint32_t rows) { return (2u << irisi_thin_piece(rows)) + 48; }
+
+/*
+ * Of the workspace, for a K of so many slices: the waves' rings where B is k x n, and two pieces of A, or one that is
+ * all of the slice. The waves' sums take their place.
+ */
+enum { IRISI_THIN_RINGS = IRISI_THIN_WAVES * IRISI_THIN_RING * IRISI_THIN_STEP };
+IRIS_HOST_DEVICE uint32_t irisi_thin_room(int turned, uint32_t rows, uint32_t k, uint32_t slices)
+{
+    const uint32_t most = k / slices + 520; /* slices are in whole steps, and may begin up to 7 elements sooner */
+    return (turned ? IRISI_THIN_RINGS : 0) +
+           (most > 1u << irisi_thin_piece(rows) ? 2 : 1) * rows * irisi_thin_pitch(rows);
+}
+
+/* The loop's shape. Its workspace: that, a barrier, and other slices' sums. */
+static inline irisi_gemm_shape irisi_thin_gemm_shape(const irisi_gemm_problem *p)
+{
+    const irisi_thin_choice c = irisi_thin_best(p);
+    irisi_gemm_shape s;
+    s.mainloop = IRISI_GEMM_THIN;
+    s.tile_m = s.stage_m = p->m < IRISI_THIN_M ? p->m : (uint32_t)IRISI_THIN_M, s.tile_n = s.stage_n = c.n;
+    s.gang = c.slices;
+    s.boxed = s.window = 0, s.slots = 2, s.slots_with_comm = 4;
+    const uint32_t columns = c.n == IRISI_THIN_SHORT ? 64 : c.n;
+    s.workspace_bytes_with_comm = s.workspace_bytes = irisi_thin_room(!p->b_transposed, s.tile_m, p->k, 1);
+    for (uint32_t slices = c.slices; slices > 1; slices /= 2) { /* fused_sequential may have to do with fewer */
+        const uint32_t own = irisi_thin_room(!p->b_transposed, s.tile_m, p->k, slices) + 16 +
+                             4 * (slices - 1) * s.tile_m * columns;
+        s.workspace_bytes = s.workspace_bytes > own ? s.workspace_bytes : own;
+    }
+    s.math_waves = s.waves = IRISI_THIN_WAVES;
+    s.comm_waves = IRISI_THIN_COMM_WAVES;
+    s.waves_with_comm = s.waves + s.comm_waves;
+    return s;
+}
+
+/* What the model of whole tiles computes with, estimates: a workgroup a multiprocessor, K not cut, as there. */
+static inline irisi_gemm_rates irisi_thin_rates_of(const iris_gemm_plan *p)
+{
+    const double steps = (double)p->k / (p->b_transposed ? 8192 / p->tile_n : (uint32_t)IRISI_THIN_DEEP);
+    irisi_gemm_rates r;
+    r.tile_us = 1.8 + 0.3 * steps;
+    r.beside_us = r.tile_us;
+    r.launch_us = 6, r.signal_us = 3;
+    r.link_gbps = r.links_gbps = 340;
+    r.sender_gbps = 12;
+    r.memory_gbps = 4200;
+    return r;
+}
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * problem.h: the question that irisi_gemm_pick answers: which mainloop, and in what shape.
+ *
+ *   irisi_gemm_extent irisi_gemm_problem irisi_gemm_shape irisi_gemm_rates
+ *   irisi_gemm_image
+ *   irisi_gemm_has irisi_gemm_fits
+ */
+#ifndef IRIS_MAINLOOP_PROBLEM_H
+#define IRIS_MAINLOOP_PROBLEM_H
+
+#include <iris/gemm/plan.h>
+
+/* Rows and columns of a tile. */
+typedef struct irisi_gemm_extent {
+    uint32_t m, n;
+} irisi_gemm_extent;
+
+/* The mainloop that a device runs from images made for it alone, and the compiler's option for such an image. */
+typedef struct irisi_gemm_image {
+    uint32_t mainloop; /* IRISI_GEMM_PLAIN: there is none */
+    const char *option;
+} irisi_gemm_image;
+
+/* A problem's `few`: open; a loop that must be; or none. */
+enum { IRISI_FEW_MAY, IRISI_FEW_MUST, IRISI_FEW_THIN, IRISI_FEW_NEVER };
+
+/* What a choice depends on: the same on every rank, so that all choose alike. */
+typedef struct irisi_gemm_problem {
+    uint32_t mainloops;  /* bit i: every rank's image holds mainloop i for this dtype, and its device runs it */
+    uint32_t dtype, c_dtype;
+    uint32_t element, c_element; /* bytes of one of A and B, and of C */
+    uint32_t accumulator; /* bytes of one */
+    uint32_t m, n, k;     /* n: columns of the widest band */
+    uint32_t b_transposed;
+    uint32_t aligned;    /* 1: on every rank A, B and all their rows start at multiples of 16 bytes, or copies do */
+    uint32_t b_anywhere; /* 1: on some rank B cannot be read where it is but by a loop that takes any place */
+    uint32_t a_anywhere; /* the same of A */
+    uint32_t few;        /* whether a loop for few rows is to compute it, and which, where there are such */
+    uint32_t slices;     /* of K, that are asked of it; 0: free */
+    uint32_t full;       /* 1: on every rank workgroups are as many as the device has units */
+    uint32_t alone;      /* 1: the product is a kernel's that only computes; 2: fused_sequential's, between ranks */
+    uint32_t tf32;       /* 1: f32 may be multiplied as tf32 */
+    uint32_t bare;       /* 1: on every rank nothing but the product is asked for */
+    uint32_t boxes;      /* 1: so do the rows, of 16 bytes or more, of every rank's band of C; at most 8 ranks */
+    uint32_t workgroups;
+    uint32_t tile_m, tile_n; /* asked for; 0: free */
+} irisi_gemm_problem;
+
+/* The answer. Waves of a workgroup: the first math_waves compute, the last comm_waves communicate, the rest load. */
+typedef struct irisi_gemm_shape {
+    uint32_t mainloop, tile_m, tile_n;
+    uint32_t boxed;            /* 1: staging tiles are laid out in boxes for the copy engine */
+    uint32_t slots, slots_with_comm; /* staging tiles without and with communication waves; at most 4 */
+    uint32_t stage_m, stage_n; /* of a staging tile: fewer columns than tile_n where a tile leaves in pieces */
+    uint32_t workspace_bytes, workspace_bytes_with_comm; /* shared memory without and with communication waves */
+    uint32_t math_waves, comm_waves;
+    uint32_t window; /* boxes under way of each communication wave; 0: any number */
+    uint32_t waves, waves_with_comm; /* of a workgroup, without and with communication waves */
+    uint32_t gang;   /* see iris_gemm_plan */
+} irisi_gemm_shape;
+
+/*
+ * About how long a device takes for a plan's whole tiles and their ways, where tiles are all of one width: what the
+ * model in cost_rounds.h computes with. tile_us 0: nothing is known.
+ */
+typedef struct irisi_gemm_rates {
+    double tile_us;     /* a workgroup's arithmetic for a tile, as large as its kernel computes whatever is asked for */
+    double beside_us;   /* the same beside communication waves */
+    double launch_us;   /* until a second kernel has begun */
+    double signal_us;   /* until a tile's bytes have arrived and its signal is seen, beside the time of the bytes */
+    double link_gbps;   /* to one peer */
+    double links_gbps;  /* to all of them together, at most */
+    double sender_gbps; /* that one workgroup sends, to whomever */
+    double memory_gbps; /* that the device reads */
+} irisi_gemm_rates;
+
+/* 1 when `mainloop` is one of the problem's. */
+IRIS_HOST_DEVICE int irisi_gemm_has(const irisi_gemm_problem *p, uint32_t mainloop)
+{
+    return (int)(p->mainloops >> mainloop & 1);
+}
+
+/* 1 when the tile that was asked for, if any, is within `most`. */
+IRIS_HOST_DEVICE int irisi_gemm_fits(const irisi_gemm_problem *p, irisi_gemm_extent most)
+{
+    return p->tile_m <= most.m && p->tile_n <= most.n;
+}
+
+#endif

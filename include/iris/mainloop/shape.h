@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shape.h: what the host must know about this platform's GEMM kernels: arch/<platform>/gemm_shape.h.
+ *
+ *   IRISI_GEMM_WAVE_LANES                                    lanes to ask for to get one wave
+ *   IRISI_GEMM_LANES IRISI_GEMM_LANES_WITH_COMM              of a workgroup of the plain loop; other loops add a suffix
+ *   irisi_gemm_largest_tile(mainloop, element)               what its kernels take, of elements of so many bytes
+ *   irisi_gemm_pick(arch, problem)                           the mainloop and its shape
+ *   irisi_gemm_image_of(arch, dtype, tf32)                   what images for one device hold for A and B of a type
+ *   irisi_gemm_xcds(arch, units)                             chiplets that workgroups are dealt to in turn
+ *   IRISI_GEMM_MOST_PITCH irisi_gemm_pass_m(mainloop, tile_m)
+ *   irisi_gemm_narrowest(mainloop)                           columns that tiles may be cut to; 0: they are not cut
+ *   irisi_gemm_most_pair(mainloop) irisi_gemm_most_slices(mainloop)      workgroups that share B; slices of K
+ *   irisi_gemm_joins(plan)                                   1 when pairs compute parts of full tiles together
+ *   irisi_gemm_relays(plan)                                  1 when workgroups that only send use an engine
+ *   IRISI_GEMM_PARTIAL_BYTES                                 what an item of a plan whose K is cut leaves behind
+ *   irisi_gemm_tile_us(mainloop, pair, slices, rows, columns, k, flagged)      about how long a tile takes
+ *   irisi_gemm_joint_us(mainloop, rows, columns, k, flagged) about how long a part that a pair computes together takes
+ *   irisi_gemm_senders_us()                                  about how much longer it takes by workgroups that send
+ *   irisi_gemm_memory_us(bytes)                              about how long the device's memory takes to read so many
+ *   irisi_gemm_link_gbps(workgroups, boxed, peers)           about how fast so many send to all other ranks
+ *   irisi_gemm_rates_of(plan)                                about what a device reaches where tiles are not cut
+ *
+ * No device code: init.c includes it in plain C.
+ */
+#ifndef IRIS_MAINLOOP_SHAPE_H
+#define IRIS_MAINLOOP_SHAPE_H
+
+#include <iris/mainloop/problem.h>
+
+#if defined(IRIS_TARGET_NVIDIA)
+#include <iris/mainloop/nvidia/gemm_shape.h>
+#elif defined(IRIS_TARGET_AMD)
+#include <iris/mainloop/amd/gemm_shape.h>
+#else
+#include <iris/mainloop/host/gemm_shape.h>
+#endif
+
+/* Bytes from row to row of A and B up to which mainloops other than the plain one may be chosen. */
+#if !defined(IRISI_GEMM_MOST_PITCH)
+#define IRISI_GEMM_MOST_PITCH UINT64_MAX
+#endif
+
+#if !defined(IRISI_GEMM_HAS_IMAGES)
+/* Every program holds all that this platform has. */
+static inline irisi_gemm_image irisi_gemm_image_of(const char *arch, uint32_t dtype, uint32_t tf32)
+{
+    const irisi_gemm_image none = {IRISI_GEMM_PLAIN, ""};
+    return (void)arch, (void)dtype, (void)tf32, none;
+}
+#endif
+
+#if !defined(IRISI_GEMM_HAS_WIDTHS)
+/* Tiles of these mainloops are all of one width, so that nobody asks for their times. */
+static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return (void)mainloop, 0; }
+enum { IRISI_GEMM_PARTIAL_BYTES = 0, IRISI_GEMM_PARTIAL_BYTE = 0 };
+static inline uint32_t irisi_gemm_joins(const iris_gemm_plan *plan) { return (void)plan, 0; }
+static inline uint32_t irisi_gemm_relays(const iris_gemm_plan *plan) { return (void)plan, 0; }
+static inline uint32_t irisi_gemm_most_pair(uint32_t mainloop) { return (void)mainloop, 1; }
+static inline uint32_t irisi_gemm_most_slices(uint32_t mainloop) { return (void)mainloop, 1; }
+static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32_t slices, uint32_t rows,
+                                        uint32_t columns, uint32_t k, int flagged)
+{
+    return (void)mainloop, (void)pair, (void)rows, (void)flagged, (double)columns * k / slices;
+}
+static inline double irisi_gemm_joint_us(uint32_t mainloop, uint32_t rows, uint32_t columns, uint32_t k, int flagged)
+{
+    return irisi_gemm_tile_us(mainloop, 1, 1, rows, columns, k, flagged);
+}
+static inline double irisi_gemm_senders_us(void) { return 0; }
+static inline double irisi_gemm_memory_us(double bytes) { return (void)bytes, 0; }
+static inline double irisi_gemm_link_gbps(uint32_t workgroups, int boxed, uint32_t peers)
+{
+    return (void)boxed, (void)peers, workgroups;
+}
+#endif
+
+#if !defined(IRISI_GEMM_HAS_RATES)
+/* Nothing is known: on the host all ranks' workgroups share the cores, and memory is the link. */
+static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *plan)
+{
+    irisi_gemm_rates none = {0, 0, 0, 0, 0, 0, 0, 0};
+    return (void)plan, none;
+}
+#endif
+
+#if !defined(IRISI_GEMM_HAS_PASSES)
+/* Rows that math waves beside communication waves compute at a time: here all of a tile's. */
+static inline uint32_t irisi_gemm_pass_m(uint32_t mainloop, uint32_t tile_m) { return (void)mainloop, tile_m; }
+#endif
+
+#endif

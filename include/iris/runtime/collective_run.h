@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * collective_run.h: a part of init.c: channels of collectives, and their launches. collective/launch.h declares them.
+ */
+#ifndef IRIS_RUNTIME_COLLECTIVE_RUN_H
+#define IRIS_RUNTIME_COLLECTIVE_RUN_H
+#ifdef IRIS_INIT_C
+
+#include <iris/runtime/collective_shape.h>
+#include <iris/runtime/heap_allocator.h>
+
+static iris_status irisi_take_stream(iris_world *w, const char *call, iris_stream *stream);
+
+/* What a rank makes a channel with. */
+typedef struct irisi_collective_vote {
+    uint64_t scratch; /* of a slice; 0 where a rank has refused already, with a status of its own */
+    uint64_t slices;
+} irisi_collective_vote;
+
+/* Whether every rank asks for as much scratch; the slices are as many as every rank has compute units for. */
+static iris_status irisi_collective_agree(iris_world *w, irisi_collective_vote *vote, iris_status own)
+{
+    void *votes;
+    const iris_status met = irisi_hear_all(w, "iris_collective_channel", vote, sizeof *vote, &votes);
+    const irisi_collective_vote *all = (const irisi_collective_vote *)votes;
+    iris_status s = own != IRIS_OK ? own : met;
+    for (int r = 0; s == IRIS_OK && r < w->size; r++) {
+        if (all[r].scratch == 0)
+            s = irisi_fail(w, IRIS_ERR_MISMATCH, "iris_collective_channel: rank %d refused its arguments", r);
+        else if (all[r].scratch != all[0].scratch)
+            s = irisi_fail(w, IRIS_ERR_MISMATCH, "iris_collective_channel: scratch is %llu bytes on rank %d but %llu "
+                           "on rank 0, rounded up; it must be the same",
+                           (unsigned long long)all[r].scratch, r, (unsigned long long)all[0].scratch);
+        vote->slices = all[r].slices < vote->slices ? all[r].slices : vote->slices;
+    }
+    free(votes);
+    return s;
+}
+
+iris_status iris_collective_channel(iris_world *w, iris_channel *ch, size_t scratch)
+{
+    iris_status status = irisi_enter(w, "iris_collective_channel");
+    if (status != IRIS_OK)
+        return status;
+    const irisi_collective_shape shape = irisi_collective_shape_of(w);
+    if (ch == NULL)
+        status = irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_collective_channel: the channel is null");
+    else if (scratch > w->sync_bytes || scratch > 1u << 30) /* a slice's bytes are counted in 32 bits */
+        status = irisi_fail(w, IRIS_ERR_NOMEM,
+                            "iris_collective_channel: %zu bytes of scratch a slice exceed the sync heap of %zu; raise "
+                            "IRIS_SYNC_MB",
+                            scratch, w->sync_bytes);
+    const size_t least = IRISI_SLICE_ROW * (size_t)w->size, wanted = scratch ? scratch : shape.scratch;
+    const size_t half = irisi_round_up(wanted < least ? least : wanted, 256);
+    irisi_collective_vote vote = {status == IRIS_OK ? half : 0, shape.slices};
+    status = irisi_collective_agree(w, &vote, status);
+    if (status == IRIS_OK)
+        status = iris_channel_create(w, ch, (size_t)vote.slices * irisi_slice_words((uint32_t)w->size),
+                                     2 * half * vote.slices);
+    if (status != IRIS_OK)
+        return status;
+    ch->half = (uint32_t)half;
+    ch->room = (uint32_t)(half / (32 * (size_t)w->size) * 16);
+    ch->slices = (uint32_t)vote.slices;
+    ch->least = shape.least;
+    return IRIS_OK;
+}
+
+/* The record of a live channel; null when there is none at its place, or it was not made for collectives. */
+static irisi_block *irisi_channel_block(iris_world *w, const iris_channel *ch)
+{
+    if (ch->slices == 0 || ch->half < IRISI_SLICE_ROW * (size_t)w->size || ch->room == 0 || ch->least == 0 ||
+        ch->bank_bytes < 2 * (size_t)ch->half * ch->slices ||
+        ch->n_signals < (size_t)ch->slices * irisi_slice_words((uint32_t)w->size))
+        return NULL;
+    return irisi_sync_block(w, ch->signals);
+}
+
+/* The channel: live, made for collectives, and so far used, if at all, for this team or messages, on this stream. */
+static iris_status irisi_collective_check_channel(iris_world *w, const char *name, const iris_channel *ch,
+                                                  iris_team team, iris_stream stream)
+{
+    irisi_block *block = ch == NULL ? NULL : irisi_channel_block(w, ch);
+    if (block == NULL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "%s: the channel is not from iris_collective_channel, or was destroyed", name);
+    const iris_team *users = &block->team;
+    if (users->size != 0 &&
+        (users->start != team.start || users->size != team.size || (users->stride != team.stride && team.size > 1)))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "%s: the channel is used %s already; make one for each team, and one for messages", name,
+                          users->size < 0 ? "for messages" : "by another team");
+    if (block->stream != NULL && block->stream != stream && !irisi_dev_stream_capturing(&w->dev, stream))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "%s: the channel is used on another stream already; make one for each stream", name);
+    return IRIS_OK;
+}
+
+/* Launches on a channel that was looked at; from then on it is this team's and this stream's. */
+static iris_status irisi_collective_start(iris_world *w, const iris_channel *ch, iris_team team, irisi_kernel kernel,
+                                          const char *name, const void *args, size_t bytes,
+                                          const iris_launch_config *cfg, iris_stream stream)
+{
+    const iris_status s = irisi_launch(w, kernel, name, args, bytes, cfg, stream);
+    irisi_block *block = irisi_channel_block(w, ch);
+    if (s != IRIS_OK || block == NULL)
+        return s;
+    block->team = team;
+    if (!irisi_dev_stream_capturing(&w->dev, stream)) /* where a graph will run is not known yet */
+        block->stream = stream;
+    return IRIS_OK;
+}
+
+/* The team, completed; this rank and the root are in it. */
+static iris_status irisi_collective_check_team(iris_world *w, const irisi_family_row *f, iris_team *t, int root)
+{
+    if (t->size == 0) {
+        t->start = 0;
+        t->stride = 1;
+        t->size = w->size;
+    }
+    if (t->size == 1 && t->stride == 0) /* as kernels take it */
+        t->stride = 1;
+    const int64_t last = t->start + (int64_t)t->stride * (t->size - 1);
+    if (t->size < 0 || t->stride < 1 || t->start < 0 || last >= w->size)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "%s: a team of %d ranks from %d on, %d apart, is not within ranks 0 to %d", f->name,
+                          (int)t->size, (int)t->start, (int)t->stride, w->size - 1);
+    for (int asked = 0; asked <= f->root_dst + f->root_src; asked++) {
+        const int rank = asked ? root : w->rank;
+        if (rank < t->start || rank > last || (rank - t->start) % t->stride != 0)
+            return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                              "%s: %s %d is not in the team of %d ranks from %d on, %d apart", f->name,
+                              asked ? "root" : "rank", rank, (int)t->size, (int)t->start, (int)t->stride);
+    }
+    return IRIS_OK;
+}
+
+/* One buffer of `rows` rows. */
+static iris_status irisi_collective_check_buffer(iris_world *w, const char *name, const char *which, const void *p,
+                                                 size_t rows, const iris_collective *c, const char *by)
+{
+    const size_t element = iris_dtype_bytes(c->dtype);
+    if (c->count > SIZE_MAX / 2 / element / rows)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: %zu elements of %s%s are too many", name, c->count,
+                          iris_dtype_name(c->dtype), rows > 1 ? " for each rank" : "");
+    if (c->count > 0 && p == NULL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: %s is null; pass %zu elements of %s", name, which,
+                          rows * c->count, iris_dtype_name(c->dtype));
+    if ((uintptr_t)p % element != 0)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: %s at %p is not aligned to its %zu-byte elements", name,
+                          which, p, element);
+    if (by != NULL && c->count > 0 && !iris_is_symmetric(w, p, rows * c->count * element))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "%s: schedule %s wants %s in the symmetric heap, where its %zu bytes at %p are not; "
+                          "allocate it with iris_malloc, or choose a schedule that takes any memory",
+                          name, by, which, rows * c->count * element, p);
+    return IRIS_OK;
+}
+
+/* dst and src must be apart, or the same: in place, the own row of the one that has rows. */
+static iris_status irisi_collective_check_overlap(iris_world *w, const irisi_family_row *f, const iris_collective *c)
+{
+    const size_t row = c->count * iris_dtype_bytes(c->dtype);
+    const size_t own = (size_t)((w->rank - c->team.start) / c->team.stride) * row;
+    const uintptr_t dst = (uintptr_t)c->dst, src = (uintptr_t)c->src;
+    const size_t dst_bytes = f->dst_rows ? row * (size_t)c->team.size : row;
+    const size_t src_bytes = f->src_rows ? row * (size_t)c->team.size : row;
+    const int apart = dst + dst_bytes <= src || src + src_bytes <= dst;
+    const int same = f->dst_rows == f->src_rows ? dst == src && !f->dst_rows
+                     : f->dst_rows              ? dst + own == src
+                                                : src + own == dst;
+    if (row == 0 || apart || same)
+        return IRIS_OK;
+    return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: dst at %p and src at %p overlap, and not in place", f->name,
+                      c->dst, c->src);
+}
+
+/* Everything about a collective that can be wrong on this rank alone; completes team and schedule. */
+static iris_status irisi_collective_check(iris_world *w, irisi_family family, iris_collective *c,
+                                          const irisi_collective_kernel *kernels, size_t n,
+                                          const irisi_collective_kernel **chosen)
+{
+    const irisi_family_row *f = irisi_family_of(family);
+    iris_status s = irisi_collective_check_team(w, f, &c->team, c->root);
+    if (s != IRIS_OK)
+        return s;
+    if (c->schedule == IRIS_SCHEDULE_AUTO)
+        c->schedule = irisi_collective_choose(w, family, c);
+    *chosen = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (kernels[i].schedule == c->schedule)
+            *chosen = kernels + i;
+    if (*chosen == NULL)
+        return irisi_fail(w, IRIS_ERR_UNSUPPORTED, "%s: there is no schedule %s (%d)", f->name,
+                          irisi_schedule_name((int)c->schedule), (int)c->schedule);
+    const char *by = irisi_schedule_name((int)c->schedule);
+    const size_t size = (size_t)c->team.size;
+    /* A buffer of the root is looked at elsewhere only where its address stands for that of the root's. */
+    const int dst = (*chosen)->dst_symmetric || !f->root_dst || w->rank == c->root;
+    const int src = (*chosen)->src_symmetric || !f->root_src || w->rank == c->root;
+    if (dst)
+        s = irisi_collective_check_buffer(w, f->name, "dst", c->dst, f->dst_rows ? size : 1, c,
+                                          (*chosen)->dst_symmetric ? by : NULL);
+    if (s == IRIS_OK && src)
+        s = irisi_collective_check_buffer(w, f->name, "src", c->src, f->src_rows ? size : 1, c,
+                                          (*chosen)->src_symmetric ? by : NULL);
+    return s == IRIS_OK && dst && src ? irisi_collective_check_overlap(w, f, c) : s;
+}
+
+iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_family family,
+                                 const iris_collective *what, const irisi_collective_kernel *kernels, size_t n,
+                                 size_t bytes, iris_stream stream)
+{
+    const char *name = irisi_family_of(family)->name;
+    const irisi_collective_kernel *kernel;
+    irisi_collective_args args;
+    iris_collective c;
+    iris_status s = irisi_take_stream(w, name, &stream);
+    if (s != IRIS_OK)
+        return s;
+    if (what == NULL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: what to do is null", name);
+    c = *what;
+    s = irisi_collective_check(w, family, &c, kernels, n, &kernel);
+    if (s == IRIS_OK)
+        s = irisi_collective_check_channel(w, name, ch, c.team, stream);
+    if (s != IRIS_OK)
+        return s;
+    args.ctx = iris_device_ctx(w);
+    args.ch = *ch;
+    args.team = c.team;
+    args.root = c.root;
+    args.dst = c.dst;
+    args.src = c.src;
+    args.count = c.count * (iris_dtype_bytes(c.dtype) / bytes);
+    const size_t each = irisi_slice_each(ch, kernel->few, args.count, bytes);
+    const iris_launch_config cfg =
+        irisi_collective_grid(w, each, args.count, bytes, irisi_family_of(family)->reduces, &c);
+    return irisi_collective_start(w, ch, c.team, kernel->kernel, kernel->name, &args, sizeof args, &cfg, stream);
+}
+
+iris_status irisi_message_run(iris_world *w, const iris_channel *ch, const irisi_message_args *what, int receives,
+                              int sends, iris_dtype dtype, irisi_kernel kernel, iris_stream stream)
+{
+    const char *name = !receives ? "iris_send_to" : !sends ? "iris_recv_from" : "iris_exchange";
+    static const iris_team messages = {0, 1, -1}; /* no team of a collective */
+    const size_t element = iris_dtype_bytes(dtype), bytes = what->bytes;
+    irisi_message_args args = *what;
+    iris_status s = irisi_take_stream(w, name, &stream);
+    if (s != IRIS_OK)
+        return s;
+    if ((receives && (what->from < 0 || what->from >= w->size)) || (sends && (what->to < 0 || what->to >= w->size)))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: rank %d is not within ranks 0 to %d", name,
+                          receives && (what->from < 0 || what->from >= w->size) ? what->from : what->to, w->size - 1);
+    if (bytes > SIZE_MAX / 2)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: so many elements of %s are more than memory holds", name,
+                          iris_dtype_name(dtype));
+    if (bytes > 0 && ((receives && !what->dst) || (sends && !what->src)))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: %s is null; pass %zu elements of %s", name,
+                          receives && !what->dst ? "dst" : "src", bytes / element, iris_dtype_name(dtype));
+    if ((receives && (uintptr_t)what->dst % element != 0) || (sends && (uintptr_t)what->src % element != 0))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: a buffer is not aligned to its %zu-byte elements", name,
+                          element);
+    const uintptr_t dst = (uintptr_t)what->dst, src = (uintptr_t)what->src;
+    if (receives && sends && bytes > 0 && dst < src + bytes && src < dst + bytes)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: dst at %p and src at %p overlap", name, what->dst, what->src);
+    s = irisi_collective_check_channel(w, name, ch, messages, stream);
+    if (s != IRIS_OK)
+        return s;
+    const iris_launch_config cfg = irisi_collective_grid(w, irisi_slice_each(ch, 0, bytes, 1), bytes, 1, 0, NULL);
+    args.ctx = iris_device_ctx(w);
+    args.ch = *ch;
+    return irisi_collective_start(w, ch, messages, kernel, "irisi_send_recv", &args, sizeof args, &cfg, stream);
+}
+
+iris_status irisi_rows_run(iris_world *w, const iris_channel *ch, const irisi_rows_args *what, size_t bytes,
+                           irisi_kernel kernel, iris_stream stream)
+{
+    static const irisi_family_row family = {"iris_all_to_allv", 1, 1, 0, 0, 0};
+    irisi_rows_args args = *what;
+    iris_status s = irisi_take_stream(w, "iris_all_to_allv", &stream);
+    if (s == IRIS_OK)
+        s = irisi_collective_check_team(w, &family, &args.team, 0);
+    if (s != IRIS_OK)
+        return s;
+    const size_t array = (size_t)args.team.size * sizeof(uint64_t);
+    const uintptr_t arrays = (uintptr_t)args.dst_offsets | (uintptr_t)args.dst_counts | (uintptr_t)args.src_offsets |
+                             (uintptr_t)args.src_counts;
+    if (!args.dst || !args.dst_offsets || !args.dst_counts || arrays % sizeof(uint64_t) != 0 ||
+        (uintptr_t)args.dst % bytes != 0 || (uintptr_t)args.src % bytes != 0)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_all_to_allv: dst, dst_offsets or dst_counts is null, or dst or src is not aligned to "
+                          "its %zu-byte elements, or an array not to 8 bytes",
+                          bytes);
+    if (!iris_is_symmetric(w, args.src, 1) || !iris_is_symmetric(w, args.src_offsets, array) ||
+        !iris_is_symmetric(w, args.src_counts, array))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_all_to_allv: src, src_offsets and src_counts, for %d ranks, must lie in the symmetric "
+                          "heap, where members read them; allocate them with iris_malloc",
+                          (int)args.team.size);
+    s = irisi_collective_check_channel(w, family.name, ch, args.team, stream);
+    if (s != IRIS_OK)
+        return s;
+    const size_t most = SIZE_MAX / 4; /* bytes: their number is known on the device only */
+    const iris_launch_config cfg = irisi_collective_grid(w, irisi_slice_each(ch, 1, most, 1), most, 1, 0, NULL);
+    args.ctx = iris_device_ctx(w);
+    args.ch = *ch;
+    return irisi_collective_start(w, ch, args.team, kernel, "irisi_all_to_allv", &args, sizeof args, &cfg, stream);
+}
+
+iris_status irisi_collective_lacks(iris_world *w, irisi_family family, const iris_collective *what)
+{
+    const char *name = irisi_family_of(family)->name;
+    static const char *const ops[] = {"sum", "prod", "min", "max", "avg", "and", "or", "xor"};
+    if (what == NULL || iris_dtype_bytes(what->dtype) == 0 || (unsigned)what->op >= IRIS_REDUCE_OPS)
+        return irisi_fail(
+            w, IRIS_ERR_ARGUMENT, "%s: dtype %d or op %d does not exist; dtypes are 1 to %d, ops 0 to %d", name,
+            what ? (int)what->dtype : -1, what ? (int)what->op : -1, (int)IRIS_DTYPES - 1, (int)IRIS_REDUCE_OPS - 1);
+    return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
+                      "%s: %s of %s has no kernel: the type lacks the operation, or no file of this program "
+                      "instantiates it",
+                      name, ops[what->op], iris_dtype_name(what->dtype));
+}
+
+#endif
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config.h: who a rank is: its config, completed from the environment. Rank and world come from the config, else from
+ * the launcher's variables, else the world is this rank alone.
+ */
+#ifndef IRIS_RUNTIME_CONFIG_H
+#define IRIS_RUNTIME_CONFIG_H
+#ifdef IRIS_INIT_C
+
+#include <iris/runtime/heap_allocator.h>
+
+/* How a rank starts: a config with everything filled in. */
+typedef struct irisi_settings {
+    iris_config c;
+    int ordinal; /* of the device; -1: the current one */
+    irisi_heap_mode heap_mode;
+    const char *launcher;
+    char job[160];
+} irisi_settings;
+
+/* A rank's connection to the hub, and in rank 0 the hub's ends. */
+typedef struct irisi_link {
+    int sock, parent;
+    int *hub; /* null: not rank 0 */
+} irisi_link;
+
+static uint64_t irisi_hash_text(const char *text)
+{
+    uint64_t h = 14695981039346656037u;
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * 1099511628211u; /* FNV-1a */
+    return h;
+}
+
+/* A number that says which machine this is (which boot of it). */
+static uint64_t irisi_node(void)
+{
+    char text[128] = "";
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
+    if (!f || !fgets(text, sizeof text, f))
+        gethostname(text, sizeof text - 1);
+    if (f)
+        fclose(f);
+    return irisi_hash_text(text);
+}
+
+/* A whole number from the environment; 1: read, 0: not set, -1: nonsense (with a sentence). */
+static int irisi_env_number(const char *name, int64_t low, int64_t high, int64_t *value)
+{
+    const char *text = getenv(name);
+    char *end;
+    if (!text || !*text)
+        return 0;
+    errno = 0;
+    const long long n = strtoll(text, &end, 10);
+    if (errno || *end || n < low || n > high) {
+        irisi_fail(NULL, IRIS_ERR_ARGUMENT, "%s=%.40s is not a whole number from %lld to %lld", name, text,
+                   (long long)low, (long long)high);
+        return -1;
+    }
+    *value = n;
+    return 1;
+}
+
+/* Default deadline; sanitizers make everything about ten times slower. */
+static int64_t irisi_default_timeout_ms(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return 100000;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+    return 100000;
+#else
+    return 10000;
+#endif
+#else
+    return 10000;
+#endif
+}
+
+/* A size in MiB from the environment, unless the config has one. */
+static int irisi_env_size(const char *name, size_t *bytes)
+{
+    int64_t mb = 0;
+    const int found = *bytes ? 0 : irisi_env_number(name, 1, (int64_t)1 << 32, &mb);
+    if (found > 0)
+        *bytes = (size_t)mb << 20;
+    return found;
+}
+
+/* How heaps are to be made, and what they may grow to. */
+static iris_status irisi_settle_heap(irisi_settings *s)
+{
+    const char *mode = s->c.heap ? s->c.heap : getenv("IRIS_HEAP");
+    s->heap_mode = IRISI_HEAP_AUTO;
+    if (mode && strcmp(mode, "ipc") == 0)
+        s->heap_mode = IRISI_HEAP_IPC;
+    else if (mode && strcmp(mode, "vmm") == 0)
+        s->heap_mode = IRISI_HEAP_VMM;
+    else if (mode && *mode && strcmp(mode, "auto") != 0)
+        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "IRIS_HEAP=%.40s is none of auto, ipc and vmm", mode);
+    if (s->c.heap_bytes > (size_t)1 << 52 || s->c.sync_bytes > (size_t)1 << 52 || s->c.heap_max_bytes > (size_t)1 << 52)
+        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_config asks for a heap of %zu + %zu bytes, at most %zu",
+                          s->c.heap_bytes, s->c.sync_bytes, s->c.heap_max_bytes);
+    if (irisi_env_size("IRIS_HEAP_MB", &s->c.heap_bytes) < 0 || irisi_env_size("IRIS_SYNC_MB", &s->c.sync_bytes) < 0 ||
+        irisi_env_size("IRIS_HEAP_MAX_MB", &s->c.heap_max_bytes) < 0)
+        return IRIS_ERR_ARGUMENT;
+    return IRIS_OK;
+}
+
+/* Everything of the config but rank and world. */
+static iris_status irisi_settle_options(irisi_settings *s, const iris_config *config)
+{
+    const int64_t longest = (int64_t)1 << 40; /* 35 years: times in a device's ticks are in 64 bits too */
+    int64_t number = 0;
+    memset(s, 0, sizeof *s);
+    s->ordinal = -1;
+    s->launcher = "config";
+    if (config)
+        s->c = *config;
+    if (s->c.timeout_ms < -1 || s->c.timeout_ms > longest)
+        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_config.timeout_ms is %lld; at most %lld can be, -1 means none",
+                          (long long)s->c.timeout_ms, (long long)longest);
+    if (irisi_log_level() < 0)
+        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "IRIS_LOG=%.40s is none of error, warn, info and debug",
+                          getenv("IRIS_LOG"));
+    if (irisi_settle_heap(s) != IRIS_OK)
+        return IRIS_ERR_ARGUMENT;
+    if (!s->c.timeout_ms) {
+        const int found = irisi_env_number("IRIS_TIMEOUT_MS", 0, longest, &number);
+        if (found < 0)
+            return IRIS_ERR_ARGUMENT;
+        s->c.timeout_ms = found == 0    ? irisi_default_timeout_ms()
+                          : number == 0 ? -1
+                                        : number; /* 0 in the variable: none */
+    }
+    number = 0;
+    if (!s->c.checked && irisi_env_number("IRIS_CHECKED", 0, 1, &number) < 0)
+        return IRIS_ERR_ARGUMENT;
+    s->c.checked = s->c.checked || number;
+    if (!s->c.token)
+        s->c.token = getenv("IRIS_TOKEN");
+    if (!s->c.token)
+        s->c.token = "";
+    if (strlen(s->c.token) >= IRISI_TOKEN)
+        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "the job token has %zu bytes; at most %d", strlen(s->c.token),
+                          IRISI_TOKEN - 1);
+    if (!s->c.host)
+        s->c.host = getenv("IRIS_HOST");
+    number = 0;
+    if (!s->c.port && irisi_env_number("IRIS_PORT", 1, 65535, &number) < 0)
+        return IRIS_ERR_ARGUMENT;
+    s->c.port = s->c.port ? s->c.port : (int)number;
+    if (s->c.port < 0 || s->c.port > 65535)
+        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_config.port is %d; ports are 1 to 65535", s->c.port);
+    return IRIS_OK;
+}
+
+/* One launcher's variables. */
+typedef struct irisi_launcher {
+    const char *name, *rank, *world;
+    const char *only_with; /* the pair counts only where this is set; or null */
+    const char *job[2];    /* what names the job: all that are set, joined */
+} irisi_launcher;
+
+static const irisi_launcher irisi_launchers[] = {
+    {"IRIS_RANK", "IRIS_RANK", "IRIS_WORLD", NULL, {NULL, NULL}},
+    {"torchrun", "RANK", "WORLD_SIZE", NULL, {"TORCHELASTIC_RUN_ID", "MASTER_PORT"}},
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", NULL, {"OMPI_MCA_ess_base_jobid", "PMIX_NAMESPACE"}},
+    {"MPICH", "PMI_RANK", "PMI_SIZE", NULL, {"PMI_JOBID", NULL}},
+    /* sbatch and salloc set a task count too; only srun's steps have ranks. */
+    {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_STEP_ID", {"SLURM_JOB_ID", "SLURM_STEP_ID"}},
+};
+
+/* A name of this job that all its ranks on this machine find, and no other job does. */
+static void irisi_settle_job(irisi_settings *s, const irisi_launcher *l)
+{
+    const char *job = s->c.job ? s->c.job : getenv("IRIS_JOB");
+    const char *first = l && l->job[0] ? getenv(l->job[0]) : NULL, *second = l && l->job[1] ? getenv(l->job[1]) : NULL;
+    if (job && *job)
+        snprintf(s->job, sizeof s->job, "%s", job);
+    else if (first || second)
+        snprintf(s->job, sizeof s->job, "%s.%s", first ? first : "", second ? second : "");
+    else
+        snprintf(s->job, sizeof s->job, "parent-%d", (int)getppid());
+}
+
+static iris_status irisi_settle(irisi_settings *s, const iris_config *config)
+{
+    iris_status status = irisi_settle_options(s, config);
+    const irisi_launcher *found = NULL;
+    if (status != IRIS_OK)
+        return status;
+    for (size_t i = 0; s->c.world == 0 && i < sizeof irisi_launchers / sizeof *irisi_launchers && !found; i++) {
+        const irisi_launcher *l = &irisi_launchers[i];
+        int64_t rank = 0, world = 0;
+        if (l->only_with && !getenv(l->only_with))
+            continue;
+        const int has_world = irisi_env_number(l->world, 1, IRISI_MANY_RANKS, &world);
+        const int has_rank =
+            has_world < 0 ? -1 : irisi_env_number(l->rank, 0, has_world ? world - 1 : (int64_t)IRISI_MANY_RANKS, &rank);
+        if (has_rank < 0)
+            return IRIS_ERR_ARGUMENT;
+        if (has_rank != has_world)
+            return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "%s is set but %s is not; set both or neither",
+                              has_rank ? l->rank : l->world, has_rank ? l->world : l->rank);
+        if (has_rank) {
+            s->c.rank = (int)rank;
+            s->c.world = (int)world;
+            s->launcher = l->name;
+            found = l;
+        }
+    }
+    if (s->c.world == 0) {
+        s->c.rank = 0;
+        s->c.world = 1;
+        s->launcher = "alone";
+    }
+    if (s->c.world < 0 || s->c.world > IRISI_MOST_RANKS || s->c.rank < 0 || s->c.rank >= s->c.world)
+        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "there is no rank %d of a world of %d (at most %d%s)", s->c.rank,
+                          s->c.world, IRISI_MOST_RANKS, irisi_more_ranks);
+    irisi_settle_job(s, found);
+    return IRIS_OK;
+}
+
+#endif
+#endif

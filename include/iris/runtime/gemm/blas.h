@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * blas.h: a part of init.c: the caller's BLAS, which computes the own band for IRIS_GEMM_BLAS_GATHER.
+ */
+#ifndef IRIS_RUNTIME_GEMM_BLAS_H
+#define IRIS_RUNTIME_GEMM_BLAS_H
+#ifdef IRIS_INIT_C
+
+#include <iris/gemm/prepare.h>
+#include <iris/runtime/control_link.h>
+
+/*
+ * The caller's BLAS on the own band. When it fails, nothing will come from this rank, so peers that wait are told at
+ * once, as at a deadline; but for a capture: nobody waits there.
+ */
+static iris_status irisi_gemm_start_blas(iris_world *w, const iris_gemm_plan *plan, iris_stream stream)
+{
+    iris_gemm_blas_call call;
+    const irisi_gemm_packing *a = &plan->packs[0], *b = &plan->packs[1]; /* BLAS reads what they are copies of */
+    memset(&call, 0, sizeof call);
+    call.m = plan->m, call.n = plan->columns, call.k = plan->k;
+    call.a = a->to ? a->from : plan->a, call.b = b->to ? b->from : plan->b;
+    call.lda = (int64_t)(a->to ? a->from_pitch / plan->element : plan->lda);
+    call.ldb = (int64_t)(b->to ? b->from_pitch / plan->element : plan->ldb);
+    call.c = (char *)plan->c + (uint64_t)plan->band * plan->c_element, call.ldc = (int64_t)plan->ldc;
+    call.alpha = plan->alpha, call.beta = plan->beta;
+    call.dtype = (iris_dtype)plan->dtype, call.c_dtype = (iris_dtype)plan->c_dtype;
+    call.b_transposed = (int)plan->b_transposed && !b->turned; /* whose copy alone has K side by side */
+    const int failed = plan->columns > 0 ? plan->blas(plan->blas_arg, &call, stream ? stream : w->stream) : 0;
+    if (failed == 0)
+        return IRIS_OK;
+    if (irisi_take_notice(w) != IRIS_OK || w->failed != IRIS_OK) /* what it uses of this library failed for that */
+        return irisi_fail(w, w->failed, "%s", w->failure);
+    char text[200];
+    const int told = w->size > 1 && !irisi_gemm_capturing(w, stream);
+    snprintf(text, sizeof text, "GEMM launch: the BLAS of rank %d returned %d for %lld x %lld x %lld%s", w->rank,
+             failed, (long long)call.m, (long long)call.n, (long long)call.k,
+             told ? "; call iris_reset on every rank" : "");
+    if (told) {
+        irisi_send_text(w->sock, IRISI_ABORT, w->rank, IRIS_ERR_TIMEOUT, text);
+        irisi_stop(w, IRIS_ERR_TIMEOUT, text);
+    }
+    return irisi_fail(w, IRIS_ERR_DEVICE, "%s", text);
+}
+
+#endif
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * choose.h: a part of init.c: which mainloop and pattern a plan has, and in what shape.
+ *
+ * A choice depends on nothing but what all ranks have in common, so that all choose alike: of workgroups, the fewest.
+ */
+#ifndef IRIS_RUNTIME_GEMM_CHOOSE_H
+#define IRIS_RUNTIME_GEMM_CHOOSE_H
+#ifdef IRIS_INIT_C
+
+#include <iris/mainloop/maps.h>
+#include <iris/mainloop/shape.h>
+#include <iris/runtime/gemm/validate.h>
+#include <iris/runtime/gemm/tile_search.h>
+#include <iris/runtime/gemm/ll_banks.h>
+#include <iris/runtime/gemm/tune_rows.h>
+
+/* What all ranks' operands have in common, as the choice of a mainloop sees it. */
+typedef struct irisi_gemm_common {
+    uint64_t mainloops; /* of the image and the device */
+    uint64_t aligned;   /* A, B and their rows to 16 bytes, not too far apart; bit 0: or copies are; bit 1: A, 2: B */
+    uint64_t boxes;     /* C too, and few ranks: all ones, or 0 */
+    uint64_t bare;      /* nothing but the product is asked for: all ones, or 0 */
+    uint64_t full;       /* every rank has as many workgroups as its device has units: all ones, or 0 */
+    uint64_t workgroups; /* the fewest that a rank has */
+    uint64_t xcds;       /* chiplets, where all ranks have as many; else 1 */
+    uint64_t blas;       /* the slowest rank's BLAS, in 10^9 operations a second and 1; 0: not every rank has one */
+    uint64_t row;        /* the row that all have found, by its hash; 0: not the same one */
+    uint64_t rows;       /* all rows that each has read, by their hash */
+} irisi_gemm_common;
+
+static irisi_gemm_kernels irisi_gemm_offered[IRIS_DTYPES][IRIS_DTYPES]; /* by the types of A and B, and of C */
+
+void irisi_gemm_offer(iris_dtype dtype, iris_dtype c_dtype, const irisi_gemm_kernels *kernels)
+{
+    irisi_gemm_offered[dtype][c_dtype] = *kernels;
+}
+
+#include <iris/runtime/gemm/packing.h>
+
+/* Says once that the image lacks what its device computes such products best with: they are right, and slow. */
+static void irisi_gemm_warn(iris_world *w, const iris_gemm_plan *p, uint64_t mainloops)
+{
+    const irisi_gemm_kernels *offered = &irisi_gemm_offered[p->dtype][p->c_dtype];
+    const irisi_gemm_image best = irisi_gemm_image_of(iris_arch_name(w), p->dtype, p->tf32);
+    size_t i = 0;
+    while (i < offered->n && offered->rows[i].mainloop != best.mainloop)
+        i++;
+    if (w->gemm_warned || i == offered->n || mainloops >> best.mainloop & 1)
+        return;
+    w->gemm_warned = 1;
+    irisi_log(w->rank, IRISI_WARN,
+              "iris_gemm_prepare: this program's image lacks the fastest loop of %s for GEMMs of %s: compile its "
+              "kernels with %s",
+              iris_arch_name(w), irisi_gemm_types_name(p), best.option);
+}
+
+/* Asks the device which mainloops it has for the plan's types. Kernels of one's own alone: the plain one. */
+static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int plain, irisi_gemm_common *own)
+{
+    const irisi_kernel probe = irisi_gemm_offered[p->dtype][p->c_dtype].probe;
+    const iris_launch_config one = iris_grid(1, IRISI_GEMM_WAVE_LANES);
+    irisi_gemm_probe args;
+    irisi_control control;
+    /* The engine that copies boxes writes whole 16 bytes, lanes what is behind the last of them. */
+    const uint64_t c = (uint64_t)(uintptr_t)p->c | p->ldc * p->c_element | (uint64_t)p->band * p->c_element;
+    const int fits = p->columns == 0 || (c % 16 == 0 && p->columns * (uint64_t)p->c_element >= 16);
+    own->aligned = UINT64_MAX;
+    for (int i = 0; i < 2; i++) {
+        const irisi_gemm_packing copy = irisi_gemm_packing_of(p, i);
+        if (!irisi_gemm_reads(&copy))
+            own->aligned &= copy.to_pitch <= IRISI_GEMM_MOST_PITCH ? ~((uint64_t)2 << i) : 0;
+    }
+    own->boxes =
+        fits && p->ldc <= IRISI_GEMM_MOST_PITCH / p->c_element && p->world <= IRISI_GEMM_BOXED_RANKS ? UINT64_MAX : 0;
+    own->bare = p->alpha == 1 && p->beta == 0 && p->bias == NULL && p->activation == IRIS_ACTIVATION_NONE &&
+                        p->scale_a == NULL && p->scale_b == NULL && p->scale_c == NULL
+                    ? UINT64_MAX
+                    : 0;
+    own->mainloops = 1u << IRISI_GEMM_PLAIN, own->workgroups = p->workgroups;
+    own->full = p->workgroups >= (uint32_t)iris_compute_units(w) ? UINT64_MAX : 0;
+    if (probe == NULL || plain)
+        return IRIS_OK;
+    args.control = w->control;
+    iris_status s = irisi_launch(w, probe, "irisi_gemm_probe", &args, sizeof args, &one, NULL);
+    if (s == IRIS_OK)
+        s = iris_memcpy(w, &control, w->control, sizeof control);
+    if (s == IRIS_OK)
+        own->mainloops = control.mainloops, irisi_gemm_warn(w, p, own->mainloops);
+    return s;
+}
+
+/* The cut that a row asks for; of width 0 where it leaves it open. */
+static irisi_gemm_cutting irisi_gemm_row_cut(const irisi_gemm_row *row)
+{
+    const uint32_t *v = row->value;
+    irisi_gemm_cutting c;
+    memset(&c, 0, sizeof c);
+    c.width = v[IRISI_ROW_WIDTH], c.late = v[IRISI_ROW_LATE], c.halves = v[IRISI_ROW_HALVES];
+    c.edge_width = v[IRISI_ROW_EDGE] ? v[IRISI_ROW_EDGE] : c.width;
+    c.pair = v[IRISI_ROW_PAIR] ? v[IRISI_ROW_PAIR] : 1, c.slices = v[IRISI_ROW_SLICES] ? v[IRISI_ROW_SLICES] : 1;
+    c.early = v[IRISI_ROW_EARLY];
+    c.lead = c.width ? v[IRISI_ROW_LEAD] : IRISI_GEMM_ANY_LEAD;
+    c.full_n = row->given >> IRISI_ROW_FULL & 1 ? v[IRISI_ROW_FULL] : INT32_MAX; /* the most a row can say */
+    return c;
+}
+
+/*
+ * A problem's `alone`: what the thin loop is chosen for (spread.h), all workgroups computing in the kernel that
+ * such a pattern comes to; where that is open, in fused_sequential's, or of one rank in bulk_synchronous'. `full`: on
+ * every rank workgroups are as many as units. Fewer, as a row may have it, count for one rank alone.
+ */
+static uint32_t irisi_gemm_alone(const iris_world *w, const iris_gemm_plan *p, uint32_t pattern, uint32_t workgroups,
+                                 uint32_t full)
+{
+    if (workgroups > 0)
+        full = p->world == 1 && workgroups >= (uint32_t)iris_compute_units(w);
+    if (pattern == IRIS_GEMM_AUTO)
+        pattern = p->world == 1 ? IRIS_GEMM_BULK_SYNCHRONOUS : IRIS_GEMM_FUSED_SEQUENTIAL;
+    if (!full || (p->world == 1 && pattern == IRIS_GEMM_FUSED_SEQUENTIAL))
+        return 0;
+    return pattern == IRIS_GEMM_BULK_SYNCHRONOUS ? 1 : pattern == IRIS_GEMM_FUSED_SEQUENTIAL ? 2 : 0;
+}
+
+/* The shape for a problem as a row wants it, if it does: 1, or 0 with the reason why that cannot be in `why`. */
+static int irisi_gemm_fit_row(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_row *row,
+                              irisi_gemm_problem *q, irisi_gemm_shape *s, char *why, size_t room)
+{
+    const uint32_t *v = row->value, workgroups = v[IRISI_ROW_WORKGROUPS] ? v[IRISI_ROW_WORKGROUPS] : q->workgroups;
+    const uint32_t comm = v[IRISI_ROW_COMM] ? v[IRISI_ROW_COMM] : (uint32_t)irisi_gemm_splits(v[IRISI_ROW_PATTERN]);
+    irisi_gemm_cutting c = irisi_gemm_row_cut(row);
+    iris_gemm_plan p = *plan;
+    q->workgroups = workgroups;
+    q->tile_m = v[IRISI_ROW_HEIGHT] ? v[IRISI_ROW_HEIGHT] : plan->tile_m;
+    if (row->given >> IRISI_ROW_FEW & 1)
+        q->few = v[IRISI_ROW_FEW] == 2 ? IRISI_FEW_THIN : v[IRISI_ROW_FEW] ? IRISI_FEW_MUST : IRISI_FEW_NEVER;
+    else if (v[IRISI_ROW_HEIGHT] || c.width)
+        q->few = IRISI_FEW_NEVER; /* they are other loops' */
+    const int few = q->few == IRISI_FEW_MUST || q->few == IRISI_FEW_THIN;
+    if (few && c.width)
+        q->tile_n = c.width;
+    if (q->few == IRISI_FEW_THIN)
+        q->slices = v[IRISI_ROW_SLICES], c.slices = 1;
+    q->alone = irisi_gemm_alone(w, plan, v[IRISI_ROW_PATTERN] ? v[IRISI_ROW_PATTERN] : plan->pattern,
+                                v[IRISI_ROW_WORKGROUPS], q->full);
+    *s = irisi_gemm_pick(iris_arch_name(w), q);
+    if (q->b_anywhere && (c.width > irisi_gemm_largest_tile(s->mainloop, q->element).n ||
+                          c.pair > irisi_gemm_most_pair(s->mainloop))) {
+        q->b_anywhere = 0; /* a copy of B, then, and the loop that takes such tiles */
+        *s = irisi_gemm_pick(iris_arch_name(w), q);
+    }
+    const int cuts = irisi_gemm_narrowest(s->mainloop) != 0;
+    if (c.width && !cuts && !irisi_gemm_is_few(s->mainloop)) {
+        q->tile_n = c.width;
+        *s = irisi_gemm_pick(iris_arch_name(w), q);
+    }
+    const irisi_gemm_extent most = irisi_gemm_largest_tile(s->mainloop, q->element);
+    p.unit = irisi_gemm_narrowest(s->mainloop), p.tile_m = s->tile_m;
+    why[0] = 0;
+    if (row->given == 0)
+        return 1;
+    if (few && !(irisi_gemm_is_few(s->mainloop) && (s->mainloop == IRISI_GEMM_THIN) == (q->few == IRISI_FEW_THIN)))
+        snprintf(why, room,
+                 "few=%u height=%u width=%u slices=%u cannot be: no such loop for these types here, or no such tile",
+                 v[IRISI_ROW_FEW], q->tile_m, q->tile_n, q->slices);
+    else if (comm >= workgroups)
+        snprintf(why, room, "comm=%u of %u workgroups leaves none to compute", comm, workgroups);
+    else if ((v[IRISI_ROW_HEIGHT] && !irisi_gemm_fits(q, most)) || c.width > most.n)
+        snprintf(why, room, "height=%u width=%u is too large a tile; the kernel's is %u x %u", q->tile_m, c.width,
+                 most.m, most.n);
+    else if (!cuts && (c.early + c.late > 0 || c.pair * c.slices > 1 || v[IRISI_ROW_LEAD] > 0))
+        snprintf(why, room,
+                 "early=%u late=%u pair=%u slices=%u lead=%u cannot be: this kernel's tiles are all of one kind",
+                 c.early, c.late, c.pair, c.slices, v[IRISI_ROW_LEAD]);
+    else if (cuts && c.width &&
+             !(irisi_gemm_covers(&p, &c, iris_gemm_band(p.n, p.world, 0).count) &&
+               irisi_gemm_covers(&p, &c, iris_gemm_band(p.n, p.world, p.world - 1).count)))
+        snprintf(why, room,
+                 "width=%u early=%u late=%u halves=%u edge=%u do not cut the band into multiples of %u columns",
+                 c.width, c.early, c.late, c.halves, c.edge_width, p.unit);
+    return why[0] == 0;
+}
+
+/*
+ * What a row chooses, where it can be; of the arguments it contradicts none. What somebody asked for is refused if it
+ * cannot be; a row of the built-in table (another kernel was measured) counts for nothing then.
+ */
+static iris_status irisi_gemm_obey(iris_world *w, iris_gemm_plan *p, irisi_gemm_row *row, irisi_gemm_problem *q,
+                                   irisi_gemm_shape *s, uint32_t *senders)
+{
+    const irisi_gemm_problem before = *q;
+    const uint32_t *v = row->value;
+    char why[160];
+    if (!irisi_gemm_fit_row(w, p, row, q, s, why, sizeof why)) {
+        if (row->from[0])
+            return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: %s: %s", row->from, why);
+        memset(row, 0, sizeof *row);
+        *q = before;
+        irisi_gemm_fit_row(w, p, row, q, s, why, sizeof why);
+    }
+    if (v[IRISI_ROW_PATTERN])
+        p->pattern = v[IRISI_ROW_PATTERN];
+    if (v[IRISI_ROW_WORKGROUPS])
+        p->workgroups = v[IRISI_ROW_WORKGROUPS];
+    if (v[IRISI_ROW_COMM])
+        *senders = p->comm_workgroups = v[IRISI_ROW_COMM];
+    else if (v[IRISI_ROW_WORKGROUPS] && *senders == 0)
+        p->comm_workgroups = irisi_gemm_sixth(p);
+    return IRIS_OK;
+}
+
+/* The walk counts up to twice as many tiles as a band of so many columns has, in 32 bits (gemm/scheduler.h). */
+static iris_status irisi_gemm_check_units(iris_world *w, const iris_gemm_plan *p, uint32_t columns)
+{
+    const uint64_t units = (p->m + p->tile_m - 1) / p->tile_m * (((uint64_t)columns + p->unit - 1) / p->unit);
+    const int most = INT32_MAX / 8;
+    if (units <= (uint64_t)most)
+        return IRIS_OK;
+    return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                      "iris_gemm_prepare: tiles of %u x %u are too small: %llu of them for a band, at most %d",
+                      p->tile_m, p->tile_n, (unsigned long long)units, most);
+}
+
+/* The mainloop and all that follows from its shape, once the ranks know what they have in common. */
+static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const irisi_gemm_common *all,
+                                         uint32_t senders, irisi_gemm_row *row)
+{
+    irisi_gemm_problem q;
+    irisi_gemm_shape s;
+    q.mainloops = (uint32_t)all->mainloops, q.boxes = all->boxes != 0;
+    q.aligned = all->aligned & 1, q.a_anywhere = !(all->aligned >> 1 & 1), q.b_anywhere = !(all->aligned >> 2 & 1);
+    q.few = IRISI_FEW_MAY, q.slices = 0;
+    q.full = all->full != 0, q.alone = irisi_gemm_alone(w, p, p->pattern, 0, q.full);
+    q.bare = all->bare != 0, q.tf32 = p->tf32, q.c_dtype = p->c_dtype;
+    q.dtype = p->dtype, q.element = p->element, q.c_element = p->c_element, q.accumulator = p->element == 8 ? 8 : 4;
+    q.m = p->m, q.n = iris_gemm_band(p->n, p->world, 0).count, q.k = p->k;
+    q.b_transposed = p->b_transposed, q.workgroups = p->workgroups;
+    q.tile_m = p->tile_m, q.tile_n = p->tile_n;
+    const iris_status obeyed = irisi_gemm_obey(w, p, row, &q, &s, &senders);
+    if (obeyed != IRIS_OK)
+        return obeyed;
+    irisi_gemm_cutting cut = irisi_gemm_row_cut(row);
+    const int asked = p->pattern != IRIS_GEMM_AUTO;
+    cut.slices = s.mainloop == IRISI_GEMM_THIN ? 1 : cut.slices; /* there it is not for every kernel of the plan */
+    const irisi_gemm_extent most = irisi_gemm_largest_tile(s.mainloop, q.element);
+    if (!irisi_gemm_fits(&q, most))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: a tile of %u x %u is too large; the %s kernel's is %u x %u", q.tile_m,
+                          q.tile_n, irisi_gemm_types_name(p), most.m, most.n);
+    p->mainloop = s.mainloop, p->gang = s.gang, p->tile_m = s.tile_m, p->tile_n = s.tile_n, p->stage_n = s.stage_n;
+    p->stage_m = s.stage_m, p->pass_m = irisi_gemm_pass_m(s.mainloop, s.tile_m);
+    p->math_waves = s.math_waves, p->comm_waves = s.comm_waves, p->wave_lanes = IRISI_GEMM_WAVE_LANES;
+    p->boxed = s.boxed, p->window = s.window, p->slots = s.slots, p->slots_with_comm = s.slots_with_comm;
+    p->waves = s.waves, p->waves_with_comm = s.waves_with_comm;
+    p->early_launch = irisi_gemm_is_sm90a(p->mainloop) ||
+                      (irisi_gemm_is_few(p->mainloop) && all->mainloops >> IRISI_GEMM_SM90A & 1); /* images of sm_90a */
+    p->unit = q.tile_n == 0 && irisi_gemm_narrowest(p->mainloop) ? irisi_gemm_narrowest(p->mainloop) : p->tile_n;
+    /* The same on every rank, though ranks with other numbers of workgroups may cut K otherwise, or not be able to. */
+    p->copies = !irisi_gemm_reads_anywhere(p->mainloop, 0) &&
+                (all->aligned != UINT64_MAX || irisi_gemm_most_slices(p->mainloop) > 1);
+    const iris_status few = irisi_gemm_check_units(w, p, q.n), sends = irisi_gemm_ll_choose(w, p, row);
+    if (few != IRIS_OK || sends != IRIS_OK)
+        return few != IRIS_OK ? few : sends;
+    const double tflops = all->blas > 0 ? 1e-3 * (double)(all->blas - 1) : 0;
+    if (!irisi_gemm_cut(p, senders, &cut, tflops)) {
+        if (row->from[0])
+            return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                              "iris_gemm_prepare: %s: width=%u late=%u slices=%u lead=%u cannot be with %u "
+                              "workgroups, %u to send, and a K of %u",
+                              row->from, cut.width, cut.late, cut.slices, row->value[IRISI_ROW_LEAD], p->workgroups,
+                              p->comm_workgroups, p->k);
+        cut = irisi_gemm_open_cut();
+        irisi_gemm_cut(p, senders, &cut, tflops);
+    }
+    if (!asked && p->mainloop == IRISI_GEMM_THIN && p->pattern != IRIS_GEMM_BLAS_GATHER) /* what it was chosen for */
+        p->pattern = p->world == 1 ? IRIS_GEMM_BULK_SYNCHRONOUS : IRIS_GEMM_FUSED_SEQUENTIAL;
+    p->rotate_m = (uint32_t)((uint64_t)p->tiles_m * p->rank / p->world);
+    p->rotate = p->rotate_m * p->full_n;
+    /* 16 bytes more than a row needs: room for a start within 16 bytes, and rows spread over the memory's banks. */
+    p->pitch = (p->stage_n * p->c_element + 15) / 16 * 16 + (p->boxed ? 0 : 16);
+    p->stage_bytes = (s.stage_m * p->pitch + 127) / 128 * 128;
+    p->workspace_bytes = (s.workspace_bytes + 127) / 128 * 128;
+    p->workspace_bytes_with_comm = (s.workspace_bytes_with_comm + 127) / 128 * 128;
+    return IRIS_OK;
+}
+
+/* The library's choice of a pattern where nothing is known of times, from what all ranks know alike. */
+static iris_gemm_pattern irisi_gemm_choose(const iris_gemm_plan *p)
+{
+    if (p->world == 1 || p->ll_pitch > 0)
+        return IRIS_GEMM_FUSED_SEQUENTIAL;
+    /* With few tiles a workgroup there is little left to overlap once a tile waits in its second stage. */
+    const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count;
+    const uint32_t tiles = p->tiles_m * ((columns + p->tile_n - 1) / p->tile_n);
+    return tiles >= 2 * p->workgroups ? IRIS_GEMM_WAVE_SPECIALIZED : IRIS_GEMM_FUSED_SEQUENTIAL;
+}
+
+#endif
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cost_rounds.h: a part of init.c: about how long a pattern takes where tiles are all of one width.
+ *
+ *   irisi_gemm_splits irisi_gemm_tiles irisi_gemm_burst_us irisi_gemm_whole_us
+ *
+ * Workgroups compute in rounds, a tile each, and a round's tiles are all ready at one time. So what counts is how many
+ * rounds there are, what goes on while a round's tiles leave, and what leaves after the last one. What a tile, a link
+ * and a signal take is the platform's to say (mainloop/shape.h).
+ */
+#ifndef IRIS_RUNTIME_GEMM_COST_ROUNDS_H
+#define IRIS_RUNTIME_GEMM_COST_ROUNDS_H
+#ifdef IRIS_INIT_C
+
+#include <iris/mainloop/shape.h>
+
+static int irisi_gemm_splits(uint32_t pattern)
+{
+    return pattern == IRIS_GEMM_WG_SPECIALIZED || pattern == IRIS_GEMM_PRODUCER_CONSUMER;
+}
+
+/* Tiles of the widest band, uncut. */
+static uint64_t irisi_gemm_tiles(const iris_gemm_plan *p)
+{
+    const uint64_t columns = iris_gemm_band(p->n, p->world, 0).count;
+    return ((uint64_t)p->m + p->tile_m - 1) / p->tile_m * ((columns + p->tile_n - 1) / p->tile_n);
+}
+
+/* Until so many tiles, ready at one time, have been sent by so many workgroups to all peers. */
+static double irisi_gemm_burst_us(const iris_gemm_plan *p, const irisi_gemm_rates *r, uint64_t tiles,
+                                  uint32_t workgroups)
+{
+    const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count;
+    const double peers = p->world - 1.0, wide = columns < p->tile_n ? columns : p->tile_n;
+    const double bytes = wide * (p->m < p->tile_m ? p->m : p->tile_m) * p->c_element; /* of one tile, to one peer */
+    if (p->world == 1)
+        return 0;
+    const double gbps = r->link_gbps < r->links_gbps / peers ? r->link_gbps : r->links_gbps / peers;
+    const double each = 1e-3 * bytes * peers / r->sender_gbps + r->signal_us;
+    const double own = each * (double)((tiles + workgroups - 1) / workgroups);
+    const double links = 1e-3 * bytes * (double)tiles / gbps + r->signal_us;
+    return own > links ? own : links;
+}
+
+/*
+ * The model. Who computes and sends in turn is held up until the links have taken its round's tiles, as was seen on
+ * H200s; who only sends does so beside the next round, which has fewer workgroups then, or beside other waves, which
+ * are slower. `senders` counts where the pattern splits workgroups. No sooner than A and B have been read once.
+ */
+static double irisi_gemm_whole_us(const iris_gemm_plan *p, const irisi_gemm_rates *r, uint32_t pattern,
+                                  uint32_t senders)
+{
+    const int splits = irisi_gemm_splits(pattern);
+    const uint32_t workers = splits ? p->workgroups - senders : p->workgroups;
+    const uint32_t sending = splits ? senders : p->workgroups;
+    const uint64_t tiles = irisi_gemm_tiles(p), before = (tiles - 1) / workers; /* rounds before the last one */
+    const double tile = pattern == IRIS_GEMM_WAVE_SPECIALIZED ? r->beside_us : r->tile_us;
+    const double bytes = ((double)p->m + iris_gemm_band(p->n, p->world, 0).count) * p->k * p->element;
+    const double least = 1e-3 * bytes / r->memory_gbps, computed = tile * (double)(before + 1);
+    const double products = computed > least ? computed : least, first = products / (double)(before + 1);
+    const double full = before > 0 ? (double)before * irisi_gemm_burst_us(p, r, workers, sending) : 0;
+    const double rest = irisi_gemm_burst_us(p, r, tiles - before * workers, sending);
+    const double more = (splits ? r->signal_us : 0) + /* flags */
+                        (pattern == IRIS_GEMM_PRODUCER_CONSUMER ? r->launch_us : 0);
+    if (pattern == IRIS_GEMM_BULK_SYNCHRONOUS)
+        return products + r->launch_us + irisi_gemm_burst_us(p, r, tiles, sending);
+    if (pattern == IRIS_GEMM_FUSED_SEQUENTIAL)
+        return products + full + rest;
+    return (products > first + full ? products : first + full) + rest + more; /* the links may be what holds it up */
+}
+
+#endif
+#endif

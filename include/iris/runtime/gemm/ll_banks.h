@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ll_banks.h: a part of init.c: whether fused_sequential sends tiles as LL packets (gemm/tile_ll.h), and the banks for
+ * them.
+ *
+ *   irisi_gemm_ll_choose irisi_gemm_ll_hold
+ */
+#ifndef IRIS_RUNTIME_GEMM_LL_BANKS_H
+#define IRIS_RUNTIME_GEMM_LL_BANKS_H
+#ifdef IRIS_INIT_C
+
+#include <iris/mainloop/shape.h>
+#include <iris/runtime/gemm/tune_rows.h>
+
+/*
+ * Bytes that a rank sends to all others together up to which tiles go so, where nobody says otherwise: where the shapes
+ * of the platform's loops do not say (mainloop/shape.h), an estimate. And the most packets of a bank for one rank.
+ */
+#if !defined(IRISI_GEMM_LL_BYTES)
+#define IRISI_GEMM_LL_BYTES (128u << 10)
+#endif
+enum { IRISI_GEMM_LL_MOST = 1 << 24 };
+
+/* Packets from row to row of a bank: two for each 8 bytes of the widest band. */
+static uint32_t irisi_gemm_ll_pitch(const iris_gemm_plan *p)
+{
+    return 2 * (uint32_t)(((uint64_t)iris_gemm_band(p->n, p->world, 0).count * p->c_element + 7) / 8);
+}
+
+/* 1 when the plan's tiles can go so: all their pieces begin at whole units, which lanes count in 32 bits. */
+static int irisi_gemm_ll_can(const iris_gemm_plan *p)
+{
+    return p->world > 1 && p->unit * p->c_element % 8 == 0 && p->stage_n * p->c_element % 8 == 0 &&
+           (uint64_t)p->m * irisi_gemm_ll_pitch(p) <= IRISI_GEMM_LL_MOST;
+}
+
+/*
+ * Whether they are to: as the row has it, or where it leaves that open, where a rank has little to send, and the banks
+ * are at most a quarter of what is free: other plans and channels need some too.
+ */
+static iris_status irisi_gemm_ll_choose(iris_world *w, iris_gemm_plan *p, const irisi_gemm_row *row)
+{
+    const uint64_t bytes = (uint64_t)p->m * iris_gemm_band(p->n, p->world, 0).count * p->c_element * (p->world - 1);
+    const int given = (int)(row->given >> IRISI_ROW_LL & 1), can = irisi_gemm_ll_can(p);
+    const uint64_t banks = (uint64_t)p->world * p->m * irisi_gemm_ll_pitch(p) * 16;
+    const uint64_t room = iris_heap_size(w, IRIS_MEM_SYNC) - iris_heap_used(w, IRIS_MEM_SYNC);
+    const int wants = given ? row->value[IRISI_ROW_LL] == 1 : bytes <= IRISI_GEMM_LL_BYTES && banks <= room / 4;
+    p->ll_pitch = can && wants ? irisi_gemm_ll_pitch(p) : 0;
+    if (can || !row->from[0] || row->value[IRISI_ROW_LL] == 0 || p->world == 1)
+        return IRIS_OK;
+    return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                      "iris_gemm_prepare: %s: ll=1 cannot be: tiles must begin at multiples of 8 bytes, not of %u "
+                      "columns of %u, and C have at most %u packets for a rank",
+                      row->from, p->unit, p->c_element, IRISI_GEMM_LL_MOST);
+}
+
+/*
+ * Gives a plan its banks: all ranks come to the same, as from equal heaps. Where they have no room, tiles are put,
+ * unless somebody asked for packets.
+ */
+static iris_status irisi_gemm_ll_hold(iris_world *w, iris_gemm_plan *p, const irisi_gemm_row *row)
+{
+    const int asked = row->from[0] && row->value[IRISI_ROW_LL] == 1;
+    const uint64_t bytes = (uint64_t)p->world * p->m * p->ll_pitch * 8;
+    if (p->ll_pitch == 0 || p->pattern != IRIS_GEMM_FUSED_SEQUENTIAL)
+        return IRIS_OK;
+    const iris_status s = iris_channel_create(w, &p->ll, 0, bytes);
+    p->ll_pitch = s == IRIS_OK ? p->ll_pitch : 0;
+    if (s == IRIS_ERR_NOMEM && asked)
+        return irisi_fail(w, s, "iris_gemm_prepare: %s: ll=1 cannot be: its two banks need %llu bytes of the heap for "
+                          "signals, which is too full; make it larger (IRIS_SYNC_MB), or let tiles be put (ll=0)",
+                          row->from, 2 * (unsigned long long)bytes);
+    return s == IRIS_ERR_NOMEM ? IRIS_OK : s;
+}
+
+#endif
+#endif

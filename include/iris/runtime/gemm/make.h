@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * make.h: a part of init.c: plans of GEMMs with communication, and their launches. gemm/prepare.h declares them.
+ */
+#ifndef IRIS_RUNTIME_GEMM_MAKE_H
+#define IRIS_RUNTIME_GEMM_MAKE_H
+#ifdef IRIS_INIT_C
+
+#include <iris/runtime/gemm/agree.h>
+#include <iris/runtime/gemm/blas.h>
+#include <iris/runtime/gemm/validate.h>
+#include <iris/runtime/gemm/choose.h>
+#include <iris/runtime/gemm/spread.h>
+
+static const uint64_t irisi_gemm_magic = 0x6972697367656d6dull; /* "irisgemm" */
+
+/* 1 for a plan of this world that was not released, not as another copy of it either. */
+static int irisi_gemm_whole(const iris_world *w, const iris_gemm_plan *p)
+{
+    return w != NULL && p != NULL && p->magic == irisi_gemm_magic && irisi_sync_block(w, p->channel.signals) != NULL;
+}
+
+/* Everything in a plan that follows from this rank's arguments; tile and pattern as they were asked for. */
+static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op op, iris_dtype dtype,
+                            const iris_gemm_args *g)
+{
+    const uint32_t units = (uint32_t)iris_compute_units(w);
+    p->op = op, p->dtype = dtype, p->c_dtype = irisi_gemm_types_of(dtype, g->c_dtype)->out;
+    p->activation = g->activation, p->pattern = g->pattern;
+    p->rank = (uint32_t)iris_rank(w), p->world = (uint32_t)iris_world_size(w);
+    p->m = (uint32_t)g->m, p->n = (uint32_t)g->n, p->k = (uint32_t)g->k;
+    p->a = g->a, p->b = g->b, p->c = g->c, p->bias = g->bias;
+    p->scale_a = g->scale_a, p->scale_b = g->scale_b, p->scale_c = g->scale_c;
+    p->scale_a_step = g->scale_a_rows != 0, p->scale_b_step = g->scale_b_columns != 0;
+    p->alpha = g->alpha != 0 ? g->alpha : g->zero_alpha ? 0 : 1, p->beta = g->beta;
+    p->tf32 = g->tf32 != 0, p->fast_accum = g->fast_accum != 0, p->b_transposed = g->b_transposed != 0;
+    p->element = (uint32_t)iris_dtype_bytes(dtype);
+    p->c_element = (uint32_t)iris_dtype_bytes((iris_dtype)p->c_dtype);
+    const iris_gemm_columns own = iris_gemm_band(p->n, p->world, p->rank);
+    p->band = own.first, p->columns = own.count;
+    p->lda = (uint64_t)(g->lda ? g->lda : g->k), p->ldc = (uint64_t)(g->ldc ? g->ldc : g->n);
+    p->ldb = (uint64_t)(g->ldb ? g->ldb : p->b_transposed ? g->k : own.count);
+    p->workgroups = g->workgroups ? g->workgroups : units > 2 ? units : 2;
+    if (p->workgroups <= g->comm_workgroups)
+        p->workgroups = g->comm_workgroups + 1;
+    p->xcds = irisi_gemm_xcds(iris_arch_name(w), units);
+    p->comm_workgroups = g->comm_workgroups ? g->comm_workgroups : irisi_gemm_sixth(p);
+    p->units = p->workgroups;
+    p->tile_m = g->tile_m, p->tile_n = g->tile_n, p->blas = g->blas, p->blas_arg = g->blas_arg;
+}
+
+/* Part `part` of a pattern, with the plan's mainloop; null where no launch header offers it. */
+static const irisi_gemm_kernel *irisi_gemm_part(const iris_gemm_plan *p, iris_gemm_pattern pattern, int part)
+{
+    const irisi_gemm_kernels *all = &irisi_gemm_offered[p->dtype][p->c_dtype];
+    for (size_t i = 0; i < all->n; i++)
+        if (all->rows[i].mainloop == p->mainloop && all->rows[i].pattern == (uint32_t)pattern && part-- == 0)
+            return all->rows + i;
+    return NULL;
+}
+
+/* The pattern whose kernels one has: a GEMM alone, and a band that is there already, are halves of bulk_synchronous. */
+static iris_gemm_pattern irisi_gemm_kernels_of(iris_gemm_pattern pattern)
+{
+    return pattern == IRIS_GEMM_AUTO || pattern == IRIS_GEMM_BLAS_GATHER ? IRIS_GEMM_BULK_SYNCHRONOUS : pattern;
+}
+
+/* Whether the workgroups of the plan's pattern that wait for peers can all be on the device at once. */
+static iris_status irisi_gemm_check_grid(iris_world *w, const iris_gemm_plan *p)
+{
+    const iris_gemm_pattern pattern = irisi_gemm_kernels_of((iris_gemm_pattern)p->pattern);
+    const int sends = pattern == IRIS_GEMM_BULK_SYNCHRONOUS || pattern == IRIS_GEMM_PRODUCER_CONSUMER;
+    const int packets = pattern == IRIS_GEMM_FUSED_SEQUENTIAL && p->ll.banks != NULL;
+    const irisi_gemm_kernel *k = irisi_gemm_part(p, pattern, sends + packets);
+    const iris_launch_config cfg = iris_gemm_grid(p, sends ? 0 : pattern == IRIS_GEMM_WAVE_SPECIALIZED ? 2 : 1);
+    const uint32_t workgroups = pattern == IRIS_GEMM_PRODUCER_CONSUMER ? p->comm_workgroups : p->workgroups;
+    const uint32_t most = k ? irisi_max_workgroups(w, k->kernel, cfg.lanes, cfg.shared_bytes) : UINT32_MAX;
+    if (workgroups <= most)
+        return IRIS_OK;
+    return irisi_fail(w, IRIS_ERR_GRID,
+                      "iris_gemm_prepare: %s cannot have %u workgroups of %u lanes and %u bytes of shared memory on "
+                      "the device at once, it can have %u; ask for fewer",
+                      iris_gemm_pattern_name(pattern), workgroups, cfg.lanes, cfg.shared_bytes, most);
+}
+
+/* What the ranks choose together, and what a plan holds besides values: the channel, producer_consumer's stream. */
+static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const irisi_gemm_common *common,
+                                      uint32_t senders, irisi_gemm_row *row)
+{
+    const uint32_t own = p->workgroups;
+    p->workgroups = (uint32_t)common->workgroups;
+    p->xcds = (uint32_t)common->xcds; /* the model asks for them, and must say the same everywhere */
+    iris_status s = irisi_gemm_shape_plan(w, p, common, senders, row);
+    if (s == IRIS_OK && p->pattern == IRIS_GEMM_AUTO)
+        p->pattern = irisi_gemm_choose(p);
+    p->workgroups = row->value[IRISI_ROW_WORKGROUPS] ? row->value[IRISI_ROW_WORKGROUPS] : own;
+    p->workgroups -= s == IRIS_OK ? p->workgroups % p->pair : 0;
+    if (s == IRIS_OK) /* so far all ranks have come to the same: all allocate, or none; what follows may fail on one */
+        s = iris_channel_create(w, &p->channel, 2 * p->world + (size_t)irisi_gemm_units(p, 0), 0);
+    if (s == IRIS_OK)
+        s = irisi_gemm_ll_hold(w, p, row);
+    if (s == IRIS_OK)
+        s = irisi_gemm_hold_copies(w, p);
+    if (s == IRIS_OK)
+        s = irisi_gemm_hold_partials(w, p);
+    if (s == IRIS_OK) {
+        const char *why = irisi_gemm_maps(w, p);
+        s = why ? irisi_fail(w, IRIS_ERR_DEVICE, "iris_gemm_prepare: %s", why) : IRIS_OK;
+    }
+    if (s == IRIS_OK)
+        s = iris_stream_create(w, &p->second);
+    if (s == IRIS_OK)
+        s = iris_event_create(w, &p->fork);
+    if (s == IRIS_OK)
+        s = iris_event_create(w, &p->join);
+    const irisi_gemm_kernel *fused = irisi_gemm_part(p, IRIS_GEMM_FUSED_SEQUENTIAL, p->ll.banks != NULL);
+    p->gang_fused = s == IRIS_OK && fused ? irisi_gemm_gang_fused(w, p, fused->kernel) : 0;
+    return s == IRIS_OK ? irisi_gemm_check_grid(w, p) : s;
+}
+
+static iris_status irisi_gemm_free(iris_world *w, iris_gemm_plan *p)
+{
+    iris_status s = IRIS_OK, t;
+    if (p->join != NULL && (t = iris_event_destroy(w, p->join)) != IRIS_OK)
+        s = t;
+    if (p->fork != NULL && (t = iris_event_destroy(w, p->fork)) != IRIS_OK)
+        s = t;
+    if (p->second != NULL && (t = iris_stream_destroy(w, p->second)) != IRIS_OK)
+        s = t;
+    if (p->ll.state != NULL && (t = iris_channel_destroy(w, &p->ll)) != IRIS_OK)
+        s = t;
+    if (p->channel.signals != NULL && (t = iris_channel_destroy(w, &p->channel)) != IRIS_OK)
+        s = t;
+    if ((t = irisi_gemm_free_copies(w, p)) != IRIS_OK)
+        s = t;
+    memset(p, 0, sizeof *p);
+    return s;
+}
+
+iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op op, iris_dtype dtype,
+                              const iris_gemm_args *args)
+{
+    if (w == NULL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: world, plan and args must not be null");
+    iris_gemm_plan none;
+    irisi_gemm_common common;
+    irisi_gemm_row row;
+    const int given = plan != NULL && args != NULL; /* without them this rank still votes: the others are waiting */
+    plan = plan ? plan : &none;
+    memset(&common, 0, sizeof common);
+    memset(&row, 0, sizeof row);
+    memset(plan, 0, sizeof *plan);
+    plan->world = (uint32_t)iris_world_size(w);
+    iris_status s = given ? irisi_gemm_check_values(w, op, dtype, args)
+                          : irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: plan and args must not be null");
+    if (s == IRIS_OK) {
+        irisi_gemm_fill(w, plan, op, dtype, args);
+        s = irisi_gemm_check_operands(w, plan);
+    }
+    if (s == IRIS_OK) {
+        common.blas = irisi_gemm_blas_of(args);
+        s = irisi_gemm_find(w, plan, args, common.blas != 0, &row, &common.rows);
+        common.row = row.hash;
+    }
+    if (s == IRIS_OK)
+        s = irisi_gemm_ask(w, plan, args->plain_mainloop, &common);
+    s = irisi_gemm_agree(w, plan, s, &common); /* before the heap is touched: all ranks allocate, or none */
+    if (common.row == 0)
+        memset(&row, 0, sizeof row);
+    if (s == IRIS_OK) {
+        const iris_status acquired = irisi_gemm_acquire(w, plan, &common, args->comm_workgroups, &row);
+        s = irisi_gemm_agree(w, plan, acquired, &common); /* peers may raise signals now */
+    }
+    if (s == IRIS_OK)
+        plan->magic = irisi_gemm_magic;
+    else
+        irisi_gemm_free(w, plan);
+    return s;
+}
+
+iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan)
+{
+    if (w == NULL || plan == NULL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_release: world and plan must not be null");
+    if (plan->magic != irisi_gemm_magic)
+        return IRIS_OK;
+    if (!irisi_gemm_whole(w, plan))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_release: another copy of the plan was released already");
+    const iris_status met = iris_barrier(w); /* no peer raises the channel's signals any more */
+    if (irisi_mendable(met))
+        return met; /* nothing can be given back before iris_reset; the plan stays whole */
+    const iris_status freed = irisi_gemm_free(w, plan);
+    return met != IRIS_OK ? met : freed;
+}
+
+const char *iris_gemm_pattern_name(iris_gemm_pattern pattern)
+{
+    static const char *const names[] = {"auto",           "bulk_synchronous", "producer_consumer", "fused_sequential",
+                                        "wg_specialized", "wave_specialized", "blas_gather"};
+    return (unsigned)pattern <= IRIS_GEMM_BLAS_GATHER ? names[pattern] : "none";
+}
+
+uint32_t iris_gemm_tiles(const iris_gemm_plan *plan) { return plan ? plan->items : 0; }
+
+void iris_gemm_watch(iris_gemm_plan *plan, iris_gemm_stamp *stamps)
+{
+    if (plan != NULL)
+        plan->stamps = stamps;
+}
+
+iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages)
+{
+    if (plan == NULL)
+        return iris_cooperative(0, 0);
+    const uint32_t waves = stages > 1 ? plan->waves_with_comm : plan->waves;
+    iris_launch_config cfg = iris_cooperative(plan->workgroups, waves * plan->wave_lanes);
+    cfg.shared_bytes = stages ? irisi_gemm_shared_bytes(plan, stages) : 0;
+    cfg.cluster = stages ? plan->pair : 0; /* a kernel that only sends works workgroup by workgroup */
+    if (stages && plan->mainloop == IRISI_GEMM_THIN && plan->slices > 1)
+        cfg.cluster = plan->slices;
+    return cfg;
+}
+
+/* One kernel: its grid, and what its workgroups hold. */
+static iris_status irisi_gemm_start(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *k,
+                                    uint32_t workgroups, uint32_t stages, uint32_t flags, iris_stream stream)
+{
+    irisi_gemm_launch args;
+    iris_launch_config cfg = iris_gemm_grid(plan, stages);
+    cfg.workgroups = workgroups;
+    cfg.flags = flags & IRIS_LAUNCH_COOPERATIVE;
+    args.ctx = iris_device_ctx(w);
+    args.plan = *plan;
+    return irisi_launch_with(w, k->kernel, k->name, &args, sizeof args, &cfg, flags & IRISI_LAUNCH_EARLY, stream);
+}
+
+/*
+ * Two kernels on two streams; the operation's stream goes on when both have ended. That the second can start is made
+ * sure first: without it the tiles' flags would stay raised in an epoch that has not ended.
+ */
+static iris_status irisi_gemm_start_two(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *compute,
+                                        const irisi_gemm_kernel *send, iris_stream stream)
+{
+    const uint32_t most = irisi_max_workgroups(w, send->kernel, iris_gemm_grid(plan, 0).lanes, 0);
+    if (plan->comm_workgroups > most)
+        return irisi_fail(w, IRIS_ERR_GRID,
+                          "GEMM launch: %u workgroups that send cannot be on the device at once, %u can",
+                          plan->comm_workgroups, most);
+    iris_status s = iris_event_record(w, plan->fork, stream);
+    if (s == IRIS_OK)
+        s = iris_stream_wait_event(w, plan->second, plan->fork);
+    if (s == IRIS_OK)
+        s = irisi_gemm_start(w, plan, compute, plan->workgroups - plan->comm_workgroups, 1, 0, stream);
+    if (s == IRIS_OK)
+        s = irisi_gemm_start(w, plan, send, plan->comm_workgroups, 0, IRIS_LAUNCH_COOPERATIVE, plan->second);
+    if (s == IRIS_OK)
+        s = iris_event_record(w, plan->join, plan->second);
+    return s == IRIS_OK ? iris_stream_wait_event(w, stream, plan->join) : s;
+}
+
+iris_status iris_gemm_pack(iris_world *w, const iris_gemm_plan *plan, iris_stream stream)
+{
+    if (!irisi_gemm_whole(w, plan))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_pack: the plan is not from iris_gemm_prepare, or was released");
+    return irisi_gemm_start_pack(w, plan, stream);
+}
+
+int irisi_gemm_capturing(iris_world *w, iris_stream stream)
+{
+    return w != NULL && !irisi_foreign(w) && irisi_dev_stream_capturing(&w->dev, stream ? stream : w->stream);
+}
+
+/*
+ * A kernel that only computes: where each workgroup computes by itself, no more of them than there are tiles. The thin
+ * loop's are as many as tiles' slices.
+ */
+static iris_status irisi_gemm_start_alone(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *k,
+                                          uint32_t flags, iris_stream stream)
+{
+    iris_gemm_plan p = *plan;
+    uint32_t workgroups = p.workgroups;
+    if (irisi_gemm_spreads(w, plan)) {
+        workgroups = irisi_gemm_spread(&p, p.gang);
+        p.slots = 0; /* tiles leave by lanes: nothing is staged */
+        p.next = p.slices > 1 || p.items > plan->workgroups ? IRISI_NEXT_READ : IRISI_NEXT_SUMMED;
+    }
+    if (irisi_gemm_is_few(p.mainloop) && p.items < workgroups)
+        workgroups = p.items;
+    return irisi_gemm_start(w, &p, k, workgroups > 0 ? workgroups : 1, 1, flags, stream);
+}
+
+/* The kernel of fused_sequential, the thin loop's spread too. */
+static iris_status irisi_gemm_start_fused(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *k,
+                                          iris_stream stream)
+{
+    iris_gemm_plan p = *plan;
+    const uint32_t spread = p.gang_fused > 0 && irisi_gemm_spreads(w, plan);
+    const uint32_t workgroups = spread ? irisi_gemm_spread(&p, p.gang_fused) : p.workgroups;
+    return irisi_gemm_start(w, &p, k, workgroups, 1, IRIS_LAUNCH_COOPERATIVE, stream);
+}
+
+iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype dtype, iris_dtype c_dtype,
+                           iris_gemm_pattern pattern, iris_stream stream)
+{
+    if (w != NULL && irisi_foreign(w))
+        return irisi_refuse_fork(w, "GEMM launch");
+    if (!irisi_gemm_whole(w, plan))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "GEMM launch: the plan is not from iris_gemm_prepare, or was released");
+    if (plan->dtype != (uint32_t)dtype || plan->c_dtype != (uint32_t)c_dtype)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "GEMM launch: a launcher for %s was given a plan for %s",
+                          irisi_gemm_types_of(dtype, c_dtype)->name, irisi_gemm_types_name(plan));
+    const int split = pattern == IRIS_GEMM_PRODUCER_CONSUMER || pattern == IRIS_GEMM_WG_SPECIALIZED;
+    if (split && plan->comm_workgroups >= plan->workgroups)
+        return irisi_fail(w, IRIS_ERR_GRID, "GEMM launch: %s needs 2 or more workgroups, but the plan has %u",
+                          iris_gemm_pattern_name(pattern), plan->workgroups);
+    const iris_gemm_pattern of = irisi_gemm_kernels_of(pattern);
+    const irisi_gemm_kernel *part[2] = {irisi_gemm_part(plan, of, 0), irisi_gemm_part(plan, of, 1)};
+    if (part[0] == NULL)
+        return irisi_fail(w, IRIS_ERR_ARCH, "GEMM launch: this build has no kernel for the plan's mainloop %u",
+                          plan->mainloop);
+    const iris_status ready = pattern == IRIS_GEMM_BLAS_GATHER ? irisi_gemm_start_blas(w, plan, stream)
+                                                               : irisi_gemm_start_pack(w, plan, stream);
+    if (ready != IRIS_OK)
+        return ready;
+    /* The GEMM alone waits for no rank: it may begin while another such one ends. Without a tile it would not wait. */
+    const uint32_t early = plan->early_launch && plan->items > 0 ? IRISI_LAUNCH_EARLY : 0;
+    switch (pattern) {
+    case IRIS_GEMM_AUTO:
+        return irisi_gemm_start_alone(w, plan, part[0], early, stream);
+    case IRIS_GEMM_BLAS_GATHER:
+        if (plan->world == 1)
+            return IRIS_OK;
+        return irisi_gemm_start(w, plan, part[1], plan->workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);
+    case IRIS_GEMM_BULK_SYNCHRONOUS: {
+        const iris_status s = irisi_gemm_start_alone(w, plan, part[0], early, stream);
+        if (s != IRIS_OK)
+            return s;
+        return irisi_gemm_start(w, plan, part[1], plan->workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);
+    }
+    case IRIS_GEMM_PRODUCER_CONSUMER:
+        return irisi_gemm_start_two(w, plan, part[0], part[1], stream);
+    case IRIS_GEMM_WAVE_SPECIALIZED:
+        return irisi_gemm_start(w, plan, part[0], plan->workgroups, 2, IRIS_LAUNCH_COOPERATIVE, stream);
+    case IRIS_GEMM_FUSED_SEQUENTIAL:
+        return irisi_gemm_start_fused(w, plan, part[plan->ll.banks != NULL], stream);
+    default:
+        return irisi_gemm_start(w, plan, part[0], plan->workgroups, 1, IRIS_LAUNCH_COOPERATIVE, stream);
+    }
+}
+
+#endif
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * packing.h: a part of init.c: copies of operands that a mainloop cannot read where they are.
+ *
+ * Mainloops other than the plain one read A and B at multiples of 16 bytes, and rows not further apart than
+ * IRISI_GEMM_MOST_PITCH, and most of them of elements of 8 or 32 bits B along K. What does not fit is copied into
+ * memory of the device by each launch. Which mainloop a plan has is the same on every rank; whether a rank copies, and
+ * what, is its own affair, since pointers, row pitches and widths of bands differ. So the memory is not of the heap,
+ * whose allocations are the same on every rank.
+ */
+#ifndef IRIS_RUNTIME_GEMM_PACKING_H
+#define IRIS_RUNTIME_GEMM_PACKING_H
+#ifdef IRIS_INIT_C
+
+#include <iris/gemm/pack.h>
+
+/*
+ * 1 when B must be turned for any mainloop but the plain one and, of f32, sm_80's, whose lanes multiply. Before the
+ * mainloop is chosen f32 counts as turned: at worst a plan that needs no copy meets once more when it is released.
+ */
+static int irisi_gemm_turns(const iris_gemm_plan *p)
+{
+    return (p->element == 1 || (p->element == 4 && p->mainloop != IRISI_GEMM_SM80)) && !p->b_transposed;
+}
+
+/* 1 when a matrix can be read where it is. */
+static int irisi_gemm_reads(const irisi_gemm_packing *copy)
+{
+    const int aligned = ((uint64_t)(uintptr_t)copy->from | copy->from_pitch) % 16 == 0;
+    return aligned && copy->from_pitch <= IRISI_GEMM_MOST_PITCH && !copy->turned;
+}
+
+/*
+ * The copy that operand `which` (0: A, 1: B) would have. Its rows start at cache lines, so that no load touches one
+ * line more than it need. An empty band has no B: nothing is computed, and nothing copied.
+ */
+static irisi_gemm_packing irisi_gemm_packing_of(const iris_gemm_plan *p, int which)
+{
+    const uint64_t b_rows = p->b_transposed ? p->columns : p->k;
+    const uint64_t b_cols = p->b_transposed ? p->k : p->columns;
+    irisi_gemm_packing copy;
+    memset(&copy, 0, sizeof copy);
+    if (p->columns == 0)
+        return copy;
+    copy.from = which ? p->b : p->a;
+    copy.from_pitch = (which ? p->ldb : p->lda) * p->element;
+    copy.rows = which ? b_rows : p->m;
+    copy.row_bytes = (which ? b_cols : p->k) * p->element;
+    copy.turned = which && irisi_gemm_turns(p) ? p->element : 0;
+    copy.to_pitch = ((copy.turned ? copy.rows * p->element : copy.row_bytes) + 127) / 128 * 128;
+    return copy;
+}
+
+/* Gives a plan the copies it needs; a, b, lda, ldb are the copies' then. */
+static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
+{
+    for (int i = 0; i < 2; i++) {
+        irisi_gemm_packing copy = irisi_gemm_packing_of(p, i);
+        const uint64_t bytes = (copy.turned ? copy.row_bytes / copy.turned : copy.rows) * copy.to_pitch;
+        if (irisi_gemm_reads(&copy) || irisi_gemm_reads_anywhere(p->mainloop, i))
+            continue;
+        const char *why = irisi_dev_local(&w->dev, bytes, &copy.to);
+        if (why)
+            return irisi_fail(w, IRIS_ERR_NOMEM,
+                              "iris_gemm_prepare: no %llu bytes of device memory for the copy of %s that its kernel "
+                              "needs, since not all rows of %s at %p, ld%s %llu, start at multiples of 16 bytes%s "
+                              "(%s); align them, or set plain_mainloop",
+                              (unsigned long long)bytes, i ? "b" : "a", i ? "b" : "a", copy.from,
+                              i ? "b" : "a", (unsigned long long)(i ? p->ldb : p->lda),
+                              copy.turned ? ", or run along N" : "", why);
+        p->packs[i] = copy;
+        if (i)
+            p->b = copy.to, p->ldb = copy.to_pitch / p->element, p->b_transposed |= copy.turned != 0;
+        else
+            p->a = copy.to, p->lda = copy.to_pitch / p->element;
+    }
+    return IRIS_OK;
+}
+
+/* Gives a plan whose K is cut room for the slices' sums, none of which is there between launches. */
+static iris_status irisi_gemm_hold_partials(iris_world *w, iris_gemm_plan *p)
+{
+    const uint64_t sums = (uint64_t)p->items * IRISI_GEMM_PARTIAL_BYTES;
+    if (p->slices <= 1 || p->items == 0)
+        return IRIS_OK;
+    const char *why = irisi_dev_local(&w->dev, sums, &p->partials);
+    if (why)
+        return irisi_fail(w, IRIS_ERR_NOMEM,
+                          "iris_gemm_prepare: no %llu bytes of device memory for sums of slices of K (%s)",
+                          (unsigned long long)sums, why);
+    return iris_memset(w, p->partials, IRISI_GEMM_PARTIAL_BYTE, sums);
+}
+
+/*
+ * Frees a plan's copies. That may wait for everything on the device. Where ranks share one, no rank may launch what
+ * waits for another before that one's memory is freed: all meet, if any of them may have had some.
+ */
+static iris_status irisi_gemm_free_copies(iris_world *w, iris_gemm_plan *p)
+{
+    for (int i = 0; i < 2; i++)
+        if (p->packs[i].to != NULL)
+            irisi_dev_local_free(&w->dev, p->packs[i].to);
+    if (p->partials != NULL)
+        irisi_dev_local_free(&w->dev, p->partials);
+    return p->copies ? iris_barrier(w) : IRIS_OK;
+}
+
+/* Copies what has to be copied, by enough workgroups to keep the memory busy. */
+static iris_status irisi_gemm_start_pack(iris_world *w, const iris_gemm_plan *plan, iris_stream stream)
+{
+    const uint32_t most = 8 * (uint32_t)iris_compute_units(w);
+    irisi_gemm_pack_launch args;
+    uint64_t words = 0;
+    for (int i = 0; i < 2; i++) {
+        args.packs[i] = plan->packs[i];
+        if (plan->packs[i].to != NULL)
+            words += plan->packs[i].rows * ((plan->packs[i].row_bytes + 15) / 16);
+    }
+    if (words == 0)
+        return IRIS_OK;
+    const uint64_t workgroups = words / (IRISI_PACK_LANES * IRISI_PACK_WORDS) + 1;
+    const iris_launch_config cfg = iris_grid(workgroups < most ? (uint32_t)workgroups : most, IRISI_PACK_LANES);
+    const irisi_kernel pack = irisi_gemm_offered[plan->dtype][plan->c_dtype].pack;
+    const uint32_t early = plan->early_launch ? IRISI_LAUNCH_EARLY : 0;
+    return irisi_launch_with(w, pack, "irisi_gemm_pack", &args, sizeof args, &cfg, early, stream);
+}
+
+#endif
+#endif

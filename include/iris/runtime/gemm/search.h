@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * search.h: a part of init.c: what a plan has chosen, and what else would be worth a measurement.
+ */
+#ifndef IRIS_RUNTIME_GEMM_SEARCH_H
+#define IRIS_RUNTIME_GEMM_SEARCH_H
+#ifdef IRIS_INIT_C
+
+#include <iris/runtime/gemm/make.h>
+
+iris_status iris_gemm_choice(iris_world *w, const iris_gemm_plan *plan, iris_gemm_row *row)
+{
+    if (w == NULL || plan == NULL || row == NULL || plan->magic != irisi_gemm_magic)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_choice: a null pointer, or the plan is not from iris_gemm_prepare or released");
+    irisi_gemm_print(w, plan, row->text, sizeof row->text);
+    return IRIS_OK;
+}
+
+/* Where no times are known: the plan's own tiles, with a few numbers of senders where the pattern has some. */
+static void irisi_gemm_rank_senders(const iris_gemm_plan *p, irisi_gemm_ranking *best)
+{
+    irisi_gemm_cutting c;
+    memset(&c, 0, sizeof c);
+    c.width = p->tile_n;
+    for (uint32_t part = 12; part > 1; part /= 2, c.us++) {
+        c.senders = irisi_gemm_splits(p->pattern) ? (p->workgroups + part - 1) / part : 0;
+        if (c.us == 0 || (c.senders > best->rows[best->n - 1].senders && c.senders < p->workgroups))
+            irisi_gemm_rank(best, &c);
+    }
+}
+
+uint32_t iris_gemm_candidates(iris_world *w, const iris_gemm_plan *plan, iris_gemm_pattern pattern, iris_gemm_row *rows,
+                              uint32_t most)
+{
+    if (w == NULL || plan == NULL || rows == NULL || plan->magic != irisi_gemm_magic || pattern <= IRIS_GEMM_AUTO ||
+        pattern >= IRIS_GEMM_PATTERNS || most == 0)
+        return 0;
+    const irisi_gemm_cutting any = irisi_gemm_open_cut();
+    irisi_gemm_ranking best;
+    iris_gemm_plan p = *plan;
+    best.n = 0, best.most = most;
+    best.rows = (irisi_gemm_cutting *)malloc(most * sizeof *best.rows);
+    if (best.rows == NULL || (irisi_gemm_splits(pattern) && (p.workgroups < 2 || p.world < 2))) /* nobody to send to */
+        best.most = 0;
+    p.pattern = pattern;
+    if (best.most > 0 && irisi_gemm_narrowest(p.mainloop) == 0)
+        irisi_gemm_rank_whole(&p, 0, &best);
+    else if (best.most > 0)
+        irisi_gemm_rank_all(&p, 0, irisi_gemm_largest_tile(p.mainloop, p.element).n, &any, &best);
+    p = *plan, p.pattern = pattern;
+    if (best.most > 0 && best.n == 0)
+        irisi_gemm_rank_senders(&p, &best);
+    for (uint32_t i = 0; i < best.n; i++) {
+        const irisi_gemm_cutting *c = &best.rows[i];
+        p.comm_workgroups = c->senders, p.tile_n = c->width;
+        p.lead = c->lead, p.early = c->early, p.late = c->late, p.halves = c->halves, p.edge_width = c->edge_width;
+        p.pair = c->pair, p.slices = c->slices, p.most_full_n = c->full_n;
+        irisi_gemm_print(w, &p, rows[i].text, sizeof rows[i].text);
+    }
+    free(best.rows);
+    return best.n;
+}
+
+#endif
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tile_layout.h: a part of init.c: how a candidate cuts a band into tiles, whether it can be, and how long it takes.
+ *
+ *   irisi_gemm_cutting irisi_gemm_open_cut irisi_gemm_lay irisi_gemm_workers irisi_gemm_shares irisi_gemm_covers
+ *   irisi_gemm_simulate
+ */
+#ifndef IRIS_RUNTIME_GEMM_TILE_LAYOUT_H
+#define IRIS_RUNTIME_GEMM_TILE_LAYOUT_H
+#ifdef IRIS_INIT_C
+
+#include <iris/mainloop/shape.h>
+
+/* A lead that nobody has asked for. */
+#define IRISI_GEMM_ANY_LEAD UINT32_MAX
+
+/* A candidate, and what it is tried on. */
+typedef struct irisi_gemm_cutting {
+    uint32_t pattern, senders, pair, slices;
+    uint32_t lead;          /* tiles that each sender computes before it sends */
+    uint32_t width, full_n; /* columns of a full tile, full tiles of a row */
+    uint32_t early;         /* full tiles or pairs that are halved at the walk's begin, so that sending begins early */
+    uint32_t late, halves;  /* those that are cut at its end, and those of them that are halved */
+    uint32_t edge_width;    /* columns of an edge's parts */
+    double us;              /* until the last tile has arrived, by simulation */
+} irisi_gemm_cutting;
+
+/* Nothing is asked for. */
+static irisi_gemm_cutting irisi_gemm_open_cut(void)
+{
+    irisi_gemm_cutting c;
+    memset(&c, 0, sizeof c);
+    c.lead = IRISI_GEMM_ANY_LEAD;
+    return c;
+}
+
+static void irisi_gemm_add_run(iris_gemm_plan *p, uint32_t *used, uint32_t first, uint32_t tiles, uint32_t columns,
+                               uint32_t width)
+{
+    if (tiles == 0)
+        return;
+    irisi_tile_run *run = &p->runs[(*used)++];
+    run->first = first, run->width = width;
+    run->parts = (columns + width - 1) / width;
+    run->tiles = tiles * run->parts * p->pair * p->slices;
+    p->items += run->tiles;
+}
+
+/* 1 when pairs compute parts of full tiles together. */
+static uint32_t irisi_gemm_joint(const iris_gemm_plan *p, const irisi_gemm_cutting *c)
+{
+    return c->pair > 1 && c->slices == 1 && irisi_gemm_joins(p);
+}
+
+/*
+ * The walk of a candidate over a band of so many columns: early halves, then whole tiles, halves, quarters, edges among
+ * them by width.
+ */
+static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint32_t columns)
+{
+    const uint32_t rows = (p->m + p->tile_m - 1) / p->tile_m;
+    p->pair = c->pair, p->slices = c->slices, p->tiles_m = (rows + c->pair - 1) / c->pair;
+    for (p->slice_shift = 0; 2u << p->slice_shift <= c->slices;)
+        p->slice_shift++;
+    p->group_shift = c->pair > 1 ? 2 : 3;
+    p->tile_n = c->width, p->full_n = c->full_n < columns / c->width ? c->full_n : columns / c->width, p->items = 0;
+    const uint32_t full = p->tiles_m * p->full_n, edge = columns - p->full_n * c->width;
+    const uint32_t late = c->late < full ? c->late : full, halves = c->halves < late ? c->halves : late;
+    const uint32_t early = c->early < full - late ? c->early : full - late;
+    const uint32_t counts[3] = {full - late - early, halves, late - halves};
+    uint32_t first = early, used = 0, edges = edge ? p->tiles_m : 0;
+    p->lead = c->lead, p->early = c->early, p->late = c->late, p->halves = c->halves, p->edge_width = c->edge_width,
+    p->most_full_n = c->full_n;
+    memset(p->runs, 0, sizeof p->runs);
+    irisi_gemm_add_run(p, &used, 0, early, c->width, c->width / 2);
+    for (uint32_t i = 0; i < 3; first += counts[i++]) {
+        if (c->edge_width > c->width >> i) {
+            irisi_gemm_add_run(p, &used, full, edges, edge, c->edge_width);
+            edges = 0;
+        }
+        irisi_gemm_add_run(p, &used, first, counts[i], c->width, c->width >> i);
+    }
+    irisi_gemm_add_run(p, &used, full, edges, edge, c->edge_width);
+    for (uint32_t i = 0; i < used; i++)
+        p->runs[i].joint = p->runs[i].parts > 1 && p->runs[i].first < full && irisi_gemm_joint(p, c);
+}
+
+/* Workgroups that compute: whole pairs. */
+static uint32_t irisi_gemm_workers(const iris_gemm_plan *p, const irisi_gemm_cutting *c)
+{
+    return p->workgroups - p->workgroups % c->pair - c->senders;
+}
+
+/* 1 when pairs of workgroups, or slices of K, can be: whole pairs compute and send, and a slice is a block or more. */
+static int irisi_gemm_shares(const iris_gemm_plan *p, const irisi_gemm_cutting *c)
+{
+    const uint32_t rows = (p->m + p->tile_m - 1) / p->tile_m;
+    const int even = p->workgroups >= 32 || (p->workgroups >= 4 && p->workgroups % 2 == 0);
+    if (c->pair == 0 || c->pair > irisi_gemm_most_pair(p->mainloop) || c->slices == 0 ||
+        c->slices > irisi_gemm_most_slices(p->mainloop) || (c->slices & (c->slices - 1)) != 0)
+        return 0;
+    if (c->pair > 1 && (rows == 1 || !even || c->senders % 2 != 0))
+        return 0;
+    if (c->slices > 1 && p->dtype == IRIS_I8 && p->k / c->slices > 130000) /* of such a slice no sum is INT32_MAX */
+        return 0;
+    return irisi_gemm_workers(p, c) >= c->pair && (c->slices == 1 || (uint64_t)p->k * p->element >= 128u * c->slices);
+}
+
+/*
+ * 1 when a candidate's walk over a band of so many columns meets each full tile and edge once, and all its parts start
+ * at whole units: what kernels count on, whoever thought of the candidate. The plan has its mainloop and unit.
+ */
+static int irisi_gemm_covers(const iris_gemm_plan *plan, const irisi_gemm_cutting *c, uint32_t columns)
+{
+    iris_gemm_plan p = *plan;
+    uint64_t full = 0, edges = 0;
+    if (c->width < p.unit || c->width % p.unit != 0 || c->halves > c->late || c->edge_width < p.unit ||
+        c->edge_width > c->width || c->edge_width % p.unit != 0 || c->pair == 0 || c->slices == 0 || c->pair > 8)
+        return 0;
+    irisi_gemm_lay(&p, c, columns);
+    for (uint32_t r = 0; r < IRISI_GEMM_RUNS; r++) {
+        const irisi_tile_run *run = &p.runs[r];
+        if (run->tiles > 0 && run->width % p.unit != 0)
+            return 0;
+        if (run->tiles > 0)
+            *(run->first < p.tiles_m * p.full_n ? &full : &edges) += run->tiles / run->parts / c->pair / c->slices;
+    }
+    return full == (uint64_t)p.tiles_m * p.full_n && edges == (p.full_n * c->width < columns ? p.tiles_m : 0);
+}
+
+/* Simulates a candidate that stands in the plan. `busy` has room for each workgroup. */
+static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutting *c, uint32_t columns, double *busy)
+{
+    const uint32_t workers = irisi_gemm_workers(p, c), full = p->tiles_m * p->full_n, led = c->lead * c->senders;
+    const uint32_t own = c->pattern == IRIS_GEMM_PRODUCER_CONSUMER ? 0 : workers; /* last tiles, sent by who has them */
+    const uint32_t direct = c->senders == 0 ? 0 : p->items > own ? p->items - own : 0;
+    const uint32_t k = (uint32_t)((uint64_t)p->k * p->element / 2); /* as if of 16-bit elements */
+    double end = 0, link = 0, owed = 0;
+    uint32_t item = 0, worker = led ? workers : 0; /* senders stand behind the others */
+    memset(busy, 0, (workers + c->senders) * sizeof *busy);
+    for (uint32_t r = 0; r < IRISI_GEMM_RUNS; r++) {
+        const irisi_tile_run *run = &p->runs[r];
+        const uint32_t wide = run->first >= full ? columns - p->full_n * p->tile_n : p->tile_n;
+        for (uint32_t i = 0; i < run->tiles; i++, item++) {
+            const uint32_t left = wide - i / p->pair / p->slices % run->parts * run->width;
+            const uint32_t cols = left < run->width ? left : run->width;
+            const int sends = c->pattern != IRIS_GEMM_BULK_SYNCHRONOUS && i / p->pair % p->slices == p->slices - 1;
+            const double bytes = sends ? (double)p->tile_m * cols * p->c_element * (p->world - 1) : 0;
+            const uint32_t senders = item < direct ? c->senders : p->workgroups;
+            const uint32_t engine = item < direct ? irisi_gemm_relays(p) : p->boxed;
+            const double gbps = irisi_gemm_link_gbps(senders, (int)engine, p->world - 1);
+            const double way = 1e-3 * bytes / gbps;
+            busy[worker] += run->joint
+                                ? irisi_gemm_joint_us(p->mainloop, p->m, cols, k, c->senders > 0)
+                                : irisi_gemm_tile_us(p->mainloop, p->pair, p->slices, p->m, cols, k, c->senders > 0);
+            end = end > busy[worker] ? end : busy[worker];
+            owed += item < led ? way : 0; /* who computes it cannot send yet */
+            link = item < led ? end + owed : (link > busy[worker] ? link : busy[worker]) + way;
+            if (c->senders == 0) /* who sends a tile is held up by the links until it has left */
+                busy[worker] += way * (workers < p->items ? workers : p->items);
+            if (++worker == (item < led ? workers + c->senders : workers) || item + 1 == led)
+                worker = item + 1 < led ? workers : 0;
+        }
+    }
+    /* No sooner than A and B have been read once, and the last tile has left: what counts where rows are few. */
+    const double bytes = ((double)p->m + columns) * p->k * p->element;
+    const double least = irisi_gemm_memory_us(bytes) +
+                         irisi_gemm_tile_us(p->mainloop, p->pair, p->slices, p->m, p->tile_n, 0, c->senders > 0);
+    const double all = (link > end ? link : end) + (direct > 0 ? irisi_gemm_senders_us() : 0);
+    return all > least ? all : least;
+}
+
+#endif
+#endif

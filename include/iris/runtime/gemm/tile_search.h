@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tile_search.h: a part of init.c: into tiles of which widths a band is cut, by which pattern, with how many senders.
+ *
+ *   irisi_gemm_cut irisi_gemm_rank_all irisi_gemm_sixth
+ *
+ * Full tiles use the matrix units best. But the last ones of all workgroups end together, and then nothing is left to
+ * hide their way to the peers behind, nor do they come out even. So the last tiles are cut into halves and quarters.
+ * How many of each, a simulation decides: workgroups compute the walk's tiles in turn, senders or the workgroups
+ * themselves send them in that order. The times of tiles and links are the platform's (mainloop/shape.h). Where tiles
+ * are all of one width, a shorter model (cost_rounds.h) compares patterns and numbers of senders.
+ */
+#ifndef IRIS_RUNTIME_GEMM_TILE_SEARCH_H
+#define IRIS_RUNTIME_GEMM_TILE_SEARCH_H
+#ifdef IRIS_INIT_C
+
+#include <iris/runtime/gemm/tile_layout.h>
+#include <iris/runtime/gemm/cost_rounds.h>
+
+/*
+ * Workgroups that send where nobody says how many: about one compute unit in six saturates the links of current
+ * devices. The same number on each chiplet, so that those that compute are as many on each too.
+ */
+static uint32_t irisi_gemm_sixth(const iris_gemm_plan *p)
+{
+    const uint32_t sixth = (p->workgroups + 5) / 6;
+    return sixth < p->xcds ? sixth : sixth / p->xcds * p->xcds;
+}
+
+/* The best candidates so far, by their times, and no more than a few that are almost alike. */
+typedef struct irisi_gemm_ranking {
+    irisi_gemm_cutting *rows;
+    uint32_t n, most;
+} irisi_gemm_ranking;
+enum { IRISI_GEMM_ALIKE = 3 };
+
+/* Takes a candidate in, if it is good enough. Of equals the first stays ahead. */
+static void irisi_gemm_rank(irisi_gemm_ranking *r, const irisi_gemm_cutting *c)
+{
+    uint32_t at = r->n, alike = 0, last = 0;
+    while (at > 0 && c->us < r->rows[at - 1].us)
+        at--;
+    if (at == r->most)
+        return;
+    r->n += r->n < r->most;
+    memmove(r->rows + at + 1, r->rows + at, (r->n - 1 - at) * sizeof *c);
+    r->rows[at] = *c;
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->rows[i].senders == c->senders && r->rows[i].width == c->width && r->rows[i].pair == c->pair &&
+            r->rows[i].slices == c->slices)
+            alike++, last = i;
+    if (alike > IRISI_GEMM_ALIKE) {
+        r->n--;
+        memmove(r->rows + last, r->rows + last + 1, (r->n - last) * sizeof *c);
+    }
+}
+
+/* Tries a candidate, if it can be, and keeps it if few before were faster. */
+static void irisi_gemm_try(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
+                           irisi_gemm_ranking *best)
+{
+    irisi_gemm_lay(p, c, columns);
+    const uint32_t workers = irisi_gemm_workers(p, c);
+    if (c->slices > 1 && p->items > workers)
+        return; /* who adds up slices must not stand before those who compute them */
+    if (c->lead > 0 && (c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->slices > 1 ||
+                        irisi_gemm_led(p, workers + c->senders, c->senders) == 0))
+        return;
+    c->us = irisi_gemm_simulate(p, c, columns, busy);
+    irisi_gemm_rank(best, c);
+}
+
+/* The candidate's full tiles whole, and all cuts of its last ones: some in halves, the rest in quarters. */
+static void irisi_gemm_try_late(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
+                                irisi_gemm_ranking *best)
+{
+    const uint32_t workers = irisi_gemm_workers(p, c) / c->pair, step = (workers + 1) / 2;
+    const uint32_t full = ((p->m + p->tile_m - 1) / p->tile_m + c->pair - 1) / c->pair * c->full_n;
+    const uint32_t led = c->lead * c->senders / c->pair, rest = full > led ? full - led : 0;
+    const int halves = c->width / 2 % p->unit == 0, quarters = c->width / 4 % p->unit == 0;
+    c->late = c->halves = 0;
+    irisi_gemm_try(p, c, columns, busy, best);
+    if (full > 1u << 13 || !halves || c->slices > 1) /* nobody sees what the last ones of so many do */
+        return;
+    for (uint32_t i = 0; i < 3; i++) {
+        c->late = rest % workers + i * workers;
+        if (c->late > full || c->late == 0)
+            continue;
+        for (c->halves = quarters ? 0 : c->late;; c->halves = c->late - c->halves > step ? c->halves + step : c->late) {
+            irisi_gemm_try(p, c, columns, busy, best);
+            if (c->halves == c->late)
+                break;
+        }
+    }
+}
+
+/*
+ * Where each pair has one full tile: some in halves, early ones and as many late ones, of which the same pairs compute
+ * one each. So half of them is sent beside the other tiles.
+ */
+static void irisi_gemm_try_one_round(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
+                                     irisi_gemm_ranking *best)
+{
+    const uint32_t pairs = ((p->m + p->tile_m - 1) / p->tile_m + c->pair - 1) / c->pair * c->full_n;
+    const uint32_t workers = irisi_gemm_workers(p, c) / c->pair;
+    if (!irisi_gemm_joint(p, c) || c->width / 2 % p->unit != 0 || pairs > workers || pairs <= workers / 2)
+        return;
+    for (uint32_t i = 4; i <= 6; i++) {
+        c->early = c->late = c->halves = pairs * i / 16;
+        irisi_gemm_try(p, c, columns, busy, best);
+    }
+    c->early = c->late = c->halves = 0;
+}
+
+/* Early halves too, for a quarter of those that compute: without them nothing is sent until a full tile is done. */
+static void irisi_gemm_try_early(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
+                                 irisi_gemm_ranking *best)
+{
+    const uint32_t full = (p->m + p->tile_m - 1) / p->tile_m * c->full_n;
+    const uint32_t quarter = irisi_gemm_workers(p, c) / c->pair / 4;
+    c->early = 0;
+    irisi_gemm_try_late(p, c, columns, busy, best);
+    irisi_gemm_try_one_round(p, c, columns, busy, best);
+    if (c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->slices > 1 || c->width / 2 % p->unit != 0 || quarter == 0 ||
+        full < p->workgroups || full > 1u << 10)
+        return;
+    c->early = quarter;
+    irisi_gemm_try_late(p, c, columns, busy, best);
+    c->early = 0;
+}
+
+/* Several leads where none is asked for, up to half of the rounds that full tiles go in; few, for each takes time. */
+static void irisi_gemm_try_leads(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
+                                 irisi_gemm_ranking *best)
+{
+    const uint32_t full = (p->m + p->tile_m - 1) / p->tile_m * c->full_n, half = full / p->workgroups / 2;
+    const int never = c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->slices > 1 || full > 1u << 13;
+    const uint32_t most = never ? 0 : half > 0 ? half : 1, asked = c->lead;
+    for (c->lead = 0; c->lead <= most && asked == IRISI_GEMM_ANY_LEAD; c->lead = c->lead > 0 ? 4 * c->lead : 1)
+        irisi_gemm_try_early(p, c, columns, busy, best);
+    c->lead = asked;
+    if (asked != IRISI_GEMM_ANY_LEAD)
+        irisi_gemm_try_early(p, c, columns, busy, best);
+}
+
+/* All ways to lay the candidate's columns out: full tiles of each width, and what is left in parts of each width. */
+static void irisi_gemm_try_widths(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, uint32_t widest,
+                                  double *busy, irisi_gemm_ranking *best)
+{
+    for (c->width = widest; c->width >= p->unit; c->width -= p->unit)
+        for (uint32_t less = 0; less <= 3 && less <= columns / c->width; less++) {
+            c->full_n = columns / c->width - less;
+            c->edge_width = less ? c->width - p->unit : c->width;
+            for (; c->edge_width >= p->unit; c->edge_width -= p->unit) {
+                irisi_gemm_try_leads(p, c, columns, busy, best);
+                if (c->full_n * c->width == columns || c->slices > 1)
+                    break;
+            }
+            if (c->slices > 1 || (uint64_t)p->m * columns > (uint64_t)1 << 28)
+                break;
+        }
+}
+
+/* One run of tiles of one width, the last ones of each row narrower. */
+static void irisi_gemm_uncut(iris_gemm_plan *p)
+{
+    memset(p->runs, 0, sizeof p->runs); /* of candidates that were tried */
+    p->pair = p->slices = 1, p->slice_shift = 0, p->group_shift = 3;
+    p->tiles_m = (p->m + p->tile_m - 1) / p->tile_m;
+    p->full_n = (p->columns + p->tile_n - 1) / p->tile_n;
+    p->items = p->tiles_m * p->full_n;
+    p->runs[0].tiles = p->items, p->runs[0].parts = 1, p->runs[0].width = p->tile_n;
+}
+
+/* All candidates of a pattern and a number of senders. */
+static void irisi_gemm_try_all(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, uint32_t widest,
+                               double *busy, irisi_gemm_ranking *best)
+{
+    const uint32_t rows = (p->m + p->tile_m - 1) / p->tile_m;
+    for (c->pair = irisi_gemm_most_pair(p->mainloop); c->pair >= 1; c->pair--) {
+        uint32_t tried = 0;
+        for (c->slices = 1; c->slices <= irisi_gemm_most_slices(p->mainloop); c->slices *= 2)
+            if (irisi_gemm_shares(p, c))
+                irisi_gemm_try_widths(p, c, columns, widest, busy, best), tried++;
+        if (c->pair > 1 && tried > 0 && rows % 2 == 0)
+            break; /* nothing is lost by pairs */
+    }
+}
+
+/*
+ * Ranks the plan's pattern, or where that is open all, by the model of whole tiles, with several numbers of senders: as
+ * many on each chiplet, so that those that compute are as many on each too. Ranks may have been asked for different
+ * numbers, and would come to different patterns: so what a rank is asked for counts only where the pattern is given.
+ */
+static void irisi_gemm_rank_whole(const iris_gemm_plan *p, uint32_t senders, irisi_gemm_ranking *best)
+{
+    static const uint32_t patterns[] = {IRIS_GEMM_FUSED_SEQUENTIAL, IRIS_GEMM_WG_SPECIALIZED,
+                                        IRIS_GEMM_WAVE_SPECIALIZED, IRIS_GEMM_BULK_SYNCHRONOUS,
+                                        IRIS_GEMM_PRODUCER_CONSUMER}; /* of equals the first */
+    const irisi_gemm_rates rates = irisi_gemm_rates_of(p);
+    const uint32_t step = p->xcds > 1 ? p->xcds : 4;
+    irisi_gemm_cutting c = irisi_gemm_open_cut();
+    c.width = p->tile_n, c.pair = c.slices = 1, c.lead = 0;
+    for (size_t i = 0; rates.tile_us > 0 && i < sizeof patterns / sizeof patterns[0]; i++) {
+        const int asked = senders > 0 && p->pattern != IRIS_GEMM_AUTO, few = p->workgroups / 4 < step;
+        uint32_t most = 0;
+        c.pattern = patterns[i], c.senders = 0;
+        if (p->pattern != IRIS_GEMM_AUTO && p->pattern != c.pattern)
+            continue;
+        if (p->pattern == IRIS_GEMM_AUTO && p->ll_pitch > 0 && c.pattern != IRIS_GEMM_FUSED_SEQUENTIAL)
+            continue; /* none but this one sends packets */
+        if (irisi_gemm_splits(c.pattern)) {
+            c.senders = asked ? senders : few ? irisi_gemm_sixth(p) : step;
+            most = asked || few ? c.senders : p->workgroups / 4;
+        }
+        for (; c.senders <= most && c.senders < p->workgroups; c.senders += step) {
+            c.us = irisi_gemm_whole_us(p, &rates, c.pattern, c.senders);
+            irisi_gemm_rank(best, &c);
+        }
+    }
+}
+
+/* About how long a BLAS that reaches so many TFLOP/s takes for a band of so many columns, and after it the links. */
+static double irisi_gemm_blas_us(const iris_gemm_plan *p, uint32_t columns, double tflops)
+{
+    const irisi_gemm_rates rates = irisi_gemm_rates_of(p);
+    const double area = (double)p->m * columns, launch = 6; /* of the kernel that sends */
+    const double bytes = area * p->c_element * (p->world - 1);
+    const double us = 2e-6 * area * p->k / tflops;
+    const double gbps = irisi_gemm_link_gbps(p->workgroups, (int)p->boxed, p->world - 1);
+    if (irisi_gemm_narrowest(p->mainloop) == 0 && p->world > 1)
+        return us + rates.launch_us + irisi_gemm_burst_us(p, &rates, irisi_gemm_tiles(p), p->workgroups);
+    return p->world == 1 ? us : us + launch + 1e-3 * bytes / gbps;
+}
+
+/*
+ * Ranks the candidates for the widest band, so that all ranks come to the same: of the plan's pattern, or of those that
+ * are worth it where that is open. `senders`: asked for, or 0. `fixed`: of this width and cut; any if its width is 0.
+ */
+static void irisi_gemm_rank_all(iris_gemm_plan *p, uint32_t senders, uint32_t widest, const irisi_gemm_cutting *fixed,
+                                irisi_gemm_ranking *best)
+{
+    const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count;
+    double *busy = (double *)malloc(p->workgroups * sizeof *busy); /* none: as if nothing were known of times */
+    const int known = busy != NULL && irisi_gemm_narrowest(p->mainloop) != 0;
+    irisi_gemm_cutting c = *fixed;
+    const uint32_t step = irisi_gemm_relays(p) ? 2 : 4, most = irisi_gemm_relays(p) ? 12 : 20;
+    for (uint32_t n = 0; known && n <= most && (n <= step || n < p->workgroups); n += step) { /* or what is asked for */
+        c.pattern = p->pattern != IRIS_GEMM_AUTO ? p->pattern
+                    : n == 0                     ? (uint32_t)IRIS_GEMM_FUSED_SEQUENTIAL
+                                                 : (uint32_t)IRIS_GEMM_WG_SPECIALIZED;
+        c.senders = n > 0 && (senders || c.pattern == IRIS_GEMM_PRODUCER_CONSUMER) ? p->comm_workgroups : n;
+        if (irisi_gemm_splits(c.pattern) == (n == 0) || c.senders >= p->workgroups)
+            continue;
+        if (n > 0 && p->pattern == IRIS_GEMM_AUTO && (p->world == 1 || !irisi_gemm_relays(p) || p->ll_pitch > 0))
+            continue; /* there is nothing to send, or only lanes could: measured, 735 us against 346; or packets do */
+        if (fixed->width == 0)
+            irisi_gemm_try_all(p, &c, columns, widest, busy, best);
+        else if (irisi_gemm_shares(p, &c))
+            irisi_gemm_try(p, &c, columns, busy, best);
+        if (n > 0 && c.senders != n)
+            break; /* as many whatever n is */
+    }
+    free(busy);
+}
+
+/*
+ * Cuts the own band of a plan that has everything else, and chooses the pattern and the number of senders where they
+ * are left open. `senders`, `fixed`: as above; `blas_tflops`: of a BLAS that may be chosen too; 0: none may. 1, or 0
+ * when so many workgroups cannot compute in the way that is fixed, so that the plan is another.
+ */
+static int irisi_gemm_cut(iris_gemm_plan *p, uint32_t senders, const irisi_gemm_cutting *fixed, double blas_tflops)
+{
+    const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count, widest = p->tile_n;
+    irisi_gemm_cutting best;
+    irisi_gemm_ranking first;
+    memset(&best, 0, sizeof best);
+    first.rows = &best, first.n = 0, first.most = 1;
+    if (p->pattern != IRIS_GEMM_BLAS_GATHER && irisi_gemm_narrowest(p->mainloop) == 0)
+        irisi_gemm_rank_whole(p, senders, &first);
+    else if (p->pattern != IRIS_GEMM_BLAS_GATHER)
+        irisi_gemm_rank_all(p, senders, widest, fixed, &first);
+    if (p->pattern == IRIS_GEMM_AUTO && first.n && blas_tflops > 0 &&
+        irisi_gemm_blas_us(p, columns, blas_tflops) < best.us)
+        p->pattern = IRIS_GEMM_BLAS_GATHER, first.n = 0;
+    p->lead = p->early = p->late = p->halves = p->edge_width = p->most_full_n = 0;
+    if (first.n > 0 && irisi_gemm_narrowest(p->mainloop) == 0) {
+        p->pattern = best.pattern;
+        p->comm_workgroups = best.senders > 0 && senders == 0 ? best.senders : p->comm_workgroups;
+        first.n = 0;
+    }
+    if (first.n == 0) { /* tiles are not cut, times not known or needed, or workgroups too few to choose from */
+        p->tile_n = widest;
+        irisi_gemm_uncut(p);
+        return fixed->width == 0 || p->pattern == IRIS_GEMM_BLAS_GATHER || irisi_gemm_narrowest(p->mainloop) == 0;
+    }
+    p->pattern = best.pattern;
+    p->comm_workgroups = best.senders ? best.senders : p->comm_workgroups;
+    irisi_gemm_lay(p, &best, p->columns);
+    p->comm_workgroups += p->comm_workgroups % p->pair;
+    return 1;
+}
+
+#endif
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * validate.h: a part of init.c: which GEMMs there are kernels for, and what arguments cannot be.
+ *
+ *   irisi_gemm_types_of irisi_gemm_types_name irisi_gemm_check_values irisi_gemm_check_operands
+ */
+#ifndef IRIS_RUNTIME_GEMM_VALIDATE_H
+#define IRIS_RUNTIME_GEMM_VALIDATE_H
+#ifdef IRIS_INIT_C
+
+#include <iris/gemm/prepare.h>
+#include <iris/gen/gemm_types.h>
+
+/* Types that kernels exist for, of A and B, of C, and of bias, and what their names end in. */
+typedef struct irisi_gemm_types {
+    iris_dtype in, out, bias;
+    const char *name;
+} irisi_gemm_types;
+
+/* The types for A and B of type `in` and C of type `out` (none: the first that there is); null: there is no kernel. */
+static const irisi_gemm_types *irisi_gemm_types_of(iris_dtype in, iris_dtype out)
+{
+#define IRISI_GEMM_TYPES_ROW(name, NAME, IN, OUT, BIAS) {IRIS_##IN, IRIS_##OUT, IRIS_##BIAS, #name},
+    static const irisi_gemm_types rows[] = {
+        IRIS_EACH_GEMM(IRISI_GEMM_TYPES_ROW){IRIS_DTYPE_NONE, IRIS_DTYPE_NONE, IRIS_DTYPE_NONE, NULL}};
+#undef IRISI_GEMM_TYPES_ROW
+    for (const irisi_gemm_types *row = rows; row->name != NULL; row++)
+        if (row->in == in && (row->out == out || out == IRIS_DTYPE_NONE))
+            return row;
+    return NULL;
+}
+
+/* What the names of a plan's kernels end in. */
+static const char *irisi_gemm_types_name(const iris_gemm_plan *p)
+{
+    return irisi_gemm_types_of((iris_dtype)p->dtype, (iris_dtype)p->c_dtype)->name;
+}
+
+/* Bytes from the first to behind the last element of a matrix; 0 when that overflows. */
+static uint64_t irisi_gemm_span(int64_t rows, int64_t cols, int64_t ld, uint64_t element)
+{
+    const uint64_t most = INT64_MAX / element;
+    if ((uint64_t)cols > most || (rows > 1 && (uint64_t)ld > (most - (uint64_t)cols) / (uint64_t)(rows - 1)))
+        return 0;
+    return ((uint64_t)(rows - 1) * (uint64_t)ld + (uint64_t)cols) * element;
+}
+
+/* One operand: its leading dimension, address and alignment. */
+static iris_status irisi_gemm_check_matrix(iris_world *w, const char *name, const void *p, int64_t rows, int64_t cols,
+                                           int64_t ld, uint64_t element)
+{
+    if (p == NULL && rows > 0 && cols > 0)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: %s is a null pointer; pass %lld x %lld elements",
+                          name, (long long)rows, (long long)cols);
+    if (ld < cols)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: ld%s is %lld, less than the %lld elements of a row of %s", name,
+                          (long long)ld, (long long)cols, name);
+    if ((uintptr_t)p % element != 0)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: %s at %p is not aligned to its %llu-byte elements",
+                          name, p, (unsigned long long)element);
+    if (rows > 0 && cols > 0 && irisi_gemm_span(rows, cols, ld, element) == 0)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: %s with %lld rows of ld%s %lld exceeds 2^63 bytes",
+                          name, (long long)rows, name, (long long)ld);
+    return IRIS_OK;
+}
+
+/* The alignment of values that stand one behind the other. */
+static iris_status irisi_gemm_check_vector(iris_world *w, const char *name, const void *p, size_t element)
+{
+    if ((uintptr_t)p % element == 0)
+        return IRIS_OK;
+    return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: %s at %p is not aligned to its %zu-byte elements", name,
+                      p, element);
+}
+
+/* Refuses types of A and B, and of C, that no kernel is for; `out` is none where it was left open. */
+static iris_status irisi_gemm_no_types(iris_world *w, iris_dtype in, iris_dtype out)
+{
+#define IRISI_GEMM_TYPES_NAME(name, NAME, IN, OUT, BIAS) " " #name
+    const int open = out == IRIS_DTYPE_NONE;
+    return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
+                      "iris_gemm_prepare: there is no GEMM kernel for %s%s%s; there are, for A and B or for them and C:"
+                      IRIS_EACH_GEMM(IRISI_GEMM_TYPES_NAME),
+                      iris_dtype_name(in), open ? "" : " with C in ", open ? "" : iris_dtype_name(out));
+#undef IRISI_GEMM_TYPES_NAME
+}
+
+/* What a BLAS lacks and the arguments have, or null. */
+static const char *irisi_gemm_beyond_blas(const iris_gemm_args *g)
+{
+    if (g->scale_a != NULL || g->scale_b != NULL || g->scale_c != NULL)
+        return "there are scales";
+    return g->bias != NULL                         ? "there is a bias"
+           : g->activation != IRIS_ACTIVATION_NONE ? "there is an activation"
+                                                   : NULL;
+}
+
+/* What a rank can say of its BLAS, as irisi_gemm_common has it. */
+static uint64_t irisi_gemm_blas_of(const iris_gemm_args *g)
+{
+    return g->blas == NULL || irisi_gemm_beyond_blas(g) != NULL ? 0 : 1 + (uint64_t)(1e3 * g->blas_tflops);
+}
+
+/* A BLAS that was asked for, and what is said of it. */
+static iris_status irisi_gemm_check_blas(iris_world *w, const iris_gemm_args *g)
+{
+    if (!(g->blas_tflops >= 0 && g->blas_tflops < 1e6))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: blas_tflops is %g; it must be from 0 to 10^6",
+                          g->blas_tflops);
+    if (g->pattern != IRIS_GEMM_BLAS_GATHER || irisi_gemm_blas_of(g) != 0)
+        return IRIS_OK;
+    return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                      "iris_gemm_prepare: blas_gather needs blas, and is alpha * A * B + beta * C alone: %s",
+                      g->blas == NULL ? "blas is null" : irisi_gemm_beyond_blas(g));
+}
+
+/* Values that need no heap: the plan's sizes and choices. */
+static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_dtype dtype, const iris_gemm_args *g)
+{
+    if (op != IRIS_GEMM_ALL_SCATTER)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: operation %d does not exist", (int)op);
+    if (irisi_gemm_types_of(dtype, g->c_dtype) == NULL)
+        return irisi_gemm_no_types(w, dtype, g->c_dtype);
+    if (g->m < 1 || g->n < 1 || g->k < 1 || g->m > INT32_MAX || g->n > INT32_MAX || g->k > INT32_MAX)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: m, n, k are %lld, %lld, %lld; each must be from 1 to 2147483647",
+                          (long long)g->m, (long long)g->n, (long long)g->k);
+    if ((unsigned)g->pattern > IRIS_GEMM_BLAS_GATHER || (unsigned)g->activation >= IRIS_ACTIVATIONS)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: pattern %d or activation %d does not exist (below %d and %d do)",
+                          (int)g->pattern, (int)g->activation, IRIS_GEMM_BLAS_GATHER + 1, IRIS_ACTIVATIONS);
+    if (g->zero_alpha && g->alpha != 0)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: zero_alpha says that alpha is 0, but alpha is %g; set one of them",
+                          g->alpha);
+    if (g->workgroups == 1 && (g->pattern == IRIS_GEMM_WG_SPECIALIZED || g->pattern == IRIS_GEMM_PRODUCER_CONSUMER))
+        return irisi_fail(w, IRIS_ERR_GRID, "iris_gemm_prepare: %s needs 2 or more workgroups, but workgroups is 1",
+                          iris_gemm_pattern_name(g->pattern));
+    if (g->workgroups > 65535 || g->comm_workgroups > 65534 ||
+        (g->comm_workgroups > 0 && g->workgroups > 0 && g->comm_workgroups >= g->workgroups))
+        return irisi_fail(w, IRIS_ERR_GRID,
+                          "iris_gemm_prepare: %u workgroups, %u of them to send, cannot be: at most 65535, and one or "
+                          "more must compute",
+                          g->workgroups, g->comm_workgroups);
+    return irisi_gemm_check_blas(w, g);
+}
+
+/* The operands, once sizes are known to be sound. */
+static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan *p)
+{
+    const int64_t b_rows = p->b_transposed ? p->columns : p->k;
+    const int64_t b_cols = p->b_transposed ? p->k : p->columns;
+    iris_status s = irisi_gemm_check_matrix(w, "a", p->a, p->m, p->k, (int64_t)p->lda, p->element);
+    if (s == IRIS_OK)
+        s = irisi_gemm_check_matrix(w, "b", p->b, b_rows, b_cols, (int64_t)p->ldb, p->element);
+    if (s == IRIS_OK)
+        s = irisi_gemm_check_matrix(w, "c", p->c, p->m, p->n, (int64_t)p->ldc, p->c_element);
+    if (s != IRIS_OK)
+        return s;
+    const iris_dtype bias = irisi_gemm_types_of((iris_dtype)p->dtype, (iris_dtype)p->c_dtype)->bias;
+    s = irisi_gemm_check_vector(w, "bias", p->bias, iris_dtype_bytes(bias));
+    if (s == IRIS_OK)
+        s = irisi_gemm_check_vector(w, "scale_a", p->scale_a, sizeof *p->scale_a);
+    if (s == IRIS_OK)
+        s = irisi_gemm_check_vector(w, "scale_b", p->scale_b, sizeof *p->scale_b);
+    if (s == IRIS_OK)
+        s = irisi_gemm_check_vector(w, "scale_c", p->scale_c, sizeof *p->scale_c);
+    if (s != IRIS_OK)
+        return s;
+    const uint64_t bytes = irisi_gemm_span(p->m, p->n, (int64_t)p->ldc, p->c_element);
+    if (!iris_is_symmetric(w, p->c, bytes))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: c must lie in the symmetric heap, so that peers can write it: its %llu "
+                          "bytes at %p do not; allocate it with iris_malloc",
+                          (unsigned long long)bytes, p->c);
+    return IRIS_OK;
+}
+
+#endif
+#endif

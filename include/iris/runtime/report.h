@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report.h: a part of init.c: what a kernel left in its control block, in one sentence.
+ *
+ *   irisi_remember_launch irisi_report_text
+ */
+#ifndef IRIS_RUNTIME_REPORT_H
+#define IRIS_RUNTIME_REPORT_H
+#ifdef IRIS_INIT_C
+
+#include <iris/runtime/world.h>
+
+/* Kernels do not know their own names: the world keeps those of its latest launches. */
+static void irisi_remember_launch(iris_world *w, const char *name, uint32_t workgroups)
+{
+    irisi_launched *l = &w->launched[w->launches++ % IRISI_LAUNCHES];
+    l->name = name;
+    l->workgroups = workgroups;
+}
+
+/* "kernel a, ", or "kernel a or b, " where several of the latest launches had as many workgroups. */
+static void irisi_kernel_text(const iris_world *w, uint32_t workgroups, char *text, size_t bytes)
+{
+    size_t used = 0;
+    text[0] = 0;
+    for (uint32_t back = 1; back <= IRISI_LAUNCHES && back <= w->launches && used + 4 < bytes; back++) {
+        const irisi_launched *l = &w->launched[(w->launches - back) % IRISI_LAUNCHES];
+        if (l->workgroups == workgroups && !strstr(text, l->name))
+            used += (size_t)snprintf(text + used, bytes - used, "%s%s", used ? " or " : "kernel ", l->name);
+    }
+    if (used && used + 3 < bytes)
+        snprintf(text + used, bytes - used, ", ");
+}
+
+/* What is wrong with an access that checked mode refused. */
+static void irisi_fault_text(const iris_world *w, const irisi_report *r, char *text, size_t bytes)
+{
+    switch ((irisi_fault)r->fault) {
+    case IRISI_FAULT_RANK: snprintf(text, bytes, "names no rank of this world (0 to %d)", w->size - 1); break;
+    case IRISI_FAULT_RANGE: snprintf(text, bytes, "is not inside the heap of %zu bytes", w->heap_bytes); break;
+    case IRISI_FAULT_ALIGN: snprintf(text, bytes, "is not aligned to %u bytes", r->size); break;
+    default: snprintf(text, bytes, "is atomic but not in sync memory (iris_malloc_kind with IRIS_MEM_SYNC)"); break;
+    }
+}
+
+/* What one rank has named and another cannot follow: roots, messages, rows; 0 when the report is not about that. */
+static int irisi_named_text(char *text, size_t bytes, int rank, const char *kernel, const irisi_report *r)
+{
+    const unsigned long long expected = r->expected, seen = r->seen;
+    char what[128];
+    if (r->fault == IRISI_FAULT_CALL && (uint32_t)expected != (uint32_t)seen)
+        snprintf(what, sizeof what, "the collective was called with root %d, on rank %d with root %d",
+                 (int)(int32_t)expected, (int)r->from, (int)(int32_t)seen);
+    else if (r->fault == IRISI_FAULT_CALL)
+        snprintf(what, sizeof what,
+                 "the collective was called with another operation, size of element or length of row on rank %d",
+                 (int)r->from);
+    else if (r->fault == IRISI_FAULT_BYTES)
+        snprintf(what, sizeof what, "a message of %llu bytes was to be received, rank %d sent one of %llu", expected,
+                 (int)r->from, seen);
+    else if (r->fault == IRISI_FAULT_ROOM)
+        snprintf(what, sizeof what, "rank %d sends a row of %llu elements, and dst_counts has room for %llu",
+                 (int)r->from, seen, expected);
+    else if (r->fault == IRISI_FAULT_ROW)
+        snprintf(what, sizeof what, "the row of %llu elements from element %llu on is not inside the heap of rank %d",
+                 seen, expected, (int)r->from);
+    else
+        return 0;
+    snprintf(text, bytes, "rank %d, %sworkgroup %u: %s; call iris_reset on every rank", rank, kernel, r->workgroup,
+             what);
+    return 1;
+}
+
+/* What was refused in a collective; 0 when the report is about something else. */
+static int irisi_collective_text(char *text, size_t bytes, int rank, const char *kernel, const irisi_report *r)
+{
+    if (r->fault == IRISI_FAULT_COUNT)
+        snprintf(text, bytes,
+                 "rank %d, %sworkgroup %u: the collective was called with %llu elements, on rank %d with %llu; call "
+                 "iris_reset on every rank",
+                 rank, kernel, r->workgroup, (unsigned long long)r->expected, (int)r->from,
+                 (unsigned long long)r->seen);
+    else if (r->fault == IRISI_FAULT_BUSY)
+        snprintf(text, bytes,
+                 "rank %d, %sworkgroup %u: slice %llu of the channel is in use by another workgroup: two streams need "
+                 "two channels; call iris_reset on every rank",
+                 rank, kernel, r->workgroup, (unsigned long long)r->seen);
+    else if (r->fault == IRISI_FAULT_SLICE)
+        snprintf(
+            text, bytes,
+            "rank %d, %sworkgroup %u: there is no slice %llu: the channel has room for %llu slices, or is not from "
+            "iris_collective_channel; call iris_reset on every rank",
+            rank, kernel, r->workgroup, (unsigned long long)r->seen, (unsigned long long)r->expected);
+    else
+        return irisi_named_text(text, bytes, rank, kernel, r);
+    return 1;
+}
+
+/* The report of `rank` as a sentence. Only the own launches are known by name. */
+static iris_status irisi_report_text(char *text, size_t bytes, const iris_world *w, int rank, const irisi_report *r)
+{
+    static const char *const cmps[] = {"equal", "differ from", "be above", "be at least", "be below", "be at most"};
+    static const char *const accesses[] = {"iris_at",          "load",   "store", "put",       "get", "copy",
+                                           "atomic operation", "signal", "wait",  "LL message"};
+    char kernel[160] = "", from[64] = "", what[96], where[48], count[48] = "";
+    if (!r->complete || r->cmp > IRISI_LE || r->access > IRISI_ACCESS_LL) {
+        snprintf(text, bytes, "rank %d stopped the world; call iris_reset on every rank", rank);
+        return IRIS_ERR_TIMEOUT;
+    }
+    if (r->fault == IRISI_FAULT_NONE) {
+        if (r->from >= 0)
+            snprintf(from, sizeof from, " from rank %d, which may have refused the call", (int)r->from);
+        snprintf(text, bytes,
+                 "rank %d, workgroup %u waited %lld ms for the signal at heap offset %llu to %s %llu (saw %llu)%s; "
+                 "call iris_reset on every rank",
+                 rank, r->workgroup, (long long)w->timeout_ms, (unsigned long long)r->signal, cmps[r->cmp],
+                 (unsigned long long)r->expected, (unsigned long long)r->seen, from);
+        return IRIS_ERR_TIMEOUT;
+    }
+    if (rank == w->rank)
+        irisi_kernel_text(w, r->workgroups, kernel, sizeof kernel);
+    if (irisi_collective_text(text, bytes, rank, kernel, r))
+        return IRIS_ERR_CHECK;
+    if (r->signal <= w->heap_bytes)
+        snprintf(where, sizeof where, "heap offset %llu", (unsigned long long)r->signal);
+    else
+        snprintf(where, sizeof where, "address 0x%llx", (unsigned long long)r->address);
+    if (r->access != IRISI_ACCESS_AT)
+        snprintf(count, sizeof count, " of %llu x %u bytes", (unsigned long long)r->items, r->size);
+    irisi_fault_text(w, r, what, sizeof what);
+    snprintf(text, bytes, "rank %d, %sworkgroup %u: %s%s at %s on rank %d %s; call iris_reset on every rank", rank,
+             kernel, r->workgroup, accesses[r->access], count, where, (int)r->from, what);
+    return IRIS_ERR_CHECK;
+}
+
+#endif
+#endif

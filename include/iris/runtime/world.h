@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * world.h: what init.c and its parts share: the world's layout, limits, the frames that travel between ranks.
+ *
+ * The files of this folder are parts of init.c, and only it includes them (through init.h, so that the single header
+ * holds them too): world.h, coordinator.h (rank 0's thread), fork.h (what a forked child has), control_link.h (each
+ * rank's end), heap_allocator.h (the allocator), fd_exchange.h (how descriptors travel), heap_map.h (how heaps are
+ * made, shared and grown) and rendezvous.h (how ranks find each other).
+ */
+#ifndef IRIS_RUNTIME_WORLD_H
+#define IRIS_RUNTIME_WORLD_H
+#ifdef IRIS_INIT_C
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    IRISI_SENTENCE = 640,    /* longest error sentence */
+    IRISI_TOKEN = 128,       /* longest job token, with its end */
+    IRISI_CHUNK = 256 << 10, /* most bytes that one rank sends in one frame */
+    IRISI_MANY_RANKS = 1024,
+    IRISI_LAUNCHES = 16,  /* launches whose kernels a report can name */
+    IRISI_RECORDS = 256,  /* allocation calls that checked mode can name */
+    IRISI_MAX_ARGS = 4096 /* bytes of a kernel's argument struct */
+};
+
+/* What a sentence about too many ranks adds. */
+static const char *const irisi_more_ranks =
+    IRISI_MOST_RANKS < IRISI_MANY_RANKS ? "; more when every file is compiled with -DIRIS_FAR_RANKS" : "";
+
+/* One call that changed the heap, as checked mode compares it. */
+typedef struct irisi_record {
+    uint64_t bytes; /* asked for; or the offset given back */
+    uint32_t align, kind, freed, pad;
+} irisi_record;
+
+/* A kernel that was launched. */
+typedef struct irisi_launched {
+    const char *name;
+    uint32_t workgroups;
+} irisi_launched;
+
+typedef enum irisi_block_tag {
+    IRISI_BLOCK_PLAIN,
+    IRISI_BLOCK_ZEROED, /* by iris_reset */
+    IRISI_BLOCK_LENT,   /* memory of the caller's, mapped here */
+    IRISI_BLOCK_ABSENT  /* addresses that lent memory has left */
+} irisi_block_tag;
+
+/* A live allocation. */
+typedef struct irisi_block {
+    size_t offset, bytes;
+    irisi_block_tag tag;
+    size_t lead, mapped; /* lent: where in the block the caller's memory begins, and how much of it is mapped */
+    iris_team team;      /* of a channel: whose collectives are launched on it; size 0 before the first, -1: messages */
+    iris_stream stream;  /* of a channel: where collectives are launched on it, null before the first */
+} irisi_block;
+
+/* The allocator of one memory kind: live blocks in the order of their offsets. */
+typedef struct irisi_arena {
+    size_t start, end, used, high;
+    size_t granule; /* offsets and sizes are multiples of it */
+    irisi_block *blocks;
+    size_t n, room;
+} irisi_arena;
+
+/* What a rank remembers of another. */
+typedef struct irisi_peer {
+    uint64_t key[2]; /* names its socket for descriptors */
+    int near;        /* same process */
+} irisi_peer;
+
+typedef struct irisi_hub irisi_hub;
+
+typedef enum irisi_frame_type {
+    IRISI_GATHER = 1, /* member to hub: its part of a collective */
+    IRISI_RESULT,     /* hub to member: everyone's parts, or a mismatch */
+    IRISI_ABORT,      /* member to hub: a kernel of `rank` reported why it stopped the world */
+    IRISI_LEAVE,      /* member to hub: leaves without the others */
+    IRISI_DIED,       /* spawning parent to hub: `rank` was killed */
+    IRISI_NOTICE,     /* hub to member: the world has stopped */
+    IRISI_HELLO,      /* member to rank 0: who I am */
+    IRISI_WELCOME     /* rank 0 to member: everyone is here, or refused with a sentence */
+} irisi_frame_type;
+
+typedef struct irisi_frame {
+    uint32_t magic, type, kind, payload; /* payload: bytes that follow */
+    int32_t rank, status;
+    uint64_t seq, a, b; /* a, b: what the ranks must agree on */
+} irisi_frame;
+
+struct iris_world {
+    pid_t process;    /* whose it is: a forked child has a copy that it must not use */
+    iris_world *next; /* of this process */
+    int rank, size, checked;
+    int64_t timeout_ms;            /* -1: none */
+    size_t heap_bytes, sync_bytes; /* heap_bytes: both parts, as far as there is memory behind them */
+    size_t heap_most;              /* what heap_bytes can grow to: addresses are reserved */
+    size_t heap_block;             /* heaps grow by multiples of it */
+    irisi_heap_mode mode;
+    int mode_auto; /* nobody asked for this mode */
+    int gemm_warned; /* that the image lacks the device's best loop */
+    irisi_dev dev;
+    irisi_heap *heaps;      /* of every rank */
+    irisi_peer *peers;      /* of every rank */
+    int post;               /* the socket that descriptors arrive at; -1: none */
+    uint64_t turn;          /* exchanges of descriptors so far */
+    irisi_control *control; /* own */
+    int64_t *delta;         /* of every rank */
+    void *far;              /* the same, where kernels can read it; beyond IRIS_CTX_RANKS */
+    iris_stream stream;
+    irisi_arena arena[2];
+    uint64_t log_count, log_hash; /* allocation calls so far */
+    irisi_record log[IRISI_RECORDS];
+    irisi_launched launched[IRISI_LAUNCHES]; /* the latest, by the count of launches */
+    uint32_t launches;
+    char error[IRISI_SENTENCE];
+    iris_status last;    /* of the last failure */
+    iris_status pending; /* of a creation that returned null; the next iris_barrier reports it */
+    char pending_text[IRISI_SENTENCE];
+    iris_status failed; /* why the world has stopped */
+    char failure[IRISI_SENTENCE];
+
+    int sock; /* to the hub; -1 in a world of one */
+    uint64_t seq;
+    irisi_hub *hub; /* rank 0 */
+    int have_reader;
+    pthread_t reader;
+    pthread_mutex_t lock; /* of what follows: the reader's */
+    pthread_cond_t changed;
+    irisi_frame reply;
+    char *reply_data;
+    int replied, leaving;
+    int notice; /* iris_status; atomic, written under the lock */
+    char notice_text[IRISI_SENTENCE];
+};
+
+/* What iris_reset mends: a kernel stopped the world, and nobody is gone. */
+static int irisi_mendable(int status) { return status == IRIS_ERR_TIMEOUT || status == IRIS_ERR_CHECK; }
+
+static void irisi_close_all(int *fds, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (fds[i] >= 0)
+            close(fds[i]);
+        fds[i] = -1;
+    }
+}
+
+static __thread char irisi_last_error[IRISI_SENTENCE];
+
+typedef enum irisi_level { IRISI_ERROR = 1, IRISI_WARN, IRISI_INFO, IRISI_DEBUG } irisi_level;
+
+/* IRIS_LOG as a number; 0 when unset, -1 for nonsense. */
+static int irisi_log_level(void)
+{
+    static const char *const names[] = {"", "error", "warn", "info", "debug"};
+    const char *text = getenv("IRIS_LOG");
+    for (int i = 0; text && i <= IRISI_DEBUG; i++)
+        if (strcmp(text, names[i]) == 0)
+            return i;
+    return text ? -1 : 0;
+}
+
+__attribute__((format(printf, 3, 4))) static void irisi_log(int rank, irisi_level level, const char *format, ...)
+{
+    char line[IRISI_SENTENCE];
+    va_list args;
+    if (irisi_log_level() < (int)level)
+        return;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    fprintf(stderr, "iris[%d] %s\n", rank, line);
+}
+
+#endif
+#endif
