@@ -74,7 +74,7 @@ typedef struct iris_config {
     int rank;                    /**< used with world > 0 */
     int world;                   /**< 0: take rank and world from the launcher's environment, else 1 rank */
     size_t heap_bytes;           /**< data part of the heap; IRIS_HEAP_MB; default 64 MiB on the host, 1 GiB on GPUs */
-    size_t sync_bytes;           /**< sync part; IRIS_SYNC_MB; default 4 MiB on the host, 64 on NVIDIA, 32 on AMD */
+    size_t sync_bytes;           /**< sync part; IRIS_SYNC_MB; default 8 MiB on the host, 128 on NVIDIA, 64 on AMD */
     int64_t timeout_ms;          /**< deadline of waits, at most 2^40; IRIS_TIMEOUT_MS; default 10,000; -1 = none */
     int checked;                 /**< 1: compare allocation sequences and arguments between ranks; IRIS_CHECKED */
     const char *host;            /**< TCP rendezvous at host:port (rank 0's); IRIS_HOST; null: Unix socket, one node */

@@ -39,8 +39,7 @@ static const char *irisi_hip(hipError_t error);
  */
 static void irisi_gpu_prepare(void) { setenv("GPU_MAX_HW_QUEUES", "24", 0); }
 
-/* Of the heap's sync part, by default: a collective's channel takes 8 MiB. */
-enum { IRISI_GPU_SYNC_BYTES = 32 << 20 };
+enum { IRISI_GPU_SYNC_BYTES = IRISI_SYNC_AMD };
 
 /*
  * Compute units of each of `sharers` ranks on a device. Workgroups go to the chiplets (up to 8) strictly in turn,

@@ -89,7 +89,7 @@ static const char *irisi_dev_open(irisi_dev *d, int ordinal)
     d->compute_units = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
     d->clock_hz = 1000000000;
     d->heap_bytes = (size_t)64 << 20;
-    d->sync_bytes = (size_t)4 << 20;
+    d->sync_bytes = IRISI_SYNC_HOST;
     d->heap_most = (size_t)8 << 30;
     d->heap_block = (size_t)64 << 10;
     d->heap_alignment = (size_t)2 << 20;

@@ -31,8 +31,7 @@ static void irisi_gpu_prepare(void)
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 }
 
-/* Of the heap's sync part, by default: a collective's channel takes 16 MiB. */
-enum { IRISI_GPU_SYNC_BYTES = 64 << 20 };
+enum { IRISI_GPU_SYNC_BYTES = IRISI_SYNC_NVIDIA };
 
 /* Compute units of each of `sharers` ranks on a device. */
 static int irisi_gpu_share(int compute_units, int sharers) { return compute_units / sharers; }
