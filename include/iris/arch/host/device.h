@@ -69,9 +69,12 @@ enum { IRISI_COLLECTIVE_LANES = 512 };
 #define IRISI_ROLLED
 #define IRISI_CONSTANTS
 
-/* Atomics on a peer's memory work on every page of its heap. */
+/*
+ * Atomics on a peer's memory work on every page of its heap here. Checked mode refuses all the same what AMD refuses:
+ * who develops on the host learns of it there.
+ */
 #if !defined(IRISI_REMOTE_ATOMICS_NEED_SYNC)
-#define IRISI_REMOTE_ATOMICS_NEED_SYNC 0
+#define IRISI_REMOTE_ATOMICS_NEED_SYNC 1
 #endif
 
 /**
