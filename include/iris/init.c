@@ -888,7 +888,7 @@ static int irisi_pairs(int n, int *hub, int *ends)
     for (int i = 0; i <= n; i++)
         hub[i] = ends[i] = -1;
     for (int i = 0; i <= n; i++) {
-        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+        if (irisi_socket_pair(pair) != 0) {
             irisi_close_all(hub, n + 1);
             irisi_close_all(ends, n + 1);
             return -1;
@@ -958,6 +958,7 @@ static iris_status irisi_seats_new(irisi_seat **made, int n, const iris_config *
     irisi_settings s;
     if (irisi_settle_options(&s, config) != IRIS_OK)
         return IRIS_ERR_ARGUMENT;
+    irisi_warn_of_variables();
     void *memory =
         mmap(NULL, (size_t)n * sizeof(irisi_seat), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED || irisi_pairs(n, hub, ends) != 0) {

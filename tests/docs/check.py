@@ -26,7 +26,8 @@ def known_names():
 
 
 def complete():
-    """Every status and every environment variable has its line."""
+    """Every status and every environment variable has its line, and variables are known to the warning about others."""
+    known = (ROOT / "include/iris/runtime/environment.h").read_text(encoding="utf-8")
     source = "\n".join(f.read_text(encoding="utf-8") for f in ROOT.glob("include/iris/**/*.[ch]"))
     for page, pattern in (("errors", r"^    (IRIS_ERR_\w+)\b.*/\*\*<"), ("environment", r'getenv\("(IRIS_\w+)"\)'),
                           ("environment", r'irisi_env_\w+\("(IRIS_\w+)"')):
@@ -34,6 +35,8 @@ def complete():
         for name in sorted(set(re.findall(pattern, source, re.M))):
             if f"`{name}`" not in text:
                 yield f"docs/{page}.md does not say what {name} is"
+            if page == "environment" and f'"{name}"' not in known:
+                yield f"include/iris/runtime/environment.h does not know {name}"
 
 
 def measured():

@@ -6,6 +6,7 @@
 #include "job.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -203,8 +204,15 @@ TEST_CASE("a config that makes no sense gets a sentence", "[host]")
         CHECK(contains(iris_error_string(nullptr), "ports are 1 to 65535"));
     }
     c = small_config();
-    c.heap_bytes = SIZE_MAX;
+    c.heap_bytes = (size_t)10000000000000000;
     CHECK(iris_init(&w, &c) == IRIS_ERR_ARGUMENT);
+    CHECK(contains(iris_error_string(nullptr), "iris_config.heap_bytes is 10000000000000000 bytes; at most "
+                                               "4503599627370496 (4 PiB) can be"));
+    c = small_config();
+    c.heap_max_bytes = SIZE_MAX;
+    CHECK(iris_init(&w, &c) == IRIS_ERR_ARGUMENT);
+    CHECK(contains(iris_error_string(nullptr), "iris_config.heap_max_bytes is"));
+    c = small_config();
     c.heap_bytes = (size_t)1 << 50;
     CHECK(iris_init(&w, &c) == IRIS_ERR_NOMEM);
     CHECK(contains(iris_error_string(nullptr), "IRIS_HEAP_MB"));
@@ -527,6 +535,194 @@ TEST_CASE("iris_init_all makes ranks of one process", "[host]")
     setenv("IRIS_PORT", "nonsense", 1);
     CHECK(iris_init_all(worlds, 3, &c) == IRIS_ERR_ARGUMENT);
     unsetenv("IRIS_PORT");
+}
+
+
+/* ---- what a process may have when it starts ------------------------------------------------------------------- */
+
+/* 0 when standard streams are still closed, and what was opened since `before` is closed by exec. */
+static int look_at_descriptors(const std::vector<bool> &before, int where)
+{
+    for (int fd = 0; fd < (int)before.size(); fd++) {
+        const int flags = fcntl(fd, F_GETFD);
+        if (flags < 0 || before[(size_t)fd])
+            continue;
+        if (fd < 3 || !(flags & FD_CLOEXEC))
+            return where + fd;
+    }
+    return 0;
+}
+
+static std::vector<bool> close_standard_streams()
+{
+    std::vector<bool> open(60);
+    for (int fd = 0; fd < 3; fd++)
+        close(fd);
+    for (int fd = 3; fd < (int)open.size(); fd++)
+        open[(size_t)fd] = fcntl(fd, F_GETFD) >= 0;
+    return open;
+}
+
+static int without_streams(iris_world *w, const std::vector<bool> &before)
+{
+    int all[8] = {0}, me = iris_rank(w) + 1;
+    if (const int bad = look_at_descriptors(before, 100))
+        return bad;
+    std::printf("what a program prints\n"); /* in a descriptor of the library's, it would be read by rank 0 */
+    std::fflush(stdout);
+    std::fprintf(stderr, "and says of errors\n");
+    const size_t bytes = iris_heap_size(w, IRIS_MEM_DATA);
+    if (iris_heap_grow(w, 1 << 20) != IRIS_OK || iris_heap_size(w, IRIS_MEM_DATA) <= bytes)
+        return 80;
+    const int file = memfd_create("mine", MFD_CLOEXEC | MFD_ALLOW_SEALING), high = fcntl(file, F_DUPFD_CLOEXEC, 50);
+    if (ftruncate(high, 1 << 16) != 0 || fcntl(high, F_ADD_SEALS, F_SEAL_SHRINK) != 0)
+        return 81;
+    close(file);
+    void *mine = mmap(nullptr, 1 << 16, PROT_READ | PROT_WRITE, MAP_SHARED, high, 0);
+    void *alias = iris_as_symmetric(w, mine, 1 << 16);
+    if (!alias || !iris_is_alias(w, alias))
+        return 82;
+    if (iris_allgather(w, &me, all, sizeof me) != IRIS_OK)
+        return 83;
+    for (int r = 0; r < iris_world_size(w); r++)
+        if (all[r] != r + 1)
+            return 84;
+    return look_at_descriptors(before, 150);
+}
+
+static int spawned_without_streams(iris_world *w, void *before)
+{
+    return without_streams(w, *(const std::vector<bool> *)before);
+}
+
+TEST_CASE("no descriptor takes the place of a standard stream that is closed", "[host]")
+{
+    forget_launchers();
+    iris_config c = small_config();
+    c.timeout_ms = 20000;
+    const int port = 20000 + (int)((getpid() + 13) % 20000);
+    for (int threads = 0; threads < 2; threads++)
+        CHECK(reap(fork_rank([&] {
+                  setenv("IRIS_SPAWN", threads ? "thread" : "process", 1);
+                  std::vector<bool> before = close_standard_streams();
+                  return iris_spawn_config(3, spawned_without_streams, &before, &c);
+              })) == 0);
+    for (int tcp = 0; tcp < 2; tcp++) {
+        pid_t ranks[3];
+        const std::string job = "streams-" + std::to_string((int)getpid());
+        c.world = 3;
+        c.job = job.c_str();
+        c.host = tcp ? "127.0.0.1" : nullptr;
+        c.port = tcp ? port : 0;
+        c.token = "t";
+        for (c.rank = 0; c.rank < 3; c.rank++)
+            ranks[c.rank] = fork_rank([&] {
+                const std::vector<bool> before = close_standard_streams();
+                iris_world *w;
+                if (iris_init(&w, &c) != IRIS_OK)
+                    return 70;
+                const int bad = without_streams(w, before);
+                return iris_finalize(w) == IRIS_OK ? bad : 71;
+            });
+        for (pid_t rank : ranks)
+            CHECK(reap(rank) == 0);
+    }
+}
+
+TEST_CASE("a limit on the size of files is told, not died of", "[host]")
+{
+    forget_launchers();
+    outcome *said = shared_outcomes(3);
+    iris_config c = small_config();
+    c.heap_bytes = 8 << 20;
+    const pid_t pid = fork_rank([&] {
+        rlimit limit;
+        limit.rlim_cur = limit.rlim_max = 4 << 20;
+        iris_world *w;
+        if (setrlimit(RLIMIT_FSIZE, &limit) != 0)
+            return 1;
+        tell(&said[0], iris_init(&w, &c), nullptr);
+        c.heap_bytes = 1 << 20;
+        tell(&said[1], iris_init(&w, &c), nullptr);
+        if (said[1].status != IRIS_OK)
+            return 2;
+        tell(&said[2], iris_heap_grow(w, 8 << 20), w);
+        return iris_malloc(w, 1000) && iris_finalize(w) == IRIS_OK ? 0 : 3;
+    });
+    CHECK(reap(pid) == 0);
+    for (int i : {0, 2}) {
+        INFO(said[i].sentence);
+        CHECK(said[i].status == IRIS_ERR_NOMEM);
+        CHECK(contains(said[i].sentence, "see ulimit -f"));
+    }
+}
+
+TEST_CASE("the variables that made two processes one rank are named", "[host]")
+{
+    forget_launchers();
+    outcome *said = shared_outcomes(3);
+    iris_config c = small_config();
+    c.timeout_ms = 600;
+    const variables pod = {{"RANK", "0"}, {"WORLD_SIZE", "3"}, {"MASTER_PORT", std::to_string((int)getpid())}};
+    run_job(3, said, c, pod, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE");
+    for (int r = 0; r < 3; r++) {
+        const std::string others = r == 0 ? "" :
+            ", while OMPI_COMM_WORLD_RANK=" + std::to_string(r) + " and OMPI_COMM_WORLD_SIZE=3; unset the pair";
+        INFO("rank " << r << " says: " << said[r].sentence);
+        CHECK((said[r].status == IRIS_ERR_SYSTEM || said[r].status == IRIS_ERR_PEER));
+        CHECK(contains(said[r].sentence, "this process is rank 0 of 3 by RANK=0 and WORLD_SIZE=3"));
+        CHECK(contains(said[r].sentence, others.c_str()));
+    }
+}
+
+/* What a process that does `body` writes to its standard error. */
+template <class Body> static std::string errors_of(Body body)
+{
+    char path[] = "/tmp/iris-test-XXXXXX", text[4000] = "";
+    const int file = mkstemp(path);
+    REQUIRE(file >= 0);
+    unlink(path);
+    const pid_t pid = fork_rank([&] {
+        dup2(file, 2);
+        return body();
+    });
+    CHECK(reap(pid) == 0);
+    REQUIRE(pread(file, text, sizeof text - 1, 0) >= 0);
+    close(file);
+    return text;
+}
+
+static int do_nothing(iris_world *, void *) { return 0; }
+
+TEST_CASE("variables that are none are told once, with the ones that were meant", "[host]")
+{
+    forget_launchers();
+    const iris_config c = small_config();
+    const std::string warning = "iris: warning: the environment has what this library does not know: ";
+    const auto job = [&](const variables &set) {
+        return errors_of([&] {
+            for (const auto &v : set)
+                setenv(v.first.c_str(), v.second.c_str(), 1);
+            iris_world *w;
+            const int value = iris_spawn_config(3, do_nothing, nullptr, &c);
+            return value || iris_init(&w, &c) != IRIS_OK || iris_finalize(w) != IRIS_OK;
+        });
+    };
+    CHECK(job({}) == "");
+    CHECK(job({{"IRIS_TIMEOUT_MS", "30000"}, {"IRIS_HEAP_MAX_MB", "512"}, {"IRIS_TEST_SLOW", "1"}}) == "");
+    CHECK(job({{"IRIS_TIMEOUT", "300"}}) == warning + "IRIS_TIMEOUT (is IRIS_TIMEOUT_MS meant?)\n");
+    CHECK(job({{"IRIS_TUNING", "1"}}) == warning + "IRIS_TUNING (is IRIS_TUNE meant?)\n");
+    CHECK(job({{"IRIS_QUIETLY", "1"}}) == warning + "IRIS_QUIETLY\n");
+    CHECK(job({{"IRIS_TIMEOUT", "300"}, {"IRIS_LOG", "error"}}) == "");
+    const std::string two = job({{"IRIS_QUIETLY", "1"}, {"IRIS_WORLD_SIZE", "4"}});
+    CHECK(two.size() == (warning + "IRIS_QUIETLY, IRIS_WORLD_SIZE (is IRIS_WORLD meant?)\n").size());
+    /* A launcher that counts more ranks than the pair that counts has probably started this process. */
+    const std::string pod = job({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"PMI_RANK", "2"}, {"PMI_SIZE", "3"}});
+    CHECK(pod.find("iris: warning: this process is rank 0 of 1 by RANK=0 and WORLD_SIZE=1, while PMI_RANK=2 and "
+                   "PMI_SIZE=3") == 0);
+    /* One that counts fewer has started a launcher on each node. */
+    const std::string alone = job({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"PMI_RANK", "0"}, {"PMI_SIZE", "1"}});
+    CHECK(alone == "");
 }
 
 int main(int argc, char **argv) { return job_main(argc, argv); }

@@ -5,6 +5,7 @@
 #ifndef IRIS_ARCH_HOST_SIDE_H
 #define IRIS_ARCH_HOST_SIDE_H
 
+#include <iris/arch/descriptor.h>
 #include <iris/arch/select.h>
 
 /* Where heaps come from. IPC: one allocation each, opened by a handle. VMM: memory behind reserved addresses. */

@@ -7,6 +7,7 @@
 #define IRIS_RUNTIME_CONFIG_H
 #ifdef IRIS_INIT_C
 
+#include <iris/runtime/environment.h>
 #include <iris/runtime/heap_allocator.h>
 
 /* How a rank starts: a config with everything filled in. */
@@ -16,6 +17,7 @@ typedef struct irisi_settings {
     irisi_heap_mode heap_mode;
     const char *launcher;
     char job[160];
+    char by[400]; /* who says that it is this rank of so many, for sentences */
 } irisi_settings;
 
 /* A rank's connection to the hub, and in rank 0 the hub's ends. */
@@ -36,7 +38,7 @@ static uint64_t irisi_hash_text(const char *text)
 static uint64_t irisi_node(void)
 {
     char text[128] = "";
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
+    FILE *f = irisi_open_text("/proc/sys/kernel/random/boot_id");
     if (!f || !fgets(text, sizeof text, f))
         gethostname(text, sizeof text - 1);
     if (f)
@@ -88,6 +90,16 @@ static int irisi_env_size(const char *name, size_t *bytes)
     return found;
 }
 
+/* Sums of a few sizes are in 64 bits. */
+static iris_status irisi_check_size(const char *field, size_t bytes)
+{
+    const size_t most = (size_t)1 << 52;
+    if (bytes <= most)
+        return IRIS_OK;
+    return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_config.%s is %zu bytes; at most %zu (4 PiB) can be", field, bytes,
+                      most);
+}
+
 /* How heaps are to be made, and what they may grow to. */
 static iris_status irisi_settle_heap(irisi_settings *s)
 {
@@ -99,9 +111,10 @@ static iris_status irisi_settle_heap(irisi_settings *s)
         s->heap_mode = IRISI_HEAP_VMM;
     else if (mode && *mode && strcmp(mode, "auto") != 0)
         return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "IRIS_HEAP=%.40s is none of auto, ipc and vmm", mode);
-    if (s->c.heap_bytes > (size_t)1 << 52 || s->c.sync_bytes > (size_t)1 << 52 || s->c.heap_max_bytes > (size_t)1 << 52)
-        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_config asks for a heap of %zu + %zu bytes, at most %zu",
-                          s->c.heap_bytes, s->c.sync_bytes, s->c.heap_max_bytes);
+    if (irisi_check_size("heap_bytes", s->c.heap_bytes) != IRIS_OK ||
+        irisi_check_size("sync_bytes", s->c.sync_bytes) != IRIS_OK ||
+        irisi_check_size("heap_max_bytes", s->c.heap_max_bytes) != IRIS_OK)
+        return IRIS_ERR_ARGUMENT;
     if (irisi_env_size("IRIS_HEAP_MB", &s->c.heap_bytes) < 0 || irisi_env_size("IRIS_SYNC_MB", &s->c.sync_bytes) < 0 ||
         irisi_env_size("IRIS_HEAP_MAX_MB", &s->c.heap_max_bytes) < 0)
         return IRIS_ERR_ARGUMENT;
@@ -185,6 +198,37 @@ static void irisi_settle_job(irisi_settings *s, const irisi_launcher *l)
         snprintf(s->job, sizeof s->job, "parent-%d", (int)getppid());
 }
 
+/* How a sentence names the pair of variables that a launcher set. */
+static void irisi_launcher_text(char *text, size_t room, const irisi_launcher *l)
+{
+    snprintf(text, room, "%s=%.12s and %s=%.12s", l->rank, getenv(l->rank), l->world, getenv(l->world));
+}
+
+/*
+ * Who decided which rank this is. Another launcher that says otherwise of as many ranks or more is probably the one
+ * that started them, as where a pod's RANK and WORLD_SIZE make each process of an mpirun rank 0; one that counts fewer
+ * has started launchers on its nodes.
+ */
+static void irisi_settle_by(irisi_settings *s, const irisi_launcher *found)
+{
+    const irisi_launcher *end = irisi_launchers + sizeof irisi_launchers / sizeof *irisi_launchers;
+    char pair[120] = "iris_config", others[200] = "";
+    if (found)
+        irisi_launcher_text(pair, sizeof pair, found);
+    for (const irisi_launcher *l = found && found != irisi_launchers ? found + 1 : end; l < end && !others[0]; l++) {
+        const char *rank = getenv(l->rank), *world = getenv(l->world);
+        if ((l->only_with && !getenv(l->only_with)) || !rank || !world || atoi(world) < s->c.world ||
+            (atoi(world) == s->c.world && atoi(rank) == s->c.rank))
+            continue;
+        snprintf(others, sizeof others, ", while ");
+        irisi_launcher_text(others + strlen(others), sizeof others - strlen(others), l);
+    }
+    snprintf(s->by, sizeof s->by, "this process is rank %d of %d by %s%s%s", s->c.rank, s->c.world, pair, others,
+             others[0] ? "; unset the pair that is wrong, or set IRIS_RANK and IRIS_WORLD" : "");
+    if (others[0])
+        irisi_warn("%s", s->by);
+}
+
 static iris_status irisi_settle(irisi_settings *s, const iris_config *config)
 {
     iris_status status = irisi_settle_options(s, config);
@@ -220,6 +264,9 @@ static iris_status irisi_settle(irisi_settings *s, const iris_config *config)
         return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "there is no rank %d of a world of %d (at most %d%s)", s->c.rank,
                           s->c.world, IRISI_MOST_RANKS, irisi_more_ranks);
     irisi_settle_job(s, found);
+    irisi_settle_by(s, found);
+    if (s->c.rank == 0)
+        irisi_warn_of_variables();
     return IRIS_OK;
 }
 

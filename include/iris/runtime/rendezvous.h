@@ -119,7 +119,9 @@ static void irisi_hear_strangers(irisi_door *door)
 
 static void irisi_open_door(irisi_door *door)
 {
-    const int fd = door->n_strangers < IRISI_STRANGERS ? accept4(door->listener, NULL, NULL, SOCK_CLOEXEC) : -1;
+    if (door->n_strangers == IRISI_STRANGERS)
+        return;
+    const int fd = irisi_descriptor(accept4(door->listener, NULL, NULL, SOCK_CLOEXEC));
     if (fd < 0)
         return;
     if (!door->s->c.host && !irisi_same_user(fd)) {
@@ -305,7 +307,7 @@ static iris_status irisi_gather_ranks(const irisi_settings *s, int listener, iri
 {
     int pair[2];
     iris_status status = irisi_receive(s, listener, link->hub);
-    if (status == IRIS_OK && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+    if (status == IRIS_OK && irisi_socket_pair(pair) != 0)
         status = irisi_fail(NULL, IRIS_ERR_SYSTEM, "socketpair failed: %s", strerror(errno));
     if (status != IRIS_OK) {
         irisi_close_all(link->hub, s->c.world);
@@ -344,11 +346,13 @@ static iris_status irisi_connect(irisi_settings *s, irisi_link *link)
     else if (listener >= 0)
         close(listener);
     free(places); /* with the token, which only the rendezvous needs */
-    if (status != IRIS_OK) {
-        free(ranks);
-        link->hub = NULL;
-    }
-    return status;
+    if (status == IRIS_OK)
+        return IRIS_OK;
+    free(ranks);
+    link->hub = NULL;
+    char why[IRISI_SENTENCE];
+    memcpy(why, irisi_last_error, sizeof why);
+    return irisi_fail(NULL, status, "%s; %s", why, s->by);
 }
 
 #endif

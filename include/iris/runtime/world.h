@@ -166,6 +166,19 @@ static void irisi_close_all(int *fds, int n)
     }
 }
 
+/* Two connected sockets; 0, or -1. */
+static int irisi_socket_pair(int pair[2])
+{
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+        return -1;
+    pair[0] = irisi_descriptor(pair[0]);
+    pair[1] = irisi_descriptor(pair[1]);
+    if (pair[0] >= 0 && pair[1] >= 0)
+        return 0;
+    irisi_close_all(pair, 2);
+    return -1;
+}
+
 static __thread char irisi_last_error[IRISI_SENTENCE];
 
 typedef enum irisi_level { IRISI_ERROR = 1, IRISI_WARN, IRISI_INFO, IRISI_DEBUG } irisi_level;
@@ -191,6 +204,19 @@ __attribute__((format(printf, 3, 4))) static void irisi_log(int rank, irisi_leve
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
     fprintf(stderr, "iris[%d] %s\n", rank, line);
+}
+
+/* What a user has to know though nothing is logged; IRIS_LOG=error asks for silence about it. */
+__attribute__((format(printf, 1, 2))) static void irisi_warn(const char *format, ...)
+{
+    char line[IRISI_SENTENCE];
+    va_list args;
+    if (irisi_log_level() == IRISI_ERROR)
+        return;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    fprintf(stderr, "iris: warning: %s\n", line);
 }
 
 #endif

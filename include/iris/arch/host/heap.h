@@ -73,10 +73,13 @@ static void irisi_dev_heap_detach(irisi_dev *d, irisi_heap *heap, size_t offset,
 static const char *irisi_dev_heap_extend(irisi_dev *d, irisi_heap *heap, size_t offset, size_t bytes)
 {
     const uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    struct rlimit file;
     (void)d;
     if (offset + bytes > memory)
         return "the machine has less memory than that";
-    heap->fd = memfd_create("iris-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (getrlimit(RLIMIT_FSIZE, &file) == 0 && file.rlim_cur != RLIM_INFINITY && bytes > file.rlim_cur)
+        return "the limit on the size of files, which its memory file has to keep, is lower (see ulimit -f)";
+    heap->fd = irisi_descriptor(memfd_create("iris-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (heap->fd < 0)
         return "memfd_create failed (see ulimit -n)";
     const char *why = NULL;
@@ -148,13 +151,14 @@ static int irisi_descriptor_of(unsigned long inode)
 {
     char path[64];
     struct stat file;
-    DIR *all = opendir("/proc/self/fd");
+    const int folder = irisi_descriptor(open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    DIR *all = folder >= 0 ? fdopendir(folder) : NULL;
     int fd = -1;
     for (struct dirent *e = all ? readdir(all) : NULL; e && fd < 0; e = readdir(all)) {
         snprintf(path, sizeof path, "/proc/self/fd/%.20s", e->d_name);
         if (e->d_name[0] == '.' || stat(path, &file) != 0 || file.st_ino != inode)
             continue;
-        fd = open(path, O_RDWR | O_CLOEXEC);
+        fd = irisi_descriptor(open(path, O_RDWR | O_CLOEXEC));
         if (fd < 0 || (fstat(fd, &file) == 0 && file.st_ino == inode && fcntl(fd, F_GET_SEALS) >= 0))
             continue;
         close(fd);
@@ -162,6 +166,8 @@ static int irisi_descriptor_of(unsigned long inode)
     }
     if (all)
         closedir(all);
+    else if (folder >= 0)
+        close(folder);
     return fd;
 }
 
@@ -173,7 +179,7 @@ static const char *irisi_dev_heap_find(irisi_dev *d, const void *p, size_t bytes
     struct stat file;
     int found = 0;
     (void)d;
-    FILE *f = fopen("/proc/self/maps", "r");
+    FILE *f = irisi_open_text("/proc/self/maps");
     while (f && !found && fgets(line, sizeof line, f))
         found = sscanf(line, "%lx-%lx rw-s %lx %*s %lu", &start, &end, &offset, &inode) == 4 && (uintptr_t)p >= start &&
                 (uintptr_t)p < end;
@@ -195,7 +201,7 @@ static const char *irisi_dev_heap_alias(irisi_dev *d, irisi_heap *heap, size_t o
 {
     (void)d;
     const char *why = irisi_map(heap, offset, found->bytes, found->fd);
-    heap->fd = why ? -1 : fcntl(found->fd, F_DUPFD_CLOEXEC, 0);
+    heap->fd = why ? -1 : fcntl(found->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     return why ? why : heap->fd < 0 ? "no more descriptors (see ulimit -n)" : NULL;
 }
 

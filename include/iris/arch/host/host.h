@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -66,7 +67,7 @@ typedef struct irisi_dev {
 static void irisi_processor_name(char *name, size_t bytes)
 {
     char line[256];
-    FILE *f = fopen("/proc/cpuinfo", "r");
+    FILE *f = irisi_open_text("/proc/cpuinfo");
     snprintf(name, bytes, "processor");
     while (f && fgets(line, sizeof line, f)) {
         const char *colon = strchr(line, ':');

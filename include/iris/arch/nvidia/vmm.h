@@ -20,6 +20,8 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include <iris/arch/descriptor.h>
+
 typedef struct irisi_vmm {
     CUresult (*DeviceGetAttribute)(int *, CUdevice_attribute, CUdevice);
     CUresult (*GetErrorString)(CUresult, const char **);
@@ -171,6 +173,8 @@ static const char *irisi_vmm_share(irisi_vmm *v, char *at, size_t bytes, CUmemGe
     const char *why =
         irisi_vmm_said(v, "cuMemExportToShareableHandle",
                        v->MemExportToShareableHandle(fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    if (!why && (*fd = irisi_descriptor(*fd)) < 0)
+        why = "no more descriptors (see ulimit -n)";
     if (why) {
         (void)v->MemRelease(handle);
         *fd = -1;

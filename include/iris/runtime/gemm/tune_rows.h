@@ -250,7 +250,7 @@ static iris_status irisi_gemm_consider(irisi_gemm_search *s, char *text, const c
 static iris_status irisi_gemm_consider_file(irisi_gemm_search *s, const char *path)
 {
     char line[IRIS_GEMM_ROW], from[120];
-    FILE *file = fopen(path, "r");
+    FILE *file = irisi_open_text(path);
     iris_status status = IRIS_OK;
     errno = file ? 0 : errno;
     for (unsigned n = 1; file && status == IRIS_OK && fgets(line, sizeof line, file); n++) {
