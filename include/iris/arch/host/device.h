@@ -134,8 +134,9 @@ IRIS_DEVICE uint64_t iris_clock(void) { return irisi_host_clock(); }
 /**
  * One turn of a polling loop. `turn` counts the turns so far.
  *
- * Waiters may outnumber the cores by a hundred to one, so a few turns spin, the next give the core away, and the
- * rest sleep: without the sleep 8 ranks on 2 cores spend their time in the scheduler.
+ * Waiters may outnumber the cores by a hundred to one. So a few turns spin, and the next give the core away, unless
+ * somebody else takes it for long; the rest sleep for a moment: without the sleep 8 ranks on 2 cores spend their time
+ * in the scheduler.
  */
 IRIS_DEVICE void iris_pause(uint32_t turn)
 {

@@ -35,15 +35,50 @@ uint64_t irisi_host_clock(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/*
+ * Whether cores are given away. A yield among threads that wait for each other is the quickest way to the one that can
+ * go on, and takes microseconds. Where others want the cores too, it lasts as long as they may compute, milliseconds,
+ * and the scheduler counts it against the thread that yielded, so that the next one lasts longer still. Threads that
+ * sleep for a moment are scheduled soon there, however many others want the cores. So a yield that took long is the
+ * last one for IRISI_CROWDED_TIMES as long, of all threads of the process; that time doubles as long as the first yield
+ * behind it is no quicker.
+ */
+enum { IRISI_YIELD_LONG = 1000 * 1000 /* ns */, IRISI_CROWDED_TIMES = 16, IRISI_CROWDED_MOST = 640 * 1000 * 1000 };
+static uint64_t irisi_crowded_until, irisi_crowded_for;
+
+/* A yield took from `before` to `now`, too long; `until` is since when yields had been allowed again. */
+static void irisi_crowded(uint64_t until, uint64_t before, uint64_t now)
+{
+    const uint64_t last = __atomic_load_n(&irisi_crowded_for, __ATOMIC_RELAXED);
+    uint64_t next = before - until > last ? IRISI_CROWDED_TIMES * (now - before) : 2 * last;
+    if (next > IRISI_CROWDED_MOST)
+        next = IRISI_CROWDED_MOST;
+    /* Of several threads that waited at the same time, the first one says so. */
+    if (__atomic_compare_exchange_n(&irisi_crowded_until, &until, now + next, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        __atomic_store_n(&irisi_crowded_for, next, __ATOMIC_RELAXED);
+}
+
+/* Gives the core away and returns 1; 0, at once, where that has lately taken long. */
+static int irisi_yield(void)
+{
+    const uint64_t until = __atomic_load_n(&irisi_crowded_until, __ATOMIC_RELAXED), before = irisi_host_clock();
+    if (before < until)
+        return 0;
+    sched_yield();
+    const uint64_t now = irisi_host_clock();
+    if (now - before >= IRISI_YIELD_LONG)
+        irisi_crowded(until, before, now);
+    return 1;
+}
+
+/* Sleeps are as short as the system makes them, some 50 microseconds, until a wait has lasted for milliseconds. */
 void irisi_host_nap(uint32_t turn)
 {
     struct timespec nap;
-    if (turn < 64) {
-        sched_yield();
+    if (turn < 64 && irisi_yield())
         return;
-    }
     nap.tv_sec = 0;
-    nap.tv_nsec = turn < 1024 ? 20000 : 200000;
+    nap.tv_nsec = turn < 128 ? 1 : turn < 328 ? 1000 * (long)(turn - 127) : 200000;
     nanosleep(&nap, NULL);
 }
 

@@ -82,9 +82,9 @@ static int irisi_linger(iris_stream s, uint32_t turn)
     if (turn >= IRISI_LINGER)
         return 0;
     pthread_mutex_unlock(&s->lock);
-    sched_yield();
+    const int yielded = irisi_yield();
     pthread_mutex_lock(&s->lock);
-    return 1;
+    return yielded;
 }
 
 static void *irisi_stream_main(void *arg)
