@@ -82,7 +82,7 @@ def speedups(rows, where, file):
     axes.set_xticks(range(len(shapes)), shapes, rotation=25, ha="right", fontsize=7)
     axes.set_ylabel("times as fast as BLAS + NCCL")
     axes.set_title(f"GEMM + AllScatter, bf16: {where}", fontsize=9)
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.28), ncol=len(patterns))  # below the shapes
     fig.tight_layout()
     fig.savefig(file)
     plt.close(fig)

@@ -5,6 +5,7 @@ The reference has a page for each public header: its banner as it stands, then w
 headers are rendered for a few element types, because the other functions differ in their names only.
 """
 import argparse
+import fnmatch
 import os
 import pathlib
 import re
@@ -20,11 +21,23 @@ from gen import registry, render  # noqa: E402
 
 # The element types that the reference shows: a 16-bit float, a float, a signed and an unsigned integer.
 SHOWN = ("bf16", "f32", "i32", "u64")
-# Hand-written headers in the order of a first reading; other public ones follow. One platform's device.h stands for
-# all three.
-HEADERS = ("iris.h", "init.h", "ctx.h", "arch/types.h", "arch/select.h", "arch/host/device.h", "dtype.h", "op.h",
-           "random.h", "memory.h", "signal.h", "collective/ll.h", "channel.h", "barrier.h", "gemm/plan.h",
-           "gemm/activation.h", "gemm/tile.h", "gemm/roles.h", "gemm/prepare.h", "self_test.h")
+# The reference's headers by task, in the order of a first reading. One platform's device.h stands for all three.
+TASKS = {
+    "Start, allocate, launch: host code": ("init.h", "gen/create.h", "random.h", "self_test.h"),
+    "Know where a kernel runs": ("iris.h", "ctx.h", "arch/host/device.h", "arch/select.h", "arch/types.h"),
+    "Move data from a kernel": ("memory.h", "gen/load_store.h", "gen/rma.h", "gen/put_signal.h",
+                                "collective/ll.h", "gen/send_recv.h"),
+    "Signal, wait and meet in a kernel": ("signal.h", "gen/wait.h", "gen/atomic.h", "channel.h", "barrier.h"),
+    "Collectives from the host": ("collective/launch.h", "gen/schedules.h", "gen/launch/[!g]*",
+                                  "gen/launch/gather.h"),
+    "Collectives in a kernel": ("collective/collective.h", "collective/rmsnorm.h", "gen/all_*", "gen/reduce*",
+                                "gen/broadcast*", "gen/gather*", "gen/scatter*"),
+    "GEMM with communication from the host": ("gemm/plan.h", "gemm/prepare.h", "gen/launch/gemm_*",
+                                              "gemm/activation.h"),
+    "GEMM with communication in a kernel of one's own": ("gemm/roles.h", "gemm/crew.h", "gemm/scheduler.h",
+                                                         "gemm/tile.h", "gen/gemm_*"),
+    "Element types and what combines them": ("dtype.h", "gen/dtypes.h", "op.h", "gen/op.h"),
+}
 PACKAGES = ("doxygen", "python3-sphinx", "python3-breathe", "python3-myst-parser")
 
 
@@ -59,17 +72,32 @@ def page(name, text):
     return f"# <iris/{name}>\n\n```text\n{banner(text)}\n```\n{body}"
 
 
+def tasks(headers):
+    """The index of the reference: each task with its headers and what their first lines say."""
+    left = dict(headers)
+    for task, patterns in TASKS.items():
+        names = [n for pattern in patterns for n in fnmatch.filter(list(left), pattern)]
+        names = list(dict.fromkeys(names))
+        yield f"## {task}\n\n| header | what it holds |\n|---|---|"
+        for name in names:
+            first = banner(left.pop(name)).split("\n\n")[0].split(": ", 1)[1]
+            yield f"| [`<iris/{name}>`]({name.replace('/', '-')}.md) | {' '.join(first.split())} |"
+        pages = "\n".join(name.replace("/", "-") for name in names)
+        yield f"\n```{{toctree}}\n:hidden:\n\n{pages}\n```\n"
+    if left:
+        sys.exit(f"docs: these headers are of no task, see TASKS in docs/build.py: {', '.join(left)}")
+
+
 def write_reference(folder, headers):
     """A page for each header, and the list of them."""
     for name, text in headers.items():
         file = folder / (name.replace("/", "-") + ".md")
         file.write_text(page(name, text), encoding="utf-8")
-    names = "\n".join(name.replace("/", "-") for name in headers)
     into = {t: ", ".join(f"`{g.out.name}`" for g in registry.GEMM_TYPES if g.t == t) for t in registry.DTYPES}
     types = "\n".join(f"| `{t.name}` | `{t.ctype}` | {t.bits} | `{t.acc}` | {into[t]} |" for t in registry.DTYPES)
     index = (folder / "index.md").read_text(encoding="utf-8")
-    index = index.replace("@HEADERS@", names).replace("@DTYPES@", types).replace("@SHOWN@", ", ".join(SHOWN))
-    (folder / "index.md").write_text(index, encoding="utf-8")
+    index = index.replace("@TASKS@", "\n".join(tasks(headers))).replace("@DTYPES@", types)
+    (folder / "index.md").write_text(index.replace("@SHOWN@", ", ".join(SHOWN)), encoding="utf-8")
 
 
 def documented(node):
@@ -89,20 +117,42 @@ def settle(member, documented_lines):
         line = documented_lines.get(at.get("line"))  # `int m, n, k; /**< one comment */`
         if line is None:
             return "drop"  # a field without a word is the library's business
-        member.find("briefdescription").extend(line)
+        member.find("detaileddescription").extend(line)
         return None
     return f"{at.get('file')}:{at.get('line')}: {name} has no comment that begins with /**"
 
 
+def told(node):
+    """Names that a comment explains: those of its @param lists, and what it sets in code."""
+    names = [n.text for n in node.iter("parametername")] + [word for code in node.iter("computeroutput")
+                                                            for word in re.findall(r"\w+", "".join(code.itertext()))]
+    return set(names)
+
+
+def untold(section, member):
+    """Parameters of a function or macro that neither its own comment nor its group's explains."""
+    names = [p.findtext("declname") or p.findtext("defname") for p in member.findall("param")]
+    explained = told(member) | set().union(*(told(d) for d in section.findall("description")))
+    return [n for n in names if n and n not in explained]
+
+
+def line_of(section):
+    return min(int(m.find("location").get("line")) for m in section.findall("memberdef"))
+
+
 def tidy(xml):
-    """Makes Doxygen's XML what the pages need, and yields a sentence for each public name without a comment."""
+    """Makes Doxygen's XML what the pages need, and yields a sentence for each public name or parameter without a word."""
     for file in [*xml.glob("*_8h.xml"), *xml.glob("struct*.xml")]:
         tree = ElementTree.parse(file)
         for compound in tree.iter("compounddef"):
             if compound.get("kind") == "struct" and not documented(compound):
                 yield f"{compound.find('compoundname').text} has no comment that begins with /**"
+            groups = sorted((s for s in compound.findall("sectiondef") if s.get("kind") == "user-defined"), key=line_of)
+            for group in groups:
+                compound.remove(group)
+            compound[:] = [n for n in compound if n.tag != "sectiondef"] + groups + compound.findall("sectiondef")
             for section in compound.iter("sectiondef"):
-                lines = {m.find("location").get("line"): list(m.find("briefdescription"))
+                lines = {m.find("location").get("line"): list(m.find("detaileddescription"))
                          for m in section.findall("memberdef") if documented(m)}
                 for member in section.findall("memberdef"):
                     what = settle(member, lines)
@@ -110,6 +160,10 @@ def tidy(xml):
                         section.remove(member)
                     if what and what != "drop":
                         yield what
+                    at, names = member.find("location"), untold(section, member)
+                    if not what and names and member.get("kind") in ("function", "define"):
+                        yield (f"{at.get('file')}:{at.get('line')}: {member.find('name').text}: nothing explains "
+                               f"{', '.join(names)}: @param in its comment or in its @name group's")
         tree.write(file, encoding="utf-8")
 
 
@@ -140,7 +194,8 @@ def main():
     generated = generate(out / "include/iris/gen")
     public = {f.name for f in (ROOT / "include/iris").glob("*.h")
               if re.search(r"^/\*\*", f.read_text(encoding="utf-8"), re.M)}
-    names = [*HEADERS, *sorted(public - set(HEADERS))]
+    named = [n for patterns in TASKS.values() for n in patterns if "*" not in n and not n.startswith("gen/")]
+    names = [*named, *sorted(public - set(named))]
     headers = {name: (ROOT / "include/iris" / name).read_text(encoding="utf-8") for name in names}
     headers.update((f"gen/{name}", text) for name, text in generated.items())
 

@@ -4,6 +4,8 @@ import os
 import pathlib
 import re
 
+from docutils import nodes
+
 _root = pathlib.Path(os.environ["IRIS_ROOT"])  # set by build.py
 
 project = "Iris in C"
@@ -33,3 +35,17 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
+
+
+def _name_parameters(app, doctree):
+    """Sphinx words the parameters of a function itself; those of a family's contract come as "param x"."""
+    for name in doctree.traverse(nodes.field_name):
+        text = name.astext()
+        if text.startswith("param "):
+            name.replace_self(nodes.field_name("", "", nodes.literal("", text[6:])))
+        elif text == "return":
+            name.replace_self(nodes.field_name("", "returns"))
+
+
+def setup(app):
+    app.connect("doctree-read", _name_parameters)

@@ -23,6 +23,18 @@ enum { IRISI_EPOCH, IRISI_LEFT, IRISI_GRID_ARRIVED, IRISI_GRID_PASSED, IRISI_CHA
 #if IRIS_HAS_DEVICE
 
 /**
+ * @name Epochs of a channel, and barriers
+ *
+ * A channel belongs to one operation at a time: calls on it are stream-ordered and come in the same order on all ranks.
+ *
+ * @param ctx     the kernel's context, from iris_device_ctx
+ * @param ch      the channel
+ * @param epoch   what iris_channel_enter_wg returned
+ * @param leavers how many workgroups leave the epoch
+ * @param team    the members of the barrier
+ * @{
+ */
+/**
  * The number of this use of the channel: 1, 2, … Every lane of every workgroup that takes part calls it at entry and
  * gets the same number; each workgroup calls iris_channel_leave_wg at its end.
  */
@@ -134,6 +146,7 @@ IRIS_DEVICE void iris_barrier_all_grid(const iris_ctx *ctx, const iris_channel *
         iris_barrier_all_wg(ctx, ch);
     iris_grid_sync(ctx, ch);
 }
+/** @} */
 
 #endif
 #endif

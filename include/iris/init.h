@@ -90,6 +90,21 @@ typedef struct iris_config {
 } iris_config;
 
 /**
+ * @name Start and end
+ *
+ * Host functions. "Collective" ones are called by every rank of the world, in the same order. All that return a status
+ * leave a sentence for iris_error_string when it is not IRIS_OK.
+ *
+ * @param w      the world; null does nothing where that is said
+ * @param world  receives the world; null on failure
+ * @param worlds receives n worlds
+ * @param n      how many ranks
+ * @param config null or zeroed for defaults
+ * @param main   what each rank runs
+ * @param arg    handed to it
+ * @{
+ */
+/**
  * Joins (or starts) the job and creates this rank's symmetric heap, zeroed. Collective. Adopts the caller's current
  * device and never changes it.
  *
@@ -126,7 +141,16 @@ typedef int (*iris_rank_main)(iris_world *w, void *arg);
 int iris_spawn(int n, iris_rank_main main, void *arg);
 /** iris_spawn with a config for every rank (rank and world are set for each). */
 int iris_spawn_config(int n, iris_rank_main main, void *arg, const iris_config *config);
+/** @} */
 
+/**
+ * @name Facts
+ *
+ * Any host thread may ask; nothing here fails.
+ *
+ * @param w the world, from iris_init
+ * @{
+ */
 /** This rank's number, 0 .. iris_world_size(w) - 1. */
 int iris_rank(const iris_world *w);
 /** The number of ranks. */
@@ -144,7 +168,21 @@ const char *iris_device_name(const iris_world *w);
 const char *iris_platform_name(void);
 /** What kernels need: pass it by value in the argument struct. */
 iris_ctx iris_device_ctx(const iris_world *w);
+/** @} */
 
+/**
+ * @name All ranks together
+ *
+ * Collective: every rank of the world calls them, in the same order. They block until all have.
+ *
+ * @param w     the world, from iris_init
+ * @param data  host memory; of rank `root` what is copied, of others where it goes
+ * @param mine  what this rank gives
+ * @param all   receives world * bytes bytes, in rank order
+ * @param bytes the same on every rank
+ * @param root  the rank that gives
+ * @{
+ */
 /**
  * Drains every stream that this world knows, then waits for every rank to do the same. Collective. Typed creation and
  * iris_signals return null on failure, and the next barrier also returns that failure's status, once: a program that
@@ -156,10 +194,24 @@ iris_status iris_barrier(iris_world *w);
 iris_status iris_broadcast(iris_world *w, void *data, size_t bytes, int root);
 /** Gathers `bytes` bytes of host memory from every rank into `all` (world * bytes), in rank order. Collective. */
 iris_status iris_allgather(iris_world *w, const void *mine, void *all, size_t bytes);
+/** @} */
 
 /** What memory is for. SYNC: signals, channels, LL packets and targets of remote atomics (uncached on AMD). */
 typedef enum iris_mem_kind { IRIS_MEM_DATA, IRIS_MEM_SYNC } iris_mem_kind;
 
+/**
+ * @name The symmetric heap
+ *
+ * An object has the same offset on every rank as long as all ranks make the same calls in the same order.
+ *
+ * @param w     the world, from iris_init
+ * @param bytes length
+ * @param align a power of two; 0: 256 bytes
+ * @param kind  IRIS_MEM_DATA, or IRIS_MEM_SYNC for signals, channels, packets and targets of remote atomics
+ * @param p     address of the object on this rank
+ * @param rank  world rank
+ * @{
+ */
 /** Symmetric data memory, 256-byte aligned, contents undefined: the same offset on every rank. Collective in effect:
  *  equal call sequences give equal offsets. Null (and a sentence with the numbers) when the heap is full. */
 void *iris_malloc(iris_world *w, size_t bytes);
@@ -204,13 +256,42 @@ size_t iris_heap_size(const iris_world *w, iris_mem_kind kind);
 size_t iris_heap_used(const iris_world *w, iris_mem_kind kind);
 /** The most bytes of it that were ever allocated at once. */
 size_t iris_heap_high_water(const iris_world *w, iris_mem_kind kind);
+/** @} */
 
+/**
+ * @name Data in and out
+ *
+ * The own rank's memory only: a kernel's puts and gets, or a collective, move data between ranks. On the host platform
+ * the device's memory is the host's. <iris/gen/create.h> has typed forms: iris_upload_f32, iris_download_f32,
+ * iris_peek_f32, iris_poke_f32. docs/how-to/move-data.md shows all of them.
+ *
+ * @param w     the world, from iris_init
+ * @param to    where bytes go: host or device memory, in the heap or not
+ * @param from  where they come from, likewise
+ * @param p     device memory
+ * @param byte  what each byte is set to
+ * @param bytes how many; 0 does nothing
+ * @{
+ */
 /** Copies between host and device memory, any direction; complete when it returns; ordered after the default
  *  stream's earlier work. */
 iris_status iris_memcpy(iris_world *w, void *to, const void *from, size_t bytes);
 /** Fills device memory with a byte; complete when it returns. */
 iris_status iris_memset(iris_world *w, void *p, int byte, size_t bytes);
+/** @} */
 
+/**
+ * @name Signals and channels
+ *
+ * In sync memory of the heap, the same offsets on every rank. Put an iris_barrier between creation and the first use.
+ *
+ * @param w          the world, from iris_init
+ * @param n          how many
+ * @param ch         the channel
+ * @param signals    signals a rank
+ * @param bank_bytes bytes of each of the two scratch banks
+ * @{
+ */
 /** `n` zeroed signals in sync memory. */
 iris_signal *iris_signals(iris_world *w, size_t n);
 
@@ -221,6 +302,7 @@ iris_signal *iris_signals(iris_world *w, size_t n);
 iris_status iris_channel_create(iris_world *w, iris_channel *ch, size_t signals, size_t bank_bytes);
 /** Gives a channel's memory back. Collective in effect; put an iris_barrier before it. Accepts a zeroed channel. */
 iris_status iris_channel_destroy(iris_world *w, iris_channel *ch);
+/** @} */
 
 /** Shape of a launch; 0 means the default. */
 typedef struct iris_launch_config {
@@ -240,6 +322,22 @@ enum { IRIS_LAUNCH_COOPERATIVE = 1 };
  */
 enum { IRISI_LAUNCH_EARLY = 2 };
 
+/**
+ * @name Launches
+ *
+ * A kernel that waits for another workgroup or rank has its whole grid on the device at once: a cooperative launch.
+ *
+ * @param w            the world, from iris_init
+ * @param kernel       what IRIS_KERNEL declared
+ * @param args         its argument struct, copied
+ * @param bytes        size of the struct
+ * @param cfg          shape of the launch; null for defaults
+ * @param stream       null: the world's default stream
+ * @param workgroups   0: one for each compute unit
+ * @param lanes        lanes a workgroup; 0: 256
+ * @param shared_bytes workgroup-shared memory
+ * @{
+ */
 /** An ordinary launch. */
 iris_launch_config iris_grid(uint32_t workgroups, uint32_t lanes);
 /** A launch for a kernel that waits. */
@@ -259,7 +357,21 @@ iris_status irisi_launch_with(iris_world *w, irisi_kernel kernel, const char *na
 #define iris_max_workgroups(w, kernel, lanes, shared_bytes)                                                            \
     irisi_max_workgroups((w), IRISI_KERNEL_PTR(kernel), (lanes), (shared_bytes))
 uint32_t irisi_max_workgroups(iris_world *w, irisi_kernel kernel, uint32_t lanes, uint32_t shared_bytes);
+/** @} */
 
+/**
+ * @name Streams and events
+ *
+ * In-order queues of work; null is the world's default stream. What fails on the device is told by the call that waits.
+ *
+ * @param w      the world, from iris_init
+ * @param stream the stream
+ * @param event  the event
+ * @param ms     receives milliseconds
+ * @param start  an event that was recorded
+ * @param stop   one that was recorded later
+ * @{
+ */
 /** The stream that memory copies are ordered with; it lives as long as the world. */
 iris_stream iris_default_stream(iris_world *w);
 /** Creates a stream whose work is not ordered with other streams' work. */
@@ -280,7 +392,18 @@ iris_status iris_event_record(iris_world *w, iris_event event, iris_stream strea
 iris_status iris_stream_wait_event(iris_world *w, iris_stream stream, iris_event event);
 /** Milliseconds between two recorded events; waits for the second. */
 iris_status iris_event_elapsed_ms(iris_world *w, float *ms, iris_event start, iris_event stop);
+/** @} */
 
+/**
+ * @name Errors
+ *
+ * Any host thread may ask.
+ *
+ * @param status what a call returned
+ * @param w      a world, or null for the calling thread's last failure
+ * @param call   an expression of type iris_status
+ * @{
+ */
 /** The status's name: "IRIS_ERR_NOMEM". */
 const char *iris_status_name(iris_status status);
 /** The last failure's sentence: of this world, or of the calling thread when `w` is null. Never null. */
@@ -296,6 +419,7 @@ iris_status irisi_fail(iris_world *w, iris_status status, const char *format, ..
         if (irisi_status_ != IRIS_OK)                                                                                  \
             return irisi_try_failed(irisi_status_, #call);                                                             \
     } while (0)
+/** @} */
 /* Remembers the last failure for the next iris_barrier: a creation function returns null. */
 void irisi_creation_failed(iris_world *w);
 int irisi_try_failed(iris_status status, const char *call);

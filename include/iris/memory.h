@@ -12,6 +12,14 @@
 #if IRIS_HAS_DEVICE
 
 /**
+ * @name Addresses, order and completion
+ *
+ * Each has a form for one lane, for a wave and for a workgroup: who calls it says whose operations it is for.
+ *
+ * @param ctx the kernel's context, from iris_device_ctx
+ * @{
+ */
+/**
  * The address of symmetric object `p` on `rank`: one constant load and one add.
  *
  * @param ctx  the caller's context
@@ -64,6 +72,7 @@ IRIS_DEVICE void iris_quiet(const iris_ctx *ctx) { iris_fence(ctx); }
 IRIS_DEVICE void iris_quiet_wave(const iris_ctx *ctx) { iris_fence_wave(ctx); }
 /** iris_quiet for a whole workgroup. Every lane of the workgroup calls it. */
 IRIS_DEVICE void iris_quiet_wg(const iris_ctx *ctx) { iris_fence_wg(ctx); }
+/** @} */
 
 #endif
 #endif

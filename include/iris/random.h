@@ -24,6 +24,20 @@ typedef struct iris_philox {
     uint32_t v[4];
 } iris_philox;
 
+/**
+ * @name Random numbers without a state
+ *
+ * Any lane or host thread calls them: the same arguments give the same number everywhere.
+ *
+ * @param seed    one for each sequence
+ * @param index   which number of it
+ * @param stream  separates sequences of one seed
+ * @param range   how many integers there are to choose from; 0: all of 64 bits
+ * @param counter the block's number
+ * @param key0    the key's first word
+ * @param key1    the key's second word
+ * @{
+ */
 /** Philox4x32-10: ten rounds over `counter` with the key (key0, key1). */
 IRIS_HOST_DEVICE iris_philox iris_philox4x32(iris_philox counter, uint32_t key0, uint32_t key1)
 {
@@ -95,5 +109,6 @@ IRIS_HOST_DEVICE uint64_t iris_random_below(uint64_t seed, uint64_t index, uint6
     const uint64_t bits = irisi_random_u64(seed, index, 2);
     return range == 0 ? bits : irisi_mulhi_u64(bits, range);
 }
+/** @} */
 
 #endif

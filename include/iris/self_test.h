@@ -40,6 +40,16 @@ extern "C" {
 #endif
 
 /**
+ * @name Trying a machine
+ *
+ * Host functions.
+ *
+ * @param w      the world, from iris_init
+ * @param result the table
+ * @param check  one of the checks
+ * @{
+ */
+/**
  * Tries every check between every two ranks, each with itself too, on the world's default stream. Collective; needs
  * world * (16 * world + 17,000) bytes of the heap while it runs. Takes milliseconds on a sound machine, and at most
  * half a deadline for each rank on one where nothing arrives.
@@ -62,6 +72,7 @@ size_t iris_self_test_text(const iris_self_test_result *result, char *text, size
 
 /** "translation", "ordering", …; "none" when `check` is none. */
 const char *iris_self_test_check_name(iris_self_test_check check);
+/** @} */
 
 /* The same with other contexts: the first for the check of translation, the second for those that follow. */
 iris_status irisi_self_test_run(iris_world *w, const iris_ctx *reach, const iris_ctx *talk,

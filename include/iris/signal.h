@@ -100,6 +100,18 @@ IRIS_DEVICE void irisi_put_raise_wg(uint64_t *at, uint64_t value, iris_signal_op
         irisi_raise_at(at, value, op);
 }
 
+/**
+ * @name Raising and reading signals
+ *
+ * Raising is a release at system scope: who waits for the value sees everything that the caller wrote before. Reading
+ * is an acquire. <iris/gen/wait.h> has the waits.
+ *
+ * @param ctx    the kernel's context, from iris_device_ctx
+ * @param signal symmetric address of the signal; of iris_signal_read, an own signal
+ * @param value  what it is set to, or what is added
+ * @param rank   world rank of the signal
+ * @{
+ */
 /** Sets `signal` on `rank` to `value`. One lane calls it; its own earlier writes are visible to who waits for it. */
 IRIS_DEVICE void iris_signal_set(const iris_ctx *ctx, iris_signal *signal, uint64_t value, int rank)
 {
@@ -140,6 +152,7 @@ IRIS_DEVICE uint64_t iris_signal_read(const iris_ctx *ctx, const iris_signal *si
     irisi_acquired();
     return seen;
 }
+/** @} */
 
 IRIS_DEVICE int irisi_holds(irisi_cmp cmp, uint64_t seen, uint64_t value)
 {
@@ -293,6 +306,12 @@ IRIS_DEVICE int irisi_wait_all(const iris_ctx *ctx, const iris_signal *signals, 
 }
 
 /**
+ * @name Has the world stopped?
+ *
+ * @param ctx the kernel's context, from iris_device_ctx
+ * @{
+ */
+/**
  * 1 once the world has stopped: a wait passed its deadline, a rank died, or checked mode refused an access, here or on
  * another rank. From then on every wait of this rank returns at once, and what a kernel receives is not to be trusted.
  * 0 before. Stopped is stopped until iris_reset, which comes after the kernel.
@@ -323,6 +342,7 @@ IRIS_DEVICE int iris_stopped_wg(const iris_ctx *ctx)
 {
     return irisi_any_wg(iris_wg_lane() == 0 && iris_stopped(ctx));
 }
+/** @} */
 
 #endif
 #endif

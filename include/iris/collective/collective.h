@@ -75,6 +75,19 @@ IRIS_HOST_DEVICE uint32_t irisi_slice_words(uint32_t world)
     return (IRISI_SLICE_HEAD + IRISI_ROWS * world + 15) / 16 * 16;
 }
 
+/**
+ * @name Slices
+ *
+ * A slice is a small channel of its own, on which one workgroup of each member works.
+ *
+ * @param ctx   the kernel's context, from iris_device_ctx
+ * @param ch    the channel, from iris_collective_channel
+ * @param world ranks
+ * @param team  the members; size 0: the world
+ * @param slice which slice of the channel, the same on every member
+ * @param s     what iris_slice_enter_wg returned
+ * @{
+ */
 /** Slices that a collective's channel has. Any lane calls it. */
 IRIS_HOST_DEVICE uint32_t iris_channel_slices(const iris_channel *ch, int world) { return (void)world, ch->slices; }
 
@@ -227,6 +240,7 @@ IRIS_DEVICE void iris_slice_meet_wg(iris_slice *s)
     irisi_slice_arrive(s, 0);
     irisi_slice_await(s);
 }
+/** @} */
 /* The same where others are to see only what puts and irisi_store_* wrote: no cache is written back. */
 IRIS_DEVICE void irisi_slice_meet_puts(iris_slice *s)
 {

@@ -37,6 +37,15 @@ typedef struct iris_collective {
 } iris_collective;
 
 /**
+ * @name Channels of collectives
+ *
+ * Host functions.
+ *
+ * @param w  the world, from iris_init
+ * @param ch receives the channel
+ * @{
+ */
+/**
  * Makes a channel for collectives of one team on one stream. It has 128 slices on NVIDIA GPUs with 128 multiprocessors
  * for every rank, else 64, 4 on the host; each slice has room for 2 banks of `scratch` bytes of LL packets and as many
  * of raw scratch, so the channel takes about
@@ -52,6 +61,7 @@ typedef struct iris_collective {
  *                16 MiB in all with 128 slices, 8 MiB with 64, 512 KiB on the host
  */
 iris_status iris_collective_channel(iris_world *w, iris_channel *ch, size_t scratch);
+/** @} */
 
 /* What every kernel of a launcher takes. */
 typedef struct irisi_collective_args {

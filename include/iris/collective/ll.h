@@ -41,6 +41,26 @@ enum { IRISI_LL_BATCH = 4 };
 
 #if IRIS_HAS_DEVICE
 
+/**
+ * @name LL packets
+ *
+ * A packet carries its data and the flag that says it is there. Putting is one store on its way, getting waits for the
+ * flag with the world's deadline, and neither orders anything else. Slots are sync memory, start zeroed, and are
+ * written again two epochs later at the earliest.
+ *
+ * @param ctx   the kernel's context, from iris_device_ctx
+ * @param ch    a channel whose banks hold the slots
+ * @param epoch the channel's epoch
+ * @param slots of a put, symmetric; of a get, own; iris_ll_packets(bytes) of them
+ * @param slot  one of them
+ * @param src   own memory to send, of any alignment
+ * @param dst   own global memory that receives, of any alignment
+ * @param bytes length of the message
+ * @param value 4 bytes to send
+ * @param flag  iris_ll_flag(epoch), the same at both ends
+ * @param rank  world rank of the other end
+ * @{
+ */
 /** The flag of an epoch: its low 31 bits, and the top bit so that it is never 0. */
 IRIS_HOST_DEVICE uint32_t iris_ll_flag(uint64_t epoch) { return (uint32_t)epoch | 0x80000000u; }
 /** Packets of a message of `bytes` bytes: one for each 4 bytes that it begins. */
@@ -238,6 +258,7 @@ IRIS_DEVICE void iris_ll_barrier_wg(const iris_ctx *ctx, const iris_channel *ch)
     irisi_drain(); /* the epoch has arrived before another wave reads it in the next barrier */
     iris_sync_wg();
 }
+/** @} */
 
 #endif
 #endif

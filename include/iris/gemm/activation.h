@@ -23,6 +23,14 @@ typedef union irisi_exp_f64 {
 } irisi_exp_f64;
 
 /**
+ * @name Activations
+ *
+ * Any lane or host thread calls them.
+ *
+ * @param x the value
+ * @{
+ */
+/**
  * e^x within 2 units in the last place, for x from -87 to 88; beyond, the value at the nearer end.
  *
  * x = n ln 2 + r: adding 1.5 * 2^23 rounds x / ln 2 to the integer n, which stands in the sum's low bits; 2^n is its
@@ -88,5 +96,6 @@ IRIS_HOST_DEVICE double iris_gelu_f64(double x)
 {
     return x * iris_sigmoid_f64(1.5957691216057308 * (x + 0.044715 * x * x * x));
 }
+/** @} */
 
 #endif

@@ -25,6 +25,17 @@ typedef struct iris_crew {
     int stopped;       /* 1: the wait for peers was given up, so nothing is put into their memory */
 } iris_crew;
 
+/**
+ * @name Crews
+ *
+ * Waves of one workgroup that meet without the others.
+ *
+ * @param first   its first wave in the workgroup
+ * @param waves   how many waves
+ * @param counter 4 zeroed bytes of workgroup-shared memory
+ * @param crew    the crew that meets
+ * @{
+ */
 /** The crew of waves first .. first + waves - 1; the calling lane is in it. `counter` is zeroed shared memory. */
 IRIS_DEVICE iris_crew iris_crew_of(uint32_t first, uint32_t waves, uint32_t *counter)
 {
@@ -65,6 +76,7 @@ IRIS_DEVICE void iris_crew_sync(iris_crew *crew)
         irisi_await_counter(crew->counter, crew->met);
     }
 }
+/** @} */
 
 #endif
 #endif

@@ -311,6 +311,16 @@ typedef struct iris_gemm_columns {
 } iris_gemm_columns;
 
 /**
+ * @name Bands
+ *
+ * Host functions and lanes call it.
+ *
+ * @param n     columns of C
+ * @param world ranks
+ * @param rank  whose band
+ * @{
+ */
+/**
  * The columns of C that `rank` of `world` ranks owns. They are dealt out in blocks of 16, as evenly as possible, the
  * first ranks one more, and the last block has what is left: so where rows of C start at multiples of 16 bytes, bands
  * do, whatever n is.
@@ -325,6 +335,7 @@ IRIS_HOST_DEVICE iris_gemm_columns iris_gemm_band(uint32_t n, uint32_t world, ui
     band.count = (end < n ? end : n) - band.first;
     return band;
 }
+/** @} */
 
 /*
  * How many of the walk's first tiles are computed by the first `senders` of so many workgroups of wg_specialized before

@@ -20,6 +20,21 @@ extern "C" {
 #endif
 
 /**
+ * @name Plans
+ *
+ * Host functions. A plan is made once and launched any number of times.
+ *
+ * @param w       the world, from iris_init
+ * @param plan    the plan
+ * @param op      what follows the GEMM
+ * @param dtype   type of A and B
+ * @param args    what to compute; a zeroed field means its default
+ * @param pattern how communication and arithmetic share the device
+ * @param row     receives the choice
+ * @param stream  null: the world's default stream
+ * @{
+ */
+/**
  * Makes a plan: checks every value, lets the ranks compare what they passed, chooses what was left open, and creates
  * the plan's channel. Collective; when one rank's arguments are refused, every rank returns an error. The plan can be
  * used at once, without a barrier, by any pattern's launcher.
@@ -106,6 +121,7 @@ iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages);
  * launchers do it themselves: it is for kernels of one's own, on the same stream before each launch. Returns at once.
  */
 iris_status iris_gemm_pack(iris_world *w, const iris_gemm_plan *plan, iris_stream stream);
+/** @} */
 
 /* A kernel of a pattern, and the mainloop it is made with. */
 typedef struct irisi_gemm_kernel {

@@ -100,6 +100,20 @@ IRIS_DEVICE void irisi_mailbox_await(const iris_gemm_part *part, const iris_gemm
 }
 
 /**
+ * @name The frame of a GEMM kernel
+ *
+ * In this order: iris_gemm_begin, iris_gemm_enter, tiles, iris_gemm_finish. docs/gemm-all-scatter.md shows one.
+ *
+ * @param ctx     the kernel's context, from iris_device_ctx
+ * @param plan    the plan, from iris_gemm_prepare, in the kernel's argument struct
+ * @param epoch   the running epoch of the plan's channel
+ * @param crew    the waves that do it; every lane of them calls
+ * @param worker  place of the crew among those that send
+ * @param workers how many send
+ * @param items   how many of the walk's first tiles are sent
+ * @{
+ */
+/**
  * Begins a kernel: splits the workgroup's waves by role. The first waves compute, as many as the plan says, and the
  * last `comm_waves` waves communicate; those between load. Every lane of the workgroup calls it.
  *
@@ -213,6 +227,7 @@ IRIS_DEVICE void iris_gemm_send(const iris_ctx *ctx, const iris_gemm_plan *plan,
         iris_tile_raise_all(ctx, plan, &tile, crew);
     }
 }
+/** @} */
 
 IRIS_DEVICE char *irisi_mailbox_stage(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
 {

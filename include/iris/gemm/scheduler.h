@@ -38,6 +38,20 @@ IRIS_DEVICE uint32_t irisi_tile_place(const iris_gemm_plan *plan, uint32_t worke
     return slot < each ? chiplet * each + slot : worker;
 }
 
+/**
+ * @name The walk over a plan's tiles
+ *
+ * Every lane of a workgroup calls them with equal arguments and gets the same tile.
+ *
+ * @param plan    the plan, from iris_gemm_prepare, in the kernel's argument struct
+ * @param tile    the walk, and the tile that it stands at
+ * @param worker  this workgroup's place among those that walk
+ * @param workers how many walk
+ * @param i       which piece, from 0 on
+ * @param piece   receives the piece
+ * @param pass    receives the part
+ * @{
+ */
 /** Begins the walk of worker `worker` of `workers`; iris_tile_next gives the first tile. */
 IRIS_DEVICE void iris_tile_begin(const iris_gemm_plan *plan, iris_tile *tile, uint32_t worker, uint32_t workers)
 {
@@ -263,6 +277,7 @@ IRIS_DEVICE int iris_tile_pass(const iris_gemm_plan *plan, const iris_tile *tile
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
     return irisi_tile_cut(tile, i, plan->pass_m, plan->tile_n, pass);
 }
+/** @} */
 
 #endif
 #endif

@@ -29,6 +29,23 @@ IRIS_DEVICE char *irisi_tile_c(const iris_gemm_plan *plan, const iris_tile *tile
     return (char *)plan->c + at * plan->c_element;
 }
 
+/**
+ * @name Tiles on their way
+ *
+ * What a crew does with a tile that it has computed. iris_gemm_part holds crew, stages and epoch.
+ *
+ * @param ctx    the kernel's context, from iris_device_ctx
+ * @param plan   the plan, from iris_gemm_prepare, in the kernel's argument struct
+ * @param tile   the tile, from the walk
+ * @param stage  its staging tile in workgroup-shared memory, from iris_tile_stage
+ * @param stages the workgroup's staging tiles: iris_gemm_part.stages
+ * @param n      how many pieces the crew has staged before
+ * @param row    row within the tile
+ * @param crew   the waves that do it; every lane of them calls
+ * @param rank   world rank
+ * @param epoch  the running epoch of the plan's channel
+ * @{
+ */
 /** Where row `row` of a tile starts in its staging tile. */
 IRIS_DEVICE char *iris_tile_row(const iris_gemm_plan *plan, const iris_tile *tile, char *stage, uint32_t row)
 {
@@ -387,6 +404,7 @@ IRIS_DEVICE void iris_tile_raise_all(const iris_ctx *ctx, const iris_gemm_plan *
     irisi_tile_raise_units(ctx, plan, irisi_tile_units(plan, tile), crew);
     irisi_tile_stamp(plan, tile, crew->member, IRISI_STAMP_ARRIVED);
 }
+/** @} */
 
 #endif
 #endif

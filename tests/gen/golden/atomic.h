@@ -26,10 +26,23 @@
 
 #if IRIS_HAS_DEVICE
 
-/*
+/**
+ * @name Atomic operations
+ *
  * All of these: one atomic operation on the element at symmetric address `p` on `rank`; `order` and `scope` are
  * constants (remote targets need IRIS_SCOPE_SYSTEM, and sync memory on AMD). They return the value before. Each lane
  * calls them for itself. Elements narrower than 4 bytes are changed by compare-and-swap on the word that holds them.
+ *
+ * @param ctx      the kernel's context, from iris_device_ctx
+ * @param p        symmetric address, aligned for its element
+ * @param value    the operand
+ * @param expected what compare-and-swap looks for
+ * @param desired  what it writes then
+ * @param rank     world rank of the element
+ * @param order    a constant: IRIS_RELAXED, IRIS_ACQUIRE, IRIS_RELEASE or IRIS_ACQ_REL
+ * @param scope    a constant: IRIS_SCOPE_WG, IRIS_SCOPE_AGENT, or for other ranks' elements IRIS_SCOPE_SYSTEM
+ * @return the value before; iris_atomic_set_* returns nothing
+ * @{
  */
 /** Reads `*p` on `rank` in one piece. */
 IRIS_DEVICE int32_t iris_atomic_fetch_i32(const iris_ctx *ctx, const int32_t *p, int rank, iris_order order,
@@ -216,6 +229,8 @@ IRIS_DEVICE iris_bf16 iris_atomic_add_bf16(const iris_ctx *ctx, iris_bf16 *p, ir
         old = seen;
     }
 }
+
+/** @} */
 
 #endif
 

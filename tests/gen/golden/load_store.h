@@ -19,6 +19,23 @@
 
 #if IRIS_HAS_DEVICE
 
+/**
+ * @name Load and store
+ *
+ * One access of the calling lane to an object at a symmetric address, on any rank, its own included. A load or store
+ * has no order of its own: a signal, iris_fence or iris_quiet orders what was stored, and an acquiring wait stands
+ * before what is loaded. Checked mode refuses a rank or
+ * an address that cannot be.
+ *
+ * @param ctx   the kernel's context, from iris_device_ctx
+ * @param src   symmetric address to read, aligned for its element; 16 bytes for a vector
+ * @param dst   symmetric address to write, aligned likewise
+ * @param value the element to write
+ * @param vec   the 16 bytes to write
+ * @param rank  world rank
+ * @param hint  a constant: how the access uses caches (iris_cache)
+ * @{
+ */
 /** 4 i32 that move as one 16-byte access. */
 typedef struct iris_vec_i32 {
     IRISI_ALIGN(16) int32_t v[4]; /**< the elements */
@@ -156,6 +173,8 @@ IRIS_DEVICE void iris_store_vec_bf16(const iris_ctx *ctx, iris_bf16 *dst, iris_v
     __builtin_memcpy(&bits, &vec, sizeof bits);
     irisi_store_128(irisi_reach(ctx, dst, rank, 16, IRISI_ACCESS_STORE), bits, hint);
 }
+
+/** @} */
 
 #endif
 

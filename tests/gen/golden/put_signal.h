@@ -16,10 +16,23 @@
 
 #if IRIS_HAS_DEVICE
 
-/*
+/**
+ * @name Put with signal
+ *
  * A put, then a signal at the same rank that says it has arrived: who waits for the signal sees the data. Only the
  * put's own stores are ordered before the signal (they store through, so no cache is written back); use iris_fence or
- * iris_signal_add where earlier ordinary stores must be seen too.
+ * iris_signal_add where earlier ordinary stores must be seen too. As for every put, source and destination must not
+ * overlap; with n = 0 the signal alone is raised.
+ *
+ * @param ctx    the kernel's context, from iris_device_ctx
+ * @param dst    symmetric address: where the elements go on `rank`
+ * @param src    own global memory, in the heap or not; it may be reused when the call returns
+ * @param n      elements
+ * @param signal symmetric address of the signal
+ * @param value  what the signal is set to, or what is added to it
+ * @param op     IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD, a constant
+ * @param rank   world rank of data and signal
+ * @{
  */
 /** iris_put_i32, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. One lane calls it alone. */
 IRIS_DEVICE void iris_put_signal_i32(const iris_ctx *ctx, int32_t *dst, const int32_t *src, size_t n,
@@ -119,6 +132,8 @@ IRIS_DEVICE void iris_put_signal_bf16_wg(const iris_ctx *ctx, iris_bf16 *dst, co
     iris_put_bf16_wg(ctx, dst, src, n, rank);
     irisi_put_raise_wg(at, value, op);
 }
+
+/** @} */
 
 #endif
 

@@ -201,6 +201,17 @@ IRIS_DEVICE uint32_t irisi_shared_get(const uint32_t *p) { return __atomic_load_
 IRIS_DEVICE void irisi_shared_set(uint32_t *p, uint32_t value) { __atomic_store_n(p, value, __ATOMIC_RELEASE); }
 IRIS_DEVICE void irisi_shared_add(uint32_t *p, uint32_t value) { __atomic_fetch_add(p, value, __ATOMIC_ACQ_REL); }
 
+/**
+ * @name Values between the lanes of a wave
+ *
+ * Every lane of the wave calls them.
+ *
+ * @param value     what this lane gives
+ * @param from      lane of the wave
+ * @param mask      below iris_wave_lanes()
+ * @param predicate 0 or not
+ * @{
+ */
 /** The value that lane `from` of the wave holds. Every lane of the wave calls it. */
 IRIS_DEVICE uint32_t iris_shuffle_u32(uint32_t value, uint32_t from) { return (void)from, value; }
 /** iris_shuffle_u32 for u64. */
@@ -219,6 +230,7 @@ IRIS_DEVICE float iris_shuffle_xor_f32(float value, uint32_t mask) { return (voi
 IRIS_DEVICE double iris_shuffle_xor_f64(double value, uint32_t mask) { return (void)mask, value; }
 /** One bit for each lane of the wave whose `predicate` is not 0; bit i is lane i. */
 IRIS_DEVICE uint64_t iris_ballot(int predicate) { return predicate ? 1u : 0u; }
+/** @} */
 
 /*
  * How n items are split over a group: for (size_t i = s.first; i < s.end; i += s.step).
