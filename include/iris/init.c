@@ -136,6 +136,7 @@ static iris_world *irisi_world_new(const irisi_settings *s)
     w->rank = s->c.rank;
     w->size = s->c.world;
     w->checked = s->c.checked;
+    w->log_level = irisi_log_level();
     w->timeout_ms = s->c.timeout_ms;
     w->sock = w->post = -1;
     irisi_world_enlist(w);
@@ -786,6 +787,11 @@ iris_status irisi_launch_with(iris_world *w, irisi_kernel kernel, const char *na
                               name, c.workgroups, c.lanes, c.shared_bytes, most);
     }
     irisi_remember_launch(w, name, c.workgroups);
+    if (irisi_tells(w))
+        irisi_log(w->rank, IRISI_DEBUG,
+                  "launch of %s: %u workgroups of %u lanes, %u bytes of shared memory%s, %s stream", name, c.workgroups,
+                  c.lanes, c.shared_bytes, c.flags & IRIS_LAUNCH_COOPERATIVE ? ", cooperative" : "",
+                  stream == w->stream ? "default" : "another");
     c.flags |= flags;
     const char *why = irisi_dev_launch(&w->dev, kernel, args, bytes, &c, stream);
     return why ? irisi_refused(w, name, why) : IRIS_OK;

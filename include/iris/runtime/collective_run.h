@@ -9,6 +9,8 @@
 #include <iris/runtime/collective_shape.h>
 #include <iris/runtime/heap_allocator.h>
 
+static const char *const irisi_op_names[] = {"sum", "prod", "min", "max", "avg", "and", "or", "xor"};
+
 static iris_status irisi_take_stream(iris_world *w, const char *call, iris_stream *stream);
 
 /* What a rank makes a channel with. */
@@ -227,6 +229,12 @@ iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_fa
         s = irisi_collective_check_channel(w, name, ch, c.team, stream);
     if (s != IRIS_OK)
         return s;
+    if (irisi_tells(w))
+        irisi_log(w->rank, IRISI_DEBUG, "%s of %zu %s%s%s among %d ranks: schedule %s, %s", name, c.count,
+                  iris_dtype_name(c.dtype), irisi_family_of(family)->reduces ? " by " : "",
+                  irisi_family_of(family)->reduces ? irisi_op_names[c.op] : "", (int)c.team.size,
+                  irisi_schedule_name((int)c.schedule),
+                  what->schedule == IRIS_SCHEDULE_AUTO ? "which the library chose" : "as asked for");
     args.ctx = iris_device_ctx(w);
     args.ch = *ch;
     args.team = c.team;
@@ -312,7 +320,6 @@ iris_status irisi_rows_run(iris_world *w, const iris_channel *ch, const irisi_ro
 iris_status irisi_collective_lacks(iris_world *w, irisi_family family, const iris_collective *what)
 {
     const char *name = irisi_family_of(family)->name;
-    static const char *const ops[] = {"sum", "prod", "min", "max", "avg", "and", "or", "xor"};
     if (what == NULL || iris_dtype_bytes(what->dtype) == 0 || (unsigned)what->op >= IRIS_REDUCE_OPS)
         return irisi_fail(
             w, IRIS_ERR_ARGUMENT, "%s: dtype %d or op %d does not exist; dtypes are 1 to %d, ops 0 to %d", name,
@@ -320,7 +327,7 @@ iris_status irisi_collective_lacks(iris_world *w, irisi_family family, const iri
     return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
                       "%s: %s of %s has no kernel: the type lacks the operation, or no file of this program "
                       "instantiates it",
-                      name, ops[what->op], iris_dtype_name(what->dtype));
+                      name, irisi_op_names[what->op], iris_dtype_name(what->dtype));
 }
 
 #endif

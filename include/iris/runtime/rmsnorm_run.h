@@ -81,7 +81,8 @@ iris_status irisi_rmsnorm_run(iris_world *w, const iris_channel *ch, const iris_
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_all_reduce_rmsnorm: what to do is null");
     const irisi_collective_shape shape = irisi_collective_shape_of(w);
     const size_t all = what->rows * what->columns * element * (size_t)team.size;
-    if (schedule == IRIS_SCHEDULE_AUTO)
+    const int chosen = schedule == IRIS_SCHEDULE_AUTO;
+    if (chosen)
         schedule = all <= (irisi_on_host(w) ? 2048 : 1 << 20) ? IRIS_SCHEDULE_ONE_SHOT : IRIS_SCHEDULE_TWO_SHOT;
     if (schedule != IRIS_SCHEDULE_ONE_SHOT && schedule != IRIS_SCHEDULE_TWO_SHOT)
         return irisi_fail(w, IRIS_ERR_UNSUPPORTED, "iris_all_reduce_rmsnorm: there is no schedule %s (%d)",
@@ -92,6 +93,10 @@ iris_status irisi_rmsnorm_run(iris_world *w, const iris_channel *ch, const iris_
         s = irisi_collective_check_channel(w, family.name, ch, team, stream);
     if (s != IRIS_OK)
         return s;
+    if (irisi_tells(w))
+        irisi_log(w->rank, IRISI_DEBUG, "%s of %zu rows of %zu %s among %d ranks: schedule %s, %s", family.name,
+                  what->rows, what->columns, iris_dtype_name(dtype), (int)team.size, irisi_schedule_name((int)schedule),
+                  chosen ? "which the library chose" : "as asked for");
     const uint32_t slices = irisi_some_slices(ch, 1), units = irisi_collective_units(w);
     const uint32_t most = slices < units ? slices : units;
     iris_launch_config cfg = iris_grid(what->rows > 0 && what->rows < most ? (uint32_t)what->rows : most, shape.lanes);

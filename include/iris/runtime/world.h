@@ -112,6 +112,7 @@ struct iris_world {
     pid_t process;    /* whose it is: a forked child has a copy that it must not use */
     iris_world *next; /* of this process */
     int rank, size, checked;
+    int log_level;                 /* what IRIS_LOG asked for when the world was made */
     int64_t timeout_ms;            /* -1: none */
     size_t heap_bytes, sync_bytes; /* heap_bytes: both parts, as far as there is memory behind them */
     size_t heap_most;              /* what heap_bytes can grow to: addresses are reserved */
@@ -205,6 +206,9 @@ __attribute__((format(printf, 3, 4))) static void irisi_log(int rank, irisi_leve
     va_end(args);
     fprintf(stderr, "iris[%d] %s\n", rank, line);
 }
+
+/* 1 where launches and choices are told: the environment is not searched at each of them. */
+static int irisi_tells(const iris_world *w) { return w->log_level >= IRISI_DEBUG; }
 
 /* What a user has to know though nothing is logged; IRIS_LOG=error asks for silence about it. */
 __attribute__((format(printf, 1, 2))) static void irisi_warn(const char *format, ...)

@@ -137,6 +137,25 @@ static iris_status irisi_gemm_free(iris_world *w, iris_gemm_plan *p)
     return s;
 }
 
+/* What a plan has become, and who chose it. */
+static void irisi_gemm_tell(const iris_world *w, const iris_gemm_plan *p, const iris_gemm_args *g,
+                            const irisi_gemm_row *row)
+{
+    const iris_gemm_pattern of = irisi_gemm_kernels_of((iris_gemm_pattern)p->pattern);
+    const int packets = of == IRIS_GEMM_FUSED_SEQUENTIAL && p->ll.banks != NULL;
+    const irisi_gemm_kernel *kernel = irisi_gemm_part(p, of, packets);
+    const int tile_asked = g->tile_m > 0 && g->tile_n > 0, pattern_asked = g->pattern != IRIS_GEMM_AUTO;
+    const char *by = row->from[0]                  ? row->from
+                     : row->given                  ? "a row of the built-in table"
+                     : tile_asked && pattern_asked ? "the arguments"
+                                                   : "the library's model";
+    char text[IRIS_GEMM_ROW];
+    irisi_gemm_print(w, p, text, sizeof text);
+    irisi_log(w->rank, IRISI_DEBUG, "iris_gemm_prepare: pattern %s%s, tile %u x %u%s, kernel %s, by %s: %s",
+              iris_gemm_pattern_name((iris_gemm_pattern)p->pattern), pattern_asked ? " (asked for)" : "", p->tile_m,
+              p->tile_n, tile_asked ? " (asked for)" : "", kernel ? kernel->name : "of the caller's own", by, text);
+}
+
 iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op op, iris_dtype dtype,
                               const iris_gemm_args *args)
 {
@@ -171,10 +190,13 @@ iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op 
         const iris_status acquired = irisi_gemm_acquire(w, plan, &common, args->comm_workgroups, &row);
         s = irisi_gemm_agree(w, plan, acquired, &common); /* peers may raise signals now */
     }
-    if (s == IRIS_OK)
-        plan->magic = irisi_gemm_magic;
-    else
+    if (s != IRIS_OK) {
         irisi_gemm_free(w, plan);
+        return s;
+    }
+    plan->magic = irisi_gemm_magic;
+    if (irisi_tells(w))
+        irisi_gemm_tell(w, plan, args, &row);
     return s;
 }
 
