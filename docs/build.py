@@ -16,7 +16,8 @@ from xml.etree import ElementTree
 
 DOCS = pathlib.Path(__file__).resolve().parent
 ROOT = DOCS.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(DOCS)]
+import whole_run  # noqa: E402
 from gen import registry, render  # noqa: E402
 
 # The element types that the reference shows: a 16-bit float, a float, a signed and an unsigned integer.
@@ -98,6 +99,19 @@ def write_reference(folder, headers):
     index = (folder / "index.md").read_text(encoding="utf-8")
     index = index.replace("@TASKS@", "\n".join(tasks(headers))).replace("@DTYPES@", types)
     (folder / "index.md").write_text(index.replace("@SHOWN@", ", ".join(SHOWN)), encoding="utf-8")
+
+
+def date_whole_run(file):
+    """Adds to the page's table of whole runs how many commits ago each was, where git can tell."""
+    text = file.read_text(encoding="utf-8")
+    ago = {}
+    for commit in dict.fromkeys(whole_run.commits(text)):
+        count = subprocess.run(["git", "rev-list", "--count", f"{commit}..HEAD"], cwd=ROOT, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL) if shutil.which("git") else None
+        if count and count.returncode == 0:
+            ago[commit] = f"`{commit}` {int(count.stdout)}"
+    said = f"Commits between that and this page: {', '.join(ago.values())}.\n" if ago else ""
+    file.write_text(text.replace(whole_run.END, whole_run.END + "\n" + said), encoding="utf-8")
 
 
 def documented(node):
@@ -202,10 +216,11 @@ def main():
     source = out / "source"
     for folder in (source, out / "examples", out / "templates"):
         shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("build.py", "Doxyfile", "meson.build"))
+    shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("*.py[c]", "build.py", "whole_run.py", "Doxyfile", "meson.build"))
     for folder in ("examples", "templates"):
         shutil.copytree(ROOT / folder, out / folder)  # pages show them
     write_reference(source / "reference", headers)
+    date_whole_run(source / "platforms.md")
 
     inputs = [ROOT / "include/iris" / name for name in names] + [out / "include/iris/gen" / n for n in generated]
     settings = (DOCS / "Doxyfile").read_text(encoding="utf-8")

@@ -7,9 +7,10 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "docs")]
 import report  # noqa: E402
 import tune  # noqa: E402
+import whole_run  # noqa: E402
 from gen import registry, render  # noqa: E402
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/README.md")])
@@ -54,13 +55,30 @@ def measured():
         yield f"{tune.HEADER.relative_to(ROOT)} is not what bench/tune.py makes of bench/results/gemm_tune_*.txt"
 
 
+def whole_runs():
+    """The page of platforms says which commits the last whole runs were of, as docs/whole_run.py writes it."""
+    text = (ROOT / "docs/platforms.md").read_text(encoding="utf-8")
+    if not whole_run.commits(text) or len(whole_run.commits(text)) != len(whole_run.table(text)):
+        yield "docs/platforms.md does not name the commit of each whole run: python3 docs/whole_run.py RESULTS.json"
+    made = dict(commit="0123abc", device="2 x NVIDIA H100", runs=[
+        dict(topology="2gpu", test="a", verdict="ok"), dict(topology="2gpu", test="b", verdict="failed (rc 1)")])
+    row = "| two processes, a GPU each | H100 | `0123abc` | 1 of 2 | `b`: failed (rc 1) |\n"
+    if row not in whole_run.written(text, [made]) or "1 of 2" in text:
+        yield "docs/whole_run.py does not write a run's commit and verdicts"
+
+
 def problems():
     first = BLOCK.search((ROOT / "README.md").read_text(encoding="utf-8"))
     program = "examples/00_pass_right/main.c"
     if not first or first[1] != "c" or first[2] != (ROOT / program).read_text(encoding="utf-8"):
         yield f"README.md: its first block is not {program}: copy the file there, byte for byte"
+    layer = (ROOT / "docs/programs/gemm.c").read_text(encoding="utf-8")
+    second = BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8"))[1][1]
+    yield from (f"README.md: its second program has a line that docs/programs/gemm.c has not: {line}"
+                for line in second.splitlines() if line not in layer)
     yield from complete()
     yield from measured()
+    yield from whole_runs()
     known = known_names()
     for page in PAGES:
         name, text = page.relative_to(ROOT), page.read_text(encoding="utf-8")
