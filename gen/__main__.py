@@ -17,11 +17,18 @@ def arguments():
     p.add_argument("--depfile", metavar="FILE", help="with --out or --check STAMP: what went into it, for ninja")
     p.add_argument("--check", metavar="STAMP", nargs="?", const="", help="check rows, templates and tests; make STAMP")
     p.add_argument("--list", choices=("text", "json"), nargs="?", const="text", help="list every function")
-    p.add_argument("--single", metavar="FILE", help="fold all headers into FILE (iris.h) and put init.c beside it")
+    p.add_argument("--single", metavar="FILE", help="fold all headers into FILE (iris.h); init.c and init.h beside it")
+    p.add_argument("--preset", choices=single.PRESETS, nargs="+", default=[], help="with --single: for a platform, or a "
+                   "part of the families (docs/how-to/add-to-a-project.md has their sizes)")
+    every = {}
     for option, known in (("platforms", registry.PLATFORMS), ("dtypes", [d.name for d in registry.DTYPES]),
                           ("families", sorted({r.family for r in registry.TEMPLATES}))):
-        p.add_argument(f"--{option}", choices=known, nargs="+", default=known, help="with --single: only these")
+        p.add_argument(f"--{option}", choices=known, nargs="+", help="with --single: only these")
+        every[option] = known
     args = p.parse_args()
+    for option, known in every.items():  # what is named goes before presets, and they before everything
+        preset = {v for name in args.preset for v in single.PRESETS[name].get(option, ())}
+        vars(args)[option] = vars(args)[option] or [v for v in known if v in preset] or known
     if not (args.out or args.outputs or args.list or args.single or args.check is not None):
         p.error("nothing to do: give --out, --single, --check, --list or --outputs (see --help)")
     for folder in (args.folder, args.outputs):

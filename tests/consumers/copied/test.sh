@@ -1,24 +1,67 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A project that copies two files, iris.h and init.c, builds with nothing but a compiler.
+# A project that copies three files, iris.h, init.c and init.h, builds with nothing but a compiler: the README's program
+# as it stands, one call of every family, and what presets leave.
 . "$(dirname "$0")/../common.sh"
 
-(cd "$root" && python3 -B -m gen --single "$work/iris.h")
-[ "$(ls | tr '\n' ' ')" = "init.c iris.h " ]
-grep -q '^#define IRIS_SINGLE_HEADER' iris.h
-! grep -n '#include <iris/' iris.h
-sed '/#include <iris\/init.h>/d; s|#include <iris/iris.h>.*|#include "iris.h"|' "$root/examples/00_pass_right/main.c" >app.c
+single() { (cd "$root" && python3 -B -m gen --single "$work/$1/iris.h" $2); }
+single iris ""
+[ "$(ls iris | tr '\n' ' ')" = "init.c init.h iris.h " ]
+grep -q '^#define IRIS_SINGLE_HEADER' iris/iris.h
+! grep -n '#include <iris/' iris/iris.h
+cp "$root/examples/00_pass_right/main.c" app.c
 
-cc app.c init.c -pthread -o plain
+cc -I. app.c iris/init.c -pthread -o plain
 passes ./plain
-cc -std=c11 -O2 -Wall -Wextra -Wpedantic -Werror app.c init.c -pthread -o c11
+cc -std=c11 -I. -O2 -Wall -Wextra -Wpedantic -Werror app.c iris/init.c -pthread -o c11
 passes ./c11
-c++ -x c++ -std=c++17 -O2 -Wall -Wextra -Wpedantic -Werror app.c init.c -pthread -o c++17
+c++ -x c++ -std=c++17 -I. -O2 -Wall -Wextra -Wpedantic -Werror app.c iris/init.c -pthread -o c++17
 passes ./c++17
+(echo '#include <iris/init.h>' && cat app.c) >other_order.c
+cc -I. -fsyntax-only -Wall -Wextra -Werror other_order.c
+
+# Without any IRIS_INSTANTIATE_… it shows every function that the headers it was made of show, all of them together.
+(cd "$root" && python3 -B -m gen --out "$work/many/iris/gen")
+(cd many && find iris -name '*.h' ! -path '*/arch/*' ! -name index.h && cd "$root/include" && echo iris/self_test.h) |
+    sed 's/.*/#include <&>/' >every.c
+words() { cc -E "$@" | grep -oE '\biris_\w+' | sort -u; }
+words -I"$root/include" -Imany every.c >expected
+words iris/iris.h >seen
+[ "$(grep -c all_reduce_atomic expected)" -gt 10 ]
+if comm -23 expected seen | grep .; then
+    echo "are not in the one header unless something is defined"
+    exit 1
+fi
+
+cc -std=c11 -I. -O1 -Wall -Wextra -Wpedantic -Werror "$here/families.c" "$here/launchers.c" iris/init.c -pthread -o families
+said=$(./families | sort | tr '\n' ';')
+[ "$said" = "rank 0: every family;rank 1: every family;" ] || { echo "families: $said"; exit 1; }
+echo "every family runs"
 
 # A part of it: one dtype, one family, one platform; the program needs signals too, so they are asked for.
-(cd "$root" && python3 -B -m gen --single "$work/part/iris.h" --platforms host --dtypes f32 --families memory signal host)
-[ "$(wc -l <part/iris.h)" -lt "$(($(wc -l <iris.h) / 2))" ]
-cp app.c part
-cc -Wall -Wextra -Werror part/app.c part/init.c -pthread -o part/app
+single part/iris "--preset host --dtypes f32 --families memory signal host"
+[ "$(wc -l <part/iris/iris.h)" -lt "$(($(wc -l <iris/iris.h) / 10))" ]
+cc -Wall -Wextra -Werror -Ipart app.c part/iris/init.c -pthread -o part/app
 passes ./part/app
+
+# Presets have the sizes that the page says, to a tenth, and hold what the program needs.
+page=$root/docs/how-to/add-to-a-project.md
+sed -nE 's/^\| `--preset ([a-z ]+)` \|.* ([0-9.]+) MB \|$/\1;\2/p; s/^\| none \|.* ([0-9.]+) MB \|$/;\1/p' "$page" >presets
+[ "$(wc -l <presets)" -ge 8 ]
+while IFS=';' read -r preset says; do
+    single "preset/iris" "${preset:+--preset $preset}"
+    size=$(wc -c <preset/iris/iris.h)
+    awk -v size="$size" -v says="$says" 'BEGIN { exit !(size > 0.9e6 * says - 5e4 && size < 1.1e6 * says + 5e4) }' || {
+        echo "preset '$preset' has $size bytes, and docs/how-to/add-to-a-project.md says $says MB"
+        exit 1
+    }
+    case $preset in
+    *nvidia* | *amd*) ;;
+    *) cc -Ipreset -Wall -Wextra -Werror app.c preset/iris/init.c -pthread -o preset/app && passes ./preset/app ;;
+    esac
+    case $preset in
+    *nvidia*) ! command -v nvcc >/dev/null || nvcc -arch=sm_80 -Ipreset -x cu -c app.c -o preset/app.o ;;
+    *amd*) ! command -v clang++-22 >/dev/null ||
+        clang++-22 -x hip --offload-arch=gfx942 -nogpuinc -nogpulib -O1 -Ipreset -c app.c -o preset/app.o ;;
+    esac
+done <presets
