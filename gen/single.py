@@ -7,7 +7,7 @@ DIRECTIVE = re.compile(r"\s*#\s*(if|elif|else|endif|include <(iris/[\w/.]+)>)")
 GUARD = re.compile(r"#ifndef IRIS\w*_H$")
 DEVICE = re.compile(r"iris/gen/(launch/)?(?!index)\w+\.h")
 # What `--preset` stands for: a platform, or a part of the families.
-_PART = ("arch", "mainloop", "dtype", "host", "memory", "op", "signal", "atomic")
+_PART = ("arch", "mainloop", "dtype", "create", "memory", "op", "signal", "atomic")
 PRESETS = {**{p: dict(platforms=(p,)) for p in registry.PLATFORMS}, "vocabulary": dict(families=_PART),
            "collectives": dict(families=(*_PART, "collective")), "gemm": dict(families=(*_PART, "gemm"))}
 # Conditions whose macros keep their meaning throughout a compilation.
