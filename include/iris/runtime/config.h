@@ -17,7 +17,7 @@ typedef struct irisi_settings {
     irisi_heap_mode heap_mode;
     const char *launcher;
     char job[160];
-    char by[400]; /* who says that it is this rank of so many, for sentences */
+    char by[448]; /* who says that it is this rank of so many, for sentences */
 } irisi_settings;
 
 /* A rank's connection to the hub, and in rank 0 the hub's ends. */
