@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""build.py with a stand-in for nvcc that notes what it is asked: no GPU and no CUDA are needed.
+
+The kernels of a GEMM type are compiled once, whoever asks for them, and are begun before everything else; what has not
+changed is not compiled again, however new its file is; what has changed is, and nothing besides.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+STAND_IN = """#!/usr/bin/env python3
+import sys
+words = sys.argv[1:]
+out = words[words.index("-o") + 1]
+open(out, "w").close()
+if "-c" in words:
+    source = words[words.index("-c") + 1]
+    needs = [source] + ["bench/gemm_inputs.h"] * source.startswith("bench/gemm") + ["include/iris/init.h"] * ("init.c" in source)
+    with open(words[words.index("-MF") + 1], "w") as d:
+        d.write(out + ": " + " ".join(needs) + "\\n")
+    with open("../asked", "a") as f:
+        f.write(" ".join(words) + "\\n")
+"""
+ASKED = re.compile(r"-DIRIS_INSTANTIATE_GEMM_ALL_SCATTER_(\w+)")
+PATTERN = "gemm/|gemm_(local|tune|timeline)|self_test"
+
+
+def build(tree, path):
+    """The objects that were made by a build."""
+    asked = tree / "build-gpu/asked"
+    asked.unlink(missing_ok=True)
+    env = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}", "IRIS_GPU_BUILD": "build-gpu", "IRIS_GPU_JOBS": "1",
+           "IRIS_GPU_ARCH": "sm_90a"}
+    done = subprocess.run([sys.executable, "-B", tree / "tests/gpu/build.py", PATTERN], env=env, capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return asked.read_text(encoding="utf-8").splitlines() if asked.exists() else []
+
+
+def main():
+    if not shutil.which("ninja"):
+        print("skipped: ninja is not here")
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        tree, path = Path(scratch, "tree"), Path(scratch, "bin")
+        for folder in ("include", "tests", "examples", "bench", "gen", "templates"):
+            shutil.copytree(ROOT / folder, tree / folder, ignore=shutil.ignore_patterns("__pycache__", "results"))
+        path.mkdir()
+        (path / "nvcc").write_text(STAND_IN, encoding="utf-8")
+        (path / "nvcc").chmod(0o755)
+        first = build(tree, path)
+        types = [t for line in first for t in ASKED.findall(line)]
+        assert {"BF16", "F16", "F32", "F64", "I8_I32"} <= set(types) and len(types) == len(set(types)), types
+        assert ASKED.findall(first[0]) == ["BF16"], "what takes longest is not begun first: " + first[0]
+        for line in first:  # a source that asks for kernels has read the header before
+            source = tree / line.split(" -c ")[1].split()[0]
+            if source.is_file() and "#define IRIS_INSTANTIATE_GEMM" in source.read_text(encoding="utf-8"):
+                assert ("-include iris/gen/launch/gemm_all_scatter.h" in line) == ("timeline" not in line), line
+        for folder in ("include", "tests", "examples", "bench"):
+            for old in (tree / folder).rglob("*.[ch]*"):
+                old.touch()
+        (tree / "build-gpu/test_gone").touch()
+        again = build(tree, path)
+        assert not again, "compiled though nothing has changed: " + "\n".join(again)
+        assert not (tree / "build-gpu/test_gone").exists(), "a program without a source is still there"
+        with open(tree / "bench/gemm_inputs.h", "a", encoding="utf-8") as header:
+            header.write("/* another */\n")
+        changed = sorted(line.split(" -c ")[1].split()[0] for line in build(tree, path))
+        assert changed == ["bench/gemm_local.c", "bench/gemm_timeline.c", "bench/gemm_tune.c"], changed
+
+
+main()
