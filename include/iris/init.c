@@ -55,6 +55,22 @@ const char *iris_status_name(iris_status status)
 
 const char *iris_error_string(const iris_world *w) { return w ? w->error : irisi_last_error; }
 
+/* Whether a sentence begins with the rank that it is about. */
+static int irisi_names_rank(const char *text)
+{
+    return strncmp(text, "rank ", 5) == 0 && text[5] >= '0' && text[5] <= '9';
+}
+
+/* A sentence without the "rank 3: " that irisi_fail put before it: it becomes a part of another, or is compared. */
+static const char *irisi_bare(const char *text)
+{
+    const char *end = text + (irisi_names_rank(text) ? 5 : 0);
+    while (*end >= '0' && *end <= '9')
+        end++;
+    return end > text && strncmp(end, ": ", 2) == 0 ? end + 2 : text;
+}
+
+/* Says which rank has failed, unless the sentence does: what stopped the world is the same sentence on all ranks. */
 iris_status irisi_fail(iris_world *w, iris_status status, const char *format, ...)
 {
     char text[IRISI_SENTENCE]; /* an argument may be the world's own sentence */
@@ -63,6 +79,8 @@ iris_status irisi_fail(iris_world *w, iris_status status, const char *format, ..
     va_start(args, format);
     vsnprintf(text + used, sizeof text - (size_t)used, format, args);
     va_end(args);
+    if (used && irisi_names_rank(text + used))
+        memmove(text, text + used, strlen(text + used) + 1);
     memcpy(irisi_last_error, text, sizeof text);
     if (w) {
         memcpy(w->error, text, sizeof text);
@@ -72,9 +90,29 @@ iris_status irisi_fail(iris_world *w, iris_status status, const char *format, ..
     return status;
 }
 
+/* Hashes of the sentences that the ranks of iris_spawn have printed, in memory that they share; null elsewhere. */
+static __thread uint64_t *irisi_told;
+
+/* 1 for the first rank of a job that has this to say; the others would print it again. */
+static int irisi_first_to_tell(const char *sentence)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (const char *p = irisi_bare(sentence); *p; p++)
+        hash = (hash ^ (unsigned char)*p) * 1099511628211u; /* FNV-1a */
+    for (int i = 0; irisi_told && i < IRISI_TOLD; i++) {
+        uint64_t there = 0;
+        if (__atomic_compare_exchange_n(&irisi_told[i], &there, hash | 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            return 1;
+        if (there == (hash | 1))
+            return 0;
+    }
+    return 1;
+}
+
 int irisi_try_failed(iris_status status, const char *call)
 {
-    fprintf(stderr, "iris: %s failed: %s (%s)\n", call, irisi_last_error, iris_status_name(status));
+    if (irisi_first_to_tell(irisi_last_error))
+        fprintf(stderr, "iris: %s failed: %s (%s)\n", call, irisi_last_error, iris_status_name(status));
     return 1;
 }
 
@@ -215,7 +253,7 @@ iris_status iris_init(iris_world **world, const iris_config *config)
     return status;
 }
 
-/* A rank knows its own kernels by name: what it says about one of them comes before what others say. */
+/* A rank knows its own kernels by name: what checked mode refused them comes before what others say. */
 static void irisi_own_fault(iris_world *w, const irisi_control *own)
 {
     char text[IRISI_SENTENCE];
@@ -252,17 +290,22 @@ static iris_status irisi_check(iris_world *w)
     if (why)
         return irisi_fail(w, IRIS_ERR_DEVICE, "cannot read the control block: %s", why);
     irisi_own_fault(w, &own);
-    const iris_status noticed = irisi_take_notice(w); /* first: a notice raises the abort word too */
+    const int rank = (int)(own.abort - 1);
+    if (own.abort && rank != w->rank && w->size > 1)
+        irisi_await_notice(w); /* that rank knows its kernel's name */
+    iris_status noticed = irisi_take_notice(w); /* first: a notice raises the abort word too */
     if (noticed != IRIS_OK || !own.abort)
         return noticed;
-    const int rank = (int)(own.abort - 1);
     memset(&origin, 0, sizeof origin);
     if (own.abort <= (uint32_t)w->size)
         irisi_dev_read_control(&w->dev, (const irisi_control *)(void *)w->heaps[rank].base, &origin);
     const iris_status status = irisi_report_text(text, sizeof text, w, rank, &origin.report);
-    if (w->size > 1)
+    if (w->size > 1) { /* of several reports the hub takes one, and every rank says that */
         irisi_send_text(w->sock, IRISI_ABORT, rank, status, text);
-    return irisi_stop(w, status, text);
+        irisi_await_notice(w);
+        noticed = irisi_take_notice(w);
+    }
+    return noticed != IRIS_OK ? noticed : irisi_stop(w, status, text);
 }
 
 /*
@@ -376,7 +419,7 @@ iris_status iris_finalize(iris_world *w)
         status = met == IRIS_OK ? status : met;
     }
     if (status != IRIS_OK && status != IRIS_ERR_MISMATCH) {
-        snprintf(text, sizeof text, "rank %d left after a failure: %.500s", w->rank, w->error);
+        snprintf(text, sizeof text, "rank %d left after a failure: %.500s", w->rank, irisi_bare(w->error));
         irisi_leave(w, text);
     }
     irisi_world_free(w);
@@ -471,10 +514,9 @@ iris_ctx iris_device_ctx(const iris_world *w)
 
 void *iris_malloc(iris_world *w, size_t bytes) { return iris_malloc_kind(w, bytes, 0, IRIS_MEM_DATA); }
 
-void *iris_malloc_kind(iris_world *w, size_t bytes, size_t align, iris_mem_kind kind)
+/* What `by` was asked for; null with a sentence. */
+static void *irisi_allocate(iris_world *w, const char *by, size_t bytes, size_t align, iris_mem_kind kind)
 {
-    if (irisi_enter(w, "iris_malloc") != IRIS_OK)
-        return NULL;
     if (kind != IRIS_MEM_DATA && kind != IRIS_MEM_SYNC) {
         irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_malloc_kind: %d is no memory kind", (int)kind);
         return NULL;
@@ -487,7 +529,7 @@ void *iris_malloc_kind(iris_world *w, size_t bytes, size_t align, iris_mem_kind 
         return NULL;
     }
     irisi_log_call(w, bytes, aligned, kind, 0);
-    const irisi_block *block = bytes <= w->heap_bytes ? irisi_arena_alloc(a, bytes, aligned) : NULL;
+    irisi_block *block = bytes <= w->heap_bytes ? irisi_arena_alloc(a, bytes, aligned) : NULL;
     if (!block) {
         irisi_fail(w, IRIS_ERR_NOMEM,
                    "the %s heap is full: asked for %zu bytes (aligned to %zu), %zu of %zu are free, the largest hole "
@@ -499,7 +541,20 @@ void *iris_malloc_kind(iris_world *w, size_t bytes, size_t align, iris_mem_kind 
                    (a->end - (kind == IRIS_MEM_SYNC ? 0 : a->start)) >> 20);
         return NULL;
     }
+    block->by = by;
+    block->asked = bytes;
+    block->call = w->log_count;
     return w->heaps[w->rank].base + block->offset;
+}
+
+void *iris_malloc_kind(iris_world *w, size_t bytes, size_t align, iris_mem_kind kind)
+{
+    if (irisi_enter(w, "iris_malloc") != IRIS_OK)
+        return NULL;
+    void *p = irisi_allocate(w, "iris_malloc", bytes, align, kind);
+    if (!p)
+        irisi_creation_failed(w);
+    return p;
 }
 
 iris_status iris_free(iris_world *w, void *p)
@@ -540,14 +595,15 @@ void *iris_as_symmetric(iris_world *w, const void *p, size_t bytes)
         alias = irisi_adopt(w, p, bytes, &status);
     else if (status == IRIS_OK && !p && bytes)
         status = irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_as_symmetric: the source is null");
-    if (status != IRIS_OK || alias)
-        return alias;
-    void *copy = iris_malloc(w, bytes);
-    if (copy && iris_memcpy(w, copy, p, bytes) != IRIS_OK) {
-        iris_free(w, copy);
-        return NULL;
+    void *copy = NULL;
+    if (status == IRIS_OK && !alias && (copy = iris_malloc(w, bytes)) != NULL) {
+        status = iris_memcpy(w, copy, p, bytes);
+        if (status != IRIS_OK)
+            iris_free(w, copy), copy = NULL;
     }
-    return copy;
+    if (status != IRIS_OK && w && !w->failed)
+        irisi_creation_failed(w);
+    return alias ? alias : copy;
 }
 
 int iris_is_alias(const iris_world *w, const void *p)
@@ -578,7 +634,11 @@ iris_status iris_heap_grow(iris_world *w, size_t bytes)
     iris_status status = irisi_enter(w, "iris_heap_grow");
     if (status == IRIS_OK)
         status = iris_synchronize(w); /* as above */
-    return status == IRIS_OK ? irisi_grow(w, bytes) : status;
+    if (status == IRIS_OK)
+        status = irisi_grow(w, bytes);
+    if (status == IRIS_OK && w->pending == IRIS_ERR_NOMEM)
+        w->pending = IRIS_OK; /* the answer to what did not fit */
+    return status;
 }
 
 size_t iris_heap_limit(const iris_world *w) { return w ? w->heap_most - w->sync_bytes : 0; }
@@ -623,9 +683,9 @@ iris_status iris_memset(iris_world *w, void *p, int byte, size_t bytes)
 }
 
 /* Zeroed sync memory that iris_reset zeroes again. */
-static void *irisi_sync_memory(iris_world *w, size_t bytes, size_t align)
+static void *irisi_sync_memory(iris_world *w, const char *by, size_t bytes, size_t align)
 {
-    char *p = (char *)iris_malloc_kind(w, bytes, align, IRIS_MEM_SYNC);
+    char *p = (char *)irisi_allocate(w, by, bytes, align, IRIS_MEM_SYNC);
     if (p)
         irisi_sync_block(w, p)->tag = IRISI_BLOCK_ZEROED;
     if (p && bytes && iris_memset(w, p, 0, bytes) != IRIS_OK)
@@ -647,7 +707,7 @@ iris_signal *iris_signals(iris_world *w, size_t n)
         irisi_creation_failed(w);
         return NULL;
     }
-    iris_signal *signals = (iris_signal *)irisi_sync_memory(w, n * sizeof(iris_signal), 0);
+    iris_signal *signals = (iris_signal *)irisi_sync_memory(w, irisi_by_signals, n * sizeof(iris_signal), 0);
     if (!signals)
         irisi_creation_failed(w);
     return signals;
@@ -668,9 +728,9 @@ iris_status iris_channel_create(iris_world *w, iris_channel *ch, size_t signals,
     /* Signals, state and banks begin on lines of their own: peers raise here, this rank's workgroups count there. */
     const size_t head = irisi_round_up(signals * sizeof(iris_signal), 256), state = 256;
     const size_t bank = irisi_round_up(bank_bytes, 256);
-    char *p = (char *)irisi_sync_memory(w, head + state + 2 * bank, 256);
+    char *p = (char *)irisi_sync_memory(w, "iris_channel_create", head + state + 2 * bank, 256);
     if (!p)
-        return irisi_fail(w, IRIS_ERR_NOMEM, "iris_channel_create: %s", irisi_last_error);
+        return irisi_fail(w, IRIS_ERR_NOMEM, "iris_channel_create: %s", irisi_bare(irisi_last_error));
     ch->signals = (iris_signal *)(void *)p;
     ch->state = (uint64_t *)(void *)(p + head);
     ch->banks = p + head + state;
@@ -916,6 +976,7 @@ typedef struct irisi_seat {
     int caused; /* it failed because another rank did */
     iris_status status;
     char error[IRISI_SENTENCE];
+    uint64_t told[IRISI_TOLD]; /* the first seat's: sentences that ranks have printed */
 } irisi_seat;
 
 /* What a process exits with for its main's value: not 0 unless that is. */
@@ -926,6 +987,8 @@ static void *irisi_seat_run(void *arg)
 {
     irisi_seat *seat = (irisi_seat *)arg;
     char text[96];
+    if (seat->main)
+        irisi_told = (seat - seat->settings.c.rank)->told;
     seat->status = irisi_start(&seat->world, &seat->settings, &seat->link);
     if (seat->status != IRIS_OK || !seat->main) {
         snprintf(seat->error, sizeof seat->error, "%s", irisi_last_error);
@@ -1053,12 +1116,15 @@ static void irisi_child(irisi_seat *seats, int n, int rank, int *hub, int *ends,
 /* What a child's end means for the job: 0, its exit value, or 128 + signal. The hub and stderr hear of a death. */
 static int irisi_child_ended(int rank, int how, int hub)
 {
-    char text[128];
+    char text[256];
     if (WIFEXITED(how))
         return WEXITSTATUS(how);
-    snprintf(text, sizeof text, "rank %d died (killed by signal %d, %s)", rank, WTERMSIG(how),
-             strsignal(WTERMSIG(how)));
-    fprintf(stderr, "iris: %s\n", text);
+    const int touched = (WTERMSIG(how) == SIGSEGV || WTERMSIG(how) == SIGBUS) && !IRISI_CHECKED;
+    snprintf(text, sizeof text, "rank %d died (killed by signal %d, %s)%s", rank, WTERMSIG(how),
+             strsignal(WTERMSIG(how)),
+             touched ? "; where a kernel has touched what it must not, a build with -DIRIS_CHECKED=1 says what" : "");
+    if (irisi_first_to_tell(text))
+        fprintf(stderr, "iris: %s\n", text);
     irisi_send_text(hub, IRISI_DIED, rank, IRIS_ERR_PEER, text);
     return 128 + WTERMSIG(how);
 }
@@ -1131,7 +1197,9 @@ static int irisi_spawn_processes(irisi_seat *seats, int n, int *hub, int *ends)
     irisi_close_all(ends, n);
     if (failed)
         fprintf(stderr, "iris: cannot fork %d ranks: %s\n", n, strerror(errno));
+    irisi_told = seats[0].told;
     const int result = irisi_wait_children(seats, pids, n, ends[n], failed ? -1 : seats[0].settings.c.timeout_ms);
+    irisi_told = NULL;
     close(ends[n]);
     return failed ? 1 : result;
 }

@@ -206,6 +206,8 @@ IRIS_DEVICE void irisi_expire(const iris_ctx *ctx, const irisi_wait *wait, uint6
     report->from = wait->from;
     report->cmp = (uint32_t)wait->cmp;
     report->workgroup = iris_workgroup();
+    if (IRISI_GRID_AT_HAND || IRISI_CHECKED)
+        report->workgroups = iris_workgroups(); /* which kernel it is; 0: of the latest, any */
     report->signal = (uint64_t)((uintptr_t)wait->signal - (uintptr_t)ctx->base);
     report->expected = wait->value;
     report->seen = seen;

@@ -9,11 +9,15 @@
 
 #include <iris/runtime/fork.h>
 
-/* Records why the world has stopped (a rank's death outweighs a deadline), and makes running kernels leave. */
+/*
+ * Records why the world has stopped, and makes running kernels leave. A rank's death outweighs a deadline; that a rank
+ * has left because of the deadline does not: see irisi_parted.
+ */
 static void irisi_noticed(iris_world *w, iris_status status, int rank, const char *text)
 {
     pthread_mutex_lock(&w->lock);
-    const int news = !w->leaving && (!w->notice || (irisi_mendable(w->notice) && status == IRIS_ERR_PEER));
+    const int news = !w->leaving && (!w->notice || (irisi_mendable(w->notice) && status == IRIS_ERR_PEER &&
+                                                    !w->parted_text[0]));
     if (news) {
         snprintf(w->notice_text, sizeof w->notice_text, "%s", text);
         __atomic_store_n(&w->notice, (int)status, __ATOMIC_RELEASE);
@@ -24,6 +28,31 @@ static void irisi_noticed(iris_world *w, iris_status status, int rank, const cha
         irisi_dev_raise_abort(&w->dev, control, 1u + (uint32_t)(rank < 0 ? 0 : rank));
     pthread_mutex_lock(&w->lock);
     pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+}
+
+/*
+ * A rank has left the stopped world. Every call goes on to say why it has stopped, the same on every rank, however late
+ * a rank asks; only iris_reset says that somebody is gone.
+ */
+static void irisi_parted(iris_world *w, const char *text)
+{
+    pthread_mutex_lock(&w->lock);
+    if (!w->parted_text[0])
+        snprintf(w->parted_text, sizeof w->parted_text, "%s", text);
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* Until the hub has told every rank the same reason, for two seconds at most. */
+static void irisi_await_notice(iris_world *w)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += 2;
+    pthread_mutex_lock(&w->lock);
+    while (!w->notice && pthread_cond_timedwait(&w->changed, &w->lock, &until) != ETIMEDOUT)
+        continue;
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -45,8 +74,11 @@ static void *irisi_reader_main(void *arg)
             return NULL;
         }
         data[f.payload] = 0;
-        if (f.type == IRISI_NOTICE) {
-            irisi_noticed(w, (iris_status)f.status, f.rank, data);
+        if (f.type == IRISI_NOTICE || f.type == IRISI_PARTED) {
+            if (f.type == IRISI_NOTICE)
+                irisi_noticed(w, (iris_status)f.status, f.rank, data);
+            else
+                irisi_parted(w, data);
             free(data);
             continue;
         }
@@ -73,6 +105,10 @@ static int irisi_await_reply(iris_world *w, irisi_kind kind, irisi_frame *f, cha
     deadline.tv_nsec = (long)(until % 1000) * 1000000;
     pthread_mutex_lock(&w->lock);
     for (;;) {
+        if (kind == IRISI_RESET && w->parted_text[0] && irisi_mendable(w->notice)) {
+            memcpy(w->notice_text, w->parted_text, sizeof w->notice_text);
+            __atomic_store_n(&w->notice, (int)IRIS_ERR_PEER, __ATOMIC_RELEASE);
+        }
         const int stopped = w->notice && !(kind == IRISI_RESET && irisi_mendable(w->notice));
         if (w->replied && w->reply.seq == w->seq) {
             *f = w->reply;

@@ -135,8 +135,8 @@ static void irisi_hub_drop(irisi_conn *c)
     c->fd = -1;
 }
 
-/* Tells every rank that the world has stopped, and why. */
-static void irisi_hub_notice(irisi_hub *h, iris_status status, int rank, const char *text)
+/* A notice, or a word about a rank that has parted, for every rank. */
+static void irisi_hub_tell(irisi_hub *h, irisi_frame_type type, iris_status status, int rank, const char *text)
 {
     if (h->dead || h->over || (irisi_mendable(status) && h->stopped))
         return;
@@ -149,9 +149,15 @@ static void irisi_hub_notice(irisi_hub *h, iris_status status, int rank, const c
         irisi_conn *c = &h->conns[r];
         if (c->pending && (h->dead || c->frame.kind != IRISI_RESET))
             irisi_hub_forget(c);
-        if (c->fd >= 0 && irisi_send_text(c->fd, IRISI_NOTICE, rank, status, text) != 0)
+        if (c->fd >= 0 && irisi_send_text(c->fd, type, rank, status, text) != 0)
             shutdown(c->fd, SHUT_RDWR); /* its end of file comes through poll */
     }
+}
+
+/* Tells every rank that the world has stopped, and why. */
+static void irisi_hub_notice(irisi_hub *h, iris_status status, int rank, const char *text)
+{
+    irisi_hub_tell(h, IRISI_NOTICE, status, rank, text);
 }
 
 static void irisi_hub_lost(irisi_hub *h, int rank)
@@ -256,7 +262,8 @@ static void irisi_hub_frame(irisi_hub *h, int rank)
     if (frame.type == IRISI_ABORT) {
         irisi_hub_notice(h, (iris_status)frame.status, frame.rank, text);
     } else if (frame.type == IRISI_LEAVE) {
-        irisi_hub_notice(h, IRIS_ERR_PEER, rank, text);
+        /* Who leaves a stopped world leaves because it has stopped: that is what the others have been told. */
+        irisi_hub_tell(h, h->stopped ? IRISI_PARTED : IRISI_NOTICE, IRIS_ERR_PEER, rank, text);
         irisi_hub_drop(c);
     } else if (frame.type == IRISI_DIED && rank == h->n) {
         irisi_hub_notice(h, IRIS_ERR_PEER, frame.rank, text);

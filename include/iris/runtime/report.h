@@ -2,7 +2,7 @@
 /*
  * report.h: a part of init.c: what a kernel left in its control block, in one sentence.
  *
- *   irisi_remember_launch irisi_report_text
+ *   irisi_remember_launch irisi_by_signals irisi_report_text
  */
 #ifndef IRIS_RUNTIME_REPORT_H
 #define IRIS_RUNTIME_REPORT_H
@@ -18,18 +18,38 @@ static void irisi_remember_launch(iris_world *w, const char *name, uint32_t work
     l->workgroups = workgroups;
 }
 
-/* "kernel a, ", or "kernel a or b, " where several of the latest launches had as many workgroups. */
+/*
+ * "kernel a, ", or "kernel a or b, " where several of the latest launches had as many workgroups. 0: the report does
+ * not know how many there were, any may be meant.
+ */
 static void irisi_kernel_text(const iris_world *w, uint32_t workgroups, char *text, size_t bytes)
 {
     size_t used = 0;
     text[0] = 0;
     for (uint32_t back = 1; back <= IRISI_LAUNCHES && back <= w->launches && used + 4 < bytes; back++) {
         const irisi_launched *l = &w->launched[(w->launches - back) % IRISI_LAUNCHES];
-        if (l->workgroups == workgroups && !strstr(text, l->name))
+        if ((l->workgroups == workgroups || !workgroups) && !strstr(text, l->name))
             used += (size_t)snprintf(text + used, bytes - used, "%s%s", used ? " or " : "kernel ", l->name);
     }
     if (used && used + 3 < bytes)
         snprintf(text + used, bytes - used, ", ");
+}
+
+static const char irisi_by_signals[] = "iris_signals";
+
+/* " (signal 2 of 3 from iris_signals, allocation call 5)": what lies at an offset of the heap, on all ranks. */
+static void irisi_place_text(const iris_world *w, uint64_t offset, char *text, size_t room)
+{
+    text[0] = 0;
+    for (int kind = 0; kind < 2; kind++)
+        for (size_t i = 0; i < w->arena[kind].n; i++) {
+            const irisi_block *b = &w->arena[kind].blocks[i];
+            if (offset < b->offset || offset - b->offset >= b->bytes || !b->by)
+                continue;
+            const size_t one = b->by == irisi_by_signals ? sizeof(iris_signal) : 1;
+            snprintf(text, room, " (%s %zu of %zu from %s, allocation call %llu)", one > 1 ? "signal" : "byte",
+                     (size_t)(offset - b->offset) / one, b->asked / one, b->by, (unsigned long long)b->call);
+        }
 }
 
 /* What is wrong with an access that checked mode refused. */
@@ -102,27 +122,30 @@ static iris_status irisi_report_text(char *text, size_t bytes, const iris_world 
     static const char *const cmps[] = {"equal", "differ from", "be above", "be at least", "be below", "be at most"};
     static const char *const accesses[] = {"iris_at",          "load",   "store", "put",       "get", "copy",
                                            "atomic operation", "signal", "wait",  "LL message"};
-    char kernel[160] = "", from[64] = "", what[96], where[48], count[48] = "";
+    char kernel[160] = "", from[64] = "", place[96], what[96], where[160], count[48] = "";
     if (!r->complete || r->cmp > IRISI_LE || r->access > IRISI_ACCESS_LL) {
         snprintf(text, bytes, "rank %d stopped the world; call iris_reset on every rank", rank);
         return IRIS_ERR_TIMEOUT;
     }
+    if (rank == w->rank)
+        irisi_kernel_text(w, r->workgroups, kernel, sizeof kernel);
+    irisi_place_text(w, r->signal, place, sizeof place);
     if (r->fault == IRISI_FAULT_NONE) {
+        const int never = r->seen == 0 && (r->cmp == IRISI_EQ || r->cmp == IRISI_GT || r->cmp == IRISI_GE);
         if (r->from >= 0)
             snprintf(from, sizeof from, " from rank %d, which may have refused the call", (int)r->from);
         snprintf(text, bytes,
-                 "rank %d, workgroup %u waited %lld ms for the signal at heap offset %llu to %s %llu (saw %llu)%s; "
-                 "call iris_reset on every rank",
-                 rank, r->workgroup, (long long)w->timeout_ms, (unsigned long long)r->signal, cmps[r->cmp],
-                 (unsigned long long)r->expected, (unsigned long long)r->seen, from);
+                 "rank %d, %sworkgroup %u waited %lld ms for the signal at heap offset %llu%s to %s %llu (saw %llu)"
+                 "%s%s; call iris_reset on every rank",
+                 rank, kernel, r->workgroup, (long long)w->timeout_ms, (unsigned long long)r->signal, place,
+                 cmps[r->cmp], (unsigned long long)r->expected, (unsigned long long)r->seen, from,
+                 never ? ": nobody raised it, or somebody did before an iris_barrier followed its creation" : "");
         return IRIS_ERR_TIMEOUT;
     }
-    if (rank == w->rank)
-        irisi_kernel_text(w, r->workgroups, kernel, sizeof kernel);
     if (irisi_collective_text(text, bytes, rank, kernel, r))
         return IRIS_ERR_CHECK;
     if (r->signal <= w->heap_bytes)
-        snprintf(where, sizeof where, "heap offset %llu", (unsigned long long)r->signal);
+        snprintf(where, sizeof where, "heap offset %llu%s", (unsigned long long)r->signal, place);
     else
         snprintf(where, sizeof where, "address 0x%llx", (unsigned long long)r->address);
     if (r->access != IRISI_ACCESS_AT)

@@ -53,6 +53,9 @@ typedef struct irisi_record {
     uint32_t align, kind, freed, pad;
 } irisi_record;
 
+/* How many sentences of a job are remembered as printed. */
+enum { IRISI_TOLD = 32 };
+
 /* A kernel that was launched. */
 typedef struct irisi_launched {
     const char *name;
@@ -71,6 +74,9 @@ typedef struct irisi_block {
     size_t offset, bytes;
     irisi_block_tag tag;
     size_t lead, mapped; /* lent: where in the block the caller's memory begins, and how much of it is mapped */
+    const char *by;      /* the function that was asked for it, for sentences */
+    size_t asked;        /* bytes asked for */
+    uint64_t call;       /* which allocation call it was, as checked mode counts them */
     iris_team team;      /* of a channel: whose collectives are launched on it; size 0 before the first, -1: messages */
     iris_stream stream;  /* of a channel: where collectives are launched on it, null before the first */
 } irisi_block;
@@ -98,6 +104,7 @@ typedef enum irisi_frame_type {
     IRISI_LEAVE,      /* member to hub: leaves without the others */
     IRISI_DIED,       /* spawning parent to hub: `rank` was killed */
     IRISI_NOTICE,     /* hub to member: the world has stopped */
+    IRISI_PARTED,     /* hub to member: a rank has left the world that had stopped: no iris_reset will mend it */
     IRISI_HELLO,      /* member to rank 0: who I am */
     IRISI_WELCOME     /* rank 0 to member: everyone is here, or refused with a sentence */
 } irisi_frame_type;
@@ -153,6 +160,7 @@ struct iris_world {
     int replied, leaving;
     int notice; /* iris_status; atomic, written under the lock */
     char notice_text[IRISI_SENTENCE];
+    char parted_text[IRISI_SENTENCE]; /* who left after the notice; empty: nobody has */
 };
 
 /* What iris_reset mends: a kernel stopped the world, and nobody is gone. */

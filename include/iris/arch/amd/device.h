@@ -109,6 +109,8 @@ IRIS_DEVICE uint32_t iris_compute_unit(void)
 #endif
     return (xcd << 8 | unit) % IRIS_COMPUTE_UNIT_IDS;
 }
+/* The size of the grid is a division of what the launch packet holds, and takes registers: for checked mode alone. */
+enum { IRISI_GRID_AT_HAND = 0 };
 /** Lane within the grid. */
 IRIS_DEVICE size_t iris_grid_lane(void) { return (size_t)iris_workgroup() * iris_wg_lanes() + iris_wg_lane(); }
 /** Lanes of the grid. */
