@@ -64,4 +64,8 @@ static int rank_main(iris_world *w, void *unused)
     return iris_rank(w) == 0 || sum == COMMANDS * (COMMANDS + 1) / 2 ? 0 : 1;
 }
 
-int main(void) { return iris_spawn(3, rank_main, NULL); }
+int main(void)
+{
+    printf("platform: %s\n", iris_platform_name());
+    return iris_spawn(3, rank_main, NULL);
+}

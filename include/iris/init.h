@@ -184,9 +184,9 @@ iris_ctx iris_device_ctx(const iris_world *w);
  * @{
  */
 /**
- * Drains every stream that this world knows, then waits for every rank to do the same. Collective. Typed creation and
- * iris_signals return null on failure, and the next barrier also returns that failure's status, once: a program that
- * creates and then meets need not look at every pointer. In checked mode it also compares the ranks' allocation calls:
+ * Drains every stream that this world knows, then waits for every rank to do the same. Collective. iris_malloc, typed
+ * creation, iris_signals and iris_as_symmetric return null on failure, and the next barrier also returns that failure's
+ * status, once: a program that creates and then meets need not look at every pointer. In checked mode it also compares the ranks' allocation calls:
  * IRIS_ERR_MISMATCH names the first that differs.
  */
 iris_status iris_barrier(iris_world *w);
@@ -213,7 +213,8 @@ typedef enum iris_mem_kind { IRIS_MEM_DATA, IRIS_MEM_SYNC } iris_mem_kind;
  * @{
  */
 /** Symmetric data memory, 256-byte aligned, contents undefined: the same offset on every rank. Collective in effect:
- *  equal call sequences give equal offsets. Null (and a sentence with the numbers) when the heap is full. */
+ *  equal call sequences give equal offsets. Null (and a sentence with the numbers) when the heap is full; the next
+ *  iris_barrier says so too, unless iris_heap_grow comes before it. */
 void *iris_malloc(iris_world *w, size_t bytes);
 /** iris_malloc with a kind and an alignment (a power of two, 0 for the default). */
 void *iris_malloc_kind(iris_world *w, size_t bytes, size_t align, iris_mem_kind kind);

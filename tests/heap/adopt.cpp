@@ -146,6 +146,7 @@ void refused(irist_rank *t)
         irist_check(t, std::strstr(iris_error_string(t->world), "null on rank 0") != nullptr, "%s",
                     iris_error_string(t->world));
     }
+    irist_check(t, iris_barrier(t->world) == IRIS_ERR_ARGUMENT, "the barrier says nothing of the first that failed");
     irist_meet(t);
 }
 

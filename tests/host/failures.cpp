@@ -365,9 +365,166 @@ TEST_CASE("a wait that passes its deadline is reported on every rank, and reset 
             CHECK(d.first[r].status == IRIS_ERR_TIMEOUT);
             CHECK(contains(d.first[r].sentence, waited));
             CHECK(contains(d.first[r].sentence, "call iris_reset"));
+            CHECK(std::string(d.first[r].sentence) == d.first[0].sentence);
             CHECK(d.again[r].status == IRIS_OK);
         }
         CHECK(contains(d.first[1].sentence, "be at least"));
+        CHECK(contains(d.first[1].sentence, ", kernel wait_for_value, workgroup ")); /* of rank 1, or 2, which waits too */
+        CHECK(contains(d.first[1].sentence, "(signal 0 of 1 from iris_signals, allocation call "));
+    }
+}
+
+/* ---- what the others hear of it ------------------------------------------------------------------------------- */
+
+/* What `job` writes to stderr, line by line. */
+template <class Job> static std::vector<std::string> lines_of(Job job)
+{
+    char path[] = "/tmp/iris-test-XXXXXX", text[8192] = "";
+    const int file = mkstemp(path);
+    REQUIRE(file >= 0);
+    unlink(path);
+    const pid_t pid = fork_rank([&] {
+        dup2(file, 2);
+        return job();
+    });
+    reap(pid);
+    const ssize_t bytes = pread(file, text, sizeof text - 1, 0);
+    close(file);
+    std::vector<std::string> lines;
+    for (const char *at = text; at < text + bytes; at += lines.back().size() + 1)
+        lines.emplace_back(at, std::strcspn(at, "\n"));
+    return lines;
+}
+
+static int lines_with(const std::vector<std::string> &lines, const char *part)
+{
+    int n = 0;
+    for (const std::string &line : lines)
+        n += contains(line.c_str(), part);
+    return n;
+}
+
+struct parting {
+    outcome *said, *reset;
+    volatile int *gone;
+    int waiter;
+};
+
+/* One rank waits in vain and leaves; the others do something else meanwhile, and ask long after it has gone. */
+static int ask_late(iris_world *w, void *arg)
+{
+    const parting *p = (const parting *)arg;
+    const int me = iris_rank(w);
+    iris_signal *signal = iris_signals(w, 3);
+    IRIS_TRY(iris_barrier(w));
+    if (me == p->waiter) {
+        IRIS_TRY(launch_wait(w, signal + 2, 7));
+        tell(&p->said[me], iris_synchronize(w), w);
+        *p->gone = 1;
+        return 3;
+    }
+    while (!*p->gone)
+        nap_ms(5);
+    nap_ms(200);
+    tell(&p->said[me], iris_barrier(w), w);
+    tell(&p->reset[me], iris_reset(w), w);
+    return 4;
+}
+
+TEST_CASE("ranks that ask after the waiter has left hear what it said, and reset that it is gone", "[host]")
+{
+    parting p = {shared_outcomes(3), shared_outcomes(3), (volatile int *)shared_alloc(4096), 0};
+    const iris_config c = patient(slow(300));
+    for (p.waiter = 0; p.waiter < 3; p.waiter++) {
+        *p.gone = 0;
+        iris_spawn_config(3, ask_late, &p, &c);
+        char who[64];
+        std::snprintf(who, sizeof who, "rank %d, kernel wait_for_value, workgroup ", p.waiter);
+        for (int r = 0; r < 3; r++) {
+            INFO("waiter " << p.waiter << ", rank " << r << " says: " << p.said[r].sentence);
+            CHECK(p.said[r].status == IRIS_ERR_TIMEOUT);
+            CHECK(std::string(p.said[r].sentence).find(who) == 0);
+            CHECK(std::string(p.said[r].sentence) == p.said[p.waiter].sentence);
+            CHECK(contains(p.said[r].sentence, "(signal 2 of 3 from iris_signals, allocation call 1)"));
+            CHECK(contains(p.said[r].sentence, "(saw 0): nobody raised it, or somebody did before an iris_barrier"));
+            CHECK((r == p.waiter || p.reset[r].status == IRIS_ERR_PEER));
+        }
+    }
+}
+
+/* Ways to fail that every rank hears of. */
+enum { WAITS_IN_VAIN, EVERY_HEAP_FULL, A_DEATH, TOUCHES };
+
+static int fail_as(iris_world *w, void *arg)
+{
+    const int how = *(const int *)arg, last = iris_rank(w) == iris_world_size(w) - 1;
+    if (how == EVERY_HEAP_FULL && iris_malloc(w, 64 << 20))
+        return 1;
+    iris_signal *signal = iris_signals(w, 1);
+    IRIS_TRY(iris_barrier(w));
+    if (how == WAITS_IN_VAIN)
+        IRIS_TRY(launch_wait(w, signal, last ? 1 : 0));
+    if (how >= A_DEATH && last) {
+        nap_ms(100);
+        std::signal(SIGSEGV, SIG_DFL); /* a sanitizer has its own opinion */
+        kill(getpid(), how == TOUCHES ? SIGSEGV : SIGKILL);
+    }
+    IRIS_TRY(iris_synchronize(w));
+    IRIS_TRY(iris_barrier(w));
+    return 0;
+}
+
+TEST_CASE("one failure is printed once, however many ranks hear of it", "[host]")
+{
+    const iris_config c = patient(slow(300));
+    const char *const words[] = {" waited ", "the data heap is full", "died (killed by signal 9",
+                                 "; where a kernel has touched what it must not, a build with -DIRIS_CHECKED=1 says"};
+    for (int threads = 0; threads < 2; threads++) {
+        if (threads)
+            setenv("IRIS_SPAWN", "thread", 1);
+        for (int how = 0; how <= (threads ? EVERY_HEAP_FULL : TOUCHES); how++) {
+            const std::vector<std::string> lines = lines_of([&] { return iris_spawn_config(4, fail_as, &how, &c); });
+            std::string all;
+            for (const std::string &line : lines)
+                all += line + "\n";
+            INFO("failure " << how << ": " << all);
+            CHECK(lines_with(lines, words[how]) == 1);
+            CHECK(lines_with(lines, "rank 3: rank 3") == 0);
+        }
+        unsetenv("IRIS_SPAWN");
+    }
+}
+
+static int refuse_memory(iris_world *w, void *arg)
+{
+    outcome *said = (outcome *)arg + 4 * iris_rank(w);
+    iris_channel ch;
+    if (iris_malloc(w, 64 << 20) || iris_malloc_kind(w, 8, 24, IRIS_MEM_SYNC))
+        return 60;
+    tell(said, iris_barrier(w), w); /* the first of the two */
+    tell(said + 1, iris_barrier(w), w);
+    if (iris_as_symmetric(w, nullptr, 64))
+        return 61;
+    tell(said + 2, iris_barrier(w), w);
+    if (iris_channel_create(w, &ch, 4, 1 << 18) != IRIS_ERR_NOMEM)
+        return 62;
+    tell(said + 3, iris_barrier(w), w); /* what returned its status is not told again */
+    return 0;
+}
+
+TEST_CASE("memory that was not granted is remembered until the next barrier", "[host]")
+{
+    outcome *said = shared_outcomes(8);
+    const iris_config c = patient(10000);
+    CHECK(iris_spawn_config(2, refuse_memory, said, &c) == 0);
+    for (int r = 0; r < 2; r++) {
+        const outcome *mine = said + 4 * r;
+        INFO("rank " << r << " says: " << mine->sentence << " / " << mine[2].sentence);
+        CHECK(mine[0].status == IRIS_ERR_NOMEM);
+        CHECK(contains(mine[0].sentence, "asked for 67108864 bytes"));
+        CHECK(mine[1].status == IRIS_OK);
+        CHECK(mine[2].status == IRIS_ERR_ARGUMENT);
+        CHECK(mine[3].status == IRIS_OK);
     }
 }
 

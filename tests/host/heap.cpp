@@ -129,6 +129,9 @@ static void full_heap(irist_rank *t)
     irist_check(t, !iris_malloc_kind(t->world, 64, 3, IRIS_MEM_DATA), "an alignment of 3 was granted");
     irist_check(t, !iris_malloc_kind(t->world, 64, (size_t)1 << 60, IRIS_MEM_DATA), "an alignment of 2^60 was granted");
     irist_check(t, !iris_malloc_kind(t->world, 64, 0, (iris_mem_kind)7), "memory of kind 7 was granted");
+    irist_check(t, iris_barrier(t->world) == IRIS_ERR_NOMEM && std::strstr(iris_error_string(t->world), asked),
+                "the barrier does not report the first allocation that failed: %s", iris_error_string(t->world));
+    irist_ok(t, iris_barrier(t->world)); /* once */
     irist_check(t, !iris_signals(t->world, SIZE_MAX / 4), "too many signals were granted");
     irist_check(t, std::strstr(iris_error_string(t->world), "IRIS_SYNC_MB") != nullptr, "%s",
                 iris_error_string(t->world));
