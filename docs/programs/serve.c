@@ -2,6 +2,7 @@
 /* A persistent kernel: it serves until it is told to leave, or until the world has stopped. */
 #include <iris/iris.h>
 #include <iris/init.h>
+#include <stdio.h>
 
 enum { COMMANDS = 100, LEAVE = -1 };
 

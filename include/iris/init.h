@@ -186,8 +186,8 @@ iris_ctx iris_device_ctx(const iris_world *w);
 /**
  * Drains every stream that this world knows, then waits for every rank to do the same. Collective. iris_malloc, typed
  * creation, iris_signals and iris_as_symmetric return null on failure, and the next barrier also returns that failure's
- * status, once: a program that creates and then meets need not look at every pointer. In checked mode it also compares the ranks' allocation calls:
- * IRIS_ERR_MISMATCH names the first that differs.
+ * status, once: a program that creates and then meets need not look at every pointer. In checked mode it also compares
+ * the ranks' allocation calls: IRIS_ERR_MISMATCH names the first that differs.
  */
 iris_status iris_barrier(iris_world *w);
 /** Copies `bytes` bytes of host memory from rank `root` to every rank. Collective. */

@@ -369,7 +369,7 @@ TEST_CASE("a wait that passes its deadline is reported on every rank, and reset 
             CHECK(d.again[r].status == IRIS_OK);
         }
         CHECK(contains(d.first[1].sentence, "be at least"));
-        CHECK(contains(d.first[1].sentence, ", kernel wait_for_value, workgroup ")); /* of rank 1, or 2, which waits too */
+        CHECK(contains(d.first[1].sentence, ", kernel wait_for_value, workgroup ")); /* of rank 1, or 2: it waits too */
         CHECK(contains(d.first[1].sentence, "(signal 0 of 1 from iris_signals, allocation call "));
     }
 }
