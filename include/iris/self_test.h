@@ -25,14 +25,16 @@ typedef enum iris_self_test_check {
 } iris_self_test_check;
 
 /**
- * What came out. For ranks `from` and `to` bit c of a byte stands for check c: passed, failed, or, where neither is
- * set, not tried because an earlier check had failed. The same on every rank.
+ * What came out. For ranks `from` and `to` bit c of a byte stands for check c: passed, failed (something wrong was
+ * seen), late (nothing wrong was seen, but it did not end in time), or, where none is set, not tried because an earlier
+ * check had not passed. The same on every rank.
  */
 typedef struct iris_self_test_result {
     int32_t world;                                            /**< ranks; 0: nothing was tried */
     uint32_t kinds;                                           /**< bit k: iris_mem_kind k passed everywhere */
     unsigned char passed[IRISI_MOST_RANKS][IRISI_MOST_RANKS]; /**< [from][to]: bits of iris_self_test_check */
     unsigned char failed[IRISI_MOST_RANKS][IRISI_MOST_RANKS]; /**< [from][to]: bits of iris_self_test_check */
+    unsigned char late[IRISI_MOST_RANKS][IRISI_MOST_RANKS];   /**< [from][to]: bits of iris_self_test_check */
 } iris_self_test_result;
 
 #ifdef __cplusplus
@@ -51,19 +53,21 @@ extern "C" {
  */
 /**
  * Tries every check between every two ranks, each with itself too, on the world's default stream. Collective; needs
- * world * (16 * world + 17,000) bytes of the heap while it runs. Takes milliseconds on a sound machine, and at most
- * half a deadline for each rank on one where nothing arrives.
+ * world * (16 * world + 17,000) bytes of the heap while it runs. Takes milliseconds on a sound machine, longer on a busy
+ * one, and at most half a deadline for each rank on one where nothing arrives.
  *
  * @param result receives the table; null when it is not wanted
  * @return IRIS_OK; IRIS_ERR_DEVICE with a sentence that names the first two ranks and the check that failed, the same
- *         on every rank: the world can still be used. Data memory alone is not a failure, see `kinds`. Any other
- *         status is the world's own.
+ *         on every rank; IRIS_ERR_TIMEOUT with a sentence likewise where nothing was wrong but a check did not end
+ *         within half a deadline, on a machine that is busy or where nothing arrives. After both the world can still be
+ *         used, without iris_reset. Data memory alone is not a failure, see `kinds`. Any other status, and a sentence
+ *         that does not begin with iris_self_test, is the world's own.
  */
 iris_status iris_self_test(iris_world *w, iris_self_test_result *result);
 
 /**
  * The table as text, one line for each rank that writes and one column for each that is written to: a letter for each
- * check that passed, X for one that failed, a dot for one that was not tried.
+ * check that passed, X for one that failed, ? for one that did not end in time, a dot for one that was not tried.
  *
  * @param text receives at most `bytes` bytes, always terminated; may be null when bytes is 0
  * @return the length of the whole text, which was cut when this is not below `bytes`

@@ -33,6 +33,14 @@ typedef struct irisi_self_test_cells {
 /* Whose side of a pair a note is about. */
 enum { IRISI_SELF_TEST_IN, IRISI_SELF_TEST_OUT };
 
+/* How a check ended: running out of patience says nothing of the machine but that it is slow, or silent. */
+typedef enum irisi_self_test_end {
+    IRISI_SELF_TEST_PASSED,
+    IRISI_SELF_TEST_FAILED,
+    IRISI_SELF_TEST_LATE,
+    IRISI_SELF_TEST_ENDS
+} irisi_self_test_end;
+
 /* Arguments of every kernel here. Symmetric memory has one element for each peer. */
 typedef struct irisi_self_test {
     iris_ctx ctx;
@@ -44,7 +52,7 @@ typedef struct irisi_self_test {
     uint32_t *echo[2];            /* by kind, [sender] there and [receiver] back */
     irisi_self_test_cells *cells; /* [sender] */
     uint32_t *wrong;              /* own memory, [sender]: words of messages that were wrong */
-    uint32_t *notes;              /* own memory, [in, out][passed, failed][peer]: bits of checks */
+    uint32_t *notes;              /* own memory, [in, out][irisi_self_test_end][peer]: bits of checks */
     uint64_t patience;            /* ticks of iris_clock that a launch may take */
     int to, from;                 /* whom this rank sends to and receives from in this launch; -1: nobody */
 } irisi_self_test;
@@ -58,9 +66,18 @@ IRIS_DEVICE uint32_t irisi_self_test_word(uint32_t k, int from, int to, uint32_t
 }
 
 /* One lane calls it. */
-IRIS_DEVICE void irisi_self_test_note(const irisi_self_test *a, int side, int peer, iris_self_test_check check, int ok)
+IRIS_DEVICE void irisi_self_test_note(const irisi_self_test *a, int side, int peer, iris_self_test_check check,
+                                      irisi_self_test_end end)
 {
-    a->notes[(2 * side + (ok ? 0 : 1)) * a->ctx.world + peer] |= 1u << check;
+    a->notes[(IRISI_SELF_TEST_ENDS * side + (int)end) * a->ctx.world + peer] |= 1u << check;
+}
+IRIS_DEVICE irisi_self_test_end irisi_self_test_in_time(int done)
+{
+    return done ? IRISI_SELF_TEST_PASSED : IRISI_SELF_TEST_LATE;
+}
+IRIS_DEVICE irisi_self_test_end irisi_self_test_right(int right)
+{
+    return right ? IRISI_SELF_TEST_PASSED : IRISI_SELF_TEST_FAILED;
 }
 
 /*
@@ -91,8 +108,8 @@ IRIS_DEVICE void irisi_self_test_verify(const irisi_self_test *a)
             loaded &= iris_load_u32(&a->ctx, a->own + me * IRISI_SELF_TEST_QUAD + i, peer) ==
                       irisi_self_test_word(1, peer, me, i);
         }
-        irisi_self_test_note(a, IRISI_SELF_TEST_IN, peer, IRIS_SELF_TEST_TRANSLATION, stored);
-        irisi_self_test_note(a, IRISI_SELF_TEST_OUT, peer, IRIS_SELF_TEST_TRANSLATION, loaded);
+        irisi_self_test_note(a, IRISI_SELF_TEST_IN, peer, IRIS_SELF_TEST_TRANSLATION, irisi_self_test_right(stored));
+        irisi_self_test_note(a, IRISI_SELF_TEST_OUT, peer, IRIS_SELF_TEST_TRANSLATION, irisi_self_test_right(loaded));
     }
 }
 
@@ -114,6 +131,20 @@ IRIS_DEVICE int irisi_self_test_tell(int found)
         *shared = (uint32_t)found;
     iris_sync_wg();
     return (int)*shared;
+}
+
+/* 1 when none of the workgroup's lanes has found anything. Every lane of it calls. */
+IRIS_DEVICE int irisi_self_test_none(int found)
+{
+    uint32_t *shared = (uint32_t *)iris_shared();
+    iris_sync_wg(); /* everyone has read the last one */
+    if (iris_wg_lane() == 0)
+        irisi_shared_set(shared, 0);
+    iris_sync_wg();
+    if (found)
+        irisi_shared_add(shared, 1);
+    iris_sync_wg();
+    return irisi_shared_get(shared) == 0;
 }
 
 /* 1 once the own signal has come to `value`, and everything before it may be read; 0 when patience ends first. */
@@ -161,8 +192,8 @@ IRIS_DEVICE int irisi_self_test_send(const irisi_self_test *a, uint64_t start)
     return irisi_self_test_await(a, a->taken + a->to, IRISI_SELF_TEST_ROUNDS, start);
 }
 
-/* 1 when every message came, whole; 0 when one did not, or was wrong. `silent` says which. */
-IRIS_DEVICE int irisi_self_test_receive(const irisi_self_test *a, uint64_t start, int *silent)
+/* Whether every message came, whole; `silent` is 1 when one did not come: then one before may have been wrong. */
+IRIS_DEVICE irisi_self_test_end irisi_self_test_receive(const irisi_self_test *a, uint64_t start, int *silent)
 {
     const iris_ctx *ctx = &a->ctx;
     uint32_t *wrong = a->wrong + a->from;
@@ -181,7 +212,9 @@ IRIS_DEVICE int irisi_self_test_receive(const irisi_self_test *a, uint64_t start
     }
     irisi_drain();
     iris_sync_wg();
-    return !*silent && irisi_atomic_fetch_u32(wrong, IRIS_RELAXED, IRIS_SCOPE_AGENT) == 0;
+    if (irisi_atomic_fetch_u32(wrong, IRIS_RELAXED, IRIS_SCOPE_AGENT) != 0)
+        return IRISI_SELF_TEST_FAILED;
+    return irisi_self_test_in_time(!*silent);
 }
 
 /* Numbers there and back through memory of a kind, with no signal and no end of a kernel. 1 when all came back. */
@@ -209,29 +242,32 @@ IRIS_DEVICE int irisi_self_test_echo(const irisi_self_test *a, iris_mem_kind kin
     return irisi_self_test_tell(k == IRISI_SELF_TEST_ECHOES);
 }
 
-/* The sender's lanes and the owner's, at the owner's counters. */
-IRIS_DEVICE void irisi_self_test_fight(const irisi_self_test *a, int sender, int owner, uint64_t start)
+/* The sender's lanes and the owner's, at the owner's counters. 1 when the calling workgroup has made all its calls. */
+IRIS_DEVICE int irisi_self_test_fight(const irisi_self_test *a, int sender, int owner, uint64_t start)
 {
     const iris_ctx *ctx = &a->ctx;
     irisi_self_test_cells *c = a->cells + sender;
     const uint32_t calls = IRISI_SELF_TEST_CALLS / iris_wg_lanes();
     uint64_t balance = 0;
     uint32_t turn = 0;
+    int missed = 0; /* a call that was given up: the sum says nothing then */
     for (uint32_t n = 0; n < calls; n++) {
         const uint64_t mine = ((uint64_t)(owner == ctx->rank ? 1 : 2) << 32) + iris_grid_lane() * calls + n;
         iris_atomic_add_u64(ctx, &c->add, (uint64_t)1 << 20, owner, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
         iris_atomic_add_u32(ctx, &c->narrow, 3, owner, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
         balance += mine - iris_atomic_xchg_u64(ctx, &c->xchg, mine, owner, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
         uint64_t seen = iris_atomic_fetch_u64(ctx, &c->cas, owner, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
-        while (iris_lane() == 0 && irisi_self_test_patient(a, turn++, start)) { /* a lane a wave: enough to collide */
+        while (iris_lane() == 0 && !missed) { /* a lane a wave: enough to collide */
             const uint64_t now =
                 iris_atomic_cas_u64(ctx, &c->cas, seen, seen + 1, owner, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
             if (now == seen)
                 break;
             seen = now;
+            missed = !irisi_self_test_patient(a, turn++, start);
         }
     }
     iris_atomic_add_u64(ctx, &c->balance, balance, owner, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
+    return irisi_self_test_none(missed);
 }
 
 /* The owner's judgement, after both have fought: each made as many calls. */
@@ -251,48 +287,53 @@ IRIS_DEVICE int irisi_self_test_exact(const irisi_self_test *a)
 IRIS_DEVICE void irisi_self_test_sender(const irisi_self_test *a, uint64_t start)
 {
     const int speaks = iris_wg_lane() == 0;
-    int ok = irisi_self_test_send(a, start);
+    int done = irisi_self_test_send(a, start);
     if (speaks)
-        irisi_self_test_note(a, IRISI_SELF_TEST_OUT, a->to, IRIS_SELF_TEST_ORDERING, ok);
-    if (!ok)
+        irisi_self_test_note(a, IRISI_SELF_TEST_OUT, a->to, IRIS_SELF_TEST_ORDERING, irisi_self_test_in_time(done));
+    if (!done)
         return;
-    ok = irisi_self_test_echo(a, IRIS_MEM_SYNC, 1, start);
+    done = irisi_self_test_echo(a, IRIS_MEM_SYNC, 1, start);
     if (speaks)
-        irisi_self_test_note(a, IRISI_SELF_TEST_OUT, a->to, IRIS_SELF_TEST_SYNC_MEMORY, ok);
-    if (!ok)
+        irisi_self_test_note(a, IRISI_SELF_TEST_OUT, a->to, IRIS_SELF_TEST_SYNC_MEMORY, irisi_self_test_in_time(done));
+    if (!done)
         return;
-    irisi_self_test_fight(a, a->ctx.rank, a->to, start);
-    iris_signal_set_wg(&a->ctx, a->arrived + a->ctx.rank, IRISI_SELF_TEST_ROUNDS + 1, a->to);
+    done = irisi_self_test_fight(a, a->ctx.rank, a->to, start);
+    if (done)
+        iris_signal_set_wg(&a->ctx, a->arrived + a->ctx.rank, IRISI_SELF_TEST_ROUNDS + 1, a->to);
+    if (speaks) /* whether the sum is right, the owner says */
+        irisi_self_test_note(a, IRISI_SELF_TEST_OUT, a->to, IRIS_SELF_TEST_ATOMICS, irisi_self_test_in_time(done));
+    if (!done)
+        return;
+    done = irisi_self_test_echo(a, IRIS_MEM_DATA, 1, start);
     if (speaks)
-        irisi_self_test_note(a, IRISI_SELF_TEST_OUT, a->to, IRIS_SELF_TEST_ATOMICS, 1); /* the owner judges */
-    ok = irisi_self_test_echo(a, IRIS_MEM_DATA, 1, start);
-    if (speaks)
-        irisi_self_test_note(a, IRISI_SELF_TEST_OUT, a->to, IRIS_SELF_TEST_DATA_MEMORY, ok);
+        irisi_self_test_note(a, IRISI_SELF_TEST_OUT, a->to, IRIS_SELF_TEST_DATA_MEMORY, irisi_self_test_in_time(done));
 }
 
 IRIS_DEVICE void irisi_self_test_receiver(const irisi_self_test *a, uint64_t start)
 {
     const int speaks = iris_wg_lane() == 0;
-    int silent, ok = irisi_self_test_receive(a, start, &silent);
+    int silent;
+    const irisi_self_test_end end = irisi_self_test_receive(a, start, &silent);
     if (speaks)
-        irisi_self_test_note(a, IRISI_SELF_TEST_IN, a->from, IRIS_SELF_TEST_ORDERING, ok);
+        irisi_self_test_note(a, IRISI_SELF_TEST_IN, a->from, IRIS_SELF_TEST_ORDERING, end);
     if (silent)
         return;
-    ok = irisi_self_test_echo(a, IRIS_MEM_SYNC, 0, start);
+    int done = irisi_self_test_echo(a, IRIS_MEM_SYNC, 0, start);
     if (speaks)
-        irisi_self_test_note(a, IRISI_SELF_TEST_IN, a->from, IRIS_SELF_TEST_SYNC_MEMORY, ok);
-    if (!ok)
+        irisi_self_test_note(a, IRISI_SELF_TEST_IN, a->from, IRIS_SELF_TEST_SYNC_MEMORY, irisi_self_test_in_time(done));
+    if (!done)
         return;
-    irisi_self_test_fight(a, a->from, a->ctx.rank, start);
+    done = irisi_self_test_fight(a, a->from, a->ctx.rank, start);
     irisi_drain();
-    ok = irisi_self_test_await(a, a->arrived + a->from, IRISI_SELF_TEST_ROUNDS + 1, start);
+    done = irisi_self_test_await(a, a->arrived + a->from, IRISI_SELF_TEST_ROUNDS + 1, start) && done;
     if (speaks)
-        irisi_self_test_note(a, IRISI_SELF_TEST_IN, a->from, IRIS_SELF_TEST_ATOMICS, ok && irisi_self_test_exact(a));
-    if (!ok)
+        irisi_self_test_note(a, IRISI_SELF_TEST_IN, a->from, IRIS_SELF_TEST_ATOMICS,
+                             done ? irisi_self_test_right(irisi_self_test_exact(a)) : IRISI_SELF_TEST_LATE);
+    if (!done)
         return;
-    ok = irisi_self_test_echo(a, IRIS_MEM_DATA, 0, start);
+    done = irisi_self_test_echo(a, IRIS_MEM_DATA, 0, start);
     if (speaks)
-        irisi_self_test_note(a, IRISI_SELF_TEST_IN, a->from, IRIS_SELF_TEST_DATA_MEMORY, ok);
+        irisi_self_test_note(a, IRISI_SELF_TEST_IN, a->from, IRIS_SELF_TEST_DATA_MEMORY, irisi_self_test_in_time(done));
 }
 
 #endif

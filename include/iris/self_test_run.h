@@ -32,6 +32,9 @@ IRIS_KERNEL(irisi_self_test_talk_kernel, irisi_self_test, a, IRISI_SELF_TEST_LAN
         irisi_self_test_receiver(a, start);
 }
 
+/* Words that a rank notes of each other rank. */
+enum { IRISI_SELF_TEST_NOTES = 2 * IRISI_SELF_TEST_ENDS };
+
 /* Zeroed memory of a kind; null once any allocation has failed, which the next iris_barrier then reports. */
 static void *irisi_self_test_memory(iris_world *w, size_t bytes, iris_mem_kind kind, int *failed)
 {
@@ -55,7 +58,7 @@ static iris_status irisi_self_test_create(iris_world *w, irisi_self_test *a, uin
         w, world * IRISI_SELF_TEST_SLOTS * IRISI_SELF_TEST_WORDS * word, IRIS_MEM_DATA, &failed);
     a->message = (uint32_t *)irisi_self_test_memory(w, IRISI_SELF_TEST_WORDS * word, IRIS_MEM_DATA, &failed);
     a->wrong = (uint32_t *)irisi_self_test_memory(w, world * word, IRIS_MEM_DATA, &failed);
-    a->notes = (uint32_t *)irisi_self_test_memory(w, 4 * world * word, IRIS_MEM_DATA, &failed);
+    a->notes = (uint32_t *)irisi_self_test_memory(w, IRISI_SELF_TEST_NOTES * world * word, IRIS_MEM_DATA, &failed);
     a->arrived = (iris_signal *)irisi_self_test_memory(w, world * sizeof(iris_signal), IRIS_MEM_SYNC, &failed);
     a->taken = (iris_signal *)irisi_self_test_memory(w, world * sizeof(iris_signal), IRIS_MEM_SYNC, &failed);
     for (int kind = IRIS_MEM_DATA; kind <= IRIS_MEM_SYNC; kind++)
@@ -77,16 +80,22 @@ static iris_status irisi_self_test_free(iris_world *w, const irisi_self_test *a)
     return status;
 }
 
-/* A row of bits becomes a place in the table: passed where both sides say so, failed where one does. */
+/*
+ * A row of bits becomes a place in the table: passed where both sides say so, failed where one does, and late where one
+ * does of a check that did not fail.
+ */
 static void irisi_self_test_merge(iris_self_test_result *r, const uint32_t *notes)
 {
     const size_t world = (size_t)r->world;
     for (size_t from = 0; from < world; from++) {
         for (size_t to = 0; to < world; to++) {
-            const uint32_t *in = notes + 4 * world * to + from;             /* what `to` says of `from` */
-            const uint32_t *out = notes + 4 * world * from + 2 * world + to; /* what `from` says of `to` */
-            r->failed[from][to] = (unsigned char)(in[world] | out[world]);
-            r->passed[from][to] = (unsigned char)(in[0] & out[0] & ~(in[world] | out[world]));
+            const uint32_t *in = notes + IRISI_SELF_TEST_NOTES * world * to + from; /* what `to` says of `from` */
+            const uint32_t *out =
+                notes + (IRISI_SELF_TEST_NOTES * from + IRISI_SELF_TEST_ENDS) * world + to; /* and `from` of `to` */
+            const uint32_t failed = in[world] | out[world], late = (in[2 * world] | out[2 * world]) & ~failed;
+            r->failed[from][to] = (unsigned char)failed;
+            r->late[from][to] = (unsigned char)late;
+            r->passed[from][to] = (unsigned char)(in[0] & out[0] & ~(failed | late));
         }
     }
 }
@@ -94,7 +103,7 @@ static void irisi_self_test_merge(iris_self_test_result *r, const uint32_t *note
 /* Everyone's notes, on everyone. Collective. */
 static iris_status irisi_self_test_gather(iris_world *w, const irisi_self_test *a, iris_self_test_result *r)
 {
-    const size_t words = 4 * (size_t)r->world, bytes = words * sizeof(uint32_t);
+    const size_t words = IRISI_SELF_TEST_NOTES * (size_t)r->world, bytes = words * sizeof(uint32_t);
     uint32_t *notes = (uint32_t *)calloc(words * ((size_t)r->world + 1), sizeof *notes);
     if (!notes)
         return irisi_fail(w, IRIS_ERR_NOMEM, "iris_self_test: no host memory for the notes of %d ranks", (int)r->world);
@@ -139,37 +148,65 @@ static iris_status irisi_self_test_launch_all(iris_world *w, irisi_self_test *a,
     return status == IRIS_OK ? irisi_self_test_gather(w, a, r) : status;
 }
 
-/* The first failure in the order of checks, then of ranks, as a sentence; and the kinds of memory that passed. */
+/* Pairs of ranks for which a check came out in one way. */
+typedef struct irisi_self_test_found {
+    int pairs, check, from, to; /* how many, and the first in the order of checks, then of ranks */
+} irisi_self_test_found;
+
+static irisi_self_test_found irisi_self_test_find(const iris_self_test_result *r, const unsigned char *bits)
+{
+    irisi_self_test_found found = {0, IRIS_SELF_TEST_CHECKS, -1, -1};
+    for (int check = 0; check < IRIS_SELF_TEST_CHECKS; check++) {
+        for (int pair = 0; pair < r->world * r->world && check != IRIS_SELF_TEST_DATA_MEMORY; pair++) {
+            const int from = pair / r->world, to = pair % r->world;
+            if (!(bits[from * IRISI_MOST_RANKS + to] >> check & 1))
+                continue;
+            if (found.pairs++ == 0)
+                found.check = check, found.from = from, found.to = to;
+        }
+    }
+    return found;
+}
+
+static uint32_t irisi_self_test_kinds(const iris_self_test_result *r)
+{
+    uint32_t kinds = 1u << IRIS_MEM_DATA | 1u << IRIS_MEM_SYNC;
+    for (int pair = 0; pair < r->world * r->world; pair++) {
+        const uint32_t passed = r->passed[pair / r->world][pair % r->world];
+        if (!(passed >> IRIS_SELF_TEST_SYNC_MEMORY & 1))
+            kinds &= ~(1u << IRIS_MEM_SYNC);
+        if (!(passed >> IRIS_SELF_TEST_DATA_MEMORY & 1))
+            kinds &= ~(1u << IRIS_MEM_DATA);
+    }
+    return kinds;
+}
+
+/* The verdict as a sentence: what was wrong, or else what did not end; and the kinds of memory that passed. */
 static iris_status irisi_self_test_judge(iris_world *w, iris_self_test_result *r)
 {
     static const char *const what[] = {
         "a store or a load through a translated address missed its object",
-        "a signal came without the data before it, or never came",
+        "a signal came without the data before it",
         "a store to sync memory did not reach a kernel that was running",
         "remote atomics and the owner's own did not add up",
     };
-    int wrong = 0, first[3] = {-1, -1, -1};
-    r->kinds = 1u << IRIS_MEM_DATA | 1u << IRIS_MEM_SYNC;
-    for (int check = 0; check < IRIS_SELF_TEST_CHECKS; check++) {
-        for (int pair = 0; pair < r->world * r->world; pair++) {
-            const int from = pair / r->world, to = pair % r->world;
-            if (check == IRIS_SELF_TEST_SYNC_MEMORY && !(r->passed[from][to] >> check & 1))
-                r->kinds &= ~(1u << IRIS_MEM_SYNC);
-            if (check == IRIS_SELF_TEST_DATA_MEMORY && !(r->passed[from][to] >> check & 1))
-                r->kinds &= ~(1u << IRIS_MEM_DATA);
-            if (check == IRIS_SELF_TEST_DATA_MEMORY || !(r->failed[from][to] >> check & 1))
-                continue;
-            if (wrong++ == 0)
-                first[0] = check, first[1] = from, first[2] = to;
-        }
-    }
-    if (!wrong)
-        return IRIS_OK;
-    return irisi_fail(w, IRIS_ERR_DEVICE,
-                      "iris_self_test: %s from rank %d to rank %d failed: %s (%d failures among %d pairs of ranks); "
-                      "do not rely on this machine before its links and drivers are checked",
-                      iris_self_test_check_name((iris_self_test_check)first[0]), first[1], first[2], what[first[0]],
-                      wrong, r->world * r->world);
+    const irisi_self_test_found wrong = irisi_self_test_find(r, r->failed[0]),
+                                late = irisi_self_test_find(r, r->late[0]);
+    r->kinds = irisi_self_test_kinds(r);
+    if (wrong.pairs)
+        return irisi_fail(w, IRIS_ERR_DEVICE,
+                          "iris_self_test: %s from rank %d to rank %d failed: %s (%d failures among %d pairs of "
+                          "ranks); do not rely on this machine before its links and drivers are checked",
+                          iris_self_test_check_name((iris_self_test_check)wrong.check), wrong.from, wrong.to,
+                          what[wrong.check], wrong.pairs, r->world * r->world);
+    if (late.pairs)
+        return irisi_fail(w, IRIS_ERR_TIMEOUT,
+                          "iris_self_test: %s from rank %d to rank %d was not finished within half of the deadline (%d "
+                          "checks among %d pairs of ranks): nothing was wrong, but the machine is busy, or nothing "
+                          "arrives there; call it again while the machine is idle, or with a longer IRIS_TIMEOUT_MS",
+                          iris_self_test_check_name((iris_self_test_check)late.check), late.from, late.to, late.pairs,
+                          r->world * r->world);
+    return IRIS_OK;
 }
 
 #ifdef __cplusplus
@@ -239,8 +276,8 @@ size_t iris_self_test_text(const iris_self_test_result *r, char *text, size_t by
     if (!r || (bytes && !text))
         return 0;
     irisi_self_test_append(text, bytes, &used,
-                           "t translation, o ordering, s sync memory, a atomics, d data memory; X failed, . not tried\n"
-                           "from \\ to");
+                           "t translation, o ordering, s sync memory, a atomics, d data memory; X failed, "
+                           "? not finished, . not tried\nfrom \\ to");
     for (int to = 0; to < r->world; to++)
         irisi_self_test_append(text, bytes, &used, " %5d", to);
     for (int from = 0; from < r->world; from++) {
@@ -248,7 +285,10 @@ size_t iris_self_test_text(const iris_self_test_result *r, char *text, size_t by
         for (int to = 0; to < r->world; to++) {
             char cell[IRIS_SELF_TEST_CHECKS + 1];
             for (int c = 0; c < IRIS_SELF_TEST_CHECKS; c++)
-                cell[c] = r->failed[from][to] >> c & 1 ? 'X' : r->passed[from][to] >> c & 1 ? letters[c] : '.';
+                cell[c] = r->failed[from][to] >> c & 1   ? 'X'
+                          : r->late[from][to] >> c & 1   ? '?'
+                          : r->passed[from][to] >> c & 1 ? letters[c]
+                                                         : '.';
             cell[IRIS_SELF_TEST_CHECKS] = 0;
             irisi_self_test_append(text, bytes, &used, " %s", cell);
         }

@@ -19,11 +19,12 @@ namespace {
 enum { EVERY = (1 << IRIS_SELF_TEST_CHECKS) - 1, FIRST = 1 << IRIS_SELF_TEST_TRANSLATION };
 
 /* A pair's place in the table. */
-void expect_pair(irist_rank *t, const iris_self_test_result &r, int from, int to, int passed, int failed)
+void expect_pair(irist_rank *t, const iris_self_test_result &r, int from, int to, int passed, int failed, int late = 0)
 {
-    irist_check(t, r.passed[from][to] == passed && r.failed[from][to] == failed,
-                "from %d to %d: passed %#x, failed %#x, not %#x and %#x", from, to, (unsigned)r.passed[from][to],
-                (unsigned)r.failed[from][to], (unsigned)passed, (unsigned)failed);
+    irist_check(t, r.passed[from][to] == passed && r.failed[from][to] == failed && r.late[from][to] == late,
+                "from %d to %d: passed %#x, failed %#x, late %#x, not %#x, %#x and %#x", from, to,
+                (unsigned)r.passed[from][to], (unsigned)r.failed[from][to], (unsigned)r.late[from][to],
+                (unsigned)passed, (unsigned)failed, (unsigned)late);
 }
 
 std::string text_of(const iris_self_test_result &r)
@@ -91,6 +92,14 @@ void wrong_address(irist_rank *t)
     irist_ok(t, iris_self_test(t->world, r.get())); /* the world still works */
 }
 
+int late_pairs(const iris_self_test_result &r)
+{
+    int pairs = 0;
+    for (int pair = 0; pair < r.world * r.world; pair++)
+        pairs += (r.late[pair / r.world][pair % r.world] & ~(1 << IRIS_SELF_TEST_DATA_MEMORY)) != 0;
+    return pairs;
+}
+
 /* From the second part on one rank's messages for another stay at home: both wait in vain, everyone else does not. */
 void silence(irist_rank *t)
 {
@@ -98,25 +107,51 @@ void silence(irist_rank *t)
     const int from = t->ranks - 1, to = 0;
     const iris_ctx whole = iris_device_ctx(t->world);
     iris_ctx reach = whole, talk = whole;
-    /* The launches are patient for half of it; under a sanitizer deadlines are ten times as long. Many ranks on few
-     * cores are slow, but not silent. */
-    reach.deadline /= irist_laps(100, 100) < 100 ? 10 : t->ranks > 4 ? 1 : 3;
     mislead(t, &talk, from, to);
-    const iris_status status = irisi_self_test_run(t->world, &reach, &talk, r.get());
-    irist_check(t, status == IRIS_ERR_DEVICE && std::strstr(iris_error_string(t->world), "ordering from rank 0 to"),
+    /* The launches are patient for half of it; under a sanitizer deadlines are ten times as long. On a busy machine
+     * ranks that do hear each other may take longer: once more, then, with all of it. */
+    reach.deadline /= irist_laps(100, 100) < 100 ? 10 : t->ranks > 4 ? 1 : 3;
+    iris_status status = irisi_self_test_run(t->world, &reach, &talk, r.get());
+    if (late_pairs(*r) > 2)
+        status = irisi_self_test_run(t->world, &whole, &talk, r.get());
+    irist_check(t, status == IRIS_ERR_TIMEOUT && std::strstr(iris_error_string(t->world), "ordering from rank 0 to"),
                 "%s: %s", iris_status_name(status), iris_error_string(t->world));
     for (int a = 0; a < t->ranks; a++) {
         for (int b = 0; b < t->ranks; b++) {
             const bool broken = (a == from && b == to) || (a == to && b == from);
-            expect_pair(t, *r, a, b, broken ? FIRST : EVERY, broken ? 1 << IRIS_SELF_TEST_ORDERING : 0);
+            expect_pair(t, *r, a, b, broken ? FIRST : EVERY, 0, broken ? 1 << IRIS_SELF_TEST_ORDERING : 0);
         }
     }
     const std::string text = text_of(*r);
-    irist_check(t, text.find("tX...") != std::string::npos, "the text does not show it: %s", text.c_str());
+    irist_check(t, text.find("t?...") != std::string::npos, "the text does not show it: %s", text.c_str());
     irist_ok(t, iris_self_test(t->world, nullptr));
 }
 
+/* A sound machine that is given too little time, more each time: some checks do not end, and none is wrong. */
+void hurry(irist_rank *t)
+{
+    std::unique_ptr<iris_self_test_result> r(new iris_self_test_result);
+    const iris_ctx talk = iris_device_ctx(t->world);
+    iris_ctx reach = talk; /* launches are patient for half of its deadline */
+    reach.deadline = 2;
+    for (int lap = 0; lap < 16 && !t->failures; lap++, reach.deadline += lap < 2 ? 20 : reach.deadline) {
+        const iris_status status = irisi_self_test_run(t->world, &reach, &talk, r.get());
+        const int late = late_pairs(*r);
+        for (int a = 0; a < t->ranks; a++)
+            for (int b = 0; b < t->ranks; b++)
+                irist_check(t, r->failed[a][b] == 0, "from %d to %d failed in %llu ticks: %#x", a, b,
+                            (unsigned long long)reach.deadline / 2, (unsigned)r->failed[a][b]);
+        irist_check(t, status == (late ? IRIS_ERR_TIMEOUT : IRIS_OK), "%d pairs late: %s", late,
+                    iris_status_name(status));
+        irist_check(t, !late || std::strstr(iris_error_string(t->world), "nothing was wrong"), "the sentence: %s",
+                    iris_error_string(t->world));
+    }
+    irist_ok(t, iris_self_test(t->world, nullptr)); /* the world still works */
+}
+
 } // namespace
+
+TEST_CASE("a machine that is too slow is late, not wrong", "[self_test]") { irist_spmd(hurry, nullptr); }
 
 TEST_CASE("a sound machine passes its self-test", "[self_test]") { irist_spmd(sound, nullptr); }
 
@@ -136,8 +171,10 @@ TEST_CASE("the text of a self-test is cut where its room ends", "[self_test]")
     r->passed[0][1] = EVERY;
     r->passed[1][0] = FIRST;
     r->failed[1][0] = 1 << IRIS_SELF_TEST_ORDERING;
+    r->passed[0][0] = FIRST;
+    r->late[0][0] = 1 << IRIS_SELF_TEST_ORDERING;
     const std::string whole = text_of(*r);
-    REQUIRE(whole.find("\n        0 ..... tosad\n        1 tX... .....\n") != std::string::npos);
+    REQUIRE(whole.find("\n        0 t?... tosad\n        1 tX... .....\n") != std::string::npos);
     char small[20];
     std::memset(small, '?', sizeof small);
     REQUIRE(iris_self_test_text(r.get(), small, 10) == whole.size());
