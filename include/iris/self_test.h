@@ -53,8 +53,8 @@ extern "C" {
  */
 /**
  * Tries every check between every two ranks, each with itself too, on the world's default stream. Collective; needs
- * world * (16 * world + 17,000) bytes of the heap while it runs. Takes milliseconds on a sound machine, longer on a busy
- * one, and at most half a deadline for each rank on one where nothing arrives.
+ * world * (16 * world + 17,000) bytes of the heap while it runs. Takes milliseconds on a sound machine, longer on one
+ * that is busy, and at most half a deadline for each rank on one where nothing arrives.
  *
  * @param result receives the table; null when it is not wanted
  * @return IRIS_OK; IRIS_ERR_DEVICE with a sentence that names the first two ranks and the check that failed, the same
