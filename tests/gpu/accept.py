@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: MIT
 """Runs what tests/gpu/run.sh built on every topology that this machine's GPUs make, several topologies at once.
 
-    tests/gpu/run.sh accept [--commit HASH] [--only REGEX] [--skip REGEX] [--seconds N] [--at-once N] [--gpus N] [--list]
+    tests/gpu/run.sh accept [--commit HASH] [--only REGEX] [--skip REGEX] [--budget N] [--at-once N] [--gpus N] [--again]
+                            [--list]
 
 One GPU with four ranks as threads, two, four and eight GPUs with a process each: the smoke tier three times and the full
 tier once, all in one job of each test, since starting takes seconds; compute-sanitizer on a GPU of its own meanwhile.
 Most of a test is its start, so a few run at once on the same GPUs; those that are about time run alone, and first. A run
 has a time limit; what fails is noted and the rest goes on. --only and --skip choose runs whose "topology test tier"
-matches, or does not; --seconds ends everything in time, shared out among the phases. In $OUT (default build-gpu/logs):
-results.json, and one log. The last line is "N passed, N failed".
+matches, or does not; --budget ends everything after so many seconds, shared out among the phases. What passed is noted
+in the build folder with the contents of its program and is not run again, so that a call goes on where the one before
+had to stop; --again runs it all. In $OUT (default build-gpu/logs): results.json with every verdict, and one log. What
+failed is printed as it fails and once more at the end; the last line is "N passed, N failed, N not run".
 """
 import argparse
+import hashlib
 import json
 import os
 import re
@@ -137,6 +141,35 @@ def judge(run, rc, text):
     return "ok" if rc == 0 and not run.errors else f"failed (rc {rc})"
 
 
+class Passed:
+    """The runs that passed, kept between calls: each with a digest of its program and of how it is started."""
+
+    def __init__(self, path):
+        self.path, self.digests = path, {}
+        self.rows = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+    def key(self, run):
+        program = next(word for word in run.command if isinstance(word, Path))
+        if program not in self.digests:
+            self.digests[program] = hashlib.sha256(program.read_bytes()).hexdigest() if program.is_file() else ""
+        how = [str(word) for word in run.command] + sorted(f"{k}={v}" for k, v in run.env.items())
+        return hashlib.sha256("\n".join([self.digests[program], *how]).encode()).hexdigest()
+
+    def recall(self, run):
+        """Gives the run its verdict, if it has passed before."""
+        row = self.rows.get(run.name())
+        if row and row["key"] == self.key(run):
+            run.verdict, run.seconds, run.errors = "ok", row["seconds"], row["errors"]
+
+    def note(self, run):
+        self.rows.pop(run.name(), None)
+        if run.verdict == "ok":
+            self.rows[run.name()] = {"key": self.key(run), "seconds": run.seconds, "errors": run.errors}
+        new = self.path.with_suffix(".new")  # a call that is killed leaves the old ones or the new ones
+        new.write_text(json.dumps(self.rows, indent=1) + "\n", encoding="utf-8")
+        new.replace(self.path)
+
+
 def start_and_wait(run, limit):
     """Exit status, None when the time limit came first, and what the program printed."""
     with tempfile.TemporaryFile() as out:
@@ -155,21 +188,24 @@ def start_and_wait(run, limit):
         return rc, out.read().decode(errors="replace")
 
 
-def execute(run, end, logs, lock):
+def execute(run, end, logs, lock, passed):
     limit = min(run.limit, end - time.monotonic())
-    if limit < 5:
+    if limit < 5 or run.verdict == "ok":
         return
     start = time.monotonic()
     rc, text = start_and_wait(run, limit)
     run.seconds = round(time.monotonic() - start, 1)
     run.verdict = f"did not finish in {limit:.0f} s" if rc is None else judge(run, rc, text)
+    if rc is None and limit < run.limit:
+        run.verdict = "not run: no time left"
     with lock:
+        passed.note(run)
         with open(logs / "accept.log", "a", encoding="utf-8") as log:
             log.write(f"==== {run.name()}: {run.verdict}, {run.seconds} s\n{text[-8000:]}\n")
-        print(f"{'ok    ' if run.verdict == 'ok' else 'FAILED'} {run.name()} ({run.seconds} s)", flush=True)
-        if run.verdict != "ok":
+        if not run.verdict.startswith(("ok", "not run")):
+            print(f"FAILED {run.name()} ({run.seconds} s)", flush=True)
             lines = [line for line in text.splitlines() if line.strip() and not re.fullmatch(r"[-~=.]+", line.strip())]
-            print("\n".join("       " + line for line in [run.verdict, *lines[-16:]]), flush=True)
+            print("\n".join("       " + line for line in [run.verdict, *(line[:200] for line in lines[-8:])]), flush=True)
 
 
 def run_topology(runs, at_once, *how):
@@ -248,7 +284,8 @@ def main():
     parser.add_argument("--only", default="", help='runs whose "topology test tier" matches')
     parser.add_argument("--skip", default="", help='none whose "topology test tier" matches this')
     parser.add_argument("--at-once", type=int, default=3, help="tests of one topology that run at the same time")
-    parser.add_argument("--seconds", type=float, default=520, help="for everything")
+    parser.add_argument("--budget", "--seconds", type=float, default=520, dest="seconds", help="seconds for everything")
+    parser.add_argument("--again", action="store_true", help="run what has passed before, too")
     parser.add_argument("--gpus", type=int, default=0, help="as if the machine had so many")
     parser.add_argument("--list", action="store_true", help="only say what would run")
     args = parser.parse_args()
@@ -267,22 +304,37 @@ def main():
     logs = Path(os.environ.get("OUT") or BUILD / "logs")
     logs.mkdir(parents=True, exist_ok=True)
     (logs / "accept.log").unlink(missing_ok=True)
-    left = [phase for phase in plan if any(runs for runs, _ in phase)]
+    passed = Passed(BUILD / "passed.json")
+    for run in [] if args.again else chosen:
+        passed.recall(run)
+    known = sum(run.verdict == "ok" for run in chosen)
+    left = [phase for phase in plan if any(run.verdict != "ok" for runs, _ in phase for run in runs)]
     with subprocess.Popen([sys.executable, "-c", "" if AMD else KEEPER]) as keeper:
         for i, phase in enumerate(left):
             now = time.monotonic()
-            run_phase(phase, now + (start + args.seconds - now) / (len(left) - i), logs, lock)
+            run_phase(phase, now + (start + args.seconds - now) / (len(left) - i), logs, lock, passed)
         keeper.kill()
     results = {"commit": args.commit, "device": f"{gpus} x {names[0] if names else 'unknown'}",
                "driver": (ask("driver_version") or ["unknown"])[0] if names else "unknown",
                "runs": [{k: v for k, v in asdict(r).items() if k not in ("command", "env", "limit")} for r in chosen]}
     (logs / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    return tell(chosen, known)
+
+
+def tell(chosen, known):
+    """The verdicts in few lines; 1 when not everything has passed."""
     print(table(chosen))
-    failed = [run for run in chosen if run.verdict != "ok"]
+    missing = [run for run in chosen if run.verdict.startswith("not run")]
+    failed = [run for run in chosen if run.verdict != "ok" and run not in missing]
     for run in failed:
         print(f"FAILED {run.name()}: {run.verdict}" + (f", {run.errors} errors" if run.errors else ""))
-    print(f"{len(chosen) - len(failed)} passed, {len(failed)} failed")
-    return 1 if failed else 0
+    if known:
+        print(f"{known} of them passed in a call before")
+    if missing:
+        names = ", ".join(run.name() for run in missing[:6])
+        print(f"not run, call again: {names}" + (f" and {len(missing) - 6} more" if len(missing) > 6 else ""))
+    print(f"{len(chosen) - len(failed) - len(missing)} passed, {len(failed)} failed, {len(missing)} not run")
+    return 1 if failed or missing else 0
 
 
 sys.exit(main())
