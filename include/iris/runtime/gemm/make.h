@@ -138,8 +138,8 @@ static iris_status irisi_gemm_free(iris_world *w, iris_gemm_plan *p)
 }
 
 /* What a plan has become, and who chose it. */
-static void irisi_gemm_tell(const iris_world *w, const iris_gemm_plan *p, const iris_gemm_args *g,
-                            const irisi_gemm_row *row)
+static void irisi_gemm_log_choice(const iris_world *w, const iris_gemm_plan *p, const iris_gemm_args *g,
+                                  const irisi_gemm_row *row)
 {
     const iris_gemm_pattern of = irisi_gemm_kernels_of((iris_gemm_pattern)p->pattern);
     const int packets = of == IRIS_GEMM_FUSED_SEQUENTIAL && p->ll.banks != NULL;
@@ -196,7 +196,7 @@ iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op 
     }
     plan->magic = irisi_gemm_magic;
     if (irisi_tells(w))
-        irisi_gemm_tell(w, plan, args, &row);
+        irisi_gemm_log_choice(w, plan, args, &row);
     return s;
 }
 
