@@ -75,17 +75,17 @@ typedef struct iris_f8e5m2fnuz {
 
 /*
  * The nearest whole number, ties to even, cut to the range; NaN becomes 0. Adding 1.5 * 2^23 or 2^52 makes the addition
- * itself round.
+ * itself round, and leaves the whole number in the sum's low bits.
  */
 IRIS_HOST_DEVICE int8_t irisi_round_i8(float x)
 {
-    x = x > 127.0f ? 127.0f : x > -128.0f ? x : x == x ? -128.0f : 0.0f;
-    return (int8_t)(x + 12582912.0f - 12582912.0f);
+    const float cut = x > 127.0f ? 127.0f : x > -128.0f ? x : -128.0f;
+    return (int8_t)(irisi_nan_f32(x) ? 0 : irisi_f32_bits(cut + 12582912.0f));
 }
 IRIS_HOST_DEVICE int32_t irisi_round_i32(double x)
 {
-    x = x > 2147483647.0 ? 2147483647.0 : x > -2147483648.0 ? x : x == x ? -2147483648.0 : 0.0;
-    return (int32_t)(x + 6755399441055744.0 - 6755399441055744.0);
+    const double cut = x > 2147483647.0 ? 2147483647.0 : x > -2147483648.0 ? x : -2147483648.0;
+    return (int32_t)(irisi_nan_f64(x) ? 0 : (uint32_t)irisi_f64_bits(cut + 6755399441055744.0));
 }
 
 #endif

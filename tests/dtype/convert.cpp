@@ -4,7 +4,9 @@
  * becomes.
  *
  * The oracle knows a format by its definition only: ldexp says what a code means, and a float becomes the code whose
- * meaning is nearest, found by search and compared in double, where every sum of two such values is exact.
+ * meaning is nearest, found by search and compared in double, where every sum of two such values is exact. Floats stand
+ * here as their bits, and infinities and NaNs are no values: this file also runs compiled with -ffast-math, where floats
+ * that are subnormal count as 0, and comparisons with NaN say anything.
  */
 #include "harness.h"
 
@@ -16,15 +18,29 @@
 
 namespace {
 
+uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+float from_bits(uint32_t bits)
+{
+    float x;
+    std::memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 /* The bits that the format under test uses, whatever its storage type. */
 #define IRIST_FORMAT(d, integer)                                                                                       \
-    float widen_##d(uint32_t code)                                                                                     \
+    uint32_t widen_##d(uint32_t code)                                                                                  \
     {                                                                                                                  \
         iris_##d x;                                                                                                    \
         x.bits = (integer)code;                                                                                        \
-        return iris_widen_##d(x);                                                                                      \
+        return bits_of(iris_widen_##d(x));                                                                             \
     }                                                                                                                  \
-    uint32_t narrow_##d(float x) { return iris_narrow_##d(x).bits; }
+    uint32_t narrow_##d(uint32_t x) { return iris_narrow_##d(from_bits(x)).bits; }
 
 IRIST_FORMAT(f16, uint16_t)
 IRIST_FORMAT(bf16, uint16_t)
@@ -40,8 +56,8 @@ struct format {
     uint32_t infinity; /* 0: the format has none */
     uint32_t nan;      /* canonical */
     bool saturates, negative_zero;
-    float (*widen)(uint32_t);
-    uint32_t (*narrow)(float);
+    uint32_t (*widen)(uint32_t); /* to bits of a float, and back */
+    uint32_t (*narrow)(uint32_t);
 };
 
 const format formats[] = {
@@ -55,52 +71,67 @@ const format formats[] = {
 
 uint32_t sign_bit(const format &f) { return 1u << (f.bits - 1); }
 
+const uint32_t F32_SIGN = 0x80000000, F32_INFINITY = 0x7F800000;
+
+bool is_nan(uint32_t f32) { return (f32 & ~F32_SIGN) > F32_INFINITY; }
+
+/* The value of bits of a float without a sign, and the bits of a value that a float has. */
+double value_of(uint32_t f32)
+{
+    const int exponent = (int)(f32 >> 23), fraction = (int)(f32 & 0x7FFFFF);
+    return exponent == 0 ? std::ldexp(fraction, -149) : std::ldexp(fraction + 0x800000, exponent - 150);
+}
+
+uint32_t f32_of(double value)
+{
+    int exponent;
+    const double half = std::frexp(value, &exponent); /* 0, or from 0.5 on, below 1 */
+    if (value == 0 || exponent < -125)
+        return (uint32_t)std::ldexp(value, 149);
+    return (uint32_t)(exponent + 126) << 23 | ((uint32_t)std::ldexp(half, 24) & 0x7FFFFF);
+}
+
+bool means_nan(const format &f, uint32_t code)
+{
+    const uint32_t magnitude = code & (sign_bit(f) - 1);
+    return f.negative_zero ? magnitude > f.largest && magnitude != f.infinity : code == sign_bit(f);
+}
+
+/* What a code means, without its sign. */
 double meaning(const format &f, uint32_t code)
 {
     const uint32_t magnitude = code & (sign_bit(f) - 1);
     const int exponent = (int)(magnitude >> f.fraction);
     const int fraction = (int)(magnitude & ((1u << f.fraction) - 1));
-    double value = exponent == 0 ? std::ldexp(fraction, 1 - f.bias - f.fraction)
-                                 : std::ldexp((1 << f.fraction) + fraction, exponent - f.bias - f.fraction);
-    if (!f.negative_zero && code == sign_bit(f))
-        value = NAN;
-    else if (magnitude > f.largest)
-        value = f.infinity && magnitude == f.infinity ? HUGE_VAL : NAN;
-    return code & sign_bit(f) ? -value : value;
+    return exponent == 0 ? std::ldexp(fraction, 1 - f.bias - f.fraction)
+                         : std::ldexp((1 << f.fraction) + fraction, exponent - f.bias - f.fraction);
 }
 
-uint32_t nearest(const format &f, float x)
+uint32_t nearest(const format &f, uint32_t x)
 {
-    if (std::isnan(x))
+    if (is_nan(x))
         return f.nan;
-    const double a = std::fabs((double)x);
-    uint32_t low = 0, high = f.largest + 1; /* meaning(low) <= a; a < meaning(high), if high were finite */
-    while (high - low > 1) {
-        const uint32_t middle = (low + high) / 2;
-        (meaning(f, middle) <= a ? low : high) = middle;
+    uint32_t code = f.largest + 1;
+    const uint32_t magnitude = x & ~F32_SIGN;
+    if (magnitude != F32_INFINITY) {
+        const double a = value_of(magnitude);
+        uint32_t low = 0, high = f.largest + 1; /* meaning(low) <= a; a < meaning(high), if high were finite */
+        while (high - low > 1) {
+            const uint32_t middle = (low + high) / 2;
+            (meaning(f, middle) <= a ? low : high) = middle;
+        }
+        const double here = meaning(f, low);
+        const double next = low < f.largest ? meaning(f, low + 1) : here + (here - meaning(f, low - 1));
+        code = a + a > here + next || (a + a == here + next && low % 2 == 1) ? low + 1 : low;
     }
-    const double here = meaning(f, low);
-    const double next = low < f.largest ? meaning(f, low + 1) : here + (here - meaning(f, low - 1));
-    uint32_t code = low;
-    if (a + a > here + next || (a + a == here + next && low % 2 == 1))
-        code = low + 1;
     if (code > f.largest)
         code = f.saturates ? f.largest : f.infinity;
-    if (std::signbit(x) && (f.negative_zero || code != 0))
-        code |= sign_bit(f);
-    return code;
-}
-
-float from_bits(uint32_t bits)
-{
-    float x;
-    std::memcpy(&x, &bits, sizeof x);
-    return x;
+    return (x & F32_SIGN) != 0 && (f.negative_zero || code != 0) ? code | sign_bit(f) : code;
 }
 
 uint32_t wrong_narrowings;
 
-void expect_nearest(const format &f, float x)
+void expect_nearest(const format &f, uint32_t x)
 {
     const uint32_t got = f.narrow(x), want = nearest(f, x);
     if (got != want && wrong_narrowings++ == 0) {
@@ -116,12 +147,12 @@ TEST_CASE("every code of every small float widens to what it means", "[dtype]")
     for (const format &f : formats) {
         uint32_t wrong = 0;
         for (uint32_t code = 0; code < 1u << f.bits; code++) {
-            const double want = meaning(f, code);
-            const float got = f.widen(code);
-            const bool same =
-                std::isnan(want) ? std::isnan(got) : got == want && std::signbit(got) == std::signbit(want);
+            const uint32_t magnitude = code & (sign_bit(f) - 1), sign = code & sign_bit(f) ? F32_SIGN : 0;
+            const bool infinite = f.infinity && magnitude == f.infinity;
+            const uint32_t want = sign | (infinite ? F32_INFINITY : f32_of(meaning(f, code))), got = f.widen(code);
+            const bool same = means_nan(f, code) ? is_nan(got) : got == want;
             if (!same && wrong++ == 0) {
-                INFO(f.name << ": code " << code << " widened to " << got << ", means " << want);
+                INFO(f.name << ": code " << code << " widened to the bits " << got << ", means " << want);
                 CHECK(same);
             }
         }
@@ -136,9 +167,9 @@ TEST_CASE("narrowing gives back every widened code, NaN the canonical one", "[dt
         for (uint32_t code = 0; code < 1u << f.bits; code++) {
             const uint32_t sign = code & sign_bit(f);
             uint32_t want = code;
-            if (std::isnan(meaning(f, code)))
+            if (means_nan(f, code))
                 want = f.nan;
-            else if (std::isinf(meaning(f, code)) && f.saturates)
+            else if (f.infinity && code == (sign | f.infinity) && f.saturates)
                 want = sign | f.largest;
             wrong += f.narrow(f.widen(code)) != want;
         }
@@ -154,16 +185,12 @@ TEST_CASE("ties between neighbouring codes go to the even one, and a float besid
         for (uint32_t code = 0; code <= f.largest; code++) {
             const double here = meaning(f, code);
             const double next = code < f.largest ? meaning(f, code + 1) : here + (here - meaning(f, code - 1));
-            const float tie = (float)((here + next) / 2); /* exact: one bit more than the format has */
-            const float values[] = {(float)here,
-                                    tie,
-                                    std::nextafterf(tie, 0),
-                                    std::nextafterf(tie, HUGE_VALF),
-                                    std::nextafterf((float)here, 0),
-                                    std::nextafterf((float)here, HUGE_VALF)};
-            for (float x : values) {
+            const uint32_t exact = f32_of(here);
+            const uint32_t tie = f32_of((here + next) / 2);   /* one bit more than the format has */
+            const uint32_t below = exact > 0 ? exact - 1 : 0; /* neighbouring floats have neighbouring bits */
+            for (uint32_t x : {below, exact, exact + 1, tie - 1, tie, tie + 1}) {
                 expect_nearest(f, x);
-                expect_nearest(f, -x);
+                expect_nearest(f, x | F32_SIGN);
             }
         }
     }
@@ -177,16 +204,16 @@ TEST_CASE("infinities, NaNs with any payload, the largest and the smallest float
                                  0x7FBFFFFF, 0x7FC00000, 0x7FFFFFFF, 0x7F7F7FFF, 0x7F7F8000, 0x477FEFFF, 0x477FF000};
     for (const format &f : formats) {
         for (uint32_t bits : patterns) {
-            expect_nearest(f, from_bits(bits));
-            expect_nearest(f, from_bits(bits | 0x80000000u));
+            expect_nearest(f, bits);
+            expect_nearest(f, bits | F32_SIGN);
         }
     }
     CHECK(wrong_narrowings == 0);
     CHECK(iris_narrow_f16(65519.0f).bits == 0x7BFF);
     CHECK(iris_narrow_f16(65520.0f).bits == 0x7C00);
-    CHECK(iris_narrow_f8e4m3(-HUGE_VALF).bits == 0xFE);
+    CHECK(narrow_f8e4m3(F32_SIGN | F32_INFINITY) == 0xFE);
     CHECK(iris_narrow_f8e5m2(1e30f).bits == 0x7B);
-    CHECK(iris_narrow_f8e4m3fnuz(-0.0f).bits == 0);
+    CHECK(narrow_f8e4m3fnuz(F32_SIGN) == 0);
 }
 
 TEST_CASE("random floats narrow to the nearest code", "[dtype]")
@@ -196,13 +223,59 @@ TEST_CASE("random floats narrow to the nearest code", "[dtype]")
     for (const format &f : formats) {
         for (uint32_t i = 0; i < n; i++) {
             const uint64_t r = irist_random(irist_seed(), 1, i);
-            expect_nearest(f, from_bits((uint32_t)r));
+            expect_nearest(f, (uint32_t)r);
             /* Any bit pattern is mostly far outside an 8-bit float's range: another one with an exponent inside. */
             const uint32_t exponent = 127 - (uint32_t)f.bias - 12 + (uint32_t)(r >> 32) % (2 * (uint32_t)f.bias + 14);
-            expect_nearest(f, from_bits(((uint32_t)r & 0x807FFFFFu) | (exponent < 255 ? exponent : 254) << 23));
+            expect_nearest(f, ((uint32_t)r & 0x807FFFFFu) | (exponent < 255 ? exponent : 254) << 23);
         }
     }
     CHECK(wrong_narrowings == 0);
+}
+
+TEST_CASE("floats become the nearest whole number, ties to even, cut to the range, NaN 0", "[dtype]")
+{
+    const struct {
+        uint32_t f32;
+        int8_t i8;
+    } rows[] = {
+        {0xC06CCCCD, -4}, /* -3.7 */
+        {0x3F000000, 0},  /* 0.5 */
+        {0x3FC00000, 2},  /* 1.5 */
+        {0xC0200000, -2}, /* -2.5 */
+        {0x42FEFFFF, 127},
+        {0x42FF0000, 127},
+        {0x43800000, 127},
+        {0xC3007FFF, -128},
+        {0xC3010000, -128},
+        {F32_INFINITY, 127},
+        {F32_SIGN | F32_INFINITY, -128},
+        {0x7FC00000, 0}, /* NaNs */
+        {0xFFC00000, 0},
+        {0x7F800001, 0},
+        {F32_SIGN, 0},
+        {1, 0},
+        {F32_SIGN | 1, 0},
+    };
+    for (const auto &row : rows) {
+        INFO("bits " << row.f32);
+        CHECK((int)irisi_round_i8(from_bits(row.f32)) == (int)row.i8);
+    }
+    uint32_t wrong = 0;
+    for (int32_t i = -130 * 16; i <= 130 * 16; i++) { /* sixteenths are exact */
+        const int32_t below = i >= 0 ? i / 16 : -((-i + 15) / 16), over = i - 16 * below;
+        const int32_t want = over > 8 || (over == 8 && below % 2 != 0) ? below + 1 : below;
+        wrong += irisi_round_i8((float)i / 16) != (want > 127 ? 127 : want < -128 ? -128 : want);
+        wrong += irisi_round_i32((double)i / 16) != want;
+    }
+    CHECK(wrong == 0);
+    CHECK(irisi_round_i32(2147483646.5) == 2147483646);
+    CHECK(irisi_round_i32(3e9) == INT32_MAX);
+    CHECK(irisi_round_i32(-3e9) == INT32_MIN);
+    const volatile uint64_t nan = 0x7FF8000000000001u;
+    const uint64_t bits = nan;
+    double x;
+    std::memcpy(&x, &bits, sizeof x);
+    CHECK(irisi_round_i32(x) == 0);
 }
 
 TEST_CASE("native types widen and narrow to themselves", "[dtype]")

@@ -70,6 +70,7 @@ static inline double element_get(iris_dtype dtype, const unsigned char *p)
         iris_f8e4m3fnuz e4z;
         iris_f8e5m2fnuz e5z;
     } v;
+    v.d = 0;
     std::memcpy(&v, p, iris_dtype_bytes(dtype));
     switch (dtype) {
     case IRIS_F16: return (double)iris_widen_f16(v.h);

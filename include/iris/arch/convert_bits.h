@@ -5,7 +5,6 @@
  *
  *   irisi_bits_widen_{f16,bf16,f8e4m3,f8e5m2,f8e4m3fnuz,f8e5m2fnuz}    code -> float, exact
  *   irisi_bits_narrow_{f16,bf16,f8e4m3,f8e5m2,f8e4m3fnuz,f8e5m2fnuz}   float -> code, to nearest, ties to even
- *   irisi_f32_bits irisi_f32_from
  *
  * No branches, only masks, so that compilers vectorise loops over them. dtype.h says what the formats are and what
  * becomes of values beyond their range.
@@ -13,27 +12,7 @@
 #ifndef IRIS_ARCH_CONVERT_BITS_H
 #define IRIS_ARCH_CONVERT_BITS_H
 
-#include <stdint.h>
-
-/* A float and its bits. C defines reading the other member; gcc, clang and nvcc define it in C++ too. */
-typedef union irisi_f32_pun {
-    float value;
-    uint32_t bits;
-} irisi_f32_pun;
-
-IRIS_HOST_DEVICE uint32_t irisi_f32_bits(float x)
-{
-    irisi_f32_pun pun;
-    pun.value = x;
-    return pun.bits;
-}
-
-IRIS_HOST_DEVICE float irisi_f32_from(uint32_t bits)
-{
-    irisi_f32_pun pun;
-    pun.bits = bits;
-    return pun.value;
-}
+#include <iris/arch/fast_math.h>
 
 /*
  * `yes` where below < limit, else `no`. By mask, because compilers turn a conditional expression back into a branch
@@ -71,7 +50,7 @@ IRIS_HOST_DEVICE uint32_t irisi_bits_narrow(uint32_t a, uint32_t mantissa, uint3
     const uint32_t drop = 23 - mantissa;
     const uint32_t lead = (128 - bias + drop) << 23;
     const uint32_t rounded = (a + (1u << (drop - 1)) - 1 + (a >> drop & 1)) >> drop;
-    const uint32_t subnormal = irisi_f32_bits(irisi_f32_from(a) + irisi_f32_from(lead)) - lead;
+    const uint32_t subnormal = irisi_f32_bits(irisi_f32_from(irisi_finite_bits(a)) + irisi_f32_from(lead)) - lead;
     return irisi_bits_if_below(a, (128 - bias) << 23, subnormal, rounded - ((127 - bias) << mantissa));
 }
 

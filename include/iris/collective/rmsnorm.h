@@ -53,14 +53,10 @@ IRIS_HOST_DEVICE size_t irisi_rmsnorm_rows(const iris_channel *ch, size_t rows)
  */
 IRIS_DEVICE float irisi_rsqrt(float x)
 {
-    float y;
-    uint32_t bits;
-    __builtin_memcpy(&bits, &x, 4);
-    bits = 0x5F375A86u - (bits >> 1);
-    __builtin_memcpy(&y, &bits, 4);
+    float y = irisi_f32_from(0x5F375A86u - (irisi_f32_bits(x) >> 1));
     for (int step = 0; step < 4; step++)
         y = y * (1.5f - 0.5f * x * y * y);
-    return x > 3.4028235e38f ? 0.0f : y;
+    return irisi_f32_bits(x) == 0x7F800000u ? 0.0f : y; /* infinity; compilers may not know of one */
 }
 
 /*

@@ -12,16 +12,6 @@
 
 #include <iris/dtype.h>
 
-/* A float or double and its bits. */
-typedef union irisi_exp_f32 {
-    float value;
-    uint32_t bits;
-} irisi_exp_f32;
-typedef union irisi_exp_f64 {
-    double value;
-    uint64_t bits;
-} irisi_exp_f64;
-
 /**
  * @name Activations
  *
@@ -38,36 +28,38 @@ typedef union irisi_exp_f64 {
  */
 IRIS_HOST_DEVICE float iris_exp_f32(float x)
 {
-    irisi_exp_f32 n, scale;
+    IRISI_AS_WRITTEN
     x = x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x;
-    n.value = x * 1.44269504f + 12582912.0f;
-    scale.bits = (n.bits + 127) << 23;
-    const float whole = n.value - 12582912.0f;
-    const float r = x - whole * 0.693359375f + whole * 2.12194440e-4f;
+    const float n = x * 1.44269504f + 12582912.0f;
+    const float scale = irisi_f32_from((irisi_f32_bits(n) + 127) << 23);
+    const uint32_t zero = irisi_f32_bits(n) >> 31; /* the sign of what is above 0 */
+    const float whole = irisi_as_is_f32(n, zero) - 12582912.0f;
+    const float r = irisi_as_is_f32(x - whole * 0.693359375f, zero) + whole * 2.12194440e-4f;
     float p = 1.9875691500e-4f;
     p = p * r + 1.3981999507e-3f;
     p = p * r + 8.3334519073e-3f;
     p = p * r + 4.1665795894e-2f;
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
-    return (p * r * r + r + 1.0f) * scale.value;
+    return (p * r * r + r + 1.0f) * scale;
 }
 
 /** e^x within a few units in the last place, for x from -700 to 700; beyond, the value at the nearer end. Taylor's
  *  series to r^13 on |r| <= ln 2 / 2; 1.5 * 2^52 rounds as in iris_exp_f32. */
 IRIS_HOST_DEVICE double iris_exp_f64(double x)
 {
-    irisi_exp_f64 n, scale;
+    IRISI_AS_WRITTEN
     x = x < -700.0 ? -700.0 : x > 700.0 ? 700.0 : x;
-    n.value = x * 1.4426950408889634 + 6755399441055744.0;
-    scale.bits = (n.bits + 1023) << 52;
-    const double whole = n.value - 6755399441055744.0;
-    const double r = x - whole * 6.93147180369123816490e-01 - whole * 1.90821492927058770002e-10;
+    const double n = x * 1.4426950408889634 + 6755399441055744.0;
+    const double scale = irisi_f64_from((irisi_f64_bits(n) + 1023) << 52);
+    const uint64_t zero = irisi_f64_bits(n) >> 63;
+    const double whole = irisi_as_is_f64(n, zero) - 6755399441055744.0;
+    const double r = irisi_as_is_f64(x - whole * 6.93147180369123816490e-01, zero) - whole * 1.90821492927058770002e-10;
     double p = 1.0;
     IRISI_CONSTANTS
     for (int k = 13; k > 0; k--)
         p = 1.0 + p * r * (1.0 / k);
-    return p * scale.value;
+    return p * scale;
 }
 
 /** 1 / (1 + e^-x). */
@@ -76,9 +68,9 @@ IRIS_HOST_DEVICE float iris_sigmoid_f32(float x) { return 1.0f / (1.0f + iris_ex
 IRIS_HOST_DEVICE double iris_sigmoid_f64(double x) { return 1.0 / (1.0 + iris_exp_f64(-x)); }
 
 /** x where it is positive (or NaN), else 0. */
-IRIS_HOST_DEVICE float iris_relu_f32(float x) { return x <= 0.0f ? 0.0f : x; }
+IRIS_HOST_DEVICE float iris_relu_f32(float x) { return irisi_choose_f32(irisi_at_most_f32(x, 0.0f), x, 0.0f); }
 /** iris_relu_f32 for f64. */
-IRIS_HOST_DEVICE double iris_relu_f64(double x) { return x <= 0.0 ? 0.0 : x; }
+IRIS_HOST_DEVICE double iris_relu_f64(double x) { return irisi_choose_f64(irisi_at_most_f64(x, 0.0), x, 0.0); }
 
 /** x * sigmoid(x). */
 IRIS_HOST_DEVICE float iris_silu_f32(float x) { return x * iris_sigmoid_f32(x); }

@@ -39,7 +39,8 @@ static iris_status irisi_rmsnorm_check(iris_world *w, const iris_rmsnorm *a, siz
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_all_reduce_rmsnorm: %zu rows of %zu columns cannot be; columns are a multiple of 8",
                           a->rows, a->columns);
-    if (!(a->epsilon >= 0) || !(a->scale >= 0) || a->epsilon > 1e30f || a->scale > 1e30f)
+    if (irisi_nan_f32(a->epsilon) || irisi_nan_f32(a->scale) || a->epsilon < 0 || a->scale < 0 || a->epsilon > 1e30f ||
+        a->scale > 1e30f)
         return irisi_fail(
             w, IRIS_ERR_ARGUMENT,
             "iris_all_reduce_rmsnorm: an epsilon of %g and a scale of %g are not both finite and at least 0",

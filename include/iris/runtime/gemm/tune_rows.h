@@ -13,7 +13,6 @@
 #define IRIS_RUNTIME_GEMM_TUNE_ROWS_H
 #ifdef IRIS_INIT_C
 
-#include <math.h>
 
 #include <iris/runtime/gemm/table.h>
 #include <iris/runtime/config.h>
@@ -116,7 +115,7 @@ static int irisi_row_value(uint32_t field, const char *text, uint32_t *value, ch
         break;
     case IRISI_ROW_US:
         us = strtod(text, &end);
-        n = *text != 0 && *end == 0 && us > 0 && isfinite(us);
+        n = *text != 0 && *end == 0 && !irisi_nan_f64(us) && us > 0 && us < 1e300;
         break;
     default: return irisi_row_number(field, text, value, why, room);
     }
