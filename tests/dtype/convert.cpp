@@ -5,8 +5,8 @@
  *
  * The oracle knows a format by its definition only: ldexp says what a code means, and a float becomes the code whose
  * meaning is nearest, found by search and compared in double, where every sum of two such values is exact. Floats stand
- * here as their bits, and infinities and NaNs are no values: this file also runs compiled with -ffast-math, where floats
- * that are subnormal count as 0, and comparisons with NaN say anything.
+ * here as their bits, and infinities and NaNs are no values: this file also runs compiled with -ffast-math, where
+ * subnormal floats count as 0, and comparisons with NaN say anything.
  */
 #include "harness.h"
 

@@ -12,8 +12,8 @@
  *   IRISI_AS_WRITTEN irisi_as_is_{f32,f64}          a function's sums are not rearranged
  *
  * With -ffinite-math-only compilers fold comparisons with NaN and turn others round; they keep those of whole numbers.
- * Under other flags these are the plain comparisons. What such flags do to a program's own arithmetic they do to that of
- * kernels too: sums may be taken in another order, and what becomes of an infinity or NaN in a sum is not defined.
+ * Under other flags these are the plain comparisons. What such flags do to a program's own arithmetic they do to that
+ * of kernels too: sums may be taken in another order, and what becomes of an infinity or NaN in a sum is not defined.
  */
 #ifndef IRIS_ARCH_FAST_MATH_H
 #define IRIS_ARCH_FAST_MATH_H
