@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../ranks.h"
+
 enum { COUNT = 1 << 16 };
 
 typedef struct {
@@ -47,6 +49,7 @@ static int rank_main(iris_world *w, void *unused)
 
 int main(int argc, char **argv)
 {
+    const int ranks = ranks_of(argc, argv, 2, "Every rank loads its right neighbour's buffer and checks every value.");
     printf("platform: %s\n", iris_platform_name());
-    return iris_spawn(argc > 1 ? atoi(argv[1]) : 2, rank_main, NULL);
+    return iris_spawn(ranks, rank_main, NULL);
 }

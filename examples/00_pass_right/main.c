@@ -2,6 +2,7 @@
 #include <iris/iris.h> /* device side */
 #include <iris/init.h> /* host side   */
 #include <stdio.h>
+#include <string.h>
 
 typedef struct {
     iris_ctx ctx;
@@ -36,8 +37,12 @@ static int rank_main(iris_world *w, void *unused)
     return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1) {
+        printf("usage: %s: two ranks pass their numbers on; no options\n", argv[0]);
+        return strcmp(argv[1], "--help") == 0 ? 0 : 2;
+    }
     printf("platform: %s\n", iris_platform_name());
     return iris_spawn(2, rank_main, NULL);
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../ranks.h"
+
 enum { ROW = 10007 };
 
 typedef struct {
@@ -54,6 +56,7 @@ static int rank_main(iris_world *w, void *unused)
 
 int main(int argc, char **argv)
 {
+    const int ranks = ranks_of(argc, argv, 4, "Every rank puts its row into every rank's table: an all-gather.");
     printf("platform: %s\n", iris_platform_name());
-    return iris_spawn(argc > 1 ? atoi(argv[1]) : 4, rank_main, NULL);
+    return iris_spawn(ranks, rank_main, NULL);
 }

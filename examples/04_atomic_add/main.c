@@ -3,7 +3,8 @@
 #include <iris/iris.h>
 #include <iris/init.h>
 #include <stdio.h>
-#include <stdlib.h>
+
+#include "../ranks.h"
 
 enum { BINS = 64, SAMPLES = 1 << 14 };
 
@@ -53,6 +54,7 @@ static int rank_main(iris_world *w, void *unused)
 
 int main(int argc, char **argv)
 {
+    const int ranks = ranks_of(argc, argv, 4, "All ranks count into one histogram that is spread over all ranks.");
     printf("platform: %s\n", iris_platform_name());
-    return iris_spawn(argc > 1 ? atoi(argv[1]) : 4, rank_main, NULL);
+    return iris_spawn(ranks, rank_main, NULL);
 }

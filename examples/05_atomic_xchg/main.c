@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../ranks.h"
+
 enum { GROUPS = 16 };
 
 typedef struct {
@@ -56,6 +58,7 @@ static int rank_main(iris_world *w, void *unused)
 
 int main(int argc, char **argv)
 {
+    const int ranks = ranks_of(argc, argv, 4, "Every workgroup exchanges its ticket with one word on rank 0.");
     printf("platform: %s\n", iris_platform_name());
-    return iris_spawn(argc > 1 ? atoi(argv[1]) : 4, rank_main, NULL);
+    return iris_spawn(ranks, rank_main, NULL);
 }

@@ -6,7 +6,8 @@
 #include <iris/iris.h>
 #include <iris/init.h>
 #include <stdio.h>
-#include <stdlib.h>
+
+#include "../ranks.h"
 
 enum { MESSAGE = 1000, MESSAGES = 500, SLOTS = 2 };
 
@@ -79,6 +80,7 @@ static int rank_main(iris_world *w, void *unused)
 
 int main(int argc, char **argv)
 {
+    const int ranks = ranks_of(argc, argv, 2, "A stream of messages from every even rank to the odd rank after it.");
     printf("platform: %s\n", iris_platform_name());
-    return iris_spawn(argc > 1 ? atoi(argv[1]) : 2, rank_main, NULL);
+    return iris_spawn(ranks, rank_main, NULL);
 }

@@ -256,12 +256,15 @@ static int run_shape(job *j, row *rows, int *n)
     }
     if (measure(j, ms))
         return 1;
+    const double operations = 2e-6 * j->s.m * j->s.n * j->s.k; /* in millions: by ms, in 10^9 a second */
+    if (iris_rank(j->w) == 0)
+        printf("%5dx%5dx%5d  %-18s %9.3f %9.1f\n", j->s.m, j->s.n, j->s.k, "(GEMM alone)", ms[0], operations / ms[0]);
     for (row *r = rows + first; r < rows + *n; r++) {
         r->ms = ms[r->pattern];
-        r->gflops = 2e-6 * r->s.m * r->s.n * r->s.k / r->ms;
+        r->gflops = operations / r->ms;
         r->exposed_ms = r->ms - ms[0];
         if (iris_rank(j->w) == 0)
-            printf("%5dx%5dx%5d  %-18s %9.3f %9.1f %9.3f  %10.3g %8.3f  %s\n", r->s.m, r->s.n, r->s.k,
+            printf("%5dx%5dx%5d  %-18s %9.3f %9.1f %9.3f  %10.3g %9.3f  %s\n", r->s.m, r->s.n, r->s.k,
                    pattern_names[r->pattern], r->ms, r->gflops, r->exposed_ms, r->error, r->bound,
                    r->ok ? "ok" : "WRONG");
     }
@@ -322,9 +325,15 @@ static int rank_main(iris_world *w, void *arg)
     memset(&j, 0, sizeof j);
     j.w = w, j.o = o;
     if (iris_rank(w) == 0)
-        printf("%d ranks, %s, %s; times in ms, slowest rank, median of %d; exposed: beyond the GEMM alone\n"
-               "%17s  %-18s %9s %9s %9s  %10s %8s\n", iris_world_size(w), iris_arch_name(w), iris_dtype_name(o->dtype),
-               o->repeats, "M x N x K", "pattern", "ms", "GFLOP/s", "exposed", "max error", "of bound");
+        printf("%d ranks, %s, %s\n"
+               "ms         slowest rank, median of %d runs\n"
+               "exposed    ms beyond the GEMM alone, which takes turns with the patterns; below 0: this pattern took\n"
+               "           less, as where times vary by more than communication takes\n"
+               "max error  largest difference from OpenBLAS in f64, of all elements on all ranks\n"
+               "err/bound  largest difference, as a part of what rounding may cause at that element; above 1: wrong\n"
+               "%17s  %-18s %9s %9s %9s  %10s %9s\n", iris_world_size(w), iris_arch_name(w),
+               iris_dtype_name(o->dtype), o->repeats, "M x N x K", "pattern", "ms", "GFLOP/s", "exposed", "max error",
+               "err/bound");
     for (int i = 0; i < o->n_shapes; i++) {
         j.s = o->shapes[i];
         if (run_shape(&j, rows, &n))

@@ -4,6 +4,7 @@
 #define OPTIONS_H
 
 #include <ctype.h>
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@ static const char *const pattern_names[] = {"all", "bulk_synchronous", "producer
 static const shape default_shapes[] = {{1024, 448, 1792},  {1024, 512, 1536},  {1024, 512, 1792}, {1024, 576, 4608},
                                        {1024, 1024, 3584}, {1024, 1024, 3840}, {1021, 509, 1531}};
 
+/* `./run demo --help` prints these lines before anything is built: it takes them from here. */
 static void print_help(void)
 {
     puts("GEMM + all-scatter: every rank computes a band of C's columns and writes it to every rank, in five\n"
@@ -92,6 +94,26 @@ static int parse_option(options *o, int letter, const char *value)
     }
 }
 
+/* What an option takes. */
+static const char *good_values(int letter)
+{
+    switch (letter) {
+    case 'n': return "a number of ranks, 1 to 8";
+    case 'r': return "a number of runs, 1 to 1000";
+    case 's': return "MxNxK with sides of 1 to 99999999, at most 16 times";
+    case 'p': return "all or a pattern's name, as --help has them";
+    case 'd': return "f32, f64, f16 or bf16";
+    default: return "the name of a file";
+    }
+}
+
+/* 0 when the rows can be written later: found out before the work that they come from. */
+static int can_write(const char *path)
+{
+    FILE *f = fopen(path, "a");
+    return f ? fclose(f) : -1;
+}
+
 /* -1 to go on, else the program's exit status. */
 static int parse_options(options *o, int argc, char **argv)
 {
@@ -107,12 +129,17 @@ static int parse_options(options *o, int argc, char **argv)
         if (letter == '?')
             return 2; /* getopt has said what is wrong */
         if (!parse_option(o, letter, optarg)) {
-            fprintf(stderr, "%s: '%s' is no good for -%c; --help says what is\n", argv[0], optarg, letter);
+            fprintf(stderr, "%s: '%s' is no good for -%c, which takes %s\n", argv[0], optarg, letter,
+                    good_values(letter));
             return 2;
         }
     }
     if (optind < argc) {
         fprintf(stderr, "%s: '%s' is not an option; --help lists them\n", argv[0], argv[optind]);
+        return 2;
+    }
+    if (o->json && can_write(o->json) != 0) {
+        fprintf(stderr, "%s: cannot write %s: %s\n", argv[0], o->json, strerror(errno));
         return 2;
     }
     if (o->n_shapes == 0) {

@@ -5,7 +5,8 @@
 #define IRIS_INSTANTIATE_SELF_TEST
 #include <iris/self_test.h>
 #include <stdio.h>
-#include <stdlib.h>
+
+#include "../ranks.h"
 
 static int rank_main(iris_world *w, void *unused)
 {
@@ -25,6 +26,7 @@ static int rank_main(iris_world *w, void *unused)
 
 int main(int argc, char **argv)
 {
+    const int ranks = ranks_of(argc, argv, 2, "Asks a machine whether it does what the library builds on.");
     printf("platform: %s\n", iris_platform_name());
-    return iris_spawn(argc > 1 ? atoi(argv[1]) : 2, rank_main, NULL);
+    return iris_spawn(ranks, rank_main, NULL);
 }

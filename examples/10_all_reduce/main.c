@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../ranks.h"
+
 enum { N = 100000 };
 
 /* Rank r's element i is (r + 1) * (i % 7): small whole numbers, whose sum every bf16 holds exactly. */
@@ -65,6 +67,7 @@ static int rank_main(iris_world *w, void *unused)
 
 int main(int argc, char **argv)
 {
+    const int ranks = ranks_of(argc, argv, 2, "Every rank gets the sum of all ranks' vectors, by each schedule.");
     printf("platform: %s\n", iris_platform_name());
-    return iris_spawn(argc > 1 ? atoi(argv[1]) : 2, rank_main, NULL);
+    return iris_spawn(ranks, rank_main, NULL);
 }

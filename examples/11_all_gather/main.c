@@ -8,7 +8,8 @@
 #include <iris/iris.h>
 #include <iris/init.h>
 #include <stdio.h>
-#include <stdlib.h>
+
+#include "../ranks.h"
 
 enum { ROW = 5000, LAPS = 20, WORKGROUPS = 2, LANES = 128 };
 
@@ -62,6 +63,7 @@ static int rank_main(iris_world *w, void *unused)
 
 int main(int argc, char **argv)
 {
+    const int ranks = ranks_of(argc, argv, 2, "Every rank computes a row of a table and gathers all, in one kernel.");
     printf("platform: %s\n", iris_platform_name());
-    return iris_spawn(argc > 1 ? atoi(argv[1]) : 2, rank_main, NULL);
+    return iris_spawn(ranks, rank_main, NULL);
 }

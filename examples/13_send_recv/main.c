@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../ranks.h"
+
 enum { BLOCK = 3000, BLOCKS = 32 };
 
 typedef struct {
@@ -63,6 +65,7 @@ static int rank_main(iris_world *w, void *unused)
 
 int main(int argc, char **argv)
 {
+    const int ranks = ranks_of(argc, argv, 2, "A pipeline: each rank receives a block, computes, and sends it on.");
     printf("platform: %s\n", iris_platform_name());
-    return iris_spawn(argc > 1 ? atoi(argv[1]) : 2, rank_main, NULL);
+    return iris_spawn(ranks, rank_main, NULL);
 }

@@ -9,8 +9,9 @@
 #include <iris/iris.h>
 #include <iris/init.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "../ranks.h"
 
 enum { WEIGHTS = 1024, TILE = 256, SAMPLES = 8, STEPS = 12, WORKGROUPS = 2, LANES = 128 };
 
@@ -103,6 +104,7 @@ static int rank_main(iris_world *w, void *unused)
 
 int main(int argc, char **argv)
 {
+    const int ranks = ranks_of(argc, argv, 2, "Data-parallel training of a linear model in one kernel.");
     printf("platform: %s\n", iris_platform_name());
-    return iris_spawn(argc > 1 ? atoi(argv[1]) : 2, rank_main, NULL);
+    return iris_spawn(ranks, rank_main, NULL);
 }

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""Command lines of the examples and of ./run: --help starts no rank, builds and installs nothing; what a program does
+not know gets one sentence. Arguments: the folder of the build, then the examples."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(sys.argv[1]).resolve()
+EXAMPLES = [pathlib.Path(p).resolve() for p in sys.argv[2:]]
+DEMO = next(e for e in EXAMPLES if e.name.startswith("07_"))
+SMALL = ["-n", "2", "-s", "32x16x16", "-r", "1", "-p", "fused_sequential"]
+
+
+def call(*command, cwd=ROOT, **env):
+    return subprocess.run([str(c) for c in command], cwd=cwd, env={**os.environ, **env}, capture_output=True, text=True,
+                          timeout=240)
+
+
+class Examples(unittest.TestCase):
+    def test_help_is_printed_and_no_rank_starts(self):
+        for example in EXAMPLES:
+            said = call(example, "--help")
+            self.assertEqual((said.returncode, said.stderr), (0, ""), example.name)
+            self.assertGreater(len(said.stdout), 40, example.name)
+            self.assertNotIn("platform:", said.stdout)
+
+    def refused(self, *command):
+        """The one line in which a command is refused."""
+        said = call(*command)
+        lines = (said.stdout + said.stderr).strip().split("\n")
+        self.assertEqual((said.returncode, len(lines)), (2, 1), (command, lines))
+        return lines[0]
+
+    def test_what_is_unknown_gets_one_sentence(self):
+        for example in EXAMPLES:
+            for arguments in (["--nonsense"], ["2x"], ["0"], ["-3"], ["2", "3"], [""], ["99999999999999999999"]):
+                self.refused(example, *arguments)
+
+    def test_demo_says_what_an_option_takes(self):
+        for arguments, good in ((["-n", "0"], "1 to 8"), (["--ranks", "9"], "1 to 8"), (["-r", "0"], "1 to 1000"),
+                                (["-s", "12x"], "MxNxK"), (["-d", "i8"], "f32, f64, f16 or bf16"),
+                                (["-p", "best"], "a pattern's name"), (["-j", ""], "the name of a file")):
+            self.assertIn(good, self.refused(DEMO, *arguments))
+        self.assertIn("cannot write /nonexistent/rows.json: ", self.refused(DEMO, "-j", "/nonexistent/rows.json"))
+
+    def test_demo_explains_its_columns_and_shows_what_it_compares_with(self):
+        said = call(DEMO, *SMALL)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertRegex(said.stdout, r"M x N x K +pattern +ms +GFLOP/s +exposed +max error +err/bound\n")
+        for column in ("ms  ", "exposed  ", "max error  ", "err/bound  "):
+            self.assertRegex(said.stdout, f"(?m)^{column}")
+        alone, = re.findall(r"\(GEMM alone\) +([\d.]+)", said.stdout)
+        ms, exposed = re.findall(r"fused_sequential +([\d.]+) +[\d.]+ +(-?[\d.]+)", said.stdout)[0]
+        self.assertAlmostEqual(float(ms) - float(alone), float(exposed), delta=0.002)
+
+
+class Run(unittest.TestCase):
+    def test_help_needs_no_build(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for arguments in (["demo", "--help"], ["demo", "-n", "2", "-h"], ["test", "--help"], ["help"], []):
+                said = call(ROOT / "run", *arguments, IRIS_BUILD=f"{folder}/build")
+                self.assertEqual((said.returncode, said.stderr, os.listdir(folder)), (0, "", []), arguments)
+        self.assertEqual(call(ROOT / "run", "demo", "--help").stdout, call(DEMO, "--help").stdout)
+
+    def test_mistakes_are_told_before_anything_is_built(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for arguments, says in ((["test", "smoke", "smok"], "no suite 'smok'"), (["dmeo"], "'dmeo' is not a command")):
+                said = call(ROOT / "run", *arguments, IRIS_BUILD=f"{folder}/build")
+                self.assertEqual((said.returncode, said.stdout, os.listdir(folder)), (1, "", []), arguments)
+                self.assertIn(says, said.stderr)
+
+    def test_every_suite_is_listed(self):
+        listed = re.search(r'^suites="(.*)"', (ROOT / "run").read_text(encoding="utf-8"), re.M)[1].split()
+        used = set()
+        for file in ROOT.glob("*/**/meson.build"):
+            if file.relative_to(ROOT).parts[0] in ("tests", "examples", "bench", "docs"):
+                for suite in re.findall(r"suite: ([^\n]*)", file.read_text(encoding="utf-8")):
+                    used.update(re.findall(r"'(\w+)'", suite))
+        self.assertEqual(set(listed), used - {"large"} | {"full"})  # large: what sanitizers leave out
+        self.assertIn(" ".join(listed), call(ROOT / "run", "help").stdout)
+
+    def test_names_of_files_count_from_the_caller_s_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            said = call(ROOT / "run", "demo", *SMALL, "--json", "rows.json", cwd=folder, IRIS_BUILD=BUILD)
+            self.assertEqual((said.returncode, said.stderr), (0, ""))
+            rows = json.loads(pathlib.Path(folder, "rows.json").read_text(encoding="utf-8"))["rows"]
+            self.assertEqual([(r["m"], r["pattern"], r["ok"]) for r in rows], [(32, "fused_sequential", True)])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
