@@ -4,7 +4,7 @@
 
 Compiles the library's GEMM kernels for each AMD architecture and checks the promises below for every pattern's kernels,
 and that each check notices its own breakage; one line a check, then the counts. What a turn of each loop costs must be
-what docs/gemm-on-amd.md says; --table writes it there.
+what docs/notes/mainloops-amd.md says; --table writes it there.
 """
 import argparse
 import concurrent.futures
@@ -25,7 +25,7 @@ import page
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-PAGE = ROOT / "docs/gemm-on-amd.md"
+PAGE = ROOT / "docs/notes/mainloops-amd.md"
 ARCHS = ("gfx90a", "gfx942", "gfx950")
 # f32 and i8 of one architecture speak for the others, whose loops differ in the instruction: all took half a minute more.
 # i8_i32 on gfx950 has the address of its flag in registers of its own, and FLAG knows no such store.
@@ -432,7 +432,7 @@ def check_indirect(built, report):
 
 
 def look_at_page(table, report, write):
-    """docs/gemm-on-amd.md against this run, where the pages were made by the same compiler."""
+    """docs/notes/mainloops-amd.md against this run, where the pages were made by the same compiler."""
     rows = [("architecture", "A, B", "tile", "beside communication waves", "B", "matrix clocks", "shared memory",
              "cache"), ("---",) * 8, *dict.fromkeys(table)]
     body = "".join(f"| {' | '.join(map(str, row))} |\n" for row in rows)
@@ -440,8 +440,8 @@ def look_at_page(table, report, write):
         page.write({"loops": body}, PAGE)
     version = subprocess.run([clang(), "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
     same = page.part("compiler") != page.compiler(version) or page.part("loops", PAGE) == body
-    report.line("docs", "gemm-on-amd.md says what a turn costs",
-                [] if same else ["it has changed: tests/isa/gemm.py --table writes docs/gemm-on-amd.md"])
+    report.line("docs", "mainloops-amd.md says what a turn costs",
+                [] if same else ["it has changed: tests/isa/gemm.py --table writes docs/notes/mainloops-amd.md"])
 
 
 def main():
@@ -449,7 +449,7 @@ def main():
     p.add_argument("--include", metavar="DIR", help="where iris/gen/ lies (default: generated for this run)")
     p.add_argument("--arch", action="append", choices=ARCHS, help="only this architecture (may be repeated)")
     p.add_argument("--type", action="append", help="these types instead, as kernels' names end (may be repeated)")
-    p.add_argument("--table", action="store_true", help="write what a turn of each loop costs into docs/gemm-on-amd.md")
+    p.add_argument("--table", action="store_true", help="write what a turn of each loop costs into docs/notes/mainloops-amd.md")
     args = p.parse_args()
     if not clang():
         print("skipped: no compiler for AMD GPUs here\n0 passed, 0 failed")

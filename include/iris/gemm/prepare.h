@@ -48,7 +48,7 @@ extern "C" {
  * What the arguments leave open is chosen by the first row that is for the problem and contradicts no argument: of
  * args->tune, or if that is null of the environment's IRIS_TUNE, then of the built-in table; else by a model of times.
  * All ranks must read the same rows, and where they do not find the same one (their devices differ), none counts.
- * docs/gemm-all-scatter.md says what a row is.
+ * docs/gemm-choosing.md says what a row is.
  *
  * With args->blas the choice may be IRIS_GEMM_BLAS_GATHER: a launch calls that function for the own band, then sends
  * the band. When the function fails, the launch says so on that rank, and all others' waits end at once with

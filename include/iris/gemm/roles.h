@@ -102,7 +102,7 @@ IRIS_DEVICE void irisi_mailbox_await(const iris_gemm_part *part, const iris_gemm
 /**
  * @name The frame of a GEMM kernel
  *
- * In this order: iris_gemm_begin, iris_gemm_enter, tiles, iris_gemm_finish. docs/gemm-all-scatter.md shows one.
+ * In this order: iris_gemm_begin, iris_gemm_enter, tiles, iris_gemm_finish. docs/gemm-own-kernel.md shows one.
  *
  * @param ctx     the kernel's context, from iris_device_ctx
  * @param plan    the plan, from iris_gemm_prepare, in the kernel's argument struct

@@ -7,7 +7,7 @@
  *
  * A row is a line of fields, `name=value`, with blanks or commas between them; # begins a comment. Fields that name a
  * problem say which ones the row is for; where one is missing, the row is for any. The others say what is chosen; what
- * is missing stays open. A row that contradicts an argument is not for that call. docs/gemm-all-scatter.md lists them.
+ * is missing stays open. A row that contradicts an argument is not for that call. docs/gemm-choosing.md lists them.
  */
 #ifndef IRIS_RUNTIME_GEMM_TUNE_ROWS_H
 #define IRIS_RUNTIME_GEMM_TUNE_ROWS_H
