@@ -204,7 +204,7 @@ static inline void bench_end(bench *b, const char *complete)
 /* Bandwidths are better when high, latencies (no gbps) when low; the ratio is above 1 when ours is better. */
 static inline void bench_put(bench *b, const bench_row *r)
 {
-    const double ratio = r->ceiling <= 0 ? 0 : r->gbps > 0 ? r->gbps / r->ceiling : r->ceiling / r->us;
+    const double ratio = r->ceiling <= 0 || r->us <= 0 ? 0 : r->gbps > 0 ? r->gbps / r->ceiling : r->ceiling / r->us;
     b->failed += !r->ok;
     if (iris_rank(b->w) != 0)
         return;
