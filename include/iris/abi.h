@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * abi.h: makes a mix of versions or platforms a link error.
+ * abi.h: makes a mix of versions or platforms a link error, and a missing launcher one that says what to define.
  *
  * init.c defines one symbol whose name says version and target, iris_abi_0_1_host; every file that includes the
  * library refers to it. A file compiled for another target, or against another version's headers, does not link.
@@ -29,6 +29,13 @@ extern const char IRISI_ABI;
 #ifdef __cplusplus
 }
 #endif
+
+/*
+ * Behind the prototype of a launcher, which exists where `macro` is defined before its header is first included: the
+ * symbol holds the macro's name, so that the linker's "undefined reference" says what to define.
+ */
+#define IRISI_NEEDS(name, macro) __asm__(#name "__needs_" #macro)
+
 static const char *const irisi_abi_used __attribute__((used)) = &IRISI_ABI;
 
 #endif

@@ -44,6 +44,7 @@ static void odd_a(question *q) { q->args.a = (const char *)q->args.a + 1; }
 static void odd_bias(question *q) { q->args.bias = (const char *)q->args.a + 2; }
 static void no_kernel(question *q) { q->dtype = IRIS_I32; }
 static void no_dtype(question *q) { q->dtype = (iris_dtype)77; }
+static void forgotten_dtype(question *q) { q->dtype = (iris_dtype)0; }
 static void no_op(question *q) { q->op = (iris_gemm_op)5; }
 static int naught(void *, const iris_gemm_blas_call *, iris_stream) { return 0; }
 static void no_blas(question *q) { q->args.pattern = IRIS_GEMM_BLAS_GATHER; }
@@ -117,7 +118,8 @@ static const struct {
     {odd_a, IRIS_ERR_ARGUMENT, "is not aligned to its 4-byte elements"},
     {odd_bias, IRIS_ERR_ARGUMENT, "is not aligned to its 4-byte elements"},
     {no_kernel, IRIS_ERR_UNSUPPORTED, "there is no GEMM kernel for i32"},
-    {no_dtype, IRIS_ERR_UNSUPPORTED, "there is no GEMM kernel for none"},
+    {no_dtype, IRIS_ERR_UNSUPPORTED, "dtype is 77, which does not exist; there are GEMM kernels for: f16 "},
+    {forgotten_dtype, IRIS_ERR_UNSUPPORTED, "dtype is 0, as if it was never set; there are GEMM kernels for: f16 "},
     {no_op, IRIS_ERR_ARGUMENT, "operation 5 does not exist"},
     {no_pattern, IRIS_ERR_ARGUMENT, "pattern 9"},
     {no_activation, IRIS_ERR_ARGUMENT, "activation 8"},

@@ -6,6 +6,7 @@ import difflib
 import json
 import os
 import pathlib
+import re
 import resource
 import shutil
 import subprocess
@@ -87,6 +88,42 @@ class Output(unittest.TestCase):
             changed += sum(line.startswith("-") for line in diff)
             total += text.count("\n")
         self.assertLess(changed / total, 0.03, "lines that clang-format would change")  # versions differ a little
+
+
+class Launchers(unittest.TestCase):
+    """Who forgot a launcher's macro reads its name in the linker's words: the symbol holds it."""
+    PROTOTYPE = re.compile(r"^iris_status (iris_\w+)\([^;{]*?\)(?:\s*IRISI_NEEDS\((\w+),\s*(\w+)\))?;", re.M)
+
+    def test_name_the_macro_that_makes_them(self):
+        with tempfile.TemporaryDirectory() as folder:
+            gen("--out", folder + "/iris/gen")
+            headers = sorted(pathlib.Path(folder, "iris/gen/launch").glob("*.h"))
+            self.assertGreater(len(headers), 8)
+            for header in headers:
+                text = header.read_text(encoding="utf-8")
+                needs = self.PROTOTYPE.findall(text)
+                self.assertTrue(needs, header.name)
+                for function, name, macro in needs:
+                    self.assertEqual(function, name, f"{header.name}: the prototype needs nothing, or another's")
+                for function, name, macro in (needs[0], needs[1 % len(needs)], needs[-1]):
+                    made = subprocess.run([os.environ.get("CC", "cc"), "-E", "-P", f"-D{macro}", f"-I{ROOT}/include",
+                                           f"-I{folder}", "-x", "c", header], capture_output=True, text=True, check=True)
+                    self.assertRegex(made.stdout, rf"iris_status {function}\([^;{{]*\)\s*{{", f"{macro} does not make it")
+
+    def test_missing_at_link_time_are_told_of_their_macro(self):
+        with tempfile.TemporaryDirectory() as folder:
+            gen("--out", folder + "/iris/gen")
+            source = pathlib.Path(folder, "main.c")
+            source.write_text("#include <iris/iris.h>\n#include <iris/init.h>\n#include <iris/gen/launch/all_reduce.h>\n"
+                              "#include <iris/gen/launch/gemm_all_scatter.h>\nvoid *both[] = {\n"
+                              "(void *)iris_all_reduce_sum_f32, (void *)iris_gemm_all_scatter_bf16};\n"
+                              "int main(void) { return both[0] == both[1]; }\n", encoding="utf-8")
+            linked = subprocess.run([os.environ.get("CC", "cc"), f"-I{ROOT}/include", f"-I{folder}", source,
+                                     ROOT / "include/iris/init.c", "-pthread", "-lm", "-o", f"{folder}/main"],
+                                    capture_output=True, text=True)
+            self.assertNotEqual(linked.returncode, 0)
+            self.assertIn("iris_all_reduce_sum_f32__needs_IRIS_INSTANTIATE_ALL_REDUCE_SUM_F32", linked.stderr)
+            self.assertIn("iris_gemm_all_scatter_bf16__needs_IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16", linked.stderr)
 
 
 class Table(unittest.TestCase):

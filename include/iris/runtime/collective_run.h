@@ -317,17 +317,39 @@ iris_status irisi_rows_run(iris_world *w, const iris_channel *ch, const irisi_ro
     return irisi_collective_start(w, ch, args.team, kernel, "irisi_all_to_allv", &args, sizeof args, &cfg, stream);
 }
 
+/* The letters of a macro: those of a function or type. */
+static void irisi_upper_text(char *text, size_t room, const char *name)
+{
+    size_t i = 0;
+    for (; name[i] && i + 1 < room; i++)
+        text[i] = (char)(name[i] >= 'a' && name[i] <= 'z' ? name[i] - 'a' + 'A' : name[i]);
+    text[i] = 0;
+}
+
 iris_status irisi_collective_lacks(iris_world *w, irisi_family family, const iris_collective *what)
 {
     const char *name = irisi_family_of(family)->name;
-    if (what == NULL || iris_dtype_bytes(what->dtype) == 0 || (unsigned)what->op >= IRIS_REDUCE_OPS)
-        return irisi_fail(
-            w, IRIS_ERR_ARGUMENT, "%s: dtype %d or op %d does not exist; dtypes are 1 to %d, ops 0 to %d", name,
-            what ? (int)what->dtype : -1, what ? (int)what->op : -1, (int)IRIS_DTYPES - 1, (int)IRIS_REDUCE_OPS - 1);
+    char macro[96], file[96];
+    if (what == NULL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: the description of what to do is null", name);
+    if (iris_dtype_bytes(what->dtype) == 0)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: dtype is %d, %s; set it to IRIS_F32 or another iris_dtype, 1 to %d",
+                          name, (int)what->dtype, what->dtype ? "which does not exist" : "as if it was never set",
+                          (int)IRIS_DTYPES - 1);
+    if ((unsigned)what->op >= IRIS_REDUCE_OPS)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "%s: op is %d, which does not exist; set it to IRIS_OP_SUM or another iris_reduce_op, 0 to %d",
+                          name, (int)what->op, (int)IRIS_REDUCE_OPS - 1);
+    const char *op = irisi_op_names[what->op], *dtype = iris_dtype_name(what->dtype);
+    if (what->op >= IRIS_OP_AND && (dtype[0] == 'f' || dtype[0] == 'b'))
+        return irisi_fail(w, IRIS_ERR_UNSUPPORTED, "%s: %s of %s has no kernel: the type lacks the operation", name, op,
+                          dtype);
+    snprintf(file, sizeof file, "%s_%s_%s", name + 5, op, dtype); /* the name begins with iris_ */
+    irisi_upper_text(macro, sizeof macro, file);
     return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
-                      "%s: %s of %s has no kernel: the type lacks the operation, or no file of this program "
-                      "instantiates it",
-                      name, irisi_op_names[what->op], iris_dtype_name(what->dtype));
+                      "%s: %s of %s has no kernel: no file of this program asks for it; define IRIS_INSTANTIATE_%s before "
+                      "<iris/gen/launch/%s.h> is first included, in the one file that holds the launchers",
+                      name, op, dtype, macro, name + 5);
 }
 
 #endif

@@ -79,6 +79,11 @@ static iris_status irisi_gemm_no_types(iris_world *w, iris_dtype in, iris_dtype 
 {
 #define IRISI_GEMM_TYPES_NAME(name, NAME, IN, OUT, BIAS) " " #name
     const int open = out == IRIS_DTYPE_NONE;
+    if (iris_dtype_bytes(in) == 0)
+        return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
+                          "iris_gemm_prepare: dtype is %d, %s; there are GEMM kernels for:"
+                          IRIS_EACH_GEMM(IRISI_GEMM_TYPES_NAME),
+                          (int)in, in != IRIS_DTYPE_NONE ? "which does not exist" : "as if it was never set");
     return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
                       "iris_gemm_prepare: there is no GEMM kernel for %s%s%s; there are, for A and B or for them and C:"
                       IRIS_EACH_GEMM(IRISI_GEMM_TYPES_NAME),
