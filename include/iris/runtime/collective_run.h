@@ -333,12 +333,14 @@ iris_status irisi_collective_lacks(iris_world *w, irisi_family family, const iri
     if (what == NULL)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: the description of what to do is null", name);
     if (iris_dtype_bytes(what->dtype) == 0)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: dtype is %d, %s; set it to IRIS_F32 or another iris_dtype, 1 to %d",
-                          name, (int)what->dtype, what->dtype ? "which does not exist" : "as if it was never set",
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "%s: dtype is %d, %s; set it to IRIS_F32 or another iris_dtype, 1 to %d", name,
+                          (int)what->dtype, what->dtype ? "which does not exist" : "as if it was never set",
                           (int)IRIS_DTYPES - 1);
     if ((unsigned)what->op >= IRIS_REDUCE_OPS)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "%s: op is %d, which does not exist; set it to IRIS_OP_SUM or another iris_reduce_op, 0 to %d",
+                          "%s: op is %d, which does not exist; set it to IRIS_OP_SUM or another iris_reduce_op, "
+                          "0 to %d",
                           name, (int)what->op, (int)IRIS_REDUCE_OPS - 1);
     const char *op = irisi_op_names[what->op], *dtype = iris_dtype_name(what->dtype);
     if (what->op >= IRIS_OP_AND && (dtype[0] == 'f' || dtype[0] == 'b'))
@@ -347,8 +349,8 @@ iris_status irisi_collective_lacks(iris_world *w, irisi_family family, const iri
     snprintf(file, sizeof file, "%s_%s_%s", name + 5, op, dtype); /* the name begins with iris_ */
     irisi_upper_text(macro, sizeof macro, file);
     return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
-                      "%s: %s of %s has no kernel: no file of this program asks for it; define IRIS_INSTANTIATE_%s before "
-                      "<iris/gen/launch/%s.h> is first included, in the one file that holds the launchers",
+                      "%s: %s of %s has no kernel: no file of this program asks for it; define IRIS_INSTANTIATE_%s "
+                      "before <iris/gen/launch/%s.h> is first included, in the one file that holds the launchers",
                       name, op, dtype, macro, name + 5);
 }
 
