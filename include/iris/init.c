@@ -1049,12 +1049,27 @@ static iris_status irisi_seats_new(irisi_seat **made, int n, const iris_config *
     return IRIS_OK;
 }
 
+/* A rank's thread: the stack that threads get here, but enough to run kernels, which some C libraries' is not. */
+static int irisi_seat_start(pthread_t *thread, irisi_seat *seat)
+{
+    const size_t least = (size_t)2 << 20;
+    size_t bytes = 0;
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_getstacksize(&attr, &bytes);
+    if (bytes < least)
+        pthread_attr_setstacksize(&attr, least);
+    const int failed = pthread_create(thread, &attr, irisi_seat_run, seat);
+    pthread_attr_destroy(&attr);
+    return failed;
+}
+
 /* Runs the seats as threads of this process. */
 static iris_status irisi_run_threads(irisi_seat *seats, int n)
 {
     pthread_t threads[IRISI_MOST_RANKS];
     int started = 0;
-    while (started < n && pthread_create(&threads[started], NULL, irisi_seat_run, &seats[started]) == 0)
+    while (started < n && irisi_seat_start(&threads[started], &seats[started]) == 0)
         started++;
     for (int r = started; r < n; r++) { /* no thread: the others see its connection close */
         seats[r].status = irisi_fail(NULL, IRIS_ERR_SYSTEM, "cannot create a thread for rank %d of %d", r, n);

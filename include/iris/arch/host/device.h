@@ -80,16 +80,21 @@ enum { IRISI_COLLECTIVE_LANES = 512 };
 /**
  * Declares and defines a kernel: `IRIS_KERNEL(name, args_type, var, max_lanes) { body }`.
  *
- * The kernel takes one argument struct by value; in the body `var` is a `const args_type *`. No launch may ask for
- * more than `max_lanes` lanes a workgroup. Put `static` in front for a kernel that only this file launches.
+ * The kernel takes one argument struct by value; in the body `var` is a `const args_type *`. Its locals have a stack of
+ * at least 1 MiB, whoever launches it and waits for it. No launch may ask for more than `max_lanes` lanes a workgroup.
+ * Put `static` in front for a kernel that only this file launches.
  */
 #define IRIS_KERNEL(name, args_type, var, max_lanes)                                                                   \
     void name(const void *irisi_args);                                                                                 \
     IRIS_DEVICE void irisi_body_##name(const args_type *var);                                                          \
+    static __attribute__((noinline)) void irisi_frame_##name(const void *irisi_args)                                   \
+    {                                                                                                                  \
+        irisi_body_##name((const args_type *)irisi_args);                                                              \
+    }                                                                                                                  \
     void name(const void *irisi_args)                                                                                  \
     {                                                                                                                  \
         if (irisi_args)                                                                                                \
-            irisi_body_##name((const args_type *)irisi_args);                                                          \
+            irisi_frame_##name(irisi_args);                                                                            \
         else                                                                                                           \
             irisi_self.most_lanes = (max_lanes), irisi_self.args_bytes = sizeof(args_type);                            \
     }                                                                                                                  \

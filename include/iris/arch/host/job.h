@@ -20,10 +20,11 @@
 #include <iris/arch/host/device.h>
 
 enum {
-    IRISI_MAX_THREADS = 1024,       /* of one launch */
-    IRISI_LANES_A_WAVE = 64,        /* lanes asked for that become one thread */
-    IRISI_STACK_BYTES = 1024 * 1024, /* of each thread that runs kernels */
-    IRISI_LINGER = 64                /* how often who waits for a stream gives the processor away before it sleeps */
+    IRISI_MAX_THREADS = 1024,            /* of one launch */
+    IRISI_LANES_A_WAVE = 64,             /* lanes asked for that become one thread */
+    IRISI_KERNEL_STACK = 1024 * 1024,    /* bytes that a kernel finds on whatever thread runs it */
+    IRISI_STACK_BYTES = 2 * 1024 * 1024, /* of a thread for kernels: thread-local variables are there too */
+    IRISI_LINGER = 64                    /* how often who waits for a stream gives the processor away, then sleeps */
 };
 
 __thread irisi_thread irisi_self;
@@ -117,6 +118,30 @@ static void *irisi_worker_main(void *arg)
     }
 }
 
+/*
+ * 1 when the calling thread has the stack that kernels are promised. A caller may have any: 128 KiB are what some C
+ * libraries give a thread, and what ulimit -s 128 leaves of the first one's.
+ */
+static int irisi_stack_suffices(void)
+{
+    static __thread uintptr_t low, high; /* asked for once in each thread: of the first thread it reads a file */
+    const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    if (high == 0) {
+        pthread_attr_t attr;
+        void *first = NULL;
+        size_t bytes = 0;
+        high = 1;
+        if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+            if (pthread_attr_getstack(&attr, &first, &bytes) == 0)
+                low = (uintptr_t)first, high = low + bytes;
+            pthread_attr_destroy(&attr);
+        }
+    }
+    /* Elsewhere than on its own stack, a coroutine's, nobody knows how much is left. */
+    return here > low && here < high && here - low >= IRISI_KERNEL_STACK + 64 * 1024;
+}
+
+/* A thread that runs kernels. */
 static int irisi_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
 {
     pthread_attr_t attr;

@@ -132,14 +132,15 @@ static irisi_task *irisi_task_new(irisi_task_kind kind, iris_event event)
 }
 
 /* The caller, who would only wait, runs what the stream's own thread has not begun: a kernel that is waited for at once
- * needs no other thread. */
+ * needs no other thread. That is for callers whose stack has room for a kernel. */
 static const char *irisi_dev_stream_synchronize(irisi_dev *d, iris_stream s)
 {
+    const int roomy = irisi_stack_suffices();
     (void)d;
     pthread_mutex_lock(&s->lock);
     const uint64_t until = s->submitted;
     for (uint32_t turn = 0; s->finished < until; turn++) {
-        irisi_task *task = irisi_take(s);
+        irisi_task *task = roomy ? irisi_take(s) : NULL;
         if (task) {
             pthread_mutex_unlock(&s->lock);
             irisi_run_task(s, task);
