@@ -1,52 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The one table: what exists. Rows hold names and facts, templates hold control flow, headers hold C."""
-from dataclasses import dataclass, make_dataclass
+from dataclasses import dataclass
 
 from .atomics import ATOMIC_TYPES, ATOMICS_BY_CAS, ATOMICS_NATIVE, WORD_ROWS
 from .collectives import ADDS, COLLECTIVES, OPS, Collective
 from .dtypes import BY_NAME, CMPS, DTYPES, GROUPS, DType
-
-
-def row(name, fields, **defaults):  # a class of frozen rows that are nothing but their fields
-    return make_dataclass(name, [(f, object, defaults[f]) if f in defaults else f for f in fields.split()], frozen=True)
+from .gemm import GEMM_OPS, GEMM_PATTERNS, GEMM_ROWS
 
 
 PLATFORMS = ("host", "nvidia", "amd")
-_D = BY_NAME
-# How a GEMM and its communication share the device: `parts` are what its kernels' names add to the pattern's, `spread` those that
-# a loop which spreads cuts into slices of K, `lanes` a workgroup's most, `captured` what stands in for it in a graph, whose branches may run in turn.
-GemmPattern = row("GemmPattern", "name text parts lanes captured spread", parts=("",), lanes="IRISI_GEMM_LANES", captured="", spread=())
-GEMM_PATTERNS = (
-    GemmPattern("bulk_synchronous", "a GEMM kernel, then a kernel that sends", ("_compute", "_send"), spread=("_compute",)),
-    GemmPattern("producer_consumer", "a kernel that computes and one that sends, on two streams", ("_compute", "_send"),
-                captured="wg_specialized"),
-    GemmPattern("fused_sequential", "workgroups that compute a tile, then send it", ("", "_ll"), spread=("", "_ll")),
-    GemmPattern("wg_specialized", "workgroups that compute and workgroups that send"),
-    GemmPattern("wave_specialized", "waves of a workgroup that compute or send", lanes="IRISI_GEMM_LANES_WITH_COMM"),
-)
-# Element types of a GEMM: `t` of A and B, `out` of C, `bias` of bias; sums add up in `acc`, what follows them is computed
-# in `work` and becomes an element by `narrow`_<out>. Of those with one `t` the first is what C is if nobody says.
-GemmType = row("GemmType", "name t out acc work bias narrow")
-GEMM_TYPES = tuple(
-    GemmType(name, t, out, _D["i32" if t.kind == "int" else t.acc], _D["f64" if out.name in ("f64", "i32") else "f32"],
-             out if out.bits > 8 else _D["bf16"], "irisi_round" if out.kind == "int" else "iris_narrow")
-    for name in ("f16 bf16 f32 f64 f16_f32 bf16_f32 f8e4m3_bf16 f8e4m3_f16 f8e4m3_f8e4m3 f8e5m2_bf16 f8e4m3fnuz_bf16 f8e5m2fnuz_bf16 "
-                 "i8_i32 i8_bf16 i8_i8").split() for t, out in [(_D[name.split("_")[0]], _D[name.split("_")[-1]])])
-# Mainloop IRISI_GEMM_<loop> for types `g`, where IRISI_GEMM_HAS_<loop> is 1: `name` ends its functions' names, `sums` of
-# those that do not depend on C's type, and `beside_comm` the names of what it does otherwise beside communication waves.
-GemmKernel = row("GemmKernel", "loop suffix g sums name beside_comm ahead leaves waits next spreads")  # fetches B ahead; has an epilogue of its own; waits itself; its walk; is cut over workgroups
-_FEW, _MFMA = ("FEW", "THIN", "FEW_MFMA"), dict(gfx90a="f16 bf16 f32 i8", gfx942="f16 bf16 f32 i8 f8e4m3fnuz f8e5m2fnuz", gfx950="f16 bf16 f32 i8 f8e4m3 f8e5m2")  # types of A and B
-_LOOPS = (("PLAIN", "", [g.name for g in GEMM_TYPES]), ("SM80", "_sm80", ("f16", "bf16", "f32", "f64")),  # loop, suffix, types by name
-          ("SM90A", "_sm90a", [g.name for g in GEMM_TYPES if g.name != "f64" and "fnuz" not in g.name]), ("SM90A_LINES", "_sm90a_lines", ("f16", "bf16")), ("FEW", "_few", ("f16", "bf16")), ("THIN", "_thin", ("f16", "bf16")), ("FEW_MFMA", "_few_mfma", ("f16", "bf16"))) + tuple(
-    (f"MFMA_{s.upper()}", f"_{s}", [g.name for g in GEMM_TYPES if g.t.name in t.split()]) for arch, t in _MFMA.items() for s in (arch, f"{arch}_small"))
-GEMM_KERNELS = tuple(GemmKernel(loop, end, g, g.t.name + end, g.name + end, g.name + end + "_with_comm" * loop.startswith(("MFMA", "SM80", "FEW", "THIN")),
-                                loop == "SM90A", loop in ("FEW", "THIN") or (loop == "SM90A" and g.out.bits in (16, 32) and g.acc in (g.work, g.out)), loop in _FEW, "even" if loop in _FEW else "turn", loop == "THIN")
-                     for loop, end, names in _LOOPS for g in GEMM_TYPES if g.name in names)
-GemmIsa = row("GemmIsa", "name bytes rows vectors")  # of the host: bytes of a vector; a micro-kernel's rows, vectors of columns
-GEMM_ISAS = (GemmIsa("base", 16, 4, 2), GemmIsa("avx2", 32, 4, 2), GemmIsa("avx512", 64, 8, 2))
-GEMM_ROWS = dict(gemm_types=GEMM_TYPES, gemm_kernels=GEMM_KERNELS, gemm_patterns=GEMM_PATTERNS, gemm_isas=GEMM_ISAS,
-                 gemm_accs=dict.fromkeys(g.acc for g in GEMM_TYPES), gemm_works=(_D["f32"], _D["f64"]))
-
 
 
 @dataclass(frozen=True)
@@ -105,9 +67,12 @@ TEMPLATES = (
     T("gemm/types", "element types that GEMM kernels exist for", _GEMM, "gemm_types", **GEMM_ROWS),
     T("gemm/epilogue", "from accumulators to the staging tile", _GEMM, "gemm_epilogue", **GEMM_ROWS),
     T("gemm/tiles", "what math and loader waves do for a tile", _GEMM, "gemm_tiles", **GEMM_ROWS),
-    *(T(f"gemm/all_scatter_{p.name}", f"GEMM and all-scatter by {p.text}", _GEMM, f"gemm_all_scatter_{p.name}", **GEMM_ROWS)
-      for p in GEMM_PATTERNS),
-    T("gemm/launch_all_scatter", "launchers of GEMM and all-scatter", _GEMM, "launch/gemm_all_scatter", **GEMM_ROWS),
+    T("gemm/local", "a GEMM without communication", _GEMM, "gemm_local", **GEMM_ROWS),
+    T("gemm/launch_local", "what every GEMM needs, and launchers of a GEMM alone", _GEMM, "launch/gemm", **GEMM_ROWS),
+    *(T(f"gemm/{p.name}", f"{op.title} by {p.text}", _GEMM, f"gemm_{op.name}_{p.name}", op=op, **GEMM_ROWS)
+      for op in GEMM_OPS for p in GEMM_PATTERNS),
+    *(T("gemm/launch", f"launchers of {op.title}", _GEMM, f"launch/gemm_{op.name}", op=op, **GEMM_ROWS)
+      for op in GEMM_OPS),
     T("collective/reduction", "elements of all members combined", "collective/all_reduce.cpp", ops=OPS),
     T("collective/schedules", "collectives and schedules by number", "collective/all_reduce.cpp",
       collectives=COLLECTIVES, schedules=tuple(dict.fromkeys(s for c in COLLECTIVES for s in c.schedules))),

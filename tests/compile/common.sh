@@ -48,6 +48,7 @@ programs() {
 # that no GPU has room for, the others hold init.c with another platform's shapes or another table.
 host_only="tests/collective/room.c
 tests/gemm/cut.c
+tests/gemm/offers.c
 tests/gemm/prepare.c
 tests/gemm/table.c
 tests/gemm/whole.c

@@ -203,14 +203,19 @@ IRIS_KERNEL(probe_sm90a, irisi_gemm_probe, a, 64)
 static const char *warning(iris_world *w, irisi_kernel probe, iris_dtype dtype, uint32_t tf32)
 {
     static char text[1024];
-    static const irisi_gemm_kernel rows[] = {{IRISI_GEMM_SM80, 1, NULL, "a"}, {IRISI_GEMM_SM90A, 1, NULL, "b"}};
+    static const irisi_gemm_kernel rows[] = {
+        {IRIS_GEMM_LOCAL, IRISI_GEMM_SM80, IRIS_GEMM_AUTO, IRISI_GEMM_KERNEL_COMPUTE, NULL, "a"},
+        {IRIS_GEMM_LOCAL, IRISI_GEMM_SM90A, IRIS_GEMM_AUTO, IRISI_GEMM_KERNEL_COMPUTE, NULL, "b"}};
+    static irisi_gemm_offer offers[16]; /* the last one that was added counts */
+    static size_t used;
     const int before = dup(2);
     FILE *file = tmpfile();
-    irisi_gemm_kernels all;
+    irisi_gemm_offer *all = &offers[used++ % 16];
     irisi_gemm_common own;
     iris_gemm_plan p;
-    all.probe = probe, all.pack = NULL, all.rows = rows, all.n = dtype == IRIS_F64 ? 1 : 2;
-    irisi_gemm_offer(dtype, dtype, &all);
+    all->dtype = all->c_dtype = dtype;
+    all->probe = probe, all->rows = rows, all->n = dtype == IRIS_F64 ? 1 : 2;
+    irisi_gemm_add_offer(all);
     memset(&p, 0, sizeof p), memset(&own, 0, sizeof own);
     p.dtype = p.c_dtype = (uint32_t)dtype, p.element = p.c_element = 2;
     p.m = p.n = p.k = 64, p.world = 1, p.tf32 = tf32;

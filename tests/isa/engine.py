@@ -29,7 +29,7 @@ def names(*patterns):
 
 BESIDE = names("wave_specialized")  # its communication waves put, and signal themselves
 TOLD = names("fused_sequential", "wg_specialized", "producer_consumer_compute")
-MATH = TOLD + names("bulk_synchronous_compute")
+MATH = TOLD + ("irisi_gemm_local_bf16_sm90a",)
 # Of these no branch leads past the engine to a staging tile that it uses otherwise: a plan's tiles leave in one way.
 PLAIN = names("fused_sequential", "producer_consumer_compute")
 

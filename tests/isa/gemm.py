@@ -33,7 +33,7 @@ TYPES = {"gfx90a": ("f16", "bf16", "f32"),
          "gfx942": ("f16", "bf16", "f32", "i8_i32", "i8_bf16", "bf16_f32", "f8e4m3fnuz_bf16", "f8e5m2fnuz_bf16"),
          "gfx950": ("f16", "bf16", "i8_bf16", "bf16_f32", "f8e4m3_bf16", "f8e5m2_bf16")}
 WITH_PLAIN = ("f16", "bf16")  # of these the plain loop's kernels are compiled too
-PUTTING = ("bulk_synchronous_compute", "producer_consumer_compute", "fused_sequential", "wg_specialized", "wave_specialized")
+PUTTING = ("local", "producer_consumer_compute", "fused_sequential", "wg_specialized", "wave_specialized")
 LL = ("fused_sequential_ll",)  # sends packets, which need no signals
 COMPUTE = PUTTING + LL
 SEND = ("bulk_synchronous_send", "producer_consumer_send")
@@ -78,6 +78,11 @@ def clang():
     return os.environ.get("IRIS_HIPCC") or find("clang++-22", "clang++")
 
 
+def symbol(pattern, kind, loop):
+    """The name of a pattern's kernel, or of a GEMM alone, for a type and a mainloop."""
+    return f"irisi_gemm_{'' if pattern == 'local' else 'all_scatter_'}{pattern}_{kind}_{loop}"
+
+
 def build(arch, kind, include, folder, *macros):
     """(what the compiler said, {kernel: resources}, {kernel: Listing}) of the library's GEMM kernels of some types."""
     out = pathlib.Path(folder) / f"{arch}.{kind}{''.join(macros)}.co"
@@ -99,12 +104,13 @@ def build(arch, kind, include, folder, *macros):
         return done.stdout, {}, {}
     text = subprocess.run([find("llvm-objdump-22", "llvm-objdump"), "-d", "--no-show-raw-insn", out],
                           stdout=subprocess.PIPE, text=True, check=True).stdout
-    wanted = re.compile(rf"irisi_gemm_all_scatter_({'|'.join(COMPUTE + SEND)})_{kind}_({arch}(_small)?{'|few_mfma' * (kind == 'f16')})")
+    loops = [arch, f"{arch}_small", *(["few_mfma"] if kind == "f16" else [])]
+    wanted = {symbol(pattern, kind, loop) for pattern in COMPUTE + SEND for loop in loops}
     used = {}
     for name, block in re.findall(r"Function Name: (\S+)(.*?)(?=Function Name|\Z)", done.stdout, re.S):
         if name.startswith("irisi_gemm_"):  # the plain loop's, and those that copy operands, too
             used[name] = {k.strip(): int(v) for k, v in re.findall(r"remark:\s+([A-Za-z ]+?)(?: \[.*?\])?: (\d+) ", block)}
-    return "", used, {name: l for name, l in listings(text).items() if wanted.fullmatch(name)}
+    return "", used, {name: l for name, l in listings(text).items() if name in wanted}
 
 
 def listings(text):
@@ -383,7 +389,7 @@ def check_edits(arch, where, kernel_of, report):
 
 def check(arch, kind, built, report, table):
     where, (said, used, kernels) = f"{arch} {kind}", built
-    names = lambda patterns: [f"irisi_gemm_all_scatter_{p}_{kind}_{arch}{s}" for s in ("", "_small") for p in patterns]
+    names = lambda patterns: [symbol(p, kind, arch + small) for small in ("", "_small") for p in patterns]
     report.line(where, "compiles and holds every pattern's kernels",
                 [said] if said else [f"{n} is missing" for n in names(COMPUTE + SEND) if n not in kernels])
     if said:

@@ -82,6 +82,9 @@ typedef void (*irisi_kernel)(const void *args);
 #define IRISI_KERNEL_PTR(kernel) (kernel)
 #endif
 
+/* In front of a function or kernel that several files define alike: the linker keeps one of them. */
+#define IRISI_WEAK __attribute__((weak))
+
 #if !IRIS_HAS_DEVICE
 /* Plain C files of a GPU build: types and conversions only, no kernels. */
 #define IRIS_HOST_DEVICE static inline

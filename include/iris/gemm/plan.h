@@ -20,8 +20,9 @@
 #include <iris/dtype.h>
 #include <iris/gen/dtypes.h>
 
-/** What follows the GEMM. */
+/** A GEMM, and the communication that belongs to it. */
 typedef enum iris_gemm_op {
+    IRIS_GEMM_LOCAL,      /**< none */
     IRIS_GEMM_ALL_SCATTER /**< N split; every rank's band of columns goes to every rank */
 } iris_gemm_op;
 

@@ -123,32 +123,47 @@ iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages);
 iris_status iris_gemm_pack(iris_world *w, const iris_gemm_plan *plan, iris_stream stream);
 /** @} */
 
-/* A kernel of a pattern, and the mainloop it is made with. */
+/* What a kernel does of an operation. */
+typedef enum irisi_gemm_kernel_role {
+    IRISI_GEMM_KERNEL_WHOLE,       /* all of it */
+    IRISI_GEMM_KERNEL_PACKETS,     /* all of it, by LL packets (gemm/tile_ll.h) */
+    IRISI_GEMM_KERNEL_COMPUTE,     /* this rank's arithmetic */
+    IRISI_GEMM_KERNEL_COMMUNICATE, /* what is left beside or behind the arithmetic */
+    IRISI_GEMM_KERNEL_ROLES        /* how many there are */
+} irisi_gemm_kernel_role;
+
+/* A row of the table of kernels. A GEMM alone has kernels of its own, whatever the pattern: theirs is AUTO. */
 typedef struct irisi_gemm_kernel {
-    uint32_t mainloop, pattern;
+    uint32_t op, mainloop, pattern, role;
     irisi_kernel kernel;
     const char *name;
 } irisi_gemm_kernel;
 
-/* What a launch header holds for types of A and B, and of C. A pattern's kernels are in order of its parts. */
-typedef struct irisi_gemm_kernels {
-    irisi_kernel probe; /* which mainloops the image has */
-    irisi_kernel pack;  /* copies operands: gemm/pack.h */
+/*
+ * The kernels that a launch header holds for types of A and B, and of C. Each header adds its own to a list, so that
+ * any number of them can be in a program, in one file or in several.
+ */
+typedef struct irisi_gemm_offer {
+    iris_dtype dtype, c_dtype;
     const irisi_gemm_kernel *rows;
     size_t n;
-} irisi_gemm_kernels;
+    irisi_kernel probe; /* which mainloops the image has; null in headers of operations */
+    irisi_kernel pack;  /* copies operands: gemm/pack.h; likewise */
+    struct irisi_gemm_offer *next;
+} irisi_gemm_offer;
 
-/* Makes their kernels known, before main: launch headers do. */
-void irisi_gemm_offer(iris_dtype dtype, iris_dtype c_dtype, const irisi_gemm_kernels *kernels);
+/* Adds an offer to the list, which keeps it: launch headers do, before main. */
+void irisi_gemm_add_offer(irisi_gemm_offer *offer);
 
 /* 1 while the stream (null: the default one) is captured into a graph, which may run branches one after the other. */
 int irisi_gemm_capturing(iris_world *w, iris_stream stream);
 
-#define IRISI_GEMM_KERNEL(mainloop, pattern, kernel) {(mainloop), (pattern), IRISI_KERNEL_PTR(kernel), #kernel}
+#define IRISI_GEMM_KERNEL(op, mainloop, pattern, role, kernel)                                                         \
+    {(op), (mainloop), (pattern), (role), IRISI_KERNEL_PTR(kernel), #kernel}
 
-/* Launches a pattern's kernels made with the plan's mainloop. AUTO means the first part of bulk_synchronous alone. */
-iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype dtype, iris_dtype c_dtype,
-                           iris_gemm_pattern pattern, iris_stream stream);
+/* Launches an operation by a pattern: its kernels made with the plan's mainloop. A GEMM alone has no patterns: AUTO. */
+iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_op op, iris_dtype dtype,
+                           iris_dtype c_dtype, iris_gemm_pattern pattern, iris_stream stream);
 
 #ifdef __cplusplus
 }

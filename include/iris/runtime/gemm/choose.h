@@ -13,6 +13,7 @@
 #include <iris/runtime/gemm/validate.h>
 #include <iris/runtime/gemm/tile_search.h>
 #include <iris/runtime/gemm/ll_banks.h>
+#include <iris/runtime/gemm/packing.h>
 #include <iris/runtime/gemm/tune_rows.h>
 
 /* What all ranks' operands have in common, as the choice of a mainloop sees it. */
@@ -29,19 +30,10 @@ typedef struct irisi_gemm_common {
     uint64_t rows;       /* all rows that each has read, by their hash */
 } irisi_gemm_common;
 
-static irisi_gemm_kernels irisi_gemm_offered[IRIS_DTYPES][IRIS_DTYPES]; /* by the types of A and B, and of C */
-
-void irisi_gemm_offer(iris_dtype dtype, iris_dtype c_dtype, const irisi_gemm_kernels *kernels)
-{
-    irisi_gemm_offered[dtype][c_dtype] = *kernels;
-}
-
-#include <iris/runtime/gemm/packing.h>
-
 /* Says once that the image lacks what its device computes such products best with: they are right, and slow. */
 static void irisi_gemm_warn(iris_world *w, const iris_gemm_plan *p, uint64_t mainloops)
 {
-    const irisi_gemm_kernels *offered = &irisi_gemm_offered[p->dtype][p->c_dtype];
+    const irisi_gemm_offer *offered = irisi_gemm_base(p);
     const irisi_gemm_image best = irisi_gemm_image_of(iris_arch_name(w), p->dtype, p->tf32);
     size_t i = 0;
     while (i < offered->n && offered->rows[i].mainloop != best.mainloop)
@@ -58,7 +50,7 @@ static void irisi_gemm_warn(iris_world *w, const iris_gemm_plan *p, uint64_t mai
 /* Asks the device which mainloops it has for the plan's types. Kernels of one's own alone: the plain one. */
 static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int plain, irisi_gemm_common *own)
 {
-    const irisi_kernel probe = irisi_gemm_offered[p->dtype][p->c_dtype].probe;
+    const irisi_gemm_offer *base = irisi_gemm_base(p);
     const iris_launch_config one = iris_grid(1, IRISI_GEMM_WAVE_LANES);
     irisi_gemm_probe args;
     irisi_control control;
@@ -79,10 +71,10 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
                     : 0;
     own->mainloops = 1u << IRISI_GEMM_PLAIN, own->workgroups = p->workgroups;
     own->full = p->workgroups >= (uint32_t)iris_compute_units(w) ? UINT64_MAX : 0;
-    if (probe == NULL || plain)
+    if (base == NULL || plain)
         return IRIS_OK;
     args.control = w->control;
-    iris_status s = irisi_launch(w, probe, "irisi_gemm_probe", &args, sizeof args, &one, NULL);
+    iris_status s = irisi_launch(w, base->probe, "irisi_gemm_probe", &args, sizeof args, &one, NULL);
     if (s == IRIS_OK)
         s = iris_memcpy(w, &control, w->control, sizeof control);
     if (s == IRIS_OK)

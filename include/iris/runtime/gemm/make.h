@@ -49,30 +49,35 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     p->tile_m = g->tile_m, p->tile_n = g->tile_n, p->blas = g->blas, p->blas_arg = g->blas_arg;
 }
 
-/* Part `part` of a pattern, with the plan's mainloop; null where no launch header offers it. */
-static const irisi_gemm_kernel *irisi_gemm_part(const iris_gemm_plan *p, iris_gemm_pattern pattern, int part)
+/* The kernel of the plan's operation by a pattern, with its mainloop; null where no launch header offers it. */
+static const irisi_gemm_kernel *irisi_gemm_kernel_of(const iris_gemm_plan *p, iris_gemm_pattern pattern,
+                                                     irisi_gemm_kernel_role role)
 {
-    const irisi_gemm_kernels *all = &irisi_gemm_offered[p->dtype][p->c_dtype];
-    for (size_t i = 0; i < all->n; i++)
-        if (all->rows[i].mainloop == p->mainloop && all->rows[i].pattern == (uint32_t)pattern && part-- == 0)
-            return all->rows + i;
-    return NULL;
+    if (pattern == IRIS_GEMM_BLAS_GATHER) /* what comes behind the caller's BLAS comes behind a GEMM alone too */
+        pattern = IRIS_GEMM_BULK_SYNCHRONOUS;
+    if (pattern == IRIS_GEMM_BULK_SYNCHRONOUS && role == IRISI_GEMM_KERNEL_COMPUTE)
+        return irisi_gemm_find_kernel(p, IRIS_GEMM_LOCAL, IRIS_GEMM_AUTO, role);
+    return irisi_gemm_find_kernel(p, (iris_gemm_op)p->op, pattern, role);
 }
 
-/* The pattern whose kernels one has: a GEMM alone, and a band that is there already, are halves of bulk_synchronous. */
-static iris_gemm_pattern irisi_gemm_kernels_of(iris_gemm_pattern pattern)
+/* What the kernel does that waits for peers, and that must be on the device at once, in a pattern. */
+static irisi_gemm_kernel_role irisi_gemm_waits_in(const iris_gemm_plan *p, iris_gemm_pattern pattern)
 {
-    return pattern == IRIS_GEMM_AUTO || pattern == IRIS_GEMM_BLAS_GATHER ? IRIS_GEMM_BULK_SYNCHRONOUS : pattern;
+    if (pattern == IRIS_GEMM_BULK_SYNCHRONOUS || pattern == IRIS_GEMM_BLAS_GATHER ||
+        pattern == IRIS_GEMM_PRODUCER_CONSUMER)
+        return IRISI_GEMM_KERNEL_COMMUNICATE;
+    return pattern == IRIS_GEMM_FUSED_SEQUENTIAL && p->ll.banks != NULL ? IRISI_GEMM_KERNEL_PACKETS
+                                                                       : IRISI_GEMM_KERNEL_WHOLE;
 }
 
 /* Whether the workgroups of the plan's pattern that wait for peers can all be on the device at once. */
 static iris_status irisi_gemm_check_grid(iris_world *w, const iris_gemm_plan *p)
 {
-    const iris_gemm_pattern pattern = irisi_gemm_kernels_of((iris_gemm_pattern)p->pattern);
-    const int sends = pattern == IRIS_GEMM_BULK_SYNCHRONOUS || pattern == IRIS_GEMM_PRODUCER_CONSUMER;
-    const int packets = pattern == IRIS_GEMM_FUSED_SEQUENTIAL && p->ll.banks != NULL;
-    const irisi_gemm_kernel *k = irisi_gemm_part(p, pattern, sends + packets);
-    const iris_launch_config cfg = iris_gemm_grid(p, sends ? 0 : pattern == IRIS_GEMM_WAVE_SPECIALIZED ? 2 : 1);
+    const iris_gemm_pattern pattern = (iris_gemm_pattern)p->pattern;
+    const irisi_gemm_kernel_role role = irisi_gemm_waits_in(p, pattern);
+    const irisi_gemm_kernel *k = irisi_gemm_kernel_of(p, pattern, role);
+    const uint32_t stages = role == IRISI_GEMM_KERNEL_COMMUNICATE ? 0 : pattern == IRIS_GEMM_WAVE_SPECIALIZED ? 2 : 1;
+    const iris_launch_config cfg = iris_gemm_grid(p, stages);
     const uint32_t workgroups = pattern == IRIS_GEMM_PRODUCER_CONSUMER ? p->comm_workgroups : p->workgroups;
     const uint32_t most = k ? irisi_max_workgroups(w, k->kernel, cfg.lanes, cfg.shared_bytes) : UINT32_MAX;
     if (workgroups <= most)
@@ -113,7 +118,8 @@ static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const ir
         s = iris_event_create(w, &p->fork);
     if (s == IRIS_OK)
         s = iris_event_create(w, &p->join);
-    const irisi_gemm_kernel *fused = irisi_gemm_part(p, IRIS_GEMM_FUSED_SEQUENTIAL, p->ll.banks != NULL);
+    const iris_gemm_pattern sequential = IRIS_GEMM_FUSED_SEQUENTIAL;
+    const irisi_gemm_kernel *fused = irisi_gemm_kernel_of(p, sequential, irisi_gemm_waits_in(p, sequential));
     p->gang_fused = s == IRIS_OK && fused ? irisi_gemm_gang_fused(w, p, fused->kernel) : 0;
     return s == IRIS_OK ? irisi_gemm_check_grid(w, p) : s;
 }
@@ -141,9 +147,10 @@ static iris_status irisi_gemm_free(iris_world *w, iris_gemm_plan *p)
 static void irisi_gemm_log_choice(const iris_world *w, const iris_gemm_plan *p, const iris_gemm_args *g,
                                   const irisi_gemm_row *row)
 {
-    const iris_gemm_pattern of = irisi_gemm_kernels_of((iris_gemm_pattern)p->pattern);
-    const int packets = of == IRIS_GEMM_FUSED_SEQUENTIAL && p->ll.banks != NULL;
-    const irisi_gemm_kernel *kernel = irisi_gemm_part(p, of, packets);
+    const irisi_gemm_kernel_role waits = irisi_gemm_waits_in(p, (iris_gemm_pattern)p->pattern);
+    const irisi_gemm_kernel *kernel = /* that computes */
+        irisi_gemm_kernel_of(p, (iris_gemm_pattern)p->pattern,
+                             waits == IRISI_GEMM_KERNEL_COMMUNICATE ? IRISI_GEMM_KERNEL_COMPUTE : waits);
     const int tile_asked = g->tile_m > 0 && g->tile_n > 0, pattern_asked = g->pattern != IRIS_GEMM_AUTO;
     const char *by = row->from[0]                  ? row->from
                      : row->given                  ? "a row of the built-in table"
@@ -322,8 +329,9 @@ static iris_status irisi_gemm_start_fused(iris_world *w, const iris_gemm_plan *p
     return irisi_gemm_start(w, &p, k, workgroups, 1, IRIS_LAUNCH_COOPERATIVE, stream);
 }
 
-iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype dtype, iris_dtype c_dtype,
-                           iris_gemm_pattern pattern, iris_stream stream)
+/* Refuses a plan that was not made for a launcher; the GEMM of any plan can be launched alone. */
+static iris_status irisi_gemm_check_launch(iris_world *w, const iris_gemm_plan *plan, iris_gemm_op op, iris_dtype dtype,
+                                           iris_dtype c_dtype, iris_gemm_pattern pattern)
 {
     if (w != NULL && irisi_foreign(w))
         return irisi_refuse_fork(w, "GEMM launch");
@@ -336,9 +344,26 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype
     if (split && plan->comm_workgroups >= plan->workgroups)
         return irisi_fail(w, IRIS_ERR_GRID, "GEMM launch: %s needs 2 or more workgroups, but the plan has %u",
                           iris_gemm_pattern_name(pattern), plan->workgroups);
-    const iris_gemm_pattern of = irisi_gemm_kernels_of(pattern);
-    const irisi_gemm_kernel *part[2] = {irisi_gemm_part(plan, of, 0), irisi_gemm_part(plan, of, 1)};
-    if (part[0] == NULL)
+    if (op != IRIS_GEMM_LOCAL && plan->op != (uint32_t)op)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "GEMM launch: a launcher of operation %d was given a plan for %u",
+                          (int)op, plan->op);
+    return IRIS_OK;
+}
+
+iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_op op, iris_dtype dtype,
+                           iris_dtype c_dtype, iris_gemm_pattern pattern, iris_stream stream)
+{
+    const iris_status sound = irisi_gemm_check_launch(w, plan, op, dtype, c_dtype, pattern);
+    const irisi_gemm_kernel *part[IRISI_GEMM_KERNEL_ROLES];
+    int found = 0;
+    if (sound != IRIS_OK)
+        return sound;
+    for (int role = 0; role < IRISI_GEMM_KERNEL_ROLES; role++) {
+        part[role] = irisi_gemm_kernel_of(plan, op == IRIS_GEMM_LOCAL ? IRIS_GEMM_BULK_SYNCHRONOUS : pattern,
+                                          (irisi_gemm_kernel_role)role);
+        found += part[role] != NULL;
+    }
+    if (found == 0)
         return irisi_fail(w, IRIS_ERR_ARCH, "GEMM launch: this build has no kernel for the plan's mainloop %u",
                           plan->mainloop);
     const iris_status ready = pattern == IRIS_GEMM_BLAS_GATHER ? irisi_gemm_start_blas(w, plan, stream)
@@ -347,27 +372,29 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_dtype
         return ready;
     /* The GEMM alone waits for no rank: it may begin while another such one ends. Without a tile it would not wait. */
     const uint32_t early = plan->early_launch && plan->items > 0 ? IRISI_LAUNCH_EARLY : 0;
+    const irisi_gemm_kernel *whole = part[IRISI_GEMM_KERNEL_WHOLE], *compute = part[IRISI_GEMM_KERNEL_COMPUTE];
+    const irisi_gemm_kernel *communicate = part[IRISI_GEMM_KERNEL_COMMUNICATE];
+    if (op == IRIS_GEMM_LOCAL)
+        return irisi_gemm_start_alone(w, plan, compute, early, stream);
     switch (pattern) {
-    case IRIS_GEMM_AUTO:
-        return irisi_gemm_start_alone(w, plan, part[0], early, stream);
     case IRIS_GEMM_BLAS_GATHER:
         if (plan->world == 1)
             return IRIS_OK;
-        return irisi_gemm_start(w, plan, part[1], plan->workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);
+        return irisi_gemm_start(w, plan, communicate, plan->workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);
     case IRIS_GEMM_BULK_SYNCHRONOUS: {
-        const iris_status s = irisi_gemm_start_alone(w, plan, part[0], early, stream);
+        const iris_status s = irisi_gemm_start_alone(w, plan, compute, early, stream);
         if (s != IRIS_OK)
             return s;
-        return irisi_gemm_start(w, plan, part[1], plan->workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);
+        return irisi_gemm_start(w, plan, communicate, plan->workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);
     }
     case IRIS_GEMM_PRODUCER_CONSUMER:
-        return irisi_gemm_start_two(w, plan, part[0], part[1], stream);
+        return irisi_gemm_start_two(w, plan, compute, communicate, stream);
     case IRIS_GEMM_WAVE_SPECIALIZED:
-        return irisi_gemm_start(w, plan, part[0], plan->workgroups, 2, IRIS_LAUNCH_COOPERATIVE, stream);
+        return irisi_gemm_start(w, plan, whole, plan->workgroups, 2, IRIS_LAUNCH_COOPERATIVE, stream);
     case IRIS_GEMM_FUSED_SEQUENTIAL:
-        return irisi_gemm_start_fused(w, plan, part[plan->ll.banks != NULL], stream);
+        return irisi_gemm_start_fused(w, plan, part[irisi_gemm_waits_in(plan, pattern)], stream);
     default:
-        return irisi_gemm_start(w, plan, part[0], plan->workgroups, 1, IRIS_LAUNCH_COOPERATIVE, stream);
+        return irisi_gemm_start(w, plan, whole, plan->workgroups, 1, IRIS_LAUNCH_COOPERATIVE, stream);
     }
 }
 

@@ -13,6 +13,8 @@
 #ifdef IRIS_INIT_C
 
 #include <iris/gemm/pack.h>
+#include <iris/mainloop/shape.h>
+#include <iris/runtime/gemm/offers.h>
 
 /*
  * 1 when B must be turned for any mainloop but the plain one and, of f32, sm_80's, whose lanes multiply. Before the
@@ -120,9 +122,9 @@ static iris_status irisi_gemm_start_pack(iris_world *w, const iris_gemm_plan *pl
         return IRIS_OK;
     const uint64_t workgroups = words / (IRISI_PACK_LANES * IRISI_PACK_WORDS) + 1;
     const iris_launch_config cfg = iris_grid(workgroups < most ? (uint32_t)workgroups : most, IRISI_PACK_LANES);
-    const irisi_kernel pack = irisi_gemm_offered[plan->dtype][plan->c_dtype].pack;
     const uint32_t early = plan->early_launch ? IRISI_LAUNCH_EARLY : 0;
-    return irisi_launch_with(w, pack, "irisi_gemm_pack", &args, sizeof args, &cfg, early, stream);
+    return irisi_launch_with(w, irisi_gemm_base(plan)->pack, "irisi_gemm_pack", &args, sizeof args, &cfg, early,
+                             stream);
 }
 
 #endif

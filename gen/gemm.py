@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""GEMMs: operations, patterns, element types and mainloops."""
+from dataclasses import dataclass
+
+from .dtypes import BY_NAME, DType
+
+
+@dataclass(frozen=True)
+class GemmOp:
+    """A GEMM and the communication that belongs to it: IRIS_GEMM_<NAME>, and headers and launchers of that name."""
+    name: str
+    title: str  # the operation in a banner's first line
+    text: str   # what a launch leaves behind, after "C as iris_gemm_args says"
+
+
+GEMM_OPS = (
+    GemmOp("all_scatter", title="GEMM and all-scatter", text="every rank's band of columns on every rank"),
+)
+
+
+@dataclass(frozen=True)
+class GemmPart:
+    """A kernel of a pattern, in every mainloop."""
+    role: str           # IRISI_GEMM_KERNEL_<ROLE>: what the kernel does of the operation
+    suffix: str = ""    # what the kernel's name adds to the pattern's
+    lanes: str = "IRISI_GEMM_LANES"  # the most lanes of a workgroup; the mainloop's suffix follows
+    spread: bool = False             # 1: a mainloop that spreads cuts K over several workgroups of it
+
+
+@dataclass(frozen=True)
+class GemmPattern:
+    """How a GEMM and its communication share the device."""
+    name: str
+    text: str
+    parts: tuple
+    local_first: bool = False  # the GEMM alone (LOCAL_PART) runs before these kernels
+    captured: str = ""         # the pattern that stands in for it in a graph, whose branches may run in turn
+
+
+# The kernel of a GEMM alone, which no pattern and no operation has a copy of.
+LOCAL_PART = GemmPart("compute", spread=True)
+GEMM_PATTERNS = (
+    GemmPattern(
+        "bulk_synchronous", "a GEMM kernel, then a kernel that sends", local_first=True,
+        parts=(GemmPart("communicate", "_send"),)),
+    GemmPattern(
+        "producer_consumer", "a kernel that computes and one that sends, on two streams", captured="wg_specialized",
+        parts=(GemmPart("compute", "_compute"), GemmPart("communicate", "_send"))),
+    GemmPattern(
+        "fused_sequential", "workgroups that compute a tile, then send it",
+        parts=(GemmPart("whole", spread=True), GemmPart("packets", "_ll", spread=True))),
+    GemmPattern(
+        "wg_specialized", "workgroups that compute and workgroups that send",
+        parts=(GemmPart("whole"),)),
+    GemmPattern(
+        "wave_specialized", "waves of a workgroup that compute or send",
+        parts=(GemmPart("whole", lanes="IRISI_GEMM_LANES_WITH_COMM"),)),
+)
+
+
+@dataclass(frozen=True)
+class GemmType:
+    """Element types of a GEMM. Of the rows with one `t` the first is what C is if nobody says."""
+    name: str
+    t: DType     # of A and B
+    out: DType   # of C
+    acc: DType   # of sums
+    work: DType  # what follows the sums is computed in it
+    bias: DType
+    narrow: str  # <narrow>_<out> makes an element of a value of `work`
+
+
+def gemm_type(name):
+    """The row of `f16`, or of `f16_f32` where C has a type of its own."""
+    t, out = (BY_NAME[part] for part in (name.split("_")[0], name.split("_")[-1]))
+    whole = t.kind == "int"
+    return GemmType(
+        name, t, out,
+        acc=BY_NAME["i32" if whole else t.acc],
+        work=BY_NAME["f64" if out.name in ("f64", "i32") else "f32"],
+        bias=out if out.bits > 8 else BY_NAME["bf16"],
+        narrow="irisi_round" if out.kind == "int" else "iris_narrow")
+
+
+GEMM_TYPES = tuple(map(gemm_type, (
+    "f16", "bf16", "f32", "f64", "f16_f32", "bf16_f32", "f8e4m3_bf16", "f8e4m3_f16", "f8e4m3_f8e4m3", "f8e5m2_bf16",
+    "f8e4m3fnuz_bf16", "f8e5m2fnuz_bf16", "i8_i32", "i8_bf16", "i8_i8")))
+
+
+@dataclass(frozen=True)
+class GemmLoop:
+    """Mainloop IRISI_GEMM_<NAME>, which a platform has where IRISI_GEMM_HAS_<NAME> is 1."""
+    name: str
+    types: tuple                # of GEMM_TYPES, by name
+    suffix: str = ""            # ends the names of its functions
+    beside_comm: bool = False   # it has functions of its own for use beside communication waves
+    ahead: bool = False         # it fetches B before the kernel before it has ended
+    leaves: tuple = ()          # the types for which it has an epilogue of its own
+    waits: bool = False         # it waits itself for the kernel before it
+    next: str = "turn"          # its walk: irisi_tile_next_<next>
+    waits_to_launch: bool = False  # it says itself when the kernel behind it may begin
+    spreads: bool = False       # its kernels may be cut over workgroups by K
+
+
+def gemm_types_of(*inputs):
+    """Names of the GEMM types whose A and B are of one of these types."""
+    return tuple(g.name for g in GEMM_TYPES if g.t.name in inputs)
+
+
+SHORT = ("f16", "bf16")
+SM90A_TYPES = tuple(g.name for g in GEMM_TYPES if g.name != "f64" and "fnuz" not in g.name)
+SM90A_LEAVES = tuple(g.name for g in GEMM_TYPES if g.out.bits in (16, 32) and g.acc in (g.work, g.out))
+MFMA_TYPES = dict(
+    gfx90a=gemm_types_of("f16", "bf16", "f32", "i8"),
+    gfx942=gemm_types_of("f16", "bf16", "f32", "i8", "f8e4m3fnuz", "f8e5m2fnuz"),
+    gfx950=gemm_types_of("f16", "bf16", "f32", "i8", "f8e4m3", "f8e5m2"))
+GEMM_LOOPS = (
+    GemmLoop("PLAIN", tuple(g.name for g in GEMM_TYPES)),
+    GemmLoop("SM80", ("f16", "bf16", "f32", "f64"), "_sm80", beside_comm=True),
+    GemmLoop("SM90A", SM90A_TYPES, "_sm90a", ahead=True, leaves=SM90A_LEAVES),
+    GemmLoop("SM90A_LINES", SHORT, "_sm90a_lines"),
+    GemmLoop("FEW", SHORT, "_few", beside_comm=True, leaves=SHORT, waits=True, next="even"),
+    GemmLoop("THIN", SHORT, "_thin", beside_comm=True, leaves=SHORT, waits=True, next="even", waits_to_launch=True,
+             spreads=True),
+    GemmLoop("FEW_MFMA", SHORT, "_few_mfma", beside_comm=True, waits=True, next="even"),
+    *(GemmLoop(f"MFMA_{s.upper()}", types, f"_{s}", beside_comm=True)
+      for arch, types in MFMA_TYPES.items() for s in (arch, f"{arch}_small")),
+)
+
+
+@dataclass(frozen=True)
+class GemmKernel:
+    """A mainloop for types `g`."""
+    loop: str
+    suffix: str
+    g: GemmType
+    sums: str         # ends the names of functions that do not depend on C's type
+    name: str         # ends the names of all others
+    beside_comm: str  # the same of functions for use beside communication waves
+    ahead: bool
+    leaves: bool
+    waits: bool
+    waits_to_launch: bool
+    next: str
+    spreads: bool
+
+
+def gemm_kernel(loop, g):
+    name = g.name + loop.suffix
+    return GemmKernel(
+        loop.name, loop.suffix, g, sums=g.t.name + loop.suffix, name=name,
+        beside_comm=name + "_with_comm" if loop.beside_comm else name,
+        ahead=loop.ahead, leaves=g.name in loop.leaves, waits=loop.waits, waits_to_launch=loop.waits_to_launch,
+        next=loop.next, spreads=loop.spreads)
+
+
+GEMM_KERNELS = tuple(gemm_kernel(loop, g) for loop in GEMM_LOOPS for g in GEMM_TYPES if g.name in loop.types)
+
+
+@dataclass(frozen=True)
+class GemmIsa:
+    """A vector unit of the host: bytes of a vector; a micro-kernel's rows, and its vectors of columns."""
+    name: str
+    bytes: int
+    rows: int
+    vectors: int
+
+
+GEMM_ISAS = (
+    GemmIsa("base", bytes=16, rows=4, vectors=2),
+    GemmIsa("avx2", bytes=32, rows=4, vectors=2),
+    GemmIsa("avx512", bytes=64, rows=8, vectors=2),
+)
+GEMM_ROWS = dict(
+    gemm_ops=GEMM_OPS, gemm_types=GEMM_TYPES, gemm_kernels=GEMM_KERNELS, gemm_patterns=GEMM_PATTERNS,
+    gemm_isas=GEMM_ISAS, gemm_local=LOCAL_PART, gemm_accs=dict.fromkeys(g.acc for g in GEMM_TYPES),
+    gemm_works=(BY_NAME["f32"], BY_NAME["f64"]))
