@@ -279,6 +279,63 @@ IRIS_DEVICE void irisi_gemm_hand_on(const iris_gemm_part *part, const iris_gemm_
 }
 
 /*
+ * What the compute loop (gen/gemm_tiles.h) knows of the tiles that its math waves have brought on their way. A tile
+ * that was put to others is announced to them before the next one leaves: until then its bytes have had time to arrive.
+ */
+typedef struct irisi_gemm_sink {
+    iris_tile last;        /* the last tile that was put to others */
+    uint32_t pieces, turn; /* pieces that have been staged; tiles or, of the pipe to communication waves, pieces */
+    int sent;              /* 1: there is such a last tile, which was not announced */
+    int direct;            /* 1: the tile that leaves now goes to others directly */
+} irisi_gemm_sink;
+
+/* Part `i` of a tile that is computed at a time: where it goes to communication waves, as much as fits beside them. */
+IRIS_DEVICE int irisi_gemm_pass(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t i, int piped,
+                                iris_tile *pass)
+{
+    if (piped)
+        return iris_tile_pass(plan, tile, i, pass);
+    *pass = *tile;
+    return i == 0;
+}
+
+/* Announces the last tile that was put to others, if there is one: 1, or 0. Every lane of the math crew calls it. */
+IRIS_DEVICE int irisi_gemm_sink_announce(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
+                                         irisi_gemm_sink *sink, int told, irisi_gemm_to to)
+{
+    const int arrived = to == IRISI_GEMM_TO_ALL ? sink->pieces > 0 : sink->sent;
+    if (told && arrived)
+        irisi_gemm_hand_on(part, plan, sink->turn++);
+    else if (arrived)
+        iris_tile_raise_all(ctx, plan, &sink->last, &part->crew);
+    return arrived;
+}
+
+/* Before a computed tile leaves; peers are waited for once. Every lane of the math crew calls it. */
+IRIS_DEVICE void irisi_gemm_sink_before(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
+                                        irisi_gemm_sink *sink, int told, irisi_gemm_to to)
+{
+    if (!irisi_gemm_sink_announce(ctx, plan, part, sink, told, to) && sink->direct)
+        iris_gemm_await_peers(ctx, plan, part->epoch, &part->crew);
+}
+
+/* After the tile has left: it is announced later, or on this rank at once. Every lane of the math crew calls it. */
+IRIS_DEVICE void irisi_gemm_sink_after(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
+                                       const iris_tile *tile, irisi_gemm_sink *sink, int told, int flagged,
+                                       irisi_gemm_to to)
+{
+    irisi_tile_stamp(plan, tile, part->crew.member, IRISI_STAMP_LEFT);
+    if (to == IRISI_GEMM_TO_LL)
+        irisi_tile_stamp(plan, tile, part->crew.member, IRISI_STAMP_ARRIVED);
+    if (sink->direct)
+        sink->last = *tile, sink->sent = 1;
+    else if (told)
+        irisi_gemm_hand_on(part, plan, sink->turn++);
+    else if (flagged)
+        iris_tile_flag(ctx, plan, tile, part->epoch, &part->crew);
+}
+
+/*
  * The wave that tells: of the tiles that the math waves beside it compute, each once it has been handed on; those that
  * went to all ranks to them, the others on this rank. Every lane of the wave calls it.
  */
