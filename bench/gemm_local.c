@@ -4,7 +4,8 @@
  *
  * For each shape the two are timed in turn, round after round, each from a graph of several calls, on inputs that do
  * not stay in the cache, and the medians compared. Before that both results are checked: sampled elements against sums
- * in double precision.
+ * in double precision. With -T, once for each row of choices (docs/gemm-all-scatter.md, "Rows"), all of these are timed
+ * in the same rounds, beside what the library chooses; a row that a shape cannot have is left out there.
  */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* tests/compile: the others' take long */
@@ -26,7 +27,7 @@
 #include "peer_cublaslt.h"
 #include "runtime.h"
 
-enum { SETS = 4, ROUNDS = 64, SHAPES = 128 };
+enum { SETS = 4, ROUNDS = 64, SHAPES = 128, PATHS = 8 };
 enum { OURS = -1, COPIES = -2 };
 
 typedef iris_status (*launcher)(iris_world *, const iris_gemm_plan *, iris_stream);
@@ -66,6 +67,8 @@ typedef struct options {
     int64_t pad; /* rows start at multiples of so many elements */
     uint32_t tile_n, workgroups;
     const char *json, *commit;
+    int paths; /* path 0 is what the library chooses, the others are by rows */
+    const char *row[PATHS];
     long shape[SHAPES][3];
 } options;
 
@@ -75,11 +78,12 @@ typedef struct job {
     const options *o;
     uint64_t m, n, k;
     int64_t lda, ldb, ldc;
-    int sets, who; /* who: OURS, COPIES, or one of the peer's algorithms */
+    int sets, who, path; /* who: OURS, COPIES, or one of the peer's algorithms */
     char *a[SETS], *b[SETS], *c;
     uint64_t c_bytes;
     uint32_t *flag;
-    iris_gemm_plan plan[SETS];
+    iris_gemm_plan plan[PATHS][SETS];
+    int has[PATHS]; /* plans of a path: of all sets, or none */
     peer vendor;
     iris_event begin, end;
 } job;
@@ -100,7 +104,7 @@ static int right(job *j, const char *who)
 static iris_status ours(job *j, int set, iris_stream stream)
 {
     const launcher pattern = patterns[j->o->pattern];
-    return (pattern ? pattern : j->o->kind->local)(j->w, &j->plan[set], stream);
+    return (pattern ? pattern : j->o->kind->local)(j->w, &j->plan[j->path][set], stream);
 }
 
 /* One call, of the inputs whose turn it is: a bench_submit. */
@@ -111,7 +115,7 @@ static iris_status submit(iris_world *w, void *arg, iris_stream stream, int turn
     if (j->who == OURS)
         return ours(j, set, stream);
     if (j->who == COPIES)
-        return iris_gemm_pack(w, &j->plan[set], stream);
+        return iris_gemm_pack(w, &j->plan[j->path][set], stream);
     return peer_gemm(&j->vendor, j->who, j->a[set], j->b[set], j->c, stream)
                ? IRIS_OK
                : irisi_fail(w, IRIS_ERR_DEVICE, "the peer refuses the problem");
@@ -163,6 +167,23 @@ static int64_t padded(const job *j, uint64_t n)
     return ((int64_t)n + unit - 1) / unit * unit;
 }
 
+/* Plans of a path, of all sets, or a sentence and none where its row cannot be. 0, or 1 when that is no row's fault. */
+static int plan_path(job *j, int path, const iris_gemm_args *args)
+{
+    iris_gemm_args g = *args;
+    g.tune = j->o->row[path];
+    for (j->has[path] = 0; j->has[path] < j->sets; j->has[path]++) {
+        const int i = j->has[path];
+        g.a = j->a[i], g.b = j->b[i];
+        if (iris_gemm_prepare(j->w, &j->plan[path][i], IRIS_GEMM_ALL_SCATTER, j->o->kind->dtype, &g) == IRIS_OK)
+            continue;
+        if (path == 0 || i > 0)
+            return fprintf(stderr, "%s\n", iris_error_string(j->w)), 1;
+        break;
+    }
+    return 0;
+}
+
 static int prepare(job *j)
 {
     const operands_kind *const t = j->o->kind;
@@ -186,16 +207,19 @@ static int prepare(job *j)
             return fprintf(stderr, "%s\n", iris_error_string(j->w)), 1;
         IRIS_TRY(gemm_fill(j->w, t->dtype, j->a[i], a, 2 * (uint64_t)i + 1));
         IRIS_TRY(gemm_fill(j->w, t->dtype, j->b[i], b, 2 * (uint64_t)i + 2));
-        g.a = j->a[i], g.b = j->b[i];
-        IRIS_TRY(iris_gemm_prepare(j->w, &j->plan[i], IRIS_GEMM_ALL_SCATTER, t->dtype, &g));
     }
+    for (int path = 0; path < j->o->paths; path++)
+        if (plan_path(j, path, &g))
+            return 1;
     return 0;
 }
 
 static int release(job *j)
 {
     for (int i = 0; i < j->sets; i++) {
-        IRIS_TRY(iris_gemm_release(j->w, &j->plan[i]));
+        for (int path = 0; path < j->o->paths; path++)
+            if (j->has[path])
+                IRIS_TRY(iris_gemm_release(j->w, &j->plan[path][i]));
         IRIS_TRY(iris_free(j->w, j->b[i]));
         IRIS_TRY(iris_free(j->w, j->a[i]));
     }
@@ -225,61 +249,127 @@ static void time_copies(job *j, int laps)
 {
     double bytes = 0;
     for (int i = 0; i < 2; i++)
-        if (j->plan[0].packs[i].to)
-            bytes += 2 * (double)j->plan[0].packs[i].rows * (double)j->plan[0].packs[i].row_bytes;
+        if (j->plan[0][0].packs[i].to)
+            bytes += 2 * (double)j->plan[0][0].packs[i].rows * (double)j->plan[0][0].packs[i].row_bytes;
     const double us = bytes > 0 ? once(j, COPIES, laps) : 0;
     if (us > 0)
         printf("    of that, aligned copies of operands take %.1f us: %.0f GB/s read and written\n", us,
                bytes / us * 1e-3);
 }
 
+static const char *loop_name(uint32_t mainloop)
+{
+    return mainloop == IRISI_GEMM_SM90A         ? "sm90a"
+           : mainloop == IRISI_GEMM_SM90A_LINES ? "lines"
+           : mainloop == IRISI_GEMM_FEW         ? "few"
+           : mainloop == IRISI_GEMM_THIN        ? "thin"
+           : mainloop == IRISI_GEMM_PLAIN       ? "plain"
+                                                : "other";
+}
+
+/* Poisons C, computes it by a path and looks at it. 1: right, 0: wrong, -1: it failed. */
+static int path_right(job *j, int path)
+{
+    j->path = path;
+    if (iris_memset(j->w, j->c, 0xff, j->c_bytes) != IRIS_OK || once(j, OURS, 1) < 0)
+        return -1;
+    return right(j, path ? j->o->row[path] : "iris");
+}
+
+/* The paths of a shape, for the file; what the library chooses is the first. */
+static void put_paths(const job *j, FILE *file, const double *us, const int *fine)
+{
+    const char *comma = "";
+    fprintf(file, ", \"paths\": [");
+    for (int path = 0; path < j->o->paths; path++) {
+        const iris_gemm_plan *p = &j->plan[path][0];
+        if (!j->has[path])
+            continue;
+        fprintf(file,
+                "%s{\"row\": \"%s\", \"loop\": \"%s\", \"tile\": [%u, %u], \"slices\": %u, \"copies\": %d, "
+                "\"us\": %.2f, \"ok\": %s}",
+                comma, path ? j->o->row[path] : "", loop_name(p->mainloop), p->tile_m, p->tile_n, p->slices,
+                p->packs[0].to || p->packs[1].to, us[path], fine[path] ? "true" : "false");
+        comma = ", ";
+    }
+    fprintf(file, "]");
+}
+
+/* The peer's fastest algorithm whose C is right, or -1: some add sums up that they have rounded before. */
+static int choose_right(job *j)
+{
+    int best = choose(j, 0);
+    for (uint32_t wrong = 0; best >= 0; best = choose(j, wrong)) {
+        if (iris_memset(j->w, j->c, 0xff, j->c_bytes) == IRIS_OK && once(j, best, 1) > 0 && right(j, "peer"))
+            break;
+        wrong |= 1u << best;
+    }
+    return best;
+}
+
+/* Medians of all paths and the peer, which are timed in turn. */
+static void time_all(job *j, int best, int laps, double *us, double *peer_us)
+{
+    static double mine[PATHS][ROUNDS];
+    double theirs[ROUNDS];
+    const int rounds = j->o->rounds < ROUNDS ? j->o->rounds : ROUNDS;
+    for (int i = 0; i < rounds; i++) {
+        for (j->path = 0; j->path < j->o->paths; j->path++)
+            mine[j->path][i] = j->has[j->path] ? once(j, OURS, laps) : 0;
+        j->path = 0;
+        theirs[i] = best >= 0 ? once(j, best, laps) : -1;
+    }
+    for (int path = 0; path < j->o->paths; path++) {
+        qsort(mine[path], (size_t)rounds, sizeof *mine[path], compare);
+        us[path] = mine[path][rounds / 2];
+    }
+    qsort(theirs, (size_t)rounds, sizeof *theirs, compare);
+    *peer_us = theirs[rounds / 2];
+}
+
 /* One shape: 0, or 1 when something failed. */
 static int run_shape(job *j, FILE *file, int first, double *ratio)
 {
-    double mine[ROUNDS], theirs[ROUNDS];
+    double us[PATHS], peer_us;
+    int fine[PATHS] = {0}, ok = 1;
     const double work = 2.0 * (double)j->m * (double)j->n * (double)j->k;
-    const int rounds = j->o->rounds < ROUNDS ? j->o->rounds : ROUNDS;
     if (prepare(j))
         return 1;
     j->vendor.tf32 = j->o->kind->tf32, j->vendor.fast_accum = j->o->kind->fast_accum;
     if (!peer_problem(&j->vendor, j->o->kind->dtype, j->o->kind->c_dtype, j->m, j->n, j->k, j->lda, j->ldb, j->ldc,
                       j->o->transposed))
         j->vendor.algorithms = 0;
-    IRIS_TRY(iris_memset(j->w, j->c, 0xff, j->c_bytes));
-    if (once(j, OURS, 1) < 0)
-        return 1;
-    int ok = right(j, "iris");
-    int best = choose(j, 0);
-    for (uint32_t wrong = 0; best >= 0; best = choose(j, wrong)) { /* some add sums up that they have rounded before */
-        IRIS_TRY(iris_memset(j->w, j->c, 0xff, j->c_bytes));
-        if (once(j, best, 1) > 0 && right(j, "peer"))
-            break;
-        wrong |= 1u << best;
+    for (int path = 0; path < j->o->paths; path++) {
+        const int said = j->has[path] ? path_right(j, path) : 1;
+        if (said < 0)
+            return 1;
+        fine[path] = said, ok &= said;
     }
+    j->path = 0;
+    const int best = choose_right(j);
     const double guess = once(j, OURS, 2);
     const int laps = guess > 1000 ? 2 : guess > 200 ? 4 : 8;
-    for (int i = 0; i < rounds; i++) {
-        mine[i] = once(j, OURS, laps);
-        theirs[i] = best >= 0 ? once(j, best, laps) : -1;
-    }
-    qsort(mine, (size_t)rounds, sizeof *mine, compare);
-    qsort(theirs, (size_t)rounds, sizeof *theirs, compare);
-    const double us = mine[rounds / 2], peer_us = theirs[rounds / 2];
-    *ratio = best >= 0 ? peer_us / us : 0;
-    const iris_gemm_plan *p = &j->plan[0];
+    time_all(j, best, laps, us, &peer_us);
+    *ratio = best >= 0 ? peer_us / us[0] : 0;
+    const iris_gemm_plan *p = &j->plan[0][0];
     printf("%5llu x %5llu x %5llu  loop %u tile %3ux%3u pair %u slices %u%s %9.1f us %6.1f TFLOP/s   peer %9.1f us "
            "%6.1f   ratio %.3f %s\n",
            (unsigned long long)j->m, (unsigned long long)j->n, (unsigned long long)j->k, p->mainloop, p->tile_m,
-           p->tile_n, p->pair, p->slices, p->boxed ? " boxed" : "", us, work / us * 1e-6,
+           p->tile_n, p->pair, p->slices, p->boxed ? " boxed" : "", us[0], work / us[0] * 1e-6,
            peer_us, work / peer_us * 1e-6, *ratio, ok ? "ok" : "WRONG");
     time_copies(j, laps);
     fflush(stdout);
-    if (file)
+    if (file) {
         fprintf(file,
                 "%s\n    {\"m\": %llu, \"n\": %llu, \"k\": %llu, \"us\": %.2f, \"tflops\": %.1f, \"peer_us\": %.2f, "
-                "\"ratio\": %.4f, \"ok\": %s}",
-                first ? "" : ",", (unsigned long long)j->m, (unsigned long long)j->n, (unsigned long long)j->k, us,
-                work / us * 1e-6, peer_us, *ratio, ok ? "true" : "false");
+                "\"ratio\": %.4f, \"ok\": %s",
+                first ? "" : ",", (unsigned long long)j->m, (unsigned long long)j->n, (unsigned long long)j->k, us[0],
+                work / us[0] * 1e-6, peer_us, *ratio, ok ? "true" : "false");
+        if (j->o->paths > 1)
+            put_paths(j, file, us, fine);
+        fprintf(file, "}");
+        fflush(file); /* a run may be stopped */
+    }
     return release(j) || !ok;
 }
 
@@ -333,8 +423,8 @@ int main(int argc, char **argv)
     static options o;
     iris_config config;
     memset(&config, 0, sizeof config);
-    o.kind = kinds, o.rounds = 15, o.commit = "unknown";
-    for (int c; (c = getopt(argc, argv, "d:tr:p:j:c:n:w:P:")) != -1;) {
+    o.kind = kinds, o.paths = 1, o.rounds = 15, o.commit = "unknown";
+    for (int c; (c = getopt(argc, argv, "d:tr:p:j:c:n:w:P:T:")) != -1;) {
         switch (c) {
         case 'd': o.kind = kind_of(optarg); break;
         case 't': o.transposed = 1; break;
@@ -343,12 +433,19 @@ int main(int argc, char **argv)
         case 'n': o.tile_n = (uint32_t)atoi(optarg); break;
         case 'w': o.workgroups = (uint32_t)atoi(optarg); break;
         case 'P': o.pattern = atoi(optarg); break;
+        case 'T':
+            if (o.paths == PATHS) {
+                fprintf(stderr, "gemm_local: at most %d rows\n", PATHS - 1);
+                return 2;
+            }
+            o.row[o.paths++] = optarg;
+            break;
         case 'j': o.json = optarg; break;
         case 'c': o.commit = optarg; break;
         default:
             printf("gemm_local [-d bf16|f16|tf32|f32|f64|f8e4m3|f8e4m3_fast|i8] [-t] [-r ROUNDS] [-p PAD] [-n TILE_N] "
                    "[-w WORKGROUPS] "
-                   "[-P PATTERN] [-j FILE] [-c COMMIT] [MxNxK...]\n");
+                   "[-P PATTERN] [-T ROW]... [-j FILE] [-c COMMIT] [MxNxK...]\n");
             return 2;
         }
     }
