@@ -107,6 +107,21 @@ def timeline(result, file):
     print(file)
 
 
+def ratios(rows, title, file):
+    """The vendor's time over the own one of a GEMM alone, a bar for each shape."""
+    fig, axes = plt.subplots(figsize=(10, 4.5))
+    names = [f"{r['m']}x{r['n']}x{r['k']}" for r in rows]
+    axes.bar(range(len(rows)), [r["ratio"] for r in rows], 0.7)
+    axes.axhline(1, color="black", lw=0.8)
+    axes.set_xticks(range(len(rows)), names, rotation=35, ha="right", fontsize=7)
+    axes.set_ylabel("times as fast as cuBLASLt")
+    axes.set_title(title, fontsize=9)
+    fig.tight_layout()
+    fig.savefig(file)
+    plt.close(fig)
+    print(file)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("result", type=pathlib.Path, help="a JSON file of bench/")

@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tables of a result file, as Markdown, and what was asked for beside what was measured.
-
-docs/performance/<name>.md is what this prints for bench/results/<name>.json; tests/docs/check.py compares them.
-"""
+"""Tables of a result file, as Markdown. docs/figures.py takes those that docs/performance.md shows from here."""
 import argparse
 import json
 import pathlib
@@ -117,7 +114,7 @@ def collectives_table(rows):
 
 
 def links_tables(rows):
-    """What the links did in the run, and what of the best of that the collectives move from 64 MiB on (issue 5)."""
+    """What the links did in the run, and what of the best of that the collectives move from 64 MiB on."""
     links = [r for r in rows if r["case"] in LINKS and "gbps" in r]
     best = {(case, n): fastest([r for r in links if (r["case"], r["bytes"]) == (case, n)])
             for case, n in dict.fromkeys((r["case"], r["bytes"]) for r in links)}
@@ -164,8 +161,49 @@ def gemm_table(rows):
                   "bound / best", "BLAS + NCCL / best", *(m[0] for m in more)), cells)
 
 
+def gemm_summary(rows):
+    """The library's choice beside the vendor's two libraries in turn and what bounds both."""
+    shapes = {}
+    for r in rows:
+        shapes.setdefault(r["case"], {})[r["variant"]] = r["us"]
+    cells = []
+    for shape, us in shapes.items():
+        best = min((p for p in PATTERNS if p in us), key=us.get)
+        both, bound = us.get("blas+gather"), max(us.get("blas", us.get("gemm", 0)), us.get("push", 0))
+        cells.append((f"`{shape}`", f"{us['auto']:.0f}", f"{us[best]:.0f} (`{best}`)", f"{both:.0f}" if both else "",
+                      f"{both / us['auto']:.2f}" if both else "", f"{bound / us['auto']:.2f}"))
+    return table(("shape", "auto, µs", "best pattern, µs", "BLAS + NCCL, µs", "BLAS + NCCL / auto", "bound / auto"), cells)
+
+
+def local_table(rows):
+    """The GEMM alone beside the vendor's."""
+    return table(("M x N x K", "B", "µs", "TFLOP/s", "cuBLASLt, µs", "cuBLASLt / own"),
+                 [(f"{r['m']} x {r['n']} x {r['k']}", "n x k" if r.get("b_transposed") else "k x n", f"{r['us']:.1f}",
+                   f"{r['tflops']:.0f}", f"{r['peer_us']:.1f}", f"{r['ratio']:.2f}") for r in rows])
+
+
+def types_table(runs):
+    """The GEMM alone of each type: the vendor's time over the own one, a column for each shape."""
+    shapes = list(dict.fromkeys((r["m"], r["n"], r["k"]) for run in runs for r in run["rows"]))
+    cells = []
+    for run in runs:
+        ratio = {(r["m"], r["n"], r["k"]): f"{r['ratio']:.2f}" for r in run["rows"]}
+        cells.append((f"`{run['dtype']}`", "n x k" if run["b_transposed"] else "k x n",
+                      *(ratio.get(shape, "") for shape in shapes)))
+    return table(("A and B, C", "B", *(" x ".join(map(str, shape)) for shape in shapes)), cells)
+
+
+def tiles_table(rows):
+    """A kernel that all-reduces its own tiles, beside its arithmetic alone and its all-reduces alone."""
+    us = {(r["bytes"], r["variant"]): r["us"] for r in rows}
+    return table(("bytes", "arithmetic alone, µs", "all-reduce alone, µs", "both in one kernel, µs", "over the longer one"),
+                 [(size(n), f"{us[n, 'compute']:.0f}", f"{us[n, 'all_reduce']:.0f}", f"{us[n, 'both']:.0f}",
+                   f"{us[n, 'both'] / max(us[n, 'compute'], us[n, 'all_reduce']):.2f}")
+                  for n in dict.fromkeys(r["bytes"] for r in rows)])
+
+
 def demands(moved, timed):
-    """(what, asked for, measured, whether it is met) of issue 3 for what the file has."""
+    """(what, asked for, measured, whether it is met) for what the file has: what the library is to keep."""
     found = list(bandwidths(moved))
     for case in OPERATIONS:
         own = [f for f in found if f[0] == case and f[1]["bytes"] >= 64 * MIB]
@@ -215,7 +253,7 @@ def report(result):
         yield from gemm_table(rows)
         return
     if result["arch"] != "host":  # there only ratios mean anything
-        yield from table(("issue 3", "asked for", "measured", ""),
+        yield from table(("what", "asked for", "measured", ""),
                          [(*d[:3], "met" if d[3] else "**missed**") for d in demands(moved, timed)])
     if moved:
         yield from bandwidth_tables(moved)

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Makes the built-in table of GEMM choices, include/iris/runtime/gemm/table.h, of what bench/gemm_tune wrote.
 
-    build-gpu/bench_gemm_tune -n 4 -c $(git rev-parse --short HEAD) -o bench/results/gemm_tune_4xH200.txt
+    commit=$(git rev-parse --short HEAD)
+    build-gpu/bench_gemm_tune -n 4 -c $commit -o bench/results/gemm_tune/4xH200/$commit.txt
     python3 bench/tune.py
 
-Every bench/results/gemm_tune_*.txt counts; tests/docs/check.py compares the header with them. iris_gemm_prepare reads the
+Every bench/results/gemm_tune/*/*.txt counts; tests/docs/check.py compares the header with them. iris_gemm_prepare reads the
 header's rows as it reads those of a file: the first one for a problem counts.
 """
 import pathlib
@@ -18,8 +19,8 @@ TEXT = """/* SPDX-License-Identifier: MIT */
 /*
  * table.h: a part of init.c: the built-in table of measured choices, rows as tune_rows.h reads them.
  *
- * Made by `python3 bench/tune.py` of what bench/gemm_tune wrote into bench/results/gemm_tune_*.txt: measure again
- * instead of editing it.
+ * Made by `python3 bench/tune.py` of what bench/gemm_tune wrote into bench/results/gemm_tune/: measure again instead of
+ * editing it.
  */
 #ifndef IRIS_RUNTIME_GEMM_TABLE_H
 #define IRIS_RUNTIME_GEMM_TABLE_H
@@ -53,7 +54,7 @@ def rows(files):
 
 def header(files=None):
     """The header's text."""
-    files = sorted(ROOT.glob("bench/results/gemm_tune_*.txt")) if files is None else files
+    files = sorted(ROOT.glob("bench/results/gemm_tune/*/*.txt")) if files is None else files
     lines = ([problem, *textwrap.wrap(choice, 112)] for problem, choice in rows(files))
     return TEXT % "".join("    " + " \"\n    ".join('"' + part for part in row) + '",\n' for row in lines)
 

@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 DOCS = pathlib.Path(__file__).resolve().parent
 ROOT = DOCS.parent
 sys.path[:0] = [str(ROOT), str(DOCS)]
+import figures  # noqa: E402
 import whole_run  # noqa: E402
 from gen import registry, render  # noqa: E402
 
@@ -39,7 +40,7 @@ TASKS = {
                                                          "gemm/tile.h", "gen/gemm_*"),
     "Element types and what combines them": ("dtype.h", "gen/dtypes.h", "op.h", "gen/op.h"),
 }
-PACKAGES = ("doxygen", "python3-sphinx", "python3-breathe", "python3-myst-parser")
+PACKAGES = ("doxygen", "python3-sphinx", "python3-breathe", "python3-myst-parser", "python3-matplotlib")
 
 
 def generate(out):
@@ -181,13 +182,17 @@ def tidy(xml):
         tree.write(file, encoding="utf-8")
 
 
+def sphinx_python():
+    """The command of the Python that sphinx-build runs in."""
+    return pathlib.Path(shutil.which("sphinx-build")).read_text(encoding="utf-8").split("\n")[0][2:].split()
+
+
 def missing():
-    """True when doxygen, sphinx-build, or an extension for the Python that sphinx-build runs in is not there."""
-    sphinx = shutil.which("sphinx-build")
-    if not sphinx or not shutil.which("doxygen"):
+    """True when doxygen, sphinx-build, or a module for the Python that sphinx-build runs in is not there."""
+    if not shutil.which("sphinx-build") or not shutil.which("doxygen"):
         return True
-    python = pathlib.Path(sphinx).read_text(encoding="utf-8").split("\n")[0][2:].split()
-    return subprocess.run([*python, "-c", "import breathe, myst_parser"], stderr=subprocess.DEVNULL).returncode != 0
+    return subprocess.run([*sphinx_python(), "-c", "import breathe, matplotlib, myst_parser"],
+                          stderr=subprocess.DEVNULL).returncode != 0
 
 
 def run(what, command, **kw):
@@ -216,11 +221,13 @@ def main():
     source = out / "source"
     for folder in (source, out / "examples", out / "templates"):
         shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("*.py[c]", "build.py", "whole_run.py", "Doxyfile", "meson.build"))
+    shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("*.py[c]", "build.py", "figures.py", "whole_run.py", "Doxyfile", "meson.build"))
     for folder in ("examples", "templates"):
         shutil.copytree(ROOT / folder, out / folder)  # pages show them
     write_reference(source / "reference", headers)
     date_whole_run(source / "platforms.md")
+    figures.write_tables(source / "performance")
+    run("the plotter", [*sphinx_python(), "-B", DOCS / "figures.py", source / "performance"], stdout=subprocess.DEVNULL)
 
     inputs = [ROOT / "include/iris" / name for name in names] + [out / "include/iris/gen" / n for n in generated]
     settings = (DOCS / "Doxyfile").read_text(encoding="utf-8")

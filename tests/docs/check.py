@@ -8,7 +8,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "docs")]
-import report  # noqa: E402
+import figures  # noqa: E402
 import tune  # noqa: E402
 import whole_run  # noqa: E402
 from gen import registry, render  # noqa: E402
@@ -41,18 +41,26 @@ def complete():
 
 
 def measured():
-    """Each table of figures is what its result file says, and each result file that a page shows has one."""
+    """A result is bench/results/<benchmark>/<n>x<device>/<commit>.json, and each folder of one benchmark holds the newest
+    one, but for gemm_local's, whose runs are of different shapes and types; performance.md shows what there is."""
+    for file in sorted((ROOT / "bench/results").rglob("*")):
+        name = str(file.relative_to(ROOT / "bench/results"))
+        if file.is_file() and not re.fullmatch(r"\w+/\d+x\w+/[0-9a-f]{7,12}\.(json|txt)", name):
+            yield f"bench/results/{name} is not <benchmark>/<n>x<device>/<commit>.json"
+        elif file.suffix == ".json":
+            found = json.loads(file.read_text(encoding="utf-8"))
+            if found["commit"] != file.stem or found.get("benchmark", file.parts[-3]) != file.parts[-3]:
+                yield f"bench/results/{name} is of {found.get('benchmark')} at {found['commit']}"
+            if len(list(file.parent.glob("*.json"))) > 1 and file.parts[-3] != "gemm_local":
+                yield f"bench/results/{name}: only the newest result stays"
     shown = (ROOT / "docs/performance.md").read_text(encoding="utf-8")
-    for page in sorted(ROOT.glob("docs/performance/*.md")):
-        source = ROOT / f"bench/results/{page.stem}.json"
-        if not source.exists():
-            yield f"docs/performance/{page.name} has no bench/results/{source.name}"
-        elif page.read_text(encoding="utf-8") != "\n".join(report.report(json.loads(source.read_text()))) + "\n":
-            yield f"docs/performance/{page.name} is not what bench/report.py makes of bench/results/{source.name}"
-        if f"performance/{page.name}" not in shown:
-            yield f"docs/performance.md does not include {page.name}"
+    for name, (source, table) in figures.TABLES.items():
+        if len(list(table(figures.result(source)))) < 3:
+            yield f"docs/figures.py makes no table of {source}"
+        if f"{{include}} performance/{name}.md" not in shown:
+            yield f"docs/performance.md does not show the table {name}"
     if tune.HEADER.read_text(encoding="utf-8") != tune.header():
-        yield f"{tune.HEADER.relative_to(ROOT)} is not what bench/tune.py makes of bench/results/gemm_tune_*.txt"
+        yield f"{tune.HEADER.relative_to(ROOT)} is not what bench/tune.py makes of bench/results/gemm_tune/"
 
 
 def whole_runs():
