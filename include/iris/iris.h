@@ -10,6 +10,7 @@
  *   iris_atomic_add_u64                     every order and scope                    <iris/gen/atomic.h>
  *   iris_signal_add_wg iris_wait_ge_wg      release here, acquire there              <iris/signal.h> <iris/gen/wait.h>
  *   iris_put_signal_f32_wg                  data, then signal                        <iris/gen/put_signal.h>
+ *   iris_stopped iris_stopped_wg            for loops that end by what they receive  <iris/signal.h>
  *   iris_ll_put_wg iris_ll_get_wg           short messages whose flag travels along  <iris/collective/ll.h>
  *   iris_barrier_all_wg iris_channel_enter_wg   state that is used again and again   <iris/barrier.h>
  *   iris_all_reduce_ll_sum_bf16             collectives: by a grid, or by a workgroup  <iris/gen/all_reduce_ll.h> …

@@ -439,7 +439,7 @@ static void blas_failure_work(irist_rank *t)
     naive_blas blas = {t->world, 0, odd ? 7 : 0, {}};
     problem p;
     if (problem_create(&p, t, IRIS_F32, shape, plain)) {
-        const std::string sentence = "the BLAS of rank " + std::to_string(last) + " returned 7";
+        const std::string sentence = "rank " + std::to_string(last) + ": GEMM launch: its BLAS returned 7";
         iris_gemm_args g = problem_args(&p);
         g.blas = naive_gemm, g.blas_arg = &blas, g.pattern = IRIS_GEMM_BLAS_GATHER;
         if (plan_again(&p, &g)) {

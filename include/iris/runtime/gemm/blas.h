@@ -33,8 +33,8 @@ static iris_status irisi_gemm_start_blas(iris_world *w, const iris_gemm_plan *pl
         return irisi_fail(w, w->failed, "%s", w->failure);
     char text[200];
     const int told = w->size > 1 && !irisi_gemm_capturing(w, stream);
-    snprintf(text, sizeof text, "GEMM launch: the BLAS of rank %d returned %d for %lld x %lld x %lld%s", w->rank,
-             failed, (long long)call.m, (long long)call.n, (long long)call.k,
+    snprintf(text, sizeof text, "rank %d: GEMM launch: its BLAS returned %d for %lld x %lld x %lld%s", w->rank, failed,
+             (long long)call.m, (long long)call.n, (long long)call.k,
              told ? "; call iris_reset on every rank" : "");
     if (told) {
         irisi_send_text(w->sock, IRISI_ABORT, w->rank, IRIS_ERR_TIMEOUT, text);
