@@ -76,15 +76,19 @@ static int irisi_run_task(iris_stream s, irisi_task *task)
     return open;
 }
 
-/* Gives the processor away, the stream unlocked; 1 as long as that is quicker than to sleep and be woken. Locked. */
-static int irisi_linger(iris_stream s, uint32_t turn)
+/*
+ * Gives the processor away, the stream unlocked, as long as that is quicker than to sleep and be woken. 1: the caller
+ * looks again, since what it waits for may have come while the stream was unlocked and nobody slept; 0: the stream was
+ * locked all the time, and the caller may sleep. Locked.
+ */
+static int irisi_linger(iris_stream s, uint32_t *turn)
 {
-    if (turn >= IRISI_LINGER)
+    if (*turn >= IRISI_LINGER)
         return 0;
     pthread_mutex_unlock(&s->lock);
-    const int yielded = irisi_yield();
+    *turn = irisi_yield() ? *turn + 1 : IRISI_LINGER;
     pthread_mutex_lock(&s->lock);
-    return yielded;
+    return 1;
 }
 
 static void *irisi_stream_main(void *arg)
@@ -93,8 +97,8 @@ static void *irisi_stream_main(void *arg)
     irisi_task *task;
     do {
         pthread_mutex_lock(&s->lock);
-        for (uint32_t turn = 0; (task = irisi_take(s)) == NULL; turn++)
-            if (!irisi_linger(s, turn)) {
+        for (uint32_t turn = 0; (task = irisi_take(s)) == NULL;)
+            if (!irisi_linger(s, &turn)) {
                 s->sleeping = 1;
                 pthread_cond_wait(&s->work, &s->lock);
                 s->sleeping = 0;
@@ -139,14 +143,14 @@ static const char *irisi_dev_stream_synchronize(irisi_dev *d, iris_stream s)
     (void)d;
     pthread_mutex_lock(&s->lock);
     const uint64_t until = s->submitted;
-    for (uint32_t turn = 0; s->finished < until; turn++) {
+    for (uint32_t turn = 0; s->finished < until;) {
         irisi_task *task = roomy ? irisi_take(s) : NULL;
         if (task) {
             pthread_mutex_unlock(&s->lock);
             irisi_run_task(s, task);
             pthread_mutex_lock(&s->lock);
             turn = 0;
-        } else if (!irisi_linger(s, turn)) {
+        } else if (!irisi_linger(s, &turn)) {
             s->awaited = until;
             pthread_cond_wait(&s->idle, &s->lock);
         }
