@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 
+import atomics
 import collectives
 import engine
 import gates
@@ -283,6 +284,9 @@ def main():
                 seen[arch] = looked[2]
             else:
                 print(f"skip {arch:7} no compiler for it here")
+        of_clangs = Report()
+        atomics.gate(of_clangs, HERE, [ROOT / "include", include], [a for a in archs if a in AMD], call)
+        of_clangs.show(report)
         if all(seen.get(arch) for arch in AMD):
             pages = Report()
             look_at_page(include, folder, seen, table, pages, args.library)
