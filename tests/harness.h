@@ -69,7 +69,7 @@ uint64_t irist_seed(void);
 /** The running binary's choice between the two tiers; fewer laps where a sanitizer slows everything down. */
 uint32_t irist_laps(uint32_t smoke, uint32_t full);
 
-/** 1 when a tool that slows GPUs down looks on (IRIS_TEST_SLOW): a part of the cases will do. */
+/** Not 0 when a tool that slows GPUs down looks on (IRIS_TEST_SLOW): a part of the cases will do; above 1 a few. */
 int irist_slow(void);
 
 /**

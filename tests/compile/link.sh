@@ -43,11 +43,16 @@ silent() {
         run=true small="IRIS_HEAP_MB=2 IRIS_SYNC_MB=1"
         for how in IRIS_SPAWN=process IRIS_SPAWN=thread IRIST_HIP=5.0 IRIST_HIP=6.0; do
             run="$run && env $small $how $scratch/host_half 3 304"
-        done # of 8 ranks two share each of the 4 devices, and each counts on less than half
+        done
+        # Of 8 ranks two share each of the 4 devices: each counts on less than half, or on half of every chiplet's compute
+        # units; where a chiplet has fewer of them than there are ranks, start-up refuses.
         check "gfx942, the host's half on a stand-in of HIP" \
             "c++ -std=c++17 -O1 -Wall -Wextra -D__HIP_PLATFORM_AMD__ -c $here/stand_in/hip.cpp -o $scratch/hip.o && \
             $(program host_half "$hip" "$here/stand_in/host_half.c" -x none "$scratch/hip.o" "$scratch/amd_c11.o" -pthread -lm) && \
-            $run && env $small IRIS_SPAWN=thread $scratch/host_half 8 145"
+            $run && env $small IRIS_SPAWN=thread $scratch/host_half 8 145 && \
+            env $small IRIST_UNITS=16 IRIS_SPAWN=thread $scratch/host_half 8 8 && \
+            $here/refuses.sh 'whose 8 chiplets have 1 compute units each' \
+            env $small IRIST_UNITS=8 IRIS_SPAWN=thread $scratch/host_half 8 8"
     fi
     if [ -n "$clang" ]; then
         check "an AMD device that is too old" "$here/refuses.sh 'Iris supports the AMD GPUs gfx90a, gfx942 and gfx950' \

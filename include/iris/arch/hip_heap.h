@@ -209,11 +209,19 @@ static const char *irisi_dev_heap_alias(irisi_dev *d, irisi_heap *heap, size_t o
 }
 
 /* All heaps are mapped, so it is known how many ranks share the device: each counts on its part of it. */
-static void irisi_dev_heap_settled(irisi_dev *d)
+static const char *irisi_dev_heap_settled(irisi_dev *d)
 {
-    const int share = irisi_gpu_share(d->compute_units, d->sharers);
+    const int share = irisi_gpu_share(d->compute_units, d->chiplets, d->sharers), ranks = d->sharers;
+    const int each = d->compute_units / d->chiplets;
     d->compute_units = share > 1 ? share : 1;
     d->sharers = 1;
+    if (share > 0 || d->chiplets == 1)
+        return NULL;
+    snprintf(d->mistake, sizeof d->mistake,
+             "%d ranks share device %d, whose %d chiplets have %d compute units each: kernels begin on the same chiplet, "
+             "and those that wait for each other would not all find room there; at most %d ranks can share it",
+             ranks, d->device, d->chiplets, each, each);
+    return d->mistake;
 }
 
 static void irisi_dev_heap_close(irisi_dev *d, irisi_heap *heap, int own)

@@ -37,13 +37,14 @@ typedef struct irisi_dev {
     iris_stream spare[IRISI_STREAMS]; /* made here, given back, to be handed out again */
     int n_spare;
     int sharers;            /* ranks on this device */
+    int chiplets;           /* that it deals workgroups to in turn */
     char bus_id[IRISI_BUS_ID];
     iris_stream side;       /* copies of control blocks, while kernels run */
     irisi_control *bounce;  /* pinned */
     pthread_mutex_t lock;   /* of side and bounce: the thread that listens uses them too */
     int open;
     /* What a caller got wrong about a kernel. */
-    char mistake[128];
+    char mistake[256];
 } irisi_dev;
 
 /* What went wrong, in the runtime's words; null when nothing did. Clears the runtime's sticky last error. */
@@ -91,6 +92,7 @@ static const char *irisi_dev_open(irisi_dev *d, int ordinal)
         why = irisi_hip(hipStreamCreateWithFlags(&d->side, hipStreamNonBlocking));
     if (!why)
         why = irisi_hip(hipHostMalloc((void **)&d->bounce, sizeof *d->bounce, 0));
+    d->chiplets = why ? 1 : irisi_gpu_chiplets(d->device, d->arch, d->compute_units);
     size_t free_bytes = 0;
     if (!why)
         why = irisi_hip(hipMemGetInfo(&free_bytes, &d->heap_most));

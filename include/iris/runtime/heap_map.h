@@ -240,11 +240,13 @@ static iris_status irisi_make_heaps(iris_world *w, const irisi_settings *s)
         return status;
     irisi_arena_init(&w->arena[IRIS_MEM_SYNC], sizeof *w->control, w->sync_bytes, 64);
     irisi_arena_init(&w->arena[IRIS_MEM_DATA], w->sync_bytes, w->heap_bytes, 256);
-    irisi_dev_heap_settled(&w->dev);
+    const char *why = irisi_dev_heap_settled(&w->dev);
+    if (why)
+        return irisi_fail(w, IRIS_ERR_DEVICE, "%s", why);
     /* From here on the thread that listens may raise the abort word. */
     __atomic_store_n(&w->control, (irisi_control *)(void *)w->heaps[w->rank].base, __ATOMIC_RELEASE);
     const size_t table = sizeof *w->delta * (size_t)w->size;
-    const char *why = IRISI_MOST_RANKS > IRIS_CTX_RANKS ? irisi_dev_table(&w->dev, w->delta, table, &w->far) : NULL;
+    why = IRISI_MOST_RANKS > IRIS_CTX_RANKS ? irisi_dev_table(&w->dev, w->delta, table, &w->far) : NULL;
     return why ? irisi_fail(w, IRIS_ERR_DEVICE, "cannot make the table of heap addresses: %s", why) : IRIS_OK;
 }
 

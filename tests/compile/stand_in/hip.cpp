@@ -5,6 +5,7 @@
  *
  *   IRIST_HIP=5.0   a runtime of ROCm 5: no uncached memory, IPC's flag is 0, half of MI300's registers
  *   IRIST_HIP=6.0   likewise, but with uncached memory, and IPC's flag is 1
+ *   IRIST_UNITS=16  devices of so many compute units, on 8 chiplets
  */
 #include <hip/hip_runtime_api.h>
 
@@ -20,7 +21,8 @@
 
 namespace {
 
-enum { DEVICES = 4, COMPUTE_UNITS = 304, SHARED = 64 << 10, WALL_CLOCK = 10017, CLOCK_KHZ = 100000 };
+enum { DEVICES = 4, COMPUTE_UNITS = 304, CHIPLETS = 8, SHARED = 64 << 10, CLOCK_KHZ = 100000 };
+enum { WALL_CLOCK = 10017, XCCS = 10018 }; /* attributes that are not in every version's headers */
 
 struct piece {
     size_t bytes;
@@ -107,7 +109,9 @@ hipError_t hipDriverGetVersion(int *v) { return *v = 1, hipSuccess; }
 hipError_t hipMemGetInfo(size_t *left, size_t *all) { return *left = *all = (size_t)192 << 30, hipSuccess; }
 hipError_t hipDeviceGetAttribute(int *v, hipDeviceAttribute_t which, int)
 {
-    *v = which == hipDeviceAttributeMultiprocessorCount         ? COMPUTE_UNITS
+    const char *units = std::getenv("IRIST_UNITS");
+    *v = which == hipDeviceAttributeMultiprocessorCount         ? units ? std::atoi(units) : COMPUTE_UNITS
+         : (int)which == XCCS && !std::getenv("IRIST_HIP")      ? CHIPLETS
          : which == hipDeviceAttributeMaxSharedMemoryPerBlock   ? SHARED
          : (int)which == WALL_CLOCK && !std::getenv("IRIST_HIP") ? CLOCK_KHZ
                                                                 : -1;

@@ -3,7 +3,7 @@
  * host.h (amd): what init.c asks of the platform: hip_host.h, and what differs between HIP and CUDA or between ROCm's
  * versions (5.2, which Debian 12 has, to 7).
  *
- *   irisi_gpu_prepare irisi_gpu_share irisi_gpu_identify irisi_gpu_malloc irisi_gpu_open
+ *   irisi_gpu_prepare irisi_gpu_chiplets irisi_gpu_share irisi_gpu_identify irisi_gpu_malloc irisi_gpu_open
  *   irisi_gpu_allow_shared irisi_gpu_resident irisi_gpu_launch
  */
 #ifndef IRIS_ARCH_AMD_HOST_H
@@ -28,6 +28,8 @@ enum { IRISI_FINE_GRAINED = 0x1, IRISI_UNCACHED = 0x3 };
 
 /* hipDeviceAttributeWallClockRate, kHz; likewise. */
 enum { IRISI_WALL_CLOCK_RATE = 10017 };
+/* hipDeviceAttributeNumberOfXccs; likewise. */
+enum { IRISI_NUMBER_OF_XCCS = 10018 };
 
 static const char *irisi_hip(hipError_t error);
 
@@ -42,14 +44,29 @@ static void irisi_gpu_prepare(void) { setenv("GPU_MAX_HW_QUEUES", "24", 0); }
 enum { IRISI_GPU_SYNC_BYTES = IRISI_SYNC_AMD };
 
 /*
- * Compute units of each of `sharers` ranks on a device. Workgroups go to the chiplets (up to 8) strictly in turn,
- * wherever there is room: without a few to spare, ranks that are not multiples of them would ask more of the first
- * chiplets than those have. A chiplet has 32 compute units and more.
+ * Chiplets of a device: what the runtime says, or, before it could, those that the chip has so many compute units on.
  */
-static int irisi_gpu_share(int compute_units, int sharers)
+static int irisi_gpu_chiplets(int device, const char *arch, int compute_units)
 {
-    const int each = compute_units / sharers;
-    return sharers == 1 || compute_units < 64 ? each : each - (each / 2 < 7 ? each / 2 : 7);
+    const int each = strncmp(arch, "gfx942", 6) == 0 ? 38 : strncmp(arch, "gfx950", 6) == 0 ? 32 : 0;
+    int chiplets = 0;
+    if (hipDeviceGetAttribute(&chiplets, (hipDeviceAttribute_t)IRISI_NUMBER_OF_XCCS, device) != hipSuccess)
+        (void)hipGetLastError();
+    if (chiplets > 0)
+        return chiplets < compute_units ? chiplets : compute_units;
+    return each > 0 && compute_units % each == 0 && compute_units >= each ? compute_units / each : 1;
+}
+
+/*
+ * Compute units of each of `sharers` ranks on a device; 0 where there is no room for them. Workgroups go to the chiplets
+ * strictly in turn, wherever there is room, and every rank's first ones to the first chiplets: what fits is counted on
+ * one of them. A few are left to spare for chiplets that have lost compute units.
+ */
+static int irisi_gpu_share(int compute_units, int chiplets, int sharers)
+{
+    const int each = compute_units / sharers, alike = chiplets * (compute_units / chiplets / sharers);
+    const int spared = compute_units < 64 ? each : each - (each / 2 < 7 ? each / 2 : 7);
+    return sharers == 1 ? compute_units : spared < alike ? spared : alike;
 }
 
 /* Names, and the rate of s_memrealtime: what the runtime says, or 100 MHz, as on every chip so far. */

@@ -206,7 +206,7 @@ static const char *irisi_dev_heap_alias(irisi_dev *d, irisi_heap *heap, size_t o
 }
 
 /* All heaps are mapped. */
-static void irisi_dev_heap_settled(irisi_dev *d) { (void)d; }
+static const char *irisi_dev_heap_settled(irisi_dev *d) { return (void)d, (const char *)NULL; }
 
 static void irisi_dev_heap_close(irisi_dev *d, irisi_heap *heap, int own)
 {

@@ -2,7 +2,7 @@
 /*
  * host.h (nvidia): what init.c asks of the platform: hip_host.h over CUDA's runtime, and what CUDA does its own way.
  *
- *   irisi_gpu_prepare irisi_gpu_share irisi_gpu_identify irisi_gpu_malloc irisi_gpu_open
+ *   irisi_gpu_prepare irisi_gpu_chiplets irisi_gpu_share irisi_gpu_identify irisi_gpu_malloc irisi_gpu_open
  *   irisi_gpu_allow_shared irisi_gpu_resident irisi_gpu_launch
  */
 #ifndef IRIS_ARCH_NVIDIA_HOST_H
@@ -34,7 +34,15 @@ static void irisi_gpu_prepare(void)
 enum { IRISI_GPU_SYNC_BYTES = IRISI_SYNC_NVIDIA };
 
 /* Compute units of each of `sharers` ranks on a device. */
-static int irisi_gpu_share(int compute_units, int sharers) { return compute_units / sharers; }
+static int irisi_gpu_share(int compute_units, int chiplets, int sharers)
+{
+    return (void)chiplets, compute_units / sharers;
+}
+
+static int irisi_gpu_chiplets(int device, const char *arch, int compute_units)
+{
+    return (void)device, (void)arch, (void)compute_units, 1;
+}
 
 /* Names, and the rate of %globaltimer. */
 static const char *irisi_gpu_identify(int device, char *arch, size_t arch_bytes, char *name, size_t name_bytes,
