@@ -218,8 +218,8 @@ static const char *irisi_dev_heap_settled(irisi_dev *d)
     if (share > 0 || d->chiplets == 1)
         return NULL;
     snprintf(d->mistake, sizeof d->mistake,
-             "%d ranks share device %d, whose %d chiplets have %d compute units each: kernels begin on the same chiplet, "
-             "and those that wait for each other would not all find room there; at most %d ranks can share it",
+             "%d ranks share device %d, whose %d chiplets have %d compute units each: kernels begin on the same "
+             "chiplet, and those that wait for each other would not all find room there; at most %d ranks can share it",
              ranks, d->device, d->chiplets, each, each);
     return d->mistake;
 }

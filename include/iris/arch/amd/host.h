@@ -58,9 +58,9 @@ static int irisi_gpu_chiplets(int device, const char *arch, int compute_units)
 }
 
 /*
- * Compute units of each of `sharers` ranks on a device; 0 where there is no room for them. Workgroups go to the chiplets
- * strictly in turn, wherever there is room, and every rank's first ones to the first chiplets: what fits is counted on
- * one of them. A few are left to spare for chiplets that have lost compute units.
+ * Compute units of each of `sharers` ranks on a device; 0 where there is no room for them. Workgroups go to the
+ * chiplets strictly in turn, wherever there is room, and every rank's first ones to the first chiplets: what fits is
+ * counted on one of them. A few are left to spare for chiplets that have lost compute units.
  */
 static int irisi_gpu_share(int compute_units, int chiplets, int sharers)
 {
