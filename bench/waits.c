@@ -8,7 +8,7 @@
  *
  *   build/bench/waits; for i in 1 2 3 4; do sh -c 'while :; do :; done' & done; build/bench/waits; kill $(jobs -p)
  */
-#include <iris/collective_host.h>
+#include <iris/collective/launch.h>
 #include <iris/gen/all_reduce_ll.h>
 #include <iris/gen/all_reduce_two_shot.h>
 #include <iris/init.h>

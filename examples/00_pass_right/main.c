@@ -2,7 +2,6 @@
 #include <iris/iris.h> /* device side */
 #include <iris/init.h> /* host side   */
 #include <stdio.h>
-#include <string.h>
 
 typedef struct {
     iris_ctx ctx;
@@ -37,12 +36,8 @@ static int rank_main(iris_world *w, void *unused)
     return 0;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-    if (argc > 1) {
-        printf("usage: %s: two ranks pass their numbers on; no options\n", argv[0]);
-        return strcmp(argv[1], "--help") == 0 ? 0 : 2;
-    }
     printf("platform: %s\n", iris_platform_name());
     return iris_spawn(2, rank_main, NULL);
 }

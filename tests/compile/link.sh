@@ -39,7 +39,7 @@ silent() {
             "$(program "$name" "$hip" "$root/examples/00_pass_right/main.c" -x none "$scratch/amd.o" -lamdhip64 -pthread) && $(silent $name)"
         name=amd_refuses_c11
         check "gfx942 without a GPU, init.c as C11" \
-            "$(program "$name" "$hip" "$root/examples/08_self_test/main.c" -x none "$scratch/amd_c11.o" -lamdhip64 -pthread) && $(silent $name)"
+            "$(program "$name" "$hip" "$root/examples/40_self_test/main.c" -x none "$scratch/amd_c11.o" -lamdhip64 -pthread) && $(silent $name)"
         run=true small="IRIS_HEAP_MB=2 IRIS_SYNC_MB=1"
         for how in IRIS_SPAWN=process IRIS_SPAWN=thread IRIST_HIP=5.0 IRIST_HIP=6.0; do
             run="$run && env $small $how $scratch/host_half 3 304"

@@ -12,7 +12,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(sys.argv[1]).resolve()
-EXAMPLES = [pathlib.Path(p).resolve() for p in sys.argv[2:]]
+# 00_pass_right is the README's first program: it takes no arguments, so that it stays as short as a first program is.
+EXAMPLES = [pathlib.Path(p).resolve() for p in sys.argv[2:] if "00_pass_right" not in p]
 DEMO = next(e for e in EXAMPLES if e.name.startswith("07_"))
 SMALL = ["-n", "2", "-s", "32x16x16", "-r", "1", "-p", "fused_sequential"]
 

@@ -28,7 +28,7 @@ SKIP = re.compile("host/|gen/|gemm/(mf?ma|relay|lines|few|thin)_|mutants/(relay|
 # Objects by the beginnings of their names, in the order in which they are begun: what takes a compiler longest is first.
 LONGEST = ("gemm_kernels_bf16", "gemm_kernels_f16", "bench_gemm_timeline", "test_collective_all_reduce",
            "test_collective_tile", "bench_collectives", "test_memory_rma", "gemm_kernels", "test_gemm",
-           "test_collective_r", "example_1", "test_gpu", "test_collective", "test_", "bench_")
+           "test_collective_r", "example_4", "test_gpu", "test_collective", "test_", "bench_")
 ASKS = re.compile(r"#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_(\w+)")
 LAUNCHERS = "iris/gen/launch/gemm_all_scatter.h"
 OTHER_KERNELS = re.compile("#define IRIS_STAMPS")  # a program's own: not those of the archive
