@@ -76,6 +76,17 @@ class Run(unittest.TestCase):
                 self.assertEqual((said.returncode, said.stdout, os.listdir(folder)), (1, "", []), arguments)
                 self.assertIn(says, said.stderr)
 
+    def test_says_first_how_long_the_tests_take(self):
+        with tempfile.TemporaryDirectory() as folder:
+            meson = pathlib.Path(folder, "meson")
+            meson.write_text("#!/bin/sh\necho \"meson $*\" >&2\n", encoding="utf-8")
+            meson.chmod(0o755)
+            pathlib.Path(folder, "build.ninja").touch()
+            for suites, part in (([], ""), (["smoke"], "a part of ")):
+                said = call(ROOT / "run", "test", *suites, IRIS_BUILD=folder, PATH=f"{folder}:{os.environ['PATH']}")
+                self.assertRegex(said.stderr, rf"^run: {part}the test suite: about \d+ minutes on two quiet cores.*\n"
+                                              "meson test ")
+
     def test_every_suite_is_listed(self):
         listed = re.search(r'^suites="(.*)"', (ROOT / "run").read_text(encoding="utf-8"), re.M)[1].split()
         used = set()

@@ -16,7 +16,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+from pace import slowness  # noqa: E402
 from gen import check, registry, render  # noqa: E402
 
 GOLDEN = ROOT / "tests/gen/golden"
@@ -43,7 +44,7 @@ class Output(unittest.TestCase):
             self.assertTrue(path.exists(), f"no golden for {name}: run this file with --update-goldens")
             self.assertEqual(path.read_text(encoding="utf-8"), text, f"{name} changed: --update-goldens if wanted")
 
-    def test_is_the_same_on_every_run_and_takes_less_than_3_seconds(self):
+    def test_is_the_same_on_every_run_and_takes_less_than_3_seconds(self):  # more on a slower machine
         with tempfile.TemporaryDirectory() as folder:
             trees = []
             for seed in ("1", "2"):
@@ -52,7 +53,8 @@ class Output(unittest.TestCase):
                 run = gen("--out", str(out), PYTHONHASHSEED=seed)
                 after = resource.getrusage(resource.RUSAGE_CHILDREN)
                 self.assertEqual(run.returncode, 0, run.stderr)
-                self.assertLess(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 3)
+                self.assertLess(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+                                3 * slowness())
                 trees.append({f.relative_to(out): f.read_bytes() for f in out.rglob("*.h")})
             self.assertEqual(*trees)
             self.assertEqual({str(f) for f in trees[0]}, {r.output for r in registry.TEMPLATES})

@@ -47,10 +47,11 @@ static iris_status launch_raise(iris_world *w, iris_signal *signal, int to)
     return iris_launch(w, raise_one, &a, sizeof a, &grid, iris_default_stream(w));
 }
 
+/* Ranks with a deadline of so many milliseconds, or more where everything is slow. */
 static iris_config patient(int ms)
 {
     iris_config c = small_config();
-    c.timeout_ms = ms;
+    c.timeout_ms = slow(ms);
     return c;
 }
 
@@ -351,10 +352,9 @@ static int wait_in_vain(iris_world *w, void *arg)
 TEST_CASE("a wait that passes its deadline is reported on every rank, and reset mends the world", "[host]")
 {
     deadline_case d = {shared_outcomes(3), shared_outcomes(3)};
-    const int ms = slow(500);
-    const iris_config c = patient(ms);
+    const iris_config c = patient(500);
     char waited[64];
-    std::snprintf(waited, sizeof waited, "waited %d ms for the signal at heap offset", ms);
+    std::snprintf(waited, sizeof waited, "waited %d ms for the signal at heap offset", (int)c.timeout_ms);
     for (int threads = 0; threads < 2; threads++) {
         if (threads)
             setenv("IRIS_SPAWN", "thread", 1);
@@ -434,7 +434,7 @@ static int ask_late(iris_world *w, void *arg)
 TEST_CASE("ranks that ask after the waiter has left hear what it said, and reset that it is gone", "[host]")
 {
     parting p = {shared_outcomes(3), shared_outcomes(3), (volatile int *)shared_alloc(4096), 0};
-    const iris_config c = patient(slow(300));
+    const iris_config c = patient(300);
     for (p.waiter = 0; p.waiter < 3; p.waiter++) {
         *p.gone = 0;
         iris_spawn_config(3, ask_late, &p, &c);
@@ -476,7 +476,7 @@ static int fail_as(iris_world *w, void *arg)
 
 TEST_CASE("one failure is printed once, however many ranks hear of it", "[host]")
 {
-    const iris_config c = patient(slow(300));
+    const iris_config c = patient(300);
     const char *const words[] = {" waited ", "the data heap is full", "died (killed by signal 9",
                                  "; where a kernel has touched what it must not, a build with -DIRIS_CHECKED=1 says"};
     for (int threads = 0; threads < 2; threads++) {

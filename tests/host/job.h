@@ -101,7 +101,8 @@ inline iris_config small_config()
     return c;
 }
 
-/* Multiplies a time where a sanitizer slows everything down, or where waits have more time than else. */
+/* Multiplies a time where a sanitizer slows everything down, or where waits have more time than else: the suite gives
+ * them four times as long (IRIS_TIMEOUT_MS), for machines that are busy. */
 inline int slow(int n)
 {
     const char *ms = std::getenv("IRIS_TIMEOUT_MS");

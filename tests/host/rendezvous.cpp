@@ -227,7 +227,7 @@ TEST_CASE("a wrong token is refused at once, and rank 0 waits on for the right o
     const int port = 20000 + (int)(getpid() % 20000);
     for (int tcp = 0; tcp < 2; tcp++) {
         c.world = 2;
-        c.timeout_ms = 20000;
+        c.timeout_ms = slow(20000);
         c.job = "test-token";
         c.host = tcp ? "127.0.0.1" : nullptr;
         c.port = tcp ? port : 0;
@@ -255,7 +255,7 @@ TEST_CASE("ranks that never arrive are named to those that did", "[host]")
     forget_launchers();
     outcome *said = shared_outcomes(4);
     iris_config c = small_config();
-    c.timeout_ms = 600;
+    c.timeout_ms = slow(600);
     c.job = "test-missing";
     const double start = seconds();
     const std::vector<int> values = run_job(4, said, c, {}, "IRIS_RANK", "IRIS_WORLD", 2);
@@ -275,15 +275,15 @@ TEST_CASE("two processes with one rank, and another world's size, are refused", 
     forget_launchers();
     outcome *said = shared_outcomes(4);
     iris_config c = small_config();
-    c.timeout_ms = 1500;
+    c.timeout_ms = slow(1500);
     c.job = "test-twice";
     c.world = 3;
     c.rank = 0;
     const pid_t zero = fork_rank([&] { return visit(&c, &said[0], 0, 3); });
-    nap_ms(100);
+    nap_ms(slow(100));
     c.rank = 1;
     const pid_t one = fork_rank([&] { return visit(&c, &said[1], 1, 3); });
-    nap_ms(100);
+    nap_ms(slow(100));
     const pid_t twin = fork_rank([&] { return visit(&c, &said[2], 1, 3); });
     c.world = 5;
     const pid_t stranger = fork_rank([&] { return visit(&c, &said[3], 1, 5); });
@@ -667,7 +667,7 @@ TEST_CASE("the variables that made two processes one rank are named", "[host]")
     forget_launchers();
     outcome *said = shared_outcomes(3);
     iris_config c = small_config();
-    c.timeout_ms = 600;
+    c.timeout_ms = slow(600);
     const variables pod = {{"RANK", "0"}, {"WORLD_SIZE", "3"}, {"MASTER_PORT", std::to_string((int)getpid())}};
     run_job(3, said, c, pod, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE");
     for (int r = 0; r < 3; r++) {

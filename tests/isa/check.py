@@ -16,7 +16,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
 import atomics
 import collectives
@@ -87,17 +86,14 @@ def compile_nvidia(source, arch, include, out):
 def example(arch, include, folder, report):
     """README's program: the library around it is always-inline functions, so its image holds its own kernel only."""
     source, out = ROOT / "examples/00_pass_right/main.c", pathlib.Path(folder) / f"example.{arch}"
-    began = time.monotonic()
     if arch in AMD:
         status, text = compile_amd(source, arch, "-O3", include, out)
         names = re.findall(r"Function Name: (\S+)", text)
     else:
         status, text = compile_nvidia(source, arch, include, out)
         names = re.findall(r"Compiling entry function '(\S+)'", text)
-    took = time.monotonic() - began
     problems = [text] if status else [f"{len(names)} kernels: {' '.join(names)}"] if len(names) != 1 else []
-    report.line(arch, "00_pass_right compiles within 10 s to an image of one kernel",
-                problems + ([f"took {took:.1f} s"] if took > 10 else []))
+    report.line(arch, "00_pass_right compiles to an image of one kernel", problems)
 
 
 REMARK = re.compile(r"remark:\s+(?:Function )?([A-Za-z ]+?)(?: \[.*?\])?: (\S+) \[-Rpass")
