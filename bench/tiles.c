@@ -10,8 +10,7 @@
  * A grid does not say which workgroups share a compute unit: with the first ones computing, several of these shared one
  * while others had none. So a workgroup's part is its turn on its unit. A wave of its own tells that a tile is there:
  * the fence before takes microseconds while much is on its way, which the arithmetic need not wait for. And workgroups
- * have few lanes: 320 each loaded too much at once, communicate took 5,664 us for 1 GiB on four H200s, 5,114 with 160
- * (bench/results/tiles_4xH200_third.json, tiles_4xH200.json).
+ * have few lanes: with 320 each, too many loads are under way at once.
  *
  * The arithmetic is made so long that compute takes as long as all_reduce. `ceiling` of both is the longer of the two,
  * in microseconds; its ratio is 1 when one is hidden behind the other.

@@ -75,6 +75,15 @@ def whole_runs():
         yield "docs/whole_run.py does not write a run's commit and verdicts"
 
 
+def timed_comments():
+    """A comment gives a reason; what took how long stands in docs/notes or with the commit. Cost models have numbers."""
+    for pattern in ("include/**/*.[hc]", "templates/**/*.j2", "gen/*.py", "examples/**/*.c"):
+        for file in sorted(ROOT.glob(pattern)):
+            for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+                if re.search(r"/?\*.*\d (us|µs|microseconds)\b", line) and not file.name.endswith("_shape.h"):
+                    yield f"{file.relative_to(ROOT)}:{number}: a comment with a timing: {line.strip()}"
+
+
 def problems():
     first = BLOCK.search((ROOT / "README.md").read_text(encoding="utf-8"))
     program = "examples/00_pass_right/main.c"
@@ -87,6 +96,7 @@ def problems():
     yield from complete()
     yield from measured()
     yield from whole_runs()
+    yield from timed_comments()
     known = known_names()
     for page in PAGES:
         name, text = page.relative_to(ROOT), page.read_text(encoding="utf-8")

@@ -17,10 +17,8 @@ enum { IRISI_SLICE_LINE = 128 };
 
 /*
  * A message of CROWD bytes and more goes by all slices; a shorter one by the first FEW, and so does any by a schedule
- * that only loads from members, or sends LL packets. On four H200s, by 128 slices and not 64, all_gather of 1 GiB takes
- * 2.29 ms, not 2.34, and broadcast by chain of 16 MiB 118 us, not 183; but all_gather of 1 MiB would take 8.8 us, not
- * 7.8, and reduce_scatter by pull of 4 MiB 29.5, not 16.9 (bench/results/collectives_4xH200_third.json,
- * collectives_tried_4xH200.json).
+ * that only loads from members, or sends LL packets: more slices make large stores faster, but short messages wait for
+ * more meetings, and loads of all slices at once get in each other's way.
  */
 enum { IRISI_FEW_SLICES = 64, IRISI_CROWD = 8388608 };
 

@@ -259,8 +259,7 @@ IRIS_DEVICE char *irisi_mailbox_take(const iris_gemm_part *part, const iris_gemm
 /*
  * Telling others of a finished tile is a fence and a store. The fence takes microseconds where much is on its way, and
  * a warpgroup of which one wave waits computes nothing. So where waves are left beside the math waves, one of them
- * tells: wg_specialized at 4096 x 4096 x 4096 on two H200s takes 137 us so, 147 without. The gates of the mailbox
- * stand between the two. Every lane of the workgroup calls this.
+ * tells. The gates of the mailbox stand between the two. Every lane of the workgroup calls this.
  */
 IRIS_DEVICE void irisi_gemm_tell_begin(const iris_gemm_part *part, const iris_gemm_plan *plan)
 {

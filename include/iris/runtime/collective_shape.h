@@ -89,9 +89,9 @@ static uint32_t irisi_collective_busy(size_t count, size_t each)
 
 /*
  * Workgroups meet those of other ranks on the same slice, never each other. Where each has one slice, it is enough that
- * they begin in order: launched like any other kernel they begin 0.4 microseconds earlier. Where some have several, all
- * must be there at once: one that went on to its next slice would keep another, which a peer with fewer workgroups
- * waits for, from beginning.
+ * they begin in order: launched like any other kernel they begin earlier. Where some have several, all must be there at
+ * once: one that went on to its next slice would keep another, which a peer with fewer workgroups waits for, from
+ * beginning.
  */
 static uint32_t irisi_collective_flags(const iris_world *w, uint32_t workgroups, uint32_t busy)
 {

@@ -71,7 +71,7 @@ static int irisi_yield(void)
     return 1;
 }
 
-/* Sleeps are as short as the system makes them, some 50 microseconds, until a wait has lasted for milliseconds. */
+/* Sleeps are as short as the system makes them until a wait has lasted for milliseconds. */
 void irisi_host_nap(uint32_t turn)
 {
     struct timespec nap;

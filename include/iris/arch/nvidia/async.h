@@ -296,7 +296,7 @@ IRIS_DEVICE void irisi_wgmma_done_i32(int32_t *v, const uint32_t n)
  * The descriptor of an operand in shared memory whose rows of 128 bytes are swizzled over groups of 8 (PTX ISA, matrix
  * descriptor of wgmma), 1024 bytes from one group to the next: its low half, and both. `leading`: bytes from one run of
  * 64 columns to the next where rows run along K. The wave has it in common, and the compiler knows: uniform registers
- * are added to between two products, where a lane's would be moved into them: 447 us, not 508 (docs).
+ * are added to between two products, where a lane's would be moved into them first.
  */
 IRIS_DEVICE uint32_t irisi_wgmma_operand(uint32_t address, uint32_t leading)
 {

@@ -12,8 +12,8 @@
 #include <iris/mainloop/problem.h>
 
 enum {
-    IRISI_FEW_WAVES = 12, /* of a workgroup, each with a part of K, and 168 registers a lane: 8 with more registers had
-                             too few loads under way, 1x4095x4096 14.0 us where 12 took 13.6 (a first form, H200) */
+    IRISI_FEW_WAVES = 12, /* of a workgroup, each with a part of K, and 168 registers a lane: 8 with more registers have
+                             too few loads under way */
     IRISI_FEW_DEEP = 32,  /* elements of K in a step of a wave */
     IRISI_FEW_M = 128,    /* most rows of C: four tiles below each other read the same B */
     IRISI_FEW_COMM_WAVES = 1,
@@ -23,8 +23,8 @@ enum {
 
 /*
  * Tiles: rows, columns; microseconds of a step where B is k x n, and n x k: where few workgroups run, and where all do,
- * since then the cache and the memory behind it are what it waits for. Fits of runs by each tile on an H200, outputs in
- * no file; the times that come of them are within 25 % of gemm_few_1xH200_second.json's.
+ * since then the cache and the memory behind it are what it waits for. Fitted to runs by each tile on an H200; the
+ * times that come of them are within 25 % of bench/results/gemm_local/1xH200/d2c8a52.json's.
  */
 enum { IRISI_FEW_TILES = 5 };
 typedef struct irisi_few_tile {
@@ -76,8 +76,8 @@ static inline double irisi_few_us(const irisi_gemm_problem *p, uint32_t which)
 }
 
 /*
- * The same by Hopper's other loops, for up to 128 rows. Of the few0_us of gemm_few_1xH200_second.json it is within 17 %
- * for aligned shapes and within 28 % for others; what is chosen so took at most 1.1 % more there. A C that leaves in no
+ * The same by Hopper's other loops, for up to 128 rows. It is within 17 % of the few0_us of
+ * bench/results/gemm_local/1xH200/d2c8a52.json for aligned shapes, and within 28 % for others. A C that leaves in no
  * boxes takes its time, and so does a copy of A.
  */
 static inline double irisi_few_others_us(const irisi_gemm_problem *p)

@@ -78,8 +78,8 @@ IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *wo
 
 /*
  * The block of K, `depth` elements each, that a tile's slice begins with; the next one's is where it ends. The last
- * slice has four blocks more than the others: who adds up what they leave behind finds it there, and waits less
- * (128x2048x8192: 18.4 us to 17.1, 64x4096x8192: 25.6 to 24.9; two, six or nine blocks more are no better there).
+ * slice has four blocks more than the others, so that the workgroup that adds up the others' sums finds them there and
+ * waits less. Two, six or nine blocks were no better on an H200.
  */
 IRIS_DEVICE uint32_t irisi_gemm_slice_begin(const iris_gemm_plan *plan, uint32_t slice, uint32_t depth)
 {
@@ -110,16 +110,17 @@ IRIS_DEVICE irisi_gemm_blocks irisi_gemm_blocks_of(const iris_gemm_plan *plan, c
 }
 
 /*
- * The block during whose products none is returned: the first, since there is none before it; where a pair computes
- * together the last, so that the one before is kept too, and beside the first an unused barrier is told. One comparison
- * in the loop: another one, with barriers for sums in all kernels, was 0.3 us at 64x2048x8192 (H200).
+ * The block of the loop that does not return its predecessor to the ring. For a tile of one workgroup it is the first
+ * block, which has no predecessor. For a tile that a pair computes together it is the last block: the two blocks that
+ * were read last receive the other workgroup's sums; the first block then tells a barrier that nobody waits for. The
+ * loop compares once for both cases, since a second comparison costs time in every kernel.
  */
 IRIS_DEVICE uint32_t irisi_gemm_kept(const iris_tile *tile, const irisi_gemm_blocks *blocks)
 {
     return tile->joint ? blocks->end - 1 : blocks->first;
 }
 
-/* tile->joint, asked for after the loop: kept as a predicate it is one that the loop lacks, and 1 % slower. */
+/* tile->joint, read again after the loop: kept in a predicate register through the loop, it slows the loop down. */
 IRIS_DEVICE uint32_t irisi_gemm_swaps(const iris_tile *tile)
 {
     uint32_t joint = tile->joint;
@@ -141,8 +142,8 @@ IRIS_DEVICE uint32_t irisi_gemm_swap_unused(const irisi_gemm_ring *ring) { retur
 /*
  * Before irisi_launch_wait, while the kernel before this one still ends: B of the workgroup's first blocks comes into
  * the second-level cache, where it is as others will have left it. Where rows are few the memory has nothing else to do
- * meanwhile: 64x2048x8192 in a row 14.1 us, not 15.0 (H200; with 128 KB 14.3, 256 14.7). With more rows the end of the
- * kernel before takes longer by it. A wave of the loader crew that fetches nothing does it; every lane calls it.
+ * meanwhile; with more rows the end of the kernel before takes longer by it. A wave of the loader crew that fetches
+ * nothing does it; every lane calls it.
  */
 IRIS_DEVICE void irisi_gemm_ahead(const iris_gemm_plan *plan, const iris_crew *crew, iris_gemm_role role,
                                   uint32_t depth)

@@ -66,9 +66,9 @@ IRIS_HOST_DEVICE uint32_t irisi_gemm_a_rows(const iris_gemm_plan *plan)
 }
 
 /*
- * Rows of A that are fetched for a tile of so many: whole groups of 8, over which they are swizzled. The copy engine
- * fills in what A does not have, slowly, and nobody reads what comes of the others: 16x4096x8192 takes 22 us so, not 29
- * (H200). 0 for a tile that a pair lacks.
+ * Rows of A that are fetched for a tile of so many: whole groups of 8, over which they are swizzled. Rows that A
+ * does not have are not fetched, because the copy engine fills them in slowly; the products of what stands in their
+ * place are never written. 0 for a tile that a pair lacks.
  */
 IRIS_HOST_DEVICE uint32_t irisi_gemm_a_box(uint32_t rows) { return (rows + 7) / 8 * 8; }
 
@@ -114,7 +114,7 @@ static inline irisi_gemm_shape irisi_gemm_sm90a(const irisi_gemm_problem *p)
     s.workspace_bytes = s.workspace_bytes_with_comm + (s.boxed ? (uint32_t)IRISI_GEMM_SM90A_BLOCK : 0);
     s.math_waves = IRISI_GEMM_SM90A_MATH_WAVES;
     s.comm_waves = IRISI_GEMM_SM90A_COMM_WAVES;
-    s.window = 2; /* more, and what waits for the links holds up the fetching of A and B: 396 against 417 us */
+    s.window = 2; /* with more, boxes that wait for the links hold up the fetching of A and B */
     s.waves = s.waves_with_comm = (int)IRISI_GEMM_LANES_SM90A / (int)IRISI_GEMM_WAVE_LANES;
     return s;
 }
@@ -143,7 +143,7 @@ IRIS_HOST_DEVICE uint32_t irisi_gemm_relays(const iris_gemm_plan *plan) { return
  * 1 when pairs compute parts of their full tiles together, side by side, a half of K of both each: products are as wide
  * as of a whole tile, and a part takes half as long. Both warpgroups must have rows (irisi_gemm_a_rows): one without is
  * not there to give its sums away. Sums of i8 are not added up. With a K below 4096 bytes, by estimate, the sums' way
- * from one to the other, 1.5 us, takes longer than is spared.
+ * from one to the other takes longer than is spared.
  */
 static inline uint32_t irisi_gemm_joins(const iris_gemm_plan *plan)
 {
@@ -155,13 +155,12 @@ static inline uint32_t irisi_gemm_joins(const iris_gemm_plan *plan)
  * What runtime/gemm/tile_search.h asks; k counts 16-bit elements, or as many bytes of others. From H200s: 64 of K take
  * a tile of 256 columns 0.64 us, as long as its products, its way into C 1.7 us, with a flag 4; a workgroup that only
  * sends needs 0.035 ns to fetch a byte by the copy engine while others compute, and 0.016 to put it to each peer (36
- * GB/s for three, 47 alone; with 45 here the model chose two senders too few), 24 GB/s by lanes; memory gives 4.2 TB/s
+ * GB/s for three, 47 alone, which would have the model choose too few senders), 24 GB/s by lanes; memory gives 4.2 TB/s
  * after 0.7 us. Narrower tiles take longer than their products, for what is between them and what they fetch; where
  * there are up to 64 rows it is what they fetch alone, up to 256 the clock is higher. A pair of workgroups reads B from
  * it once. What goes by senders arrives 5 us later than what workgroups send themselves: a flag, a fetch, a signal at
  * the end. The senders' numbers, and those of parts that pairs compute together, fit the rows of
- * gemm_standin_2xH200.json and gemm_tune_2xH200_third.json. Up to 256 rows the way of the sums is that of
- * gemm_few_1xH200.json.
+ * bench/results/gemm_tune, the way of the sums up to 256 rows those of bench/results/gemm_local.
  */
 #define IRISI_GEMM_HAS_WIDTHS 1
 static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return irisi_gemm_is_sm90a(mainloop) ? 64 : 0; }
@@ -198,9 +197,8 @@ static inline double irisi_gemm_link_gbps(uint32_t workgroups, int boxed, uint32
  * What the model of whole tiles computes with, for the loops whose tiles are not cut. Estimates: peaks,
  * multiprocessors, memory and NVLink of NVIDIA's data sheet of the A100, of which 0.6 and 0.8 are taken; other devices
  * count as if they were as fast for each multiprocessor. A small tile takes a quarter of a large one's time
- * (mma_shape.h). Eight workgroups that sent by lanes on H200s took 494 us for 44 MB (gemm_tried_4xH200.json), 12 GB/s
- * each; NVLink is two thirds as fast on an A100, so 8. The plain loop reaches 25 TFLOP/s on an H200, 0.37
- * of the peak; of a B that is n x k only 6.
+ * (mma_shape.h). A workgroup that sends by lanes moves 12 GB/s on an H200; NVLink is two thirds as fast on an A100, so
+ * 8. The plain loop reaches 25 TFLOP/s on an H200, 0.37 of the peak; of a B that is n x k only 6.
  */
 #define IRISI_GEMM_HAS_RATES 1
 static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)

@@ -54,7 +54,7 @@ IRIS_DEVICE void irisi_gemm_lines_copy(uint32_t to, const char *from, uint32_t b
 /*
  * A wave begins to fetch a run, which starts at `from`, to `to`. What is behind the end of K becomes zeros, and nothing
  * behind the end of B is read. `whole`, a constant: neither ends here, so that up to 16 bytes more may be read.
- * Straight code, an address and a copy each, from two places in turn: in a loop with ends it took 0.7 us (H200).
+ * Straight code, an address and a copy each, from two places in turn: a loop with ends takes longer than a block.
  */
 IRIS_DEVICE void irisi_gemm_lines_fetch(const irisi_gemm_lines *lines, const char *from, uint32_t to, int whole,
                                         uint32_t there, uint32_t bytes)

@@ -116,9 +116,8 @@ IRIS_DEVICE void irisi_thin_begin(int turned, const iris_gemm_plan *plan, const 
 }
 
 /*
- * B is n x k: begins to load the next step's words, zeros in place of those behind the end of K. Copies as below were
- * slower, 16.3 us for 1x4095x4097, not 13.9 (H200): perhaps the first-level cache, which they pass by, spares sectors
- * that a line which starts anywhere shares with its neighbours.
+ * B is n x k: begins to load the next step's words, zeros in place of those behind the end of K. Copies as below are
+ * slower here: they pass by the first-level cache, which holds the sectors that a line shares with its neighbours.
  */
 IRIS_DEVICE void irisi_thin_load(irisi_thin_job *job, irisi_thin_words *to)
 {
@@ -140,7 +139,7 @@ IRIS_DEVICE uint32_t irisi_thin_place(const irisi_thin_job *job, uint32_t place,
 
 /*
  * B is k x n: begins to copy the next step's words into the wave's ring, likewise. Eight neighbouring lanes copy a
- * row's 128 bytes: by those that will multiply them 1x4095x4096 took 22 us, not 13.5 (H200).
+ * row's 128 bytes: the lanes that will multiply them would ask for each sector twice.
  */
 IRIS_DEVICE void irisi_thin_fetch(irisi_thin_job *job, uint32_t place)
 {

@@ -103,8 +103,8 @@ static inline irisi_thin_choice irisi_thin_best(const irisi_gemm_problem *p)
 /*
  * 1 when the loop is to compute a problem: it must, or rows are few, no tile is asked for, and it is faster than the
  * others by a GEMM alone. Not on devices before Hopper, where it was not measured, and not where the copy engine takes
- * all and B is large: 1x8192x8192 33.5 us by that (n x k), not 39.7 (H200). That one is as fast where it begins while
- * the kernel before it ends. In fused_sequential it does not: 1x4096x14336 of two ranks 33.9 us, and 30.8 so (H100).
+ * all and B is large: Hopper's usual loop is faster then, if it begins while the kernel before it ends. In
+ * fused_sequential it does not begin so early, and this loop is taken.
  */
 static inline int irisi_thin_takes(const irisi_gemm_problem *p)
 {
@@ -116,7 +116,7 @@ static inline int irisi_thin_takes(const irisi_gemm_problem *p)
     if (p->m > IRISI_THIN_M || p->tile_m > 0 || p->tile_n > 0 || !p->alone || !irisi_gemm_has(p, IRISI_GEMM_SM90A))
         return 0;
     const double us = irisi_thin_us(p, best), few = irisi_few_us(p, irisi_few_best(p)), mb = 2e-6 * p->n * p->k;
-    /* Than the other fit says, there. */
+    /* The model of the other loop is too optimistic for few rows or a large B, by this factor. */
     const double longer = p->m > 4 || mb < (p->b_transposed ? 3 : 1.5) ? 1 : mb < 8 ? 1.15 : 1.18;
     if (mb > 20 && p->boxes && !p->a_anywhere && !p->b_anywhere && (p->alone == 1 || p->m > 4))
         return 0;
