@@ -86,7 +86,7 @@ static int irisi_linger(iris_stream s, uint32_t *turn)
     if (*turn >= IRISI_LINGER)
         return 0;
     pthread_mutex_unlock(&s->lock);
-    *turn = irisi_yield() ? *turn + 1 : IRISI_LINGER;
+    *turn = irisi_yield() ? *turn + 1 : (uint32_t)IRISI_LINGER;
     pthread_mutex_lock(&s->lock);
     return 1;
 }
