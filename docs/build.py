@@ -20,6 +20,7 @@ sys.path[:0] = [str(ROOT), str(DOCS)]
 import figures  # noqa: E402
 import whole_run  # noqa: E402
 from gen import registry, render  # noqa: E402
+from gen.gemm import GEMM_TYPES  # noqa: E402
 
 # The element types that the reference shows: a 16-bit float, a float, a signed and an unsigned integer.
 SHOWN = ("bf16", "f32", "i32", "u64")
@@ -34,7 +35,7 @@ TASKS = {
                                   "gen/launch/gather.h"),
     "Collectives in a kernel": ("collective/collective.h", "collective/rmsnorm.h", "gen/all_*", "gen/reduce*",
                                 "gen/broadcast*", "gen/gather*", "gen/scatter*"),
-    "GEMM with communication from the host": ("gemm/plan.h", "gemm/prepare.h", "gen/launch/gemm_*",
+    "GEMM with communication from the host": ("gemm/plan.h", "gemm/prepare.h", "gen/launch/gemm*",
                                               "gemm/activation.h"),
     "GEMM with communication in a kernel of one's own": ("gemm/roles.h", "gemm/crew.h", "gemm/scheduler.h",
                                                          "gemm/tile.h", "gen/gemm_*"),
@@ -95,7 +96,7 @@ def write_reference(folder, headers):
     for name, text in headers.items():
         file = folder / (name.replace("/", "-") + ".md")
         file.write_text(page(name, text), encoding="utf-8")
-    into = {t: ", ".join(f"`{g.out.name}`" for g in registry.GEMM_TYPES if g.t == t) for t in registry.DTYPES}
+    into = {t: ", ".join(f"`{g.out.name}`" for g in GEMM_TYPES if g.t == t) for t in registry.DTYPES}
     types = "\n".join(f"| `{t.name}` | `{t.ctype}` | {t.bits} | `{t.acc}` | {into[t]} |" for t in registry.DTYPES)
     index = (folder / "index.md").read_text(encoding="utf-8")
     index = index.replace("@TASKS@", "\n".join(tasks(headers))).replace("@DTYPES@", types)
