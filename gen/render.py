@@ -65,6 +65,7 @@ def wrap(line):
         rest = " " * opened[-1] + line[cut:].lstrip()
         low = " " * (len(indent) + 4) + line[opened[0]:]
         nested = len(rest) > WIDTH and len(opened) not in commas(rest, opened)
+        nested |= any(opened[-1] + len(argument) > WIDTH for argument in re.split(r"(?<=,) ", line[opened[-1]:]))
         if first and (nested if len(opened) == 1 else len(low) <= WIDTH):
             cut, rest, opened = opened[0], low, [len(indent) + 4]
         yield line[:cut]
