@@ -55,6 +55,10 @@ const char *iris_status_name(iris_status status)
 
 const char *iris_error_string(const iris_world *w) { return w ? w->error : irisi_last_error; }
 
+/* What the sentence about a memory fault adds, on whichever platform: a plain build cannot say more. */
+static const char irisi_build_checked[] =
+    "; where a kernel has touched what it must not, a build with -DIRIS_CHECKED=1 says what";
+
 /* Whether a sentence begins with the rank that it is about. */
 static int irisi_names_rank(const char *text)
 {
@@ -319,7 +323,10 @@ static iris_status irisi_drained(iris_world *w, const char *call, const char *wh
     for (int ms = 0; ms < 1000 && w->size > 1 && !__atomic_load_n(&w->notice, __ATOMIC_ACQUIRE); ms += 10)
         irisi_nap_ms(10);
     const iris_status noticed = irisi_take_notice(w);
-    return noticed == IRIS_ERR_PEER ? noticed : irisi_fail(w, IRIS_ERR_DEVICE, "%s: %s", call, why);
+    const int touched = (strstr(why, "illegal memory access") || strstr(why, "misaligned address")) && !IRISI_CHECKED;
+    if (noticed == IRIS_ERR_PEER)
+        return noticed;
+    return irisi_fail(w, IRIS_ERR_DEVICE, "%s: %s%s", call, why, touched ? irisi_build_checked : "");
 }
 
 iris_status iris_synchronize(iris_world *w)
@@ -1137,7 +1144,7 @@ static int irisi_child_ended(int rank, int how, int hub)
     const int touched = (WTERMSIG(how) == SIGSEGV || WTERMSIG(how) == SIGBUS) && !IRISI_CHECKED;
     snprintf(text, sizeof text, "rank %d died (killed by signal %d, %s)%s", rank, WTERMSIG(how),
              strsignal(WTERMSIG(how)),
-             touched ? "; where a kernel has touched what it must not, a build with -DIRIS_CHECKED=1 says what" : "");
+             touched ? irisi_build_checked : "");
     if (irisi_first_to_tell(text))
         fprintf(stderr, "iris: %s\n", text);
     irisi_send_text(hub, IRISI_DIED, rank, IRIS_ERR_PEER, text);
