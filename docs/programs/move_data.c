@@ -33,4 +33,8 @@ static int rank_main(iris_world *w, void *unused)
     return host[999] == 1998 && iris_peek_f32(w, a.x) == -1 ? 0 : 1;
 }
 
-int main(void) { return iris_spawn(2, rank_main, NULL); }
+int main(void)
+{
+    printf("platform: %s\n", iris_platform_name());
+    return iris_spawn(2, rank_main, NULL);
+}

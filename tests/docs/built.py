@@ -38,7 +38,9 @@ WIDE = ("performance.html", "genindex.html", "reference/gen-gemm_all_scatter_pro
 
 
 def words(file):
-    """A built page as plain words."""
+    """A built page as plain words; none of a page that was not built."""
+    if not file.exists():
+        return ""
     body = re.search(r'role="main">(.*)<div class="clearer">', file.read_text(encoding="utf-8"), re.S)[1]
     return " ".join(html.unescape(re.sub(r"<[^>]+>", "", body)).split())
 
