@@ -79,8 +79,9 @@ typedef struct iris_f8e5m2fnuz {
  */
 IRIS_HOST_DEVICE int8_t irisi_round_i8(float x)
 {
-    const float cut = x > 127.0f ? 127.0f : x > -128.0f ? x : -128.0f;
-    return (int8_t)(irisi_nan_f32(x) ? 0 : irisi_f32_bits(cut + 12582912.0f));
+    const float number = irisi_choose_f32(irisi_nan_f32(x), x, 0.0f);
+    const float above = number > -128.0f ? number : -128.0f, cut = above < 127.0f ? above : 127.0f;
+    return (int8_t)irisi_f32_bits(cut + 12582912.0f);
 }
 IRIS_HOST_DEVICE int32_t irisi_round_i32(double x)
 {
