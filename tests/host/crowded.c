@@ -4,6 +4,7 @@
  * a yield lasts milliseconds; kernels whose every wait begins with some were a hundred times slower there. Here
  * sched_yield is a function of this file that takes that long.
  */
+#define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include <iris/iris.h>
 
 #include <pthread.h>
