@@ -11,10 +11,12 @@ class GemmOp:
     name: str
     title: str  # the operation in a banner's first line
     text: str   # what a launch leaves behind, after "C as iris_gemm_args says"
+    to: str     # IRISI_GEMM_TO_<TO>: where a tile goes
 
 
 GEMM_OPS = (
-    GemmOp("all_scatter", title="GEMM and all-scatter", text="every rank's band of columns on every rank"),
+    GemmOp(
+        "all_scatter", title="GEMM and all-scatter", text="every rank's band of columns on every rank", to="everyone"),
 )
 
 

@@ -501,6 +501,7 @@ irisi_control control;
 uint64_t channel_state[IRISI_CHANNEL_STATE];
 std::vector<iris_gemm_stamp> stamps;
 irisi_tile_turns computed, sent;
+const irisi_gemm_way way = {IRISI_GEMM_TO_EVERYONE, IRISI_GEMM_DIRECTLY_LAST, 1, 0};
 
 /* What the math waves and the one that tells do before, without products. */
 void compute(iris_gemm_part *part)
@@ -510,7 +511,7 @@ void compute(iris_gemm_part *part)
     irisi_gemm_tell_begin(part, &plan);
     if (part->role == IRIS_GEMM_LOADER) {
         if (part->crew.wave + 1 == part->crew.waves)
-            irisi_gemm_tell(&ctx, &plan, part, &computed, IRISI_GEMM_TO_OWN_THEN_ALL);
+            irisi_gemm_tell(&ctx, &plan, part, &computed, way);
         return;
     }
     for (irisi_tile_begin_turns(&plan, &tile, &computed); irisi_tile_next_turn(&plan, &tile, &computed);) {

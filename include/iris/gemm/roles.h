@@ -43,16 +43,29 @@ typedef struct iris_gemm_part {
     uint32_t workspace_bytes;
 } iris_gemm_part;
 
+/* Which tiles the math waves deliver themselves. The others stay in this rank's own memory, where senders look. */
+typedef enum irisi_gemm_directly {
+    IRISI_GEMM_DIRECTLY_NONE,
+    IRISI_GEMM_DIRECTLY_LAST, /* each workgroup's last: nothing is left to compute beside its way */
+    IRISI_GEMM_DIRECTLY_ALL
+} irisi_gemm_directly;
+
 /*
- * Where computed tiles go: into this rank's own C, or into C on every rank, or each workgroup's last tile there:
- * nothing is left to compute beside its way then. Where tiles are all of one width, the last is the first.
+ * What a kernel does with computed tiles. Kernels pass constants, so that each has only the code that it needs. Where
+ * all tiles are of one width, a workgroup's last tile counts as any other.
  */
-typedef enum irisi_gemm_to {
-    IRISI_GEMM_TO_OWN,
-    IRISI_GEMM_TO_LL, /* into own C, and as packets into the others' banks */
-    IRISI_GEMM_TO_ALL, /* from here on tiles are put to others, who are told of it */
-    IRISI_GEMM_TO_OWN_THEN_ALL
-} irisi_gemm_to;
+typedef struct irisi_gemm_way {
+    irisi_gemm_to to; /* where tiles go that are delivered */
+    irisi_gemm_directly directly;
+    int flagged;      /* 1: a flag is raised for each tile that is left in own memory, for senders */
+    int piped;        /* 1: communication waves deliver all tiles, through the pipe of stages */
+} irisi_gemm_way;
+
+/* 1 where math waves put tiles to other ranks and announce them there. */
+IRIS_DEVICE int irisi_gemm_puts(irisi_gemm_way way)
+{
+    return way.to == IRISI_GEMM_TO_EVERYONE && way.directly != IRISI_GEMM_DIRECTLY_NONE;
+}
 
 /*
  * The mailbox: pieces of tiles pass from the math waves to the communication waves through staging tiles, used in turn.
@@ -300,9 +313,9 @@ IRIS_DEVICE int irisi_gemm_pass(const iris_gemm_plan *plan, const iris_tile *til
 
 /* Announces the last tile that was put to others, if there is one: 1, or 0. Every lane of the math crew calls it. */
 IRIS_DEVICE int irisi_gemm_sink_announce(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
-                                         irisi_gemm_sink *sink, int told, irisi_gemm_to to)
+                                         irisi_gemm_sink *sink, int told, irisi_gemm_way way)
 {
-    const int arrived = to == IRISI_GEMM_TO_ALL ? sink->pieces > 0 : sink->sent;
+    const int arrived = irisi_gemm_puts(way) && way.directly == IRISI_GEMM_DIRECTLY_ALL ? sink->pieces > 0 : sink->sent;
     if (told && arrived)
         irisi_gemm_hand_on(part, plan, sink->turn++);
     else if (arrived)
@@ -312,25 +325,25 @@ IRIS_DEVICE int irisi_gemm_sink_announce(const iris_ctx *ctx, const iris_gemm_pl
 
 /* Before a computed tile leaves; peers are waited for once. Every lane of the math crew calls it. */
 IRIS_DEVICE void irisi_gemm_sink_before(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
-                                        irisi_gemm_sink *sink, int told, irisi_gemm_to to)
+                                        irisi_gemm_sink *sink, int told, irisi_gemm_way way)
 {
-    if (!irisi_gemm_sink_announce(ctx, plan, part, sink, told, to) && sink->direct)
+    if (!irisi_gemm_sink_announce(ctx, plan, part, sink, told, way) && sink->direct)
         iris_gemm_await_peers(ctx, plan, part->epoch, &part->crew);
 }
 
 /* After the tile has left: it is announced later, or on this rank at once. Every lane of the math crew calls it. */
 IRIS_DEVICE void irisi_gemm_sink_after(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
-                                       const iris_tile *tile, irisi_gemm_sink *sink, int told, int flagged,
-                                       irisi_gemm_to to)
+                                       const iris_tile *tile, irisi_gemm_sink *sink, int told,
+                                       irisi_gemm_way way)
 {
     irisi_tile_stamp(plan, tile, part->crew.member, IRISI_STAMP_LEFT);
-    if (to == IRISI_GEMM_TO_LL)
+    if (way.to == IRISI_GEMM_TO_LL)
         irisi_tile_stamp(plan, tile, part->crew.member, IRISI_STAMP_ARRIVED);
     if (sink->direct)
         sink->last = *tile, sink->sent = 1;
     else if (told)
         irisi_gemm_hand_on(part, plan, sink->turn++);
-    else if (flagged)
+    else if (way.flagged)
         iris_tile_flag(ctx, plan, tile, part->epoch, &part->crew);
 }
 
@@ -339,7 +352,7 @@ IRIS_DEVICE void irisi_gemm_sink_after(const iris_ctx *ctx, const iris_gemm_plan
  * went to all ranks to them, the others on this rank. Every lane of the wave calls it.
  */
 IRIS_DEVICE void irisi_gemm_tell(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_gemm_part *part,
-                                 const irisi_tile_turns *turns, irisi_gemm_to to)
+                                 const irisi_tile_turns *turns, irisi_gemm_way way)
 {
     iris_crew self = iris_crew_of(iris_wave(), 1, part->counters);
     iris_tile tile;
@@ -348,7 +361,7 @@ IRIS_DEVICE void irisi_gemm_tell(const iris_ctx *ctx, const iris_gemm_plan *plan
         if (!irisi_tile_ends(plan, &tile))
             continue;
         irisi_mailbox_await(part, plan, IRISI_FULL, turn, turn / plan->slots_with_comm, plan->math_waves);
-        if (to == IRISI_GEMM_TO_ALL || (to == IRISI_GEMM_TO_OWN_THEN_ALL && tile.turn >= turns->direct))
+        if (irisi_gemm_puts(way) && (way.directly == IRISI_GEMM_DIRECTLY_ALL || tile.turn >= turns->direct))
             iris_tile_raise_all(ctx, plan, &tile, &self);
         else
             iris_tile_flag(ctx, plan, &tile, part->epoch, &self);

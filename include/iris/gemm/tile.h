@@ -3,7 +3,7 @@
  * tile.h: what becomes of a finished tile.
  *
  *   iris_tile_row                                                 a row of the staging tile
- *   iris_tile_put iris_tile_store iris_tile_put_all iris_tile_send
+ *   iris_tile_put iris_tile_store iris_tile_put_all iris_tile_send iris_tile_deliver
  *   iris_tile_stage iris_tile_staged iris_tile_flag iris_tile_await irisi_tile_raise_units iris_tile_raise_all
  *
  * A finished tile, or a piece of it where it is large, stands in workgroup-shared memory, row after row in C's
@@ -280,6 +280,31 @@ IRIS_DEVICE void iris_tile_put_all(const iris_ctx *ctx, const iris_gemm_plan *pl
     const irisi_tile_ranks all = {first, (first == 0 ? ctx->world : first) - 1};
     irisi_tile_unstage(ctx, plan, tile, stage, crew, all);
     irisi_bulk_commit();
+}
+
+/* Where a tile goes that is delivered: for each kernel a constant. */
+typedef enum irisi_gemm_to {
+    IRISI_GEMM_TO_SELF,
+    IRISI_GEMM_TO_EVERYONE, /* this rank included */
+    IRISI_GEMM_TO_LL        /* into own C, and as packets into the others' banks (tile_ll.h) */
+} irisi_gemm_to;
+
+/* The rank that a tile goes to, where it does not go to everyone. */
+IRIS_DEVICE int irisi_tile_owner(const iris_ctx *ctx, const iris_tile *tile, irisi_gemm_to to)
+{
+    return (void)tile, (void)to, ctx->rank;
+}
+
+/**
+ * Puts a staging tile to its owner, or to all. Every lane of the crew calls it, after a meeting of those who filled it.
+ */
+IRIS_DEVICE void iris_tile_deliver(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
+                                   const iris_crew *crew, irisi_gemm_to to)
+{
+    if (to == IRISI_GEMM_TO_EVERYONE)
+        iris_tile_put_all(ctx, plan, tile, stage, crew);
+    else
+        iris_tile_put(ctx, plan, tile, stage, crew, irisi_tile_owner(ctx, tile, to));
 }
 
 /* Copies a tile from this rank's C to another's. */
