@@ -198,7 +198,7 @@ MUTANTS = (
            "offset + n * size > ctx->sync_bytes", "offset > ctx->bytes", "memory/checked.cpp", CHECKED),
     # GEMM
     Mutant("entry handshake of GEMM dropped", "iris/gemm/roles.h",
-           "irisi_gemm_await_all(ctx, irisi_gemm_ready(plan, 0), plan, epoch, 0);", "(void)epoch;",
+           "irisi_gemm_await_all(ctx, irisi_exchange_ready(plan, 0), plan, epoch, 0);", "(void)epoch;",
            "mutants/gemm_row.cpp", "GEMMs in a row*", ranks=3, tries=10),
     Mutant("a staging tile filled while it is still being sent", "iris/gemm/roles.h",
            "irisi_mailbox_await(part, plan, IRISI_EMPTY, turn, turn / plan->slots_with_comm - 1, plan->comm_waves);", "",
@@ -207,7 +207,7 @@ MUTANTS = (
            "IRISI_FULL, turn, turn / plan->slots_with_comm,", "IRISI_FULL, turn, turn / plan->slots_with_comm - 1,",
            "mutants/gemm_row.cpp", "GEMMs in a row*", tsan=True, after="irisi_mailbox_take("),
     Mutant("GEMM ends before its peers' tiles are here", "iris/gemm/roles.h",
-           "irisi_gemm_done(plan, 0), plan, epoch, 1);", "irisi_gemm_done(plan, 0), plan, 0 * epoch, 1);",
+           "irisi_exchange_done(plan, 0), plan, epoch, 1);", "irisi_exchange_done(plan, 0), plan, 0 * epoch, 1);",
            "mutants/gemm_row.cpp", "GEMMs in a row*", ranks=3, tries=10),
     # tiles that go as packets
     Mutant("a tile's packets are not waited for", "iris/collective/ll_units.h",
@@ -228,7 +228,7 @@ MUTANTS = (
     Mutant("parity kept around the ring, by who skips a tile", "iris/mainloop/nvidia/relay.h",
            "    r->parity ^= r->at >= IRISI_RELAY_PARTS;\n", "", "mutants/relay.cpp", RELAY, ranks=1),
     Mutant("a tile fetched before its flag", "iris/gemm/roles.h",
-           "irisi_wait_signal(ctx, irisi_gemm_flag(plan, &tile), IRISI_GE, part->epoch, ctx->rank);", "",
+           "irisi_wait_signal(ctx, irisi_exchange_flag(plan, tile.index), IRISI_GE, part->epoch, ctx->rank);", "",
            "mutants/relay.cpp", RELAY, ranks=1, after="void irisi_gemm_relay_fetch("),
     Mutant("what the engine fetches not fenced behind its flag", "iris/mainloop/nvidia/relay.h",
            "irisi_bulk_acquired();", ";", "mutants/relay.cpp", RELAY, ranks=1),

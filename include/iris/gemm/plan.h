@@ -6,7 +6,7 @@
  *   iris_gemm_blas iris_gemm_blas_call                                a BLAS of the caller's, that may answer it too
  *   iris_gemm_plan                                                    the answer; kernels take it by value (prepare.h)
  *   iris_gemm_stamp                                                   when a tile was computed and sent
- *   iris_gemm_band irisi_gemm_units irisi_gemm_amount                 who computes what
+ *   iris_gemm_band irisi_gemm_units                                   who computes what
  *
  * C = act(alpha * A * B + beta * C + bias), all row-major, with scales where they are given (iris_gemm_args). N is
  * split over the ranks: rank r owns the columns iris_gemm_band(n, world, r) of B and C. It has
@@ -259,7 +259,7 @@ typedef struct iris_gemm_plan {
     uint32_t tf32, fast_accum;
     uint32_t early_launch;    /* 1: kernels that wait for no rank may begin while the one before them ends */
     uint32_t workgroups, comm_workgroups, rank, world;
-    iris_channel channel; /* signals: ready[world], done[world], then one for each tile */
+    iris_channel channel; /* its signals: exchange.h */
     iris_gemm_stamp *stamps; /* null, or one for each item */
     void *partials;          /* sums of slices of K, one for each item */
     uint32_t gang;           /* slices that kernels which only compute cut K into, for workgroups of a cluster, or 1 */
@@ -353,13 +353,6 @@ IRIS_HOST_DEVICE uint32_t irisi_gemm_units(const iris_gemm_plan *plan, uint32_t 
 {
     const uint32_t columns = iris_gemm_band(plan->n, plan->world, rank).count;
     return (plan->m + plan->tile_m - 1) / plan->tile_m * ((columns + plan->unit - 1) / plan->unit);
-}
-
-/* By how much a rank raises every peer's `done` in one epoch: once for each unit, once when it has none. */
-IRIS_HOST_DEVICE uint32_t irisi_gemm_amount(const iris_gemm_plan *plan, uint32_t rank)
-{
-    const uint32_t units = irisi_gemm_units(plan, rank);
-    return units == 0 ? 1 : units;
 }
 
 #endif

@@ -172,9 +172,9 @@ IRIS_DEVICE void iris_gemm_enter(const iris_ctx *ctx, const iris_gemm_plan *plan
     for (int rank = (int)iris_wg_lane(); rank < ctx->world; rank += (int)iris_wg_lanes()) {
         if (rank == ctx->rank)
             continue;
-        irisi_raise(ctx, irisi_gemm_ready(plan, ctx->rank), epoch, IRIS_SIGNAL_SET, rank);
+        irisi_raise(ctx, irisi_exchange_ready(plan, ctx->rank), epoch, IRIS_SIGNAL_SET, rank);
         if (plan->columns == 0) /* nothing will come from here: say so at once */
-            irisi_raise(ctx, irisi_gemm_done(plan, ctx->rank), 1, IRIS_SIGNAL_ADD, rank);
+            irisi_raise(ctx, irisi_exchange_done(plan, ctx->rank), 1, IRIS_SIGNAL_ADD, rank);
     }
 }
 
@@ -189,7 +189,7 @@ IRIS_DEVICE void irisi_gemm_await_all(const iris_ctx *ctx, const iris_signal *si
         const int rank = first + (int)iris_lane();
         if (rank < ctx->world && rank != ctx->rank)
             irisi_wait_signal(ctx, signals + rank, IRISI_GE,
-                              counted ? epoch * irisi_gemm_amount(plan, (uint32_t)rank) : epoch, rank);
+                              counted ? epoch * irisi_exchange_amount(plan, (uint32_t)rank) : epoch, rank);
     }
 }
 
@@ -202,7 +202,7 @@ IRIS_DEVICE void iris_gemm_await_peers(const iris_ctx *ctx, const iris_gemm_plan
 {
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
     if (irisi_afresh_u32(crew->wave) == 0)
-        irisi_gemm_await_all(ctx, irisi_gemm_ready(plan, 0), plan, epoch, 0);
+        irisi_gemm_await_all(ctx, irisi_exchange_ready(plan, 0), plan, epoch, 0);
     iris_crew_sync(crew);
     crew->stopped = irisi_atomic_fetch_u32(&ctx->control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) != 0;
 }
@@ -216,7 +216,7 @@ IRIS_DEVICE void iris_gemm_finish(const iris_ctx *ctx, const iris_gemm_plan *pla
     const uint32_t out = irisi_channel_count_out(&plan->channel);
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
     if (irisi_afresh_u32(iris_workgroup()) == 0 && iris_wave() == 0)
-        irisi_gemm_await_all(ctx, irisi_gemm_done(plan, 0), plan, epoch, 1);
+        irisi_gemm_await_all(ctx, irisi_exchange_done(plan, 0), plan, epoch, 1);
     irisi_channel_close(&plan->channel, epoch, out, iris_workgroups());
 }
 
@@ -386,7 +386,7 @@ IRIS_DEVICE void irisi_gemm_relay_fetch(const iris_ctx *ctx, const iris_gemm_pla
             irisi_relay_skip(&tile, relay);
             continue;
         }
-        irisi_wait_signal(ctx, irisi_gemm_flag(plan, &tile), IRISI_GE, part->epoch, ctx->rank);
+        irisi_wait_signal(ctx, irisi_exchange_flag(plan, tile.index), IRISI_GE, part->epoch, ctx->rank);
         irisi_relay_fetch(plan, &tile, relay);
         others = IRISI_RELAY_FETCHERS - 1;
     }

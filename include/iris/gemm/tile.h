@@ -16,7 +16,7 @@
 
 #include <iris/bytes.h>
 #include <iris/gemm/crew.h>
-#include <iris/gemm/plan.h>
+#include <iris/gemm/exchange.h>
 #include <iris/signal.h>
 #include <iris/gemm/scheduler.h>
 
@@ -346,17 +346,6 @@ IRIS_DEVICE void irisi_tile_send_rest(const iris_ctx *ctx, const iris_gemm_plan 
         iris_tile_send(ctx, plan, &rest, crew);
 }
 
-/* Signals of the plan's channel. */
-IRIS_DEVICE iris_signal *irisi_gemm_ready(const iris_gemm_plan *plan, int rank) { return plan->channel.signals + rank; }
-IRIS_DEVICE iris_signal *irisi_gemm_done(const iris_gemm_plan *plan, int rank)
-{
-    return plan->channel.signals + plan->world + rank;
-}
-IRIS_DEVICE iris_signal *irisi_gemm_flag(const iris_gemm_plan *plan, const iris_tile *tile)
-{
-    return plan->channel.signals + 2 * plan->world + tile->index;
-}
-
 /** Says on this rank that the crew's tile stands in its C: after iris_tile_store. Every lane of the crew calls it. */
 IRIS_DEVICE void iris_tile_flag(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, uint64_t epoch,
                                 iris_crew *crew)
@@ -366,7 +355,7 @@ IRIS_DEVICE void iris_tile_flag(const iris_ctx *ctx, const iris_gemm_plan *plan,
     iris_crew_sync(crew);
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
     if (crew->member == 0)
-        irisi_raise(ctx, irisi_gemm_flag(plan, tile), epoch, IRIS_SIGNAL_SET, ctx->rank);
+        irisi_raise(ctx, irisi_exchange_flag(plan, tile->index), epoch, IRIS_SIGNAL_SET, ctx->rank);
 }
 
 /** Waits for iris_tile_flag. Every lane of the crew calls it. */
@@ -374,7 +363,7 @@ IRIS_DEVICE void iris_tile_await(const iris_ctx *ctx, const iris_gemm_plan *plan
                                  uint64_t epoch, iris_crew *crew)
 {
     if (crew->wave == 0)
-        irisi_wait_signal(ctx, irisi_gemm_flag(plan, tile), IRISI_GE, epoch, ctx->rank);
+        irisi_wait_signal(ctx, irisi_exchange_flag(plan, tile->index), IRISI_GE, epoch, ctx->rank);
     iris_crew_sync(crew);
 }
 
@@ -416,7 +405,7 @@ IRIS_DEVICE void irisi_tile_raise_units(const iris_ctx *ctx, const iris_gemm_pla
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
     for (int rank = (int)crew->member; rank < ctx->world; rank += (int)crew->members)
         if (rank != ctx->rank)
-            irisi_raise(ctx, irisi_gemm_done(plan, ctx->rank), units, IRIS_SIGNAL_ADD, rank);
+            irisi_raise(ctx, irisi_exchange_done(plan, ctx->rank), units, IRIS_SIGNAL_ADD, rank);
 }
 
 /** Says on every peer that a tile of this rank has arrived there. Every lane of the crew calls it, after its puts. */

@@ -6,6 +6,7 @@
 #define IRIS_RUNTIME_GEMM_MAKE_H
 #ifdef IRIS_INIT_C
 
+#include <iris/gemm/exchange.h>
 #include <iris/runtime/gemm/agree.h>
 #include <iris/runtime/gemm/blas.h>
 #include <iris/runtime/gemm/validate.h>
@@ -101,7 +102,7 @@ static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const ir
     p->workgroups = row->value[IRISI_ROW_WORKGROUPS] ? row->value[IRISI_ROW_WORKGROUPS] : own;
     p->workgroups -= s == IRIS_OK ? p->workgroups % p->pair : 0;
     if (s == IRIS_OK) /* so far all ranks have come to the same: all allocate, or none; what follows may fail on one */
-        s = iris_channel_create(w, &p->channel, 2 * p->world + (size_t)irisi_gemm_units(p, 0), 0);
+        s = iris_channel_create(w, &p->channel, irisi_exchange_signals(p), 0);
     if (s == IRIS_OK)
         s = irisi_gemm_ll_hold(w, p, row);
     if (s == IRIS_OK)

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * exchange.h: the signals of a plan's channel, and by how much they are raised. Nothing else knows where they stand.
+ *
+ *   irisi_exchange_ready     rank r sets its own on every peer to the epoch that it has begun: r may be written to
+ *   irisi_exchange_done      rank r adds to its own on every peer, after what it has put there
+ *   irisi_exchange_amount    by how much in each epoch
+ *   irisi_exchange_flag      set on this rank to the epoch in which a tile stands in its memory
+ *   irisi_exchange_signals   how many signals the channel has
+ */
+#ifndef IRIS_GEMM_EXCHANGE_H
+#define IRIS_GEMM_EXCHANGE_H
+
+#include <iris/gemm/plan.h>
+
+/* By how much a rank raises every peer's `done` in one epoch: once for each unit, once when it has none. */
+IRIS_HOST_DEVICE uint32_t irisi_exchange_amount(const iris_gemm_plan *plan, uint32_t rank)
+{
+    const uint32_t units = irisi_gemm_units(plan, rank);
+    return units == 0 ? 1 : units;
+}
+
+/* Signals of the channel: two for each rank, and a flag for each unit of the widest band, which is rank 0's. */
+IRIS_HOST_DEVICE size_t irisi_exchange_signals(const iris_gemm_plan *plan)
+{
+    return 2 * (size_t)plan->world + irisi_gemm_units(plan, 0);
+}
+
+#if IRIS_HAS_DEVICE
+
+/* A rank's signal; those of the ranks behind it follow. */
+IRIS_DEVICE iris_signal *irisi_exchange_ready(const iris_gemm_plan *plan, int rank)
+{
+    return plan->channel.signals + rank;
+}
+IRIS_DEVICE iris_signal *irisi_exchange_done(const iris_gemm_plan *plan, int rank)
+{
+    return plan->channel.signals + plan->world + rank;
+}
+
+/* The flag of the tile whose first unit is `index`. */
+IRIS_DEVICE iris_signal *irisi_exchange_flag(const iris_gemm_plan *plan, uint32_t index)
+{
+    return plan->channel.signals + 2 * plan->world + index;
+}
+
+#endif
+#endif
