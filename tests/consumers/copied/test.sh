@@ -3,6 +3,7 @@
 # A project that copies three files, iris.h, init.c and init.h, builds with nothing but a compiler: the README's program
 # as it stands, one call of every family, and what presets leave.
 . "$(dirname "$0")/../common.sh"
+PATH=$PATH:/usr/local/cuda/bin
 
 single() { (cd "$root" && python3 -B -m gen --single "$work/$1/iris.h" $2); }
 single iris ""
