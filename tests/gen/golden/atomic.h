@@ -48,170 +48,174 @@
 IRIS_DEVICE int32_t iris_atomic_fetch_i32(const iris_ctx *ctx, const int32_t *p, int rank, iris_order order,
                                           iris_scope scope)
 {
-    return irisi_unbits_i32(irisi_atomic_fetch_u32((const uint32_t *)irisi_reach(ctx, p, rank, sizeof *p,
-                                                                                 IRISI_ACCESS_ATOMIC), order, scope));
+    const uint32_t *at = (const uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
+    return irisi_unbits_i32(irisi_atomic_fetch_u32(at, order, scope));
 }
 /** Writes `value` to `*p` on `rank` in one piece. */
 IRIS_DEVICE void iris_atomic_set_i32(const iris_ctx *ctx, int32_t *p, int32_t value, int rank, iris_order order,
                                      iris_scope scope)
 {
-    irisi_atomic_set_u32((uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC), irisi_bits_i32(value),
-                         order, scope);
+    uint32_t *at = (uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
+    irisi_atomic_set_u32(at, irisi_bits_i32(value), order, scope);
 }
 /** Writes `value` to `*p` on `rank`. */
 IRIS_DEVICE int32_t iris_atomic_xchg_i32(const iris_ctx *ctx, int32_t *p, int32_t value, int rank, iris_order order,
                                          iris_scope scope)
 {
-    return irisi_unbits_i32(irisi_atomic_xchg_u32((uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC),
-                                                  irisi_bits_i32(value), order, scope));
+    uint32_t *at = (uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
+    const uint32_t old = irisi_atomic_xchg_u32(at, irisi_bits_i32(value), order, scope);
+    return irisi_unbits_i32(old);
 }
 /** Writes `desired` to `*p` on `rank` if it holds `expected`, compared bit by bit. */
 IRIS_DEVICE int32_t iris_atomic_cas_i32(const iris_ctx *ctx, int32_t *p, int32_t expected, int32_t desired, int rank,
                                         iris_order order, iris_scope scope)
 {
-    return irisi_unbits_i32(irisi_atomic_cas_u32((uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC),
-                                                 irisi_bits_i32(expected), irisi_bits_i32(desired), order, scope));
+    uint32_t *at = (uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
+    const uint32_t old = irisi_atomic_cas_u32(at, irisi_bits_i32(expected), irisi_bits_i32(desired), order, scope);
+    return irisi_unbits_i32(old);
 }
 
 /** Reads `*p` on `rank` in one piece. */
 IRIS_DEVICE uint32_t iris_atomic_fetch_u32(const iris_ctx *ctx, const uint32_t *p, int rank, iris_order order,
                                            iris_scope scope)
 {
-    return irisi_unbits_u32(irisi_atomic_fetch_u32((const uint32_t *)irisi_reach(ctx, p, rank, sizeof *p,
-                                                                                 IRISI_ACCESS_ATOMIC), order, scope));
+    const uint32_t *at = (const uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
+    return irisi_unbits_u32(irisi_atomic_fetch_u32(at, order, scope));
 }
 /** Writes `value` to `*p` on `rank` in one piece. */
 IRIS_DEVICE void iris_atomic_set_u32(const iris_ctx *ctx, uint32_t *p, uint32_t value, int rank, iris_order order,
                                      iris_scope scope)
 {
-    irisi_atomic_set_u32((uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC), irisi_bits_u32(value),
-                         order, scope);
+    uint32_t *at = (uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
+    irisi_atomic_set_u32(at, irisi_bits_u32(value), order, scope);
 }
 /** Writes `value` to `*p` on `rank`. */
 IRIS_DEVICE uint32_t iris_atomic_xchg_u32(const iris_ctx *ctx, uint32_t *p, uint32_t value, int rank, iris_order order,
                                           iris_scope scope)
 {
-    return irisi_unbits_u32(irisi_atomic_xchg_u32((uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC),
-                                                  irisi_bits_u32(value), order, scope));
+    uint32_t *at = (uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
+    const uint32_t old = irisi_atomic_xchg_u32(at, irisi_bits_u32(value), order, scope);
+    return irisi_unbits_u32(old);
 }
 /** Writes `desired` to `*p` on `rank` if it holds `expected`, compared bit by bit. */
 IRIS_DEVICE uint32_t iris_atomic_cas_u32(const iris_ctx *ctx, uint32_t *p, uint32_t expected, uint32_t desired,
                                          int rank, iris_order order, iris_scope scope)
 {
-    return irisi_unbits_u32(irisi_atomic_cas_u32((uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC),
-                                                 irisi_bits_u32(expected), irisi_bits_u32(desired), order, scope));
+    uint32_t *at = (uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
+    const uint32_t old = irisi_atomic_cas_u32(at, irisi_bits_u32(expected), irisi_bits_u32(desired), order, scope);
+    return irisi_unbits_u32(old);
 }
 
 /** `*p = *p add value` on `rank`, as one instruction where the device has it. */
 IRIS_DEVICE int32_t iris_atomic_add_i32(const iris_ctx *ctx, int32_t *p, int32_t value, int rank, iris_order order,
                                         iris_scope scope)
 {
-    return (int32_t)irisi_atomic_add_u32((uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC),
-                                         (uint32_t)value, order, scope);
+    uint32_t *at = (uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
+    return (int32_t)irisi_atomic_add_u32(at, (uint32_t)value, order, scope);
 }
 
 /** `*p = *p sub value` on `rank`, as one instruction where the device has it. */
 IRIS_DEVICE int32_t iris_atomic_sub_i32(const iris_ctx *ctx, int32_t *p, int32_t value, int rank, iris_order order,
                                         iris_scope scope)
 {
-    return (int32_t)irisi_atomic_sub_u32((uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC),
-                                         (uint32_t)value, order, scope);
+    uint32_t *at = (uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
+    return (int32_t)irisi_atomic_sub_u32(at, (uint32_t)value, order, scope);
 }
 
 /** `*p = *p and value` on `rank`, as one instruction where the device has it. */
 IRIS_DEVICE int32_t iris_atomic_and_i32(const iris_ctx *ctx, int32_t *p, int32_t value, int rank, iris_order order,
                                         iris_scope scope)
 {
-    return (int32_t)irisi_atomic_and_u32((uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC),
-                                         (uint32_t)value, order, scope);
+    uint32_t *at = (uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
+    return (int32_t)irisi_atomic_and_u32(at, (uint32_t)value, order, scope);
 }
 
 /** `*p = *p or value` on `rank`, as one instruction where the device has it. */
 IRIS_DEVICE int32_t iris_atomic_or_i32(const iris_ctx *ctx, int32_t *p, int32_t value, int rank, iris_order order,
                                        iris_scope scope)
 {
-    return (int32_t)irisi_atomic_or_u32((uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC),
-                                        (uint32_t)value, order, scope);
+    uint32_t *at = (uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
+    return (int32_t)irisi_atomic_or_u32(at, (uint32_t)value, order, scope);
 }
 
 /** `*p = *p xor value` on `rank`, as one instruction where the device has it. */
 IRIS_DEVICE int32_t iris_atomic_xor_i32(const iris_ctx *ctx, int32_t *p, int32_t value, int rank, iris_order order,
                                         iris_scope scope)
 {
-    return (int32_t)irisi_atomic_xor_u32((uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC),
-                                         (uint32_t)value, order, scope);
+    uint32_t *at = (uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
+    return (int32_t)irisi_atomic_xor_u32(at, (uint32_t)value, order, scope);
 }
 
 /** `*p = *p add value` on `rank`, as one instruction where the device has it. */
 IRIS_DEVICE uint32_t iris_atomic_add_u32(const iris_ctx *ctx, uint32_t *p, uint32_t value, int rank, iris_order order,
                                          iris_scope scope)
 {
-    return (uint32_t)irisi_atomic_add_u32((uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC),
-                                          (uint32_t)value, order, scope);
+    uint32_t *at = (uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
+    return (uint32_t)irisi_atomic_add_u32(at, (uint32_t)value, order, scope);
 }
 
 /** `*p = *p sub value` on `rank`, as one instruction where the device has it. */
 IRIS_DEVICE uint32_t iris_atomic_sub_u32(const iris_ctx *ctx, uint32_t *p, uint32_t value, int rank, iris_order order,
                                          iris_scope scope)
 {
-    return (uint32_t)irisi_atomic_sub_u32((uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC),
-                                          (uint32_t)value, order, scope);
+    uint32_t *at = (uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
+    return (uint32_t)irisi_atomic_sub_u32(at, (uint32_t)value, order, scope);
 }
 
 /** `*p = *p and value` on `rank`, as one instruction where the device has it. */
 IRIS_DEVICE uint32_t iris_atomic_and_u32(const iris_ctx *ctx, uint32_t *p, uint32_t value, int rank, iris_order order,
                                          iris_scope scope)
 {
-    return (uint32_t)irisi_atomic_and_u32((uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC),
-                                          (uint32_t)value, order, scope);
+    uint32_t *at = (uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
+    return (uint32_t)irisi_atomic_and_u32(at, (uint32_t)value, order, scope);
 }
 
 /** `*p = *p or value` on `rank`, as one instruction where the device has it. */
 IRIS_DEVICE uint32_t iris_atomic_or_u32(const iris_ctx *ctx, uint32_t *p, uint32_t value, int rank, iris_order order,
                                         iris_scope scope)
 {
-    return (uint32_t)irisi_atomic_or_u32((uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC),
-                                         (uint32_t)value, order, scope);
+    uint32_t *at = (uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
+    return (uint32_t)irisi_atomic_or_u32(at, (uint32_t)value, order, scope);
 }
 
 /** `*p = *p xor value` on `rank`, as one instruction where the device has it. */
 IRIS_DEVICE uint32_t iris_atomic_xor_u32(const iris_ctx *ctx, uint32_t *p, uint32_t value, int rank, iris_order order,
                                          iris_scope scope)
 {
-    return (uint32_t)irisi_atomic_xor_u32((uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC),
-                                          (uint32_t)value, order, scope);
+    uint32_t *at = (uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
+    return (uint32_t)irisi_atomic_xor_u32(at, (uint32_t)value, order, scope);
 }
 
 /** `*p = *p min value` on `rank`, as one instruction where the device has it. */
 IRIS_DEVICE int32_t iris_atomic_min_i32(const iris_ctx *ctx, int32_t *p, int32_t value, int rank, iris_order order,
                                         iris_scope scope)
 {
-    return (int32_t)irisi_atomic_min_i32((int32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC),
-                                         (int32_t)value, order, scope);
+    int32_t *at = (int32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
+    return (int32_t)irisi_atomic_min_i32(at, (int32_t)value, order, scope);
 }
 
 /** `*p = *p max value` on `rank`, as one instruction where the device has it. */
 IRIS_DEVICE int32_t iris_atomic_max_i32(const iris_ctx *ctx, int32_t *p, int32_t value, int rank, iris_order order,
                                         iris_scope scope)
 {
-    return (int32_t)irisi_atomic_max_i32((int32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC),
-                                         (int32_t)value, order, scope);
+    int32_t *at = (int32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
+    return (int32_t)irisi_atomic_max_i32(at, (int32_t)value, order, scope);
 }
 
 /** `*p = *p min value` on `rank`, as one instruction where the device has it. */
 IRIS_DEVICE uint32_t iris_atomic_min_u32(const iris_ctx *ctx, uint32_t *p, uint32_t value, int rank, iris_order order,
                                          iris_scope scope)
 {
-    return (uint32_t)irisi_atomic_min_u32((uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC),
-                                          (uint32_t)value, order, scope);
+    uint32_t *at = (uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
+    return (uint32_t)irisi_atomic_min_u32(at, (uint32_t)value, order, scope);
 }
 
 /** `*p = *p max value` on `rank`, as one instruction where the device has it. */
 IRIS_DEVICE uint32_t iris_atomic_max_u32(const iris_ctx *ctx, uint32_t *p, uint32_t value, int rank, iris_order order,
                                          iris_scope scope)
 {
-    return (uint32_t)irisi_atomic_max_u32((uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC),
-                                          (uint32_t)value, order, scope);
+    uint32_t *at = (uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
+    return (uint32_t)irisi_atomic_max_u32(at, (uint32_t)value, order, scope);
 }
 
 /** `*p = *p add value` on `rank`, by compare-and-swap. */

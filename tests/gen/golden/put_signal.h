@@ -34,7 +34,9 @@
  * @param rank   world rank of data and signal
  * @{
  */
-/** iris_put_i32, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. One lane calls it alone. */
+/**
+ * iris_put_i32, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. One lane calls it alone.
+ */
 IRIS_DEVICE void iris_put_signal_i32(const iris_ctx *ctx, int32_t *dst, const int32_t *src, size_t n,
                                      iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
 {
@@ -44,8 +46,7 @@ IRIS_DEVICE void iris_put_signal_i32(const iris_ctx *ctx, int32_t *dst, const in
 }
 
 /**
- * iris_put_i32_wave, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. Every lane of one wave
- * calls it together.
+ * iris_put_i32_wave, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. Every lane of one wave calls it together.
  */
 IRIS_DEVICE void iris_put_signal_i32_wave(const iris_ctx *ctx, int32_t *dst, const int32_t *src, size_t n,
                                           iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
@@ -56,8 +57,7 @@ IRIS_DEVICE void iris_put_signal_i32_wave(const iris_ctx *ctx, int32_t *dst, con
 }
 
 /**
- * iris_put_i32_wg, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. Every lane of one workgroup
- * calls it together.
+ * iris_put_i32_wg, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. Every lane of one workgroup calls it together.
  */
 IRIS_DEVICE void iris_put_signal_i32_wg(const iris_ctx *ctx, int32_t *dst, const int32_t *src, size_t n,
                                         iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
@@ -67,7 +67,9 @@ IRIS_DEVICE void iris_put_signal_i32_wg(const iris_ctx *ctx, int32_t *dst, const
     irisi_put_raise_wg(at, value, op);
 }
 
-/** iris_put_u32, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. One lane calls it alone. */
+/**
+ * iris_put_u32, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. One lane calls it alone.
+ */
 IRIS_DEVICE void iris_put_signal_u32(const iris_ctx *ctx, uint32_t *dst, const uint32_t *src, size_t n,
                                      iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
 {
@@ -77,8 +79,7 @@ IRIS_DEVICE void iris_put_signal_u32(const iris_ctx *ctx, uint32_t *dst, const u
 }
 
 /**
- * iris_put_u32_wave, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. Every lane of one wave
- * calls it together.
+ * iris_put_u32_wave, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. Every lane of one wave calls it together.
  */
 IRIS_DEVICE void iris_put_signal_u32_wave(const iris_ctx *ctx, uint32_t *dst, const uint32_t *src, size_t n,
                                           iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
@@ -89,8 +90,7 @@ IRIS_DEVICE void iris_put_signal_u32_wave(const iris_ctx *ctx, uint32_t *dst, co
 }
 
 /**
- * iris_put_u32_wg, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. Every lane of one workgroup
- * calls it together.
+ * iris_put_u32_wg, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. Every lane of one workgroup calls it together.
  */
 IRIS_DEVICE void iris_put_signal_u32_wg(const iris_ctx *ctx, uint32_t *dst, const uint32_t *src, size_t n,
                                         iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
@@ -100,7 +100,9 @@ IRIS_DEVICE void iris_put_signal_u32_wg(const iris_ctx *ctx, uint32_t *dst, cons
     irisi_put_raise_wg(at, value, op);
 }
 
-/** iris_put_bf16, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. One lane calls it alone. */
+/**
+ * iris_put_bf16, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. One lane calls it alone.
+ */
 IRIS_DEVICE void iris_put_signal_bf16(const iris_ctx *ctx, iris_bf16 *dst, const iris_bf16 *src, size_t n,
                                       iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
 {
@@ -110,8 +112,7 @@ IRIS_DEVICE void iris_put_signal_bf16(const iris_ctx *ctx, iris_bf16 *dst, const
 }
 
 /**
- * iris_put_bf16_wave, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. Every lane of one wave
- * calls it together.
+ * iris_put_bf16_wave, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. Every lane of one wave calls it together.
  */
 IRIS_DEVICE void iris_put_signal_bf16_wave(const iris_ctx *ctx, iris_bf16 *dst, const iris_bf16 *src, size_t n,
                                            iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
@@ -122,8 +123,7 @@ IRIS_DEVICE void iris_put_signal_bf16_wave(const iris_ctx *ctx, iris_bf16 *dst, 
 }
 
 /**
- * iris_put_bf16_wg, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. Every lane of one workgroup
- * calls it together.
+ * iris_put_bf16_wg, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. Every lane of one workgroup calls it together.
  */
 IRIS_DEVICE void iris_put_signal_bf16_wg(const iris_ctx *ctx, iris_bf16 *dst, const iris_bf16 *src, size_t n,
                                          iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
