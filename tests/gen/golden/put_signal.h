@@ -35,7 +35,8 @@
  * @{
  */
 /**
- * iris_put_i32, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. One lane calls it alone.
+ * iris_put_i32, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`.
+ * One lane calls it alone.
  */
 IRIS_DEVICE void iris_put_signal_i32(const iris_ctx *ctx, int32_t *dst, const int32_t *src, size_t n,
                                      iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
@@ -46,7 +47,8 @@ IRIS_DEVICE void iris_put_signal_i32(const iris_ctx *ctx, int32_t *dst, const in
 }
 
 /**
- * iris_put_i32_wave, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. Every lane of one wave calls it together.
+ * iris_put_i32_wave, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`.
+ * Every lane of one wave calls it together.
  */
 IRIS_DEVICE void iris_put_signal_i32_wave(const iris_ctx *ctx, int32_t *dst, const int32_t *src, size_t n,
                                           iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
@@ -57,7 +59,8 @@ IRIS_DEVICE void iris_put_signal_i32_wave(const iris_ctx *ctx, int32_t *dst, con
 }
 
 /**
- * iris_put_i32_wg, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. Every lane of one workgroup calls it together.
+ * iris_put_i32_wg, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`.
+ * Every lane of one workgroup calls it together.
  */
 IRIS_DEVICE void iris_put_signal_i32_wg(const iris_ctx *ctx, int32_t *dst, const int32_t *src, size_t n,
                                         iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
@@ -68,7 +71,8 @@ IRIS_DEVICE void iris_put_signal_i32_wg(const iris_ctx *ctx, int32_t *dst, const
 }
 
 /**
- * iris_put_u32, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. One lane calls it alone.
+ * iris_put_u32, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`.
+ * One lane calls it alone.
  */
 IRIS_DEVICE void iris_put_signal_u32(const iris_ctx *ctx, uint32_t *dst, const uint32_t *src, size_t n,
                                      iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
@@ -79,7 +83,8 @@ IRIS_DEVICE void iris_put_signal_u32(const iris_ctx *ctx, uint32_t *dst, const u
 }
 
 /**
- * iris_put_u32_wave, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. Every lane of one wave calls it together.
+ * iris_put_u32_wave, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`.
+ * Every lane of one wave calls it together.
  */
 IRIS_DEVICE void iris_put_signal_u32_wave(const iris_ctx *ctx, uint32_t *dst, const uint32_t *src, size_t n,
                                           iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
@@ -90,7 +95,8 @@ IRIS_DEVICE void iris_put_signal_u32_wave(const iris_ctx *ctx, uint32_t *dst, co
 }
 
 /**
- * iris_put_u32_wg, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. Every lane of one workgroup calls it together.
+ * iris_put_u32_wg, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`.
+ * Every lane of one workgroup calls it together.
  */
 IRIS_DEVICE void iris_put_signal_u32_wg(const iris_ctx *ctx, uint32_t *dst, const uint32_t *src, size_t n,
                                         iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
@@ -101,7 +107,8 @@ IRIS_DEVICE void iris_put_signal_u32_wg(const iris_ctx *ctx, uint32_t *dst, cons
 }
 
 /**
- * iris_put_bf16, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. One lane calls it alone.
+ * iris_put_bf16, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`.
+ * One lane calls it alone.
  */
 IRIS_DEVICE void iris_put_signal_bf16(const iris_ctx *ctx, iris_bf16 *dst, const iris_bf16 *src, size_t n,
                                       iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
@@ -112,7 +119,8 @@ IRIS_DEVICE void iris_put_signal_bf16(const iris_ctx *ctx, iris_bf16 *dst, const
 }
 
 /**
- * iris_put_bf16_wave, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. Every lane of one wave calls it together.
+ * iris_put_bf16_wave, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`.
+ * Every lane of one wave calls it together.
  */
 IRIS_DEVICE void iris_put_signal_bf16_wave(const iris_ctx *ctx, iris_bf16 *dst, const iris_bf16 *src, size_t n,
                                            iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
@@ -123,7 +131,8 @@ IRIS_DEVICE void iris_put_signal_bf16_wave(const iris_ctx *ctx, iris_bf16 *dst, 
 }
 
 /**
- * iris_put_bf16_wg, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`. Every lane of one workgroup calls it together.
+ * iris_put_bf16_wg, then `op` (IRIS_SIGNAL_SET or IRIS_SIGNAL_ADD) of `value` on `signal`.
+ * Every lane of one workgroup calls it together.
  */
 IRIS_DEVICE void iris_put_signal_bf16_wg(const iris_ctx *ctx, iris_bf16 *dst, const iris_bf16 *src, size_t n,
                                          iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
