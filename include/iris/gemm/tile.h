@@ -44,6 +44,7 @@ IRIS_DEVICE char *irisi_tile_c(const iris_gemm_plan *plan, const iris_tile *tile
  * @param crew   the waves that do it; every lane of them calls
  * @param rank   world rank
  * @param epoch  the running epoch of the plan's channel
+ * @param to     a constant: the tile goes to its owner, or to every rank
  * @{
  */
 /** Where row `row` of a tile starts in its staging tile. */
