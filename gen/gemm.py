@@ -22,11 +22,13 @@ GEMM_OPS = (
 
 @dataclass(frozen=True)
 class GemmPart:
-    """A kernel of a pattern, in every mainloop."""
+    """A kernel of a pattern, in every mainloop or, where it does not compute, once for each type."""
     role: str           # IRISI_GEMM_KERNEL_<ROLE>: what the kernel does of the operation
     suffix: str = ""    # what the kernel's name adds to the pattern's
     lanes: str = "IRISI_GEMM_LANES"  # the most lanes of a workgroup; the mainloop's suffix follows
     spread: bool = False             # 1: a mainloop that spreads cuts K over several workgroups of it
+
+    computes = property(lambda self: self.role != "communicate")
 
 
 @dataclass(frozen=True)

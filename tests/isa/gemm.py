@@ -80,7 +80,8 @@ def clang():
 
 def symbol(pattern, kind, loop):
     """The name of a pattern's kernel, or of a GEMM alone, for a type and a mainloop."""
-    return f"irisi_gemm_{'' if pattern == 'local' else 'all_scatter_'}{pattern}_{kind}_{loop}"
+    end = "" if pattern in SEND else f"_{loop}"  # what only sends goes with every mainloop
+    return f"irisi_gemm_{'' if pattern == 'local' else 'all_scatter_'}{pattern}_{kind}{end}"
 
 
 def build(arch, kind, include, folder, *macros):

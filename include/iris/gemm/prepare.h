@@ -132,6 +132,9 @@ typedef enum irisi_gemm_kernel_role {
     IRISI_GEMM_KERNEL_ROLES        /* how many there are */
 } irisi_gemm_kernel_role;
 
+/* The mainloop of a kernel that does not compute, which goes with any. */
+enum { IRISI_GEMM_ANY_LOOP = 255 };
+
 /* A row of the table of kernels. A GEMM alone has kernels of its own, whatever the pattern: theirs is AUTO. */
 typedef struct irisi_gemm_kernel {
     uint32_t op, mainloop, pattern, role;

@@ -7,6 +7,7 @@
  *   iris_gemm_part iris_gemm_begin       waves by role, shared memory, the epoch
  *   iris_gemm_enter iris_gemm_await_peers iris_gemm_finish     the handshakes at either end
  *   iris_gemm_send                       a crew that only sends
+ *   irisi_gemm_send_piped irisi_gemm_communicate_all_scatter   communication waves and kernels
  *   irisi_mailbox_*                      staging tiles between math waves and communication waves
  *   irisi_gemm_tell_begin irisi_gemm_hand_on irisi_gemm_tell   a wave that tells of the math waves' tiles
  *   irisi_gemm_relay_fetch irisi_gemm_relay_put irisi_gemm_send_beside    workgroups that send beside others
@@ -439,6 +440,38 @@ IRIS_DEVICE void irisi_mailbox_return(const iris_gemm_part *part, const iris_gem
     irisi_bulk_reusable(late);
     if (turn >= late)
         irisi_mailbox_arrive(part, plan, IRISI_EMPTY, turn - late);
+}
+
+/* Communication waves: put every piece that the workgroup's math waves pass through the pipe of stages. */
+IRIS_DEVICE void irisi_gemm_send_piped(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part)
+{
+    iris_tile tile, piece;
+    uint32_t turn = 0;
+    iris_gemm_await_peers(ctx, plan, part->epoch, &part->crew);
+    part->crew.window = plan->window;
+    for (iris_tile_begin(plan, &tile, iris_workgroup(), iris_workgroups()); iris_tile_next(plan, &tile);) {
+        if (!irisi_tile_ends(plan, &tile))
+            continue;
+        for (uint32_t i = 0; iris_tile_piece(plan, &tile, i, &piece); i++, turn++) {
+            char *stage = irisi_mailbox_take(part, plan, turn);
+            iris_tile_put_all(ctx, plan, &piece, stage, &part->crew);
+            irisi_mailbox_return(part, plan, turn);
+        }
+        iris_tile_raise_all(ctx, plan, &tile, &part->crew);
+    }
+}
+
+/*
+ * A kernel that only communicates, of whatever mainloop the one that computes is: all of this rank's tiles go to every
+ * peer. Every lane of a cooperative grid calls it. `flagged` is 1 where the tiles are still being computed.
+ */
+IRIS_DEVICE void irisi_gemm_communicate_all_scatter(const iris_ctx *ctx, const iris_gemm_plan *plan, int flagged)
+{
+    const uint64_t epoch = iris_channel_enter_wg(&plan->channel);
+    iris_crew crew = iris_crew_all();
+    iris_gemm_enter(ctx, plan, epoch);
+    iris_gemm_send(ctx, plan, epoch, &crew, iris_workgroup(), iris_workgroups(), flagged, plan->items);
+    iris_gemm_finish(ctx, plan, epoch);
 }
 
 #endif

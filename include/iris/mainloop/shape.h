@@ -3,6 +3,7 @@
  * shape.h: what the host must know about this platform's GEMM kernels: arch/<platform>/gemm_shape.h.
  *
  *   IRISI_GEMM_WAVE_LANES                                    lanes to ask for to get one wave
+ *   IRISI_GEMM_MOST_LANES                                    of a workgroup without communication waves, of any loop
  *   IRISI_GEMM_LANES IRISI_GEMM_LANES_WITH_COMM              of a workgroup of the plain loop; other loops add a suffix
  *   irisi_gemm_largest_tile(mainloop, element)               what its kernels take, of elements of so many bytes
  *   irisi_gemm_pick(arch, problem)                           the mainloop and its shape

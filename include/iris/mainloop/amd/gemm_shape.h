@@ -34,6 +34,7 @@ enum { IRISI_GEMM_WAVE_LANES = 64, IRISI_GEMM_COMM_WAVES = 1 };
 
 /* Lanes of a workgroup of the matrix loops: 8 math waves; 4 communication waves, one for each SIMD. */
 enum {
+    IRISI_GEMM_MOST_LANES = 512,
     IRISI_GEMM_LANES_GFX90A = 512,
     IRISI_GEMM_LANES_GFX942 = 512,
     IRISI_GEMM_LANES_GFX950 = 512,

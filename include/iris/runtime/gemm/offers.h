@@ -42,8 +42,8 @@ static const irisi_gemm_kernel *irisi_gemm_find_kernel(const iris_gemm_plan *p, 
     const irisi_gemm_offer *offer = irisi_gemm_offer_for(p, irisi_gemm_offers);
     for (; offer != NULL; offer = irisi_gemm_offer_for(p, offer->next))
         for (const irisi_gemm_kernel *row = offer->rows; row < offer->rows + offer->n; row++)
-            if (row->op == (uint32_t)op && row->mainloop == p->mainloop && row->pattern == (uint32_t)pattern &&
-                row->role == (uint32_t)role)
+            if (row->op == (uint32_t)op && row->pattern == (uint32_t)pattern && row->role == (uint32_t)role &&
+                (row->mainloop == p->mainloop || row->mainloop == IRISI_GEMM_ANY_LOOP))
                 return row;
     return NULL;
 }
