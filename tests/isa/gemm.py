@@ -283,7 +283,7 @@ TILE = r"^global_load_dwordx4 v\[\d+:\d+\], v\[\d+:\d+\], off"
 
 def tiles_arrive(arch, kernel):
     isa, signals = ISAS[arch], []
-    if "compute" not in kernel.name:
+    if "compute" not in kernel.name and "_gemm_local_" not in kernel.name:
         signals.append((isa.add, "signal"))
     if "producer_consumer_compute" in kernel.name or "wg_specialized" in kernel.name:
         signals.append((FLAG, "flag"))
