@@ -10,14 +10,34 @@
 
 #include <iris/runtime/gemm/choose.h>
 
-/* What all ranks must have alike, and whether this one's arguments were sound. */
-typedef struct irisi_gemm_vote {
-    int64_t status, op, dtype, c_dtype, tf32, fast_accum, m, n, k, c, ldc, tile_m, tile_n, pattern, rows, ll;
-    int64_t mainloop;
-    int64_t mainloops, aligned, boxes, bare, workgroups, blas; /* of these the least is taken, not the same asked for */
-    int64_t row, xcds; /* count where all have the same */
-    int64_t full;
-} irisi_gemm_vote;
+/* What becomes of a value that the ranks compare. */
+typedef enum irisi_gemm_rule {
+    IRISI_AGREE_SAME,    /* it must be the same on every rank */
+    IRISI_AGREE_AND,     /* the bits count that it has on every rank */
+    IRISI_AGREE_MIN,     /* the least counts */
+    IRISI_AGREE_OR_ELSE  /* it counts where it is the same on every rank; else what `otherwise` says does */
+} irisi_gemm_rule;
+
+/* A row of the table of such values. */
+typedef struct irisi_gemm_term {
+    const char *name; /* in the sentence for SAME */
+    int64_t mine;
+    irisi_gemm_rule rule;
+    uint64_t *common; /* what all ranks have, of the other rules */
+    uint64_t otherwise;
+} irisi_gemm_term;
+
+/* A rank's value meets those before it: 1, or 0 where it must be the same and is not. */
+static int irisi_gemm_meet(const irisi_gemm_term *t, int64_t first, int64_t theirs)
+{
+    switch (t->rule) {
+    case IRISI_AGREE_AND: *t->common &= (uint64_t)theirs; break;
+    case IRISI_AGREE_MIN: *t->common = *t->common < (uint64_t)theirs ? *t->common : (uint64_t)theirs; break;
+    case IRISI_AGREE_OR_ELSE: *t->common = theirs == first ? *t->common : t->otherwise; break;
+    default: return theirs == first;
+    }
+    return 1;
+}
 
 /*
  * Compares the ranks' arguments, and leaves in `common` what all have. Every rank calls it, whatever it thinks of its
@@ -25,48 +45,55 @@ typedef struct irisi_gemm_vote {
  */
 static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris_status own, irisi_gemm_common *common)
 {
-    static const char *const names[] = {"status", "op",  "dtype",  "c_dtype", "tf32", "fast_accum", "m", "n", "k",
-                                        "c's place in the heap, which equal allocations in one order make equal,",
-                                        "ldc", "tile_m", "tile_n",  "pattern",
-                                        "the checksum of IRIS_TUNE or tune and of the built-in table",
-                                        "the room for packets", "the mainloop that fits"};
-    enum { FIELDS = sizeof(irisi_gemm_vote) / sizeof(int64_t), SAME = FIELDS - 9 };
     const int64_t place = own == IRIS_OK ? (int64_t)((uintptr_t)p->c - (uintptr_t)iris_device_ctx(w).base) : 0;
-    const int64_t mine[FIELDS] = {own,   p->op,           p->dtype,  p->c_dtype, p->tf32, p->fast_accum,
-                                  p->m,  p->n,            p->k,
-                                  place, (int64_t)p->ldc, p->tile_m, p->unit ? p->unit : p->tile_n, p->pattern,
-                                  (int64_t)(common->rows & UINT32_MAX),
-                                  p->ll.banks != NULL, p->mainloop,
-                                  (int64_t)common->mainloops, (int64_t)common->aligned, (int64_t)common->boxes,
-                                  (int64_t)common->bare, (int64_t)common->workgroups, (int64_t)common->blas,
-                                  (int64_t)common->row, (int64_t)p->xcds, (int64_t)common->full};
+    common->xcds = p->xcds;
+    const irisi_gemm_term terms[] = {
+        {"op", p->op, IRISI_AGREE_SAME, NULL, 0},
+        {"dtype", p->dtype, IRISI_AGREE_SAME, NULL, 0},
+        {"c_dtype", p->c_dtype, IRISI_AGREE_SAME, NULL, 0},
+        {"tf32", p->tf32, IRISI_AGREE_SAME, NULL, 0},
+        {"fast_accum", p->fast_accum, IRISI_AGREE_SAME, NULL, 0},
+        {"m", p->m, IRISI_AGREE_SAME, NULL, 0},
+        {"n", p->n, IRISI_AGREE_SAME, NULL, 0},
+        {"k", p->k, IRISI_AGREE_SAME, NULL, 0},
+        {"c's place in the heap, which equal allocations in one order make equal,", place, IRISI_AGREE_SAME, NULL, 0},
+        {"ldc", (int64_t)p->ldc, IRISI_AGREE_SAME, NULL, 0},
+        {"tile_m", p->tile_m, IRISI_AGREE_SAME, NULL, 0},
+        {"tile_n", p->unit ? p->unit : p->tile_n, IRISI_AGREE_SAME, NULL, 0},
+        {"pattern", p->pattern, IRISI_AGREE_SAME, NULL, 0},
+        {"the checksum of IRIS_TUNE or tune and of the built-in table", (int64_t)(common->rows & UINT32_MAX),
+         IRISI_AGREE_SAME, NULL, 0},
+        {"the room for packets", p->ll.banks != NULL, IRISI_AGREE_SAME, NULL, 0},
+        {"the mainloop that fits", p->mainloop, IRISI_AGREE_SAME, NULL, 0},
+        {"mainloops", (int64_t)common->mainloops, IRISI_AGREE_AND, &common->mainloops, 0},
+        {"aligned", (int64_t)common->aligned, IRISI_AGREE_AND, &common->aligned, 0},
+        {"boxes", (int64_t)common->boxes, IRISI_AGREE_AND, &common->boxes, 0},
+        {"bare", (int64_t)common->bare, IRISI_AGREE_AND, &common->bare, 0},
+        {"full", (int64_t)common->full, IRISI_AGREE_AND, &common->full, 0},
+        {"workgroups", (int64_t)common->workgroups, IRISI_AGREE_MIN, &common->workgroups, 0},
+        {"blas", (int64_t)common->blas, IRISI_AGREE_MIN, &common->blas, 0},
+        {"row", (int64_t)common->row, IRISI_AGREE_OR_ELSE, &common->row, 0},
+        {"xcds", (int64_t)common->xcds, IRISI_AGREE_OR_ELSE, &common->xcds, 1},
+    };
+    enum { TERMS = sizeof terms / sizeof terms[0], VALUES = 1 + TERMS }; /* the status comes first */
+    int64_t mine[VALUES];
+    mine[0] = own;
+    for (int i = 0; i < TERMS; i++)
+        mine[1 + i] = terms[i].mine;
     void *votes;
     const iris_status met = irisi_hear_all(w, "iris_gemm_prepare", mine, sizeof mine, &votes);
-    const int64_t *all = (const int64_t *)votes;
+    const int64_t *first = (const int64_t *)votes;
     iris_status s = met != IRIS_OK ? met : own;
-    common->xcds = p->xcds;
     for (uint32_t r = 0; s == IRIS_OK && r < p->world; r++) {
-        if (all[r * FIELDS] != IRIS_OK)
+        const int64_t *theirs = first + r * VALUES;
+        if (theirs[0] != IRIS_OK)
             s = irisi_fail(w, IRIS_ERR_MISMATCH, "iris_gemm_prepare: rank %u refused its arguments (%s)", r,
-                           iris_status_name((iris_status)all[r * FIELDS]));
-        for (int f = 1; s == IRIS_OK && f < SAME; f++)
-            if (all[r * FIELDS + f] != all[f])
+                           iris_status_name((iris_status)theirs[0]));
+        for (int i = 0; s == IRIS_OK && i < TERMS; i++)
+            if (!irisi_gemm_meet(&terms[i], first[1 + i], theirs[1 + i]))
                 s = irisi_fail(w, IRIS_ERR_MISMATCH,
                                "iris_gemm_prepare: %s is %lld on rank %u but %lld on rank 0; it must be the same",
-                               names[f], (long long)all[r * FIELDS + f], r, (long long)all[f]);
-        common->mainloops &= (uint64_t)all[r * FIELDS + SAME];
-        common->aligned &= (uint64_t)all[r * FIELDS + SAME + 1];
-        common->boxes &= (uint64_t)all[r * FIELDS + SAME + 2];
-        common->bare &= (uint64_t)all[r * FIELDS + SAME + 3];
-        if (common->workgroups > (uint64_t)all[r * FIELDS + SAME + 4])
-            common->workgroups = (uint64_t)all[r * FIELDS + SAME + 4];
-        if (common->blas > (uint64_t)all[r * FIELDS + SAME + 5])
-            common->blas = (uint64_t)all[r * FIELDS + SAME + 5];
-        if (all[r * FIELDS + SAME + 6] != all[SAME + 6])
-            common->row = 0;
-        if (all[r * FIELDS + SAME + 7] != all[SAME + 7])
-            common->xcds = 1;
-        common->full &= (uint64_t)all[r * FIELDS + SAME + 8];
+                               terms[i].name, (long long)theirs[1 + i], r, (long long)first[1 + i]);
     }
     free(votes);
     return s;
