@@ -23,4 +23,5 @@ IRIS_KERNEL(every_function, every_args, a, 256)
     IRIS_EACH_IN_PUT_SIGNAL(REFER)
     IRIS_EACH_IN_ATOMIC(REFER)
     IRIS_EACH_IN_WAIT(REFER)
+    a->out[0](); /* so that every function counts as called: AMD gives shared memory to no others */
 }
