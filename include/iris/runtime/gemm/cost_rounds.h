@@ -13,6 +13,7 @@
 #ifdef IRIS_INIT_C
 
 #include <iris/mainloop/shape.h>
+#include <iris/runtime/gemm/link_bytes.h>
 
 static int irisi_gemm_splits(uint32_t pattern)
 {
@@ -32,9 +33,10 @@ static double irisi_gemm_burst_us(const iris_gemm_plan *p, const irisi_gemm_rate
 {
     const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count;
     const double peers = p->world - 1.0, wide = columns < p->tile_n ? columns : p->tile_n;
-    const double bytes = wide * (p->m < p->tile_m ? p->m : p->tile_m) * p->c_element; /* of one tile, to one peer */
     if (p->world == 1)
         return 0;
+    const double rows = p->m < p->tile_m ? p->m : p->tile_m;
+    const double bytes = irisi_gemm_link_bytes(p, rows, wide) / peers; /* of one tile, to one peer */
     const double gbps = r->link_gbps < r->links_gbps / peers ? r->link_gbps : r->links_gbps / peers;
     const double each = 1e-3 * bytes * peers / r->sender_gbps + r->signal_us;
     const double own = each * (double)((tiles + workgroups - 1) / workgroups);

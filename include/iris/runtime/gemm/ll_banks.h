@@ -10,6 +10,7 @@
 #ifdef IRIS_INIT_C
 
 #include <iris/mainloop/shape.h>
+#include <iris/runtime/gemm/link_bytes.h>
 #include <iris/runtime/gemm/tune_rows.h>
 
 /*
@@ -40,7 +41,7 @@ static int irisi_gemm_ll_can(const iris_gemm_plan *p)
  */
 static iris_status irisi_gemm_ll_choose(iris_world *w, iris_gemm_plan *p, const irisi_gemm_row *row)
 {
-    const uint64_t bytes = (uint64_t)p->m * iris_gemm_band(p->n, p->world, 0).count * p->c_element * (p->world - 1);
+    const double bytes = irisi_gemm_link_bytes(p, p->m, iris_gemm_band(p->n, p->world, 0).count);
     const int given = (int)(row->given >> IRISI_ROW_LL & 1), can = irisi_gemm_ll_can(p);
     const uint64_t banks = (uint64_t)p->world * p->m * irisi_gemm_ll_pitch(p) * 16;
     const uint64_t room = iris_heap_size(w, IRIS_MEM_SYNC) - iris_heap_used(w, IRIS_MEM_SYNC);

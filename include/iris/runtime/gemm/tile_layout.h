@@ -10,6 +10,7 @@
 #ifdef IRIS_INIT_C
 
 #include <iris/mainloop/shape.h>
+#include <iris/runtime/gemm/link_bytes.h>
 
 /* A lead that nobody has asked for. */
 #define IRISI_GEMM_ANY_LEAD UINT32_MAX
@@ -145,7 +146,7 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
             const uint32_t left = wide - i / p->pair / p->slices % run->parts * run->width;
             const uint32_t cols = left < run->width ? left : run->width;
             const int sends = c->pattern != IRIS_GEMM_BULK_SYNCHRONOUS && i / p->pair % p->slices == p->slices - 1;
-            const double bytes = sends ? (double)p->tile_m * cols * p->c_element * (p->world - 1) : 0;
+            const double bytes = sends ? irisi_gemm_link_bytes(p, p->tile_m, cols) : 0;
             const uint32_t senders = item < direct ? c->senders : p->workgroups;
             const uint32_t engine = item < direct ? irisi_gemm_relays(p) : p->boxed;
             const double gbps = irisi_gemm_link_gbps(senders, (int)engine, p->world - 1);

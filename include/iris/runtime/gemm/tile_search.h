@@ -225,7 +225,7 @@ static double irisi_gemm_blas_us(const iris_gemm_plan *p, uint32_t columns, doub
 {
     const irisi_gemm_rates rates = irisi_gemm_rates_of(p);
     const double area = (double)p->m * columns, launch = 6; /* of the kernel that sends */
-    const double bytes = area * p->c_element * (p->world - 1);
+    const double bytes = irisi_gemm_link_bytes(p, p->m, columns);
     const double us = 2e-6 * area * p->k / tflops;
     const double gbps = irisi_gemm_link_gbps(p->workgroups, (int)p->boxed, p->world - 1);
     if (irisi_gemm_narrowest(p->mainloop) == 0 && p->world > 1)

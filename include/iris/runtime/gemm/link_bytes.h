@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * link_bytes.h: a part of init.c: how many bytes an operation puts on this rank's links. All models and limits ask
+ * here.
+ *
+ *   irisi_gemm_link_bytes
+ */
+#ifndef IRIS_RUNTIME_GEMM_LINK_BYTES_H
+#define IRIS_RUNTIME_GEMM_LINK_BYTES_H
+#ifdef IRIS_INIT_C
+
+#include <iris/gemm/plan.h>
+
+/* Of a tile, or any part of C, of so many rows and columns: it goes to every peer. Whole, and exact below 2^53. */
+static inline double irisi_gemm_link_bytes(const iris_gemm_plan *p, double rows, double columns)
+{
+    return rows * columns * p->c_element * (p->world - 1.0);
+}
+
+#endif
+#endif
