@@ -13,9 +13,6 @@
  * lets compilers do, the last bit would depend on the machine. Only iris_randn_* calls the mathematical library:
  * its users link with -lm in C.
  */
-/* Before the guard: init.h ends with <iris/gen/create.h>, which needs all that follows here. */
-#include <iris/init.h>
-
 #ifndef IRIS_CREATE_FILL_H
 #define IRIS_CREATE_FILL_H
 
@@ -26,6 +23,7 @@
 #include <string.h>
 
 #include <iris/random.h>
+#include <iris/world.h>
 
 /* Elements computed and copied at a time: 64 KiB of 8-byte elements. */
 #define IRISI_FILL_CHUNK ((size_t)8192)

@@ -12,7 +12,6 @@
 #define IRIS_SELF_TEST_KERNEL_H
 
 #include <iris/iris.h>
-#include <iris/self_test.h>
 
 enum {
     IRISI_SELF_TEST_LANES = 128,

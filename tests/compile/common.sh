@@ -23,7 +23,7 @@ alone() {
     case $1 in
     iris/mainloop/* | iris/gen/mainloop/*) whole=gemm/roles.h ;;
     iris/arch/* | iris/gen/arch/*) whole=arch/select.h ;;
-    iris/create_fill.h) whole=init.h ;;
+    iris/self_test_*.h) whole=self_test.h ;;
     *) whole=${1#iris/} ;;
     esac
     echo "'#include <iris/$whole>' '#include <$1>' 'typedef int alone;'"

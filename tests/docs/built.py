@@ -30,7 +30,7 @@ CONTRACTS = {
     "signal.h": ("Raising is a release",),
     "barrier.h": ("stream-ordered",),
     "collective-ll.h": ("iris_ll_flag(epoch)",),
-    "init.h": ("host or device memory, in the heap or not", "iris_memcpy"),
+    "world.h": ("host or device memory, in the heap or not", "iris_memcpy"),
 }
 
 # Pages with wide tables or long names.

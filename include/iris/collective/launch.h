@@ -15,7 +15,7 @@
 #include <iris/collective/collective.h>
 #include <iris/dtype.h>
 #include <iris/gen/schedules.h>
-#include <iris/init.h>
+#include <iris/world.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -137,10 +137,6 @@ iris_status irisi_collective_lacks(iris_world *w, irisi_family family, const iri
 
 #ifdef __cplusplus
 }
-#endif
-
-#ifdef IRIS_INIT_C
-#include <iris/runtime/collective_run.h>
 #endif
 
 #endif

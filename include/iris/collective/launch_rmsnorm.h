@@ -33,8 +33,4 @@ iris_status irisi_rmsnorm_run(iris_world *w, const iris_channel *ch, const iris_
 }
 #endif
 
-#ifdef IRIS_INIT_C
-#include <iris/runtime/rmsnorm_run.h>
-#endif
-
 #endif

@@ -13,7 +13,7 @@
 #define IRIS_GEMM_PREPARE_H
 
 #include <iris/gemm/plan.h>
-#include <iris/init.h>
+#include <iris/world.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -170,11 +170,6 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
 
 #ifdef __cplusplus
 }
-#endif
-
-#ifdef IRIS_INIT_C
-#include <iris/runtime/gemm/make.h>
-#include <iris/runtime/gemm/search.h>
 #endif
 
 #endif
