@@ -238,7 +238,7 @@ static iris_status irisi_agree(iris_world *w, irisi_kind kind, iris_status statu
         snprintf(mine.text, sizeof mine.text, "%s", w->error);
     const iris_status met = irisi_gather(w, kind, sizeof mine, 0, &mine, sizeof mine, &data, &total);
     if (met != IRIS_OK)
-        return status != IRIS_OK ? status : met;
+        return met; /* the sentence is its own too: what failed here may well be what follows from it */
     for (int r = 0; r < w->size && total == sizeof mine * (size_t)w->size; r++) {
         memcpy(&mine, data + sizeof mine * (size_t)r, sizeof mine);
         mine.text[IRISI_SENTENCE - 1] = 0;
