@@ -43,6 +43,11 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
     for arch in $archs; do
         check "$arch c++20 every launcher" "$compiler $(echo "$device" | sed 's/c++17/c++20/') -fsyntax-only --offload-arch=$arch $scratch/every_launcher.c"
     done
+    # A program that includes nothing before these headers: what HIP's own need of C++20, they bring.
+    for standard in c++20 c++23; do
+        file=examples/00_pass_right/main.c
+        check "hip host $standard $file" "$compiler $(echo "$flags" | sed "s/c++17/$standard/") --cuda-host-only -fsyntax-only $root/$file"
+    done
     check "hip host c++20 every launcher" "$compiler $(echo "$flags" | sed 's/c++17/c++20/') $plain --cuda-host-only -fsyntax-only $scratch/every_launcher.c"
     # The host's half of HIP files, and init.c as HIP and as plain C for HIP. The index names device functions only.
     for file in include/iris/init.c $(programs | tr ' ' '\n' | grep -v gen/index); do
