@@ -73,7 +73,7 @@ static int rank_main(iris_world *w, void *unused)
     for (int i = 0; i < 256; i++)
         wrong += lanes[i];
     if (iris_rank(w) % 2 == 1)
-        printf("rank %d consumed %d messages of %d: %llu wrong\n", iris_rank(w), MESSAGES, MESSAGE,
+        printf("rank %d consumed %d messages of %d elements each: %llu wrong\n", iris_rank(w), MESSAGES, MESSAGE,
                (unsigned long long)wrong);
     return wrong != 0;
 }

@@ -22,7 +22,7 @@
 
 #if !defined(__HIP_DEVICE_COMPILE__) && defined(__has_include)
 #if __has_include(<hip/hip_runtime_api.h>)
-#include <stdlib.h>                /* what follows, as C++20, includes clang's <new>, which calls malloc and free */
+#include <stdlib.h>              /* what follows, as C++20, includes clang's <new>, which calls malloc and free */
 #include <hip/hip_runtime_api.h> /* the host half of a kernel calls hipLaunchKernel */
 #endif
 #endif

@@ -131,10 +131,13 @@ static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: m, n, k are %lld, %lld, %lld; each must be from 1 to 2147483647",
                           (long long)g->m, (long long)g->n, (long long)g->k);
-    if ((unsigned)g->pattern > IRIS_GEMM_BLAS_GATHER || (unsigned)g->activation >= IRIS_ACTIVATIONS)
+    if ((unsigned)g->pattern > IRIS_GEMM_BLAS_GATHER)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_gemm_prepare: pattern %d or activation %d does not exist (below %d and %d do)",
-                          (int)g->pattern, (int)g->activation, IRIS_GEMM_BLAS_GATHER + 1, IRIS_ACTIVATIONS);
+                          "iris_gemm_prepare: pattern %d does not exist; there are 1 to %d, and 0 leaves it open",
+                          (int)g->pattern, IRIS_GEMM_BLAS_GATHER);
+    if ((unsigned)g->activation >= IRIS_ACTIVATIONS)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: activation %d does not exist; there are 0 to %d",
+                          (int)g->activation, IRIS_ACTIVATIONS - 1);
     if (g->zero_alpha && g->alpha != 0)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: zero_alpha says that alpha is 0, but alpha is %g; set one of them",
