@@ -1014,6 +1014,8 @@ static void *irisi_seat_run(void *arg)
     if (seat->result != 0) {
         seat->caused = irisi_take_notice(seat->world) == IRIS_ERR_PEER;
         snprintf(text, sizeof text, "rank %d failed: its main returned %d", rank, seat->result);
+        if (__atomic_load_n(&irisi_told[0], __ATOMIC_ACQUIRE))
+            irisi_first_to_tell(text); /* why it failed has been printed: that it did is no news for who hears of it */
         irisi_stop(seat->world, IRIS_ERR_PEER, text);
         irisi_leave(seat->world, text);
         irisi_world_free(seat->world);

@@ -495,6 +495,32 @@ TEST_CASE("one failure is printed once, however many ranks hear of it", "[host]"
     }
 }
 
+/* The last rank's main fails while the others wait in iris_finalize; it says why, or nothing. */
+static int fail_late(iris_world *w, void *arg)
+{
+    IRIS_TRY(iris_barrier(w));
+    if (iris_rank(w) < iris_world_size(w) - 1)
+        return 0;
+    nap_ms(200);
+    if (*(const int *)arg)
+        IRIS_TRY(iris_free(w, arg));
+    return 9;
+}
+
+TEST_CASE("that a rank's main failed is printed where nothing says why", "[host]")
+{
+    const iris_config c = patient(10000);
+    for (int why = 0; why < 2; why++) {
+        const std::vector<std::string> lines = lines_of([&] { return iris_spawn_config(3, fail_late, &why, &c); });
+        std::string all;
+        for (const std::string &line : lines)
+            all += line + "\n";
+        INFO("reason told " << why << ": " << all);
+        CHECK(lines_with(lines, "is not the start of a live allocation") == why);
+        CHECK(lines_with(lines, "rank 2 failed: its main returned") == 1 - why);
+    }
+}
+
 static int refuse_memory(iris_world *w, void *arg)
 {
     outcome *said = (outcome *)arg + 4 * iris_rank(w);
