@@ -240,10 +240,22 @@ static iris_status irisi_start(iris_world **out, const irisi_settings *s, irisi_
     return IRIS_OK;
 }
 
+/*
+ * The platform adds variables to the environment for its runtime. Ranks may be threads that start together, and the C
+ * library lets nobody read the environment while another adds to it: so the first to come adds, and the others wait,
+ * before any of them reads.
+ */
+static void irisi_prepare_process(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, irisi_dev_prepare);
+}
+
 iris_status iris_init(iris_world **world, const iris_config *config)
 {
     irisi_settings s;
     irisi_link link;
+    irisi_prepare_process();
     if (!world)
         return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_init: the result's address is null");
     *world = NULL;
@@ -1095,6 +1107,7 @@ iris_status iris_init_all(iris_world **worlds, int n, const iris_config *config)
 {
     int hub[IRISI_MOST_RANKS + 1], ends[IRISI_MOST_RANKS + 1];
     irisi_seat *seats = NULL;
+    irisi_prepare_process();
     if (!worlds || n < 1 || n > IRISI_MOST_RANKS)
         return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_init_all: %d ranks (1 to %d%s)%s", n, IRISI_MOST_RANKS,
                           irisi_more_ranks, worlds ? "" : ", and worlds is null");
@@ -1233,6 +1246,7 @@ int iris_spawn(int n, iris_rank_main main, void *arg) { return iris_spawn_config
 int iris_spawn_config(int n, iris_rank_main main, void *arg, const iris_config *config)
 {
     int hub[IRISI_MOST_RANKS + 1], ends[IRISI_MOST_RANKS + 1], result = 0;
+    irisi_prepare_process();
     const char *how = getenv("IRIS_SPAWN");
     const int threads = how && strcmp(how, "thread") == 0;
     irisi_seat *seats = NULL;

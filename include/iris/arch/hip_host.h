@@ -70,10 +70,12 @@ static const char *irisi_dev_use(irisi_dev *d)
     return irisi_hip(error);
 }
 
+/* Before the process's first call of the runtime, by one thread, while no other reads the environment. */
+static void irisi_dev_prepare(void) { irisi_gpu_prepare(); }
+
 static const char *irisi_dev_open(irisi_dev *d, int ordinal)
 {
     int devices = 0;
-    irisi_gpu_prepare();
     const char *why = irisi_hip(hipGetDeviceCount(&devices));
     if (!why && devices < 1)
         why = irisi_hip(hipErrorNoDevice);

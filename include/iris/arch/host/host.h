@@ -3,7 +3,7 @@
  * host.h (host): what init.c asks of the platform. Only init.c includes it.
  *
  *   irisi_dev
- *   irisi_dev_open irisi_dev_stop irisi_dev_abandon irisi_dev_close irisi_dev_use
+ *   irisi_dev_prepare irisi_dev_open irisi_dev_stop irisi_dev_abandon irisi_dev_close irisi_dev_use
  *   irisi_heap irisi_handle irisi_dev_heap_* (heap.h)
  *   irisi_dev_local irisi_dev_local_free irisi_dev_table
  *   irisi_dev_copy irisi_dev_fill irisi_dev_read_control irisi_dev_raise_abort
@@ -115,6 +115,8 @@ static void irisi_processor_name(char *name, size_t bytes)
     if (f)
         fclose(f);
 }
+
+static void irisi_dev_prepare(void) {}
 
 static const char *irisi_dev_open(irisi_dev *d, int ordinal)
 {
