@@ -248,10 +248,7 @@ static inline void *irisi_create(iris_world *w, const char *who, size_t n, size_
         irisi_creation_failed(w);
         return NULL;
     }
-    void *p = iris_malloc_kind(w, n ? n * bytes : 1, 0, kind);
-    if (!p)
-        irisi_creation_failed(w);
-    return p;
+    return irisi_malloc_by(w, who, n ? n * bytes : 1, 0, kind);
 }
 
 /* The kind of memory that p lies in; data memory when p is not in the heap. */

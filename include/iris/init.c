@@ -566,14 +566,19 @@ static void *irisi_allocate(iris_world *w, const char *by, size_t bytes, size_t 
     return w->heaps[w->rank].base + block->offset;
 }
 
-void *iris_malloc_kind(iris_world *w, size_t bytes, size_t align, iris_mem_kind kind)
+void *irisi_malloc_by(iris_world *w, const char *by, size_t bytes, size_t align, iris_mem_kind kind)
 {
-    if (irisi_enter(w, "iris_malloc") != IRIS_OK)
+    if (irisi_enter(w, by) != IRIS_OK)
         return NULL;
-    void *p = irisi_allocate(w, "iris_malloc", bytes, align, kind);
+    void *p = irisi_allocate(w, by, bytes, align, kind);
     if (!p)
         irisi_creation_failed(w);
     return p;
+}
+
+void *iris_malloc_kind(iris_world *w, size_t bytes, size_t align, iris_mem_kind kind)
+{
+    return irisi_malloc_by(w, "iris_malloc", bytes, align, kind);
 }
 
 iris_status iris_free(iris_world *w, void *p)

@@ -219,6 +219,8 @@ typedef enum iris_mem_kind { IRIS_MEM_DATA, IRIS_MEM_SYNC } iris_mem_kind;
 void *iris_malloc(iris_world *w, size_t bytes);
 /** iris_malloc with a kind and an alignment (a power of two, 0 for the default). */
 void *iris_malloc_kind(iris_world *w, size_t bytes, size_t align, iris_mem_kind kind);
+/* The same for function `by`, whose name sentences about the memory give; `by` lives as long as the program. */
+void *irisi_malloc_by(iris_world *w, const char *by, size_t bytes, size_t align, iris_mem_kind kind);
 /** Gives memory back. Put an iris_barrier before it when peers may still touch it. Accepts null. */
 iris_status iris_free(iris_world *w, void *p);
 /** 1 when [p, p + bytes) lies in this rank's heap. */
