@@ -205,7 +205,7 @@ MUTANTS = (
            "gemm/aligned.cpp", "every pattern stays right*", tsan=True, after="irisi_mailbox_open("),
     Mutant("a staging tile sent before it is full", "iris/gemm/roles.h",
            "IRISI_FULL, turn, turn / plan->slots_with_comm,", "IRISI_FULL, turn, turn / plan->slots_with_comm - 1,",
-           "mutants/gemm_row.cpp", "GEMMs in a row*", tsan=True, after="irisi_mailbox_take("),
+           "mutants/gemm_row.cpp", "GEMMs in a row*", tsan=True, after="*irisi_mailbox_take(const"),
     Mutant("GEMM ends before its peers' tiles are here", "iris/gemm/roles.h",
            "irisi_exchange_done(plan, 0), plan, epoch, 1);", "irisi_exchange_done(plan, 0), plan, 0 * epoch, 1);",
            "mutants/gemm_row.cpp", "GEMMs in a row*", ranks=3, tries=10),
