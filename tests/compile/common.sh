@@ -45,7 +45,7 @@ programs() {
     (cd "$root" && find examples docs bench tests -name '*.c' -not -path 'tests/consumers/*' -not -path 'tests/isa/*' -not -path '*/stand_in/*') | sort | grep -vxF "$host_only"
 }
 # cut.c and crowded.c call device functions from main, log.c expects what is chosen on the host, small_stack.c has a frame
-# that no GPU has room for, the others hold init.c with another platform's shapes or another table.
+# that no GPU has room for, wake.c looks into the host's streams, the others hold init.c with another platform's shapes or another table.
 host_only="tests/collective/room.c
 tests/gemm/cut.c
 tests/gemm/offers.c
@@ -54,7 +54,8 @@ tests/gemm/table.c
 tests/gemm/whole.c
 tests/host/crowded.c
 tests/host/log.c
-tests/host/small_stack.c"
+tests/host/small_stack.c
+tests/host/wake.c"
 # What else a program is compiled with: the tuner's kernels are those of gemm_all_scatter, those of gemm_local too many.
 more() { case $1 in bench/gemm_tune.c | bench/gemm_local.c) echo "-DIRIST_KERNELS_ELSEWHERE" ;; esac; }
 tests() { (cd "$root" && find tests bench -name '*.cpp' -not -name session.cpp -not -path '*/stand_in/*') | sort; }
