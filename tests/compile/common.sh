@@ -45,7 +45,8 @@ programs() {
     (cd "$root" && find examples docs bench tests -name '*.c' -not -path 'tests/consumers/*' -not -path 'tests/isa/*' -not -path '*/stand_in/*') | sort | grep -vxF "$host_only"
 }
 # cut.c and crowded.c call device functions from main, log.c expects what is chosen on the host, small_stack.c has a frame
-# that no GPU has room for, wake.c looks into the host's streams, the others hold init.c with another platform's shapes or another table.
+# that no GPU has room for, wake.c looks into the host's streams, the others hold init.c with another platform's shapes
+# or another table.
 host_only="tests/collective/room.c
 tests/gemm/cut.c
 tests/gemm/offers.c
