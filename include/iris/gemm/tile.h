@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tile.h: what becomes of a finished tile.
+ * tile.h: how a finished tile leaves its workgroup: staged, stored, put and signalled.
  *
  *   iris_tile_row                                                 a row of the staging tile
  *   iris_tile_put iris_tile_store iris_tile_put_all iris_tile_send iris_tile_deliver

@@ -23,7 +23,7 @@ typedef struct irisi_letter {
 /* What one rank does with a descriptor that came from another; it stays the caller's to close. */
 typedef const char *(*irisi_take_fn)(iris_world *w, int from, int fd, size_t offset, size_t bytes);
 
-/* The descriptors of one step: what is sent, and what becomes of what comes. */
+/* The descriptors of one step: what is sent, and what is done with those received. */
 typedef struct irisi_parcel {
     int fd;
     irisi_take_fn take;

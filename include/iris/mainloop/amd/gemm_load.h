@@ -9,8 +9,8 @@
  *
  * Chunks of 16 bytes are dealt to the lanes of the math waves in the order in which they stand in shared memory, so
  * writes are linear; it is the global addresses that are permuted, within whole cache lines. Rows and columns beyond
- * the edges are read from the last one inside, since nobody looks at what becomes of them; what lies beyond the end of
- * K must be zero. Loads stay within the 16-byte units that hold elements of the matrix.
+ * the edges are read from the last one inside, since their products are not stored; what lies beyond the end of K must
+ * be zero. Loads stay within the 16-byte units that hold elements of the matrix.
  */
 #ifndef IRIS_MAINLOOP_AMD_GEMM_LOAD_H
 #define IRIS_MAINLOOP_AMD_GEMM_LOAD_H

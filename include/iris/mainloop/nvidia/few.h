@@ -78,7 +78,7 @@ typedef struct irisi_few_job {
     uint32_t size, own;  /* of all of K; the lane's first element within a step */
 } irisi_few_job;
 
-/* Rows and columns that the tile does not have are others' again: what becomes of them nobody looks at. */
+/* Lanes of rows and columns beyond the tile's edge load ones inside it again; their products are not stored. */
 IRIS_DEVICE void irisi_few_begin(irisi_few_shape s, const iris_gemm_plan *plan, const iris_tile *tile, uint32_t wave,
                                  irisi_few_job *job)
 {
