@@ -96,6 +96,15 @@ static void other_c_dtype(question *q) { q->args.c_dtype = IRIS_BF16; }
 static void odd_scale_a(question *q) { q->args.scale_a = (const float *)((const char *)q->args.a + 2); }
 static void odd_scale_b(question *q) { q->args.scale_b = (const float *)((const char *)q->args.a + 1); }
 static void odd_scale_c(question *q) { q->args.scale_c = (const float *)((const char *)q->args.a + 3); }
+static void c_is_a(question *q) { q->args.c = (void *)(uintptr_t)q->args.a; }
+static void c_is_last_of_b(question *q) { q->args.b = (const float *)q->args.c - (K - 1) * N - 15, q->args.ldb = N; }
+static void c_is_bias(question *q) { q->args.bias = (const float *)q->args.c + M * N - 1; }
+static void c_is_scale_a(question *q) { q->args.scale_a = (const float *)q->args.c + 1; }
+static void c_is_scale_b(question *q)
+{
+    q->args.scale_b = (const float *)q->args.c - 1, q->args.scale_b_columns = 1;
+}
+static void c_is_scale_c(question *q) { q->args.scale_c = (const float *)q->args.c + M * N - 1; }
 static void one_producer(question *q) { q->args.workgroups = 1, q->args.pattern = IRIS_GEMM_PRODUCER_CONSUMER; }
 
 static const struct {
@@ -152,6 +161,12 @@ static const struct {
     {odd_scale_a, IRIS_ERR_ARGUMENT, "is not aligned to its 4-byte elements"},
     {odd_scale_b, IRIS_ERR_ARGUMENT, "scale_b at"},
     {odd_scale_c, IRIS_ERR_ARGUMENT, "scale_c at"},
+    {c_is_a, IRIS_ERR_ARGUMENT, "and a at"},
+    {c_is_last_of_b, IRIS_ERR_ARGUMENT, "40 x 144 with ldc 144, and b at"},
+    {c_is_bias, IRIS_ERR_ARGUMENT, "and bias at"},
+    {c_is_scale_a, IRIS_ERR_ARGUMENT, "and scale_a at"},
+    {c_is_scale_b, IRIS_ERR_ARGUMENT, "and scale_b at"},
+    {c_is_scale_c, IRIS_ERR_ARGUMENT, "have elements in common; c must be apart from all that is read for it"},
     {one_producer, IRIS_ERR_GRID, "producer_consumer needs 2 or more workgroups, but workgroups is 1"},
     {no_blas, IRIS_ERR_ARGUMENT, "blas_gather needs blas, and is alpha * A * B + beta * C alone: blas is null"},
     {blas_with_bias, IRIS_ERR_ARGUMENT, "alone: there is a bias"},
@@ -300,6 +315,33 @@ static void tables_work(irist_rank *t)
 }
 
 TEST_CASE("rows that cannot be are refused, with their place", "[gemm]") { irist_spmd(tables_work, nullptr); }
+
+/* Slices of the columns of one matrix have no element in common, though one's rows stand between the other's. */
+static void slices_work(irist_rank *t)
+{
+    enum { WIDE = K + N + N };
+    float *memory = (float *)iris_malloc(t->world, M * WIDE * sizeof(float));
+    question q = sound(t, memory);
+    if (!irist_check(t, memory != nullptr, "%s", iris_error_string(t->world)))
+        return;
+    q.args.a = memory, q.args.b = memory + K, q.args.c = memory + K + N;
+    q.args.lda = q.args.ldb = q.args.ldc = WIDE;
+    iris_gemm_plan plan;
+    irist_ok(t, iris_gemm_prepare(t->world, &plan, q.op, q.dtype, &q.args));
+    irist_ok(t, iris_gemm_release(t->world, &plan));
+    const uint32_t own = iris_gemm_band(N, (uint32_t)t->ranks, (uint32_t)t->rank).count;
+    q.args.b = memory + K + N - own;
+    irist_ok(t, iris_gemm_prepare(t->world, &plan, q.op, q.dtype, &q.args));
+    irist_ok(t, iris_gemm_release(t->world, &plan));
+    q.args.b = memory + K + N - own + 1;
+    refused(t, &q, IRIS_ERR_ARGUMENT, "and b at", "a column too many");
+    q.args.b = memory + K, q.args.lda = WIDE - 1; /* rows of A move to the left, the first of them into C */
+    q.args.a = memory + K + 1;
+    refused(t, &q, IRIS_ERR_ARGUMENT, "and a at", "rows that drift");
+    iris_free(t->world, memory);
+}
+
+TEST_CASE("C may be a slice of the matrix that A and B are slices of", "[gemm]") { irist_spmd(slices_work, nullptr); }
 
 /* One rank's mistake is every rank's error, and nobody hangs. */
 static void differ_work(irist_rank *t)

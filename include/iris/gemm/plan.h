@@ -103,7 +103,7 @@ typedef struct iris_gemm_args {
     int64_t m, n, k;              /**< C is m x n, A is m x k, B is k x n; each from 1 to 2^31 - 1 */
     const void *a;                /**< m x k, local memory of the device; any alignment, see iris_gemm_prepare */
     const void *b;                /**< this rank's columns: k x n_r, or n_r x k with b_transposed; likewise */
-    void *c;                      /**< m x n, in the symmetric heap, none of its elements one of A, B or bias; with
+    void *c;                      /**< m x n, in the symmetric heap, none of its elements one that is read; with
                                        beta, its own band is also read */
     int tf32;                     /**< 1: f32 inputs may be cut to tf32, see above; default: they are not */
     int fast_accum;               /**< 1: sums of 8-bit floats may lose bits, see above; default: they may not */

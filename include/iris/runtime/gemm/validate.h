@@ -74,6 +74,73 @@ static iris_status irisi_gemm_check_vector(iris_world *w, const char *name, cons
                       p, element);
 }
 
+/* Where the elements of an operand stand: rows of so many bytes, `pitch` bytes from one to the next. */
+typedef struct irisi_gemm_place {
+    uintptr_t first;
+    uint64_t rows, row_bytes, pitch;
+} irisi_gemm_place;
+
+static irisi_gemm_place irisi_gemm_place_of(const void *p, uint64_t rows, uint64_t cols, uint64_t ld, uint64_t element)
+{
+    const irisi_gemm_place place = {(uintptr_t)p, p != NULL && cols > 0 ? rows : 0, cols * element, ld * element};
+    return place;
+}
+
+/* The address behind the last byte. */
+static uint64_t irisi_gemm_place_end(const irisi_gemm_place *x)
+{
+    return x->first + (x->rows - 1) * x->pitch + x->row_bytes;
+}
+
+/*
+ * 1 when two operands have a byte in common. Rows of one may stand between rows of the other, as of two slices of the
+ * columns of one matrix: then each row of `x` is compared with the rows of `y` that begin before its end.
+ */
+static int irisi_gemm_places_meet(const irisi_gemm_place *x, const irisi_gemm_place *y)
+{
+    if (x->rows == 0 || y->rows == 0 || x->first >= irisi_gemm_place_end(y) || y->first >= irisi_gemm_place_end(x))
+        return 0;
+    if (x->rows > y->rows)
+        return irisi_gemm_places_meet(y, x);
+    for (uint64_t i = 0; i < x->rows; i++) {
+        const uint64_t first = x->first + i * x->pitch, end = first + x->row_bytes;
+        if (end <= y->first)
+            continue;
+        const uint64_t before = (end - 1 - y->first) / y->pitch; /* the last row of y that begins before the end */
+        const uint64_t row = before < y->rows ? before : y->rows - 1;
+        if (y->first + row * y->pitch + y->row_bytes > first)
+            return 1;
+    }
+    return 0;
+}
+
+/* Refuses a C of which an element is one of what is read for it. */
+static iris_status irisi_gemm_check_apart(iris_world *w, const iris_gemm_plan *p)
+{
+    const uint64_t b_rows = p->b_transposed ? p->columns : p->k, b_cols = p->b_transposed ? p->k : p->columns;
+    const uint64_t bias = iris_dtype_bytes(irisi_gemm_types_of((iris_dtype)p->dtype, (iris_dtype)p->c_dtype)->bias);
+    const irisi_gemm_place c = irisi_gemm_place_of(p->c, p->m, p->n, p->ldc, p->c_element);
+    const struct {
+        const char *name;
+        irisi_gemm_place place;
+    } inputs[] = {
+        {"a", irisi_gemm_place_of(p->a, p->m, p->k, p->lda, p->element)},
+        {"b", irisi_gemm_place_of(p->b, b_rows, b_cols, p->ldb, p->element)},
+        {"bias", irisi_gemm_place_of(p->bias, 1, p->columns, p->columns, bias)},
+        {"scale_a", irisi_gemm_place_of(p->scale_a, 1, p->scale_a_step ? p->m : 1, 1, sizeof *p->scale_a)},
+        {"scale_b", irisi_gemm_place_of(p->scale_b, 1, p->scale_b_step ? p->columns : 1, 1, sizeof *p->scale_b)},
+        {"scale_c", irisi_gemm_place_of(p->scale_c, 1, 1, 1, sizeof *p->scale_c)},
+    };
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+        if (irisi_gemm_places_meet(&c, &inputs[i].place))
+            return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                              "iris_gemm_prepare: c at %p, %u x %u with ldc %llu, and %s at %p have elements in "
+                              "common; c must be apart from all that is read for it",
+                              p->c, p->m, p->n, (unsigned long long)p->ldc, inputs[i].name,
+                              (const void *)inputs[i].place.first);
+    return IRIS_OK;
+}
+
 /* Refuses types of A and B, and of C, that no kernel is for; `out` is none where it was left open. */
 static iris_status irisi_gemm_no_types(iris_world *w, iris_dtype in, iris_dtype out)
 {
@@ -182,7 +249,7 @@ static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan
                           "iris_gemm_prepare: c must lie in the symmetric heap, so that peers can write it: its %llu "
                           "bytes at %p do not; allocate it with iris_malloc",
                           (unsigned long long)bytes, p->c);
-    return IRIS_OK;
+    return irisi_gemm_check_apart(w, p);
 }
 
 #endif
