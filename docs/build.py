@@ -37,7 +37,7 @@ TASKS = {
                                 "gen/broadcast*", "gen/gather*", "gen/scatter*"),
     "GEMM with communication from the host": ("gemm/plan.h", "gemm/prepare.h", "gen/launch/gemm*",
                                               "gemm/activation.h"),
-    "GEMM with communication in a kernel of one's own": ("gemm/roles.h", "gemm/crew.h", "gemm/scheduler.h",
+    "GEMM with communication in a kernel of one's own": ("gemm/roles.h", "gemm/wave_group.h", "gemm/scheduler.h",
                                                          "gemm/tile.h", "gen/gemm_*"),
     "Element types and what combines them": ("dtype.h", "float_types.h", "gen/dtypes.h", "op.h", "gen/op.h"),
 }

@@ -116,7 +116,7 @@ namespace {
 
 /* A lane's share of all tiles, which are staged: stores by lanes would not go through the caches. */
 #define WORK(type)                                                                                                     \
-    void work_##type(iris_crew *crew)                                                                                  \
+    void work_##type(iris_wave_group *group)                                                                           \
     {                                                                                                                  \
         iris_gemm_pipe_##type##_few_mfma pipe =                                                                        \
             iris_gemm_pipe_begin_##type##_few_mfma(&plan, wg.shared.data(), plan.workspace_bytes);                     \
@@ -125,10 +125,10 @@ namespace {
         for (iris_tile_begin(&plan, &tile, 0, 1); iris_tile_next(&plan, &tile); tiles++) {                             \
             iris_gemm_acc_##type##_few_mfma acc;                                                                       \
             if (with_comm)                                                                                             \
-                iris_gemm_mma_tile_##type##_few_mfma_with_comm(&plan, &tile, &pipe, crew, &acc);                       \
+                iris_gemm_mma_tile_##type##_few_mfma_with_comm(&plan, &tile, &pipe, group, &acc);                      \
             else                                                                                                       \
-                iris_gemm_mma_tile_##type##_few_mfma(&plan, &tile, &pipe, crew, &acc);                                 \
-            iris_gemm_stage_tile_##type##_few_mfma(&plan, &tile, 0, &acc, crew, stages[tiles].data() + MARGIN);        \
+                iris_gemm_mma_tile_##type##_few_mfma(&plan, &tile, &pipe, group, &acc);                                \
+            iris_gemm_stage_tile_##type##_few_mfma(&plan, &tile, 0, &acc, group, stages[tiles].data() + MARGIN);       \
         }                                                                                                              \
     }
 WORK(f16)
@@ -136,11 +136,11 @@ WORK(bf16)
 
 void work()
 {
-    iris_crew crew = crew_of_all();
+    iris_wave_group group = wave_group_of_all();
     if (gpu.dtype == IRIS_F16)
-        work_f16(&crew);
+        work_f16(&group);
     else
-        work_bf16(&crew);
+        work_bf16(&group);
 }
 
 /* By tile `which`; rows are padded to 16 bytes, and some more. */

@@ -63,7 +63,7 @@ bool holds_some(const matrix &m, const char *word, uint32_t bytes)
 
 #define IRIS_MAINLOOP_SHAPE_H
 #define iris_lane irist_lane
-#define iris_crew_sync(crew) ((void)(crew), meet())
+#define iris_wave_group_sync(group) ((void)(group), meet())
 
 static uint32_t irist_lane() { return wg.now->lane; }
 #define irisi_launch_wait() (void)(gpu.waited[wg.now->wave][wg.now->lane] = true)
@@ -198,13 +198,13 @@ void check_tile(const iris_tile *tile, std::vector<char> &stage, bool staged)
     expect_untouched(stage);
 }
 
-iris_crew crew_of_all()
+iris_wave_group wave_group_of_all()
 {
-    iris_crew crew;
-    std::memset(&crew, 0, sizeof crew);
-    crew.wave = wg.now->wave, crew.waves = WAVES;
-    crew.member = crew.wave * LANES + wg.now->lane, crew.members = WAVES * LANES;
-    return crew;
+    iris_wave_group group;
+    std::memset(&group, 0, sizeof group);
+    group.wave = wg.now->wave, group.waves = WAVES;
+    group.member = group.wave * LANES + wg.now->lane, group.members = WAVES * LANES;
+    return group;
 }
 
 void begin_trial()

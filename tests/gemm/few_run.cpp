@@ -30,7 +30,7 @@ namespace {
 
 /* A lane's share: every other tile goes into C by lanes, the rest is staged, as the kernels do it. */
 #define WORK(type)                                                                                                     \
-    void work_##type(iris_crew *crew)                                                                                  \
+    void work_##type(iris_wave_group *group)                                                                           \
     {                                                                                                                  \
         iris_gemm_pipe_##type##_few pipe =                                                                             \
             iris_gemm_pipe_begin_##type##_few(&plan, wg.shared.data(), plan.workspace_bytes);                          \
@@ -39,13 +39,13 @@ namespace {
         for (iris_tile_begin(&plan, &tile, 0, 1); iris_tile_next(&plan, &tile); tiles++) {                             \
             iris_gemm_acc_##type##_few acc;                                                                            \
             if (with_comm)                                                                                             \
-                iris_gemm_mma_tile_##type##_few_with_comm(&plan, &tile, &pipe, crew, &acc);                            \
+                iris_gemm_mma_tile_##type##_few_with_comm(&plan, &tile, &pipe, group, &acc);                           \
             else                                                                                                       \
-                iris_gemm_mma_tile_##type##_few(&plan, &tile, &pipe, crew, &acc);                                      \
+                iris_gemm_mma_tile_##type##_few(&plan, &tile, &pipe, group, &acc);                                     \
             if (with_comm || tiles % 2)                                                                                \
-                iris_gemm_stage_tile_##type##_few(&plan, &tile, 0, &acc, crew, stages[tiles].data() + MARGIN);         \
+                iris_gemm_stage_tile_##type##_few(&plan, &tile, 0, &acc, group, stages[tiles].data() + MARGIN);        \
             else                                                                                                       \
-                irisi_gemm_leave_##type##_few(nullptr, &plan, &tile, &acc, crew, nullptr, nullptr, 0);                 \
+                irisi_gemm_leave_##type##_few(nullptr, &plan, &tile, &acc, group, nullptr, nullptr, 0);                \
         }                                                                                                              \
     }
 WORK(f16)
@@ -53,11 +53,11 @@ WORK(bf16)
 
 void work()
 {
-    iris_crew crew = crew_of_all();
+    iris_wave_group group = wave_group_of_all();
     if (gpu.dtype == IRIS_F16)
-        work_f16(&crew);
+        work_f16(&group);
     else
-        work_bf16(&crew);
+        work_bf16(&group);
 }
 
 irisi_gemm_shape shape_of(uint32_t which, uint32_t m, uint32_t n, uint32_t k)

@@ -290,9 +290,10 @@ struct loop {
     int with_comm;
     element_type type;
     irisi_mfma_pipe (*begin)(const iris_gemm_plan *, char *, uint32_t);
-    void (*multiply)(const iris_gemm_plan *, const iris_tile *, const irisi_mfma_pipe *, iris_crew *,
+    void (*multiply)(const iris_gemm_plan *, const iris_tile *, const irisi_mfma_pipe *, iris_wave_group *,
                      irisi_mfma_accs *);
-    void (*stage)(const iris_gemm_plan *, const iris_tile *, uint32_t, irisi_mfma_accs *, const iris_crew *, char *);
+    void (*stage)(const iris_gemm_plan *, const iris_tile *, uint32_t, irisi_mfma_accs *, const iris_wave_group *,
+                  char *);
 };
 
 #define LOOP(name, id, comm, type)                                                                                     \
@@ -331,24 +332,24 @@ std::vector<std::vector<char>> stages; /* one for each piece, with a margin on b
 /* A lane's share: each tile, and each piece of it, as the kernels of tile.h and gemm_tiles.h go through them. */
 void work()
 {
-    iris_crew crew;
+    iris_wave_group group;
     iris_tile tile, pass, piece;
     uint32_t pieces = 0;
     own().accs = own().op = 0;
     own().transfers.clear();
-    std::memset(&crew, 0, sizeof crew);
-    crew.wave = wg.now->wave, crew.waves = WAVES;
-    crew.member = crew.wave * LANES + wg.now->lane, crew.members = WAVES * LANES;
-    crew.counter = run->with_comm ? &counter : NULL;
+    std::memset(&group, 0, sizeof group);
+    group.wave = wg.now->wave, group.waves = WAVES;
+    group.member = group.wave * LANES + wg.now->lane, group.members = WAVES * LANES;
+    group.counter = run->with_comm ? &counter : NULL;
     irisi_mfma_pipe pipe = run->begin(&plan, wg.shared.data(), plan.workspace_bytes);
     for (iris_tile_begin(&plan, &tile, 0, 1); iris_tile_next(&plan, &tile);)
         for (uint32_t p = 0; iris_tile_pass(&plan, &tile, p, &pass); p++) {
             irisi_mfma_accs acc;
-            run->multiply(&plan, &pass, &pipe, &crew, &acc);
+            run->multiply(&plan, &pass, &pipe, &group, &acc);
             for (uint32_t i = 0; iris_tile_piece(&plan, &pass, i, &piece); i++, pieces++) {
                 if (!run->with_comm)
                     join_workgroup(); /* iris_tile_stage; communication waves take over without a meeting */
-                run->stage(&plan, &piece, i, &acc, &crew, stages[pieces].data() + MARGIN);
+                run->stage(&plan, &piece, i, &acc, &group, stages[pieces].data() + MARGIN);
             }
         }
     expect(own().transfers.empty(), "a direct load that nobody waits for");

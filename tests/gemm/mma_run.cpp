@@ -109,7 +109,7 @@ void carry_out(const product &op, const load *loads)
 #define IRIS_MAINLOOP_SHAPE_H
 #define IRISI_WGMMA 0
 #define iris_lane irist_lane
-#define iris_crew_sync(crew) ((void)(crew), join_workgroup())
+#define iris_wave_group_sync(group) ((void)(group), join_workgroup())
 
 static uint32_t irist_lane() { return wg.now->lane; }
 static uint32_t irisi_shared_address(const char *p) { return (uint32_t)(p - wg.shared.data()); }
@@ -223,7 +223,7 @@ std::vector<std::vector<char>> stages; /* one for each piece, with a margin on b
 
 /* A lane's share: each tile, and each piece of it, as the kernels go through them. */
 #define WORK(name, loop, with_comm)                                                                                    \
-    void work_##name(iris_crew *crew)                                                                                  \
+    void work_##name(iris_wave_group *group)                                                                           \
     {                                                                                                                  \
         iris_gemm_pipe_##loop pipe = iris_gemm_pipe_begin_##loop(&plan, wg.shared.data(), plan.workspace_bytes);       \
         iris_tile tile, pass, piece;                                                                                   \
@@ -231,11 +231,11 @@ std::vector<std::vector<char>> stages; /* one for each piece, with a margin on b
         for (iris_tile_begin(&plan, &tile, 0, 1); iris_tile_next(&plan, &tile);)                                       \
             for (uint32_t p = 0; iris_tile_pass(&plan, &tile, p, &pass); p++) {                                        \
                 iris_gemm_acc_##name acc;                                                                              \
-                iris_gemm_mma_tile_##name(&plan, &pass, &pipe, crew, &acc);                                            \
+                iris_gemm_mma_tile_##name(&plan, &pass, &pipe, group, &acc);                                           \
                 for (uint32_t i = 0; iris_tile_piece(&plan, &pass, i, &piece); i++, pieces++) {                        \
-                    if (with_comm == 0)                                                                    \
-                        join_workgroup(); /* iris_tile_stage; communication waves take over without a meeting */      \
-                    iris_gemm_stage_tile_##name(&plan, &piece, i, &acc, crew, stages[pieces].data() + MARGIN);         \
+                    if (with_comm == 0)                                                                                \
+                        join_workgroup(); /* iris_tile_stage; communication waves take over without a meeting */       \
+                    iris_gemm_stage_tile_##name(&plan, &piece, i, &acc, group, stages[pieces].data() + MARGIN);        \
                 }                                                                                                      \
             }                                                                                                          \
     }
@@ -251,7 +251,7 @@ WORK(f64_sm80_with_comm, f64_sm80, 1)
 struct loop {
     iris_dtype dtype;
     int with_comm;
-    void (*work)(iris_crew *);
+    void (*work)(iris_wave_group *);
 } const loops[] = {{IRIS_F16, 0, work_f16_sm80},           {IRIS_BF16, 1, work_bf16_sm80_with_comm},
                    {IRIS_F64, 0, work_f64_sm80},           {IRIS_F16, 1, work_f16_sm80_with_comm},
                    {IRIS_F64, 1, work_f64_sm80_with_comm}, {IRIS_BF16, 0, work_bf16_sm80},
@@ -260,13 +260,13 @@ const loop *run;
 
 void work()
 {
-    iris_crew crew;
-    std::memset(&crew, 0, sizeof crew);
-    crew.wave = wg.now->wave, crew.waves = WAVES;
-    crew.member = crew.wave * LANES + wg.now->lane, crew.members = WAVES * LANES;
+    iris_wave_group group;
+    std::memset(&group, 0, sizeof group);
+    group.wave = wg.now->wave, group.waves = WAVES;
+    group.member = group.wave * LANES + wg.now->lane, group.members = WAVES * LANES;
     own().loads = own().ops = 0;
     own().groups.assign(1, {});
-    run->work(&crew);
+    run->work(&group);
 }
 
 double get(const char *from)

@@ -80,7 +80,7 @@ struct meeting {
 struct {
     lane_state lanes[WAVES * LANES];
     barrier barriers[HEAD / 8];
-    meeting waves[WAVES], crews[HEAD / 4];
+    meeting waves[WAVES], groups[HEAD / 4];
     struct {
         uint32_t x, y;
         bool here;
@@ -389,7 +389,7 @@ static void irist_sync_wg() { join_workgroup(); }
 static uint32_t irisi_elected() { return irist_sync_wave(), wg.now->lane == gpu.elected; }
 static int irist_sync_part(const uint32_t *counter, uint32_t lanes)
 {
-    return meet(gpu.crews[irisi_shared_address(counter) / 4], lanes), 1;
+    return meet(gpu.groups[irisi_shared_address(counter) / 4], lanes), 1;
 }
 
 /* Once all have stopped, who waits for a signal looks whether they have. */
@@ -510,7 +510,7 @@ void compute(iris_gemm_part *part)
     uint32_t turn = 0;
     irisi_gemm_tell_begin(part, &plan);
     if (part->role == IRIS_GEMM_LOADER) {
-        if (part->crew.wave + 1 == part->crew.waves)
+        if (part->group.wave + 1 == part->group.waves)
             irisi_gemm_tell(&ctx, &plan, part, &computed, way);
         return;
     }

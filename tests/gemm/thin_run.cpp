@@ -154,7 +154,7 @@ namespace {
 
 /* A lane's share of a workgroup's turns; of a GEMM alone whose K is cut one tile, else all of them. */
 #define WORK(type)                                                                                                     \
-    void work_##type(iris_crew *crew)                                                                                  \
+    void work_##type(iris_wave_group *group)                                                                           \
     {                                                                                                                  \
         iris_gemm_pipe_##type##_thin pipe =                                                                            \
             iris_gemm_pipe_begin_##type##_thin(&plan, wg.shared.data(), plan.workspace_bytes);                         \
@@ -164,15 +164,15 @@ namespace {
             iris_gemm_acc_##type##_thin acc;                                                                           \
             thin.slice = tile.slice;                                                                                   \
             if (with_comm)                                                                                             \
-                iris_gemm_mma_tile_##type##_thin_with_comm(&plan, &tile, &pipe, crew, &acc);                           \
+                iris_gemm_mma_tile_##type##_thin_with_comm(&plan, &tile, &pipe, group, &acc);                          \
             else                                                                                                       \
-                iris_gemm_mma_tile_##type##_thin(&plan, &tile, &pipe, crew, &acc);                                     \
+                iris_gemm_mma_tile_##type##_thin(&plan, &tile, &pipe, group, &acc);                                    \
             if (tile.slice + 1 < plan.slices)                                                                          \
                 continue;                                                                                              \
             if (with_comm || tile.index % 2)                                                                           \
-                iris_gemm_stage_tile_##type##_thin(&plan, &tile, 0, &acc, crew, stages[tile.index].data() + MARGIN);   \
+                iris_gemm_stage_tile_##type##_thin(&plan, &tile, 0, &acc, group, stages[tile.index].data() + MARGIN);  \
             else                                                                                                       \
-                irisi_gemm_leave_##type##_thin(nullptr, &plan, &tile, &acc, crew, nullptr, nullptr, 0);                \
+                irisi_gemm_leave_##type##_thin(nullptr, &plan, &tile, &acc, group, nullptr, nullptr, 0);               \
         }                                                                                                              \
     }
 WORK(f16)
@@ -180,12 +180,12 @@ WORK(bf16)
 
 void work()
 {
-    iris_crew crew = crew_of_all();
+    iris_wave_group group = wave_group_of_all();
     own_groups().assign(1, {});
     if (gpu.dtype == IRIS_F16)
-        work_f16(&crew);
+        work_f16(&group);
     else
-        work_bf16(&crew);
+        work_bf16(&group);
 }
 
 void try_plan(uint32_t slices)

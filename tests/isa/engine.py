@@ -2,7 +2,7 @@
 """What must hold where Hopper's copy engine carries tiles, in the library's own GEMM kernels: for check.py.
 
 The engine's puts are known to have arrived by `wait_group` without `.read`, to have read shared memory by either. Math
-waves tell a wave beside them of a tile through a gate of the mailbox, an mbarrier of shared memory that names no
+waves tell a wave beside them of a tile through a gate of the stage pipe, an mbarrier of shared memory that names no
 cluster, unlike the ring's. Like a gate of gates.py each check yields a sentence for each way in which a kernel breaks
 its promise, and each must notice the edits that follow it.
 """
@@ -15,7 +15,7 @@ SOURCE = """#include <iris/iris.h>
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
 #include <iris/gen/launch/gemm_all_scatter.h>
 """
-ARRIVE = r"^mbarrier\.arrive\.shared\.b64"  # at a gate of the mailbox
+ARRIVE = r"^mbarrier\.arrive\.shared\.b64"  # at a gate of the stage pipe
 AWAIT = r"^mbarrier\.try_wait\.parity\.shared\.b64"
 MADE = r"^mbarrier\.init\.shared\.b64"
 FILL = r"^(stmatrix|st\.shared)"

@@ -6,9 +6,9 @@
  *   IRIS_GEMM_LANES IRIS_GEMM_LANES_WITH_COMM     what a kernel of one's own is declared for
  *   iris_gemm_part iris_gemm_begin       waves by role, shared memory, the epoch
  *   iris_gemm_enter iris_gemm_await_peers iris_gemm_finish     the handshakes at either end
- *   iris_gemm_send                       a crew that only sends
+ *   iris_gemm_send                       a wave group that only sends
  *   irisi_gemm_send_piped irisi_gemm_communicate_all_scatter   communication waves and kernels
- *   irisi_mailbox_*                      staging tiles between math waves and communication waves
+ *   irisi_stage_pipe_*                   staging tiles between math waves and communication waves
  *   irisi_gemm_tell_begin irisi_gemm_hand_on irisi_gemm_tell   a wave that tells of the math waves' tiles
  *   irisi_gemm_relay_fetch irisi_gemm_relay_put irisi_gemm_send_beside    workgroups that send beside others
  *
@@ -29,15 +29,24 @@
 /** Lanes that a kernel of one's own around the plain mainloop is declared for; the second: with communication waves. */
 enum { IRIS_GEMM_LANES = IRISI_GEMM_LANES, IRIS_GEMM_LANES_WITH_COMM = IRISI_GEMM_LANES_WITH_COMM };
 
-/* At the start of shared memory, in units of 4 bytes: crews' counters, then two gates for each of 4 mailbox slots. */
-enum { IRISI_CREW_MATH, IRISI_CREW_LOADER, IRISI_CREW_COMM, IRISI_FULL = 4, IRISI_EMPTY = IRISI_FULL + 2 * 4 };
+/*
+ * At the start of shared memory, in units of 4 bytes: wave groups' counters, then two gates for each of 4 stage pipe
+ * slots.
+ */
+enum {
+    IRISI_WAVE_GROUP_MATH,
+    IRISI_WAVE_GROUP_LOADER,
+    IRISI_WAVE_GROUP_COMM,
+    IRISI_FULL = 4,
+    IRISI_EMPTY = IRISI_FULL + 2 * 4
+};
 
 #if IRIS_HAS_DEVICE
 
 /** A wave's part in a GEMM kernel. */
 typedef struct iris_gemm_part {
     iris_gemm_role role;
-    iris_crew crew; /**< the waves of this role */
+    iris_wave_group group; /**< the waves of this role */
     uint64_t epoch;
     uint32_t *counters;
     char *workspace, *stages;
@@ -69,44 +78,44 @@ IRIS_DEVICE int irisi_gemm_puts(irisi_gemm_way way)
 }
 
 /*
- * The mailbox: pieces of tiles pass from the math waves to the communication waves through staging tiles, used in turn.
- * Each has a gate FULL, whose n-th phase ends when every math wave has filled it for the n-th time, and a gate EMPTY
- * for the communication waves. A gate is a barrier of the device, or a counter of all arrivals so far. No wave leaves
- * its walk early, whatever happens in the world, so nobody waits at a gate for ever.
+ * The stage pipe: pieces of tiles pass from the math waves to the communication waves through staging tiles, used in
+ * turn. Each has a gate FULL, whose n-th phase ends when every math wave has filled it for the n-th time, and a gate
+ * EMPTY for the communication waves. A gate is a barrier of the device, or a counter of all arrivals so far. No wave
+ * leaves its walk early, whatever happens in the world, so nobody waits at a gate for ever.
  */
-IRIS_DEVICE uint32_t *irisi_mailbox_gate(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t gates,
-                                         uint32_t turn)
+IRIS_DEVICE uint32_t *irisi_stage_pipe_gate(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t gates,
+                                            uint32_t turn)
 {
     return part->counters + gates + 2 * (turn % plan->slots_with_comm);
 }
 
 /* One lane calls it, before a barrier of the workgroup. Each lane of a wave will arrive, or one for all of them. */
-IRIS_DEVICE void irisi_mailbox_begin(const iris_gemm_part *part, const iris_gemm_plan *plan)
+IRIS_DEVICE void irisi_stage_pipe_begin(const iris_gemm_part *part, const iris_gemm_plan *plan)
 {
     const uint32_t each = irisi_tile_boxed(plan) ? 1 : iris_wave_lanes();
     for (uint32_t slot = 0; slot < plan->slots_with_comm; slot++) {
-        uint32_t *full = irisi_mailbox_gate(part, plan, IRISI_FULL, slot);
-        uint32_t *empty = irisi_mailbox_gate(part, plan, IRISI_EMPTY, slot);
+        uint32_t *full = irisi_stage_pipe_gate(part, plan, IRISI_FULL, slot);
+        uint32_t *empty = irisi_stage_pipe_gate(part, plan, IRISI_EMPTY, slot);
         if (!irisi_gate_make(full, plan->math_waves * each) || !irisi_gate_make(empty, plan->comm_waves * each))
             *full = *empty = 0;
     }
 }
 
 /* Every lane of a wave calls it: in boxes, which one lane hands to the copy engine, that lane arrives. */
-IRIS_DEVICE void irisi_mailbox_arrive(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t gates,
-                                      uint32_t turn)
+IRIS_DEVICE void irisi_stage_pipe_arrive(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t gates,
+                                         uint32_t turn)
 {
-    uint32_t *gate = irisi_mailbox_gate(part, plan, gates, turn);
+    uint32_t *gate = irisi_stage_pipe_gate(part, plan, gates, turn);
     iris_sync_wave();
     if ((iris_lane() == 0 || !irisi_tile_boxed(plan)) && !irisi_gate_arrive(gate) && iris_lane() == 0)
         irisi_shared_add(gate, 1);
 }
 
 /* Waits for the end of a phase; the one before the first, 2^32 - 1, has ended. Every lane of a wave calls it. */
-IRIS_DEVICE void irisi_mailbox_await(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t gates,
-                                     uint32_t turn, uint32_t phase, uint32_t waves)
+IRIS_DEVICE void irisi_stage_pipe_await(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t gates,
+                                        uint32_t turn, uint32_t phase, uint32_t waves)
 {
-    uint32_t *gate = irisi_mailbox_gate(part, plan, gates, turn);
+    uint32_t *gate = irisi_stage_pipe_gate(part, plan, gates, turn);
     if (irisi_gate_await(gate, phase))
         iris_sync_wave();
     else
@@ -121,8 +130,8 @@ IRIS_DEVICE void irisi_mailbox_await(const iris_gemm_part *part, const iris_gemm
  * @param ctx     the kernel's context, from iris_device_ctx
  * @param plan    the plan, from iris_gemm_prepare, in the kernel's argument struct
  * @param epoch   the running epoch of the plan's channel
- * @param crew    the waves that do it; every lane of them calls
- * @param worker  place of the crew among those that send
+ * @param group   the waves that do it; every lane of them calls
+ * @param worker  place of the wave group among those that send
  * @param workers how many send
  * @param items   how many of the walk's first tiles are sent
  * @{
@@ -147,20 +156,20 @@ IRIS_DEVICE iris_gemm_part iris_gemm_begin(const iris_gemm_plan *plan, uint32_t 
     for (uint32_t i = iris_wg_lane(); i < IRISI_FULL; i += iris_wg_lanes())
         part.counters[i] = 0;
     if (comm_waves && iris_wg_lane() == 0)
-        irisi_mailbox_begin(&part, plan);
+        irisi_stage_pipe_begin(&part, plan);
     irisi_gemm_workspace_begin(plan, part.workspace, part.workspace_bytes);
     iris_sync_wg();
     part.role = IRIS_GEMM_MATH;
     if (math == iris_waves()) {
-        part.crew = iris_crew_all();
+        part.group = iris_wave_group_all();
     } else if (iris_wave() < math) {
-        part.crew = iris_crew_of(0, math, part.counters + IRISI_CREW_MATH);
+        part.group = iris_wave_group_of(0, math, part.counters + IRISI_WAVE_GROUP_MATH);
     } else if (iris_wave() < math + loaders) {
         part.role = IRIS_GEMM_LOADER;
-        part.crew = iris_crew_of(math, loaders, part.counters + IRISI_CREW_LOADER);
+        part.group = iris_wave_group_of(math, loaders, part.counters + IRISI_WAVE_GROUP_LOADER);
     } else {
         part.role = IRIS_GEMM_COMM;
-        part.crew = iris_crew_of(math + loaders, comm_waves, part.counters + IRISI_CREW_COMM);
+        part.group = iris_wave_group_of(math + loaders, comm_waves, part.counters + IRISI_WAVE_GROUP_COMM);
     }
     return part;
 }
@@ -195,17 +204,17 @@ IRIS_DEVICE void irisi_gemm_await_all(const iris_ctx *ctx, const iris_signal *si
 }
 
 /**
- * Waits until every peer has begun the epoch: before the first put. Every lane of the crew calls it. Where the world
- * has stopped instead, the crew puts nothing: a peer that is late may still read the C of its last epoch.
+ * Waits until every peer has begun the epoch: before the first put. Every lane of the wave group calls it. Where the
+ * world has stopped instead, the wave group puts nothing: a peer that is late may still read the C of its last epoch.
  */
 IRIS_DEVICE void iris_gemm_await_peers(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch,
-                                       iris_crew *crew)
+                                       iris_wave_group *group)
 {
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
-    if (irisi_afresh_u32(crew->wave) == 0)
+    if (irisi_afresh_u32(group->wave) == 0)
         irisi_gemm_await_all(ctx, irisi_exchange_ready(plan, 0), plan, epoch, 0);
-    iris_crew_sync(crew);
-    crew->stopped = irisi_atomic_fetch_u32(&ctx->control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) != 0;
+    iris_wave_group_sync(group);
+    group->stopped = irisi_atomic_fetch_u32(&ctx->control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) != 0;
 }
 
 /**
@@ -222,73 +231,73 @@ IRIS_DEVICE void iris_gemm_finish(const iris_ctx *ctx, const iris_gemm_plan *pla
 }
 
 /**
- * Sends tiles that stand in this rank's C to every peer, the walk's first `items`: worker `worker` of `workers` crews.
- * Every lane of the crew calls it.
+ * Sends tiles that stand in this rank's C to every peer, the walk's first `items`: worker `worker` of `workers` wave
+ * groups. Every lane of the wave group calls it.
  *
  * @param flagged 1: the tiles are still being computed; wait for each tile's flag. 0: all are there
  */
-IRIS_DEVICE void iris_gemm_send(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch, iris_crew *crew,
+IRIS_DEVICE void iris_gemm_send(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch, iris_wave_group *group,
                                 uint32_t worker, uint32_t workers, int flagged, uint32_t items)
 {
     iris_tile tile;
-    iris_gemm_await_peers(ctx, plan, epoch, crew);
+    iris_gemm_await_peers(ctx, plan, epoch, group);
     for (iris_tile_begin(plan, &tile, worker, workers); irisi_tile_next_of(plan, &tile, items);) {
         if (!irisi_tile_ends(plan, &tile))
             continue;
         if (flagged)
-            iris_tile_await(ctx, plan, &tile, epoch, crew);
-        iris_tile_send(ctx, plan, &tile, crew);
-        iris_tile_raise_all(ctx, plan, &tile, crew);
+            iris_tile_await(ctx, plan, &tile, epoch, group);
+        iris_tile_send(ctx, plan, &tile, group);
+        iris_tile_raise_all(ctx, plan, &tile, group);
     }
 }
 /** @} */
 
-IRIS_DEVICE char *irisi_mailbox_stage(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
+IRIS_DEVICE char *irisi_stage_pipe_stage(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
 {
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
     return part->workspace + plan->workspace_bytes_with_comm + turn % plan->slots_with_comm * plan->stage_bytes;
 }
 
 /* Math waves: waits until the piece of this turn may be filled in. */
-IRIS_DEVICE char *irisi_mailbox_open(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
+IRIS_DEVICE char *irisi_stage_pipe_acquire(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
 {
-    irisi_mailbox_await(part, plan, IRISI_EMPTY, turn, turn / plan->slots_with_comm - 1, plan->comm_waves);
-    return irisi_mailbox_stage(part, plan, turn);
+    irisi_stage_pipe_await(part, plan, IRISI_EMPTY, turn, turn / plan->slots_with_comm - 1, plan->comm_waves);
+    return irisi_stage_pipe_stage(part, plan, turn);
 }
 
-/* Math waves: the piece of this turn is filled in. Every lane of the crew calls it. */
-IRIS_DEVICE void irisi_mailbox_post(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
+/* Math waves: the piece of this turn is filled in. Every lane of the wave group calls it. */
+IRIS_DEVICE void irisi_stage_pipe_commit(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
 {
     irisi_bulk_written();
-    irisi_mailbox_arrive(part, plan, IRISI_FULL, turn);
+    irisi_stage_pipe_arrive(part, plan, IRISI_FULL, turn);
 }
 
 /* Communication waves: waits for the piece of this turn. */
-IRIS_DEVICE char *irisi_mailbox_take(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
+IRIS_DEVICE char *irisi_stage_pipe_wait(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
 {
-    irisi_mailbox_await(part, plan, IRISI_FULL, turn, turn / plan->slots_with_comm, plan->math_waves);
-    return irisi_mailbox_stage(part, plan, turn);
+    irisi_stage_pipe_await(part, plan, IRISI_FULL, turn, turn / plan->slots_with_comm, plan->math_waves);
+    return irisi_stage_pipe_stage(part, plan, turn);
 }
 
 /*
  * Telling others of a finished tile is a fence and a store. The fence takes microseconds where much is on its way, and
  * a warpgroup of which one wave waits computes nothing. So where waves are left beside the math waves, one of them
- * tells. The gates of the mailbox stand between the two. Every lane of the workgroup calls this.
+ * tells. The gates of the stage pipe stand between the two. Every lane of the workgroup calls this.
  */
 IRIS_DEVICE void irisi_gemm_tell_begin(const iris_gemm_part *part, const iris_gemm_plan *plan)
 {
     if (iris_wg_lane() == iris_wg_lanes() - 1)
-        irisi_mailbox_begin(part, plan);
+        irisi_stage_pipe_begin(part, plan);
     iris_sync_wg();
 }
 
-/* Math waves: the crew's tile of this turn has been put, or stored. Every lane of the crew calls it. */
+/* Math waves: the wave group's tile of this turn has been put, or stored. Every lane of the wave group calls it. */
 IRIS_DEVICE void irisi_gemm_hand_on(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
 {
     irisi_bulk_arrived();
     irisi_drain();
-    irisi_mailbox_await(part, plan, IRISI_EMPTY, turn, turn / plan->slots_with_comm - 1, plan->comm_waves);
-    irisi_mailbox_arrive(part, plan, IRISI_FULL, turn);
+    irisi_stage_pipe_await(part, plan, IRISI_EMPTY, turn, turn / plan->slots_with_comm - 1, plan->comm_waves);
+    irisi_stage_pipe_arrive(part, plan, IRISI_FULL, turn);
 }
 
 /*
@@ -312,7 +321,9 @@ IRIS_DEVICE int irisi_gemm_pass(const iris_gemm_plan *plan, const iris_tile *til
     return i == 0;
 }
 
-/* Announces the last tile that was put to others, if there is one: 1, or 0. Every lane of the math crew calls it. */
+/*
+ * Announces the last tile that was put to others, if there is one: 1, or 0. Every lane of the math wave group calls it.
+ */
 IRIS_DEVICE int irisi_gemm_sink_announce(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
                                          irisi_gemm_sink *sink, int told, irisi_gemm_way way)
 {
@@ -320,32 +331,34 @@ IRIS_DEVICE int irisi_gemm_sink_announce(const iris_ctx *ctx, const iris_gemm_pl
     if (told && arrived)
         irisi_gemm_hand_on(part, plan, sink->turn++);
     else if (arrived)
-        iris_tile_raise_all(ctx, plan, &sink->last, &part->crew);
+        iris_tile_raise_all(ctx, plan, &sink->last, &part->group);
     return arrived;
 }
 
-/* Before a computed tile leaves; peers are waited for once. Every lane of the math crew calls it. */
+/* Before a computed tile leaves; peers are waited for once. Every lane of the math wave group calls it. */
 IRIS_DEVICE void irisi_gemm_sink_before(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
                                         irisi_gemm_sink *sink, int told, irisi_gemm_way way)
 {
     if (!irisi_gemm_sink_announce(ctx, plan, part, sink, told, way) && sink->direct)
-        iris_gemm_await_peers(ctx, plan, part->epoch, &part->crew);
+        iris_gemm_await_peers(ctx, plan, part->epoch, &part->group);
 }
 
-/* After the tile has left: it is announced later, or on this rank at once. Every lane of the math crew calls it. */
+/*
+ * After the tile has left: it is announced later, or on this rank at once. Every lane of the math wave group calls it.
+ */
 IRIS_DEVICE void irisi_gemm_sink_after(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
                                        const iris_tile *tile, irisi_gemm_sink *sink, int told,
                                        irisi_gemm_way way)
 {
-    irisi_tile_stamp(plan, tile, part->crew.member, IRISI_STAMP_LEFT);
+    irisi_tile_stamp(plan, tile, part->group.member, IRISI_STAMP_LEFT);
     if (way.to == IRISI_GEMM_TO_LL)
-        irisi_tile_stamp(plan, tile, part->crew.member, IRISI_STAMP_ARRIVED);
+        irisi_tile_stamp(plan, tile, part->group.member, IRISI_STAMP_ARRIVED);
     if (sink->direct)
         sink->last = *tile, sink->sent = 1;
     else if (told)
         irisi_gemm_hand_on(part, plan, sink->turn++);
     else if (way.flagged)
-        iris_tile_flag(ctx, plan, tile, part->epoch, &part->crew);
+        iris_tile_flag(ctx, plan, tile, part->epoch, &part->group);
 }
 
 /*
@@ -355,18 +368,18 @@ IRIS_DEVICE void irisi_gemm_sink_after(const iris_ctx *ctx, const iris_gemm_plan
 IRIS_DEVICE void irisi_gemm_tell(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_gemm_part *part,
                                  const irisi_tile_turns *turns, irisi_gemm_way way)
 {
-    iris_crew self = iris_crew_of(iris_wave(), 1, part->counters);
+    iris_wave_group self = iris_wave_group_of(iris_wave(), 1, part->counters);
     iris_tile tile;
     uint32_t turn = 0;
     for (irisi_tile_begin_turns(plan, &tile, turns); irisi_tile_next_turn(plan, &tile, turns);) {
         if (!irisi_tile_ends(plan, &tile))
             continue;
-        irisi_mailbox_await(part, plan, IRISI_FULL, turn, turn / plan->slots_with_comm, plan->math_waves);
+        irisi_stage_pipe_await(part, plan, IRISI_FULL, turn, turn / plan->slots_with_comm, plan->math_waves);
         if (irisi_gemm_puts(way) && (way.directly == IRISI_GEMM_DIRECTLY_ALL || tile.turn >= turns->direct))
             iris_tile_raise_all(ctx, plan, &tile, &self);
         else
             iris_tile_flag(ctx, plan, &tile, part->epoch, &self);
-        irisi_mailbox_arrive(part, plan, IRISI_EMPTY, turn++);
+        irisi_stage_pipe_arrive(part, plan, IRISI_EMPTY, turn++);
     }
 }
 
@@ -378,7 +391,7 @@ IRIS_DEVICE void irisi_gemm_tell(const iris_ctx *ctx, const iris_gemm_plan *plan
 IRIS_DEVICE void irisi_gemm_relay_fetch(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_gemm_part *part,
                                         const irisi_tile_turns *turns, irisi_relay *relay)
 {
-    uint32_t others = part->crew.wave; /* tiles that other waves fetch before the next */
+    uint32_t others = part->group.wave; /* tiles that other waves fetch before the next */
     iris_tile tile;
     for (irisi_tile_begin_turns(plan, &tile, turns); irisi_tile_next_turn(plan, &tile, turns);) {
         if (!irisi_tile_ends(plan, &tile))
@@ -397,36 +410,36 @@ IRIS_DEVICE void irisi_gemm_relay_put(const iris_ctx *ctx, const iris_gemm_plan 
 {
     uint32_t units = 0;
     iris_tile tile;
-    iris_gemm_await_peers(ctx, plan, part->epoch, &part->crew);
+    iris_gemm_await_peers(ctx, plan, part->epoch, &part->group);
     for (irisi_tile_begin_turns(plan, &tile, turns); irisi_tile_next_turn(plan, &tile, turns);) {
         if (!irisi_tile_ends(plan, &tile))
             continue;
-        irisi_relay_put(plan, &tile, part->crew.stopped, relay);
-        irisi_tile_send_rest(ctx, plan, &tile, &part->crew);
-        irisi_tile_stamp(plan, &tile, part->crew.member, IRISI_STAMP_ARRIVED);
+        irisi_relay_put(plan, &tile, part->group.stopped, relay);
+        irisi_tile_send_rest(ctx, plan, &tile, &part->group);
+        irisi_tile_stamp(plan, &tile, part->group.member, IRISI_STAMP_ARRIVED);
         units += irisi_tile_units(plan, &tile);
     }
     irisi_relay_end();
     irisi_drain(); /* what lanes have sent */
-    iris_crew_sync(&part->crew);
+    iris_wave_group_sync(&part->group);
     if (units > 0)
-        irisi_tile_raise_units(ctx, plan, units, &part->crew);
+        irisi_tile_raise_units(ctx, plan, units, &part->group);
 }
 
 /* The whole of a workgroup that sends the tiles of some turns of the walk while others compute. Every lane calls it. */
 IRIS_DEVICE void irisi_gemm_send_beside(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
                                         const irisi_tile_turns *turns)
 {
-    iris_crew crew = iris_crew_all();
+    iris_wave_group group = iris_wave_group_all();
     if (!irisi_relay_can(plan)) {
-        iris_gemm_send(ctx, plan, part->epoch, &crew, turns->worker, turns->workers, 1, turns->end);
+        iris_gemm_send(ctx, plan, part->epoch, &group, turns->worker, turns->workers, 1, turns->end);
         return;
     }
     irisi_relay relay = irisi_relay_begin(part->workspace);
     iris_sync_wg(); /* and all waves are done with what they have computed before */
     if (part->role == IRIS_GEMM_MATH)
         irisi_gemm_relay_put(ctx, plan, part, turns, &relay);
-    else if (part->crew.wave < IRISI_RELAY_FETCHERS)
+    else if (part->group.wave < IRISI_RELAY_FETCHERS)
         irisi_gemm_relay_fetch(ctx, plan, part, turns, &relay);
 }
 
@@ -434,12 +447,12 @@ IRIS_DEVICE void irisi_gemm_send_beside(const iris_ctx *ctx, const iris_gemm_pla
  * Communication waves: the wave has put its share of the piece of this turn, and is done with it; where an engine still
  * reads the piece, and there are others to fill, with the one before. Every lane calls it.
  */
-IRIS_DEVICE void irisi_mailbox_return(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
+IRIS_DEVICE void irisi_stage_pipe_release(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
 {
     const uint32_t late = irisi_bulk_can() && plan->slots_with_comm > 1;
     irisi_bulk_reusable(late);
     if (turn >= late)
-        irisi_mailbox_arrive(part, plan, IRISI_EMPTY, turn - late);
+        irisi_stage_pipe_arrive(part, plan, IRISI_EMPTY, turn - late);
 }
 
 /* Communication waves: put every piece that the workgroup's math waves pass through the pipe of stages. */
@@ -447,17 +460,17 @@ IRIS_DEVICE void irisi_gemm_send_piped(const iris_ctx *ctx, const iris_gemm_plan
 {
     iris_tile tile, piece;
     uint32_t turn = 0;
-    iris_gemm_await_peers(ctx, plan, part->epoch, &part->crew);
-    part->crew.window = plan->window;
+    iris_gemm_await_peers(ctx, plan, part->epoch, &part->group);
+    part->group.window = plan->window;
     for (iris_tile_begin(plan, &tile, iris_workgroup(), iris_workgroups()); iris_tile_next(plan, &tile);) {
         if (!irisi_tile_ends(plan, &tile))
             continue;
         for (uint32_t i = 0; iris_tile_piece(plan, &tile, i, &piece); i++, turn++) {
-            char *stage = irisi_mailbox_take(part, plan, turn);
-            iris_tile_put_all(ctx, plan, &piece, stage, &part->crew);
-            irisi_mailbox_return(part, plan, turn);
+            char *stage = irisi_stage_pipe_wait(part, plan, turn);
+            iris_tile_put_all(ctx, plan, &piece, stage, &part->group);
+            irisi_stage_pipe_release(part, plan, turn);
         }
-        iris_tile_raise_all(ctx, plan, &tile, &part->crew);
+        iris_tile_raise_all(ctx, plan, &tile, &part->group);
     }
 }
 
@@ -468,9 +481,9 @@ IRIS_DEVICE void irisi_gemm_send_piped(const iris_ctx *ctx, const iris_gemm_plan
 IRIS_DEVICE void irisi_gemm_communicate_all_scatter(const iris_ctx *ctx, const iris_gemm_plan *plan, int flagged)
 {
     const uint64_t epoch = iris_channel_enter_wg(&plan->channel);
-    iris_crew crew = iris_crew_all();
+    iris_wave_group group = iris_wave_group_all();
     iris_gemm_enter(ctx, plan, epoch);
-    iris_gemm_send(ctx, plan, epoch, &crew, iris_workgroup(), iris_workgroups(), flagged, plan->items);
+    iris_gemm_send(ctx, plan, epoch, &group, iris_workgroup(), iris_workgroups(), flagged, plan->items);
     iris_gemm_finish(ctx, plan, epoch);
 }
 

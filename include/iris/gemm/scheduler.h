@@ -229,7 +229,9 @@ enum { IRISI_STAMP_BEGUN, IRISI_STAMP_COMPUTED, IRISI_STAMP_LEFT, IRISI_STAMP_AR
 #define IRIS_STAMPS 0
 #endif
 
-/* Notes the time for a tile, where the plan wants stamps. Every lane of a crew calls it; its first one does it. */
+/*
+ * Notes the time for a tile, where the plan wants stamps. Every lane of a wave group calls it; its first one does it.
+ */
 IRIS_DEVICE void irisi_tile_stamp(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t member, int which)
 {
 #if IRIS_STAMPS

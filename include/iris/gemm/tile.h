@@ -15,7 +15,7 @@
 #define IRIS_GEMM_TILE_H
 
 #include <iris/bytes.h>
-#include <iris/gemm/crew.h>
+#include <iris/gemm/wave_group.h>
 #include <iris/gemm/exchange.h>
 #include <iris/signal.h>
 #include <iris/gemm/scheduler.h>
@@ -32,16 +32,16 @@ IRIS_DEVICE char *irisi_tile_c(const iris_gemm_plan *plan, const iris_tile *tile
 /**
  * @name Tiles on their way
  *
- * What a crew does with a tile that it has computed. iris_gemm_part holds crew, stages and epoch.
+ * What a wave group does with a tile that it has computed. iris_gemm_part holds wave group, stages and epoch.
  *
  * @param ctx    the kernel's context, from iris_device_ctx
  * @param plan   the plan, from iris_gemm_prepare, in the kernel's argument struct
  * @param tile   the tile, from the walk
  * @param stage  its staging tile in workgroup-shared memory, from iris_tile_stage
  * @param stages the workgroup's staging tiles: iris_gemm_part.stages
- * @param n      how many pieces the crew has staged before
+ * @param n      how many pieces the wave group has staged before
  * @param row    row within the tile
- * @param crew   the waves that do it; every lane of them calls
+ * @param group  the waves that do it; every lane of them calls
  * @param rank   world rank
  * @param epoch  the running epoch of the plan's channel
  * @param to     a constant: the tile goes to its owner, or to every rank
@@ -158,14 +158,14 @@ IRIS_DEVICE int irisi_tile_whole(const iris_gemm_plan *plan, const iris_tile *ti
  * copy engine, wave w of 8 the rows that math wave w wrote.
  */
 IRIS_DEVICE void irisi_tile_put_boxes(const iris_gemm_plan *plan, const iris_tile *tile, const char *stage,
-                                      const iris_crew *crew, int rank)
+                                      const iris_wave_group *group, int rank)
 {
     if (iris_lane() == 0)
-        for (uint32_t i = crew->wave; 16 * i < tile->rows; i += crew->waves) {
+        for (uint32_t i = group->wave; 16 * i < tile->rows; i += group->waves) {
             irisi_bulk_put_box(plan->maps[2 + rank], tile->n0, tile->m0 + 16 * i, stage + 2048 * i);
-            if (crew->window) {
+            if (group->window) {
                 irisi_bulk_commit();
-                irisi_bulk_pace(crew->window - 1);
+                irisi_bulk_pace(group->window - 1);
             }
         }
 }
@@ -212,36 +212,36 @@ IRIS_DEVICE uint32_t irisi_tile_share(uint32_t bytes)
 
 /*
  * Copies the rows of a staging tile to C on some ranks. Where the device has an engine for it, that copies while the
- * lanes go on: iris_tile_stage and iris_tile_raise_all wait for it. Else rows are dealt to the crew.
+ * lanes go on: iris_tile_stage and iris_tile_raise_all wait for it. Else rows are dealt to the wave group.
  */
 IRIS_DEVICE void irisi_tile_unstage(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
-                                    const iris_crew *crew, irisi_tile_ranks ranks)
+                                    const iris_wave_group *group, irisi_tile_ranks ranks)
 {
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
     const uint32_t bytes = tile->cols * plan->c_element;
     const int whole = irisi_tile_whole(plan, tile);
     const uint32_t share = whole ? 1 : irisi_tile_share(bytes);
     int rank;
-    if (crew->stopped && ranks.first == ranks.last && ranks.first != ctx->rank)
+    if (group->stopped && ranks.first == ranks.last && ranks.first != ctx->rank)
         return;
-    if (crew->stopped)
+    if (group->stopped)
         ranks.first = ranks.last = ctx->rank;
     rank = ranks.first;
     if (irisi_tile_boxed(plan)) {
         do
-            irisi_tile_put_boxes(plan, tile, stage, crew, rank);
+            irisi_tile_put_boxes(plan, tile, stage, group, rank);
         while (irisi_tile_next_rank(ctx, ranks, &rank));
         if (irisi_tile_rest(plan, tile) > 0)
-            for (uint32_t i = crew->wave; 16 * i < tile->rows; i += crew->waves)
+            for (uint32_t i = group->wave; 16 * i < tile->rows; i += group->waves)
                 irisi_tile_put_rest(ctx, plan, tile, 16 * i, stage + 2048 * i, ranks);
         return;
     }
-    const irisi_span rows = irisi_split(tile->rows, crew->member / share, crew->members / share);
+    const irisi_span rows = irisi_split(tile->rows, group->member / share, group->members / share);
     for (size_t row = rows.first; row < rows.end; row += rows.step) {
         char *own = irisi_parked(irisi_tile_c(plan, tile, (uint32_t)row));
         const char *from = iris_tile_row(plan, tile, stage, (uint32_t)row);
         if (!whole) {
-            irisi_tile_unstage_row(ctx, own, from, bytes, plan->c_element, ranks, crew->member % share, share);
+            irisi_tile_unstage_row(ctx, own, from, bytes, plan->c_element, ranks, group->member % share, share);
             continue;
         }
         rank = ranks.first;
@@ -251,20 +251,22 @@ IRIS_DEVICE void irisi_tile_unstage(const iris_ctx *ctx, const iris_gemm_plan *p
     }
 }
 
-/** Puts a staging tile into C on `rank`. Every lane of the crew calls it, after a meeting of those who filled it. */
+/**
+ * Puts a staging tile into C on `rank`. Every lane of the wave group calls it, after a meeting of those who filled it.
+ */
 IRIS_DEVICE void iris_tile_put(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
-                               const iris_crew *crew, int rank)
+                               const iris_wave_group *group, int rank)
 {
     const irisi_tile_ranks one = {rank, rank};
-    irisi_tile_unstage(ctx, plan, tile, stage, crew, one);
+    irisi_tile_unstage(ctx, plan, tile, stage, group, one);
     irisi_bulk_commit();
 }
 
 /** Puts a staging tile into this rank's own C. */
 IRIS_DEVICE void iris_tile_store(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
-                                 const iris_crew *crew)
+                                 const iris_wave_group *group)
 {
-    iris_tile_put(ctx, plan, tile, stage, crew, ctx->rank);
+    iris_tile_put(ctx, plan, tile, stage, group, ctx->rank);
 }
 
 /* The rank that comes i-th for a tile: another first one for each rank and tile, so that links are used evenly. */
@@ -275,11 +277,11 @@ IRIS_DEVICE int irisi_tile_target(const iris_ctx *ctx, const iris_tile *tile, ui
 
 /** Puts a staging tile into C on every rank, this one included. */
 IRIS_DEVICE void iris_tile_put_all(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
-                                   const iris_crew *crew)
+                                   const iris_wave_group *group)
 {
     const int first = irisi_tile_target(ctx, tile, 0);
     const irisi_tile_ranks all = {first, (first == 0 ? ctx->world : first) - 1};
-    irisi_tile_unstage(ctx, plan, tile, stage, crew, all);
+    irisi_tile_unstage(ctx, plan, tile, stage, group, all);
     irisi_bulk_commit();
 }
 
@@ -297,127 +299,133 @@ IRIS_DEVICE int irisi_tile_owner(const iris_ctx *ctx, const iris_tile *tile, iri
 }
 
 /**
- * Puts a staging tile to its owner, or to all. Every lane of the crew calls it, after a meeting of those who filled it.
+ * Puts a staging tile to its owner, or to all. Every lane of the wave group calls it, after a meeting of those who
+ * filled it.
  */
 IRIS_DEVICE void iris_tile_deliver(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
-                                   const iris_crew *crew, irisi_gemm_to to)
+                                   const iris_wave_group *group, irisi_gemm_to to)
 {
     if (to == IRISI_GEMM_TO_EVERYONE)
-        iris_tile_put_all(ctx, plan, tile, stage, crew);
+        iris_tile_put_all(ctx, plan, tile, stage, group);
     else
-        iris_tile_put(ctx, plan, tile, stage, crew, irisi_tile_owner(ctx, tile, to));
+        iris_tile_put(ctx, plan, tile, stage, group, irisi_tile_owner(ctx, tile, to));
 }
 
 /* Copies a tile from this rank's C to another's. */
 IRIS_DEVICE void irisi_tile_copy(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
-                                 const iris_crew *crew, int rank)
+                                 const iris_wave_group *group, int rank)
 {
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
     const uint32_t bytes = tile->cols * plan->c_element;
     const uint32_t share = irisi_tile_share(bytes);
-    const irisi_span rows = irisi_split(tile->rows, crew->member / share, crew->members / share);
+    const irisi_span rows = irisi_split(tile->rows, group->member / share, group->members / share);
     for (size_t row = rows.first; row < rows.end; row += rows.step) {
         char *own = irisi_parked(irisi_tile_c(plan, tile, (uint32_t)row));
-        irisi_tile_copy_row((char *)iris_at(ctx, own, rank), own, bytes, plan->c_element, crew->member % share, share);
+        irisi_tile_copy_row((char *)iris_at(ctx, own, rank), own, bytes, plan->c_element, group->member % share, share);
     }
 }
 
 /** Puts a tile that stands in this rank's C into C on every other rank. */
 IRIS_DEVICE void iris_tile_send(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
-                                const iris_crew *crew)
+                                const iris_wave_group *group)
 {
     for (uint32_t i = 0; i < (uint32_t)ctx->world; i++) {
         const int rank = irisi_tile_target(ctx, tile, i);
-        if (rank != ctx->rank && !crew->stopped)
-            irisi_tile_copy(ctx, plan, tile, crew, rank);
+        if (rank != ctx->rank && !group->stopped)
+            irisi_tile_copy(ctx, plan, tile, group, rank);
     }
 }
 
 /*
  * Puts a tile's elements behind the last whole 16 bytes of its rows, which stand in this rank's C, into C on every
- * other rank, by lanes. Every lane of the crew calls it.
+ * other rank, by lanes. Every lane of the wave group calls it.
  */
 IRIS_DEVICE void irisi_tile_send_rest(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
-                                      const iris_crew *crew)
+                                      const iris_wave_group *group)
 {
     iris_tile rest = *tile;
     rest.cols = irisi_tile_rest(plan, tile);
     rest.n0 += tile->cols - rest.cols;
     if (rest.cols > 0)
-        iris_tile_send(ctx, plan, &rest, crew);
-}
-
-/** Says on this rank that the crew's tile stands in its C: after iris_tile_store. Every lane of the crew calls it. */
-IRIS_DEVICE void iris_tile_flag(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, uint64_t epoch,
-                                iris_crew *crew)
-{
-    irisi_bulk_arrived();
-    irisi_drain();
-    iris_crew_sync(crew);
-    plan = (const iris_gemm_plan *)irisi_afresh(plan);
-    if (crew->member == 0)
-        irisi_raise(ctx, irisi_exchange_flag(plan, tile->index), epoch, IRIS_SIGNAL_SET, ctx->rank);
-}
-
-/** Waits for iris_tile_flag. Every lane of the crew calls it. */
-IRIS_DEVICE void iris_tile_await(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
-                                 uint64_t epoch, iris_crew *crew)
-{
-    if (crew->wave == 0)
-        irisi_wait_signal(ctx, irisi_exchange_flag(plan, tile->index), IRISI_GE, epoch, ctx->rank);
-    iris_crew_sync(crew);
+        iris_tile_send(ctx, plan, &rest, group);
 }
 
 /**
- * The crew has filled a staging tile, which it may now put. Every lane of the crew calls it. In boxes each wave puts
- * what it has written itself, so that waves need not meet.
+ * Says on this rank that the wave group's tile stands in its C: after iris_tile_store. Every lane of the wave group
+ * calls it.
  */
-IRIS_DEVICE void iris_tile_staged(const iris_gemm_plan *plan, iris_crew *crew)
+IRIS_DEVICE void iris_tile_flag(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, uint64_t epoch,
+                                iris_wave_group *group)
+{
+    irisi_bulk_arrived();
+    irisi_drain();
+    iris_wave_group_sync(group);
+    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    if (group->member == 0)
+        irisi_raise(ctx, irisi_exchange_flag(plan, tile->index), epoch, IRIS_SIGNAL_SET, ctx->rank);
+}
+
+/** Waits for iris_tile_flag. Every lane of the wave group calls it. */
+IRIS_DEVICE void iris_tile_await(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, uint64_t epoch,
+                                 iris_wave_group *group)
+{
+    if (group->wave == 0)
+        irisi_wait_signal(ctx, irisi_exchange_flag(plan, tile->index), IRISI_GE, epoch, ctx->rank);
+    iris_wave_group_sync(group);
+}
+
+/**
+ * The wave group has filled a staging tile, which it may now put. Every lane of the wave group calls it. In boxes each
+ * wave puts what it has written itself, so that waves need not meet.
+ */
+IRIS_DEVICE void iris_tile_staged(const iris_gemm_plan *plan, iris_wave_group *group)
 {
     irisi_bulk_written();
     if (irisi_tile_boxed(plan))
         iris_sync_wave();
     else
-        iris_crew_sync(crew);
+        iris_wave_group_sync(group);
 }
 
 /**
- * The staging tile of the crew's n-th piece, once what the crew put from it before has left it. Every lane of the crew
- * calls it.
+ * The staging tile of the wave group's n-th piece, once what the wave group put from it before has left it. Every lane
+ * of the wave group calls it.
  */
-IRIS_DEVICE char *iris_tile_stage(const iris_gemm_plan *plan, char *stages, uint32_t n, iris_crew *crew)
+IRIS_DEVICE char *iris_tile_stage(const iris_gemm_plan *plan, char *stages, uint32_t n, iris_wave_group *group)
 {
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
     irisi_bulk_reusable(plan->slots > 1);
     if (irisi_tile_boxed(plan))
         iris_sync_wave();
     else
-        iris_crew_sync(crew);
+        iris_wave_group_sync(group);
     return stages + n % plan->slots * plan->stage_bytes;
 }
 
 /*
- * Says on every peer that tiles of this rank of so many units have arrived there. Every lane of the crew calls it, once
- * all waves that put them know that they have.
+ * Says on every peer that tiles of this rank of so many units have arrived there. Every lane of the wave group calls
+ * it, once all waves that put them know that they have.
  */
 IRIS_DEVICE void irisi_tile_raise_units(const iris_ctx *ctx, const iris_gemm_plan *plan, uint32_t units,
-                                        const iris_crew *crew)
+                                        const iris_wave_group *group)
 {
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
-    for (int rank = (int)crew->member; rank < ctx->world; rank += (int)crew->members)
+    for (int rank = (int)group->member; rank < ctx->world; rank += (int)group->members)
         if (rank != ctx->rank)
             irisi_raise(ctx, irisi_exchange_done(plan, ctx->rank), units, IRIS_SIGNAL_ADD, rank);
 }
 
-/** Says on every peer that a tile of this rank has arrived there. Every lane of the crew calls it, after its puts. */
+/**
+ * Says on every peer that a tile of this rank has arrived there. Every lane of the wave group calls it, after its puts.
+ */
 IRIS_DEVICE void iris_tile_raise_all(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
-                                     iris_crew *crew)
+                                     iris_wave_group *group)
 {
     irisi_bulk_arrived();
     irisi_drain();
-    iris_crew_sync(crew);
-    irisi_tile_raise_units(ctx, plan, irisi_tile_units(plan, tile), crew);
-    irisi_tile_stamp(plan, tile, crew->member, IRISI_STAMP_ARRIVED);
+    iris_wave_group_sync(group);
+    irisi_tile_raise_units(ctx, plan, irisi_tile_units(plan, tile), group);
+    irisi_tile_stamp(plan, tile, group->member, IRISI_STAMP_ARRIVED);
 }
 /** @} */
 

@@ -93,10 +93,10 @@ IRIS_DEVICE void irisi_tile_store_chunk(const iris_ctx *ctx, const iris_gemm_pla
 
 /*
  * A tile, or a piece of one, out of its staging tile: into this rank's C, and as packets to every other rank. Every
- * lane of the crew calls it, after iris_tile_staged.
+ * lane of the wave group calls it, after iris_tile_staged.
  */
 IRIS_DEVICE void irisi_tile_send_ll(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
-                                    iris_crew *crew, uint64_t epoch)
+                                    iris_wave_group *group, uint64_t epoch)
 {
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
     const uint32_t size = plan->c_element, bytes = irisi_parked_u32(tile->cols * size), units = irisi_ll_units(bytes);
@@ -104,8 +104,8 @@ IRIS_DEVICE void irisi_tile_send_ll(const iris_ctx *ctx, const iris_gemm_plan *p
     iris_ll_packet *slots = irisi_gemm_ll_slots(plan, epoch, plan->rank);
     slots += (uint64_t)tile->m0 * plan->ll_pitch + 2 * (tile->n0 * size / 8);
     if (irisi_tile_boxed(plan))
-        iris_crew_sync(crew); /* each wave has waited for itself alone */
-    for (uint32_t i = crew->member; i < tile->rows * units; i += crew->members) {
+        iris_wave_group_sync(group); /* each wave has waited for itself alone */
+    for (uint32_t i = group->member; i < tile->rows * units; i += group->members) {
         const uint32_t row = i / units, unit = i - row * units, left = bytes - 8 * unit;
         const uint64_t both = irisi_tile_load_8(irisi_tile_staged_8(plan, tile, stage, row, unit), left, size);
         irisi_tile_write_ll(ctx, plan, slots + (uint64_t)row * plan->ll_pitch + 2 * unit, both, flag);

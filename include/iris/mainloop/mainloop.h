@@ -9,9 +9,9 @@
  *   iris_gemm_pipe_<d><s>                the state that a mainloop keeps from tile to tile
  *   iris_gemm_pipe_begin_<d><s>(plan, workspace, bytes)
  *   iris_gemm_acc_<d><s>                 one lane's share of a tile's accumulators, in registers
- *   iris_gemm_load_tile_<d><s>(plan, tile, pipe, crew)        loader waves: fetch what the tile needs
- *   iris_gemm_mma_tile_<d><s>(plan, tile, pipe, crew, acc)    math waves: acc = A * B
- *   iris_gemm_stage_tile_<d><s>(plan, piece, i, acc, crew, stage)   math waves: epilogue of the tile's i-th piece,
+ *   iris_gemm_load_tile_<d><s>(plan, tile, pipe, wave group)  loader waves: fetch what the tile needs
+ *   iris_gemm_mma_tile_<d><s>(plan, tile, pipe, wave group, acc)  math waves: acc = A * B
+ *   iris_gemm_stage_tile_<d><s>(plan, piece, i, acc, wave group, stage)  math waves: epilogue of the tile's i-th piece,
  *                                                                   into the staging tile
  *
  * and once for all its mainloops:

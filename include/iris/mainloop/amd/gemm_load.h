@@ -30,29 +30,29 @@ typedef struct irisi_mfma_source {
 } irisi_mfma_source;
 
 IRIS_DEVICE irisi_mfma_source irisi_mfma_source_a(irisi_mfma_shape shape, const iris_gemm_plan *plan,
-                                                  const iris_tile *tile, const iris_crew *crew)
+                                                  const iris_tile *tile, const iris_wave_group *group)
 {
     irisi_mfma_source s;
     s.base = (const IRISI_GLOBAL char *)plan->a + tile->m0 * plan->lda * shape.element;
     s.step = shape.depth;
     s.part = 0;
-    s.first = 1024 * crew->wave;
-    s.share = irisi_mfma_share_a(shape, crew->member, plan->lda, tile->rows);
+    s.first = 1024 * group->wave;
+    s.share = irisi_mfma_share_a(shape, group->member, plan->lda, tile->rows);
     return s;
 }
 
 IRIS_DEVICE irisi_mfma_source irisi_mfma_source_b(irisi_mfma_shape shape, const iris_gemm_plan *plan,
-                                                  const iris_tile *tile, const iris_crew *crew, int turned)
+                                                  const iris_tile *tile, const iris_wave_group *group, int turned)
 {
     irisi_mfma_source s;
     s.base = (const IRISI_GLOBAL char *)plan->b + tile->n0 * (turned ? 1 : plan->ldb) * shape.element;
     s.step = shape.depth * (turned ? plan->ldb : 1);
     s.part = irisi_mfma_tile_m(shape) * shape.depth;
-    s.first = s.part + 1024 * crew->wave;
+    s.first = s.part + 1024 * group->wave;
     if (turned)
-        s.share = irisi_mfma_share_b(shape, crew->member, plan->ldb, tile->cols);
+        s.share = irisi_mfma_share_b(shape, group->member, plan->ldb, tile->cols);
     else
-        s.share = irisi_mfma_share_bt(shape, crew->member, plan->ldb, tile->cols);
+        s.share = irisi_mfma_share_bt(shape, group->member, plan->ldb, tile->cols);
     return s;
 }
 
@@ -120,20 +120,20 @@ IRIS_DEVICE void irisi_mfma_copy(const irisi_mfma_source *s, uint32_t loads, iri
 
 /*
  * Where the math waves meet: what each wrote to shared memory is there, and what each read has arrived. Alone they meet
- * at the workgroup's barrier, beside communication waves at their crew's counter, which they watch without a pause; a
- * sleep of no clocks lets a scheduler in software, where there is one, turn to those they wait for.
+ * at the workgroup's barrier, beside communication waves at their wave group's counter, which they watch without a
+ * pause; a sleep of no clocks lets a scheduler in software, where there is one, turn to those they wait for.
  */
-IRIS_DEVICE void irisi_mfma_meet(iris_crew *crew, int with_comm)
+IRIS_DEVICE void irisi_mfma_meet(iris_wave_group *group, int with_comm)
 {
     irisi_mfma_part();
     if (!with_comm) {
         iris_sync_wg();
     } else {
         __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
-        crew->met += IRISI_MFMA_WAVES;
+        group->met += IRISI_MFMA_WAVES;
         if (iris_lane() == 0)
-            irisi_shared_add(crew->counter, 1);
-        while ((int32_t)(irisi_shared_get(crew->counter) - crew->met) < 0)
+            irisi_shared_add(group->counter, 1);
+        while ((int32_t)(irisi_shared_get(group->counter) - group->met) < 0)
             irisi_mfma_yield();
         iris_sync_wave();
     }

@@ -85,15 +85,15 @@ IRIS_DEVICE void irisi_mfma_advance(irisi_mfma_loop loop, const irisi_mfma_job *
 
 /* Begins a tile: the first slab stands in shared memory when the math waves have met, others are on their way. */
 IRIS_DEVICE void irisi_mfma_begin(irisi_mfma_loop loop, const iris_gemm_plan *plan, const iris_tile *tile,
-                                  const irisi_mfma_pipe *pipe, const iris_crew *crew, int turned, irisi_mfma_job *job,
-                                  irisi_mfma_held *held)
+                                  const irisi_mfma_pipe *pipe, const iris_wave_group *group, int turned,
+                                  irisi_mfma_job *job, irisi_mfma_held *held)
 {
     job->lds = (irisi_mfma_lds)pipe->workspace;
     job->k = plan->k;
-    job->first_m = irisi_mfma_first_m(loop.shape, crew->wave, iris_lane());
-    job->first_n = irisi_mfma_first_n(loop.shape, crew->wave, iris_lane(), turned);
-    job->a = irisi_mfma_source_a(loop.shape, plan, tile, crew);
-    job->b = irisi_mfma_source_b(loop.shape, plan, tile, crew, turned);
+    job->first_m = irisi_mfma_first_m(loop.shape, group->wave, iris_lane());
+    job->first_n = irisi_mfma_first_n(loop.shape, group->wave, iris_lane(), turned);
+    job->a = irisi_mfma_source_a(loop.shape, plan, tile, group);
+    job->b = irisi_mfma_source_b(loop.shape, plan, tile, group, turned);
     if (!loop.direct)
 #pragma unroll
         for (uint32_t i = 0; i < loop.ring; i++)

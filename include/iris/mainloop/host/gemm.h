@@ -4,9 +4,9 @@
  *
  *   irisi_gemm_registers irisi_gemm_rows irisi_gemm_own_rows
  *
- * A tile is computed in blocks of K: the crew widens a panel of B into shared memory, each thread widens its own rows
- * of A, then a micro-kernel multiplies rows x columns that fit the vector registers. gen/mainloop/gemm_host.h has these
- * loops for each accumulator type and vector unit; at run time the best unit is taken.
+ * A tile is computed in blocks of K: the wave group widens a panel of B into shared memory, each thread widens its own
+ * rows of A, then a micro-kernel multiplies rows x columns that fit the vector registers. gen/mainloop/gemm_host.h has
+ * these loops for each accumulator type and vector unit; at run time the best unit is taken.
  */
 #ifndef IRIS_MAINLOOP_HOST_GEMM_H
 #define IRIS_MAINLOOP_HOST_GEMM_H
@@ -32,10 +32,10 @@ typedef struct irisi_gemm_rows {
     uint32_t first, count;
 } irisi_gemm_rows;
 
-IRIS_DEVICE irisi_gemm_rows irisi_gemm_own_rows(const iris_tile *tile, const iris_crew *crew)
+IRIS_DEVICE irisi_gemm_rows irisi_gemm_own_rows(const iris_tile *tile, const iris_wave_group *group)
 {
-    const uint32_t each = irisi_gemm_padded((tile->rows + crew->members - 1) / crew->members, IRISI_GEMM_ROWS);
-    const uint32_t first = each * crew->member;
+    const uint32_t each = irisi_gemm_padded((tile->rows + group->members - 1) / group->members, IRISI_GEMM_ROWS);
+    const uint32_t first = each * group->member;
     irisi_gemm_rows own;
     own.first = first < tile->rows ? first : tile->rows;
     own.count = tile->rows - own.first < each ? tile->rows - own.first : each;

@@ -142,14 +142,14 @@ IRIS_DEVICE uint32_t irisi_gemm_swap_unused(const irisi_gemm_ring *ring) { retur
 /*
  * Before irisi_launch_wait, while the kernel before this one still ends: B of the workgroup's first blocks comes into
  * the second-level cache, where it is as others will have left it. Where rows are few the memory has nothing else to do
- * meanwhile; with more rows the end of the kernel before takes longer by it. A wave of the loader crew that fetches
- * nothing does it; every lane calls it.
+ * meanwhile; with more rows the end of the kernel before takes longer by it. A wave of the loader wave group that
+ * fetches nothing does it; every lane calls it.
  */
-IRIS_DEVICE void irisi_gemm_ahead(const iris_gemm_plan *plan, const iris_crew *crew, iris_gemm_role role,
+IRIS_DEVICE void irisi_gemm_ahead(const iris_gemm_plan *plan, const iris_wave_group *group, iris_gemm_role role,
                                   uint32_t depth)
 {
     iris_tile tile;
-    if (role != IRIS_GEMM_LOADER || crew->wave != 2 || plan->m > IRISI_GEMM_SM90A_M || !irisi_elected())
+    if (role != IRIS_GEMM_LOADER || group->wave != 2 || plan->m > IRISI_GEMM_SM90A_M || !irisi_elected())
         return;
     iris_tile_begin(plan, &tile, iris_workgroup(), iris_workgroups());
     if (!iris_tile_next(plan, &tile))
@@ -187,12 +187,12 @@ IRIS_DEVICE void irisi_gemm_lines_skip(irisi_gemm_ring *ring, irisi_gemm_blocks 
  * A pair has computed two tiles side by side, each workgroup a half of K of both, its own tile's columns first: the
  * other's sums go to it, into the blocks that were read last (4 warps' of a warpgroup into one of them), and what comes
  * from there is added. Bit 0 of `left` is the phase of the barriers: one that says that the other workgroup's products
- * are done, and for each wave one that counts the bytes. Then the two blocks are returned. Every lane of the math crew
- * calls it. `n`, a constant: the columns that v has.
+ * are done, and for each wave one that counts the bytes. Then the two blocks are returned. Every lane of the math wave
+ * group calls it. `n`, a constant: the columns that v has.
  */
-IRIS_DEVICE void irisi_gemm_swap(irisi_gemm_ring *ring, const iris_crew *crew, float *v, const uint32_t n)
+IRIS_DEVICE void irisi_gemm_swap(irisi_gemm_ring *ring, const iris_wave_group *group, float *v, const uint32_t n)
 {
-    const uint32_t other = irisi_cluster_rank() ^ 1, wave = crew->wave, parity = ring->left & 1;
+    const uint32_t other = irisi_cluster_rank() ^ 1, wave = group->wave, parity = ring->left & 1;
     const uint32_t full = irisi_gemm_swap_full(ring, wave), open = irisi_gemm_swap_open(ring);
     const uint32_t last = (ring->at > 0 ? ring->at : ring->count) - 1, before = (last > 0 ? last : ring->count) - 1;
     const uint32_t block = ring->blocks + (wave < 4 ? before : last) * ring->bytes;
@@ -245,11 +245,11 @@ IRIS_DEVICE int irisi_gemm_leaves(const iris_gemm_plan *plan) { return plan->box
  * last piece: into this rank's C or, if `direct`, every rank's. Every lane of a wave that has rows calls it.
  */
 IRIS_DEVICE void irisi_gemm_leave_rest(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
-                                       const iris_crew *crew, const char *stage, int direct)
+                                       const iris_wave_group *group, const char *stage, int direct)
 {
     const irisi_tile_ranks self = {ctx->rank, ctx->rank}, all = {0, ctx->world - 1};
-    irisi_tile_put_rest(ctx, plan, tile, crew->wave * 16, stage + crew->wave * 2048,
-                        direct && !crew->stopped ? all : self);
+    irisi_tile_put_rest(ctx, plan, tile, group->wave * 16, stage + group->wave * 2048,
+                        direct && !group->stopped ? all : self);
 }
 
 /* alpha * v; 0 for an alpha of 0, whatever v is. */

@@ -110,38 +110,38 @@ IRIS_DEVICE void irisi_mma_next(irisi_mma_shape shape, irisi_mma_job *job)
 }
 
 /* Until the slab that is read next stands in shared memory, and all have read the one before. */
-IRIS_DEVICE void irisi_mma_meet(const irisi_mma_job *job, iris_crew *crew)
+IRIS_DEVICE void irisi_mma_meet(const irisi_mma_job *job, iris_wave_group *group)
 {
     irisi_copies_await(job->open);
-    iris_crew_sync(crew);
+    iris_wave_group_sync(group);
 }
 
 /* Begins a tile, once all have read the last one's slabs: all slabs of the ring but one are on their way. */
 IRIS_DEVICE void irisi_mma_begin(irisi_mma_shape shape, const iris_gemm_plan *plan, const iris_tile *tile,
-                                 const irisi_mma_ring *ring, iris_crew *crew, int turned, irisi_mma_job *job)
+                                 const irisi_mma_ring *ring, iris_wave_group *group, int turned, irisi_mma_job *job)
 {
     const uint32_t lane = iris_lane(), b = irisi_mma_tile_m(shape) * IRISI_MMA_DEPTH;
     const uint32_t slabs = ring->bytes / irisi_mma_slab_bytes(shape);
-    job->a = irisi_mma_source_of(shape, 0, plan->a, plan->lda * shape.bytes, tile->m0, tile->rows, crew->member);
-    job->b = irisi_mma_source_of(shape, turned, plan->b, plan->ldb * shape.bytes, tile->n0, tile->cols, crew->member);
+    job->a = irisi_mma_source_of(shape, 0, plan->a, plan->lda * shape.bytes, tile->m0, tile->rows, group->member);
+    job->b = irisi_mma_source_of(shape, turned, plan->b, plan->ldb * shape.bytes, tile->n0, tile->cols, group->member);
     job->left = plan->k;
     job->begin = job->fill = job->read = ring->begin;
     job->end = ring->begin + slabs * irisi_mma_slab_bytes(shape);
     job->open = slabs - 2;
     if (shape.bytes == 4) {
-        job->first_a = irisi_mma_first_a_32(shape, crew->wave, lane);
-        job->first_b = b + (turned ? irisi_mma_first_b_32_turned(shape, crew->wave, lane)
-                                   : irisi_mma_first_b_32(shape, crew->wave, lane));
+        job->first_a = irisi_mma_first_a_32(shape, group->wave, lane);
+        job->first_b = b + (turned ? irisi_mma_first_b_32_turned(shape, group->wave, lane)
+                                   : irisi_mma_first_b_32(shape, group->wave, lane));
     } else if (shape.bytes == 8) {
-        job->first_a = irisi_mma_first_a_64(shape, crew->wave, lane);
-        job->first_b = b + (turned ? irisi_mma_first_b_64_turned(shape, crew->wave, lane)
-                                   : irisi_mma_first_b_64(shape, crew->wave, lane));
+        job->first_a = irisi_mma_first_a_64(shape, group->wave, lane);
+        job->first_b = b + (turned ? irisi_mma_first_b_64_turned(shape, group->wave, lane)
+                                   : irisi_mma_first_b_64(shape, group->wave, lane));
     } else {
-        job->first_a = irisi_mma_first_a(shape, crew->wave, lane);
-        job->first_b = b + (turned ? irisi_mma_first_b_turned(shape, crew->wave, lane)
-                                   : irisi_mma_first_b(shape, crew->wave, lane));
+        job->first_a = irisi_mma_first_a(shape, group->wave, lane);
+        job->first_b = b + (turned ? irisi_mma_first_b_turned(shape, group->wave, lane)
+                                   : irisi_mma_first_b(shape, group->wave, lane));
     }
-    iris_crew_sync(crew);
+    iris_wave_group_sync(group);
 #pragma unroll 1
     for (uint32_t i = 1; i < slabs; i++)
         irisi_mma_fetch(shape, plan, turned, job);

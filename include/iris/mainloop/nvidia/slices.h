@@ -66,17 +66,17 @@ IRIS_DEVICE int irisi_gemm_look(irisi_gemm_sums *sums, const uint32_t *from, uin
  * A tile's sums of slices of K come together: who computed one before the last leaves its accumulators behind, in
  * `partials`; who computed the last waits for them, in order, adds them up, and takes them away for the next launch.
  * Workgroups begin in order, so those waited for have begun; no wave leaves its walk early, so none is left behind
- * whatever happens in the world. Every lane of the math crew calls it. `n`, a constant: the columns that v has, f32 or
- * if `whole` i32.
+ * whatever happens in the world. Every lane of the math wave group calls it. `n`, a constant: the columns that v has,
+ * f32 or if `whole` i32.
  */
-IRIS_DEVICE void irisi_gemm_join(const iris_gemm_plan *plan, const iris_tile *tile, const iris_crew *crew, void *v,
-                                 const uint32_t n, const int whole)
+IRIS_DEVICE void irisi_gemm_join(const iris_gemm_plan *plan, const iris_tile *tile, const iris_wave_group *group,
+                                 void *v, const uint32_t n, const int whole)
 {
     char *own = (char *)v;
     const size_t each = IRISI_GEMM_PARTIAL_BYTES / sizeof(uint32_t);
     const uint32_t quads = n > 192 ? 4 : IRISI_GEMM_LOOKS, last = irisi_tile_item(tile);
-    uint32_t *at = (uint32_t *)plan->partials + each * last + 4 * crew->member;
-    if (plan->slices == 1 || crew->wave * 16 >= tile->rows)
+    uint32_t *at = (uint32_t *)plan->partials + each * last + 4 * group->member;
+    if (plan->slices == 1 || group->wave * 16 >= tile->rows)
         return;
     if (tile->slice + 1 < plan->slices) {
 #pragma unroll

@@ -72,11 +72,11 @@ IRIS_DEVICE void irisi_thin_slice(int turned, const iris_gemm_plan *plan, uint32
 IRIS_DEVICE void irisi_thin_begin(int turned, const iris_gemm_plan *plan, const iris_tile *tile, uint32_t wave,
                                   char *room, irisi_thin_job *job)
 {
-    const uint32_t low = (uint32_t)plan->ldb & 7, group = iris_lane() / 4, own = iris_lane() % 4;
+    const uint32_t low = (uint32_t)plan->ldb & 7, quad = iris_lane() / 4, own = iris_lane() % 4;
     const uint32_t blocks = irisi_thin_columns(plan) - 4; /* the logarithm of how many of 16 columns */
     const char *b = (const char *)plan->b;
     const uint64_t ldb = 2 * plan->ldb;
-    const uint32_t row = group < tile->rows ? group : tile->rows - 1;
+    const uint32_t row = quad < tile->rows ? quad : tile->rows - 1;
     job->apart = low == 0 ? 0 : low & 1 ? 3 : low & 2 ? 2 : 1;
     job->piece = irisi_thin_piece(plan->tile_m), job->slot = plan->tile_m * irisi_thin_pitch(plan->tile_m);
     job->step = 0, job->some = b - (uintptr_t)b % 16;
@@ -105,7 +105,7 @@ IRIS_DEVICE void irisi_thin_begin(int turned, const iris_gemm_plan *plan, const 
         job->there = 0, job->row = 2u << job->deep, job->leap = 0;
         IRISI_UNROLL
         for (uint32_t i = 0; i < 2; i++) {
-            const uint32_t column = (8 * i + group) << job->apart;
+            const uint32_t column = (8 * i + quad) << job->apart;
             job->there |= (uint32_t)(job->column + column < tile->cols) << i;
             job->at[i] = b + column * ldb + 2 * (uint64_t)(job->begin + job->first) - 2 * job->skew;
         }
@@ -214,20 +214,20 @@ IRIS_DEVICE void irisi_thin_clean(const iris_gemm_plan *plan, const iris_tile *t
 }
 
 /*
- * Before a step that is a piece's first: the piece is there, and the next one is begun. Every lane of the crew calls
- * it.
+ * Before a step that is a piece's first: the piece is there, and the next one is begun. Every lane of the wave group
+ * calls it.
  */
 IRIS_DEVICE void irisi_thin_turn(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_thin_job *job,
-                                 uint32_t step, char *room, iris_crew *crew)
+                                 uint32_t step, char *room, iris_wave_group *group)
 {
     const uint32_t piece = (step << job->deep) >> job->piece;
     if (plan->b_transposed) /* else it came with copies of B, at least 8 steps ago */
         irisi_copies_await(0);
-    irisi_thin_clean(plan, tile, job, crew->wave, piece, room);
-    iris_crew_sync(crew); /* and the piece before has been read */
+    irisi_thin_clean(plan, tile, job, group->wave, piece, room);
+    iris_wave_group_sync(group); /* and the piece before has been read */
     if (((piece + 1) << job->piece) >= (job->steps << job->deep))
         return;
-    irisi_thin_stage(plan, tile, job, crew->wave, piece + 1, room);
+    irisi_thin_stage(plan, tile, job, group->wave, piece + 1, room);
     if (plan->b_transposed)
         irisi_copies_close();
 }

@@ -12,7 +12,7 @@
 #define IRIS_MAINLOOP_NVIDIA_THIN_JOIN_H
 
 #include <iris/mainloop/nvidia/thin.h>
-#include <iris/gemm/crew.h>
+#include <iris/gemm/wave_group.h>
 
 /*
  * What the mainloop keeps from tile to tile: room for what it multiplies, or for waves' sums, and how many tiles there
@@ -34,7 +34,7 @@ IRIS_DEVICE irisi_thin_pipe irisi_thin_pipe_begin(const iris_gemm_plan *plan, ch
     return pipe;
 }
 
-/* A lane's elements of a tile, row by row, as far apart as the crew has lanes. */
+/* A lane's elements of a tile, row by row, as far apart as the wave group has lanes. */
 enum { IRISI_THIN_SHARE = IRISI_THIN_SUMS / IRISI_GEMM_LANES_THIN };
 
 /* How many waves' sums a column has. */
@@ -47,12 +47,12 @@ IRIS_DEVICE uint32_t irisi_thin_parts(int turned, const iris_gemm_plan *plan)
 IRIS_DEVICE void irisi_thin_leave(int turned, const iris_gemm_plan *plan, const iris_tile *tile,
                                   const irisi_thin_job *job, const float *v, float *sums)
 {
-    const uint32_t group = iris_lane() / 4, pitch = plan->tile_n + 1;
+    const uint32_t quad = iris_lane() / 4, pitch = plan->tile_n + 1;
     IRISI_UNROLL
     for (uint32_t i = 0; i < (turned ? 16u : 4u); i++) {
         const uint32_t row = iris_lane() % 4 * 2 + i % 2, second = i / 2 % 2;
-        const uint32_t column = turned ? 16 * (i / 4) + group + 8 * second - job->skew
-                                       : job->column + ((group + 8 * second) << job->apart);
+        const uint32_t column =
+            turned ? 16 * (i / 4) + quad + 8 * second - job->skew : job->column + ((quad + 8 * second) << job->apart);
         if (row < tile->rows && column < plan->tile_n)
             sums[(job->part * plan->tile_m + row) * pitch + column] = v[i];
     }
@@ -76,11 +76,11 @@ IRIS_DEVICE float irisi_thin_sum(const iris_gemm_plan *plan, const float *sums, 
 
 /* The last slice's workgroup expects the others' sums, which have a barrier then. Every lane of the cluster. */
 IRIS_DEVICE void irisi_thin_expect(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_thin_pipe *pipe,
-                                   const iris_crew *crew)
+                                   const iris_wave_group *group)
 {
     if (plan->slices == 1)
         return;
-    if (tile->slice + 1 == plan->slices && crew->member == 0) {
+    if (tile->slice + 1 == plan->slices && group->member == 0) {
         irisi_mbar_init(pipe->bar, 1);
         irisi_mbar_made();
         irisi_mbar_expect(pipe->bar, (4 * tile->slice * tile->rows) << irisi_thin_columns(plan));
@@ -90,14 +90,14 @@ IRIS_DEVICE void irisi_thin_expect(const iris_gemm_plan *plan, const iris_tile *
 
 /* Slices of K come together: the last one's workgroup adds what the others give it. Every lane of the cluster. */
 IRIS_DEVICE void irisi_thin_join(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_thin_pipe *pipe,
-                                 const iris_crew *crew, float *v)
+                                 const iris_wave_group *group, float *v)
 {
     const uint32_t last = plan->slices - 1, all = tile->rows << irisi_thin_columns(plan);
     const uint32_t given = irisi_shared_address(pipe->given) + 4 * tile->slice * all;
     irisi_cluster_await(); /* there is a barrier */
     IRISI_UNROLL
     for (uint32_t r = 0; r < IRISI_THIN_SHARE; r++) {
-        const uint32_t i = crew->member + r * IRISI_GEMM_LANES_THIN;
+        const uint32_t i = group->member + r * IRISI_GEMM_LANES_THIN;
         if (tile->slice == last || i >= all)
             break;
         irisi_cluster_give(irisi_cluster_at(given + 4 * i, last), irisi_cluster_at(pipe->bar, last), v[r]);
@@ -107,7 +107,7 @@ IRIS_DEVICE void irisi_thin_join(const iris_gemm_plan *plan, const iris_tile *ti
     irisi_mbar_wait_stored(pipe->bar, 0);
     IRISI_UNROLL
     for (uint32_t r = 0; r < IRISI_THIN_SHARE; r++) {
-        const uint32_t i = crew->member + r * IRISI_GEMM_LANES_THIN;
+        const uint32_t i = group->member + r * IRISI_GEMM_LANES_THIN;
         if (i >= all)
             break;
         for (uint32_t slice = 0; slice < last; slice++)
@@ -115,15 +115,16 @@ IRIS_DEVICE void irisi_thin_join(const iris_gemm_plan *plan, const iris_tile *ti
     }
 }
 
-/* A lane's elements, once all waves' sums are there. Every lane of the crew. */
+/* A lane's elements, once all waves' sums are there. Every lane of the wave group. */
 IRIS_DEVICE void irisi_thin_collect(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_thin_pipe *pipe,
-                                    const iris_crew *crew, float *v)
+                                    const iris_wave_group *group, float *v)
 {
     const uint32_t shift = irisi_thin_columns(plan), parts = irisi_thin_parts(!plan->b_transposed, plan);
     const float *sums = (const float *)(const void *)pipe->room;
     IRISI_UNROLL
     for (uint32_t r = 0; r < IRISI_THIN_SHARE; r++) {
-        const uint32_t i = crew->member + r * IRISI_GEMM_LANES_THIN, row = i >> shift, column = i & ((1u << shift) - 1);
+        const uint32_t i = group->member + r * IRISI_GEMM_LANES_THIN, row = i >> shift,
+                       column = i & ((1u << shift) - 1);
         v[r] = 0;
         if (row < tile->rows && column < plan->tile_n)
             v[r] = irisi_thin_sum(plan, sums, parts, row, column);
@@ -131,7 +132,7 @@ IRIS_DEVICE void irisi_thin_collect(const iris_gemm_plan *plan, const iris_tile 
     if (plan->next == IRISI_NEXT_SUMMED)
         irisi_launch_next();
     if (plan->slices > 1)
-        irisi_thin_join(plan, tile, pipe, crew, v);
+        irisi_thin_join(plan, tile, pipe, group, v);
 }
 
 #endif
