@@ -39,11 +39,18 @@ IRIS_DEVICE void *irisi_translate(const iris_ctx *ctx, const void *p, int rank)
 #endif
 }
 
-/* The rank's report, for the first of its lanes that has something to say; null for all others. */
+/*
+ * The rank's report, for the first of its lanes that has something to say; null for all others. In checked mode these
+ * raise the rank's abort word, which the first one comes to later: iris_stopped says 1 after a wait that was refused.
+ */
 IRIS_DEVICE irisi_report *irisi_claim(const iris_ctx *ctx)
 {
     irisi_report *report = &ctx->control->report;
-    return irisi_atomic_cas_u32(&report->claimed, 0, 1, IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM) == 0 ? report : NULL;
+    if (irisi_atomic_cas_u32(&report->claimed, 0, 1, IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM) == 0)
+        return report;
+    if (IRISI_CHECKED)
+        irisi_atomic_cas_u32(&ctx->control->abort, 0, 1u + (uint32_t)ctx->rank, IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM);
+    return NULL;
 }
 
 /* The report is written: every rank's abort word names the reporter, so every wait ends. */

@@ -273,7 +273,7 @@ static inline iris_status irisi_fill_device(iris_world *w, const char *who, void
         const size_t count = left < IRISI_FILL_CHUNK ? left : IRISI_FILL_CHUNK;
         how->values(values, first, count, how);
         store(elements, values, count);
-        status = iris_memcpy(w, (char *)p + first * bytes, elements, count * bytes);
+        status = irisi_memcpy_by(w, who, (char *)p + first * bytes, elements, count * bytes);
     }
     free(elements);
     free(values);
@@ -303,21 +303,21 @@ static inline void *irisi_create_filled(iris_world *w, const char *who, size_t b
 static inline void *irisi_create_zeros(iris_world *w, const char *who, size_t n, size_t bytes, iris_mem_kind kind)
 {
     void *p = irisi_create(w, who, n, bytes, kind);
-    if (p && iris_memset(w, p, 0, n * bytes) != IRIS_OK) {
+    if (p && irisi_memset_by(w, who, p, 0, n * bytes) != IRIS_OK) {
         iris_free(w, p);
         p = NULL;
     }
     return p;
 }
 
-/* iris_memcpy of n elements. */
+/* iris_memcpy of n elements, as a failure of `who`. */
 static inline iris_status irisi_copy_elements(iris_world *w, const char *who, void *to, const void *from, size_t n,
                                               size_t bytes)
 {
     if (n > SIZE_MAX / bytes)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: %zu elements of %zu bytes are more than memory can have", who, n,
                           bytes);
-    return iris_memcpy(w, to, from, n * bytes);
+    return irisi_memcpy_by(w, who, to, from, n * bytes);
 }
 
 #endif

@@ -74,24 +74,40 @@ static const char *irisi_bare(const char *text)
     return end > text && strncmp(end, ": ", 2) == 0 ? end + 2 : text;
 }
 
-/* Says which rank has failed, unless the sentence does: what stopped the world is the same sentence on all ranks. */
-iris_status irisi_fail(iris_world *w, iris_status status, const char *format, ...)
+/* Remembers a sentence that says which rank has failed; what stopped the world is the same sentence on all ranks. */
+static void irisi_remember_failure(iris_world *w, iris_status status, const char *sentence)
 {
-    char text[IRISI_SENTENCE]; /* an argument may be the world's own sentence */
-    int used = w ? snprintf(text, sizeof text, "rank %d: ", w->rank) : 0;
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text + used, sizeof text - (size_t)used, format, args);
-    va_end(args);
-    if (used && irisi_names_rank(text + used))
-        memmove(text, text + used, strlen(text + used) + 1);
+    char text[IRISI_SENTENCE]; /* the sentence may be the world's own */
+    const int named = !w || irisi_names_rank(sentence);
+    const int used = named ? 0 : snprintf(text, sizeof text, "rank %d: ", w->rank);
+    snprintf(text + used, sizeof text - (size_t)used, "%s", sentence);
     memcpy(irisi_last_error, text, sizeof text);
     if (w) {
         memcpy(w->error, text, sizeof text);
         w->last = status;
     }
-    irisi_log(w ? w->rank : -1, IRISI_ERROR, "%s: %s", iris_status_name(status), text);
+}
+
+iris_status irisi_fail(iris_world *w, iris_status status, const char *format, ...)
+{
+    char text[IRISI_SENTENCE];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    irisi_remember_failure(w, status, text);
+    irisi_log(w ? w->rank : -1, IRISI_ERROR, "%s: %s", iris_status_name(status), irisi_last_error);
     return status;
+}
+
+/* Every call on a stopped world fails with the same sentence; IRIS_LOG tells it once. */
+static iris_status irisi_fail_stopped(iris_world *w)
+{
+    irisi_remember_failure(w, w->failed, w->failure);
+    if (!w->failure_logged)
+        irisi_log(w->rank, IRISI_ERROR, "%s: %s", iris_status_name(w->failed), w->error);
+    w->failure_logged = 1;
+    return w->failed;
 }
 
 /* Hashes of the sentences that the ranks of iris_spawn have printed, in memory that they share; null elsewhere. */
@@ -294,7 +310,7 @@ static iris_status irisi_enter(iris_world *w, const char *call)
         irisi_dev_read_control(&w->dev, w->control, &own) == NULL)
         irisi_own_fault(w, &own);
     const iris_status noticed = irisi_take_notice(w);
-    return noticed == IRIS_OK && w->failed ? irisi_fail(w, w->failed, "%s", w->failure) : noticed;
+    return noticed == IRIS_OK && w->failed ? irisi_fail_stopped(w) : noticed;
 }
 
 /* After streams were drained: did a kernel, here or on another rank, report something? */
@@ -621,7 +637,7 @@ void *iris_as_symmetric(iris_world *w, const void *p, size_t bytes)
         status = irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_as_symmetric: the source is null");
     void *copy = NULL;
     if (status == IRIS_OK && !alias && (copy = iris_malloc(w, bytes)) != NULL) {
-        status = iris_memcpy(w, copy, p, bytes);
+        status = irisi_memcpy_by(w, "iris_as_symmetric", copy, p, bytes);
         if (status != IRIS_OK)
             iris_free(w, copy), copy = NULL;
     }
@@ -686,24 +702,34 @@ static iris_status irisi_device_result(iris_world *w, const char *call, const ch
     return why ? irisi_fail(w, IRIS_ERR_DEVICE, "%s: %s", call, why) : IRIS_OK;
 }
 
-iris_status iris_memcpy(iris_world *w, void *to, const void *from, size_t bytes)
+iris_status irisi_memcpy_by(iris_world *w, const char *by, void *to, const void *from, size_t bytes)
 {
-    const iris_status status = irisi_enter(w, "iris_memcpy");
+    const iris_status status = irisi_enter(w, by);
     if (status != IRIS_OK || !bytes)
         return status;
     if (!to || !from)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_memcpy: the %s is null", to ? "source" : "destination");
-    return irisi_device_result(w, "iris_memcpy", irisi_dev_copy(&w->dev, to, from, bytes, w->stream));
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: the %s is null", by, to ? "source" : "destination");
+    return irisi_device_result(w, by, irisi_dev_copy(&w->dev, to, from, bytes, w->stream));
+}
+
+iris_status irisi_memset_by(iris_world *w, const char *by, void *p, int byte, size_t bytes)
+{
+    const iris_status status = irisi_enter(w, by);
+    if (status != IRIS_OK || !bytes)
+        return status;
+    if (!p)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: the destination is null", by);
+    return irisi_device_result(w, by, irisi_dev_fill(&w->dev, p, byte, bytes, w->stream));
+}
+
+iris_status iris_memcpy(iris_world *w, void *to, const void *from, size_t bytes)
+{
+    return irisi_memcpy_by(w, "iris_memcpy", to, from, bytes);
 }
 
 iris_status iris_memset(iris_world *w, void *p, int byte, size_t bytes)
 {
-    const iris_status status = irisi_enter(w, "iris_memset");
-    if (status != IRIS_OK || !bytes)
-        return status;
-    if (!p)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_memset: the destination is null");
-    return irisi_device_result(w, "iris_memset", irisi_dev_fill(&w->dev, p, byte, bytes, w->stream));
+    return irisi_memset_by(w, "iris_memset", p, byte, bytes);
 }
 
 /* Zeroed sync memory that iris_reset zeroes again. */

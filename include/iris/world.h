@@ -221,6 +221,10 @@ void *iris_malloc(iris_world *w, size_t bytes);
 void *iris_malloc_kind(iris_world *w, size_t bytes, size_t align, iris_mem_kind kind);
 /* The same for function `by`, whose name sentences about the memory give; `by` lives as long as the program. */
 void *irisi_malloc_by(iris_world *w, const char *by, size_t bytes, size_t align, iris_mem_kind kind);
+
+/* iris_memcpy and iris_memset, as a failure of `by`. */
+iris_status irisi_memcpy_by(iris_world *w, const char *by, void *to, const void *from, size_t bytes);
+iris_status irisi_memset_by(iris_world *w, const char *by, void *p, int byte, size_t bytes);
 /** Gives memory back. Put an iris_barrier before it when peers may still touch it. Accepts null. */
 iris_status iris_free(iris_world *w, void *p);
 /** 1 when [p, p + bytes) lies in this rank's heap. */

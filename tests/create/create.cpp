@@ -171,6 +171,19 @@ template <typename T, typename V, typename I> void try_access(irist_rank *t, con
     up[20] = c.narrow(3);
     irist_check(t, std::memcmp(up.data(), down.data(), n * sizeof(T)) == 0, "upload_%s and download_%s", c.name,
                 c.name);
+    const auto names = [&](const char *what, const char *missing) {
+        const std::string begin = std::string("iris_") + what + "_" + c.name + ": the " + missing + " is null";
+        irist_check(t, std::strstr(iris_error_string(t->world), begin.c_str()) != nullptr, "%s, says %s",
+                    begin.c_str(), iris_error_string(t->world));
+    };
+    irist_check(t, c.upload(t->world, p, nullptr, n) == IRIS_ERR_ARGUMENT, "upload_%s from nowhere", c.name);
+    names("upload", "source");
+    irist_check(t, c.download(t->world, nullptr, p, n) == IRIS_ERR_ARGUMENT, "download_%s to nowhere", c.name);
+    names("download", "destination");
+    irist_check(t, c.poke(t->world, nullptr, 3) == IRIS_ERR_ARGUMENT, "poke_%s to nowhere", c.name);
+    names("poke", "destination");
+    irist_check(t, c.peek(t->world, nullptr) == 0, "peek_%s from nowhere", c.name);
+    names("peek", "source");
     irist_ok(t, iris_free(t->world, p));
 }
 

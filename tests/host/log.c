@@ -2,6 +2,8 @@
 /*
  * log.c: IRIS_LOG=debug says what was launched and what the library chose, and IRIS_LOG=info says nothing of it.
  *
+ * What stopped the world is told once by each rank, however many calls fail for it.
+ *
  * Two ranks as threads write their lines to a file that stands for stderr; each line is then looked for word by word.
  */
 #define _GNU_SOURCE 1
@@ -14,6 +16,7 @@
 
 #include <iris/gen/launch/all_reduce.h>
 #include <iris/gen/launch/gemm_all_scatter.h>
+#include <iris/gen/wait.h>
 
 typedef struct {
     iris_ctx ctx;
@@ -76,8 +79,43 @@ static int rank_main(iris_world *w, void *unused)
            multiply(w, x, x + 8192, x + 16384, IRIS_GEMM_WG_SPECIALIZED);
 }
 
+typedef struct {
+    iris_ctx ctx;
+    iris_signal *never;
+} wait_args;
+
+IRIS_KERNEL(wait_in_vain, wait_args, a, 256) { iris_wait_ge_wg(&a->ctx, a->never, 1); }
+
+/* Each rank hears twice of what stopped the world, then of what stopped it again after iris_reset. */
+static int stop_twice(iris_world *w, void *unused)
+{
+    iris_launch_config grid = iris_cooperative(1, 64);
+    wait_args a;
+    (void)unused;
+    a.ctx = iris_device_ctx(w);
+    a.never = iris_signals(w, 1);
+    IRIS_TRY(iris_barrier(w));
+    for (int time = 0; time < 2; time++) {
+        if (iris_rank(w) == 1)
+            IRIS_TRY(iris_launch(w, wait_in_vain, &a, sizeof a, &grid, NULL));
+        for (int call = 0; call < 3; call++)
+            if (iris_barrier(w) != IRIS_ERR_TIMEOUT)
+                return 1;
+        IRIS_TRY(iris_reset(w));
+    }
+    return 0;
+}
+
+static unsigned count(const char *text, const char *word)
+{
+    unsigned n = 0;
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at++)
+        n++;
+    return n;
+}
+
 /* All that a job writes to stderr at a level of IRIS_LOG, to be freed; null when it fails. */
-static char *lines_at(const char *level)
+static char *lines_at(const char *level, iris_rank_main job)
 {
     FILE *file = tmpfile();
     const int kept = dup(2);
@@ -85,7 +123,7 @@ static char *lines_at(const char *level)
     setenv("IRIS_LOG", level, 1);
     setenv("IRIS_SPAWN", "thread", 1);
     fflush(stderr);
-    const int well = file && dup2(fileno(file), 2) == 2 && iris_spawn(2, rank_main, NULL) == 0;
+    const int well = file && dup2(fileno(file), 2) == 2 && iris_spawn(2, job, NULL) == 0;
     fflush(stderr);
     dup2(kept, 2);
     if (well && fseek(file, 0, SEEK_END) == 0) {
@@ -118,8 +156,10 @@ int main(void)
         "iris[1] launch of irisi_gemm_all_scatter_wg_specialized_f32",
     };
     int failures = 0;
-    char *debug = lines_at("debug"), *info = lines_at("info");
-    if (!debug || !info)
+    char *debug = lines_at("debug", rank_main), *info = lines_at("info", rank_main), *errors;
+    setenv("IRIS_TIMEOUT_MS", "1500", 1);
+    errors = lines_at("error", stop_twice);
+    if (!debug || !info || !errors)
         return printf("a job failed\n"), 1;
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         if (!strstr(debug, expected[i]))
@@ -132,7 +172,9 @@ int main(void)
         failures++, printf("said at IRIS_LOG=info too\n");
     if (failures)
         printf("%s", debug);
-    free(debug), free(info);
+    if (count(errors, "iris[0] IRIS_ERR_TIMEOUT: ") != 2 || count(errors, "iris[1] IRIS_ERR_TIMEOUT: ") != 2)
+        failures++, printf("a world that stopped twice is not told twice by each rank:\n%s", errors);
+    free(debug), free(info), free(errors);
     printf("%d failures\n", failures);
     return failures != 0;
 }

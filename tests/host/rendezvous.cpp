@@ -127,6 +127,8 @@ TEST_CASE("every launcher's environment is understood", "[host]")
 
 TEST_CASE("an environment that makes no sense gets a sentence", "[host]")
 {
+    const std::string most = "=5000: a world has at most " + std::to_string(IRISI_MOST_RANKS) + " ranks",
+                      most_ranks = "IRIS_WORLD" + most, most_torch_ranks = "WORLD_SIZE" + most;
     struct {
         variables set;
         const char *says;
@@ -137,6 +139,8 @@ TEST_CASE("an environment that makes no sense gets a sentence", "[host]")
         {{{"IRIS_RANK", "-1"}, {"IRIS_WORLD", "2"}}, "IRIS_RANK=-1"},
         {{{"IRIS_RANK", "0"}, {"IRIS_WORLD", "two"}}, "IRIS_WORLD=two"},
         {{{"IRIS_RANK", "0"}, {"IRIS_WORLD", "99999999999999999999"}}, "IRIS_WORLD=9999"},
+        {{{"IRIS_RANK", "4999"}, {"IRIS_WORLD", "5000"}}, most_ranks.c_str()},
+        {{{"RANK", "0"}, {"WORLD_SIZE", "5000"}}, most_torch_ranks.c_str()},
         {{{"IRIS_HEAP_MB", "64MB"}}, "IRIS_HEAP_MB=64MB"},
         {{{"IRIS_SYNC_MB", "0"}}, "IRIS_SYNC_MB=0"},
         {{{"IRIS_HEAP", "nonsense"}}, "IRIS_HEAP=nonsense is none of auto, ipc and vmm"},

@@ -175,6 +175,24 @@ IRIS_KERNEL(bystander_kernel, args, a, 64)
         a->out[WORKGROUPS] = 1;
 }
 
+/* Lane 0 is about to report a refused access; a wait that is refused meanwhile, and what iris_stopped says after it. */
+IRIS_KERNEL(second_kernel, args, a, 64)
+{
+    if (iris_grid_lane() != 0)
+        return;
+    irisi_report *report = irisi_claim(&a->ctx);
+    a->out[0] = iris_wait_ge(&a->ctx, (const iris_signal *)(void *)a->p, 1) ? 9 : 1;
+    a->out[1] = (uint32_t)iris_stopped(&a->ctx);
+    if (report == NULL)
+        return;
+    report->fault = IRISI_FAULT_RANGE;
+    report->access = IRISI_ACCESS_PUT;
+    report->workgroups = iris_workgroups();
+    report->from = a->ctx.rank;
+    report->items = report->size = 1;
+    irisi_publish(&a->ctx, report);
+}
+
 struct fixture {
     args a;
     char *data;
@@ -263,6 +281,24 @@ void refused(irist_rank *t)
     f.free(t);
 }
 
+/* A wait that is refused second has stopped the world as the first: a loop that asks iris_stopped ends. */
+void refused_second(irist_rank *t)
+{
+    fixture f(t);
+    const iris_launch_config grid = iris_cooperative(1, 64);
+    f.a.p = nullptr;
+    irist_ok(t, iris_launch(t->world, second_kernel, &f.a, sizeof f.a, &grid, iris_default_stream(t->world)));
+    const iris_status status = iris_synchronize(t->world);
+    irist_check(t, status == IRIS_ERR_CHECK && has(iris_error_string(t->world), "put of 1 x 1 bytes"), "%s (%s)",
+                iris_status_name(status), iris_error_string(t->world));
+    irist_ok(t, iris_reset(t->world));
+    uint32_t out[2];
+    irist_ok(t, iris_memcpy(t->world, out, f.a.out, sizeof out));
+    irist_check(t, out[0] == 1, "a wait for a null signal held");
+    irist_check(t, out[1] == 1, "a wait was refused, and iris_stopped says %u", out[1]);
+    f.free(t);
+}
+
 /* Everything at the very edge of what is allowed. */
 IRIS_KERNEL(allowed_kernel, args, a, 256)
 {
@@ -305,6 +341,11 @@ TEST_CASE("checked mode refuses what must not be touched, and says so", "[memory
     for (const violation &v : violations) {
         SECTION(v.name) { irist_spmd(refused, &v); }
     }
+}
+
+TEST_CASE("after a refused wait the world has stopped, whoever reports", "[memory]")
+{
+    irist_spmd(refused_second, nullptr);
 }
 
 TEST_CASE("checked mode lets through what may be touched", "[memory]") { irist_spmd(allowed, nullptr); }

@@ -240,14 +240,17 @@ static iris_status irisi_settle(irisi_settings *s, const iris_config *config)
         int64_t rank = 0, world = 0;
         if (l->only_with && !getenv(l->only_with))
             continue;
-        const int has_world = irisi_env_number(l->world, 1, IRISI_MANY_RANKS, &world);
+        const int has_world = irisi_env_number(l->world, 1, INT32_MAX, &world);
         const int has_rank =
-            has_world < 0 ? -1 : irisi_env_number(l->rank, 0, has_world ? world - 1 : (int64_t)IRISI_MANY_RANKS, &rank);
+            has_world < 0 ? -1 : irisi_env_number(l->rank, 0, has_world ? world - 1 : (int64_t)INT32_MAX, &rank);
         if (has_rank < 0)
             return IRIS_ERR_ARGUMENT;
         if (has_rank != has_world)
             return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "%s is set but %s is not; set both or neither",
                               has_rank ? l->rank : l->world, has_rank ? l->world : l->rank);
+        if (world > IRISI_MOST_RANKS)
+            return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "%s=%lld: a world has at most %d ranks%s", l->world,
+                              (long long)world, IRISI_MOST_RANKS, irisi_more_ranks);
         if (has_rank) {
             s->c.rank = (int)rank;
             s->c.world = (int)world;

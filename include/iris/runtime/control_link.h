@@ -130,14 +130,17 @@ static int irisi_await_reply(iris_world *w, irisi_kind kind, irisi_frame *f, cha
     return result;
 }
 
+static iris_status irisi_fail_stopped(iris_world *w);
+
 /* What stopped the world, once: from the hub, or from a wait whose deadline passed in a kernel. */
 static iris_status irisi_stop(iris_world *w, iris_status status, const char *text)
 {
     if (!w->failed || (irisi_mendable(w->failed) && status == IRIS_ERR_PEER)) {
         w->failed = status;
+        w->failure_logged = 0;
         snprintf(w->failure, sizeof w->failure, "%s", text);
     }
-    return irisi_fail(w, w->failed, "%s", w->failure);
+    return irisi_fail_stopped(w);
 }
 
 static iris_status irisi_take_notice(iris_world *w)

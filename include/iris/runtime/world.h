@@ -147,6 +147,7 @@ struct iris_world {
     char pending_text[IRISI_SENTENCE];
     iris_status failed; /* why the world has stopped */
     char failure[IRISI_SENTENCE];
+    int failure_logged; /* told by IRIS_LOG */
 
     int sock; /* to the hub; -1 in a world of one */
     uint64_t seq;

@@ -30,7 +30,7 @@ static iris_status irisi_gemm_start_blas(iris_world *w, const iris_gemm_plan *pl
     if (failed == 0)
         return IRIS_OK;
     if (irisi_take_notice(w) != IRIS_OK || w->failed != IRIS_OK) /* what it uses of this library failed for that */
-        return irisi_fail(w, w->failed, "%s", w->failure);
+        return irisi_fail_stopped(w);
     char text[200];
     const int told = w->size > 1 && !irisi_gemm_capturing(w, stream);
     snprintf(text, sizeof text, "rank %d: GEMM launch: its BLAS returned %d for %lld x %lld x %lld%s", w->rank, failed,

@@ -30,7 +30,7 @@ typedef struct irisi_gemm_common {
     uint64_t rows;       /* all rows that each has read, by their hash */
 } irisi_gemm_common;
 
-/* Says once that the image lacks what its device computes such products best with: they are right, and slow. */
+/* Rank 0 says once that the image lacks what its device computes such products best with: they are right, and slow. */
 static void irisi_gemm_warn(iris_world *w, const iris_gemm_plan *p, uint64_t mainloops)
 {
     const irisi_gemm_offer *offered = irisi_gemm_base(p);
@@ -41,10 +41,10 @@ static void irisi_gemm_warn(iris_world *w, const iris_gemm_plan *p, uint64_t mai
     if (w->gemm_warned || i == offered->n || mainloops >> best.mainloop & 1)
         return;
     w->gemm_warned = 1;
-    irisi_log(w->rank, IRISI_WARN,
-              "iris_gemm_prepare: this program's image lacks the fastest loop of %s for GEMMs of %s: compile its "
-              "kernels with %s",
-              iris_arch_name(w), irisi_gemm_types_name(p), best.option);
+    if (iris_rank(w) == 0)
+        irisi_warn("iris_gemm_prepare: this program's image lacks the fastest loop of %s for GEMMs of %s: compile its "
+                   "kernels with %s",
+                   iris_arch_name(w), irisi_gemm_types_name(p), best.option);
 }
 
 /* Asks the device which mainloops it has for the plan's types. Kernels of one's own alone: the plain one. */
