@@ -355,8 +355,8 @@ static int run_shape(job *j, FILE *file, int first, double *ratio)
     printf("%5llu x %5llu x %5llu  loop %u tile %3ux%3u pair %u slices %u%s %9.1f us %6.1f TFLOP/s   peer %9.1f us "
            "%6.1f   ratio %.3f %s\n",
            (unsigned long long)j->m, (unsigned long long)j->n, (unsigned long long)j->k, p->mainloop, p->tile_m,
-           p->tile_n, p->pair, p->slices, p->boxed ? " boxed" : "", us[0], work / us[0] * 1e-6,
-           peer_us, work / peer_us * 1e-6, *ratio, ok ? "ok" : "WRONG");
+           p->tile_n, p->pair, p->slices, p->tma_store ? " tma_store" : "", us[0], work / us[0] * 1e-6, peer_us,
+           work / peer_us * 1e-6, *ratio, ok ? "ok" : "WRONG");
     time_copies(j, laps);
     fflush(stdout);
     if (file) {

@@ -85,7 +85,7 @@ static int peer_problem(peer *p, iris_dtype dtype, iris_dtype c_dtype, uint64_t 
                         int64_t ldb, int64_t ldc, int b_transposed)
 {
     const cudaDataType type = peer_type(dtype), c_type = peer_type(c_dtype);
-    const cublasOperation_t turned = CUBLAS_OP_T;
+    const cublasOperation_t transposed = CUBLAS_OP_T;
     const int8_t fast = (int8_t)p->fast_accum;
     const size_t most = PEER_WORKSPACE;
     cublasLtMatmulPreference_t preference;
@@ -96,7 +96,7 @@ static int peer_problem(peer *p, iris_dtype dtype, iris_dtype c_dtype, uint64_t 
     PEER_FUNCTION(p, cublasLtMatmulDescCreate)(&p->product, computed[p->factor], factors[p->factor]);
     if (b_transposed)
         PEER_FUNCTION(p, cublasLtMatmulDescSetAttribute)
-    (p->product, CUBLASLT_MATMUL_DESC_TRANSA, &turned, sizeof turned);
+    (p->product, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed);
     if (fast)
         PEER_FUNCTION(p, cublasLtMatmulDescSetAttribute)
     (p->product, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast);

@@ -81,15 +81,15 @@ IRIS_DEVICE uint32_t next_wg(const tiles_args *a, uint32_t counter)
 IRIS_DEVICE void compute_wg(const tiles_args *a)
 {
     uint32_t *following = (uint32_t *)iris_shared() + 1;
-    const int tells = iris_wg_lane() + iris_wave_lanes() == iris_wg_lanes();
+    const int notifies = iris_wg_lane() + iris_wave_lanes() == iris_wg_lanes();
     uint32_t tile = next_wg(a, NEXT_TILE);
     for (uint32_t turn = 0; tile < a->tiles; tile = following[turn++ % 2]) {
-        if (tells)
+        if (notifies)
             following[turn % 2] = next(a, NEXT_TILE);
         compute(a, tile);
         irisi_drain();
         iris_sync_wg();
-        if (tells)
+        if (notifies)
             iris_signal_set(&a->ctx, a->done + tile, a->turn, a->ctx.rank);
     }
 }

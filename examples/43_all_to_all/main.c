@@ -16,10 +16,10 @@ enum { B = 24 }; /* rows of a rank's band; the matrix is B * ranks square */
 
 typedef struct {
     iris_ctx ctx;
-    int32_t *band, *blocks, *arrived, *turned;
+    int32_t *band, *blocks, *arrived, *transposed;
 } transpose_args;
 
-/* Block r of `blocks`, B by B, is columns r * B … of the band, turned. */
+/* Block r of `blocks`, B by B, is columns r * B … of the band, transposed. */
 IRIS_KERNEL(turn_blocks, transpose_args, a, 256)
 {
     const size_t n = (size_t)B * (size_t)a->ctx.world;
@@ -34,7 +34,7 @@ IRIS_KERNEL(place_blocks, transpose_args, a, 256)
 {
     const size_t n = (size_t)B * (size_t)a->ctx.world;
     for (size_t i = iris_grid_lane(); i < B * n; i += iris_grid_lanes())
-        a->turned[i] = a->arrived[i % n / B * B * B + i / n * B + i % n % B];
+        a->transposed[i] = a->arrived[i % n / B * B * B + i / n * B + i % n % B];
 }
 
 static int rank_main(iris_world *w, void *unused)
@@ -52,7 +52,7 @@ static int rank_main(iris_world *w, void *unused)
     a.band = iris_empty_i32(w, (size_t)(B * n));
     a.blocks = iris_empty_i32(w, (size_t)(B * n));
     a.arrived = iris_empty_i32(w, (size_t)(B * n));
-    a.turned = iris_empty_i32(w, (size_t)(B * n));
+    a.transposed = iris_empty_i32(w, (size_t)(B * n));
     IRIS_TRY(iris_collective_channel(w, &ch, 0));
     IRIS_TRY(iris_barrier(w));
     for (int i = 0; i < B * n; i++) /* element (row, column) of the matrix is row * n + column */
@@ -61,7 +61,7 @@ static int rank_main(iris_world *w, void *unused)
     IRIS_TRY(iris_launch(w, turn_blocks, &a, sizeof a, &cfg, stream));
     IRIS_TRY(iris_all_to_all_i32(w, &ch, a.arrived, a.blocks, B * B, world, stream));
     IRIS_TRY(iris_launch(w, place_blocks, &a, sizeof a, &cfg, stream));
-    IRIS_TRY(iris_memcpy(w, host, a.turned, (size_t)(B * n) * sizeof *host));
+    IRIS_TRY(iris_memcpy(w, host, a.transposed, (size_t)(B * n) * sizeof *host));
     for (int i = 0; i < B * n; i++)
         wrong += host[i] != i % n * n + first + i / n;
     if (iris_rank(w) == 0 || wrong)

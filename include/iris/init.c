@@ -111,17 +111,17 @@ static iris_status irisi_fail_stopped(iris_world *w)
 }
 
 /* Hashes of the sentences that the ranks of iris_spawn have printed, in memory that they share; null elsewhere. */
-static __thread uint64_t *irisi_told;
+static __thread uint64_t *irisi_reported;
 
 /* 1 for the first rank of a job that has this to say; the others would print it again. */
-static int irisi_first_to_tell(const char *sentence)
+static int irisi_first_to_report(const char *sentence)
 {
     uint64_t hash = 14695981039346656037u;
     for (const char *p = irisi_bare(sentence); *p; p++)
         hash = (hash ^ (unsigned char)*p) * 1099511628211u; /* FNV-1a */
-    for (int i = 0; irisi_told && i < IRISI_TOLD; i++) {
+    for (int i = 0; irisi_reported && i < IRISI_REPORTED; i++) {
         uint64_t there = 0;
-        if (__atomic_compare_exchange_n(&irisi_told[i], &there, hash | 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        if (__atomic_compare_exchange_n(&irisi_reported[i], &there, hash | 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
             return 1;
         if (there == (hash | 1))
             return 0;
@@ -131,7 +131,7 @@ static int irisi_first_to_tell(const char *sentence)
 
 int irisi_try_failed(iris_status status, const char *call)
 {
-    if (irisi_first_to_tell(irisi_last_error))
+    if (irisi_first_to_report(irisi_last_error))
         fprintf(stderr, "iris: %s failed: %s (%s)\n", call, irisi_last_error, iris_status_name(status));
     return 1;
 }
@@ -897,7 +897,7 @@ iris_status irisi_launch_with(iris_world *w, irisi_kernel kernel, const char *na
                               name, c.workgroups, c.lanes, c.shared_bytes, most);
     }
     irisi_remember_launch(w, name, c.workgroups);
-    if (irisi_tells(w))
+    if (irisi_verbose(w))
         irisi_log(w->rank, IRISI_DEBUG,
                   "launch of %s: %u workgroups of %u lanes, %u bytes of shared memory%s, %s stream", name, c.workgroups,
                   c.lanes, c.shared_bytes, c.flags & IRIS_LAUNCH_COOPERATIVE ? ", cooperative" : "",
@@ -1026,7 +1026,7 @@ typedef struct irisi_seat {
     int caused; /* it failed because another rank did */
     iris_status status;
     char error[IRISI_SENTENCE];
-    uint64_t told[IRISI_TOLD]; /* the first seat's: sentences that ranks have printed */
+    uint64_t reported[IRISI_REPORTED]; /* the first seat's: sentences that ranks have printed */
 } irisi_seat;
 
 /* What a process exits with for its main's value: not 0 unless that is. */
@@ -1038,7 +1038,7 @@ static void *irisi_seat_run(void *arg)
     irisi_seat *seat = (irisi_seat *)arg;
     char text[96];
     if (seat->main)
-        irisi_told = (seat - seat->settings.c.rank)->told;
+        irisi_reported = (seat - seat->settings.c.rank)->reported;
     seat->status = irisi_start(&seat->world, &seat->settings, &seat->link);
     if (seat->status != IRIS_OK || !seat->main) {
         snprintf(seat->error, sizeof seat->error, "%s", irisi_last_error);
@@ -1057,8 +1057,9 @@ static void *irisi_seat_run(void *arg)
     if (seat->result != 0) {
         seat->caused = irisi_take_notice(seat->world) == IRIS_ERR_PEER;
         snprintf(text, sizeof text, "rank %d failed: its main returned %d", rank, seat->result);
-        if (__atomic_load_n(&irisi_told[0], __ATOMIC_ACQUIRE))
-            irisi_first_to_tell(text); /* why it failed has been printed: that it did is no news for who hears of it */
+        if (__atomic_load_n(&irisi_reported[0], __ATOMIC_ACQUIRE))
+            irisi_first_to_report(
+                text); /* why it failed has been printed: that it did is no news for who hears of it */
         irisi_stop(seat->world, IRIS_ERR_PEER, text);
         irisi_leave(seat->world, text);
         irisi_world_free(seat->world);
@@ -1191,7 +1192,7 @@ static int irisi_child_ended(int rank, int how, int hub)
     snprintf(text, sizeof text, "rank %d died (killed by signal %d, %s)%s", rank, WTERMSIG(how),
              strsignal(WTERMSIG(how)),
              touched ? irisi_build_checked : "");
-    if (irisi_first_to_tell(text))
+    if (irisi_first_to_report(text))
         fprintf(stderr, "iris: %s\n", text);
     irisi_send_text(hub, IRISI_DIED, rank, IRIS_ERR_PEER, text);
     return 128 + WTERMSIG(how);
@@ -1265,9 +1266,9 @@ static int irisi_spawn_processes(irisi_seat *seats, int n, int *hub, int *ends)
     irisi_close_all(ends, n);
     if (failed)
         fprintf(stderr, "iris: cannot fork %d ranks: %s\n", n, strerror(errno));
-    irisi_told = seats[0].told;
+    irisi_reported = seats[0].reported;
     const int result = irisi_wait_children(seats, pids, n, ends[n], failed ? -1 : seats[0].settings.c.timeout_ms);
-    irisi_told = NULL;
+    irisi_reported = NULL;
     close(ends[n]);
     return failed ? 1 : result;
 }

@@ -122,7 +122,7 @@ IRIS_DEVICE int irisi_self_test_patient(const irisi_self_test *a, uint32_t turn,
 }
 
 /* What lane 0 of the workgroup found, for all of its lanes. */
-IRIS_DEVICE int irisi_self_test_tell(int found)
+IRIS_DEVICE int irisi_self_test_notify(int found)
 {
     uint32_t *shared = (uint32_t *)iris_shared();
     iris_sync_wg(); /* everyone has read the last one */
@@ -156,7 +156,7 @@ IRIS_DEVICE int irisi_self_test_await(const irisi_self_test *a, const iris_signa
         if (!here)
             iris_pause(turn);
     }
-    here = irisi_self_test_tell(here);
+    here = irisi_self_test_notify(here);
     if (here)
         iris_wait_ge_wg(&a->ctx, signal, value);
     return here;
@@ -238,7 +238,7 @@ IRIS_DEVICE int irisi_self_test_echo(const irisi_self_test *a, iris_mem_kind kin
             break;
         }
     }
-    return irisi_self_test_tell(k == IRISI_SELF_TEST_ECHOES);
+    return irisi_self_test_notify(k == IRISI_SELF_TEST_ECHOES);
 }
 
 /* The sender's lanes and the owner's, at the owner's counters. 1 when the calling workgroup has made all its calls. */

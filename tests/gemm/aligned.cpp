@@ -514,8 +514,8 @@ static irisi_gemm_packing pack_case(uint64_t seed, uint64_t turn, char *from, ch
     const uint64_t wider = p.to_pitch > p.from_pitch ? p.to_pitch : p.from_pitch;
     p.rows = 1 + irist_pick(seed, turn, 5, (uint32_t)((PACK_ROOM - 2 * PACK_EDGE) / wider));
     p.from = from + PACK_EDGE + element * irist_pick(seed, turn, 6, 16 / element);
-    p.turned = element < 8 && irist_pick(seed, turn, 10, 2) ? element : 0;
-    if (p.turned) { /* the copy has a row for each column, and no room between them */
+    p.transposed = element < 8 && irist_pick(seed, turn, 10, 2) ? element : 0;
+    if (p.transposed) { /* the copy has a row for each column, and no room between them */
         const uint64_t columns = p.row_bytes / element;
         const uint64_t most = (PACK_ROOM - 2 * PACK_EDGE) / columns / 16 * 16 / element;
         if (p.rows > most)
@@ -531,15 +531,15 @@ static void pack_check(irist_rank *t, const irisi_gemm_packing &p, const char *f
                        const std::vector<unsigned char> &source, const char *what)
 {
     std::vector<unsigned char> expect = irist_poisoned(PACK_ROOM);
-    for (uint64_t column = 0; p.to && p.turned && column < p.row_bytes / p.turned; column++) {
+    for (uint64_t column = 0; p.to && p.transposed && column < p.row_bytes / p.transposed; column++) {
         unsigned char *line = &expect[PACK_EDGE + column * p.to_pitch];
-        std::memset(line, 0, (p.rows * p.turned + 15) / 16 * 16);
+        std::memset(line, 0, (p.rows * p.transposed + 15) / 16 * 16);
         for (uint64_t row = 0; row < p.rows; row++)
-            std::memcpy(line + row * p.turned,
-                        &source[(size_t)((const char *)p.from - from) + row * p.from_pitch + column * p.turned],
-                        p.turned);
+            std::memcpy(line + row * p.transposed,
+                        &source[(size_t)((const char *)p.from - from) + row * p.from_pitch + column * p.transposed],
+                        p.transposed);
     }
-    for (uint64_t row = 0; p.to && !p.turned && row < p.rows; row++) {
+    for (uint64_t row = 0; p.to && !p.transposed && row < p.rows; row++) {
         unsigned char *line = &expect[PACK_EDGE + row * p.to_pitch];
         std::memset(line, 0, (p.row_bytes + 15) / 16 * 16);
         std::memcpy(line, &source[(size_t)((const char *)p.from - from) + row * p.from_pitch], p.row_bytes);
@@ -550,7 +550,7 @@ static void pack_check(irist_rank *t, const irisi_gemm_packing &p, const char *f
         at++;
     irist_check(t, at == got.size(),
                 "%s%s, %llu rows of %llu bytes, pitch %llu to %llu, from %llu: byte %zu is %u, not %u", what,
-                p.turned ? ", turned" : "", (unsigned long long)p.rows, (unsigned long long)p.row_bytes,
+                p.transposed ? ", transposed" : "", (unsigned long long)p.rows, (unsigned long long)p.row_bytes,
                 (unsigned long long)p.from_pitch, (unsigned long long)p.to_pitch,
                 (unsigned long long)((const char *)p.from - from), at, at < got.size() ? got[at] : 0u,
                 at < got.size() ? expect[at] : 0u);

@@ -344,19 +344,19 @@ TEST_CASE("the caller's BLAS computes the band, and every rank has all of C", "[
 
 enum { COPY_PITCH = 512, COPY_BYTES = 128 * COPY_PITCH };
 
-/* Copies of A, and of B as it is or turned, such as a plan has where its mainloop cannot read the operands. */
-static void add_copies(problem *p, char *const *to, int turned)
+/* Copies of A, and of B as it is or transposed, such as a plan has where its mainloop cannot read the operands. */
+static void add_copies(problem *p, char *const *to, int transposed)
 {
     for (int i = 0; i < 2; i++) {
         irisi_gemm_packing *copy = &p->plan.packs[i];
         copy->from = i ? p->b : p->a, copy->from_pitch = 4 * (uint64_t)(i ? p->ldb : p->lda);
         copy->rows = (uint64_t)(i ? p->shape.k : p->shape.m);
         copy->row_bytes = 4 * (i ? p->own.count : (uint64_t)p->shape.k);
-        copy->to = to[i], copy->to_pitch = COPY_PITCH, copy->turned = i && turned ? 4 : 0;
+        copy->to = to[i], copy->to_pitch = COPY_PITCH, copy->transposed = i && transposed ? 4 : 0;
         irist_ok(p->t, iris_memset(p->t->world, to[i], 0xff, COPY_BYTES));
     }
     p->plan.a = to[0], p->plan.b = to[1], p->plan.lda = p->plan.ldb = COPY_PITCH / 4;
-    p->plan.b_transposed = (uint32_t)turned;
+    p->plan.b_transposed = (uint32_t)transposed;
 }
 
 static void blas_copies_work(irist_rank *t)
@@ -370,9 +370,9 @@ static void blas_copies_work(irist_rank *t)
         problem_expect(&p);
         iris_gemm_args g = problem_args(&p);
         g.blas = naive_gemm, g.blas_arg = &blas, g.pattern = IRIS_GEMM_BLAS_GATHER;
-        for (int turned = 0; turned < 2 && plan_again(&p, &g); turned++) {
-            add_copies(&p, copies, turned);
-            run_plan(&p, turned ? "BLAS beside a turned copy" : "BLAS beside copies");
+        for (int transposed = 0; transposed < 2 && plan_again(&p, &g); transposed++) {
+            add_copies(&p, copies, transposed);
+            run_plan(&p, transposed ? "BLAS beside a transposed copy" : "BLAS beside copies");
             irist_check(t, blas.last.a == p.a && blas.last.lda == p.lda && blas.last.b == p.b && blas.last.ldb == p.ldb,
                         "BLAS was not given the operands themselves");
             irist_check(t, blas.last.b_transposed == 0, "BLAS was told that B is transposed");

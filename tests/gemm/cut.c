@@ -29,7 +29,7 @@
 
 typedef struct question {
     uint32_t m, n, k, world, workgroups, senders, pattern, tile_m, tile_n;
-    int boxed;
+    int tma_store;
 } question;
 
 static unsigned failures;
@@ -51,7 +51,7 @@ static void fill(iris_gemm_plan *p, const question *q, uint32_t rank)
     p->m = q->m, p->n = q->n, p->k = q->k, p->world = q->world, p->rank = rank;
     p->band = own.first, p->columns = own.count, p->element = 2, p->mainloop = IRISI_GEMM_SM90A;
     p->c_element = q->n % 3 == 0 ? 4 : 2; /* boxes of 4-byte C are sent by no engine */
-    p->pattern = q->pattern, p->workgroups = q->workgroups, p->boxed = (uint32_t)q->boxed;
+    p->pattern = q->pattern, p->workgroups = q->workgroups, p->tma_store = (uint32_t)q->tma_store;
     p->xcds = 1;
     p->comm_workgroups = q->senders ? q->senders : irisi_gemm_sixth(p);
     p->tile_m = q->tile_m ? q->tile_m : (uint32_t)IRISI_GEMM_SM90A_M;
@@ -341,7 +341,8 @@ int main(void)
             q.m = 1 + draw(draw(2) ? 300 : 3000), q.n = 1 + draw(draw(3) ? 2500 : 20), q.k = 1 + draw(4096);
             q.world = 1 + draw(8), q.workgroups = 1 + draw(draw(2) ? 12 : 150);
             q.senders = draw(3) ? 0 : 1 + draw(q.workgroups), q.pattern = draw(IRIS_GEMM_PATTERNS);
-            q.tile_n = draw(3) ? 0 : 8 * (1 + draw(32)), q.tile_m = draw(4) ? 0 : 1 + draw(128), q.boxed = (int)draw(2);
+            q.tile_n = draw(3) ? 0 : 8 * (1 + draw(32)), q.tile_m = draw(4) ? 0 : 1 + draw(128),
+            q.tma_store = (int)draw(2);
         }
         cut(&first, &q, 0, &none, 0);
         for (uint32_t rank = 0; rank < q.world; rank++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fibers.h: the lanes of a workgroup on the host, for mma_run.cpp, mfma_run.cpp and relay_run.cpp, which say LANES
- * before: of a wave; and IRIST_WAVES, where there are not 8.
+ * fibers.h: the lanes of a workgroup on the host, for mma_run.cpp, mfma_run.cpp and tma_forward_run.cpp, which say
+ * LANES before: of a wave; and IRIST_WAVES, where there are not 8.
  *
  *   wg fiber run_lanes pause_lane join_workgroup      each lane is a fiber that runs until it waits for others; what
  *                                                     goes on beside them, where something does, has its turns too

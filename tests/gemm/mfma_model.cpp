@@ -30,7 +30,7 @@ enum { SLABS = 2, LANES = 64 };
 
 struct problem {
     uint32_t mainloop;
-    int with_comm, turned;
+    int with_comm, n_major;
     uint32_t element; /* bytes of one of A and B */
     uint32_t deep;    /* k of an instruction: 8, 16 or 64 */
     uint32_t m, n, k, lda, ldb;
@@ -42,8 +42,8 @@ static void expect(bool held, const problem &p, const char *what)
 {
     if (held || failures++ > 20)
         return;
-    std::printf("mainloop %u, beside communication waves %d, B turned %d, %u bytes, %u deep, %u x %u x %u: %s\n",
-                p.mainloop, p.with_comm, p.turned, p.element, p.deep, p.m, p.n, p.k, what);
+    std::printf("mainloop %u, beside communication waves %d, B n_major %d, %u bytes, %u deep, %u x %u x %u: %s\n",
+                p.mainloop, p.with_comm, p.n_major, p.element, p.deep, p.m, p.n, p.k, what);
 }
 
 /* Small whole numbers: sums of their products are exact. An element's first byte holds one of 0..8 for -4..4. */
@@ -119,19 +119,19 @@ static void check_banks(const problem &p, const phases &narrow, const phases &wi
 static void move(const problem &p, irisi_mfma_shape shape, const memory &matrix, uint32_t slab, int b, memory &lds,
                  uint32_t part)
 {
-    const uint32_t whole = irisi_mfma_whole(shape), k0 = slab * whole, turned = b ? (uint32_t)p.turned : 0;
+    const uint32_t whole = irisi_mfma_whole(shape), k0 = slab * whole, n_major = b ? (uint32_t)p.n_major : 0;
     const uint32_t left = k0 >= p.k ? 0 : p.k - k0 < whole ? p.k - k0 : whole;
-    const uint64_t base = left == 0 ? 0 : (uint64_t)k0 * (turned ? p.ldb : 1) * p.element;
+    const uint64_t base = left == 0 ? 0 : (uint64_t)k0 * (n_major ? p.ldb : 1) * p.element;
     const uint32_t loads = b ? irisi_mfma_loads_b(shape) : irisi_mfma_loads_a(shape);
     for (uint32_t j = 0; j < loads; j++)
         for (uint32_t wave = 0; wave < IRISI_MFMA_WAVES; wave++) {
             uint32_t at[LANES];
             for (uint32_t lane = 0; lane < LANES; lane++) {
                 const uint32_t member = wave * LANES + lane;
-                const irisi_mfma_share s = !b ? irisi_mfma_share_a(shape, member, p.lda, p.m)
-                                           : turned ? irisi_mfma_share_b(shape, member, p.ldb, p.n)
-                                                    : irisi_mfma_share_bt(shape, member, p.ldb, p.n);
-                const uint64_t from = base + irisi_mfma_offset(&s, j, left, (int)turned);
+                const irisi_mfma_share s = !b        ? irisi_mfma_share_a(shape, member, p.lda, p.m)
+                                           : n_major ? irisi_mfma_share_b(shape, member, p.ldb, p.n)
+                                                     : irisi_mfma_share_bt(shape, member, p.ldb, p.n);
+                const uint64_t from = base + irisi_mfma_offset(&s, j, left, (int)n_major);
                 uint32_t words[4];
                 at[lane] = part + irisi_mfma_place(&s, j);
                 expect(from % 16 == 0 && from < matrix.size(), p, "a load is misaligned or beyond the matrix");
@@ -140,7 +140,7 @@ static void move(const problem &p, irisi_mfma_shape shape, const memory &matrix,
                 std::memset(words, POISON, 16); /* the rest of the last unit of 16 bytes may be anything */
                 std::memcpy(words, &matrix[from], matrix.size() - from < 16 ? matrix.size() - from : 16);
                 for (uint32_t i = 0; i < 4 && left < whole; i++) {
-                    const uint32_t kept = irisi_mfma_kept(&s, j, left, (int)turned, (int32_t)i);
+                    const uint32_t kept = irisi_mfma_kept(&s, j, left, (int)n_major, (int32_t)i);
                     const uint32_t zero = ZERO * (p.element == 4 ? 1 : p.element == 2 ? 0x00010001 : 0x01010101);
                     words[i] = (words[i] & kept) | (zero & ~kept);
                 }
@@ -216,9 +216,9 @@ static void compute(const problem &p, irisi_mfma_shape shape, const memory &lds,
     uint32_t at[LANES];
     for (uint32_t wave = 0; wave < IRISI_MFMA_WAVES; wave++) {
         for (uint32_t step = 0; step < steps; step++)
-            if (p.turned)
+            if (p.n_major)
                 take_pairs(p, shape, lds, part_b, wave, step, columns);
-        for (uint32_t i = 0; i < 2 * steps && !p.turned; i++) {
+        for (uint32_t i = 0; i < 2 * steps && !p.n_major; i++) {
             for (uint32_t lane = 0; lane < LANES; lane++)
                 at[lane] = irisi_mfma_at_n(shape, irisi_mfma_first_n(shape, wave, lane, 0), i / 2, i % 2);
             take_lines(p, lds, part_b, at, columns[i % 2][i / 2]);
@@ -263,7 +263,7 @@ static void run(const problem &p)
     const irisi_mfma_loop loop = irisi_mfma_loop_of(p.mainloop, p.with_comm, p.element);
     const irisi_mfma_shape shape = loop.shape;
     const uint32_t whole = irisi_mfma_whole(shape), slabs = (p.k + whole - 1) / whole;
-    const uint32_t b_rows = p.turned ? p.k : p.n, b_cols = p.turned ? p.n : p.k;
+    const uint32_t b_rows = p.n_major ? p.k : p.n, b_cols = p.n_major ? p.n : p.k;
     memory a(((p.m - 1) * p.lda + p.k) * p.element, POISON), b(((b_rows - 1) * p.ldb + b_cols) * p.element, POISON);
     std::vector<wave_accs> acc(IRISI_MFMA_WAVES);
     std::memset(acc.data(), 0, acc.size() * sizeof acc[0]);
@@ -286,7 +286,7 @@ static void run(const problem &p)
             double sum = 0;
             for (uint32_t k = 0; k < p.k; k++)
                 sum += value(&a[(i * p.lda + k) * p.element]) *
-                       value(&b[(p.turned ? k * p.ldb + j : j * p.ldb + k) * p.element]);
+                       value(&b[(p.n_major ? k * p.ldb + j : j * p.ldb + k) * p.element]);
             expect(c[i * p.n + j] == sum, p, "an element of C is not the product's");
         }
 }
@@ -346,7 +346,7 @@ int main(int argc, char **argv)
         check_shared(mainloop);
     for (uint32_t mainloop = IRISI_GEMM_MFMA_GFX90A; mainloop <= IRISI_GEMM_MFMA_GFX950_SMALL; mainloop++)
         for (int with_comm = 0; with_comm < 2; with_comm++)
-            for (uint32_t kind = 0; kind < 5; kind++) { /* 16 bits, B turned or not; 8-bit floats; i8; f32 */
+            for (uint32_t kind = 0; kind < 5; kind++) { /* 16 bits, B n_major or not; 8-bit floats; i8; f32 */
                 if ((with_comm && irisi_mfma_is_small(mainloop)) || (kind == 2 && irist_old(mainloop)))
                     continue; /* the same again; there is no such kernel */
                 for (uint32_t edge = 0; edge < sizeof edges / sizeof edges[0]; edge++) {
@@ -362,7 +362,7 @@ int main(int argc, char **argv)
                     p.m = edges[edge][0] < tile_m ? edges[edge][0] : tile_m - 256 % edges[edge][0];
                     p.n = edges[edge][1] < tile_n ? edges[edge][1] : tile_n - 256 % edges[edge][1];
                     p.lda = (p.k + unit - 1) / unit * unit + unit * (edge % 2);
-                    p.ldb = ((p.turned ? p.n : p.k) + unit - 1) / unit * unit + unit * (edge % 3);
+                    p.ldb = ((p.n_major ? p.n : p.k) + unit - 1) / unit * unit + unit * (edge % 3);
                     run(p);
                     runs++;
                 }

@@ -37,7 +37,7 @@ enum { LANES = 32 };
 
 struct problem {
     irisi_mma_shape shape;
-    int turned;
+    int n_major;
     uint32_t m, n, k;
 };
 
@@ -46,8 +46,8 @@ static uint32_t failures;
 static void expect(bool held, const problem &p, const char *what)
 {
     if (!held && failures++ < 20)
-        std::printf("%u-byte elements, tile %u x %u, B turned %d, %u x %u x %u: %s\n", p.shape.bytes,
-                    irisi_mma_tile_m(p.shape), irisi_mma_tile_n(p.shape), p.turned, p.m, p.n, p.k, what);
+        std::printf("%u-byte elements, tile %u x %u, B n_major %d, %u x %u x %u: %s\n", p.shape.bytes,
+                    irisi_mma_tile_m(p.shape), irisi_mma_tile_n(p.shape), p.n_major, p.m, p.n, p.k, what);
 }
 
 /* Small whole numbers: sums of their products are exact. */
@@ -74,7 +74,7 @@ static void check_banks(const problem &p, const uint32_t *at, uint32_t bytes, co
 /* A matrix's part of slab `slab`, by all lanes; zeros where it has no elements. */
 static void move(const problem &p, const std::vector<double> &matrix, uint32_t slab, int b, memory &shared)
 {
-    const int turned = b && p.turned;
+    const int n_major = b && p.n_major;
     const uint32_t e = p.shape.bytes, whole = IRISI_MMA_DEPTH / e, k0 = slab * whole;
     const uint32_t part = b ? irisi_mma_tile_m(p.shape) * IRISI_MMA_DEPTH : 0, edge = b ? p.n : p.m;
     const uint32_t loads = b ? irisi_mma_loads_b(p.shape) : irisi_mma_loads_a(p.shape);
@@ -82,16 +82,16 @@ static void move(const problem &p, const std::vector<double> &matrix, uint32_t s
         for (uint32_t wave = 0; wave < IRISI_MMA_WAVES; wave++) {
             uint32_t at[LANES];
             for (uint32_t lane = 0; lane < LANES; lane++) {
-                const irisi_mma_share share = irisi_mma_share_of(p.shape, turned, wave * LANES + lane);
+                const irisi_mma_share share = irisi_mma_share_of(p.shape, n_major, wave * LANES + lane);
                 const uint32_t line = share.line + j * share.next;
-                at[lane] = part + irisi_mma_place(p.shape, turned, line, share.chunk);
+                at[lane] = part + irisi_mma_place(p.shape, n_major, line, share.chunk);
                 expect(at[lane] % 16 == 0 && at[lane] + 16 <= shared.size() * e, p, "a chunk has no place in the slab");
                 for (uint32_t i = 0; i < 16 / e; i++) {
                     const uint32_t along = share.chunk * 16 / e + i; /* place within the line */
-                    const uint32_t k = k0 + (turned ? line : along), x = turned ? along : line;
+                    const uint32_t k = k0 + (n_major ? line : along), x = n_major ? along : line;
                     double &to = shared[at[lane] / e + i];
                     expect(std::isnan(to), p, "two chunks have one place");
-                    to = k < p.k && x < edge ? matrix[turned ? k * p.n + x : x * p.k + k] : 0;
+                    to = k < p.k && x < edge ? matrix[n_major ? k * p.n + x : x * p.k + k] : 0;
                 }
             }
             check_banks(p, at, 16, "writes to shared memory conflict");
@@ -99,14 +99,14 @@ static void move(const problem &p, const std::vector<double> &matrix, uint32_t s
 }
 
 /* Elements of 16 bits: what ldmatrix gives each lane, two elements a register. */
-static void load_matrices(const problem &p, const memory &shared, const uint32_t *at, int turned, double (*out)[4][2])
+static void load_matrices(const problem &p, const memory &shared, const uint32_t *at, int n_major, double (*out)[4][2])
 {
     check_banks(p, at, 16, "ldmatrix conflicts");
     for (uint32_t lane = 0; lane < LANES; lane++)
         for (uint32_t i = 0; i < 4; i++)
             for (uint32_t j = 0; j < 2; j++) {
                 const uint32_t g = lane / 4, pair = lane % 4 * 2 + j;
-                out[lane][i][j] = shared[at[8 * i + (turned ? pair : g)] / 2 + (turned ? g : pair)];
+                out[lane][i][j] = shared[at[8 * i + (n_major ? pair : g)] / 2 + (n_major ? g : pair)];
             }
 }
 
@@ -123,14 +123,15 @@ static void step_16(const problem &p, const memory &shared, uint32_t wave, uint3
         uint32_t from_a[LANES], from_b[LANES];
         for (uint32_t lane = 0; lane < LANES; lane++) {
             from_a[lane] = irisi_mma_at_a(irisi_mma_first_a(p.shape, wave, lane), step, i);
-            from_b[lane] = p.turned ? irisi_mma_at_b_turned(
-                                          p.shape, part + irisi_mma_first_b_turned(p.shape, wave, lane), step, i)
-                                    : irisi_mma_at_b(part + irisi_mma_first_b(p.shape, wave, lane), step, i);
+            from_b[lane] =
+                p.n_major
+                    ? irisi_mma_at_b_n_major(p.shape, part + irisi_mma_first_b_n_major(p.shape, wave, lane), step, i)
+                    : irisi_mma_at_b(part + irisi_mma_first_b(p.shape, wave, lane), step, i);
         }
         if (i < p.shape.blocks_m)
             load_matrices(p, shared, from_a, 0, a[i]);
         if (i < p.shape.blocks_n / 2)
-            load_matrices(p, shared, from_b, p.turned, b[i]);
+            load_matrices(p, shared, from_b, p.n_major, b[i]);
     }
     for (uint32_t n = 0; n < p.shape.blocks_n; n++)
         for (uint32_t m = 0; m < p.shape.blocks_m; m++)
@@ -152,9 +153,9 @@ static void step_64(const problem &p, const memory &shared, uint32_t wave, uint3
         for (uint32_t lane = 0; lane < LANES; lane++) {
             at[0][lane] = irisi_mma_at_a(irisi_mma_first_a_64(p.shape, wave, lane), step, i);
             at[1][lane] = at[0][lane] + 8 * IRISI_MMA_DEPTH;
-            from[lane] = p.turned ? irisi_mma_at_b_64_turned(
-                                        p.shape, part + irisi_mma_first_b_64_turned(p.shape, wave, lane), step, i)
-                                  : irisi_mma_at_b_64(part + irisi_mma_first_b_64(p.shape, wave, lane), step, i);
+            from[lane] = p.n_major ? irisi_mma_at_b_64_n_major(
+                                         p.shape, part + irisi_mma_first_b_64_n_major(p.shape, wave, lane), step, i)
+                                   : irisi_mma_at_b_64(part + irisi_mma_first_b_64(p.shape, wave, lane), step, i);
             b[i][lane] = shared[from[lane] / 8];
             for (uint32_t h = 0; h < 2 && i < p.shape.blocks_m; h++)
                 a[i][h][lane] = shared[at[h][lane] / 8];
@@ -183,15 +184,15 @@ static void step_32(const problem &p, const memory &shared, uint32_t wave, uint3
                     for (uint32_t lane = 0; lane < LANES; lane++) {
                         at[lane] = irisi_mma_at_32(irisi_mma_first_a_32(p.shape, wave, lane), step, m) +
                                    e / 2 * 8 * IRISI_MMA_DEPTH;
-                        const uint32_t first = part + (p.turned ? irisi_mma_first_b_32_turned(p.shape, wave, lane)
-                                                                : irisi_mma_first_b_32(p.shape, wave, lane));
-                        from[lane] = p.turned ? irisi_mma_at_b_32_turned(p.shape, first, step, n, k)
-                                              : irisi_mma_at_32(first, step, n) + e % 2 * IRISI_MMA_DEPTH;
+                        const uint32_t first = part + (p.n_major ? irisi_mma_first_b_32_n_major(p.shape, wave, lane)
+                                                                 : irisi_mma_first_b_32(p.shape, wave, lane));
+                        from[lane] = p.n_major ? irisi_mma_at_b_32_n_major(p.shape, first, step, n, k)
+                                               : irisi_mma_at_32(first, step, n) + e % 2 * IRISI_MMA_DEPTH;
                         acc.v[lane][4 * irisi_mma_block(p.shape, m, n) + e] +=
-                            shared[at[lane] / 4 + k] * shared[from[lane] / 4 + (p.turned ? e % 2 : k)];
+                            shared[at[lane] / 4 + k] * shared[from[lane] / 4 + (p.n_major ? e % 2 : k)];
                     }
                     check_banks(p, at, 16, "reads of A conflict");
-                    check_banks(p, from, p.turned ? 8 : 16, "reads of B conflict");
+                    check_banks(p, from, p.n_major ? 8 : 16, "reads of B conflict");
                 }
 }
 
@@ -207,7 +208,7 @@ static void check(const problem &p)
     for (uint32_t slab = 0; slab * IRISI_MMA_DEPTH < p.k * p.shape.bytes; slab++) {
         memory shared(irisi_mma_slab_bytes(p.shape) / p.shape.bytes, NAN);
         move(p, a, slab, 0, shared);
-        move(p, p.turned ? b : bt, slab, 1, shared);
+        move(p, p.n_major ? b : bt, slab, 1, shared);
         for (uint32_t wave = 0; wave < IRISI_MMA_WAVES; wave++)
             for (uint32_t step = 0; step < (p.shape.bytes == 4 ? 4 : 2); step++)
                 if (p.shape.bytes == 4)
@@ -295,8 +296,8 @@ int main()
         }
     for (uint32_t bytes = 2; bytes <= 8; bytes *= 2)
         for (int kind = 0; kind < 3; kind++)
-            for (int turned = 0; turned < 2; turned++) {
-                problem p = {irisi_mma_shape_of(bytes, kind == 1, kind == 2), turned, 0, 0, 64};
+            for (int n_major = 0; n_major < 2; n_major++) {
+                problem p = {irisi_mma_shape_of(bytes, kind == 1, kind == 2), n_major, 0, 0, 64};
                 p.m = irisi_mma_tile_m(p.shape), p.n = irisi_mma_tile_n(p.shape);
                 check(p);
                 p.m -= 21, p.n -= 27, p.k = 37;

@@ -42,7 +42,7 @@ struct lane_state {
 /* ldmatrix of a wave: addresses, and what registers hold then: two elements each. */
 struct load {
     uint32_t from[LANES], came, met;
-    bool turned;
+    bool n_major;
     uint16_t value[LANES][4][2];
 };
 
@@ -75,7 +75,7 @@ void carry_out(load &l)
         for (uint32_t i = 0; i < 4; i++)
             for (uint32_t j = 0; j < 2; j++) {
                 const uint32_t g = lane / 4, pair = lane % 4 * 2 + j;
-                const uint32_t row = l.turned ? pair : g, column = l.turned ? g : pair;
+                const uint32_t row = l.n_major ? pair : g, column = l.n_major ? g : pair;
                 std::memcpy(&l.value[lane][i][j], &wg.shared[l.from[8 * i + row] + 2 * column], 2);
             }
 }
@@ -144,11 +144,11 @@ static void irisi_copies_await(uint32_t open)
 }
 
 /* Registers are named by the load that fills them. */
-static void load_matrices(uint32_t *w, uint32_t from, bool turned)
+static void load_matrices(uint32_t *w, uint32_t from, bool n_major)
 {
     const uint32_t n = own().loads++ % OPS;
     load &l = gpu.loads[wg.now->wave][n];
-    l.from[wg.now->lane] = from, l.turned = turned, l.met = wg.now->met;
+    l.from[wg.now->lane] = from, l.n_major = n_major, l.met = wg.now->met;
     for (uint32_t i = 0; i < 4; i++)
         w[i] = 4 * n + i;
     if (++l.came == LANES) {
@@ -157,7 +157,7 @@ static void load_matrices(uint32_t *w, uint32_t from, bool turned)
     }
 }
 static void irisi_load_matrices(uint32_t *w, uint32_t from) { load_matrices(w, from, false); }
-static void irisi_load_matrices_turned(uint32_t *w, uint32_t from) { load_matrices(w, from, true); }
+static void irisi_load_matrices_transposed(uint32_t *w, uint32_t from) { load_matrices(w, from, true); }
 static double irisi_load_double(uint32_t from)
 {
     double v;
@@ -300,7 +300,7 @@ std::vector<char> random_matrix(uint64_t rows, uint64_t columns, uint64_t ld)
 }
 
 /* The plan as runtime/gemm/choose.h fills it in, with a tile of m x n where they are not 0. */
-void make_plan(const char *arch, uint32_t m, uint32_t n, uint32_t k, int turned, uint32_t tile_m, uint32_t tile_n)
+void make_plan(const char *arch, uint32_t m, uint32_t n, uint32_t k, int n_major, uint32_t tile_m, uint32_t tile_n)
 {
     irisi_gemm_problem q = {};
     const uint32_t e = (uint32_t)iris_dtype_bytes(run->dtype), unit = 16 / e;
@@ -308,9 +308,9 @@ void make_plan(const char *arch, uint32_t m, uint32_t n, uint32_t k, int turned,
     const irisi_gemm_shape s = irisi_mma_gemm_shape(arch, &q);
     std::memset(&plan, 0, sizeof plan);
     plan.m = m, plan.n = plan.columns = n, plan.k = k;
-    plan.b_transposed = !turned;
+    plan.b_transposed = !n_major;
     plan.lda = (k + unit - 1) / unit * unit + unit;
-    plan.ldb = ((turned ? n : k) + unit - 1) / unit * unit;
+    plan.ldb = ((n_major ? n : k) + unit - 1) / unit * unit;
     plan.ldc = n + 3;
     plan.c = (void *)(uintptr_t)(0x1000000 + e); /* only where it stands within 16 bytes counts */
     plan.alpha = 1;
@@ -324,7 +324,7 @@ void make_plan(const char *arch, uint32_t m, uint32_t n, uint32_t k, int turned,
     plan.stage_bytes = (s.stage_m * plan.pitch + 127) / 128 * 128;
     plan.workspace_bytes = run->with_comm ? s.workspace_bytes_with_comm : s.workspace_bytes;
     gpu.a = random_matrix(m, k, plan.lda);
-    gpu.b = turned ? random_matrix(k, n, plan.ldb) : random_matrix(n, k, plan.ldb);
+    gpu.b = n_major ? random_matrix(k, n, plan.ldb) : random_matrix(n, k, plan.ldb);
     plan.a = gpu.a.data(), plan.b = gpu.b.data();
 }
 
@@ -349,14 +349,14 @@ void check_piece(const iris_tile *piece, std::vector<char> &stage)
     expect_untouched(stage);
 }
 
-void try_loop(const loop *l, const char *arch, uint32_t m, uint32_t n, uint32_t k, int turned, uint32_t tile_m,
+void try_loop(const loop *l, const char *arch, uint32_t m, uint32_t n, uint32_t k, int n_major, uint32_t tile_m,
               uint32_t tile_n)
 {
-    std::snprintf(trial, sizeof trial, "dtype %d%s, %s, %u x %u x %u, B turned %d, tile %u x %u", (int)l->dtype,
-                  l->with_comm ? " beside communication waves" : "", arch, m, n, k, turned, tile_m, tile_n);
+    std::snprintf(trial, sizeof trial, "dtype %d%s, %s, %u x %u x %u, B n_major %d, tile %u x %u", (int)l->dtype,
+                  l->with_comm ? " beside communication waves" : "", arch, m, n, k, n_major, tile_m, tile_n);
     run = l;
     gpu.dtype = l->dtype;
-    make_plan(arch, m, n, k, turned, tile_m, tile_n);
+    make_plan(arch, m, n, k, n_major, tile_m, tile_n);
     std::memset(gpu.loads, 0, sizeof gpu.loads);
     std::memset(gpu.ops, 0, sizeof gpu.ops);
     iris_tile tile, piece;
@@ -394,12 +394,12 @@ int main(int argc, char **argv)
     const bool all = argc > 1 && std::strcmp(argv[1], "all") == 0;
     uint32_t trials = 0;
     for (const loop &l : loops)
-        for (int turned = IRIST_SLOW; turned < (IRIST_SLOW && &l - loops > 2 ? 0 : 2); turned++)
-            for (uint32_t t = all || IRIST_SLOW ? 0 : (uint32_t)turned; t < (IRIST_SLOW ? 1 : 5); t += all ? 1 : 2)
+        for (int n_major = IRIST_SLOW; n_major < (IRIST_SLOW && &l - loops > 2 ? 0 : 2); n_major++)
+            for (uint32_t t = all || IRIST_SLOW ? 0 : (uint32_t)n_major; t < (IRIST_SLOW ? 1 : 5); t += all ? 1 : 2)
                 for (uint32_t i = 0; i < (all ? 8u : 1u); i++, trials++) {
                     const uint32_t k = depths[all ? i : (trials + t) % 8];
                     const uint32_t half = l.dtype == IRIS_F64 ? 2 : 1, narrow = iris_dtype_bytes(l.dtype) > 2 ? 2 : 1;
-                    try_loop(&l, trials % 2 ? "sm_90" : "sm_86", i % 2 ? 165 : 53, i % 3 ? 99 : 261, k, turned,
+                    try_loop(&l, trials % 2 ? "sm_90" : "sm_86", i % 2 ? 165 : 53, i % 3 ? 99 : 261, k, n_major,
                              tiles[t][0] / half, tiles[t][1] / narrow);
                 }
     std::printf("%u trials, %u failures\n", trials, failures);

@@ -45,7 +45,7 @@ static int shape(iris_world *w, iris_gemm_plan *p, const question *q, uint32_t w
     irisi_gemm_common all;
     memset(&all, 0, sizeof all);
     all.mainloops = 1u << IRISI_GEMM_PLAIN | 1u << q->mainloop, all.workgroups = q->fewest;
-    all.aligned = all.boxes = all.bare = UINT64_MAX;
+    all.aligned = all.tma_store = all.bare = UINT64_MAX;
     memset(p, 0, sizeof *p);
     p->dtype = p->c_dtype = IRIS_BF16, p->element = p->c_element = 2, p->xcds = 1;
     p->m = q->m, p->n = q->n, p->k = q->k, p->world = q->world, p->pattern = q->pattern;
@@ -77,17 +77,17 @@ static void check_many(iris_world *w)
 static void check_room(void)
 {
     for (uint32_t c = 1; c <= 4; c *= 2)
-        for (uint32_t boxes = 0; boxes < 2; boxes++) {
+        for (uint32_t tma_store = 0; tma_store < 2; tma_store++) {
             irisi_gemm_problem q;
             memset(&q, 0, sizeof q);
-            q.element = 2, q.c_element = c, q.accumulator = 4, q.m = q.n = q.k = 4096, q.boxes = boxes;
+            q.element = 2, q.c_element = c, q.accumulator = 4, q.m = q.n = q.k = 4096, q.tma_store = tma_store;
             const irisi_gemm_shape s = irisi_gemm_sm90a(&q);
-            const uint32_t stage = s.stage_m * ((s.stage_n * c + 15) / 16 * 16 + (s.boxed ? 0 : 16));
-            if (s.boxed != (boxes && c > 1) || (s.boxed && s.stage_n * c != 128))
-                failures++, printf("C of %u bytes: boxed %u, pieces of %u columns\n", c, s.boxed, s.stage_n);
+            const uint32_t stage = s.stage_m * ((s.stage_n * c + 15) / 16 * 16 + (s.tma_store ? 0 : 16));
+            if (s.tma_store != (tma_store && c > 1) || (s.tma_store && s.stage_n * c != 128))
+                failures++, printf("C of %u bytes: tma_store %u, pieces of %u columns\n", c, s.tma_store, s.stage_n);
             if (IRISI_GEMM_COUNTERS + s.workspace_bytes + s.slots * stage > 227u << 10 ||
                 IRISI_GEMM_COUNTERS + s.workspace_bytes_with_comm + s.slots_with_comm * stage > 227u << 10)
-                failures++, printf("C of %u bytes, boxes %u: shared memory is too small\n", c, boxes);
+                failures++, printf("C of %u bytes, boxes %u: shared memory is too small\n", c, tma_store);
         }
 }
 
@@ -103,7 +103,7 @@ static void check_lines_room(void)
         q.tile_n = m % 3 == 0 ? m : 0;
         const irisi_gemm_shape s = irisi_gemm_lines_shape(&q);
         const uint32_t stage = s.stage_m * ((s.stage_n * 2 + 15) / 16 * 16 + 16);
-        if (s.boxed || s.slots != 1 || s.slots_with_comm != 1 || s.workspace_bytes != s.workspace_bytes_with_comm ||
+        if (s.tma_store || s.slots != 1 || s.slots_with_comm != 1 || s.workspace_bytes != s.workspace_bytes_with_comm ||
             IRISI_GEMM_COUNTERS + s.workspace_bytes + (stage + 127) / 128 * 128 > 227u << 10)
             failures++, printf("lines, %u rows: shared memory is too small\n", m);
         for (uint32_t runs = 1; runs <= 2; runs++) {

@@ -98,7 +98,7 @@ static void irisi_store_short(uint32_t to, uint32_t v)
 }
 
 /* ldmatrix.x4.trans (PTX ISA): lane 8 * i + r has row r of matrix i; a lane gets two elements of a column of each. */
-static void irisi_load_matrices_turned(uint32_t *w, uint32_t from)
+static void irisi_load_matrices_transposed(uint32_t *w, uint32_t from)
 {
     matrices &l = thin.loads[wg.now->wave];
     const uint32_t done = l.done;
@@ -190,7 +190,7 @@ void work()
 
 void try_plan(uint32_t slices)
 {
-    std::snprintf(trial, sizeof trial, "dtype %d, %u slices, tile %u x %u, %u x %u x %u, ldb %llu, turned %u, comm %d",
+    std::snprintf(trial, sizeof trial, "dtype %d, %u slices, tile %u x %u, %u x %u x %u, ldb %llu, n_major %u, comm %d",
                   (int)gpu.dtype, slices, plan.tile_m, plan.tile_n, plan.m, plan.n, plan.k,
                   (unsigned long long)plan.ldb, plan.b_transposed, with_comm);
     begin_trial();

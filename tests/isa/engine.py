@@ -28,8 +28,8 @@ def names(*patterns):
 
 
 BESIDE = names("wave_specialized")  # its communication waves put, and signal themselves
-TOLD = names("fused_sequential", "wg_specialized", "producer_consumer_compute")
-MATH = TOLD + ("irisi_gemm_local_bf16_sm90a",)
+NOTIFIED = names("fused_sequential", "wg_specialized", "producer_consumer_compute")
+MATH = NOTIFIED + ("irisi_gemm_local_bf16_sm90a",)
 # Of these no branch leads past the engine to a staging tile that it uses otherwise: a plan's tiles leave in one way.
 PLAIN = names("fused_sequential", "producer_consumer_compute")
 
@@ -39,7 +39,7 @@ def puts(listing):
         yield "the engine puts nothing"
 
 
-def told_when_arrived(listing, isa):
+def notified_when_arrived(listing, isa):
     yield from puts(listing)
     if not listing.find(ARRIVE):
         yield "no wave is told of a tile"
@@ -60,7 +60,7 @@ def ends_when_arrived(listing, isa):
                        "the kernel ends before its puts have arrived")
 
 
-def tells_when_told(listing, isa):
+def notifies_when_notified(listing, isa):
     if not listing.find(MADE) or not listing.find(AWAIT):
         yield "no gate between who computes and who tells"
     for goal, what in ((isa.add, "signal"), (FLAG, "flag")):
@@ -83,13 +83,13 @@ def fills_what_was_read(listing, isa):
 
 NOP, READ_ONLY = "nop", "cp.async.bulk.wait_group.read 0"
 GATES = (
-    Gate("a wave is told of a tile once the engine's puts have arrived", TOLD, told_when_arrived,
+    Gate("a wave is told of a tile once the engine's puts have arrived", NOTIFIED, notified_when_arrived,
          ((BULK_ARRIVED, READ_ONLY), (BULK_ARRIVED, NOP), (BULK_PUT, NOP))),
     Gate("communication waves signal once the engine's puts have arrived", BESIDE, signals_when_arrived,
          ((BULK_ARRIVED, READ_ONLY), (BULK_ARRIVED, NOP))),
     Gate("a kernel ends once the engine's puts have arrived", MATH + BESIDE, ends_when_arrived,
          ((BULK_ARRIVED, READ_ONLY), (BULK_ARRIVED, NOP))),
-    Gate("a wave that tells waits until it is told", PLAIN, tells_when_told, ((AWAIT, NOP),)),
+    Gate("a wave that tells waits until it is told", PLAIN, notifies_when_notified, ((AWAIT, NOP),)),
     Gate("the engine reads a GEMM's staging tile after a fence", PLAIN + BESIDE, reads_what_is_fenced, ((FENCE, NOP),)),
     Gate("a GEMM's staging tile is filled once the engine has read it", PLAIN + BESIDE, fills_what_was_read,
          ((BULK_READ, NOP),)),

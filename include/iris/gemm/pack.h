@@ -3,7 +3,7 @@
  * pack.h: copies of matrices whose rows do not start where a mainloop can read them.
  *
  *   irisi_gemm_pack_grid                   makes the copy that an irisi_gemm_packing (gemm/plan.h) asks for
- *   irisi_gemm_turn_grid                   one whose rows are the matrix's columns
+ *   irisi_gemm_transpose_grid              one whose rows are the matrix's columns
  *
  * Rows start at any multiple of an element, the copy's at multiples of 16 bytes. A lane reads the two aligned words of
  * 16 bytes that its 16 bytes of a row lie in, shifts them together, and writes one word: every access is 16 bytes wide,
@@ -83,7 +83,7 @@ IRIS_DEVICE void irisi_pack_part(const char *from, char *to, uint32_t left, uint
 }
 
 /* A word of 4 bytes of a row, from byte `at` on; a row that does not start at a multiple of 4 is read by elements. */
-IRIS_DEVICE uint32_t irisi_turn_load(const char *row, uint64_t at, uint64_t bytes, uint32_t element)
+IRIS_DEVICE uint32_t irisi_transpose_load(const char *row, uint64_t at, uint64_t bytes, uint32_t element)
 {
     uint32_t word = 0;
     if ((uintptr_t)row % 4 == 0)
@@ -98,7 +98,7 @@ IRIS_DEVICE uint32_t irisi_turn_load(const char *row, uint64_t at, uint64_t byte
 }
 
 /* Of 32 / element words that stand one below the other: 32 bytes of the elements of which each has the j-th. */
-IRIS_DEVICE void irisi_turn_gather(const uint32_t *words, uint32_t j, uint32_t element, uint32_t *to)
+IRIS_DEVICE void irisi_transpose_gather(const uint32_t *words, uint32_t j, uint32_t element, uint32_t *to)
 {
     const uint32_t each = 4 / element, kept = element == 4 ? UINT32_MAX : ((uint32_t)1 << 8 * element % 32) - 1;
     IRISI_UNROLL
@@ -111,20 +111,20 @@ IRIS_DEVICE void irisi_turn_gather(const uint32_t *words, uint32_t j, uint32_t e
 }
 
 /* One lane's words from byte `at` of the matrix's rows on, of which the first is row `row`. `element` is a constant. */
-IRIS_DEVICE void irisi_turn_part(const irisi_gemm_packing *p, uint64_t row, uint64_t at, uint32_t element)
+IRIS_DEVICE void irisi_transpose_part(const irisi_gemm_packing *p, uint64_t row, uint64_t at, uint32_t element)
 {
     const uint32_t rows = 32 / element;
     uint32_t words[32], out[8];
     IRISI_UNROLL
     for (uint32_t i = 0; i < rows; i++)
-        words[i] = row + i < p->rows ? irisi_turn_load((const char *)p->from + (row + i) * p->from_pitch, at,
-                                                       p->row_bytes, element)
+        words[i] = row + i < p->rows ? irisi_transpose_load((const char *)p->from + (row + i) * p->from_pitch, at,
+                                                            p->row_bytes, element)
                                      : 0;
     IRISI_UNROLL
     for (uint32_t j = 0; j < 4 / element; j++) {
         if (at + j * element >= p->row_bytes)
             break;
-        irisi_turn_gather(words, j, element, out);
+        irisi_transpose_gather(words, j, element, out);
         char *to = (char *)p->to + (at / element + j) * p->to_pitch + row * element;
         IRISI_UNROLL
         for (uint32_t half = 0; half < 2; half++) {
@@ -136,17 +136,17 @@ IRIS_DEVICE void irisi_turn_part(const irisi_gemm_packing *p, uint64_t row, uint
 }
 
 /* Copies a matrix's columns as rows. Every lane of the grid calls it. */
-IRIS_DEVICE void irisi_gemm_turn_grid(const irisi_gemm_packing *p)
+IRIS_DEVICE void irisi_gemm_transpose_grid(const irisi_gemm_packing *p)
 {
-    const uint64_t across = (p->row_bytes + 3) / 4, step = 32 / p->turned;
+    const uint64_t across = (p->row_bytes + 3) / 4, step = 32 / p->transposed;
     const uint64_t parts = across * ((p->rows + step - 1) / step);
     for (uint64_t i = iris_grid_lane(); i < parts; i += iris_grid_lanes())
-        if (p->turned == 1)
-            irisi_turn_part(p, i / across * step, i % across * 4, 1);
-        else if (p->turned == 2)
-            irisi_turn_part(p, i / across * step, i % across * 4, 2);
+        if (p->transposed == 1)
+            irisi_transpose_part(p, i / across * step, i % across * 4, 1);
+        else if (p->transposed == 2)
+            irisi_transpose_part(p, i / across * step, i % across * 4, 2);
         else
-            irisi_turn_part(p, i / across * step, i % across * 4, 4);
+            irisi_transpose_part(p, i / across * step, i % across * 4, 4);
 }
 
 /*
@@ -158,8 +158,8 @@ IRIS_DEVICE void irisi_gemm_pack_grid(const irisi_gemm_packing *p)
     uint32_t share = 1;
     if (p->to == NULL || p->row_bytes == 0)
         return;
-    if (p->turned) {
-        irisi_gemm_turn_grid(p);
+    if (p->transposed) {
+        irisi_gemm_transpose_grid(p);
         return;
     }
     while (share < iris_wave_lanes() && 16 * IRISI_PACK_WORDS * share < p->row_bytes)

@@ -137,7 +137,7 @@ typedef struct irisi_gemm_packing {
     void *to;                      /* null: no copy */
     uint64_t from_pitch, to_pitch; /* bytes from row to row */
     uint64_t row_bytes, rows;      /* of the matrix */
-    uint64_t turned;               /* bytes of an element, where the copy has the matrix's columns as rows; else 0 */
+    uint64_t transposed;           /* bytes of an element, where the copy has the matrix's columns as rows; else 0 */
 } irisi_gemm_packing;
 
 /* Mainloops; each platform has some of them, each image may hold fewer. */
@@ -180,7 +180,7 @@ enum {
     IRISI_GEMM_MAPS = 11,
     IRISI_GEMM_MAP_TAIL = 10,
     IRISI_GEMM_MAP_BYTES = 128,
-    IRISI_GEMM_BOXED_RANKS = 8,
+    IRISI_GEMM_TMA_STORE_RANKS = 8,
     IRISI_GEMM_PLAN_BYTES = 2176
 };
 
@@ -242,7 +242,7 @@ typedef struct iris_gemm_plan {
     uint32_t xcds;            /* chiplets that workgroups are dealt to in turn; 1 where there are none */
     uint32_t stage_m, stage_n; /* of a staging tile; a larger tile leaves in pieces */
     uint32_t pass_m;          /* rows that math waves beside communication waves compute at a time */
-    uint32_t boxed;           /* 1: staging tiles are laid out for maps[2 + rank], 16 rows of 128 bytes a box */
+    uint32_t tma_store;       /* 1: staging tiles are laid out for maps[2 + rank], 16 rows of 128 bytes a box */
     uint32_t slots, slots_with_comm; /* staging tiles, without and with communication waves */
     uint32_t pitch;           /* bytes from row to row of a staging tile */
     uint32_t stage_bytes;     /* of one staging tile */

@@ -9,8 +9,8 @@
  *   iris_gemm_send                       a wave group that only sends
  *   irisi_gemm_send_piped irisi_gemm_communicate_all_scatter   communication waves and kernels
  *   irisi_stage_pipe_*                   staging tiles between math waves and communication waves
- *   irisi_gemm_tell_begin irisi_gemm_hand_on irisi_gemm_tell   a wave that tells of the math waves' tiles
- *   irisi_gemm_relay_fetch irisi_gemm_relay_put irisi_gemm_send_beside    workgroups that send beside others
+ *   irisi_gemm_notify_begin irisi_gemm_notify_request irisi_gemm_notify_wave  a wave that tells of the math waves' tiles
+ *   irisi_gemm_tma_forward_fetch irisi_gemm_tma_forward_put irisi_gemm_send_beside  workgroups that send beside others
  *
  * Shared memory of a workgroup: IRISI_GEMM_COUNTERS bytes of counters and gates, the mainloop's workspace, the staging
  * tiles.
@@ -92,7 +92,7 @@ IRIS_DEVICE uint32_t *irisi_stage_pipe_gate(const iris_gemm_part *part, const ir
 /* One lane calls it, before a barrier of the workgroup. Each lane of a wave will arrive, or one for all of them. */
 IRIS_DEVICE void irisi_stage_pipe_begin(const iris_gemm_part *part, const iris_gemm_plan *plan)
 {
-    const uint32_t each = irisi_tile_boxed(plan) ? 1 : iris_wave_lanes();
+    const uint32_t each = irisi_tile_tma_store(plan) ? 1 : iris_wave_lanes();
     for (uint32_t slot = 0; slot < plan->slots_with_comm; slot++) {
         uint32_t *full = irisi_stage_pipe_gate(part, plan, IRISI_FULL, slot);
         uint32_t *empty = irisi_stage_pipe_gate(part, plan, IRISI_EMPTY, slot);
@@ -107,7 +107,7 @@ IRIS_DEVICE void irisi_stage_pipe_arrive(const iris_gemm_part *part, const iris_
 {
     uint32_t *gate = irisi_stage_pipe_gate(part, plan, gates, turn);
     iris_sync_wave();
-    if ((iris_lane() == 0 || !irisi_tile_boxed(plan)) && !irisi_gate_arrive(gate) && iris_lane() == 0)
+    if ((iris_lane() == 0 || !irisi_tile_tma_store(plan)) && !irisi_gate_arrive(gate) && iris_lane() == 0)
         irisi_shared_add(gate, 1);
 }
 
@@ -284,7 +284,7 @@ IRIS_DEVICE char *irisi_stage_pipe_wait(const iris_gemm_part *part, const iris_g
  * a warpgroup of which one wave waits computes nothing. So where waves are left beside the math waves, one of them
  * tells. The gates of the stage pipe stand between the two. Every lane of the workgroup calls this.
  */
-IRIS_DEVICE void irisi_gemm_tell_begin(const iris_gemm_part *part, const iris_gemm_plan *plan)
+IRIS_DEVICE void irisi_gemm_notify_begin(const iris_gemm_part *part, const iris_gemm_plan *plan)
 {
     if (iris_wg_lane() == iris_wg_lanes() - 1)
         irisi_stage_pipe_begin(part, plan);
@@ -292,7 +292,7 @@ IRIS_DEVICE void irisi_gemm_tell_begin(const iris_gemm_part *part, const iris_ge
 }
 
 /* Math waves: the wave group's tile of this turn has been put, or stored. Every lane of the wave group calls it. */
-IRIS_DEVICE void irisi_gemm_hand_on(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
+IRIS_DEVICE void irisi_gemm_notify_request(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
 {
     irisi_bulk_arrived();
     irisi_drain();
@@ -325,11 +325,11 @@ IRIS_DEVICE int irisi_gemm_pass(const iris_gemm_plan *plan, const iris_tile *til
  * Announces the last tile that was put to others, if there is one: 1, or 0. Every lane of the math wave group calls it.
  */
 IRIS_DEVICE int irisi_gemm_sink_announce(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
-                                         irisi_gemm_sink *sink, int told, irisi_gemm_way way)
+                                         irisi_gemm_sink *sink, int notifier, irisi_gemm_way way)
 {
     const int arrived = irisi_gemm_puts(way) && way.directly == IRISI_GEMM_DIRECTLY_ALL ? sink->pieces > 0 : sink->sent;
-    if (told && arrived)
-        irisi_gemm_hand_on(part, plan, sink->turn++);
+    if (notifier && arrived)
+        irisi_gemm_notify_request(part, plan, sink->turn++);
     else if (arrived)
         iris_tile_raise_all(ctx, plan, &sink->last, &part->group);
     return arrived;
@@ -337,9 +337,9 @@ IRIS_DEVICE int irisi_gemm_sink_announce(const iris_ctx *ctx, const iris_gemm_pl
 
 /* Before a computed tile leaves; peers are waited for once. Every lane of the math wave group calls it. */
 IRIS_DEVICE void irisi_gemm_sink_before(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
-                                        irisi_gemm_sink *sink, int told, irisi_gemm_way way)
+                                        irisi_gemm_sink *sink, int notifier, irisi_gemm_way way)
 {
-    if (!irisi_gemm_sink_announce(ctx, plan, part, sink, told, way) && sink->direct)
+    if (!irisi_gemm_sink_announce(ctx, plan, part, sink, notifier, way) && sink->direct)
         iris_gemm_await_peers(ctx, plan, part->epoch, &part->group);
 }
 
@@ -347,16 +347,15 @@ IRIS_DEVICE void irisi_gemm_sink_before(const iris_ctx *ctx, const iris_gemm_pla
  * After the tile has left: it is announced later, or on this rank at once. Every lane of the math wave group calls it.
  */
 IRIS_DEVICE void irisi_gemm_sink_after(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
-                                       const iris_tile *tile, irisi_gemm_sink *sink, int told,
-                                       irisi_gemm_way way)
+                                       const iris_tile *tile, irisi_gemm_sink *sink, int notifier, irisi_gemm_way way)
 {
     irisi_tile_stamp(plan, tile, part->group.member, IRISI_STAMP_LEFT);
     if (way.to == IRISI_GEMM_TO_LL)
         irisi_tile_stamp(plan, tile, part->group.member, IRISI_STAMP_ARRIVED);
     if (sink->direct)
         sink->last = *tile, sink->sent = 1;
-    else if (told)
-        irisi_gemm_hand_on(part, plan, sink->turn++);
+    else if (notifier)
+        irisi_gemm_notify_request(part, plan, sink->turn++);
     else if (way.flagged)
         iris_tile_flag(ctx, plan, tile, part->epoch, &part->group);
 }
@@ -365,8 +364,8 @@ IRIS_DEVICE void irisi_gemm_sink_after(const iris_ctx *ctx, const iris_gemm_plan
  * The wave that tells: of the tiles that the math waves beside it compute, each once it has been handed on; those that
  * went to all ranks to them, the others on this rank. Every lane of the wave calls it.
  */
-IRIS_DEVICE void irisi_gemm_tell(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_gemm_part *part,
-                                 const irisi_tile_turns *turns, irisi_gemm_way way)
+IRIS_DEVICE void irisi_gemm_notify_wave(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_gemm_part *part,
+                                        const irisi_tile_turns *turns, irisi_gemm_way way)
 {
     iris_wave_group self = iris_wave_group_of(iris_wave(), 1, part->counters);
     iris_tile tile;
@@ -388,8 +387,9 @@ IRIS_DEVICE void irisi_gemm_tell(const iris_ctx *ctx, const iris_gemm_plan *plan
  * tile's flag each, in turn, and have it fetched; the math waves have its parts put, and tell the peers of all tiles at
  * the end, which is when they ask. Every lane of the waves calls them.
  */
-IRIS_DEVICE void irisi_gemm_relay_fetch(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_gemm_part *part,
-                                        const irisi_tile_turns *turns, irisi_relay *relay)
+IRIS_DEVICE void irisi_gemm_tma_forward_fetch(const iris_ctx *ctx, const iris_gemm_plan *plan,
+                                              const iris_gemm_part *part, const irisi_tile_turns *turns,
+                                              irisi_tma_forward *forward)
 {
     uint32_t others = part->group.wave; /* tiles that other waves fetch before the next */
     iris_tile tile;
@@ -397,16 +397,16 @@ IRIS_DEVICE void irisi_gemm_relay_fetch(const iris_ctx *ctx, const iris_gemm_pla
         if (!irisi_tile_ends(plan, &tile))
             continue;
         if (others-- > 0) {
-            irisi_relay_skip(&tile, relay);
+            irisi_tma_forward_skip(&tile, forward);
             continue;
         }
         irisi_wait_signal(ctx, irisi_exchange_flag(plan, tile.index), IRISI_GE, part->epoch, ctx->rank);
-        irisi_relay_fetch(plan, &tile, relay);
-        others = IRISI_RELAY_FETCHERS - 1;
+        irisi_tma_forward_fetch(plan, &tile, forward);
+        others = IRISI_TMA_FORWARD_FETCHERS - 1;
     }
 }
-IRIS_DEVICE void irisi_gemm_relay_put(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
-                                      const irisi_tile_turns *turns, irisi_relay *relay)
+IRIS_DEVICE void irisi_gemm_tma_forward_put(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
+                                            const irisi_tile_turns *turns, irisi_tma_forward *forward)
 {
     uint32_t units = 0;
     iris_tile tile;
@@ -414,12 +414,12 @@ IRIS_DEVICE void irisi_gemm_relay_put(const iris_ctx *ctx, const iris_gemm_plan 
     for (irisi_tile_begin_turns(plan, &tile, turns); irisi_tile_next_turn(plan, &tile, turns);) {
         if (!irisi_tile_ends(plan, &tile))
             continue;
-        irisi_relay_put(plan, &tile, part->group.stopped, relay);
+        irisi_tma_forward_put(plan, &tile, part->group.stopped, forward);
         irisi_tile_send_rest(ctx, plan, &tile, &part->group);
         irisi_tile_stamp(plan, &tile, part->group.member, IRISI_STAMP_ARRIVED);
         units += irisi_tile_units(plan, &tile);
     }
-    irisi_relay_end();
+    irisi_tma_forward_end();
     irisi_drain(); /* what lanes have sent */
     iris_wave_group_sync(&part->group);
     if (units > 0)
@@ -431,16 +431,16 @@ IRIS_DEVICE void irisi_gemm_send_beside(const iris_ctx *ctx, const iris_gemm_pla
                                         const irisi_tile_turns *turns)
 {
     iris_wave_group group = iris_wave_group_all();
-    if (!irisi_relay_can(plan)) {
+    if (!irisi_tma_forward_can(plan)) {
         iris_gemm_send(ctx, plan, part->epoch, &group, turns->worker, turns->workers, 1, turns->end);
         return;
     }
-    irisi_relay relay = irisi_relay_begin(part->workspace);
+    irisi_tma_forward forward = irisi_tma_forward_begin(part->workspace);
     iris_sync_wg(); /* and all waves are done with what they have computed before */
     if (part->role == IRIS_GEMM_MATH)
-        irisi_gemm_relay_put(ctx, plan, part, turns, &relay);
-    else if (part->group.wave < IRISI_RELAY_FETCHERS)
-        irisi_gemm_relay_fetch(ctx, plan, part, turns, &relay);
+        irisi_gemm_tma_forward_put(ctx, plan, part, turns, &forward);
+    else if (part->group.wave < IRISI_TMA_FORWARD_FETCHERS)
+        irisi_gemm_tma_forward_fetch(ctx, plan, part, turns, &forward);
 }
 
 /*

@@ -72,7 +72,7 @@ IRIS_DEVICE void irisi_tile_at(const iris_gemm_plan *plan, uint32_t n, uint32_t 
         *j = plan->full_n;
         return;
     }
-    const uint32_t turned = n + plan->rotate, place = turned < full ? turned : turned - full;
+    const uint32_t rotated = n + plan->rotate, place = rotated < full ? rotated : rotated - full;
     if (plan->tiles_m == 1) {
         *i = 0, *j = place;
         return;

@@ -144,7 +144,7 @@ IRIS_DEVICE void irisi_tile_copy_row(char *to, const char *from, uint32_t bytes,
 }
 
 /* 1 when staging tiles are laid out in boxes for the copy engine. */
-IRIS_DEVICE int irisi_tile_boxed(const iris_gemm_plan *plan) { return irisi_bulk_can() && plan->boxed; }
+IRIS_DEVICE int irisi_tile_tma_store(const iris_gemm_plan *plan) { return irisi_bulk_can() && plan->tma_store; }
 
 /* 1 when the rows of a tile stand at multiples of 16 bytes on every rank and are whole chunks of 16 bytes. */
 IRIS_DEVICE int irisi_tile_whole(const iris_gemm_plan *plan, const iris_tile *tile)
@@ -157,8 +157,8 @@ IRIS_DEVICE int irisi_tile_whole(const iris_gemm_plan *plan, const iris_tile *ti
  * A staging tile that is laid out in boxes, 16 rows of 128 bytes each, to C on `rank`: its waves hand each box to the
  * copy engine, wave w of 8 the rows that math wave w wrote.
  */
-IRIS_DEVICE void irisi_tile_put_boxes(const iris_gemm_plan *plan, const iris_tile *tile, const char *stage,
-                                      const iris_wave_group *group, int rank)
+IRIS_DEVICE void irisi_tile_put_by_tma(const iris_gemm_plan *plan, const iris_tile *tile, const char *stage,
+                                       const iris_wave_group *group, int rank)
 {
     if (iris_lane() == 0)
         for (uint32_t i = group->wave; 16 * i < tile->rows; i += group->waves) {
@@ -227,9 +227,9 @@ IRIS_DEVICE void irisi_tile_unstage(const iris_ctx *ctx, const iris_gemm_plan *p
     if (group->stopped)
         ranks.first = ranks.last = ctx->rank;
     rank = ranks.first;
-    if (irisi_tile_boxed(plan)) {
+    if (irisi_tile_tma_store(plan)) {
         do
-            irisi_tile_put_boxes(plan, tile, stage, group, rank);
+            irisi_tile_put_by_tma(plan, tile, stage, group, rank);
         while (irisi_tile_next_rank(ctx, ranks, &rank));
         if (irisi_tile_rest(plan, tile) > 0)
             for (uint32_t i = group->wave; 16 * i < tile->rows; i += group->waves)
@@ -381,7 +381,7 @@ IRIS_DEVICE void iris_tile_await(const iris_ctx *ctx, const iris_gemm_plan *plan
 IRIS_DEVICE void iris_tile_staged(const iris_gemm_plan *plan, iris_wave_group *group)
 {
     irisi_bulk_written();
-    if (irisi_tile_boxed(plan))
+    if (irisi_tile_tma_store(plan))
         iris_sync_wave();
     else
         iris_wave_group_sync(group);
@@ -395,7 +395,7 @@ IRIS_DEVICE char *iris_tile_stage(const iris_gemm_plan *plan, char *stages, uint
 {
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
     irisi_bulk_reusable(plan->slots > 1);
-    if (irisi_tile_boxed(plan))
+    if (irisi_tile_tma_store(plan))
         iris_sync_wave();
     else
         iris_wave_group_sync(group);

@@ -57,7 +57,7 @@ IRIS_DEVICE uint64_t irisi_tile_load_8(const char *from, uint32_t left, uint32_t
 IRIS_DEVICE const char *irisi_tile_staged_8(const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
                                             uint32_t row, uint32_t unit)
 {
-    if (irisi_tile_boxed(plan))
+    if (irisi_tile_tma_store(plan))
         return stage + 128 * row + ((8 * unit) ^ (row % 8 * 16));
     return iris_tile_row(plan, tile, stage, row) + 8 * unit;
 }
@@ -103,7 +103,7 @@ IRIS_DEVICE void irisi_tile_send_ll(const iris_ctx *ctx, const iris_gemm_plan *p
     const uint32_t flag = irisi_parked_u32(iris_ll_flag(epoch));
     iris_ll_packet *slots = irisi_gemm_ll_slots(plan, epoch, plan->rank);
     slots += (uint64_t)tile->m0 * plan->ll_pitch + 2 * (tile->n0 * size / 8);
-    if (irisi_tile_boxed(plan))
+    if (irisi_tile_tma_store(plan))
         iris_wave_group_sync(group); /* each wave has waited for itself alone */
     for (uint32_t i = group->member; i < tile->rows * units; i += group->members) {
         const uint32_t row = i / units, unit = i - row * units, left = bytes - 8 * unit;

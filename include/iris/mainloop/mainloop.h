@@ -19,9 +19,9 @@
  *   irisi_gemm_workspace_begin(plan, workspace, bytes)        every lane of the workgroup, before its first barrier
  *   irisi_gemm_registers(plan, mainloop, role, begins)        the waves of a role, at either end of what they do
  *
- *   irisi_relay_can irisi_relay_begin    tiles sent by an engine, by way of the workspace, where nobody computes
- *   irisi_relay_fetch irisi_relay_skip   some waves fetch a tile each in turn
- *   irisi_relay_put irisi_relay_end      and math waves put them
+ *   irisi_tma_forward_can irisi_tma_forward_begin  tiles sent by an engine, by way of the workspace, where nobody computes
+ *   irisi_tma_forward_fetch irisi_tma_forward_skip  some waves fetch a tile each in turn
+ *   irisi_tma_forward_put irisi_tma_forward_end  and math waves put them
  *
  * The workspace starts 128 bytes behind the start of shared memory.
  */
@@ -38,35 +38,36 @@ typedef enum iris_gemm_role { IRIS_GEMM_MATH, IRIS_GEMM_LOADER, IRIS_GEMM_COMM }
 
 #include <iris/gen/gemm_epilogue.h>
 #if defined(IRIS_TARGET_NVIDIA)
-#include <iris/mainloop/nvidia/relay.h>
+#include <iris/mainloop/nvidia/tma_forward.h>
 #elif defined(IRIS_TARGET_AMD)
 #include <iris/mainloop/amd/gemm.h>
 #else
 #include <iris/mainloop/host/gemm.h>
 #endif
 
-#if !defined(IRISI_HAS_RELAY)
+#if !defined(IRISI_HAS_TMA_FORWARD)
 /* Here no engine sends tiles by itself. */
-typedef struct irisi_relay {
+typedef struct irisi_tma_forward {
     uint32_t none;
-} irisi_relay;
-enum { IRISI_RELAY_FETCHERS = 1 };
-IRIS_DEVICE int irisi_relay_can(const iris_gemm_plan *plan) { return (void)plan, 0; }
-IRIS_DEVICE irisi_relay irisi_relay_begin(char *workspace)
+} irisi_tma_forward;
+enum { IRISI_TMA_FORWARD_FETCHERS = 1 };
+IRIS_DEVICE int irisi_tma_forward_can(const iris_gemm_plan *plan) { return (void)plan, 0; }
+IRIS_DEVICE irisi_tma_forward irisi_tma_forward_begin(char *workspace)
 {
-    const irisi_relay r = {0};
+    const irisi_tma_forward r = {0};
     return (void)workspace, r;
 }
-IRIS_DEVICE void irisi_relay_fetch(const iris_gemm_plan *plan, const iris_tile *tile, irisi_relay *r)
+IRIS_DEVICE void irisi_tma_forward_fetch(const iris_gemm_plan *plan, const iris_tile *tile, irisi_tma_forward *r)
 {
     (void)plan, (void)tile, (void)r;
 }
-IRIS_DEVICE void irisi_relay_skip(const iris_tile *tile, irisi_relay *r) { (void)tile, (void)r; }
-IRIS_DEVICE void irisi_relay_put(const iris_gemm_plan *plan, const iris_tile *tile, int stopped, irisi_relay *r)
+IRIS_DEVICE void irisi_tma_forward_skip(const iris_tile *tile, irisi_tma_forward *r) { (void)tile, (void)r; }
+IRIS_DEVICE void irisi_tma_forward_put(const iris_gemm_plan *plan, const iris_tile *tile, int stopped,
+                                       irisi_tma_forward *r)
 {
     (void)plan, (void)tile, (void)stopped, (void)r;
 }
-IRIS_DEVICE void irisi_relay_end(void) {}
+IRIS_DEVICE void irisi_tma_forward_end(void) {}
 #endif
 #endif
 

@@ -42,7 +42,7 @@ typedef struct irisi_gemm_problem {
     uint32_t alone;      /* 1: the product is a kernel's that only computes; 2: fused_sequential's, between ranks */
     uint32_t tf32;       /* 1: f32 may be multiplied as tf32 */
     uint32_t bare;       /* 1: on every rank nothing but the product is asked for */
-    uint32_t boxes;      /* 1: so do the rows, of 16 bytes or more, of every rank's band of C; at most 8 ranks */
+    uint32_t tma_store;  /* 1: so do the rows, of 16 bytes or more, of every rank's band of C; at most 8 ranks */
     uint32_t workgroups;
     uint32_t tile_m, tile_n; /* asked for; 0: free */
 } irisi_gemm_problem;
@@ -50,7 +50,7 @@ typedef struct irisi_gemm_problem {
 /* The answer. Waves of a workgroup: the first math_waves compute, the last comm_waves communicate, the rest load. */
 typedef struct irisi_gemm_shape {
     uint32_t mainloop, tile_m, tile_n;
-    uint32_t boxed;            /* 1: staging tiles are laid out in boxes for the copy engine */
+    uint32_t tma_store;              /* 1: staging tiles are laid out in boxes for the copy engine */
     uint32_t slots, slots_with_comm; /* staging tiles without and with communication waves; at most 4 */
     uint32_t stage_m, stage_n; /* of a staging tile: fewer columns than tile_n where a tile leaves in pieces */
     uint32_t workspace_bytes, workspace_bytes_with_comm; /* shared memory without and with communication waves */

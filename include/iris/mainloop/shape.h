@@ -13,13 +13,13 @@
  *   irisi_gemm_narrowest(mainloop)                           columns that tiles may be cut to; 0: they are not cut
  *   irisi_gemm_most_pair(mainloop) irisi_gemm_most_slices(mainloop)      workgroups that share B; slices of K
  *   irisi_gemm_joins(plan)                                   1 when pairs compute parts of full tiles together
- *   irisi_gemm_relays(plan)                                  1 when workgroups that only send use an engine
+ *   irisi_gemm_tma_forwards(plan)                            1 when workgroups that only send use an engine
  *   IRISI_GEMM_PARTIAL_BYTES                                 what an item of a plan whose K is cut leaves behind
  *   irisi_gemm_tile_us(mainloop, pair, slices, rows, columns, k, flagged)      about how long a tile takes
  *   irisi_gemm_joint_us(mainloop, rows, columns, k, flagged) about how long a part that a pair computes together takes
  *   irisi_gemm_senders_us()                                  about how much longer it takes by workgroups that send
  *   irisi_gemm_memory_us(bytes)                              about how long the device's memory takes to read so many
- *   irisi_gemm_link_gbps(workgroups, boxed, peers)           about how fast so many send to all other ranks
+ *   irisi_gemm_link_gbps(workgroups, tma_store, peers)       about how fast so many send to all other ranks
  *   irisi_gemm_rates_of(plan)                                about what a device reaches where tiles are not cut
  *
  * No device code: init.c includes it in plain C.
@@ -56,7 +56,7 @@ static inline irisi_gemm_image irisi_gemm_image_of(const char *arch, uint32_t dt
 static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return (void)mainloop, 0; }
 enum { IRISI_GEMM_PARTIAL_BYTES = 0, IRISI_GEMM_PARTIAL_BYTE = 0 };
 static inline uint32_t irisi_gemm_joins(const iris_gemm_plan *plan) { return (void)plan, 0; }
-static inline uint32_t irisi_gemm_relays(const iris_gemm_plan *plan) { return (void)plan, 0; }
+static inline uint32_t irisi_gemm_tma_forwards(const iris_gemm_plan *plan) { return (void)plan, 0; }
 static inline uint32_t irisi_gemm_most_pair(uint32_t mainloop) { return (void)mainloop, 1; }
 static inline uint32_t irisi_gemm_most_slices(uint32_t mainloop) { return (void)mainloop, 1; }
 static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32_t slices, uint32_t rows,
@@ -70,9 +70,9 @@ static inline double irisi_gemm_joint_us(uint32_t mainloop, uint32_t rows, uint3
 }
 static inline double irisi_gemm_senders_us(void) { return 0; }
 static inline double irisi_gemm_memory_us(double bytes) { return (void)bytes, 0; }
-static inline double irisi_gemm_link_gbps(uint32_t workgroups, int boxed, uint32_t peers)
+static inline double irisi_gemm_link_gbps(uint32_t workgroups, int tma_store, uint32_t peers)
 {
-    return (void)boxed, (void)peers, workgroups;
+    return (void)tma_store, (void)peers, workgroups;
 }
 #endif
 

@@ -229,7 +229,7 @@ iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_fa
         s = irisi_collective_check_channel(w, name, ch, c.team, stream);
     if (s != IRIS_OK)
         return s;
-    if (irisi_tells(w))
+    if (irisi_verbose(w))
         irisi_log(w->rank, IRISI_DEBUG, "%s of %zu %s%s%s among %d ranks: schedule %s, %s", name, c.count,
                   iris_dtype_name(c.dtype), irisi_family_of(family)->reduces ? " by " : "",
                   irisi_family_of(family)->reduces ? irisi_op_names[c.op] : "", (int)c.team.size,

@@ -137,7 +137,7 @@ static void irisi_hub_drop(irisi_conn *c)
 }
 
 /* A notice, or a word about a rank that has parted, for every rank. */
-static void irisi_hub_tell(irisi_hub *h, irisi_frame_type type, iris_status status, int rank, const char *text)
+static void irisi_hub_notify(irisi_hub *h, irisi_frame_type type, iris_status status, int rank, const char *text)
 {
     if (h->dead || h->over || (irisi_mendable(status) && h->stopped))
         return;
@@ -158,7 +158,7 @@ static void irisi_hub_tell(irisi_hub *h, irisi_frame_type type, iris_status stat
 /* Tells every rank that the world has stopped, and why. */
 static void irisi_hub_notice(irisi_hub *h, iris_status status, int rank, const char *text)
 {
-    irisi_hub_tell(h, IRISI_NOTICE, status, rank, text);
+    irisi_hub_notify(h, IRISI_NOTICE, status, rank, text);
 }
 
 static void irisi_hub_lost(irisi_hub *h, int rank)
@@ -264,7 +264,7 @@ static void irisi_hub_frame(irisi_hub *h, int rank)
         irisi_hub_notice(h, (iris_status)frame.status, frame.rank, text);
     } else if (frame.type == IRISI_LEAVE) {
         /* Who leaves a stopped world leaves because it has stopped: that is what the others have been told. */
-        irisi_hub_tell(h, h->stopped ? IRISI_PARTED : IRISI_NOTICE, IRIS_ERR_PEER, rank, text);
+        irisi_hub_notify(h, h->stopped ? IRISI_PARTED : IRISI_NOTICE, IRIS_ERR_PEER, rank, text);
         irisi_hub_drop(c);
     } else if (frame.type == IRISI_DIED && rank == h->n) {
         irisi_hub_notice(h, IRIS_ERR_PEER, frame.rank, text);

@@ -94,7 +94,7 @@ iris_status irisi_rmsnorm_run(iris_world *w, const iris_channel *ch, const iris_
         s = irisi_collective_check_channel(w, family.name, ch, team, stream);
     if (s != IRIS_OK)
         return s;
-    if (irisi_tells(w))
+    if (irisi_verbose(w))
         irisi_log(w->rank, IRISI_DEBUG, "%s of %zu rows of %zu %s among %d ranks: schedule %s, %s", family.name,
                   what->rows, what->columns, iris_dtype_name(dtype), (int)team.size, irisi_schedule_name((int)schedule),
                   chosen ? "which the library chose" : "as asked for");

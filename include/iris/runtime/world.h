@@ -54,7 +54,7 @@ typedef struct irisi_record {
 } irisi_record;
 
 /* How many sentences of a job are remembered as printed. */
-enum { IRISI_TOLD = 32 };
+enum { IRISI_REPORTED = 32 };
 
 /* A kernel that was launched. */
 typedef struct irisi_launched {
@@ -217,7 +217,7 @@ __attribute__((format(printf, 3, 4))) static void irisi_log(int rank, irisi_leve
 }
 
 /* 1 where launches and choices are told: the environment is not searched at each of them. */
-static int irisi_tells(const iris_world *w) { return w->log_level >= IRISI_DEBUG; }
+static int irisi_verbose(const iris_world *w) { return w->log_level >= IRISI_DEBUG; }
 
 /* What a user has to know though nothing is logged; IRIS_LOG=error asks for silence about it. */
 __attribute__((format(printf, 1, 2))) static void irisi_warn(const char *format, ...)

@@ -4,7 +4,7 @@
  *
  *   irisi_copy_chunk irisi_copy_whole_chunk irisi_copies_close irisi_copies_await irisi_copies_arrive
  *                                                              global to shared memory, beside the lanes (cp.async)
- *   irisi_load_matrices irisi_load_matrices_turned irisi_load_double irisi_load_quad irisi_load_two irisi_load_word
+ *   irisi_load_matrices irisi_load_matrices_transposed irisi_load_double irisi_load_quad irisi_load_two irisi_load_word
  *   irisi_load_short irisi_load_words                          shared memory to registers
  *   irisi_store_short                                          and back
  *   irisi_read_words irisi_read_chunk                          global memory to registers
@@ -61,7 +61,7 @@ IRIS_DEVICE void irisi_load_matrices(uint32_t *w, uint32_t from)
                  : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
                  : "r"(from));
 }
-IRIS_DEVICE void irisi_load_matrices_turned(uint32_t *w, uint32_t from)
+IRIS_DEVICE void irisi_load_matrices_transposed(uint32_t *w, uint32_t from)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])

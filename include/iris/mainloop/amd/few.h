@@ -28,7 +28,7 @@
 typedef struct irisi_few_shape {
     uint32_t groups; /* of 16 rows of C, at most 2 */
     uint32_t blocks; /* of 16 columns, 1, 2 or 4 */
-    int turned;      /* 1: B is k x n */
+    int n_major;     /* 1: B is k x n */
     uint32_t ring;   /* steps that are loaded ahead */
 } irisi_few_shape;
 
@@ -36,17 +36,17 @@ typedef struct irisi_few_shape {
 enum { IRISI_FEW_GROUPS = 2, IRISI_FEW_BLOCKS = 4, IRISI_FEW_LINES = 8, IRISI_FEW_SHARE = 2 };
 
 /* Beside communication waves a lane has 168 registers, which are too few for all steps ahead. */
-IRIS_DEVICE irisi_few_shape irisi_few_shape_of(uint32_t m, uint32_t n, int turned, int with_comm)
+IRIS_DEVICE irisi_few_shape irisi_few_shape_of(uint32_t m, uint32_t n, int n_major, int with_comm)
 {
     irisi_few_shape s;
-    s.groups = m / 16, s.blocks = n / 16, s.turned = turned;
+    s.groups = m / 16, s.blocks = n / 16, s.n_major = n_major;
     s.ring = with_comm ? (uint32_t)IRISI_FEW_RING_WITH_COMM : (uint32_t)IRISI_FEW_RING;
     return s;
 }
 
 /* Lines of B that a lane has in a step, of k or of columns, and the bytes of its run in each. */
-IRIS_DEVICE uint32_t irisi_few_lines(irisi_few_shape s) { return s.turned ? 8 : s.blocks; }
-IRIS_DEVICE uint32_t irisi_few_run(irisi_few_shape s) { return s.turned ? 2 * s.blocks : 16; }
+IRIS_DEVICE uint32_t irisi_few_lines(irisi_few_shape s) { return s.n_major ? 8 : s.blocks; }
+IRIS_DEVICE uint32_t irisi_few_run(irisi_few_shape s) { return s.n_major ? 2 * s.blocks : 16; }
 
 /* A wave's part of a tile, as one lane sees it. */
 typedef struct irisi_few_job {
@@ -70,8 +70,8 @@ IRIS_DEVICE void irisi_few_begin(irisi_few_shape s, const iris_gemm_plan *plan, 
     job->begin = irisi_afresh_u32(wave * part < steps ? wave * part : steps);
     job->end = irisi_afresh_u32(steps - job->begin < part ? steps : job->begin + part);
     job->a = (const IRISI_GLOBAL char *)plan->a + (uint64_t)tile->m0 * lda;
-    job->b = (const IRISI_GLOBAL char *)plan->b + (uint64_t)tile->n0 * (s.turned ? 2 : ldb);
-    job->b_step = s.turned ? (uint64_t)IRISI_FEW_DEEP * ldb : (uint64_t)2 * IRISI_FEW_DEEP;
+    job->b = (const IRISI_GLOBAL char *)plan->b + (uint64_t)tile->n0 * (s.n_major ? 2 : ldb);
+    job->b_step = s.n_major ? (uint64_t)IRISI_FEW_DEEP * ldb : (uint64_t)2 * IRISI_FEW_DEEP;
 #pragma unroll
     for (uint32_t j = 0; j < s.groups; j++) {
         const uint32_t row = 16 * j + line < tile->rows ? 16 * j + line : tile->rows - 1;
@@ -79,12 +79,13 @@ IRIS_DEVICE void irisi_few_begin(irisi_few_shape s, const iris_gemm_plan *plan, 
     }
 #pragma unroll
     for (uint32_t i = 0; i < irisi_few_lines(s); i++) {
-        const uint32_t column = s.turned ? line * s.blocks : 16 * i + line;
-        const uint32_t there = column < tile->cols ? column : s.turned ? (tile->cols - 1) / s.blocks * s.blocks
-                                                                       : tile->cols - 1;
-        job->b_at[i] = s.turned ? (own + i) * ldb + 2 * there : there * ldb + 2 * own;
+        const uint32_t column = s.n_major ? line * s.blocks : 16 * i + line;
+        const uint32_t there = column < tile->cols ? column
+                               : s.n_major         ? (tile->cols - 1) / s.blocks * s.blocks
+                                                   : tile->cols - 1;
+        job->b_at[i] = s.n_major ? (own + i) * ldb + 2 * there : there * ldb + 2 * own;
         if (i < s.blocks)
-            job->b_first[i] = s.turned ? 2 * there : there * ldb;
+            job->b_first[i] = s.n_major ? 2 * there : there * ldb;
     }
 }
 
@@ -95,7 +96,7 @@ typedef struct irisi_few_words {
 } irisi_few_words;
 
 /* Words of a line in irisi_few_words. */
-IRIS_DEVICE uint32_t irisi_few_pitch(irisi_few_shape s) { return s.turned ? (s.blocks + 1) / 2 : 4; }
+IRIS_DEVICE uint32_t irisi_few_pitch(irisi_few_shape s) { return s.n_major ? (s.blocks + 1) / 2 : 4; }
 
 /* Begins to load a step's words: behind the last step that one's again, and behind the end of K what is before it. */
 IRIS_DEVICE void irisi_few_fetch(irisi_few_shape s, const irisi_few_job *job, uint32_t step, irisi_few_words *to)
@@ -105,8 +106,8 @@ IRIS_DEVICE void irisi_few_fetch(irisi_few_shape s, const irisi_few_job *job, ui
     const IRISI_GLOBAL char *a = job->a + (uint64_t)now * 2 * IRISI_FEW_DEEP, *b = job->b + now * job->b_step;
 #pragma unroll
     for (uint32_t i = 0; i < irisi_few_lines(s); i++) {
-        const uint32_t first = job->b_first[s.turned ? 0 : i];
-        irisi_mfma_load_run(b, own + (s.turned ? i : 0) < left ? job->b_at[i] : first, irisi_few_run(s),
+        const uint32_t first = job->b_first[s.n_major ? 0 : i];
+        irisi_mfma_load_run(b, own + (s.n_major ? i : 0) < left ? job->b_at[i] : first, irisi_few_run(s),
                             to->b + i * irisi_few_pitch(s));
     }
 #pragma unroll
@@ -137,7 +138,7 @@ IRIS_DEVICE void irisi_few_take(irisi_few_shape s, const irisi_few_job *job, con
 #pragma unroll
         for (uint32_t i = 0; i < 4; i++) { /* pair of k */
             const uint32_t *two = from->b + 2 * i * pitch + block / 2;
-            to->n[block][i] = s.turned ? irisi_mfma_pair(two[0], two[pitch], block % 2) : from->b[block * 4 + i];
+            to->n[block][i] = s.n_major ? irisi_mfma_pair(two[0], two[pitch], block % 2) : from->b[block * 4 + i];
         }
 #pragma unroll
     for (uint32_t j = 0; j < s.groups; j++)
@@ -165,8 +166,8 @@ IRIS_DEVICE uint32_t irisi_few_sum(irisi_few_shape s, uint32_t block, uint32_t g
 }
 IRIS_DEVICE uint32_t irisi_few_place(irisi_few_shape s, uint32_t row, uint32_t column)
 {
-    const uint32_t block = s.turned ? column % s.blocks : column / 16;
-    const uint32_t within = s.turned ? column / s.blocks : column % 16;
+    const uint32_t block = s.n_major ? column % s.blocks : column / 16;
+    const uint32_t within = s.n_major ? column / s.blocks : column % 16;
     return irisi_few_sum(s, block, row / 16, within / 4 * 16 + row % 16) + within % 4;
 }
 

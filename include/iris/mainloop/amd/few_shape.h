@@ -105,7 +105,7 @@ static inline irisi_gemm_shape irisi_few_gemm_shape(const irisi_gemm_problem *p,
     s.mainloop = IRISI_GEMM_FEW_MFMA;
     s.gang = 1;
     s.tile_m = s.stage_m = t.m, s.tile_n = s.stage_n = t.n;
-    s.boxed = s.window = 0, s.slots = 2, s.slots_with_comm = 4;
+    s.tma_store = s.window = 0, s.slots = 2, s.slots_with_comm = 4;
     s.workspace_bytes = s.workspace_bytes_with_comm = 4 * IRISI_FEW_WAVES * t.m * t.n;
     s.math_waves = s.waves = IRISI_FEW_WAVES;
     s.comm_waves = IRISI_FEW_COMM_WAVES;

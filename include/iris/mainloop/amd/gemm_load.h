@@ -42,14 +42,14 @@ IRIS_DEVICE irisi_mfma_source irisi_mfma_source_a(irisi_mfma_shape shape, const 
 }
 
 IRIS_DEVICE irisi_mfma_source irisi_mfma_source_b(irisi_mfma_shape shape, const iris_gemm_plan *plan,
-                                                  const iris_tile *tile, const iris_wave_group *group, int turned)
+                                                  const iris_tile *tile, const iris_wave_group *group, int n_major)
 {
     irisi_mfma_source s;
-    s.base = (const IRISI_GLOBAL char *)plan->b + tile->n0 * (turned ? 1 : plan->ldb) * shape.element;
-    s.step = shape.depth * (turned ? plan->ldb : 1);
+    s.base = (const IRISI_GLOBAL char *)plan->b + tile->n0 * (n_major ? 1 : plan->ldb) * shape.element;
+    s.step = shape.depth * (n_major ? plan->ldb : 1);
     s.part = irisi_mfma_tile_m(shape) * shape.depth;
     s.first = s.part + 1024 * group->wave;
-    if (turned)
+    if (n_major)
         s.share = irisi_mfma_share_b(shape, group->member, plan->ldb, tile->cols);
     else
         s.share = irisi_mfma_share_bt(shape, group->member, plan->ldb, tile->cols);
@@ -65,46 +65,46 @@ IRIS_DEVICE uint32_t irisi_mfma_left(uint32_t k, uint32_t slab, uint32_t whole)
 
 /* Begins to load a lane's chunks of a slab into registers. Slabs behind the last read the first. */
 IRIS_DEVICE void irisi_mfma_fetch(const irisi_mfma_source *s, uint32_t loads, irisi_words *to, uint32_t k,
-                                  uint32_t slab, uint32_t whole, int turned)
+                                  uint32_t slab, uint32_t whole, int n_major)
 {
     const uint32_t left = irisi_mfma_left(k, slab, whole);
     const IRISI_GLOBAL char *base = s->base + (left ? slab : 0) * s->step;
 #pragma unroll
     for (uint32_t j = 0; j < loads; j++)
-        to[j] = irisi_mfma_load(base, irisi_mfma_offset(&s->share, j, left, turned));
+        to[j] = irisi_mfma_load(base, irisi_mfma_offset(&s->share, j, left, n_major));
 }
 
 /* Writes chunk j of a slab to shared memory; `ragged`: with zeros beyond `left` elements of K. */
 IRIS_DEVICE void irisi_mfma_commit_chunk(const irisi_mfma_source *s, uint32_t j, irisi_words words, irisi_mfma_lds lds,
-                                         uint32_t left, int ragged, int turned)
+                                         uint32_t left, int ragged, int n_major)
 {
     if (ragged)
 #pragma unroll
         for (int32_t i = 0; i < 4; i++)
-            words[i] &= irisi_mfma_kept(&s->share, j, left, turned, i);
+            words[i] &= irisi_mfma_kept(&s->share, j, left, n_major, i);
     irisi_mfma_write(lds + s->part, irisi_mfma_place(&s->share, j), words);
 }
 
 /* Writes a lane's chunks of a slab to shared memory. */
 IRIS_DEVICE void irisi_mfma_commit(const irisi_mfma_source *s, uint32_t loads, const irisi_words *from,
-                                   irisi_mfma_lds lds, uint32_t left, int ragged, int turned)
+                                   irisi_mfma_lds lds, uint32_t left, int ragged, int n_major)
 {
 #pragma unroll
     for (uint32_t j = 0; j < loads; j++)
-        irisi_mfma_commit_chunk(s, j, from[j], lds, left, ragged, turned);
+        irisi_mfma_commit_chunk(s, j, from[j], lds, left, ragged, n_major);
 }
 
 /* A lane's chunks of a slab directly into shared memory; a ragged slab through registers, one chunk at a time. */
 IRIS_DEVICE void irisi_mfma_copy(const irisi_mfma_source *s, uint32_t loads, irisi_mfma_lds lds, uint32_t k,
-                                 uint32_t slab, uint32_t whole, int ragged, int turned)
+                                 uint32_t slab, uint32_t whole, int ragged, int n_major)
 {
     const uint32_t left = irisi_mfma_left(k, slab, whole);
     if (ragged && left < whole) {
         const IRISI_GLOBAL char *base = s->base + (left ? slab : 0) * s->step;
 #pragma unroll
         for (uint32_t j = 0; j < loads; j++) {
-            const irisi_words words = irisi_mfma_load(base, irisi_mfma_offset(&s->share, j, left, turned));
-            irisi_mfma_commit_chunk(s, j, words, lds, left, 1, turned);
+            const irisi_words words = irisi_mfma_load(base, irisi_mfma_offset(&s->share, j, left, n_major));
+            irisi_mfma_commit_chunk(s, j, words, lds, left, 1, n_major);
             irisi_mfma_part();
         }
         return;
@@ -114,7 +114,7 @@ IRIS_DEVICE void irisi_mfma_copy(const irisi_mfma_source *s, uint32_t loads, iri
     now.line = irisi_mfma_now(now.line);
 #pragma unroll
     for (uint32_t j = 0; j < loads; j++)
-        irisi_mfma_load_lds(s->base + slab * s->step, irisi_mfma_offset(&now, j, whole, turned),
+        irisi_mfma_load_lds(s->base + slab * s->step, irisi_mfma_offset(&now, j, whole, n_major),
                             lds + first + j * 16 * IRISI_MFMA_LANES);
 }
 

@@ -50,11 +50,11 @@ typedef struct irisi_mfma_operands {
 } irisi_mfma_operands;
 
 IRIS_DEVICE void irisi_mfma_fetch_slab(irisi_mfma_loop loop, const irisi_mfma_job *job, irisi_mfma_held *held,
-                                       uint32_t slab, uint32_t place, int turned)
+                                       uint32_t slab, uint32_t place, int n_major)
 {
     const uint32_t whole = irisi_mfma_whole(loop.shape);
     irisi_mfma_fetch(&job->a, irisi_mfma_loads_a(loop.shape), held->a[place], job->k, slab, whole, 0);
-    irisi_mfma_fetch(&job->b, irisi_mfma_loads_b(loop.shape), held->b[place], job->k, slab, whole, turned);
+    irisi_mfma_fetch(&job->b, irisi_mfma_loads_b(loop.shape), held->b[place], job->k, slab, whole, n_major);
 }
 
 /*
@@ -63,49 +63,49 @@ IRIS_DEVICE void irisi_mfma_fetch_slab(irisi_mfma_loop loop, const irisi_mfma_jo
  * slab's number as far as registers are concerned, known to the compiler.
  */
 IRIS_DEVICE void irisi_mfma_advance(irisi_mfma_loop loop, const irisi_mfma_job *job, irisi_mfma_held *held,
-                                    uint32_t slab, uint32_t turn, int turned, int ragged)
+                                    uint32_t slab, uint32_t turn, int n_major, int ragged)
 {
     const irisi_mfma_shape shape = loop.shape;
     const irisi_mfma_lds to = job->lds + turn % 2 * irisi_mfma_slab_bytes(shape);
     const uint32_t whole = irisi_mfma_whole(shape), a = irisi_mfma_loads_a(shape), b = irisi_mfma_loads_b(shape);
     if (loop.direct) {
         irisi_mfma_copy(&job->a, a, to, job->k, slab, whole, ragged, 0);
-        irisi_mfma_copy(&job->b, b, to, job->k, slab, whole, ragged, turned);
+        irisi_mfma_copy(&job->b, b, to, job->k, slab, whole, ragged, n_major);
         return;
     }
     const uint32_t left = irisi_mfma_left(job->k, slab, whole);
     irisi_mfma_commit(&job->a, a, held->a[turn % loop.ring], to, left, ragged, 0);
-    irisi_mfma_commit(&job->b, b, held->b[turn % loop.ring], to, left, ragged, turned);
+    irisi_mfma_commit(&job->b, b, held->b[turn % loop.ring], to, left, ragged, n_major);
     if (turn % loop.pair == loop.pair - 1)
 #pragma unroll
         for (uint32_t i = 0; i < loop.pair; i++)
             irisi_mfma_fetch_slab(loop, job, held, slab + 1 - loop.pair + i + loop.ring,
-                                  (turn + 1 - loop.pair + i) % loop.ring, turned);
+                                  (turn + 1 - loop.pair + i) % loop.ring, n_major);
 }
 
 /* Begins a tile: the first slab stands in shared memory when the math waves have met, others are on their way. */
 IRIS_DEVICE void irisi_mfma_begin(irisi_mfma_loop loop, const iris_gemm_plan *plan, const iris_tile *tile,
-                                  const irisi_mfma_pipe *pipe, const iris_wave_group *group, int turned,
+                                  const irisi_mfma_pipe *pipe, const iris_wave_group *group, int n_major,
                                   irisi_mfma_job *job, irisi_mfma_held *held)
 {
     job->lds = (irisi_mfma_lds)pipe->workspace;
     job->k = plan->k;
     job->first_m = irisi_mfma_first_m(loop.shape, group->wave, iris_lane());
-    job->first_n = irisi_mfma_first_n(loop.shape, group->wave, iris_lane(), turned);
+    job->first_n = irisi_mfma_first_n(loop.shape, group->wave, iris_lane(), n_major);
     job->a = irisi_mfma_source_a(loop.shape, plan, tile, group);
-    job->b = irisi_mfma_source_b(loop.shape, plan, tile, group, turned);
+    job->b = irisi_mfma_source_b(loop.shape, plan, tile, group, n_major);
     if (!loop.direct)
 #pragma unroll
         for (uint32_t i = 0; i < loop.ring; i++)
-            irisi_mfma_fetch_slab(loop, job, held, i, i, turned);
-    irisi_mfma_advance(loop, job, held, 0, 0, turned, 1);
+            irisi_mfma_fetch_slab(loop, job, held, i, i, n_major);
+    irisi_mfma_advance(loop, job, held, 0, 0, n_major, 1);
     if (loop.direct)
         irisi_mfma_loaded();
 }
 
 /* The columns' operands of a step, from B as it is given untransposed: pairs of rows of K are put together. */
-IRIS_DEVICE void irisi_mfma_take_turned(irisi_mfma_shape shape, irisi_mfma_lds from, uint32_t first, uint32_t step,
-                                        irisi_words (*n)[IRISI_MFMA_STEPS], uint32_t place)
+IRIS_DEVICE void irisi_mfma_take_n_major(irisi_mfma_shape shape, irisi_mfma_lds from, uint32_t first, uint32_t step,
+                                         irisi_words (*n)[IRISI_MFMA_STEPS], uint32_t place)
 {
     uint32_t w[8];
 #pragma unroll
@@ -120,7 +120,7 @@ IRIS_DEVICE void irisi_mfma_take_turned(irisi_mfma_shape shape, irisi_mfma_lds f
 
 /* Reads a phase's operands from one of the two slabs in shared memory. */
 IRIS_DEVICE void irisi_mfma_take(irisi_mfma_loop loop, const irisi_mfma_job *job, uint32_t slab, uint32_t phase,
-                                 int turned, irisi_mfma_operands *to)
+                                 int n_major, irisi_mfma_operands *to)
 {
     const irisi_mfma_shape shape = loop.shape;
     const irisi_mfma_lds from = job->lds + slab % 2 * irisi_mfma_slab_bytes(shape);
@@ -133,8 +133,8 @@ IRIS_DEVICE void irisi_mfma_take(irisi_mfma_loop loop, const irisi_mfma_job *job
 #pragma unroll
         for (uint32_t block = 0; block < shape.blocks_m; block++)
             to->m[block][i] = irisi_mfma_read(from, irisi_mfma_at_m(shape, first_m, step, block));
-        if (turned)
-            irisi_mfma_take_turned(shape, from_b, first_n, step, to->n, i);
+        if (n_major)
+            irisi_mfma_take_n_major(shape, from_b, first_n, step, to->n, i);
         else
 #pragma unroll
             for (uint32_t block = 0; block < 2; block++)

@@ -128,7 +128,7 @@ static inline irisi_gemm_shape irisi_mfma_gemm_shape(uint32_t mainloop, const ir
     s.gang = 1;
     s.tile_m = p->tile_m ? p->tile_m : most.m;
     s.tile_n = p->tile_n ? (p->tile_n + unit - 1) / unit * unit : most.n; /* tiles of B start where chunks do */
-    s.boxed = s.window = 0;
+    s.tma_store = s.window = 0;
     s.slots = 1, s.slots_with_comm = 2;
     s.stage_m = p->c_element > 2 ? 32 : 64;
     s.stage_n = irisi_mfma_stage_n(irisi_mfma_loop_of(mainloop, 0, 2).shape);

@@ -176,16 +176,16 @@ IRIS_HOST_DEVICE irisi_mfma_share irisi_mfma_share_b(irisi_mfma_shape s, uint32_
 }
 
 /* Elements of K in a slab before chunk j. */
-IRIS_HOST_DEVICE uint32_t irisi_mfma_reach(const irisi_mfma_share *s, uint32_t j, int turned)
+IRIS_HOST_DEVICE uint32_t irisi_mfma_reach(const irisi_mfma_share *s, uint32_t j, int n_major)
 {
-    return turned ? s->line + j * s->next : s->deep / s->element;
+    return n_major ? s->line + j * s->next : s->deep / s->element;
 }
 
 /* Offset of chunk j in a slab with `left` elements of K: chunks beyond them read the slab's first instead. */
-IRIS_HOST_DEVICE uint32_t irisi_mfma_offset(const irisi_mfma_share *s, uint32_t j, uint32_t left, int turned)
+IRIS_HOST_DEVICE uint32_t irisi_mfma_offset(const irisi_mfma_share *s, uint32_t j, uint32_t left, int n_major)
 {
     const uint32_t line = s->line + j * s->next;
-    if (turned)
+    if (n_major)
         return s->deep + (line < left ? line : 0) * s->pitch;
     return (line < s->last ? line : s->last) * s->pitch + (s->deep / s->element < left ? s->deep : 0);
 }
@@ -197,11 +197,11 @@ IRIS_HOST_DEVICE uint32_t irisi_mfma_place(const irisi_mfma_share *s, uint32_t j
 }
 
 /* The bits of word `word` of chunk j that count in a slab with `left` elements of K; others become 0. */
-IRIS_HOST_DEVICE uint32_t irisi_mfma_kept(const irisi_mfma_share *s, uint32_t j, uint32_t left, int turned,
+IRIS_HOST_DEVICE uint32_t irisi_mfma_kept(const irisi_mfma_share *s, uint32_t j, uint32_t left, int n_major,
                                           int32_t word)
 {
-    const int32_t inside = (int32_t)left - (int32_t)irisi_mfma_reach(s, j, turned);
-    const int32_t bytes = inside * (turned ? 16 : (int32_t)s->element) - 4 * word;
+    const int32_t inside = (int32_t)left - (int32_t)irisi_mfma_reach(s, j, n_major);
+    const int32_t bytes = inside * (n_major ? 16 : (int32_t)s->element) - 4 * word;
     const uint32_t within = bytes < 0 ? 0 : bytes > 4 ? 4 : (uint32_t)bytes;
     return (uint32_t)(((uint64_t)1 << 8 * within) - 1);
 }
@@ -220,10 +220,10 @@ IRIS_HOST_DEVICE uint32_t irisi_mfma_first_m(irisi_mfma_shape s, uint32_t wave, 
 {
     return irisi_mfma_row(s, wave / s.waves_n, 0, 0) * s.depth + irisi_mfma_at(s.depth, lane % 32, lane / 32);
 }
-IRIS_HOST_DEVICE uint32_t irisi_mfma_first_n(irisi_mfma_shape s, uint32_t wave, uint32_t lane, int turned)
+IRIS_HOST_DEVICE uint32_t irisi_mfma_first_n(irisi_mfma_shape s, uint32_t wave, uint32_t lane, int n_major)
 {
     const uint32_t wave_n = wave % s.waves_n;
-    if (turned)
+    if (n_major)
         return 8 * (lane / 32) * (128 * s.waves_n) + ((wave_n * 128 + lane % 32 * 4) ^ lane / 32 * 128);
     return wave_n * 64 * s.depth + irisi_mfma_at(s.depth, lane % 32, lane / 32);
 }

@@ -52,7 +52,7 @@ IRIS_HOST_DEVICE irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_
         tile.m /= 2;
     s.mainloop = IRISI_GEMM_PLAIN;
     s.gang = 1;
-    s.boxed = s.window = 0, s.slots = 1, s.slots_with_comm = 2;
+    s.tma_store = s.window = 0, s.slots = 1, s.slots_with_comm = 2;
     s.tile_m = s.stage_m = p->tile_m ? p->tile_m : tile.m;
     s.tile_n = s.stage_n = p->tile_n ? p->tile_n : tile.n;
     s.workspace_bytes = irisi_gemm_padded(s.tile_m, IRISI_GEMM_ROWS) + irisi_gemm_padded(s.tile_n, IRISI_GEMM_COLUMNS);

@@ -10,7 +10,7 @@
  * no copies, no maps, no ring. Each wave of a workgroup multiplies a part of K of all of a narrow tile, from its lanes'
  * own loads, and the waves' sums are added up once, through shared memory. No workgroup waits for another.
  *
- * The product is turned round, since its rows come by 16 and its columns by 8: C's columns are its rows. In which
+ * The product is transposed, since its rows come by 16 and its columns by 8: C's columns are its rows. In which
  * order K is added up is nobody's business, so a lane's operands are 8 neighbours along K, 8 * (lane % 4) on, and where
  * B is k x n its columns are neighbours too. Such a run starts at any element: a lane loads the aligned words that it
  * lies in, one or two, and shifts them. Of words that hold no byte of the matrix none is read.
@@ -27,23 +27,23 @@
 typedef struct irisi_few_shape {
     uint32_t groups; /* of 8 rows of C, at most 4 */
     uint32_t blocks; /* of 16 columns, 1, 2 or 4 */
-    int turned;      /* 1: B is k x n */
+    int n_major;     /* 1: B is k x n */
     int ahead;       /* 1: a step is loaded while the one before it is multiplied; 0: registers are too few */
 } irisi_few_shape;
 
 /* Accumulators of a lane, at most; and elements of a tile that a lane adds the waves' sums up of. */
 enum { IRISI_FEW_ACCS = 32, IRISI_FEW_SHARE = (IRISI_FEW_ACCS + IRISI_FEW_WAVES - 1) / IRISI_FEW_WAVES };
 
-IRIS_DEVICE irisi_few_shape irisi_few_shape_of(uint32_t m, uint32_t n, int turned, int ahead)
+IRIS_DEVICE irisi_few_shape irisi_few_shape_of(uint32_t m, uint32_t n, int n_major, int ahead)
 {
     irisi_few_shape s;
-    s.groups = m / 8, s.blocks = n / 16, s.turned = turned, s.ahead = ahead;
+    s.groups = m / 8, s.blocks = n / 16, s.n_major = n_major, s.ahead = ahead;
     return s;
 }
 
 /* Lines of B that a lane has in a step, of k or of columns, and the bytes of its run in each. */
-IRIS_DEVICE uint32_t irisi_few_lines(irisi_few_shape s) { return s.turned ? 8 : 2 * s.blocks; }
-IRIS_DEVICE uint32_t irisi_few_run(irisi_few_shape s) { return s.turned ? 4 * s.blocks : 16; }
+IRIS_DEVICE uint32_t irisi_few_lines(irisi_few_shape s) { return s.n_major ? 8 : 2 * s.blocks; }
+IRIS_DEVICE uint32_t irisi_few_run(irisi_few_shape s) { return s.n_major ? 4 * s.blocks : 16; }
 
 /* Which of the two words that a run lies in have one of its first `bytes` bytes: bits 0 and 1. */
 IRIS_DEVICE uint32_t irisi_few_there(uint32_t skew, int bytes, uint32_t run)
@@ -89,7 +89,7 @@ IRIS_DEVICE void irisi_few_begin(irisi_few_shape s, const iris_gemm_plan *plan, 
     job->size = plan->k, job->own = iris_lane() % 4 * 8;
     job->begin = job->next = wave * part < plan->k ? wave * part : plan->k;
     job->end = plan->k - job->begin < part ? plan->k : job->begin + part;
-    job->b_step = s.turned ? IRISI_FEW_DEEP * ldb : (uint64_t)2 * IRISI_FEW_DEEP;
+    job->b_step = s.n_major ? IRISI_FEW_DEEP * ldb : (uint64_t)2 * IRISI_FEW_DEEP;
     job->a.skews = job->a.low = job->a.high = job->b.skews = job->b.low = job->b.high = 0;
     const uint64_t first = job->begin + job->own;
     IRISI_UNROLL
@@ -101,7 +101,7 @@ IRIS_DEVICE void irisi_few_begin(irisi_few_shape s, const iris_gemm_plan *plan, 
     for (uint32_t i = 0; i < irisi_few_lines(s); i++) {
         const uint32_t column = 8 * i + group < tile->cols ? 8 * i + group : tile->cols - 1;
         const char *b = (const char *)plan->b;
-        if (s.turned)
+        if (s.n_major)
             irisi_few_add(&job->b, i, b + (first + i) * ldb + 2 * (uint64_t)(tile->n0 + left),
                           2 * ((int)tile->cols - (int)left), run);
         else
@@ -167,7 +167,7 @@ IRIS_DEVICE void irisi_few_fetch(irisi_few_shape s, irisi_few_job *job, irisi_fe
         const int left = (int)(job->size - job->next) - (int)job->own; /* elements from the lane's first one on */
         const uint32_t some = left >= 8 ? 255 : left > 0 ? (1u << left) - 1 : 0;
         uint32_t low = job->b.low & some, high = job->b.high & some;
-        if (!s.turned)
+        if (!s.n_major)
             irisi_few_end(&job->b, lines, left, &low, &high);
         irisi_few_load(&job->b, lines, run, job->b_step, low, high, to->b);
         irisi_few_end(&job->a, s.groups, left, &low, &high);
@@ -223,7 +223,7 @@ IRIS_DEVICE void irisi_few_runs(irisi_few_shape s, const irisi_few_job *job, con
         irisi_few_clear(a[j], left);
     IRISI_UNROLL
     for (uint32_t i = 0; i < irisi_few_lines(s); i++)
-        if (!s.turned)
+        if (!s.n_major)
             irisi_few_clear(b[i], left);
         else if ((int)i >= left) /* the line is behind the end */
             b[i][0] = b[i][1] = b[i][2] = b[i][3] = 0;
@@ -242,7 +242,7 @@ IRIS_DEVICE void irisi_few_take(irisi_few_shape s, const irisi_few_job *job, con
     for (uint32_t i = 0; i < 4 * s.blocks; i++) { /* block, pair of k */
         const uint32_t block = i / 4, pair = i % 4;
         uint32_t *two = &to->half[pair / 2].a[block][pair % 2 * 2]; /* of two columns */
-        if (s.turned) {
+        if (s.n_major) {
             two[0] = __byte_perm(b[2 * pair][block], b[2 * pair + 1][block], 0x5410);
             two[1] = __byte_perm(b[2 * pair][block], b[2 * pair + 1][block], 0x7632);
         } else {
@@ -264,9 +264,9 @@ IRIS_DEVICE uint32_t irisi_few_sum(irisi_few_shape s, uint32_t acc, uint32_t lan
 }
 IRIS_DEVICE uint32_t irisi_few_place(irisi_few_shape s, uint32_t row, uint32_t column)
 {
-    const uint32_t lane = s.turned ? column / (2 * s.blocks) : column % 8;
-    const uint32_t block = s.turned ? column / 2 % s.blocks : column / 16;
-    const uint32_t second = s.turned ? column % 2 : column / 8 % 2;
+    const uint32_t lane = s.n_major ? column / (2 * s.blocks) : column % 8;
+    const uint32_t block = s.n_major ? column / 2 % s.blocks : column / 16;
+    const uint32_t second = s.n_major ? column % 2 : column / 8 % 2;
     return irisi_few_sum(s, (block * s.groups + row / 8) * 4 + second * 2 + row % 2, 4 * lane + row % 8 / 2);
 }
 

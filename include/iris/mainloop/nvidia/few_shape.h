@@ -86,7 +86,7 @@ static inline double irisi_few_others_us(const irisi_gemm_problem *p)
     const double started = 4.1 + 0.65 * p->k / 1024 + (p->m > 64 ? 1.2 : 0), read = 3.3 + 0.255 * mb;
     if (p->b_anywhere)
         return 8 + 0.34 * mb + 5 * rows + copied;
-    return (started > read ? started : read) + (p->boxes ? 0 : 3.5 + 2.5 * rows) + copied;
+    return (started > read ? started : read) + (p->tma_store ? 0 : 3.5 + 2.5 * rows) + copied;
 }
 
 /* The tile for a problem: the one that is asked for, or the fastest. */
@@ -124,7 +124,7 @@ static inline irisi_gemm_shape irisi_few_gemm_shape(const irisi_gemm_problem *p)
     s.mainloop = IRISI_GEMM_FEW;
     s.gang = 1;
     s.tile_m = s.stage_m = t.m, s.tile_n = s.stage_n = t.n;
-    s.boxed = s.window = 0, s.slots = 2, s.slots_with_comm = 4;
+    s.tma_store = s.window = 0, s.slots = 2, s.slots_with_comm = 4;
     s.workspace_bytes = s.workspace_bytes_with_comm = 4 * IRISI_FEW_WAVES * t.m * t.n;
     s.math_waves = s.waves = IRISI_FEW_WAVES;
     s.comm_waves = IRISI_FEW_COMM_WAVES;

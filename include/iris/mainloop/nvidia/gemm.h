@@ -170,7 +170,7 @@ IRIS_DEVICE void irisi_gemm_skip(const iris_gemm_plan *plan, irisi_gemm_ring *ri
     const uint32_t end = irisi_gemm_slice_begin(plan, slice + 1, depth);
     for (uint32_t i = irisi_gemm_slice_begin(plan, slice, depth); i < end; i++, irisi_gemm_ring_next(ring)) {
         irisi_mbar_wait(irisi_gemm_ring_full(ring), ring->parity);
-        irisi_gemm_ring_return(irisi_gemm_ring_empty(ring), irisi_gemm_ring_told(plan->pair));
+        irisi_gemm_ring_return(irisi_gemm_ring_empty(ring), irisi_gemm_ring_notified(plan->pair));
     }
 }
 
@@ -213,8 +213,8 @@ IRIS_DEVICE void irisi_gemm_swap(irisi_gemm_ring *ring, const iris_wave_group *g
         irisi_add_shared(v + 4 * q, sums + 512 * q);
     irisi_bulk_written(); /* before the copy engine writes there again */
     iris_sync_wave();
-    irisi_gemm_ring_return(ring->bars + 16 * before + 8, irisi_gemm_ring_told(2));
-    irisi_gemm_ring_return(ring->bars + 16 * last + 8, irisi_gemm_ring_told(2));
+    irisi_gemm_ring_return(ring->bars + 16 * before + 8, irisi_gemm_ring_notified(2));
+    irisi_gemm_ring_return(ring->bars + 16 * last + 8, irisi_gemm_ring_notified(2));
 }
 
 /* Two values rounded to a 16-bit type, the first in the low half. */
@@ -238,7 +238,7 @@ IRIS_DEVICE int irisi_gemm_bare(const iris_gemm_plan *plan)
            plan->activation == IRIS_ACTIVATION_NONE && plan->scale_a == NULL && plan->scale_b == NULL &&
            plan->scale_c == NULL;
 }
-IRIS_DEVICE int irisi_gemm_leaves(const iris_gemm_plan *plan) { return plan->boxed && irisi_gemm_bare(plan); }
+IRIS_DEVICE int irisi_gemm_leaves(const iris_gemm_plan *plan) { return plan->tma_store && irisi_gemm_bare(plan); }
 
 /*
  * Of a tile that leaves in boxes, what lanes write behind the last whole 16 bytes of its rows, from the boxes of its

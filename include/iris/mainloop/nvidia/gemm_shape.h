@@ -106,13 +106,13 @@ static inline irisi_gemm_shape irisi_gemm_sm90a(const irisi_gemm_problem *p)
     s.tile_m = p->tile_m ? p->tile_m : (uint32_t)IRISI_GEMM_SM90A_M;
     s.tile_n = p->tile_n ? p->tile_n : (uint32_t)IRISI_GEMM_SM90A_N;
     s.stage_m = IRISI_GEMM_SM90A_M;
-    s.boxed = p->boxes && p->c_element > 1 && s.tile_m % 16 == 0 && s.tile_n % 64 == 0;
-    s.stage_n = s.boxed ? IRISI_GEMM_SM90A_STAGE_BYTES / p->c_element : s.tile_n;
+    s.tma_store = p->tma_store && p->c_element > 1 && s.tile_m % 16 == 0 && s.tile_n % 64 == 0;
+    s.stage_n = s.tma_store ? IRISI_GEMM_SM90A_STAGE_BYTES / p->c_element : s.tile_n;
     if (p->c_element == 4 && s.stage_n > IRISI_GEMM_SM90A_N / 2)
         s.stage_n = IRISI_GEMM_SM90A_N / 2;
-    s.slots = s.boxed ? 2 : 1, s.slots_with_comm = s.boxed ? 4 : 1;
+    s.slots = s.tma_store ? 2 : 1, s.slots_with_comm = s.tma_store ? 4 : 1;
     s.workspace_bytes_with_comm = IRISI_GEMM_SM90A_HEAD + IRISI_GEMM_SM90A_BLOCKS_WITH_COMM * IRISI_GEMM_SM90A_BLOCK;
-    s.workspace_bytes = s.workspace_bytes_with_comm + (s.boxed ? (uint32_t)IRISI_GEMM_SM90A_BLOCK : 0);
+    s.workspace_bytes = s.workspace_bytes_with_comm + (s.tma_store ? (uint32_t)IRISI_GEMM_SM90A_BLOCK : 0);
     s.math_waves = IRISI_GEMM_SM90A_MATH_WAVES;
     s.comm_waves = IRISI_GEMM_SM90A_COMM_WAVES;
     s.window = 2; /* with more, boxes that wait for the links hold up the fetching of A and B */
@@ -126,7 +126,7 @@ static inline irisi_gemm_shape irisi_gemm_lines_shape(const irisi_gemm_problem *
     irisi_gemm_shape s = irisi_gemm_sm90a(p);
     s.mainloop = IRISI_GEMM_SM90A_LINES;
     s.tile_n = s.stage_n = p->tile_n ? p->tile_n : (uint32_t)IRISI_GEMM_LINES_N;
-    s.boxed = s.window = 0, s.slots = s.slots_with_comm = 1;
+    s.tma_store = s.window = 0, s.slots = s.slots_with_comm = 1;
     s.workspace_bytes = s.workspace_bytes_with_comm = IRISI_GEMM_SM90A_HEAD + 4 * IRISI_GEMM_SM90A_BLOCK;
     return s;
 }
@@ -136,9 +136,12 @@ enum { IRISI_GEMM_PARTIAL_BYTES = 4 * IRISI_GEMM_SM90A_M * IRISI_GEMM_SM90A_N, I
 
 /*
  * 1 when workgroups that only send do it by the copy engine. C in 32 bits takes twice as many boxes: the ring of a
- * relay holds too few tiles for it (relay.h), and lanes send.
+ * relay holds too few tiles for it (tma_forward.h), and lanes send.
  */
-IRIS_HOST_DEVICE uint32_t irisi_gemm_relays(const iris_gemm_plan *plan) { return plan->boxed && plan->c_element == 2; }
+IRIS_HOST_DEVICE uint32_t irisi_gemm_tma_forwards(const iris_gemm_plan *plan)
+{
+    return plan->tma_store && plan->c_element == 2;
+}
 
 /*
  * 1 when pairs compute parts of their full tiles together, side by side, a half of K of both each: products are as wide
@@ -188,9 +191,9 @@ static inline double irisi_gemm_joint_us(uint32_t mainloop, uint32_t rows, uint3
 }
 static inline double irisi_gemm_senders_us(void) { return 5; }
 static inline double irisi_gemm_memory_us(double bytes) { return 0.7 + bytes / 4.2e6; }
-static inline double irisi_gemm_link_gbps(uint32_t workgroups, int boxed, uint32_t peers)
+static inline double irisi_gemm_link_gbps(uint32_t workgroups, int tma_store, uint32_t peers)
 {
-    const double gbps = (boxed && peers > 0 ? peers / (0.035 + 0.016 * peers) : 24) * workgroups;
+    const double gbps = (tma_store && peers > 0 ? peers / (0.035 + 0.016 * peers) : 24) * workgroups;
     return gbps < 340 ? gbps : 340;
 }
 

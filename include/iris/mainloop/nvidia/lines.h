@@ -8,7 +8,7 @@
  * Where rows of C are few, B's way from memory is what counts, and a copy of it that is aligned would go that way three
  * times. But the copy engine begins at multiples of 16 bytes only, and a warpgroup's products read shared memory in
  * whole groups of 16. So the words of 16 bytes that a row of B lies in come into the ring as they stand (cp.async), and
- * the product is turned round: C's columns are its rows, and B, which is its first operand then, comes from registers,
+ * the product is transposed: C's columns are its rows, and B, which is its first operand then, comes from registers,
  * in which lanes have put it together.
  *
  * A line is what a row of B has in a run of a block: 64 elements of K of one column, or where B is k x n 64 columns of
@@ -133,17 +133,17 @@ IRIS_DEVICE irisi_gemm_held irisi_gemm_held_of(const iris_gemm_plan *plan, const
     return held;
 }
 
-/* The operands of a block's four products, whose B starts at `b`. `turned`, a constant: lines run along N. */
-IRIS_DEVICE void irisi_gemm_held_take(const irisi_gemm_held *held, uint32_t b, int turned, uint32_t (*to)[4])
+/* The operands of a block's four products, whose B starts at `b`. `n_major`, a constant: lines run along N. */
+IRIS_DEVICE void irisi_gemm_held_take(const irisi_gemm_held *held, uint32_t b, int n_major, uint32_t (*to)[4])
 {
     const uint32_t first = b + held->first, second = b + held->second;
     IRISI_UNROLL
     for (uint32_t i = 0; i < 4; i++)
         IRISI_UNROLL
         for (uint32_t j = 0; j < 4; j++) { /* the column 8 further, k 8 further */
-            const uint32_t at = turned ? (16 * i + j / 2 * 8) * IRISI_GEMM_LINE + j % 2 * 16
-                                       : 32 * i + j / 2 * 16 + j % 2 * 8 * IRISI_GEMM_LINE;
-            if (turned)
+            const uint32_t at = n_major ? (16 * i + j / 2 * 8) * IRISI_GEMM_LINE + j % 2 * 16
+                                        : 32 * i + j / 2 * 16 + j % 2 * 8 * IRISI_GEMM_LINE;
+            if (n_major)
                 to[i][j] = irisi_load_short(first + at) | irisi_load_short(second + at) << 16;
             else
                 to[i][j] = __funnelshift_r(irisi_load_word(first + at), irisi_load_word(first + at + 4), held->bits);

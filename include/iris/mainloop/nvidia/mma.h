@@ -45,30 +45,30 @@ IRIS_DEVICE uint32_t irisi_mma_within(uint32_t left, uint32_t before)
 }
 
 /* `first`: the tile's first row or column; `lines`: how many it has of them; `ld`: in bytes. */
-IRIS_DEVICE irisi_mma_source irisi_mma_source_of(irisi_mma_shape shape, int turned, const void *matrix, uint64_t ld,
+IRIS_DEVICE irisi_mma_source irisi_mma_source_of(irisi_mma_shape shape, int n_major, const void *matrix, uint64_t ld,
                                                  uint32_t first, uint32_t lines, uint32_t member)
 {
     irisi_mma_source s;
-    s.share = irisi_mma_share_of(shape, turned, member);
-    s.from = (const char *)matrix + s.share.line * ld + 16 * s.share.chunk + first * (turned ? shape.bytes : ld);
+    s.share = irisi_mma_share_of(shape, n_major, member);
+    s.from = (const char *)matrix + s.share.line * ld + 16 * s.share.chunk + first * (n_major ? shape.bytes : ld);
     s.next = s.share.next * ld;
-    s.step = turned ? IRISI_MMA_DEPTH / shape.bytes * ld : (uint64_t)IRISI_MMA_DEPTH;
-    s.most = turned ? irisi_mma_within(lines * shape.bytes, 16 * s.share.chunk) : lines;
+    s.step = n_major ? IRISI_MMA_DEPTH / shape.bytes * ld : (uint64_t)IRISI_MMA_DEPTH;
+    s.most = n_major ? irisi_mma_within(lines * shape.bytes, 16 * s.share.chunk) : lines;
     return s;
 }
 
 /* Begins to copy a lane's share of a matrix's part of a slab, of which `left` elements of K are left. Where nothing is
  * read, it names the matrix's first element. */
-IRIS_DEVICE void irisi_mma_copy(irisi_mma_shape shape, int turned, irisi_mma_source *s, uint32_t loads,
+IRIS_DEVICE void irisi_mma_copy(irisi_mma_shape shape, int n_major, irisi_mma_source *s, uint32_t loads,
                                 const void *matrix, uint32_t to, uint32_t left)
 {
-    const uint32_t bytes = turned ? s->most : irisi_mma_within(left * shape.bytes, 16 * s->share.chunk);
-    const uint32_t lines = turned ? left : s->most;
+    const uint32_t bytes = n_major ? s->most : irisi_mma_within(left * shape.bytes, 16 * s->share.chunk);
+    const uint32_t lines = n_major ? left : s->most;
 #pragma unroll
     for (uint32_t j = 0; j < loads; j++) {
         const uint32_t line = s->share.line + j * s->share.next;
         const uint32_t size = line < lines ? bytes : 0;
-        irisi_copy_chunk(to + irisi_mma_place(shape, turned, line, s->share.chunk),
+        irisi_copy_chunk(to + irisi_mma_place(shape, n_major, line, s->share.chunk),
                          size ? s->from + j * s->next : matrix, size);
     }
     s->from += s->step;
@@ -85,13 +85,13 @@ typedef struct irisi_mma_job {
 } irisi_mma_job;
 
 /* Begins to fetch the next slab, if there is one. */
-IRIS_DEVICE void irisi_mma_fetch(irisi_mma_shape shape, const iris_gemm_plan *plan, int turned, irisi_mma_job *job)
+IRIS_DEVICE void irisi_mma_fetch(irisi_mma_shape shape, const iris_gemm_plan *plan, int n_major, irisi_mma_job *job)
 {
     const uint32_t whole = IRISI_MMA_DEPTH / shape.bytes;
     if (job->left > 0) {
         const uint32_t left = job->left < whole ? job->left : whole;
         irisi_mma_copy(shape, 0, &job->a, irisi_mma_loads_a(shape), plan->a, job->fill, left);
-        irisi_mma_copy(shape, turned, &job->b, irisi_mma_loads_b(shape), plan->b,
+        irisi_mma_copy(shape, n_major, &job->b, irisi_mma_loads_b(shape), plan->b,
                        job->fill + irisi_mma_tile_m(shape) * IRISI_MMA_DEPTH, left);
         job->left -= left;
     }
@@ -118,37 +118,37 @@ IRIS_DEVICE void irisi_mma_meet(const irisi_mma_job *job, iris_wave_group *group
 
 /* Begins a tile, once all have read the last one's slabs: all slabs of the ring but one are on their way. */
 IRIS_DEVICE void irisi_mma_begin(irisi_mma_shape shape, const iris_gemm_plan *plan, const iris_tile *tile,
-                                 const irisi_mma_ring *ring, iris_wave_group *group, int turned, irisi_mma_job *job)
+                                 const irisi_mma_ring *ring, iris_wave_group *group, int n_major, irisi_mma_job *job)
 {
     const uint32_t lane = iris_lane(), b = irisi_mma_tile_m(shape) * IRISI_MMA_DEPTH;
     const uint32_t slabs = ring->bytes / irisi_mma_slab_bytes(shape);
     job->a = irisi_mma_source_of(shape, 0, plan->a, plan->lda * shape.bytes, tile->m0, tile->rows, group->member);
-    job->b = irisi_mma_source_of(shape, turned, plan->b, plan->ldb * shape.bytes, tile->n0, tile->cols, group->member);
+    job->b = irisi_mma_source_of(shape, n_major, plan->b, plan->ldb * shape.bytes, tile->n0, tile->cols, group->member);
     job->left = plan->k;
     job->begin = job->fill = job->read = ring->begin;
     job->end = ring->begin + slabs * irisi_mma_slab_bytes(shape);
     job->open = slabs - 2;
     if (shape.bytes == 4) {
         job->first_a = irisi_mma_first_a_32(shape, group->wave, lane);
-        job->first_b = b + (turned ? irisi_mma_first_b_32_turned(shape, group->wave, lane)
-                                   : irisi_mma_first_b_32(shape, group->wave, lane));
+        job->first_b = b + (n_major ? irisi_mma_first_b_32_n_major(shape, group->wave, lane)
+                                    : irisi_mma_first_b_32(shape, group->wave, lane));
     } else if (shape.bytes == 8) {
         job->first_a = irisi_mma_first_a_64(shape, group->wave, lane);
-        job->first_b = b + (turned ? irisi_mma_first_b_64_turned(shape, group->wave, lane)
-                                   : irisi_mma_first_b_64(shape, group->wave, lane));
+        job->first_b = b + (n_major ? irisi_mma_first_b_64_n_major(shape, group->wave, lane)
+                                    : irisi_mma_first_b_64(shape, group->wave, lane));
     } else {
         job->first_a = irisi_mma_first_a(shape, group->wave, lane);
-        job->first_b = b + (turned ? irisi_mma_first_b_turned(shape, group->wave, lane)
-                                   : irisi_mma_first_b(shape, group->wave, lane));
+        job->first_b = b + (n_major ? irisi_mma_first_b_n_major(shape, group->wave, lane)
+                                    : irisi_mma_first_b(shape, group->wave, lane));
     }
     iris_wave_group_sync(group);
 #pragma unroll 1
     for (uint32_t i = 1; i < slabs; i++)
-        irisi_mma_fetch(shape, plan, turned, job);
+        irisi_mma_fetch(shape, plan, n_major, job);
 }
 
 /* Reads a step's operands from the slab that is read now. */
-IRIS_DEVICE void irisi_mma_take_16(irisi_mma_shape shape, const irisi_mma_job *job, uint32_t step, int turned,
+IRIS_DEVICE void irisi_mma_take_16(irisi_mma_shape shape, const irisi_mma_job *job, uint32_t step, int n_major,
                                    irisi_mma_operands_16 *to)
 {
     const uint32_t a = job->read + job->first_a, b = job->read + job->first_b;
@@ -157,8 +157,8 @@ IRIS_DEVICE void irisi_mma_take_16(irisi_mma_shape shape, const irisi_mma_job *j
         irisi_load_matrices(to->a[block], irisi_mma_at_a(a, step, block));
 #pragma unroll
     for (uint32_t pair = 0; pair < shape.blocks_n / 2; pair++)
-        if (turned)
-            irisi_load_matrices_turned(to->b[pair], irisi_mma_at_b_turned(shape, b, step, pair));
+        if (n_major)
+            irisi_load_matrices_transposed(to->b[pair], irisi_mma_at_b_n_major(shape, b, step, pair));
         else
             irisi_load_matrices(to->b[pair], irisi_mma_at_b(b, step, pair));
 }
@@ -168,7 +168,7 @@ typedef struct irisi_mma_operands_32 {
     float a[4][2][4], b[4][4][2]; /* row, k; k, column */
 } irisi_mma_operands_32;
 
-IRIS_DEVICE void irisi_mma_take_32(irisi_mma_shape shape, const irisi_mma_job *job, uint32_t step, int turned,
+IRIS_DEVICE void irisi_mma_take_32(irisi_mma_shape shape, const irisi_mma_job *job, uint32_t step, int n_major,
                                    irisi_mma_operands_32 *to)
 {
     const uint32_t a = job->read + job->first_a, b = job->read + job->first_b;
@@ -178,10 +178,10 @@ IRIS_DEVICE void irisi_mma_take_32(irisi_mma_shape shape, const irisi_mma_job *j
 #pragma unroll
     for (uint32_t block = 0; block < shape.blocks_n; block++)
 #pragma unroll
-        for (uint32_t i = 0; i < (turned ? 4 : 2); i++) {
+        for (uint32_t i = 0; i < (n_major ? 4 : 2); i++) {
             float v[4];
-            if (turned) {
-                irisi_load_two(to->b[block][i], irisi_mma_at_b_32_turned(shape, b, step, block, i));
+            if (n_major) {
+                irisi_load_two(to->b[block][i], irisi_mma_at_b_32_n_major(shape, b, step, block, i));
                 continue;
             }
             irisi_load_quad(v, irisi_mma_at_32(b, step, block) + i * IRISI_MMA_DEPTH);
@@ -201,7 +201,7 @@ IRIS_DEVICE void irisi_mma_f32(float *c, const irisi_mma_operands_32 *o, uint32_
             c[e] += o->a[m][e / 2][k] * o->b[n][k][e % 2];
 }
 
-IRIS_DEVICE void irisi_mma_take_64(irisi_mma_shape shape, const irisi_mma_job *job, uint32_t step, int turned,
+IRIS_DEVICE void irisi_mma_take_64(irisi_mma_shape shape, const irisi_mma_job *job, uint32_t step, int n_major,
                                    irisi_mma_operands_64 *to)
 {
     const uint32_t a = job->read + job->first_a, b = job->read + job->first_b;
@@ -212,8 +212,8 @@ IRIS_DEVICE void irisi_mma_take_64(irisi_mma_shape shape, const irisi_mma_job *j
     }
 #pragma unroll
     for (uint32_t block = 0; block < shape.blocks_n; block++)
-        to->b[block] = irisi_load_double(turned ? irisi_mma_at_b_64_turned(shape, b, step, block)
-                                                : irisi_mma_at_b_64(b, step, block));
+        to->b[block] = irisi_load_double(n_major ? irisi_mma_at_b_64_n_major(shape, b, step, block)
+                                                 : irisi_mma_at_b_64(b, step, block));
 }
 
 #endif

@@ -5,7 +5,7 @@
  *
  *   irisi_mma_shape irisi_mma_shape_of irisi_mma_is_small irisi_mma_tile_m irisi_mma_tile_n irisi_mma_slab_bytes
  *   irisi_mma_place irisi_mma_share irisi_mma_share_of irisi_mma_loads_{a,b}        from the matrices to shared memory
- *   irisi_mma_first_{a,b,b_turned}{,_32,_64} irisi_mma_at_*                         from there to operands
+ *   irisi_mma_first_{a,b,b_n_major}{,_32,_64} irisi_mma_at_*                        from there to operands
  *   irisi_mma_row irisi_mma_column irisi_mma_block irisi_mma_piece                  from accumulators to the tile
  *
  * Eight waves, two down and four across, compute a tile. A wave's part is blocks of 16 x 8, whose rows and columns
@@ -13,7 +13,7 @@
  *
  * A slab is 64 bytes of K of a tile's rows of A and columns of B, in chunks of 16 bytes, A first; a step is half of
  * it, or of 4-byte elements a quarter. Lines of a slab run along K, 64 bytes each; where B is given as k x n
- * ("turned"), they run along N.
+ * ("n_major"), they run along N.
  */
 #ifndef IRIS_MAINLOOP_NVIDIA_MMA_LAYOUT_H
 #define IRIS_MAINLOOP_NVIDIA_MMA_LAYOUT_H
@@ -67,9 +67,9 @@ IRIS_HOST_DEVICE uint32_t irisi_mma_slab_bytes(irisi_mma_shape s)
 }
 
 /* Bytes of a line. */
-IRIS_HOST_DEVICE uint32_t irisi_mma_pitch(irisi_mma_shape s, int turned)
+IRIS_HOST_DEVICE uint32_t irisi_mma_pitch(irisi_mma_shape s, int n_major)
 {
-    return turned ? irisi_mma_tile_n(s) * s.bytes : (uint32_t)IRISI_MMA_DEPTH;
+    return n_major ? irisi_mma_tile_n(s) * s.bytes : (uint32_t)IRISI_MMA_DEPTH;
 }
 
 /*
@@ -77,10 +77,10 @@ IRIS_HOST_DEVICE uint32_t irisi_mma_pitch(irisi_mma_shape s, int turned)
  * where lines run along N, so that what a warp reads at a time is in different banks: of 8 lines one chunk each
  * (ldmatrix), or of 4 lines two (8-byte elements).
  */
-IRIS_HOST_DEVICE uint32_t irisi_mma_place(irisi_mma_shape s, int turned, uint32_t line, uint32_t chunk)
+IRIS_HOST_DEVICE uint32_t irisi_mma_place(irisi_mma_shape s, int n_major, uint32_t line, uint32_t chunk)
 {
-    const uint32_t swap = turned ? line % 4 * 2 + line / 4 % 2 : line / 2 % 2 * 2 + line / 4 % 2;
-    return line * irisi_mma_pitch(s, turned) + (chunk ^ swap) * 16;
+    const uint32_t swap = n_major ? line % 4 * 2 + line / 4 % 2 : line / 2 % 2 * 2 + line / 4 % 2;
+    return line * irisi_mma_pitch(s, n_major) + (chunk ^ swap) * 16;
 }
 
 /* What a lane moves of a matrix: chunk `chunk` of the lines `line` + j * `next`. */
@@ -88,9 +88,9 @@ typedef struct irisi_mma_share {
     uint32_t line, chunk, next;
 } irisi_mma_share;
 
-IRIS_HOST_DEVICE irisi_mma_share irisi_mma_share_of(irisi_mma_shape s, int turned, uint32_t member)
+IRIS_HOST_DEVICE irisi_mma_share irisi_mma_share_of(irisi_mma_shape s, int n_major, uint32_t member)
 {
-    const uint32_t chunks = irisi_mma_pitch(s, turned) / 16; /* of a line */
+    const uint32_t chunks = irisi_mma_pitch(s, n_major) / 16; /* of a line */
     irisi_mma_share share;
     share.line = member / chunks;
     share.chunk = member % chunks;
@@ -141,7 +141,7 @@ IRIS_HOST_DEVICE uint32_t irisi_mma_first_b(irisi_mma_shape s, uint32_t wave, ui
 {
     return irisi_mma_place(s, 0, irisi_mma_wave_column(wave) + lane / 16 * 32 + lane % 8, lane / 8 % 2);
 }
-IRIS_HOST_DEVICE uint32_t irisi_mma_first_b_turned(irisi_mma_shape s, uint32_t wave, uint32_t lane)
+IRIS_HOST_DEVICE uint32_t irisi_mma_first_b_n_major(irisi_mma_shape s, uint32_t wave, uint32_t lane)
 {
     return irisi_mma_place(s, 1, lane % 16, lane / 16 * 4 + irisi_mma_wave_column(wave) / 8);
 }
@@ -153,7 +153,7 @@ IRIS_HOST_DEVICE uint32_t irisi_mma_at_b(uint32_t first, uint32_t step, uint32_t
 {
     return (first ^ 32 * step) + 64 * IRISI_MMA_DEPTH * pair;
 }
-IRIS_HOST_DEVICE uint32_t irisi_mma_at_b_turned(irisi_mma_shape s, uint32_t first, uint32_t step, uint32_t pair)
+IRIS_HOST_DEVICE uint32_t irisi_mma_at_b_n_major(irisi_mma_shape s, uint32_t first, uint32_t step, uint32_t pair)
 {
     return first + 16 * irisi_mma_pitch(s, 1) * step + 128 * pair;
 }
@@ -171,7 +171,7 @@ IRIS_HOST_DEVICE uint32_t irisi_mma_first_b_32(irisi_mma_shape s, uint32_t wave,
 {
     return irisi_mma_place(s, 0, irisi_mma_wave_column(wave) + lane % 4 * 2, 0);
 }
-IRIS_HOST_DEVICE uint32_t irisi_mma_first_b_32_turned(irisi_mma_shape s, uint32_t wave, uint32_t lane)
+IRIS_HOST_DEVICE uint32_t irisi_mma_first_b_32_n_major(irisi_mma_shape s, uint32_t wave, uint32_t lane)
 {
     return irisi_mma_place(s, 1, 0, irisi_mma_wave_column(wave) / 4 + lane % 4 / 2) + lane % 2 * 8;
 }
@@ -179,8 +179,8 @@ IRIS_HOST_DEVICE uint32_t irisi_mma_at_32(uint32_t first, uint32_t step, uint32_
 {
     return (first ^ 16 * step) + 32 * IRISI_MMA_DEPTH * block;
 }
-IRIS_HOST_DEVICE uint32_t irisi_mma_at_b_32_turned(irisi_mma_shape s, uint32_t first, uint32_t step, uint32_t block,
-                                                   uint32_t i)
+IRIS_HOST_DEVICE uint32_t irisi_mma_at_b_32_n_major(irisi_mma_shape s, uint32_t first, uint32_t step, uint32_t block,
+                                                    uint32_t i)
 {
     return (first ^ 16 * (2 * i + step % 2)) + (4 * step + i) * irisi_mma_pitch(s, 1) + 128 * block;
 }
@@ -197,7 +197,7 @@ IRIS_HOST_DEVICE uint32_t irisi_mma_first_b_64(irisi_mma_shape s, uint32_t wave,
 {
     return irisi_mma_place(s, 0, irisi_mma_wave_column(wave) + lane / 4, lane % 4 / 2) + lane % 2 * 8;
 }
-IRIS_HOST_DEVICE uint32_t irisi_mma_first_b_64_turned(irisi_mma_shape s, uint32_t wave, uint32_t lane)
+IRIS_HOST_DEVICE uint32_t irisi_mma_first_b_64_n_major(irisi_mma_shape s, uint32_t wave, uint32_t lane)
 {
     return irisi_mma_place(s, 1, lane % 4, irisi_mma_wave_column(wave) / 2 + lane / 8) + lane / 4 % 2 * 8;
 }
@@ -205,7 +205,7 @@ IRIS_HOST_DEVICE uint32_t irisi_mma_at_b_64(uint32_t first, uint32_t step, uint3
 {
     return (first ^ 32 * step) + 32 * IRISI_MMA_DEPTH * block;
 }
-IRIS_HOST_DEVICE uint32_t irisi_mma_at_b_64_turned(irisi_mma_shape s, uint32_t first, uint32_t step, uint32_t block)
+IRIS_HOST_DEVICE uint32_t irisi_mma_at_b_64_n_major(irisi_mma_shape s, uint32_t first, uint32_t step, uint32_t block)
 {
     return (first ^ 16 * step) + 4 * irisi_mma_pitch(s, 1) * step + 256 * block;
 }

@@ -92,7 +92,7 @@ static inline irisi_gemm_shape irisi_mma_gemm_shape(const char *arch, const iris
     s.tile_m = p->tile_m ? p->tile_m : irisi_mma_tile_m(most);
     s.tile_n = p->tile_n ? p->tile_n : irisi_mma_tile_n(most);
     s.stage_m = s.stage_n = IRISI_MMA_STAGE;
-    s.boxed = s.window = 0;
+    s.tma_store = s.window = 0;
     const int small = irisi_mma_is_small(p->element, s.tile_m, s.tile_n);
     const uint32_t shared = irisi_mma_shared(arch) - IRISI_GEMM_COUNTERS;
     const uint32_t stage = (s.stage_m * (s.stage_n * p->element + 16) + 127) / 128 * 128;

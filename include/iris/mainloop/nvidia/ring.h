@@ -3,7 +3,7 @@
  * ring.h (nvidia): the ring of blocks of A and B that the sm_90a mainloop computes from.
  *
  *   irisi_gemm_ring irisi_gemm_ring_begin irisi_gemm_ring_block irisi_gemm_ring_full irisi_gemm_ring_empty
- *   irisi_gemm_ring_next irisi_gemm_ring_fit irisi_gemm_ring_told irisi_gemm_ring_return
+ *   irisi_gemm_ring_next irisi_gemm_ring_fit irisi_gemm_ring_notified irisi_gemm_ring_return
  */
 #ifndef IRIS_MAINLOOP_NVIDIA_RING_H
 #define IRIS_MAINLOOP_NVIDIA_RING_H
@@ -87,16 +87,16 @@ IRIS_DEVICE void irisi_gemm_ring_fit(const iris_gemm_plan *plan, irisi_gemm_ring
  * accumulators.
  */
 enum { IRISI_GEMM_NOBODY = 2 };
-IRIS_DEVICE uint32_t irisi_gemm_ring_told(uint32_t pair)
+IRIS_DEVICE uint32_t irisi_gemm_ring_notified(uint32_t pair)
 {
     uint32_t lane;
     asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
     return lane < pair ? lane : (uint32_t)IRISI_GEMM_NOBODY;
 }
-IRIS_DEVICE void irisi_gemm_ring_return(uint32_t empty, uint32_t told)
+IRIS_DEVICE void irisi_gemm_ring_return(uint32_t empty, uint32_t notified)
 {
-    if (told < IRISI_GEMM_NOBODY)
-        irisi_mbar_arrive_at(empty, told);
+    if (notified < IRISI_GEMM_NOBODY)
+        irisi_mbar_arrive_at(empty, notified);
 }
 
 #endif

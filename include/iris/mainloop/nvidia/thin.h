@@ -15,7 +15,7 @@
  * A is read from there. What words hold of a row's neighbours comes to columns that nobody has, or is cleared.
  *
  * A stands in shared memory, two pieces of up to 8192 elements, copied beside the lanes; it may start anywhere too. The
- * product is turned round as by few.h. K may be cut into slices (thin_join.h).
+ * product is transposed as by few.h. K may be cut into slices (thin_join.h).
  */
 #ifndef IRIS_MAINLOOP_NVIDIA_THIN_H
 #define IRIS_MAINLOOP_NVIDIA_THIN_H
@@ -56,20 +56,20 @@ IRIS_DEVICE uint32_t irisi_thin_columns(const iris_gemm_plan *plan)
 }
 
 /* The slice of K, in whole steps: the same for all waves, of which some begin up to 7 elements before it. */
-IRIS_DEVICE void irisi_thin_slice(int turned, const iris_gemm_plan *plan, uint32_t slice, irisi_thin_job *job)
+IRIS_DEVICE void irisi_thin_slice(int n_major, const iris_gemm_plan *plan, uint32_t slice, irisi_thin_job *job)
 {
-    const int ragged = !turned && ((2 * plan->ldb | (uintptr_t)plan->b) & 15) != 0;
+    const int ragged = !n_major && ((2 * plan->ldb | (uintptr_t)plan->b) & 15) != 0;
     const uint32_t whole = plan->k + (ragged ? 7 : 0), step = 1u << job->deep;
     const uint32_t each = (((whole + plan->slices - 1) >> plan->slice_shift) + step - 1) & ~(step - 1);
     job->begin = slice * each;
-    const uint32_t all = whole > job->begin ? whole - job->begin : 0, own = plan->k + (turned ? 0 : job->skew);
+    const uint32_t all = whole > job->begin ? whole - job->begin : 0, own = plan->k + (n_major ? 0 : job->skew);
     job->steps = ((all < each ? all : each) + step - 1) >> job->deep;
     job->end = own > job->begin ? own - job->begin : 0;
     job->end = job->end < each ? job->end : each;
 }
 
 /* The slice must begin at a multiple of 16 bytes of a row for `skew` to hold: steps are 64 elements and more. */
-IRIS_DEVICE void irisi_thin_begin(int turned, const iris_gemm_plan *plan, const iris_tile *tile, uint32_t wave,
+IRIS_DEVICE void irisi_thin_begin(int n_major, const iris_gemm_plan *plan, const iris_tile *tile, uint32_t wave,
                                   char *room, irisi_thin_job *job)
 {
     const uint32_t low = (uint32_t)plan->ldb & 7, quad = iris_lane() / 4, own = iris_lane() % 4;
@@ -80,10 +80,10 @@ IRIS_DEVICE void irisi_thin_begin(int turned, const iris_gemm_plan *plan, const 
     job->apart = low == 0 ? 0 : low & 1 ? 3 : low & 2 ? 2 : 1;
     job->piece = irisi_thin_piece(plan->tile_m), job->slot = plan->tile_m * irisi_thin_pitch(plan->tile_m);
     job->step = 0, job->some = b - (uintptr_t)b % 16;
-    const uint32_t classes = 1u << job->apart, block = turned ? wave : wave & ((1u << blocks) - 1);
+    const uint32_t classes = 1u << job->apart, block = n_major ? wave : wave & ((1u << blocks) - 1);
     const uint32_t cls = block & (classes - 1);
     uint32_t first; /* the lane's first position of A */
-    if (turned) {
+    if (n_major) {
         const uint32_t line = iris_lane() / 8, word = iris_lane() % 8;
         job->deep = 7, job->part = wave, job->column = 0;
         job->first = cls + (((wave >> job->apart) * 16 + line) << job->apart);
@@ -111,8 +111,8 @@ IRIS_DEVICE void irisi_thin_begin(int turned, const iris_gemm_plan *plan, const 
         }
     }
     const char *a = (const char *)plan->a + 2 * (tile->m0 + row) * plan->lda;
-    job->a = (turned ? IRISI_THIN_RINGS : 0) + row * irisi_thin_pitch(plan->tile_m) + 16 +
-             (uint32_t)(uintptr_t)a % 16 + 2 * first - (turned ? 0 : 2 * job->skew);
+    job->a = (n_major ? IRISI_THIN_RINGS : 0) + row * irisi_thin_pitch(plan->tile_m) + 16 +
+             (uint32_t)(uintptr_t)a % 16 + 2 * first - (n_major ? 0 : 2 * job->skew);
 }
 
 /*
@@ -286,7 +286,7 @@ IRIS_DEVICE void irisi_thin_take_rows(const irisi_thin_job *job, uint32_t step, 
     iris_sync_wave(); /* what all lanes have copied is there */
     IRISI_UNROLL
     for (uint32_t i = 0; i < 4; i++) {
-        irisi_load_matrices_turned(
+        irisi_load_matrices_transposed(
             to->a[i], irisi_thin_place(job, place, iris_lane() % 8 + matrix / 2 * 8, 2 * i + matrix % 2));
         e[i] = irisi_load_short(a + ((2 * (i % 2 + i / 2 * 8)) << job->apart));
     }

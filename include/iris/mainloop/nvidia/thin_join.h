@@ -38,21 +38,21 @@ IRIS_DEVICE irisi_thin_pipe irisi_thin_pipe_begin(const iris_gemm_plan *plan, ch
 enum { IRISI_THIN_SHARE = IRISI_THIN_SUMS / IRISI_GEMM_LANES_THIN };
 
 /* How many waves' sums a column has. */
-IRIS_DEVICE uint32_t irisi_thin_parts(int turned, const iris_gemm_plan *plan)
+IRIS_DEVICE uint32_t irisi_thin_parts(int n_major, const iris_gemm_plan *plan)
 {
-    return turned ? (uint32_t)IRISI_THIN_WAVES : IRISI_THIN_WAVES >> (irisi_thin_columns(plan) - 4);
+    return n_major ? (uint32_t)IRISI_THIN_WAVES : IRISI_THIN_WAVES >> (irisi_thin_columns(plan) - 4);
 }
 
 /* A lane's accumulators of a wave's part into the waves' sums, row by row, an odd number of floats apart. */
-IRIS_DEVICE void irisi_thin_leave(int turned, const iris_gemm_plan *plan, const iris_tile *tile,
+IRIS_DEVICE void irisi_thin_leave(int n_major, const iris_gemm_plan *plan, const iris_tile *tile,
                                   const irisi_thin_job *job, const float *v, float *sums)
 {
     const uint32_t quad = iris_lane() / 4, pitch = plan->tile_n + 1;
     IRISI_UNROLL
-    for (uint32_t i = 0; i < (turned ? 16u : 4u); i++) {
+    for (uint32_t i = 0; i < (n_major ? 16u : 4u); i++) {
         const uint32_t row = iris_lane() % 4 * 2 + i % 2, second = i / 2 % 2;
         const uint32_t column =
-            turned ? 16 * (i / 4) + quad + 8 * second - job->skew : job->column + ((quad + 8 * second) << job->apart);
+            n_major ? 16 * (i / 4) + quad + 8 * second - job->skew : job->column + ((quad + 8 * second) << job->apart);
         if (row < tile->rows && column < plan->tile_n)
             sums[(job->part * plan->tile_m + row) * pitch + column] = v[i];
     }

@@ -36,13 +36,13 @@ typedef struct irisi_thin_choice {
 /* The i-th of those that a problem may have: of 4 widths where B is n x k and aligned, else of one, by 1, 2, 4, 8. */
 static inline irisi_thin_choice irisi_thin_choice_of(const irisi_gemm_problem *p, uint32_t i)
 {
-    const uint32_t turned = !p->b_transposed, aligned = !p->b_anywhere;
+    const uint32_t n_major = !p->b_transposed, aligned = !p->b_anywhere;
     irisi_thin_choice c;
     c.slices = 1u << i % 4;
-    c.n = turned ? (uint32_t)IRISI_THIN_SHORT : (uint32_t)IRISI_THIN_LINES >> i / 4;
-    if (turned && aligned)
+    c.n = n_major ? (uint32_t)IRISI_THIN_SHORT : (uint32_t)IRISI_THIN_LINES >> i / 4;
+    if (n_major && aligned)
         c.n = IRISI_THIN_ROW;
-    if (i / 4 > (turned || !aligned ? 0u : 3u))
+    if (i / 4 > (n_major || !aligned ? 0u : 3u))
         c.n = 0; /* there are no more */
     return c;
 }
@@ -118,7 +118,7 @@ static inline int irisi_thin_takes(const irisi_gemm_problem *p)
     const double us = irisi_thin_us(p, best), few = irisi_few_us(p, irisi_few_best(p)), mb = 2e-6 * p->n * p->k;
     /* The model of the other loop is too optimistic for few rows or a large B, by this factor. */
     const double longer = p->m > 4 || mb < (p->b_transposed ? 3 : 1.5) ? 1 : mb < 8 ? 1.15 : 1.18;
-    if (mb > 20 && p->boxes && !p->a_anywhere && !p->b_anywhere && (p->alone == 1 || p->m > 4))
+    if (mb > 20 && p->tma_store && !p->a_anywhere && !p->b_anywhere && (p->alone == 1 || p->m > 4))
         return 0;
     const double later = p->alone == 1 ? 0 : p->m > 4 ? 0.4 : 1.2;
     return us < longer * few && us < irisi_few_others_us(p) + later;
@@ -133,10 +133,10 @@ IRIS_HOST_DEVICE uint32_t irisi_thin_pitch(uint32_t rows) { return (2u << irisi_
  * all of the slice. The waves' sums take their place.
  */
 enum { IRISI_THIN_RINGS = IRISI_THIN_WAVES * IRISI_THIN_RING * IRISI_THIN_STEP };
-IRIS_HOST_DEVICE uint32_t irisi_thin_room(int turned, uint32_t rows, uint32_t k, uint32_t slices)
+IRIS_HOST_DEVICE uint32_t irisi_thin_room(int n_major, uint32_t rows, uint32_t k, uint32_t slices)
 {
     const uint32_t most = k / slices + 520; /* slices are in whole steps, and may begin up to 7 elements sooner */
-    return (turned ? IRISI_THIN_RINGS : 0) +
+    return (n_major ? IRISI_THIN_RINGS : 0) +
            (most > 1u << irisi_thin_piece(rows) ? 2 : 1) * rows * irisi_thin_pitch(rows);
 }
 
@@ -148,7 +148,7 @@ static inline irisi_gemm_shape irisi_thin_gemm_shape(const irisi_gemm_problem *p
     s.mainloop = IRISI_GEMM_THIN;
     s.tile_m = s.stage_m = p->m < IRISI_THIN_M ? p->m : (uint32_t)IRISI_THIN_M, s.tile_n = s.stage_n = c.n;
     s.gang = c.slices;
-    s.boxed = s.window = 0, s.slots = 2, s.slots_with_comm = 4;
+    s.tma_store = s.window = 0, s.slots = 2, s.slots_with_comm = 4;
     const uint32_t columns = c.n == IRISI_THIN_SHORT ? 64 : c.n;
     s.workspace_bytes_with_comm = s.workspace_bytes = irisi_thin_room(!p->b_transposed, s.tile_m, p->k, 1);
     for (uint32_t slices = c.slices; slices > 1; slices /= 2) { /* fused_sequential may have to do with fewer */

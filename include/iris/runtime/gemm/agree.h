@@ -67,7 +67,7 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
         {"the mainloop that fits", p->mainloop, IRISI_AGREE_SAME, NULL, 0},
         {"mainloops", (int64_t)common->mainloops, IRISI_AGREE_AND, &common->mainloops, 0},
         {"aligned", (int64_t)common->aligned, IRISI_AGREE_AND, &common->aligned, 0},
-        {"boxes", (int64_t)common->boxes, IRISI_AGREE_AND, &common->boxes, 0},
+        {"tma_store", (int64_t)common->tma_store, IRISI_AGREE_AND, &common->tma_store, 0},
         {"bare", (int64_t)common->bare, IRISI_AGREE_AND, &common->bare, 0},
         {"full", (int64_t)common->full, IRISI_AGREE_AND, &common->full, 0},
         {"workgroups", (int64_t)common->workgroups, IRISI_AGREE_MIN, &common->workgroups, 0},

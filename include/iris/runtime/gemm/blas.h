@@ -25,18 +25,18 @@ static iris_status irisi_gemm_start_blas(iris_world *w, const iris_gemm_plan *pl
     call.c = (char *)plan->c + (uint64_t)plan->band * plan->c_element, call.ldc = (int64_t)plan->ldc;
     call.alpha = plan->alpha, call.beta = plan->beta;
     call.dtype = (iris_dtype)plan->dtype, call.c_dtype = (iris_dtype)plan->c_dtype;
-    call.b_transposed = (int)plan->b_transposed && !b->turned; /* whose copy alone has K side by side */
+    call.b_transposed = (int)plan->b_transposed && !b->transposed; /* whose copy alone has K side by side */
     const int failed = plan->columns > 0 ? plan->blas(plan->blas_arg, &call, stream ? stream : w->stream) : 0;
     if (failed == 0)
         return IRIS_OK;
     if (irisi_take_notice(w) != IRIS_OK || w->failed != IRIS_OK) /* what it uses of this library failed for that */
         return irisi_fail_stopped(w);
     char text[200];
-    const int told = w->size > 1 && !irisi_gemm_capturing(w, stream);
+    const int notified = w->size > 1 && !irisi_gemm_capturing(w, stream);
     snprintf(text, sizeof text, "rank %d: GEMM launch: its BLAS returned %d for %lld x %lld x %lld%s", w->rank, failed,
              (long long)call.m, (long long)call.n, (long long)call.k,
-             told ? "; call iris_reset on every rank" : "");
-    if (told) {
+             notified ? "; call iris_reset on every rank" : "");
+    if (notified) {
         irisi_send_text(w->sock, IRISI_ABORT, w->rank, IRIS_ERR_TIMEOUT, text);
         irisi_stop(w, IRIS_ERR_TIMEOUT, text);
     }

@@ -20,7 +20,7 @@
 typedef struct irisi_gemm_common {
     uint64_t mainloops; /* of the image and the device */
     uint64_t aligned;   /* A, B and their rows to 16 bytes, not too far apart; bit 0: or copies are; bit 1: A, 2: B */
-    uint64_t boxes;     /* C too, and few ranks: all ones, or 0 */
+    uint64_t tma_store; /* C too, and few ranks: all ones, or 0 */
     uint64_t bare;      /* nothing but the product is asked for: all ones, or 0 */
     uint64_t full;       /* every rank has as many workgroups as its device has units: all ones, or 0 */
     uint64_t workgroups; /* the fewest that a rank has */
@@ -63,8 +63,9 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
         if (!irisi_gemm_reads(&copy))
             own->aligned &= copy.to_pitch <= IRISI_GEMM_MOST_PITCH ? ~((uint64_t)2 << i) : 0;
     }
-    own->boxes =
-        fits && p->ldc <= IRISI_GEMM_MOST_PITCH / p->c_element && p->world <= IRISI_GEMM_BOXED_RANKS ? UINT64_MAX : 0;
+    own->tma_store = fits && p->ldc <= IRISI_GEMM_MOST_PITCH / p->c_element && p->world <= IRISI_GEMM_TMA_STORE_RANKS
+                         ? UINT64_MAX
+                         : 0;
     own->bare = p->alpha == 1 && p->beta == 0 && p->bias == NULL && p->activation == IRIS_ACTIVATION_NONE &&
                         p->scale_a == NULL && p->scale_b == NULL && p->scale_c == NULL
                     ? UINT64_MAX
@@ -219,7 +220,7 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
 {
     irisi_gemm_problem q;
     irisi_gemm_shape s;
-    q.mainloops = (uint32_t)all->mainloops, q.boxes = all->boxes != 0;
+    q.mainloops = (uint32_t)all->mainloops, q.tma_store = all->tma_store != 0;
     q.aligned = all->aligned & 1, q.a_anywhere = !(all->aligned >> 1 & 1), q.b_anywhere = !(all->aligned >> 2 & 1);
     q.few = IRISI_FEW_MAY, q.slices = 0;
     q.full = all->full != 0, q.alone = irisi_gemm_alone(w, p, p->pattern, 0, q.full);
@@ -242,7 +243,7 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     p->mainloop = s.mainloop, p->gang = s.gang, p->tile_m = s.tile_m, p->tile_n = s.tile_n, p->stage_n = s.stage_n;
     p->stage_m = s.stage_m, p->pass_m = irisi_gemm_pass_m(s.mainloop, s.tile_m);
     p->math_waves = s.math_waves, p->comm_waves = s.comm_waves, p->wave_lanes = IRISI_GEMM_WAVE_LANES;
-    p->boxed = s.boxed, p->window = s.window, p->slots = s.slots, p->slots_with_comm = s.slots_with_comm;
+    p->tma_store = s.tma_store, p->window = s.window, p->slots = s.slots, p->slots_with_comm = s.slots_with_comm;
     p->waves = s.waves, p->waves_with_comm = s.waves_with_comm;
     p->early_launch = irisi_gemm_is_sm90a(p->mainloop) ||
                       (irisi_gemm_is_few(p->mainloop) && all->mainloops >> IRISI_GEMM_SM90A & 1); /* images of sm_90a */
@@ -269,7 +270,7 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     p->rotate_m = (uint32_t)((uint64_t)p->tiles_m * p->rank / p->world);
     p->rotate = p->rotate_m * p->full_n;
     /* 16 bytes more than a row needs: room for a start within 16 bytes, and rows spread over the memory's banks. */
-    p->pitch = (p->stage_n * p->c_element + 15) / 16 * 16 + (p->boxed ? 0 : 16);
+    p->pitch = (p->stage_n * p->c_element + 15) / 16 * 16 + (p->tma_store ? 0 : 16);
     p->stage_bytes = (s.stage_m * p->pitch + 127) / 128 * 128;
     p->workspace_bytes = (s.workspace_bytes + 127) / 128 * 128;
     p->workspace_bytes_with_comm = (s.workspace_bytes_with_comm + 127) / 128 * 128;

@@ -203,7 +203,7 @@ iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op 
         return s;
     }
     plan->magic = irisi_gemm_magic;
-    if (irisi_tells(w))
+    if (irisi_verbose(w))
         irisi_gemm_log_choice(w, plan, args, &row);
     return s;
 }

@@ -17,10 +17,10 @@
 #include <iris/runtime/gemm/offers.h>
 
 /*
- * 1 when B must be turned for any mainloop but the plain one and, of f32, sm_80's, whose lanes multiply. Before the
- * mainloop is chosen f32 counts as turned: at worst a plan that needs no copy meets once more when it is released.
+ * 1 when B must be transposed for any mainloop but the plain one and, of f32, sm_80's, whose lanes multiply. Before the
+ * mainloop is chosen f32 counts as transposed: at worst a plan that needs no copy meets once more when it is released.
  */
-static int irisi_gemm_turns(const iris_gemm_plan *p)
+static int irisi_gemm_transposes(const iris_gemm_plan *p)
 {
     return (p->element == 1 || (p->element == 4 && p->mainloop != IRISI_GEMM_SM80)) && !p->b_transposed;
 }
@@ -29,7 +29,7 @@ static int irisi_gemm_turns(const iris_gemm_plan *p)
 static int irisi_gemm_reads(const irisi_gemm_packing *copy)
 {
     const int aligned = ((uint64_t)(uintptr_t)copy->from | copy->from_pitch) % 16 == 0;
-    return aligned && copy->from_pitch <= IRISI_GEMM_MOST_PITCH && !copy->turned;
+    return aligned && copy->from_pitch <= IRISI_GEMM_MOST_PITCH && !copy->transposed;
 }
 
 /*
@@ -48,8 +48,8 @@ static irisi_gemm_packing irisi_gemm_packing_of(const iris_gemm_plan *p, int whi
     copy.from_pitch = (which ? p->ldb : p->lda) * p->element;
     copy.rows = which ? b_rows : p->m;
     copy.row_bytes = (which ? b_cols : p->k) * p->element;
-    copy.turned = which && irisi_gemm_turns(p) ? p->element : 0;
-    copy.to_pitch = ((copy.turned ? copy.rows * p->element : copy.row_bytes) + 127) / 128 * 128;
+    copy.transposed = which && irisi_gemm_transposes(p) ? p->element : 0;
+    copy.to_pitch = ((copy.transposed ? copy.rows * p->element : copy.row_bytes) + 127) / 128 * 128;
     return copy;
 }
 
@@ -58,7 +58,7 @@ static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
 {
     for (int i = 0; i < 2; i++) {
         irisi_gemm_packing copy = irisi_gemm_packing_of(p, i);
-        const uint64_t bytes = (copy.turned ? copy.row_bytes / copy.turned : copy.rows) * copy.to_pitch;
+        const uint64_t bytes = (copy.transposed ? copy.row_bytes / copy.transposed : copy.rows) * copy.to_pitch;
         if (irisi_gemm_reads(&copy) || irisi_gemm_reads_anywhere(p->mainloop, i))
             continue;
         const char *why = irisi_dev_local(&w->dev, bytes, &copy.to);
@@ -67,12 +67,12 @@ static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
                               "iris_gemm_prepare: no %llu bytes of device memory for the copy of %s that its kernel "
                               "needs, since not all rows of %s at %p, ld%s %llu, start at multiples of 16 bytes%s "
                               "(%s); align them, or set plain_mainloop",
-                              (unsigned long long)bytes, i ? "b" : "a", i ? "b" : "a", copy.from,
-                              i ? "b" : "a", (unsigned long long)(i ? p->ldb : p->lda),
-                              copy.turned ? ", or run along N" : "", why);
+                              (unsigned long long)bytes, i ? "b" : "a", i ? "b" : "a", copy.from, i ? "b" : "a",
+                              (unsigned long long)(i ? p->ldb : p->lda), copy.transposed ? ", or run along N" : "",
+                              why);
         p->packs[i] = copy;
         if (i)
-            p->b = copy.to, p->ldb = copy.to_pitch / p->element, p->b_transposed |= copy.turned != 0;
+            p->b = copy.to, p->ldb = copy.to_pitch / p->element, p->b_transposed |= copy.transposed != 0;
         else
             p->a = copy.to, p->lda = copy.to_pitch / p->element;
     }

@@ -148,7 +148,7 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
             const int sends = c->pattern != IRIS_GEMM_BULK_SYNCHRONOUS && i / p->pair % p->slices == p->slices - 1;
             const double bytes = sends ? irisi_gemm_link_bytes(p, p->tile_m, cols) : 0;
             const uint32_t senders = item < direct ? c->senders : p->workgroups;
-            const uint32_t engine = item < direct ? irisi_gemm_relays(p) : p->boxed;
+            const uint32_t engine = item < direct ? irisi_gemm_tma_forwards(p) : p->tma_store;
             const double gbps = irisi_gemm_link_gbps(senders, (int)engine, p->world - 1);
             const double way = 1e-3 * bytes / gbps;
             busy[worker] += run->joint

@@ -227,7 +227,7 @@ static double irisi_gemm_blas_us(const iris_gemm_plan *p, uint32_t columns, doub
     const double area = (double)p->m * columns, launch = 6; /* of the kernel that sends */
     const double bytes = irisi_gemm_link_bytes(p, p->m, columns);
     const double us = 2e-6 * area * p->k / tflops;
-    const double gbps = irisi_gemm_link_gbps(p->workgroups, (int)p->boxed, p->world - 1);
+    const double gbps = irisi_gemm_link_gbps(p->workgroups, (int)p->tma_store, p->world - 1);
     if (irisi_gemm_narrowest(p->mainloop) == 0 && p->world > 1)
         return us + rates.launch_us + irisi_gemm_burst_us(p, &rates, irisi_gemm_tiles(p), p->workgroups);
     return p->world == 1 ? us : us + launch + 1e-3 * bytes / gbps;
@@ -244,7 +244,7 @@ static void irisi_gemm_rank_all(iris_gemm_plan *p, uint32_t senders, uint32_t wi
     double *busy = (double *)malloc(p->workgroups * sizeof *busy); /* none: as if nothing were known of times */
     const int known = busy != NULL && irisi_gemm_narrowest(p->mainloop) != 0;
     irisi_gemm_cutting c = *fixed;
-    const uint32_t step = irisi_gemm_relays(p) ? 2 : 4, most = irisi_gemm_relays(p) ? 12 : 20;
+    const uint32_t step = irisi_gemm_tma_forwards(p) ? 2 : 4, most = irisi_gemm_tma_forwards(p) ? 12 : 20;
     for (uint32_t n = 0; known && n <= most && (n <= step || n < p->workgroups); n += step) { /* or what is asked for */
         c.pattern = p->pattern != IRIS_GEMM_AUTO ? p->pattern
                     : n == 0                     ? (uint32_t)IRIS_GEMM_FUSED_SEQUENTIAL
@@ -252,7 +252,7 @@ static void irisi_gemm_rank_all(iris_gemm_plan *p, uint32_t senders, uint32_t wi
         c.senders = n > 0 && (senders || c.pattern == IRIS_GEMM_PRODUCER_CONSUMER) ? p->comm_workgroups : n;
         if (irisi_gemm_splits(c.pattern) == (n == 0) || c.senders >= p->workgroups)
             continue;
-        if (n > 0 && p->pattern == IRIS_GEMM_AUTO && (p->world == 1 || !irisi_gemm_relays(p) || p->ll_pitch > 0))
+        if (n > 0 && p->pattern == IRIS_GEMM_AUTO && (p->world == 1 || !irisi_gemm_tma_forwards(p) || p->ll_pitch > 0))
             continue; /* there is nothing to send; or only lanes could, which are slower; or packets do */
         if (fixed->width == 0)
             irisi_gemm_try_all(p, &c, columns, widest, busy, best);

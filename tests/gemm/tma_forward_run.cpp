@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * relay_run.cpp: a workgroup that only sends, executed on the host: mainloop/nvidia/relay.h, and of roles.h what calls
- * it, as the GPU's compiler gets them, on stand-ins for barriers in shared memory and for the copy engine.
+ * tma_forward_run.cpp: a workgroup that only sends, executed on the host: mainloop/nvidia/tma_forward.h, and of roles.h
+ * what calls it, as the GPU's compiler gets them, on stand-ins for barriers in shared memory and for the copy engine.
  *
- *     relay_run [trials [first seed]]
+ *     tma_forward_run [trials [first seed]]
  *
  * All waves of the workgroup walk random tiles: narrow, low, without rows, no slice's last. Some senders have computed
  * tiles before, which a wave tells of through gates. The engine takes boxes in any order, fetches, reads and arrivals
@@ -489,7 +489,7 @@ static int irist_tile_next_turn(const iris_gemm_plan *, iris_tile *tile, const i
     return 1;
 }
 
-#include <iris/mainloop/nvidia/relay.h>
+#include <iris/mainloop/nvidia/tma_forward.h>
 #include <iris/gemm/roles.h>
 
 /* ---- the trials -------------------------------------------------------------------------------------------------- */
@@ -508,10 +508,10 @@ void compute(iris_gemm_part *part)
 {
     iris_tile tile;
     uint32_t turn = 0;
-    irisi_gemm_tell_begin(part, &plan);
+    irisi_gemm_notify_begin(part, &plan);
     if (part->role == IRIS_GEMM_LOADER) {
         if (part->group.wave + 1 == part->group.waves)
-            irisi_gemm_tell(&ctx, &plan, part, &computed, way);
+            irisi_gemm_notify_wave(&ctx, &plan, part, &computed, way);
         return;
     }
     for (irisi_tile_begin_turns(&plan, &tile, &computed); irisi_tile_next_turn(&plan, &tile, &computed);) {
@@ -519,7 +519,7 @@ void compute(iris_gemm_part *part)
         if (!irisi_tile_ends(&plan, &tile))
             continue;
         world.tiles[irisi_tile_item(&tile)].stored++;
-        irisi_gemm_hand_on(part, &plan, turn++);
+        irisi_gemm_notify_request(part, &plan, turn++);
     }
     irisi_bulk_arrived();
     world.computing--;
@@ -568,7 +568,7 @@ void make_tiles()
 void make_plan()
 {
     std::memset(&plan, 0, sizeof plan);
-    plan.mainloop = IRISI_GEMM_SM90A, plan.boxed = 1, plan.c_element = 2;
+    plan.mainloop = IRISI_GEMM_SM90A, plan.tma_store = 1, plan.c_element = 2;
     plan.rank = world.rank, plan.world = world.ranks;
     plan.slices = 2, plan.slice_shift = 1, plan.unit = 64, plan.xcds = 1;
     plan.math_waves = MATH_WAVES, plan.comm_waves = IRISI_GEMM_SM90A_COMM_WAVES;
@@ -620,8 +620,8 @@ void check_world()
 {
     for (uint32_t r = 0; r < world.ranks; r++) {
         const bool peer = r != world.rank;
-        const uint64_t units = units_sent(nullptr), told = world.signals[r][world.ranks + world.rank];
-        require(told == (peer ? units : 0), "a peer is not told of all tiles, or of more");
+        const uint64_t units = units_sent(nullptr), notified = world.signals[r][world.ranks + world.rank];
+        require(notified == (peer ? units : 0), "a peer is not told of all tiles, or of more");
         require(!peer || world.stopped || units_sent(&r) == units, "boxes have not arrived on a peer");
     }
     for (size_t i = 0; i < world.tiles.size(); i++)
@@ -629,7 +629,7 @@ void check_world()
 }
 
 /* So many trials; returns how many failed, but for those that end the program. */
-uint32_t run_relays(uint32_t first, uint32_t trials)
+uint32_t run_tma_forward(uint32_t first, uint32_t trials)
 {
     uint32_t boxes = 0;
     wg.beside = move_world;
@@ -650,11 +650,11 @@ uint32_t run_relays(uint32_t first, uint32_t trials)
 
 } // namespace
 
-#if !defined(IRIST_NO_MAIN) /* tests/mutants/relay.cpp has one */
+#if !defined(IRIST_NO_MAIN) /* tests/mutants/tma_forward.cpp has one */
 int main(int argc, char **argv)
 {
     const uint32_t trials = argc > 1 ? (uint32_t)std::strtoul(argv[1], nullptr, 10) : IRIST_SLOW ? 100 : 500;
-    return run_relays(argc > 2 ? (uint32_t)std::strtoul(argv[2], nullptr, 10) : 1, trials) > 0 || trials == 0;
+    return run_tma_forward(argc > 2 ? (uint32_t)std::strtoul(argv[2], nullptr, 10) : 1, trials) > 0 || trials == 0;
 }
 #endif
 #else
