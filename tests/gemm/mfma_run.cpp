@@ -473,7 +473,7 @@ int main(int argc, char **argv)
     const bool all = argc > 1 && std::strcmp(argv[1], "all") == 0;
     uint32_t trials = 0;
     for (const loop &l : loops)
-        for (int transposed = l.type >= F32; transposed < 2; transposed++) /* others than 16-bit ones are not turned */
+        for (int transposed = l.type >= F32; transposed < 2; transposed++) /* others than 16-bit ones are not n_major */
             for (uint32_t i = IRIST_SLOW && transposed != (int)(&l - loops); i < (all ? 8u : 1u); i++, trials++) {
                 const uint32_t k = depths[all ? i : trials % 8];
                 const irisi_gemm_extent most = irisi_gemm_largest_tile(l.mainloop, 2);

@@ -208,7 +208,7 @@ def clocks(unit, loop):
 
 def matrix_units_are_the_limit(arch, kernel):
     found, unit = loops(kernel), UNITS[arch][element(kernel)]
-    expected = 4 if element(kernel) == "f16" else 2  # others are not turned
+    expected = 4 if element(kernel) == "f16" else 2  # others are not n_major
     if len(found) != expected:
         yield f"{len(found)} loops around matrix instructions instead of {expected}"
     for loop in main_loops(kernel):

@@ -9,8 +9,8 @@
  *   iris_gemm_send                       a wave group that only sends
  *   irisi_gemm_send_piped irisi_gemm_communicate_all_scatter   communication waves and kernels
  *   irisi_stage_pipe_*                   staging tiles between math waves and communication waves
- *   irisi_gemm_notify_begin irisi_gemm_notify_request irisi_gemm_notify_wave  a wave that tells of the math waves' tiles
- *   irisi_gemm_tma_forward_fetch irisi_gemm_tma_forward_put irisi_gemm_send_beside  workgroups that send beside others
+ *   irisi_gemm_notify_begin irisi_gemm_notify_request irisi_gemm_notify_wave    a wave that raises others' signals
+ *   irisi_gemm_tma_forward_fetch irisi_gemm_tma_forward_put irisi_gemm_send_beside    workgroups that only send
  *
  * Shared memory of a workgroup: IRISI_GEMM_COUNTERS bytes of counters and gates, the mainloop's workspace, the staging
  * tiles.
@@ -280,9 +280,9 @@ IRIS_DEVICE char *irisi_stage_pipe_wait(const iris_gemm_part *part, const iris_g
 }
 
 /*
- * Telling others of a finished tile is a fence and a store. The fence takes microseconds where much is on its way, and
- * a warpgroup of which one wave waits computes nothing. So where waves are left beside the math waves, one of them
- * tells. The gates of the stage pipe stand between the two. Every lane of the workgroup calls this.
+ * To notify others of a finished tile takes a fence and a store. The fence takes microseconds where much is on its way,
+ * and a warpgroup of which one wave waits computes nothing. So where waves are left beside the math waves, one of them
+ * notifies. The gates of the stage pipe stand between the two. Every lane of the workgroup calls this.
  */
 IRIS_DEVICE void irisi_gemm_notify_begin(const iris_gemm_part *part, const iris_gemm_plan *plan)
 {
@@ -291,7 +291,10 @@ IRIS_DEVICE void irisi_gemm_notify_begin(const iris_gemm_part *part, const iris_
     iris_sync_wg();
 }
 
-/* Math waves: the wave group's tile of this turn has been put, or stored. Every lane of the wave group calls it. */
+/*
+ * Math waves: the tile of this turn has been put, or stored; its notification may go. Every lane of the wave group
+ * calls it.
+ */
 IRIS_DEVICE void irisi_gemm_notify_request(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
 {
     irisi_bulk_arrived();
@@ -361,8 +364,8 @@ IRIS_DEVICE void irisi_gemm_sink_after(const iris_ctx *ctx, const iris_gemm_plan
 }
 
 /*
- * The wave that tells: of the tiles that the math waves beside it compute, each once it has been handed on; those that
- * went to all ranks to them, the others on this rank. Every lane of the wave calls it.
+ * The wave that notifies: for each tile that the math waves beside it have requested it for, all ranks where the tile
+ * went to all of them, else those who wait on this rank. Every lane of the wave calls it.
  */
 IRIS_DEVICE void irisi_gemm_notify_wave(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_gemm_part *part,
                                         const irisi_tile_turns *turns, irisi_gemm_way way)

@@ -19,9 +19,9 @@
  *   irisi_gemm_workspace_begin(plan, workspace, bytes)        every lane of the workgroup, before its first barrier
  *   irisi_gemm_registers(plan, mainloop, role, begins)        the waves of a role, at either end of what they do
  *
- *   irisi_tma_forward_can irisi_tma_forward_begin  tiles sent by an engine, by way of the workspace, where nobody computes
- *   irisi_tma_forward_fetch irisi_tma_forward_skip  some waves fetch a tile each in turn
- *   irisi_tma_forward_put irisi_tma_forward_end  and math waves put them
+ *   irisi_tma_forward_can irisi_tma_forward_begin    workgroups that only send: by an engine, through the workspace
+ *   irisi_tma_forward_fetch irisi_tma_forward_skip   some waves fetch a tile each in turn
+ *   irisi_tma_forward_put irisi_tma_forward_end      and math waves put them
  *
  * The workspace starts 128 bytes behind the start of shared memory.
  */

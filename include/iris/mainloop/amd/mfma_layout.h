@@ -119,12 +119,12 @@ IRIS_HOST_DEVICE irisi_mfma_chunk irisi_mfma_chunk_b(irisi_mfma_shape s, uint32_
 
 /*
  * What a lane of the math waves moves of one matrix: chunk j, of line `line` + j * `next`. A line is a row of K, or,
- * where B is turned, the tile's columns of one k. Offsets are from the tile's first line in the slab.
+ * where B is n_major, the tile's columns of one k. Offsets are from the tile's first line in the slab.
  */
 enum { IRISI_MFMA_WAVES = 8, IRISI_MFMA_LANES = 512 };
 
 typedef struct irisi_mfma_share {
-    uint32_t line, next, last; /* last: the last line inside; turned: unused */
+    uint32_t line, next, last; /* last: the last line inside; n_major: unused */
     uint32_t pitch, deep;      /* bytes from line to line, and into it */
     uint32_t place;            /* of chunk 0, within the matrix's part of a slab */
     uint32_t element;          /* bytes of one */
@@ -163,7 +163,7 @@ IRIS_HOST_DEVICE irisi_mfma_share irisi_mfma_share_bt(irisi_mfma_shape s, uint32
     return share;
 }
 
-/* Of B, turned; 16-bit elements. */
+/* Of a B that is n_major; 16-bit elements. */
 IRIS_HOST_DEVICE irisi_mfma_share irisi_mfma_share_b(irisi_mfma_shape s, uint32_t member, uint64_t ld, uint32_t count)
 {
     const uint32_t index = member % (irisi_mfma_tile_n(s) * s.depth / 16), last = (count - 1) / 8;
@@ -213,8 +213,8 @@ IRIS_HOST_DEVICE uint32_t irisi_mfma_at(uint32_t depth, uint32_t line, uint32_t 
 }
 
 /*
- * Where a lane's operands of a slab's first step stand: of rows, in A's part, and of columns, in B's. B's part, turned,
- * holds words of two columns, of which the lane needs 8 rows of K.
+ * Where a lane's operands of a slab's first step stand: of rows, in A's part, and of columns, in B's. A B that is
+ * n_major has words of two columns, of which the lane needs 8 rows of K.
  */
 IRIS_HOST_DEVICE uint32_t irisi_mfma_first_m(irisi_mfma_shape s, uint32_t wave, uint32_t lane)
 {

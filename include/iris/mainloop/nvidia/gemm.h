@@ -112,8 +112,8 @@ IRIS_DEVICE irisi_gemm_blocks irisi_gemm_blocks_of(const iris_gemm_plan *plan, c
 /*
  * The block of the loop that does not return its predecessor to the ring. For a tile of one workgroup it is the first
  * block, which has no predecessor. For a tile that a pair computes together it is the last block: the two blocks that
- * were read last receive the other workgroup's sums; the first block then tells a barrier that nobody waits for. The
- * loop compares once for both cases, since a second comparison costs time in every kernel.
+ * were read last receive the other workgroup's sums; the first block then arrives at a barrier that nobody waits for.
+ * The loop compares once for both cases, since a second comparison costs time in every kernel.
  */
 IRIS_DEVICE uint32_t irisi_gemm_kept(const iris_tile *tile, const irisi_gemm_blocks *blocks)
 {

@@ -55,7 +55,7 @@ enum {
     IRISI_GEMM_LINES_N = 128,
     IRISI_GEMM_LINE = 128 + 16,             /* bytes of a line in the ring: 16 more, for where it starts */
     IRISI_GEMM_LINES_RUN = 64 * IRISI_GEMM_LINE, /* of 64 columns of B in a block */
-    IRISI_GEMM_LINE_WAVES = 3,              /* that fetch them, a block each: the last one may tell, or communicates */
+    IRISI_GEMM_LINE_WAVES = 3,              /* that fetch them, a block each: the last one may notify, or communicate */
     IRISI_GEMM_LANES_SM90A_LINES = IRISI_GEMM_LANES_SM90A,
     IRISI_GEMM_LANES_WITH_COMM_SM90A_LINES = IRISI_GEMM_LANES_WITH_COMM_SM90A
 };
@@ -136,7 +136,7 @@ enum { IRISI_GEMM_PARTIAL_BYTES = 4 * IRISI_GEMM_SM90A_M * IRISI_GEMM_SM90A_N, I
 
 /*
  * 1 when workgroups that only send do it by the copy engine. C in 32 bits takes twice as many boxes: the ring of a
- * relay holds too few tiles for it (tma_forward.h), and lanes send.
+ * tma_forward.h holds too few tiles for it, and lanes send.
  */
 IRIS_HOST_DEVICE uint32_t irisi_gemm_tma_forwards(const iris_gemm_plan *plan)
 {

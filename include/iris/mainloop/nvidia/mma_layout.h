@@ -12,8 +12,8 @@
  * alternate with the other waves', so that every 64 x 64 of the tile have four blocks of each wave: a piece to stage.
  *
  * A slab is 64 bytes of K of a tile's rows of A and columns of B, in chunks of 16 bytes, A first; a step is half of
- * it, or of 4-byte elements a quarter. Lines of a slab run along K, 64 bytes each; where B is given as k x n
- * ("n_major"), they run along N.
+ * it, or of 4-byte elements a quarter. Lines of a slab run along K, 64 bytes each; where B is given as k x n (n_major),
+ * they run along N.
  */
 #ifndef IRIS_MAINLOOP_NVIDIA_MMA_LAYOUT_H
 #define IRIS_MAINLOOP_NVIDIA_MMA_LAYOUT_H

@@ -83,8 +83,8 @@ IRIS_DEVICE void irisi_gemm_ring_fit(const iris_gemm_plan *plan, irisi_gemm_ring
 
 /*
  * Who computes is done with a block: in each wave one lane for each workgroup that fills it says so. Which workgroup a
- * lane tells, or IRISI_GEMM_NOBODY, is asked for anew, while products run: kept, it would be in memory beside so many
- * accumulators.
+ * lane notifies, or IRISI_GEMM_NOBODY, is asked for anew, while products run: kept, it would be in memory beside so
+ * many accumulators.
  */
 enum { IRISI_GEMM_NOBODY = 2 };
 IRIS_DEVICE uint32_t irisi_gemm_ring_notified(uint32_t pair)

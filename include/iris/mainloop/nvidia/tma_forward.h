@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tma_forward.h (nvidia): the functions of a relay that mainloop/mainloop.h lists, for workgroups of the sm_90a loop
- * that only send.
+ * tma_forward.h (nvidia): the functions irisi_tma_forward_* that mainloop/mainloop.h lists, for workgroups of the
+ * sm_90a loop that only send.
  */
 #ifndef IRIS_MAINLOOP_NVIDIA_TMA_FORWARD_H
 #define IRIS_MAINLOOP_NVIDIA_TMA_FORWARD_H
@@ -9,7 +9,7 @@
 #include <iris/mainloop/nvidia/gemm.h>
 
 /*
- * A relay: tiles that stand in this rank's C go to the peers by the copy engine alone, through shared memory, so that
+ * Tiles that stand in this rank's C go to the peers by the copy engine alone, through shared memory, so that
  * few workgroups fill the links. A part of 64 columns at a time, in boxes of 16 rows: one wave fetches parts into a
  * ring, others put them, each box read once.
  */
