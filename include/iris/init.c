@@ -148,6 +148,7 @@ static void irisi_world_memory_free(iris_world *w)
     free(w->reply_data);
     free(w->arena[0].blocks);
     free(w->arena[1].blocks);
+    free(w->gemm_numbers);
     free(w->heaps);
     free(w->peers);
     free(w->delta);

@@ -105,6 +105,20 @@ static void c_is_scale_b(question *q)
     q->args.scale_b = (const float *)q->args.c - 1, q->args.scale_b_columns = 1;
 }
 static void c_is_scale_c(question *q) { q->args.scale_c = (const float *)q->args.c + M * N - 1; }
+static void own_band(question *q) { q->args.band = 1; }
+static void alone(question *q) { q->op = IRIS_GEMM_LOCAL; }
+static void alone_with_pattern(question *q) { alone(q), q->args.pattern = IRIS_GEMM_FUSED_SEQUENTIAL; }
+static void alone_in_bulk(question *q) { alone(q), q->args.pattern = IRIS_GEMM_BULK_SYNCHRONOUS; }
+static void alone_with_senders(question *q) { alone(q), q->args.workgroups = 4, q->args.comm_workgroups = 1; }
+static void alone_without_blas(question *q) { alone(q), q->args.pattern = IRIS_GEMM_BLAS_GATHER; }
+static void alone_without_c(question *q) { alone(q), q->args.c = nullptr; }
+static void alone_without_k(question *q) { alone(q), q->args.k = 0; }
+static void alone_short_ldb(question *q) { alone(q), q->args.ldb = N - 1; }
+static void alone_short_ldc(question *q) { alone(q), q->args.ldc = N - 1; }
+static void alone_short_ldc_of_band(question *q) { alone(q), q->args.ldc = N - 1, q->args.band = 1; }
+static void alone_onto_a(question *q) { alone(q), c_is_a(q); }
+static void alone_no_types(question *q) { alone(q), q->dtype = IRIS_I32; }
+static void alone_bad_row(question *q) { alone(q), q->args.tune = "op=loca width=8"; }
 static void one_producer(question *q) { q->args.workgroups = 1, q->args.pattern = IRIS_GEMM_PRODUCER_CONSUMER; }
 
 static const struct {
@@ -167,6 +181,19 @@ static const struct {
     {c_is_scale_a, IRIS_ERR_ARGUMENT, "and scale_a at"},
     {c_is_scale_b, IRIS_ERR_ARGUMENT, "and scale_b at"},
     {c_is_scale_c, IRIS_ERR_ARGUMENT, "have elements in common; c must be apart from all that is read for it"},
+    {own_band, IRIS_ERR_ARGUMENT, "band is for IRIS_GEMM_LOCAL"},
+    {alone_with_pattern, IRIS_ERR_ARGUMENT, "pattern is fused_sequential, but a GEMM alone has nothing to send"},
+    {alone_in_bulk, IRIS_ERR_ARGUMENT, "pattern is bulk_synchronous, but a GEMM alone has nothing to send"},
+    {alone_with_senders, IRIS_ERR_ARGUMENT, "comm_workgroups is 1, but a GEMM alone has nothing to send"},
+    {alone_without_blas, IRIS_ERR_ARGUMENT, "blas_gather needs blas"},
+    {alone_without_c, IRIS_ERR_ARGUMENT, "c is a null pointer; pass 40 x 144"},
+    {alone_without_k, IRIS_ERR_ARGUMENT, "m, n, k are 40, 144, 0"},
+    {alone_short_ldb, IRIS_ERR_ARGUMENT, "ldb is 143, less than the 144 elements of a row of b"},
+    {alone_short_ldc, IRIS_ERR_ARGUMENT, "ldc is 143, less than the 144 elements of a row of c"},
+    {alone_short_ldc_of_band, IRIS_ERR_ARGUMENT, "ldc is 143, less than the 144 elements of a row of c"},
+    {alone_onto_a, IRIS_ERR_ARGUMENT, "and a at"},
+    {alone_no_types, IRIS_ERR_UNSUPPORTED, "there is no GEMM kernel for i32"},
+    {alone_bad_row, IRIS_ERR_ARGUMENT, "op=loca is neither local nor all_scatter"},
     {one_producer, IRIS_ERR_GRID, "producer_consumer needs 2 or more workgroups, but workgroups is 1"},
     {no_blas, IRIS_ERR_ARGUMENT, "blas_gather needs blas, and is alpha * A * B + beta * C alone: blas is null"},
     {blas_with_bias, IRIS_ERR_ARGUMENT, "alone: there is a bias"},
@@ -241,7 +268,7 @@ static const struct {
     {"m=2147483648,width=24", "m=2147483648 is not a whole number from 1 to 2147483647"},
     {"k=99999999999999999999,width=24", "k=99999999999999999999 is not a whole number from 1 to"},
     {"widths=24",
-     "there is no field 'widths'; there are arch units world m n k dtype out layout pattern workgroups comm "
+     "there is no field 'widths'; there are op arch units world m n k dtype out layout pattern workgroups comm "
      "height width pair slices full early late halves edge lead few ll us"},
     {"=24", "there is no field ''"},
     {"width=24,width=24", "width stands there twice"},
@@ -393,6 +420,30 @@ static void differ_work(irist_rank *t)
 }
 
 TEST_CASE("ranks that differ are told so, all of them", "[gemm]") { irist_spmd(differ_work, nullptr); }
+
+/* What one rank is refused of a GEMM alone, no other hears of. */
+static void single_work(irist_rank *t)
+{
+    static float memory[M * K + K * N + M * N]; /* c too: it need not be in the heap, and nothing is launched */
+    question q = sound(t, memory);
+    q.op = IRIS_GEMM_LOCAL;
+    if (t->rank != t->ranks - 1)
+        return;
+    q.args.lda = 1;
+    refused(t, &q, IRIS_ERR_ARGUMENT, "lda is 1", "one rank alone");
+    q = sound(t, memory), q.op = IRIS_GEMM_LOCAL;
+    iris_gemm_plan plan;
+    irist_ok(t, iris_gemm_prepare(t->world, &plan, q.op, q.dtype, &q.args));
+    irist_check(t, iris_gemm_all_scatter_f32(t->world, &plan, nullptr) == IRIS_ERR_ARGUMENT, "a plan for a GEMM alone");
+    irist_check(t, std::strstr(iris_error_string(t->world), "of all_scatter was given a plan for local") != nullptr,
+                "%s", iris_error_string(t->world));
+    irist_ok(t, iris_gemm_release(t->world, &plan));
+    irist_check(t, iris_gemm_prepare(t->world, nullptr, q.op, q.dtype, &q.args) == IRIS_ERR_ARGUMENT, "a null plan");
+    irist_check(t, iris_gemm_prepare(t->world, &plan, q.op, q.dtype, nullptr) == IRIS_ERR_ARGUMENT, "null args");
+    irist_ok(t, iris_gemm_release(t->world, &plan));
+}
+
+TEST_CASE("a GEMM alone is refused on its rank alone", "[gemm]") { irist_spmd(single_work, nullptr); }
 
 static void launch_work(irist_rank *t)
 {

@@ -48,6 +48,7 @@ static void fill(iris_gemm_plan *p, const question *q, uint32_t rank)
 {
     const iris_gemm_columns own = iris_gemm_band(q->n, q->world, rank);
     memset(p, 0, sizeof *p);
+    p->op = IRIS_GEMM_ALL_SCATTER;
     p->m = q->m, p->n = q->n, p->k = q->k, p->world = q->world, p->rank = rank;
     p->band = own.first, p->columns = own.count, p->element = 2, p->mainloop = IRISI_GEMM_SM90A;
     p->c_element = q->n % 3 == 0 ? 4 : 2; /* boxes of 4-byte C are sent by no engine */

@@ -47,6 +47,7 @@ static int shape(iris_world *w, iris_gemm_plan *p, const question *q, uint32_t w
     all.mainloops = 1u << IRISI_GEMM_PLAIN | 1u << q->mainloop, all.workgroups = q->fewest;
     all.aligned = all.tma_store = all.bare = UINT64_MAX;
     memset(p, 0, sizeof *p);
+    p->op = IRIS_GEMM_ALL_SCATTER;
     p->dtype = p->c_dtype = IRIS_BF16, p->element = p->c_element = 2, p->xcds = 1;
     p->m = q->m, p->n = q->n, p->k = q->k, p->world = q->world, p->pattern = q->pattern;
     p->columns = iris_gemm_band(q->n, q->world, 0).count, p->workgroups = p->units = workgroups;
@@ -65,7 +66,7 @@ static void check_many(iris_world *w)
     irisi_gemm_row none;
     iris_gemm_plan p;
     memset(&all, 0, sizeof all), memset(&none, 0, sizeof none), memset(&p, 0, sizeof p);
-    all.mainloops = 1u << IRISI_GEMM_PLAIN, all.workgroups = p.workgroups = 2;
+    all.mainloops = 1u << IRISI_GEMM_PLAIN, all.workgroups = p.workgroups = 2, p.op = IRIS_GEMM_ALL_SCATTER;
     p.dtype = p.c_dtype = IRIS_BF16, p.element = p.c_element = 2, p.xcds = p.world = p.m = p.k = p.tile_n = 1;
     p.n = p.columns = (uint32_t)1 << 29;
     if (irisi_gemm_shape_plan(w, &p, &all, 0, &none) != IRIS_ERR_ARGUMENT ||

@@ -64,6 +64,7 @@ static iris_gemm_plan fill(const question *q, uint32_t rank, uint32_t senders)
     problem.aligned = 1, problem.workgroups = q->workgroups;
     const irisi_gemm_shape s = irisi_gemm_pick(d->arch, &problem);
     const iris_gemm_columns own = iris_gemm_band(q->n, q->world, rank);
+    p.op = IRIS_GEMM_ALL_SCATTER;
     p.m = q->m, p.n = q->n, p.k = q->k, p.world = q->world, p.rank = rank;
     p.band = own.first, p.columns = own.count, p.element = q->element, p.c_element = q->c_element;
     p.mainloop = s.mainloop, p.tile_m = s.tile_m, p.tile_n = p.unit = s.tile_n;

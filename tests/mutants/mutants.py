@@ -210,6 +210,18 @@ MUTANTS = (
     Mutant("GEMM ends before its peers' tiles are here", "iris/gemm/roles.h",
            "irisi_exchange_done(plan, 0), plan, epoch, 1);", "irisi_exchange_done(plan, 0), plan, 0 * epoch, 1);",
            "mutants/gemm_row.cpp", "GEMMs in a row*", ranks=3, tries=10),
+    # a GEMM alone
+    Mutant("a GEMM alone waits for the other ranks", "iris/runtime/gemm/agree.h",
+           "if (p->op == IRIS_GEMM_LOCAL)", "if (0)", "gemm/local.cpp", "a GEMM alone needs no other rank"),
+    Mutant("a GEMM alone computes this rank's band, unasked", "iris/runtime/gemm/make.h",
+           "op == IRIS_GEMM_LOCAL && !g->band;", "0;", "gemm/local.cpp", "a GEMM alone needs no other rank"),
+    Mutant("a copy of a released plan still runs", "iris/runtime/gemm/make.h",
+           "    irisi_gemm_plan_strike(w, p);\n", "", "gemm/local.cpp", "plans for a GEMM alone*"),
+    Mutant("a GEMM alone written at the first column, whichever is its own", "iris/gemm/tile.h",
+           "* plan->ldc + plan->band +", "* plan->ldc +", "gemm/local.cpp", "a GEMM alone writes its band only*"),
+    Mutant("a row's ends beside whole 16 bytes left out", "iris/gemm/tile.h",
+           "i < bytes - (end - head); i += members * unit", "i < head; i += members * unit", "gemm/local.cpp",
+           "a GEMM alone is right for every type*", ranks=1),
     # tiles that go as packets
     Mutant("a tile's packets are not waited for", "iris/collective/ll_units.h",
            "late |= (uint32_t)(seen[k] >> 32) ^ flag;", "late |= 0;", "mutants/gemm_row.cpp", LL_ROW, ranks=3),

@@ -48,10 +48,13 @@ class Mode:
         self.compile(ROOT / "include/iris/init.c", self.objects[1], include, "-c")
         self.compile(ROOT / "tests/session.cpp", self.objects[2], include, "-c", "-O0", "-fno-sanitize=all")
 
-    def build(self, test, folder):
-        """The test's program, from the headers in `folder`."""
-        program = folder / (Path(test).stem + "." + self.name)
-        self.compile(ROOT / "tests" / test, program, folder / "include", *map(str, self.objects), "-pthread", "-ldl", "-lm")
+    def build(self, test, folder, library=False):
+        """The test's program, from the headers in `folder`; the library too where `library`, whose part they hold."""
+        program, objects = folder / (Path(test).stem + "." + self.name), list(self.objects)
+        if library:
+            objects[1] = folder / "init.o"
+            self.compile(ROOT / "include/iris/init.c", objects[1], folder / "include", "-c")
+        self.compile(ROOT / "tests" / test, program, folder / "include", *map(str, objects), "-pthread", "-ldl", "-lm")
         return program
 
     def fails(self, program, mutant, seed, patience, seconds):
@@ -91,7 +94,7 @@ def try_mutant(number, mutant, mode, include, work):
     wrong = mutate(mutant, include, folder)
     noticed = None
     if not wrong:
-        program = mode.build(mutant.test, folder)
+        program = mode.build(mutant.test, folder, mutant.header.startswith("iris/runtime/"))
         for seed in range(1, mutant.tries + 1):
             noticed = noticed or mode.fails(program, mutant, seed, 10000 if mutant.tsan else mutant.patience, SECONDS)
         wrong = None if noticed else f"not noticed by {mutant.test} ({mode.name})"

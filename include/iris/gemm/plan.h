@@ -22,7 +22,7 @@
 
 /** A GEMM, and the communication that belongs to it. */
 typedef enum iris_gemm_op {
-    IRIS_GEMM_LOCAL,      /**< none */
+    IRIS_GEMM_LOCAL,      /**< none: one rank computes, and no other need know */
     IRIS_GEMM_ALL_SCATTER /**< N split; every rank's band of columns goes to every rank */
 } iris_gemm_op;
 
@@ -67,9 +67,10 @@ typedef int (*iris_gemm_blas)(void *arg, const iris_gemm_blas_call *call, iris_s
 
 /**
  * What to compute; a zeroed field means its default. Everything but pointers, lda, ldb and numbers of workgroups is the
- * same on every rank, and c is at the same place in every rank's heap.
+ * same on every rank, and c is at the same place in every rank's heap. Of IRIS_GEMM_LOCAL nothing need be the same, c
+ * is anywhere in memory of the device, and this rank's columns are all n of them, or with `band` its band.
  *
- * Element i, j of C, where j counts the columns of this rank's band, becomes
+ * Element i, j of C, where j counts this rank's columns, becomes
  *
  *     x = alpha * scale_a[i] * scale_b[j] * sum over k of A[i, k] * B[k, j]  +  beta * C[i, j]  +  bias[j]
  *     C[i, j] = act(x) * scale_c[0]
@@ -103,8 +104,10 @@ typedef struct iris_gemm_args {
     int64_t m, n, k;              /**< C is m x n, A is m x k, B is k x n; each from 1 to 2^31 - 1 */
     const void *a;                /**< m x k, local memory of the device; any alignment, see iris_gemm_prepare */
     const void *b;                /**< this rank's columns: k x n_r, or n_r x k with b_transposed; likewise */
-    void *c;                      /**< m x n, in the symmetric heap, none of its elements one that is read; with
-                                       beta, its own band is also read */
+    void *c;                      /**< m x n, in the symmetric heap (IRIS_GEMM_LOCAL: anywhere), none of its
+                                       elements one that is read; with beta, this rank's columns of it are read */
+    int band;                     /**< of IRIS_GEMM_LOCAL. 1: this rank's columns are iris_gemm_band(n, world, rank), as
+                                       of the other operations; default: all n */
     int tf32;                     /**< 1: f32 inputs may be cut to tf32, see above; default: they are not */
     int fast_accum;               /**< 1: sums of 8-bit floats may lose bits, see above; default: they may not */
     iris_dtype c_dtype;           /**< of C; 0: the first that the table above has for A and B */
@@ -267,7 +270,8 @@ typedef struct iris_gemm_plan {
     iris_channel ll;         /* banks for LL packets, by which fused_sequential sends; null: it puts tiles */
     uint32_t ll_pitch;       /* packets from row to row of a bank; 0: fused_sequential is not to send any */
     uint32_t gang_fused;     /* slices that the thin loop's fused_sequential cuts K into; 0: it is not spread */
-    uint64_t reserved[3];
+    uint64_t reserved[2];
+    uint64_t number; /* host only: no other plan of the process has it; 0: not made */
     irisi_gemm_packing packs[2]; /* host only: of A and B, which a and b above are the copies of */
     uint64_t copies;             /* host only: 1 when some rank may have such copies, or `partials` */
     iris_gemm_blas blas;         /* host only */

@@ -39,6 +39,9 @@ extern "C" {
  * the plan's channel. Collective; when one rank's arguments are refused, every rank returns an error. The plan can be
  * used at once, without a barrier, by any pattern's launcher.
  *
+ * For IRIS_GEMM_LOCAL it is not collective, whatever the world's size: no other rank need call it, nothing is compared,
+ * and nothing of the heap is taken. Its launchers are those of gen/launch/gemm.h.
+ *
  * Mainloops on matrix units read A and B at multiples of 16 bytes. Where an operand or its rows start elsewhere, or its
  * rows are too far apart, the plan holds memory of the device for an aligned copy, as large as the operand with rows
  * rounded up to 128 bytes, and each launch makes the copy first. That costs as long as reading and writing the operand
@@ -50,10 +53,11 @@ extern "C" {
  * All ranks must read the same rows, and where they do not find the same one (their devices differ), none counts.
  * docs/gemm-choosing.md says what a row is.
  *
- * With args->blas the choice may be IRIS_GEMM_BLAS_GATHER: a launch calls that function for the own band, then sends
- * the band. When the function fails, the launch says so on that rank, and all others' waits end at once with
- * IRIS_ERR_TIMEOUT and that rank's sentence; the world needs iris_reset. Bits may differ from those of the other
- * patterns, not between ranks.
+ * With args->blas the choice may be IRIS_GEMM_BLAS_GATHER: a launch calls that function for this rank's columns, then
+ * sends them; a GEMM alone ends there. When the function fails, the launch says so on that rank, and all others' waits
+ * end at once with IRIS_ERR_TIMEOUT and that rank's sentence; the world needs iris_reset. Nobody waits for a GEMM
+ * alone.
+ * Bits may differ from those of the other patterns, not between ranks.
  *
  * @param plan  receives the plan; it may be copied, but only one copy is to be released
  * @param dtype of A and B; iris_gemm_args says which types go together, and what they accumulate in
@@ -64,8 +68,13 @@ extern "C" {
 iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op op, iris_dtype dtype,
                               const iris_gemm_args *args);
 
-/** Frees what a plan holds. Collective; the plan's work is drained first. Accepts a zeroed plan. In a world that needs
- *  iris_reset it frees nothing, and the plan is released afterwards. */
+/**
+ * Frees what a plan holds. Collective, but for a plan for IRIS_GEMM_LOCAL; this rank's work is drained first. Accepts a
+ * zeroed plan. In a world that needs iris_reset it frees nothing, and the plan is released afterwards.
+ *
+ * Where ranks are threads that share a device, freeing an operand's copy waits for all kernels of all of them. So there
+ * a plan for IRIS_GEMM_LOCAL that has copies is released while no other rank's kernel waits for this rank.
+ */
 iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan);
 
 /** "fused_sequential"; "auto"; "none" when `pattern` is none. */
@@ -88,13 +97,14 @@ iris_status iris_gemm_choice(iris_world *w, const iris_gemm_plan *plan, iris_gem
  * where there is one. Takes a second for problems of a million tiles. The same on every rank that asks the same.
  *
  * @param rows receives up to `most` rows
+ * @param pattern of a GEMM alone auto, since it has none
  * @return how many; 0 when `pattern` cannot be, has senders and nobody to send to, or is auto or blas_gather, which
  *         have no choice of tiles
  */
 uint32_t iris_gemm_candidates(iris_world *w, const iris_gemm_plan *plan, iris_gemm_pattern pattern, iris_gemm_row *rows,
                               uint32_t most);
 
-/** Tiles of this rank's band, of whatever widths: so many stamps an operation leaves. 0 of a null plan. */
+/** Tiles of this rank's columns, of whatever widths: so many stamps an operation leaves. 0 of a null plan. */
 uint32_t iris_gemm_tiles(const iris_gemm_plan *plan);
 
 /**

@@ -136,13 +136,8 @@ IRIS_DEVICE void irisi_stage_pipe_await(const iris_gemm_part *part, const iris_g
  * @param items   how many of the walk's first tiles are sent
  * @{
  */
-/**
- * Begins a kernel: splits the workgroup's waves by role. The first waves compute, as many as the plan says, and the
- * last `comm_waves` waves communicate; those between load. Every lane of the workgroup calls it.
- *
- * @param comm_waves 0, or plan->comm_waves
- */
-IRIS_DEVICE iris_gemm_part iris_gemm_begin(const iris_gemm_plan *plan, uint32_t comm_waves)
+/* iris_gemm_begin for a kernel whose epoch is known, or, where it waits for no rank and tells none, any number. */
+IRIS_DEVICE iris_gemm_part irisi_gemm_begin_epoch(const iris_gemm_plan *plan, uint32_t comm_waves, uint64_t epoch)
 {
     const uint32_t math = plan->math_waves;
     const uint32_t loaders = iris_waves() - math - comm_waves;
@@ -152,7 +147,7 @@ IRIS_DEVICE iris_gemm_part iris_gemm_begin(const iris_gemm_plan *plan, uint32_t 
     part.workspace = shared + IRISI_GEMM_COUNTERS;
     part.workspace_bytes = comm_waves ? plan->workspace_bytes_with_comm : plan->workspace_bytes;
     part.stages = part.workspace + part.workspace_bytes;
-    part.epoch = iris_channel_enter_wg(&plan->channel);
+    part.epoch = epoch;
     for (uint32_t i = iris_wg_lane(); i < IRISI_FULL; i += iris_wg_lanes())
         part.counters[i] = 0;
     if (comm_waves && iris_wg_lane() == 0)
@@ -172,6 +167,18 @@ IRIS_DEVICE iris_gemm_part iris_gemm_begin(const iris_gemm_plan *plan, uint32_t 
         part.group = iris_wave_group_of(math + loaders, comm_waves, part.counters + IRISI_WAVE_GROUP_COMM);
     }
     return part;
+}
+
+/**
+ * Begins a kernel: splits the workgroup's waves by role. The first waves compute, as many as the plan says, and the
+ * last `comm_waves` waves communicate; those between load. Every lane of the workgroup calls it. The plan is one of an
+ * operation that communicates.
+ *
+ * @param comm_waves 0, or plan->comm_waves
+ */
+IRIS_DEVICE iris_gemm_part iris_gemm_begin(const iris_gemm_plan *plan, uint32_t comm_waves)
+{
+    return irisi_gemm_begin_epoch(plan, comm_waves, iris_channel_enter_wg(&plan->channel));
 }
 
 /** Tells every peer that this rank has begun epoch `epoch`. Every lane of the grid calls it; workgroup 0 does it. */

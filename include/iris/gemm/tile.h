@@ -96,6 +96,12 @@ IRIS_DEVICE int irisi_tile_next_rank(const iris_ctx *ctx, irisi_tile_ranks ranks
     return more;
 }
 
+/* Where what stands at `own` in this rank's C stands on `rank`. A GEMM alone has a C outside the heap, but no peer. */
+IRIS_DEVICE char *irisi_tile_on(const iris_ctx *ctx, char *own, int rank)
+{
+    return IRISI_CHECKED && rank == ctx->rank ? own : (char *)iris_at(ctx, own, rank);
+}
+
 /*
  * Copies a row of a staging tile to C on some ranks: whole chunks of 16 bytes, and units of C's elements at both ends.
  * It is like `own`, the row of this rank's C, within 16 bytes, and so are the others. A lane reads once what it copies
@@ -113,7 +119,7 @@ IRIS_DEVICE void irisi_tile_unstage_row(const iris_ctx *ctx, char *own, const ch
         __builtin_memcpy(&v, __builtin_assume_aligned(from + at, 16), sizeof v);
         rank = ranks.first;
         do
-            irisi_store_128(iris_at(ctx, own + at, rank), v, IRIS_CACHE_DEFAULT);
+            irisi_store_128(irisi_tile_on(ctx, own + at, rank), v, IRIS_CACHE_DEFAULT);
         while (irisi_tile_next_rank(ctx, ranks, &rank));
     }
     for (uint32_t i = member * unit; i < bytes - (end - head); i += members * unit) {
@@ -121,7 +127,7 @@ IRIS_DEVICE void irisi_tile_unstage_row(const iris_ctx *ctx, char *own, const ch
         const uint64_t bits = irisi_tile_staged_unit(from + at, unit);
         rank = ranks.first;
         do
-            irisi_tile_store_unit((char *)iris_at(ctx, own + at, rank), bits, unit);
+            irisi_tile_store_unit(irisi_tile_on(ctx, own + at, rank), bits, unit);
         while (irisi_tile_next_rank(ctx, ranks, &rank));
     }
 }
@@ -155,14 +161,16 @@ IRIS_DEVICE int irisi_tile_whole(const iris_gemm_plan *plan, const iris_tile *ti
 
 /*
  * A staging tile that is laid out in boxes, 16 rows of 128 bytes each, to C on `rank`: its waves hand each box to the
- * copy engine, wave w of 8 the rows that math wave w wrote.
+ * copy engine, wave w of 8 the rows that math wave w wrote. A GEMM alone has one map, though the world may have more
+ * ranks than a plan has maps.
  */
 IRIS_DEVICE void irisi_tile_put_by_tma(const iris_gemm_plan *plan, const iris_tile *tile, const char *stage,
                                        const iris_wave_group *group, int rank)
 {
+    const unsigned char *map = plan->maps[2 + (uint32_t)rank % IRISI_GEMM_TMA_STORE_RANKS];
     if (iris_lane() == 0)
         for (uint32_t i = group->wave; 16 * i < tile->rows; i += group->waves) {
-            irisi_bulk_put_box(plan->maps[2 + rank], tile->n0, tile->m0 + 16 * i, stage + 2048 * i);
+            irisi_bulk_put_box(map, tile->n0, tile->m0 + 16 * i, stage + 2048 * i);
             if (group->window) {
                 irisi_bulk_commit();
                 irisi_bulk_pace(group->window - 1);
@@ -196,7 +204,7 @@ IRIS_DEVICE void irisi_tile_put_rest(const iris_ctx *ctx, const iris_gemm_plan *
         const uint64_t bits = irisi_tile_staged_unit(from + i, unit);
         int rank = ranks.first;
         do
-            irisi_tile_store_unit((char *)iris_at(ctx, own + i, rank), bits, unit);
+            irisi_tile_store_unit(irisi_tile_on(ctx, own + i, rank), bits, unit);
         while (irisi_tile_next_rank(ctx, ranks, &rank));
     }
 }
@@ -246,7 +254,7 @@ IRIS_DEVICE void irisi_tile_unstage(const iris_ctx *ctx, const iris_gemm_plan *p
         }
         rank = ranks.first;
         do
-            irisi_bulk_put(iris_at(ctx, own, rank), from, bytes);
+            irisi_bulk_put(irisi_tile_on(ctx, own, rank), from, bytes);
         while (irisi_tile_next_rank(ctx, ranks, &rank));
     }
 }

@@ -75,9 +75,11 @@ static const char *irisi_gemm_maps(const iris_world *w, iris_gemm_plan *p)
     if (!why && p->mainloop == IRISI_GEMM_SM90A)
         why = irisi_gemm_map(encode, p->maps[1], p->element, p->b, p->b_transposed ? p->columns : p->k,
                              p->b_transposed ? p->k : p->columns, p->ldb, 64);
-    for (uint32_t r = 0; p->tma_store && r < p->world && !why; r++) {
-        const char *c = (const char *)iris_translate(w, p->c, (int)r) + (uint64_t)p->band * p->c_element;
-        why = irisi_gemm_map(encode, p->maps[2 + r], p->c_element, c, p->m, whole, p->ldc, 16);
+    const int own = p->op == IRIS_GEMM_LOCAL, first = own ? w->rank : 0, end = own ? w->rank + 1 : (int)p->world;
+    for (int r = first; p->tma_store && r < end && !why; r++) {
+        const char *c = (const char *)(own ? p->c : iris_translate(w, p->c, r)) + (uint64_t)p->band * p->c_element;
+        unsigned char *map = p->maps[2 + r % IRISI_GEMM_TMA_STORE_RANKS];
+        why = irisi_gemm_map(encode, map, p->c_element, c, p->m, whole, p->ldc, 16);
     }
     return why;
 }

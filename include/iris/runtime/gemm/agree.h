@@ -41,12 +41,14 @@ static int irisi_gemm_meet(const irisi_gemm_term *t, int64_t first, int64_t thei
 
 /*
  * Compares the ranks' arguments, and leaves in `common` what all have. Every rank calls it, whatever it thinks of its
- * own.
+ * own. Nothing is compared for a GEMM alone.
  */
 static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris_status own, irisi_gemm_common *common)
 {
-    const int64_t place = own == IRIS_OK ? (int64_t)((uintptr_t)p->c - (uintptr_t)iris_device_ctx(w).base) : 0;
     common->xcds = p->xcds;
+    if (p->op == IRIS_GEMM_LOCAL) /* no other rank need know, and `common` has what this one has */
+        return own == IRIS_OK ? irisi_enter(w, "iris_gemm_prepare") : own;
+    const int64_t place = own == IRIS_OK ? (int64_t)((uintptr_t)p->c - (uintptr_t)iris_device_ctx(w).base) : 0;
     const irisi_gemm_term terms[] = {
         {"op", p->op, IRISI_AGREE_SAME, NULL, 0},
         {"dtype", p->dtype, IRISI_AGREE_SAME, NULL, 0},

@@ -10,8 +10,8 @@
 #include <iris/runtime/control_link.h>
 
 /*
- * The caller's BLAS on the own band. When it fails, nothing will come from this rank, so peers that wait are told at
- * once, as at a deadline; but for a capture: nobody waits there.
+ * The caller's BLAS on this rank's columns. When it fails, nothing will come from this rank, so peers that wait are
+ * told at once, as at a deadline; but for a capture: nobody waits there, nor for a GEMM alone.
  */
 static iris_status irisi_gemm_start_blas(iris_world *w, const iris_gemm_plan *plan, iris_stream stream)
 {
@@ -32,7 +32,7 @@ static iris_status irisi_gemm_start_blas(iris_world *w, const iris_gemm_plan *pl
     if (irisi_take_notice(w) != IRIS_OK || w->failed != IRIS_OK) /* what it uses of this library failed for that */
         return irisi_fail_stopped(w);
     char text[200];
-    const int notified = w->size > 1 && !irisi_gemm_capturing(w, stream);
+    const int notified = w->size > 1 && plan->op != IRIS_GEMM_LOCAL && !irisi_gemm_capturing(w, stream);
     snprintf(text, sizeof text, "rank %d: GEMM launch: its BLAS returned %d for %lld x %lld x %lld%s", w->rank, failed,
              (long long)call.m, (long long)call.n, (long long)call.k,
              notified ? "; call iris_reset on every rank" : "");

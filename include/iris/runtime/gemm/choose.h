@@ -63,9 +63,9 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
         if (!irisi_gemm_reads(&copy))
             own->aligned &= copy.to_pitch <= IRISI_GEMM_MOST_PITCH ? ~((uint64_t)2 << i) : 0;
     }
-    own->tma_store = fits && p->ldc <= IRISI_GEMM_MOST_PITCH / p->c_element && p->world <= IRISI_GEMM_TMA_STORE_RANKS
-                         ? UINT64_MAX
-                         : 0;
+    const int mapped =
+        p->op == IRIS_GEMM_LOCAL || p->world <= IRISI_GEMM_TMA_STORE_RANKS; /* C wherever it is written */
+    own->tma_store = fits && p->ldc <= IRISI_GEMM_MOST_PITCH / p->c_element && mapped ? UINT64_MAX : 0;
     own->bare = p->alpha == 1 && p->beta == 0 && p->bias == NULL && p->activation == IRIS_ACTIVATION_NONE &&
                         p->scale_a == NULL && p->scale_b == NULL && p->scale_c == NULL
                     ? UINT64_MAX

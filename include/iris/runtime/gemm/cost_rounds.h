@@ -33,7 +33,7 @@ static double irisi_gemm_burst_us(const iris_gemm_plan *p, const irisi_gemm_rate
 {
     const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count;
     const double peers = p->world - 1.0, wide = columns < p->tile_n ? columns : p->tile_n;
-    if (p->world == 1)
+    if (!irisi_gemm_has_peers(p))
         return 0;
     const double rows = p->m < p->tile_m ? p->m : p->tile_m;
     const double bytes = irisi_gemm_link_bytes(p, rows, wide) / peers; /* of one tile, to one peer */

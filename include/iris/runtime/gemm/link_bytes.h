@@ -3,7 +3,7 @@
  * link_bytes.h: a part of init.c: how many bytes an operation puts on this rank's links. All models and limits ask
  * here.
  *
- *   irisi_gemm_link_bytes
+ *   irisi_gemm_has_peers irisi_gemm_link_bytes
  */
 #ifndef IRIS_RUNTIME_GEMM_LINK_BYTES_H
 #define IRIS_RUNTIME_GEMM_LINK_BYTES_H
@@ -11,10 +11,16 @@
 
 #include <iris/gemm/plan.h>
 
-/* Of a tile, or any part of C, of so many rows and columns: it goes to every peer. Whole, and exact below 2^53. */
+/* 1 when the operation sends to other ranks, or they to this one. */
+static inline int irisi_gemm_has_peers(const iris_gemm_plan *p) { return p->world > 1 && p->op != IRIS_GEMM_LOCAL; }
+
+/*
+ * Of a tile, or any part of C, of so many rows and columns: it goes to every peer, if there are any. Whole, and exact
+ * below 2^53.
+ */
 static inline double irisi_gemm_link_bytes(const iris_gemm_plan *p, double rows, double columns)
 {
-    return rows * columns * p->c_element * (p->world - 1.0);
+    return irisi_gemm_has_peers(p) ? rows * columns * p->c_element * (p->world - 1.0) : 0;
 }
 
 #endif

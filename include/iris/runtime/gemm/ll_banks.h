@@ -31,7 +31,7 @@ static uint32_t irisi_gemm_ll_pitch(const iris_gemm_plan *p)
 /* 1 when the plan's tiles can go so: all their pieces begin at whole units, which lanes count in 32 bits. */
 static int irisi_gemm_ll_can(const iris_gemm_plan *p)
 {
-    return p->world > 1 && p->unit * p->c_element % 8 == 0 && p->stage_n * p->c_element % 8 == 0 &&
+    return irisi_gemm_has_peers(p) && p->unit * p->c_element % 8 == 0 && p->stage_n * p->c_element % 8 == 0 &&
            (uint64_t)p->m * irisi_gemm_ll_pitch(p) <= IRISI_GEMM_LL_MOST;
 }
 
@@ -47,7 +47,7 @@ static iris_status irisi_gemm_ll_choose(iris_world *w, iris_gemm_plan *p, const 
     const uint64_t room = iris_heap_size(w, IRIS_MEM_SYNC) - iris_heap_used(w, IRIS_MEM_SYNC);
     const int wants = given ? row->value[IRISI_ROW_LL] == 1 : bytes <= IRISI_GEMM_LL_BYTES && banks <= room / 4;
     p->ll_pitch = can && wants ? irisi_gemm_ll_pitch(p) : 0;
-    if (can || !row->from[0] || row->value[IRISI_ROW_LL] == 0 || p->world == 1)
+    if (can || !row->from[0] || row->value[IRISI_ROW_LL] == 0 || !irisi_gemm_has_peers(p))
         return IRIS_OK;
     return irisi_fail(w, IRIS_ERR_ARGUMENT,
                       "iris_gemm_prepare: %s: ll=1 cannot be: tiles must begin at multiples of 8 bytes, not of %u "

@@ -11,6 +11,7 @@
 #include <iris/runtime/gemm/blas.h>
 #include <iris/runtime/gemm/validate.h>
 #include <iris/runtime/gemm/choose.h>
+#include <iris/runtime/gemm/live_plans.h>
 #include <iris/runtime/gemm/spread.h>
 
 static const uint64_t irisi_gemm_magic = 0x6972697367656d6dull; /* "irisgemm" */
@@ -18,17 +19,23 @@ static const uint64_t irisi_gemm_magic = 0x6972697367656d6dull; /* "irisgemm" */
 /* 1 for a plan of this world that was not released, not as another copy of it either. */
 static int irisi_gemm_whole(const iris_world *w, const iris_gemm_plan *p)
 {
-    return w != NULL && p != NULL && p->magic == irisi_gemm_magic && irisi_sync_block(w, p->channel.signals) != NULL;
+    return w != NULL && p != NULL && p->magic == irisi_gemm_magic && irisi_gemm_plan_lives(w, p);
 }
 
-/* Everything in a plan that follows from this rank's arguments; tile and pattern as they were asked for. */
+/*
+ * Everything in a plan that follows from this rank's arguments; tile and pattern as they were asked for. A GEMM alone
+ * is what bulk_synchronous computes; over all columns it is that of a world of one.
+ */
 static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op op, iris_dtype dtype,
                             const iris_gemm_args *g)
 {
     const uint32_t units = (uint32_t)iris_compute_units(w);
     p->op = op, p->dtype = dtype, p->c_dtype = irisi_gemm_types_of(dtype, g->c_dtype)->out;
     p->activation = g->activation, p->pattern = g->pattern;
-    p->rank = (uint32_t)iris_rank(w), p->world = (uint32_t)iris_world_size(w);
+    if (op == IRIS_GEMM_LOCAL && p->pattern == IRIS_GEMM_AUTO)
+        p->pattern = IRIS_GEMM_BULK_SYNCHRONOUS;
+    const int all = op == IRIS_GEMM_LOCAL && !g->band;
+    p->rank = all ? 0 : (uint32_t)iris_rank(w), p->world = all ? 1 : (uint32_t)iris_world_size(w);
     p->m = (uint32_t)g->m, p->n = (uint32_t)g->n, p->k = (uint32_t)g->k;
     p->a = g->a, p->b = g->b, p->c = g->c, p->bias = g->bias;
     p->scale_a = g->scale_a, p->scale_b = g->scale_b, p->scale_c = g->scale_c;
@@ -89,7 +96,23 @@ static iris_status irisi_gemm_check_grid(iris_world *w, const iris_gemm_plan *p)
                       iris_gemm_pattern_name(pattern), workgroups, cfg.lanes, cfg.shared_bytes, most);
 }
 
-/* What the ranks choose together, and what a plan holds besides values: the channel, producer_consumer's stream. */
+/*
+ * What an operation that communicates holds besides, once its ranks have come to the same: the channel, banks of
+ * packets, producer_consumer's stream. All ranks allocate, or none.
+ */
+static iris_status irisi_gemm_hold_exchange(iris_world *w, iris_gemm_plan *p, const irisi_gemm_row *row)
+{
+    iris_status s = iris_channel_create(w, &p->channel, irisi_exchange_signals(p), 0);
+    if (s == IRIS_OK)
+        s = irisi_gemm_ll_hold(w, p, row);
+    if (s == IRIS_OK)
+        s = iris_stream_create(w, &p->second);
+    if (s == IRIS_OK)
+        s = iris_event_create(w, &p->fork);
+    return s == IRIS_OK ? iris_event_create(w, &p->join) : s;
+}
+
+/* What the ranks choose together, and what a plan holds besides values. */
 static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const irisi_gemm_common *common,
                                       uint32_t senders, irisi_gemm_row *row)
 {
@@ -101,10 +124,8 @@ static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const ir
         p->pattern = irisi_gemm_choose(p);
     p->workgroups = row->value[IRISI_ROW_WORKGROUPS] ? row->value[IRISI_ROW_WORKGROUPS] : own;
     p->workgroups -= s == IRIS_OK ? p->workgroups % p->pair : 0;
-    if (s == IRIS_OK) /* so far all ranks have come to the same: all allocate, or none; what follows may fail on one */
-        s = iris_channel_create(w, &p->channel, irisi_exchange_signals(p), 0);
-    if (s == IRIS_OK)
-        s = irisi_gemm_ll_hold(w, p, row);
+    if (s == IRIS_OK && p->op != IRIS_GEMM_LOCAL) /* first: so far no rank has failed alone */
+        s = irisi_gemm_hold_exchange(w, p, row);
     if (s == IRIS_OK)
         s = irisi_gemm_hold_copies(w, p);
     if (s == IRIS_OK)
@@ -114,11 +135,7 @@ static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const ir
         s = why ? irisi_fail(w, IRIS_ERR_DEVICE, "iris_gemm_prepare: %s", why) : IRIS_OK;
     }
     if (s == IRIS_OK)
-        s = iris_stream_create(w, &p->second);
-    if (s == IRIS_OK)
-        s = iris_event_create(w, &p->fork);
-    if (s == IRIS_OK)
-        s = iris_event_create(w, &p->join);
+        s = irisi_gemm_plan_enlist(w, p);
     const iris_gemm_pattern sequential = IRIS_GEMM_FUSED_SEQUENTIAL;
     const irisi_gemm_kernel *fused = irisi_gemm_kernel_of(p, sequential, irisi_gemm_waits_in(p, sequential));
     p->gang_fused = s == IRIS_OK && fused ? irisi_gemm_gang_fused(w, p, fused->kernel) : 0;
@@ -128,6 +145,7 @@ static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const ir
 static iris_status irisi_gemm_free(iris_world *w, iris_gemm_plan *p)
 {
     iris_status s = IRIS_OK, t;
+    irisi_gemm_plan_strike(w, p);
     if (p->join != NULL && (t = iris_event_destroy(w, p->join)) != IRIS_OK)
         s = t;
     if (p->fork != NULL && (t = iris_event_destroy(w, p->fork)) != IRIS_OK)
@@ -159,9 +177,11 @@ static void irisi_gemm_log_choice(const iris_world *w, const iris_gemm_plan *p, 
                                                    : "the library's model";
     char text[IRIS_GEMM_ROW];
     irisi_gemm_print(w, p, text, sizeof text);
+    const int local = p->op == IRIS_GEMM_LOCAL && p->pattern != IRIS_GEMM_BLAS_GATHER;
     irisi_log(w->rank, IRISI_DEBUG, "iris_gemm_prepare: pattern %s%s, tile %u x %u%s, kernel %s, by %s: %s",
-              iris_gemm_pattern_name((iris_gemm_pattern)p->pattern), pattern_asked ? " (asked for)" : "", p->tile_m,
-              p->tile_n, tile_asked ? " (asked for)" : "", kernel ? kernel->name : "of the caller's own", by, text);
+              local ? "none" : iris_gemm_pattern_name((iris_gemm_pattern)p->pattern),
+              pattern_asked ? " (asked for)" : "", p->tile_m, p->tile_n, tile_asked ? " (asked for)" : "",
+              kernel ? kernel->name : "of the caller's own", by, text);
 }
 
 iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op op, iris_dtype dtype,
@@ -177,7 +197,7 @@ iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op 
     memset(&common, 0, sizeof common);
     memset(&row, 0, sizeof row);
     memset(plan, 0, sizeof *plan);
-    plan->world = (uint32_t)iris_world_size(w);
+    plan->op = op, plan->world = (uint32_t)iris_world_size(w);
     iris_status s = given ? irisi_gemm_check_values(w, op, dtype, args)
                           : irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: plan and args must not be null");
     if (s == IRIS_OK) {
@@ -216,7 +236,8 @@ iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan)
         return IRIS_OK;
     if (!irisi_gemm_whole(w, plan))
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_release: another copy of the plan was released already");
-    const iris_status met = iris_barrier(w); /* no peer raises the channel's signals any more */
+    /* No peer raises the channel's signals any more; a GEMM alone has none. */
+    const iris_status met = plan->op == IRIS_GEMM_LOCAL ? iris_synchronize(w) : iris_barrier(w);
     if (irisi_mendable(met))
         return met; /* nothing can be given back before iris_reset; the plan stays whole */
     const iris_status freed = irisi_gemm_free(w, plan);
@@ -346,8 +367,8 @@ static iris_status irisi_gemm_check_launch(iris_world *w, const iris_gemm_plan *
         return irisi_fail(w, IRIS_ERR_GRID, "GEMM launch: %s needs 2 or more workgroups, but the plan has %u",
                           iris_gemm_pattern_name(pattern), plan->workgroups);
     if (op != IRIS_GEMM_LOCAL && plan->op != (uint32_t)op)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "GEMM launch: a launcher of operation %d was given a plan for %u",
-                          (int)op, plan->op);
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "GEMM launch: a launcher of %s was given a plan for %s",
+                          irisi_gemm_op_names[op], irisi_gemm_op_names[plan->op]);
     return IRIS_OK;
 }
 
@@ -359,6 +380,8 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
     int found = 0;
     if (sound != IRIS_OK)
         return sound;
+    if (op == IRIS_GEMM_LOCAL && plan->op == IRIS_GEMM_LOCAL && plan->pattern == IRIS_GEMM_BLAS_GATHER)
+        return irisi_gemm_start_blas(w, plan, stream);
     for (int role = 0; role < IRISI_GEMM_KERNEL_ROLES; role++) {
         part[role] = irisi_gemm_kernel_of(plan, op == IRIS_GEMM_LOCAL ? IRIS_GEMM_BULK_SYNCHRONOUS : pattern,
                                           (irisi_gemm_kernel_role)role);

@@ -95,7 +95,8 @@ static iris_status irisi_gemm_hold_partials(iris_world *w, iris_gemm_plan *p)
 
 /*
  * Frees a plan's copies. That may wait for everything on the device. Where ranks share one, no rank may launch what
- * waits for another before that one's memory is freed: all meet, if any of them may have had some.
+ * waits for another before that one's memory is freed: all meet, if any of them may have had some. Of a GEMM alone this
+ * rank knows nothing of the others.
  */
 static iris_status irisi_gemm_free_copies(iris_world *w, iris_gemm_plan *p)
 {
@@ -104,7 +105,7 @@ static iris_status irisi_gemm_free_copies(iris_world *w, iris_gemm_plan *p)
             irisi_dev_local_free(&w->dev, p->packs[i].to);
     if (p->partials != NULL)
         irisi_dev_local_free(&w->dev, p->partials);
-    return p->copies ? iris_barrier(w) : IRIS_OK;
+    return p->copies && p->op != IRIS_GEMM_LOCAL ? iris_barrier(w) : IRIS_OK;
 }
 
 /* Copies what has to be copied, by enough workgroups to keep the memory busy. */

@@ -33,9 +33,11 @@ static void irisi_gemm_rank_senders(const iris_gemm_plan *p, irisi_gemm_ranking 
 uint32_t iris_gemm_candidates(iris_world *w, const iris_gemm_plan *plan, iris_gemm_pattern pattern, iris_gemm_row *rows,
                               uint32_t most)
 {
-    if (w == NULL || plan == NULL || rows == NULL || plan->magic != irisi_gemm_magic || pattern <= IRIS_GEMM_AUTO ||
-        pattern >= IRIS_GEMM_PATTERNS || most == 0)
+    const int local = plan != NULL && plan->op == IRIS_GEMM_LOCAL;
+    if (w == NULL || plan == NULL || rows == NULL || plan->magic != irisi_gemm_magic || most == 0 ||
+        pattern >= IRIS_GEMM_PATTERNS || local != (pattern == IRIS_GEMM_AUTO))
         return 0;
+    pattern = local ? IRIS_GEMM_BULK_SYNCHRONOUS : pattern;
     const irisi_gemm_cutting any = irisi_gemm_open_cut();
     irisi_gemm_ranking best;
     iris_gemm_plan p = *plan;

@@ -228,9 +228,11 @@ static double irisi_gemm_blas_us(const iris_gemm_plan *p, uint32_t columns, doub
     const double bytes = irisi_gemm_link_bytes(p, p->m, columns);
     const double us = 2e-6 * area * p->k / tflops;
     const double gbps = irisi_gemm_link_gbps(p->workgroups, (int)p->tma_store, p->world - 1);
-    if (irisi_gemm_narrowest(p->mainloop) == 0 && p->world > 1)
+    if (!irisi_gemm_has_peers(p))
+        return us;
+    if (irisi_gemm_narrowest(p->mainloop) == 0)
         return us + rates.launch_us + irisi_gemm_burst_us(p, &rates, irisi_gemm_tiles(p), p->workgroups);
-    return p->world == 1 ? us : us + launch + 1e-3 * bytes / gbps;
+    return us + launch + 1e-3 * bytes / gbps;
 }
 
 /*
@@ -280,7 +282,7 @@ static int irisi_gemm_cut(iris_gemm_plan *p, uint32_t senders, const irisi_gemm_
         irisi_gemm_rank_whole(p, senders, &first);
     else if (p->pattern != IRIS_GEMM_BLAS_GATHER)
         irisi_gemm_rank_all(p, senders, widest, fixed, &first);
-    if (p->pattern == IRIS_GEMM_AUTO && first.n && blas_tflops > 0 &&
+    if ((p->pattern == IRIS_GEMM_AUTO || p->op == IRIS_GEMM_LOCAL) && first.n && blas_tflops > 0 &&
         irisi_gemm_blas_us(p, columns, blas_tflops) < best.us)
         p->pattern = IRIS_GEMM_BLAS_GATHER, first.n = 0;
     p->lead = p->early = p->late = p->halves = p->edge_width = p->most_full_n = 0;

@@ -19,6 +19,7 @@
 
 /* Fields of a row: of the problem, of the choice, for the record. */
 enum {
+    IRISI_ROW_OP,
     IRISI_ROW_ARCH,
     IRISI_ROW_UNITS,
     IRISI_ROW_WORLD,
@@ -53,6 +54,7 @@ static const struct irisi_row_field {
     const char *name;
     uint32_t least, most;
 } irisi_row_fields[IRISI_ROW_FIELDS] = {
+    {"op", 0, 0},
     {"arch", 0, 0},       {"units", 1, 65535},      {"world", 1, IRISI_MOST_RANKS}, {"m", 1, INT32_MAX},
     {"n", 1, INT32_MAX},  {"k", 1, INT32_MAX},      {"dtype", 0, 0},                {"out", 0, 0},
     {"layout", 0, 0},     {"pattern", 0, 0},        {"workgroups", 1, 65535},       {"comm", 1, 65534},
@@ -62,6 +64,9 @@ static const struct irisi_row_field {
     {"ll", 0, 1},         {"us", 0, 0}};
 
 static const char *const irisi_row_layouts[] = {"nn", "nt"};
+
+static const char *const irisi_gemm_op_names[] = {"local", "all_scatter"};
+enum { IRISI_GEMM_OPS = sizeof irisi_gemm_op_names / sizeof *irisi_gemm_op_names };
 
 /* A row, or a problem as the first fields of one. What is not given is 0. */
 typedef struct irisi_gemm_row {
@@ -99,6 +104,10 @@ static int irisi_row_value(uint32_t field, const char *text, uint32_t *value, ch
     char *end = NULL;
     double us = 0;
     switch (field) {
+    case IRISI_ROW_OP:
+        for (n = IRISI_GEMM_OPS; v < n && strcmp(text, irisi_gemm_op_names[v]) != 0;)
+            v++;
+        break;
     case IRISI_ROW_ARCH: v = irisi_row_arch(text), n = v + (*text != 0); break;
     case IRISI_ROW_DTYPE:
     case IRISI_ROW_OUT:
@@ -122,6 +131,10 @@ static int irisi_row_value(uint32_t field, const char *text, uint32_t *value, ch
     *value = v;
     if (v != n)
         return 1;
+    if (field == IRISI_ROW_OP) {
+        snprintf(why, room, "op=%.40s is neither local nor all_scatter", text);
+        return 0;
+    }
     snprintf(why, room, "%s=%.40s is %s", irisi_row_fields[field].name, text,
              field == IRISI_ROW_ARCH     ? "no name"
              : field == IRISI_ROW_LAYOUT ? "neither nn nor nt"
@@ -195,13 +208,13 @@ static irisi_gemm_row irisi_gemm_problem_of(const iris_world *w, const iris_gemm
 {
     irisi_gemm_row row;
     memset(&row, 0, sizeof row);
-    const uint32_t keys[IRISI_ROW_KEYS] = {irisi_row_arch(iris_arch_name(w)), p->units, p->world, p->m, p->n, p->k,
-                                           p->dtype, p->c_dtype, p->b_transposed};
+    const uint32_t keys[IRISI_ROW_KEYS] = {p->op, irisi_row_arch(iris_arch_name(w)), p->units, p->world, p->m, p->n,
+                                           p->k, p->dtype, p->c_dtype, p->b_transposed};
     memcpy(row.value, keys, sizeof keys);
     return row;
 }
 
-/* 1 when a row is for a problem, and says nothing else than the arguments do. */
+/* 1 when a row is for a problem, and says nothing else than the arguments do. A GEMM alone has no pattern to choose. */
 static int irisi_gemm_applies(const irisi_gemm_row *row, const irisi_gemm_row *problem, const iris_gemm_args *g,
                               int blas)
 {
@@ -211,6 +224,8 @@ static int irisi_gemm_applies(const irisi_gemm_row *row, const irisi_gemm_row *p
         if ((row->given >> f & 1) && v[f] != problem->value[f])
             return 0;
     if (pattern && g->pattern != IRIS_GEMM_AUTO && pattern != (uint32_t)g->pattern)
+        return 0;
+    if (pattern && pattern != IRIS_GEMM_BLAS_GATHER && problem->value[IRISI_ROW_OP] == IRIS_GEMM_LOCAL)
         return 0;
     if (v[IRISI_ROW_WORKGROUPS] &&
         (g->workgroups ? v[IRISI_ROW_WORKGROUPS] != g->workgroups : v[IRISI_ROW_WORKGROUPS] <= senders))
@@ -332,10 +347,13 @@ static void irisi_gemm_print(const iris_world *w, const iris_gemm_plan *p, char 
 {
     const char *arch = iris_arch_name(w);
     const int cuts = p->edge_width != 0;
-    int used = snprintf(row, room, "arch=%.*s units=%u world=%u m=%u n=%u k=%u dtype=%s out=%s layout=%s pattern=%s",
-                        (int)strcspn(arch, ":"), arch, p->units, p->world, p->m, p->n, p->k,
+    int used = snprintf(row, room, "op=%s arch=%.*s units=%u world=%u m=%u n=%u k=%u dtype=%s out=%s layout=%s",
+                        irisi_gemm_op_names[p->op], (int)strcspn(arch, ":"), arch, p->units, p->world, p->m, p->n, p->k,
                         iris_dtype_name((iris_dtype)p->dtype), iris_dtype_name((iris_dtype)p->c_dtype),
-                        irisi_row_layouts[p->b_transposed], iris_gemm_pattern_name((iris_gemm_pattern)p->pattern));
+                        irisi_row_layouts[p->b_transposed]);
+    if (p->op != IRIS_GEMM_LOCAL || p->pattern == IRIS_GEMM_BLAS_GATHER)
+        used += snprintf(row + used, room - (size_t)used, " pattern=%s",
+                         iris_gemm_pattern_name((iris_gemm_pattern)p->pattern));
     if (p->workgroups != p->units)
         used += snprintf(row + used, room - (size_t)used, " workgroups=%u", p->workgroups);
     if (irisi_gemm_splits(p->pattern))

@@ -187,10 +187,29 @@ static iris_status irisi_gemm_check_blas(iris_world *w, const iris_gemm_args *g)
                       g->blas == NULL ? "blas is null" : irisi_gemm_beyond_blas(g));
 }
 
+/* What belongs to another operation. */
+static iris_status irisi_gemm_check_op(iris_world *w, iris_gemm_op op, const iris_gemm_args *g)
+{
+    if (op != IRIS_GEMM_LOCAL && g->band)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: band is for IRIS_GEMM_LOCAL; of other operations each rank computes its "
+                          "band anyway");
+    if (op == IRIS_GEMM_LOCAL && g->pattern != IRIS_GEMM_AUTO && g->pattern != IRIS_GEMM_BLAS_GATHER)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: pattern is %s, but a GEMM alone has nothing to send; leave it 0, or "
+                          "blas_gather for the caller's BLAS",
+                          iris_gemm_pattern_name(g->pattern));
+    if (op == IRIS_GEMM_LOCAL && g->comm_workgroups > 0)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: comm_workgroups is %u, but a GEMM alone has nothing to send; leave it 0",
+                          g->comm_workgroups);
+    return IRIS_OK;
+}
+
 /* Values that need no heap: the plan's sizes and choices. */
 static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_dtype dtype, const iris_gemm_args *g)
 {
-    if (op != IRIS_GEMM_ALL_SCATTER)
+    if ((unsigned)op > IRIS_GEMM_ALL_SCATTER)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: operation %d does not exist", (int)op);
     if (irisi_gemm_types_of(dtype, g->c_dtype) == NULL)
         return irisi_gemm_no_types(w, dtype, g->c_dtype);
@@ -218,7 +237,8 @@ static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_
                           "iris_gemm_prepare: %u workgroups, %u of them to send, cannot be: at most 65535, and one or "
                           "more must compute",
                           g->workgroups, g->comm_workgroups);
-    return irisi_gemm_check_blas(w, g);
+    const iris_status s = irisi_gemm_check_op(w, op, g);
+    return s == IRIS_OK ? irisi_gemm_check_blas(w, g) : s;
 }
 
 /* The operands, once sizes are known to be sound. */
@@ -244,7 +264,7 @@ static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan
     if (s != IRIS_OK)
         return s;
     const uint64_t bytes = irisi_gemm_span(p->m, p->n, (int64_t)p->ldc, p->c_element);
-    if (!iris_is_symmetric(w, p->c, bytes))
+    if (p->op != IRIS_GEMM_LOCAL && !iris_is_symmetric(w, p->c, bytes))
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: c must lie in the symmetric heap, so that peers can write it: its %llu "
                           "bytes at %p do not; allocate it with iris_malloc",
