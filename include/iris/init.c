@@ -158,8 +158,7 @@ static void irisi_world_memory_free(iris_world *w)
 /* A forked child's copy of a world: its threads, and a lock that one of them may hold, are the parent's alone. */
 static void irisi_world_abandon(iris_world *w)
 {
-    irisi_world_delist(w);
-    irisi_disconnect(w);
+    irisi_forget_sockets(w);
     irisi_dev_abandon(&w->dev);
     if (w->hub)
         irisi_hub_free(w->hub);
@@ -169,16 +168,13 @@ static void irisi_world_abandon(iris_world *w)
 /* Frees everything that a world holds; works for one that is half made. */
 static void irisi_world_free(iris_world *w)
 {
-    irisi_world_delist(w);
     irisi_dev_stop(&w->dev);
     if (w->have_reader) {
         shutdown(w->sock, SHUT_RDWR);
         pthread_join(w->reader, NULL);
     }
-    if (w->sock >= 0)
-        close(w->sock);
-    if (w->post >= 0)
-        close(w->post);
+    irisi_close_all(&w->sock, 1);
+    irisi_close_all(&w->post, 1);
     if (w->hub)
         irisi_hub_join(w->hub);
     pthread_cond_destroy(&w->changed);
@@ -198,7 +194,7 @@ static iris_world *irisi_world_new(const irisi_settings *s)
     w->log_level = irisi_log_level();
     w->timeout_ms = s->c.timeout_ms;
     w->sock = w->post = -1;
-    irisi_world_enlist(w);
+    w->process = getpid();
     w->log_hash = 14695981039346656037u;
     pthread_mutex_init(&w->lock, NULL);
     pthread_condattr_init(&monotonic);
@@ -1129,7 +1125,7 @@ static iris_status irisi_run_threads(irisi_seat *seats, int n)
         seats[r].status = irisi_fail(NULL, IRIS_ERR_SYSTEM, "cannot create a thread for rank %d of %d", r, n);
         snprintf(seats[r].error, sizeof seats[r].error, "%s", irisi_last_error);
         seats[r].result = 1;
-        close(seats[r].link.sock);
+        irisi_socket_close(seats[r].link.sock);
     }
     for (int r = 0; r < started; r++)
         pthread_join(threads[r], NULL);
@@ -1147,11 +1143,11 @@ iris_status iris_init_all(iris_world **worlds, int n, const iris_config *config)
     iris_status status = irisi_seats_new(&seats, n, config, hub, ends);
     if (status != IRIS_OK)
         return status;
-    close(hub[n]);
-    close(ends[n]);
+    irisi_socket_close(hub[n]);
+    irisi_socket_close(ends[n]);
     seats[0].link.parent = -1;
     if (n == 1)
-        close(hub[0]), close(ends[0]);
+        irisi_socket_close(hub[0]), irisi_socket_close(ends[0]);
     irisi_run_threads(seats, n);
     for (int r = 0; r < n && status == IRIS_OK; r++) {
         status = seats[r].status;
@@ -1167,17 +1163,18 @@ iris_status iris_init_all(iris_world **worlds, int n, const iris_config *config)
 }
 
 /* A forked rank; does not return. */
-static void irisi_child(irisi_seat *seats, int n, int rank, int *hub, int *ends, pid_t parent)
+static void irisi_child(irisi_seat *seats, int n, int rank, const int *hub, const int *ends, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1); /* it died before the line above */
     irisi_seat *seat = &seats[rank];
-    if (!seat->link.hub)
-        irisi_close_all(hub, n + 1);
-    for (int r = 0; r <= n; r++)
-        if (r != rank || n == 1)
-            close(ends[r]);
+    int own[IRISI_MOST_RANKS + 2], n_own = 0;
+    if (n > 1)
+        own[n_own++] = ends[rank];
+    for (int r = 0; seat->link.hub && r <= n; r++)
+        own[n_own++] = hub[r];
+    irisi_sockets_keep_only(own, n_own);
     irisi_seat_run(seat);
     fflush(NULL);
     exit(irisi_exit_value(seat->result));
@@ -1258,7 +1255,9 @@ static int irisi_spawn_processes(irisi_seat *seats, int n, int *hub, int *ends)
     int failed = 0;
     fflush(NULL); /* or every child would write what is buffered once more */
     for (int r = 0; r < n; r++) {
+        irisi_forks_ranks = 1;
         pids[r] = failed ? -1 : fork();
+        irisi_forks_ranks = 0;
         if (pids[r] == 0)
             irisi_child(seats, n, r, hub, ends, parent);
         failed |= pids[r] < 0;
@@ -1270,7 +1269,7 @@ static int irisi_spawn_processes(irisi_seat *seats, int n, int *hub, int *ends)
     irisi_reported = seats[0].reported;
     const int result = irisi_wait_children(seats, pids, n, ends[n], failed ? -1 : seats[0].settings.c.timeout_ms);
     irisi_reported = NULL;
-    close(ends[n]);
+    irisi_socket_close(ends[n]);
     return failed ? 1 : result;
 }
 
@@ -1300,11 +1299,11 @@ int iris_spawn_config(int n, iris_rank_main main, void *arg, const iris_config *
     if (!threads) {
         result = irisi_spawn_processes(seats, n, hub, ends);
     } else {
-        close(hub[n]);
-        close(ends[n]);
+        irisi_socket_close(hub[n]);
+        irisi_socket_close(ends[n]);
         seats[0].link.parent = -1;
         if (n == 1)
-            close(hub[0]), close(ends[0]);
+            irisi_socket_close(hub[0]), irisi_socket_close(ends[0]);
         irisi_run_threads(seats, n);
         irisi_verdict verdict = {0, 0};
         for (int r = 0; r < n; r++)

@@ -72,7 +72,10 @@ IRIS_KERNEL(tiles, tile_args, a, 128)
     irisi_atomic_add_u64(a->wrong, wrong, IRIS_RELAXED, IRIS_SCOPE_AGENT);
 }
 
-/* A slice beyond the last, a channel made for something else, a team without this rank: nothing happens. */
+/*
+ * A slice beyond the last, a channel made for something else, a team without this rank: nothing happens, and checked
+ * mode reports the first.
+ */
 IRIS_KERNEL(nothing, tile_args, a, 128)
 {
     iris_team alone = iris_team_world(&a->ctx), all = alone;
@@ -102,7 +105,18 @@ void own_kernel(irist_rank *t)
     irist_meet(t);
     irist_run(t, tiles, a, iris_cooperative(SUMMING + 1, 128));
     const std::vector<unsigned char> before = irist_download(t, a.dst, TILES * TILE * sizeof(float));
-    irist_run(t, nothing, a, iris_cooperative(2, 128));
+    const iris_launch_config two = iris_cooperative(2, 128);
+    irist_meet(t); /* who is told of another rank's report has done what was before it */
+    iris_status refused = iris_launch(t->world, nothing, &a, sizeof a, &two, iris_default_stream(t->world));
+    if (refused == IRIS_OK)
+        refused = iris_synchronize(t->world);
+    irist_check(t, refused == (IRISI_CHECKED ? IRIS_ERR_CHECK : IRIS_OK), "calls that are none: %s (%s)",
+                iris_status_name(refused), iris_error_string(t->world));
+    if (refused != IRIS_OK) {
+        irist_check(t, std::strstr(iris_error_string(t->world), "there is no slice 1000: ") != nullptr, "%s",
+                    iris_error_string(t->world));
+        irist_ok(t, iris_reset(t->world));
+    }
     irist_check(t, irist_download(t, a.dst, before.size()) == before, "a call that is none wrote something");
     irist_run(t, tiles, a, iris_cooperative(SUMMING + 1, 128));
     irist_ok(t, iris_memcpy(t->world, &wrong, a.wrong, sizeof wrong));

@@ -8,8 +8,11 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <set>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <thread>
 
 /* Starts, checks who it is, meets the others, leaves. 0 when all went well. */
 static int visit(const iris_config *c, outcome *said, int rank, int world)
@@ -636,6 +639,95 @@ TEST_CASE("no descriptor takes the place of a standard stream that is closed", "
         for (pid_t rank : ranks)
             CHECK(reap(rank) == 0);
     }
+}
+
+/* The sockets that this process has. */
+static std::set<int> sockets()
+{
+    std::set<int> found;
+    for (int fd = 0; fd < 200; fd++) {
+        struct stat what;
+        if (fstat(fd, &what) == 0 && S_ISSOCK(what.st_mode))
+            found.insert(fd);
+    }
+    return found;
+}
+
+/* Forks once this process has `n` sockets more than before; 0 when the child has the old ones alone. */
+static int fork_at_sockets(const std::set<int> &before, size_t n)
+{
+    while (sockets().size() < before.size() + n)
+        nap_ms(2);
+    return reap(fork_rank([&] { return (int)(sockets() != before); }));
+}
+
+struct start_case {
+    volatile int forked[2];
+    volatile int left;
+};
+
+static int stay_for_a_fork(iris_world *, void *arg)
+{
+    volatile int *left = &((start_case *)arg)->left;
+    while (!*left)
+        nap_ms(2);
+    return 0;
+}
+
+/*
+ * Ranks 0 and 1 wait for rank 2: sockets are there, worlds are not. A child that kept them would hide that its parent
+ * dies. Rank 0 has a listener and rank 1's connection then, rank 1 its end.
+ */
+TEST_CASE("a child that is forked during start-up has none of its parent's sockets", "[host]")
+{
+    forget_launchers();
+    start_case *s = (start_case *)shared_alloc(sizeof *s);
+    outcome *said = shared_outcomes(3);
+    iris_config c = small_config();
+    const std::string job = "forks-" + std::to_string((int)getpid());
+    c.timeout_ms = slow(20000);
+    c.world = 3;
+    c.job = job.c_str();
+    s->forked[0] = s->forked[1] = -1;
+    pid_t ranks[3];
+    for (c.rank = 0; c.rank < 3; c.rank++)
+        ranks[c.rank] = fork_rank([&] {
+            const int rank = c.rank;
+            const std::set<int> before = sockets();
+            std::thread forks([&] {
+                if (rank < 2)
+                    s->forked[rank] = fork_at_sockets(before, rank == 0 ? 2 : 1);
+            });
+            while (rank == 2 && (s->forked[0] < 0 || s->forked[1] < 0))
+                nap_ms(2);
+            const int bad = visit(&c, &said[rank], rank, 3);
+            forks.join();
+            return bad;
+        });
+    for (pid_t rank : ranks)
+        CHECK(reap(rank) == 0);
+    CHECK(s->forked[0] == 0);
+    CHECK(s->forked[1] == 0);
+    /* The process that iris_spawn was called in has one to rank 0; with threads for ranks, all of them. */
+#if defined(__SANITIZE_THREAD__)
+    const int first = 1; /* it lets no process with threads fork one that starts threads */
+#else
+    const int first = 0;
+#endif
+    for (int threads = first; threads < 2; threads++)
+        CHECK(reap(fork_rank([&] {
+                  setenv("IRIS_SPAWN", threads ? "thread" : "process", 1);
+                  const std::set<int> before = sockets();
+                  int bad = 1;
+                  s->left = 0;
+                  std::thread forks([&] {
+                      bad = fork_at_sockets(before, 1);
+                      s->left = 1;
+                  });
+                  const int value = iris_spawn_config(3, stay_for_a_fork, s, &c);
+                  forks.join();
+                  return value || bad;
+              })) == 0);
 }
 
 TEST_CASE("a limit on the size of files is told, not died of", "[host]")

@@ -129,11 +129,8 @@ static void irisi_hub_forget(irisi_conn *c)
 
 static void irisi_hub_drop(irisi_conn *c)
 {
-    const int fd = c->fd;
     irisi_hub_forget(c);
-    c->fd = -1; /* first: a child forked meanwhile closes what stands here, and the number may be another's by then */
-    if (fd >= 0)
-        close(fd);
+    irisi_close_all(&c->fd, 1);
 }
 
 /* A notice, or a word about a rank that has parted, for every rank. */

@@ -50,7 +50,7 @@ static iris_status irisi_post_open(iris_world *w)
     if (getrandom(key, sizeof w->peers->key, 0) != (ssize_t)sizeof w->peers->key)
         return irisi_fail(w, IRIS_ERR_SYSTEM, "the machine gives no random number: %s", strerror(errno));
     const socklen_t bytes = irisi_post_address(key, &a);
-    w->post = irisi_descriptor(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    w->post = irisi_socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
     if (w->post >= 0 && setsockopt(w->post, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) == 0 &&
         bind(w->post, (struct sockaddr *)(void *)&a, bytes) == 0)
         return IRIS_OK;

@@ -2,11 +2,11 @@
 /*
  * fork.h: a part of init.c: what a forked child has of its parent's worlds: memory to free, and no say.
  *
- *   irisi_world_enlist irisi_world_delist irisi_foreign irisi_refuse_fork irisi_disconnect
+ *   irisi_forget_sockets irisi_foreign irisi_refuse_fork
  *
  * A child has copies of the world and of its sockets, but none of its threads. What it sent would count as its
- * parent's, and while it held the sockets nobody would see its parent die. So a child of fork() closes them at once,
- * every function refuses a world of another process, and iris_finalize only frees the copy.
+ * parent's, and while it held the sockets nobody would see its parent die. So a child of fork() closes them at once
+ * (socket_list.h), every function refuses a world of another process, and iris_finalize only frees the copy.
  */
 #ifndef IRIS_RUNTIME_FORK_H
 #define IRIS_RUNTIME_FORK_H
@@ -14,50 +14,12 @@
 
 #include <iris/runtime/coordinator.h>
 
-static pthread_mutex_t irisi_worlds_lock = PTHREAD_MUTEX_INITIALIZER;
-static iris_world *irisi_worlds; /* of this process */
-static pthread_once_t irisi_worlds_once = PTHREAD_ONCE_INIT;
-
-/* Closes this process's ends of all connections, without a word to anybody. */
-static void irisi_disconnect(iris_world *w)
+/* A child's copy of a world has no sockets: they were closed when it was forked, and their numbers may be others'. */
+static void irisi_forget_sockets(iris_world *w)
 {
-    irisi_close_all(&w->sock, 1);
-    irisi_close_all(&w->post, 1);
+    w->sock = w->post = -1;
     for (int r = 0; w->hub && r <= w->hub->n; r++)
-        irisi_close_all(&w->hub->conns[r].fd, 1);
-}
-
-static void irisi_fork_prepare(void) { pthread_mutex_lock(&irisi_worlds_lock); }
-static void irisi_fork_parent(void) { pthread_mutex_unlock(&irisi_worlds_lock); }
-
-static void irisi_fork_child(void)
-{
-    for (iris_world *w = irisi_worlds; w; w = w->next)
-        irisi_disconnect(w);
-    pthread_mutex_unlock(&irisi_worlds_lock);
-}
-
-static void irisi_watch_forks(void) { pthread_atfork(irisi_fork_prepare, irisi_fork_parent, irisi_fork_child); }
-
-static void irisi_world_enlist(iris_world *w)
-{
-    pthread_once(&irisi_worlds_once, irisi_watch_forks);
-    pthread_mutex_lock(&irisi_worlds_lock);
-    w->process = getpid();
-    w->next = irisi_worlds;
-    irisi_worlds = w;
-    pthread_mutex_unlock(&irisi_worlds_lock);
-}
-
-static void irisi_world_delist(iris_world *w)
-{
-    pthread_mutex_lock(&irisi_worlds_lock);
-    iris_world **at = &irisi_worlds;
-    while (*at && *at != w)
-        at = &(*at)->next;
-    if (*at)
-        *at = w->next;
-    pthread_mutex_unlock(&irisi_worlds_lock);
+        w->hub->conns[r].fd = -1;
 }
 
 /* 1 where the world is another process's. */

@@ -64,7 +64,7 @@ typedef struct irisi_door {
 static void irisi_refuse(irisi_door *door, int fd, iris_status status, const char *text)
 {
     irisi_send_text(fd, IRISI_WELCOME, 0, status, text);
-    close(fd);
+    irisi_socket_close(fd);
     door->refused++;
     irisi_log(0, IRISI_WARN, "refused a connection: %s", text);
 }
@@ -75,7 +75,7 @@ static void irisi_admit(irisi_door *door, int fd, const irisi_greeting *g)
     char text[IRISI_SENTENCE], token[IRISI_TOKEN];
     irisi_job_token(door->s, token);
     if (g->magic != IRISI_MAGIC) {
-        close(fd);
+        irisi_socket_close(fd);
         door->refused++;
     } else if (irisi_token_differs(g->token, token)) {
         irisi_refuse(door, fd, IRIS_ERR_TOKEN, "the job token does not match rank 0's; give every rank one IRIS_TOKEN");
@@ -113,7 +113,7 @@ static void irisi_hear_strangers(irisi_door *door)
         if (n == (ssize_t)sizeof g && recv(fd, &g, sizeof g, MSG_DONTWAIT) == n)
             irisi_admit(door, fd, &g);
         else
-            close(fd);
+            irisi_socket_close(fd);
     }
 }
 
@@ -121,11 +121,11 @@ static void irisi_open_door(irisi_door *door)
 {
     if (door->n_strangers == IRISI_STRANGERS)
         return;
-    const int fd = irisi_descriptor(accept4(door->listener, NULL, NULL, SOCK_CLOEXEC));
+    const int fd = irisi_accept(door->listener);
     if (fd < 0)
         return;
     if (!door->s->c.host && !irisi_same_user(fd)) {
-        close(fd);
+        irisi_socket_close(fd);
         door->refused++;
         return;
     }
@@ -171,7 +171,7 @@ static iris_status irisi_receive(const irisi_settings *s, int listener, int *ran
             irisi_nap_ms(1); /* half a greeting would keep poll awake */
     }
     irisi_close_all(door.strangers, door.n_strangers);
-    close(listener);
+    irisi_socket_close(listener);
     if (door.here < s->c.world - 1)
         irisi_absent(&door, text, sizeof text);
     for (int r = 1; r < s->c.world; r++)
@@ -214,7 +214,7 @@ static iris_status irisi_dial(const irisi_settings *s, int64_t until, int *sock)
         irisi_tune_tcp(*sock);
     if (s->c.host || irisi_same_user(*sock))
         return IRIS_OK;
-    close(*sock);
+    irisi_socket_close(*sock);
     return irisi_fail(NULL, IRIS_ERR_TOKEN, "another user listens under the name of job \"%.60s\"; set IRIS_JOB",
                       s->job);
 }
@@ -250,7 +250,7 @@ static iris_status irisi_arrive(const irisi_settings *s, int *sock)
     setsockopt(*sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     if (status == IRIS_OK)
         return IRIS_OK;
-    close(*sock);
+    irisi_socket_close(*sock);
     return irisi_fail(NULL, status, "rank %d: %s", s->c.rank, text);
 }
 
@@ -344,7 +344,7 @@ static iris_status irisi_connect(irisi_settings *s, irisi_link *link)
     if (status == IRIS_OK)
         status = s->c.rank == 0 ? irisi_gather_ranks(s, listener, link) : irisi_arrive(s, &link->sock);
     else if (listener >= 0)
-        close(listener);
+        irisi_socket_close(listener);
     free(places); /* with the token, which only the rendezvous needs */
     if (status == IRIS_OK)
         return IRIS_OK;

@@ -38,7 +38,7 @@ static iris_status irisi_listen_unix(const irisi_settings *s, int *listener)
 {
     struct sockaddr_un a;
     const socklen_t bytes = irisi_unix_address(s, &a);
-    *listener = irisi_descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    *listener = irisi_socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
     if (*listener >= 0 && bind(*listener, (struct sockaddr *)(void *)&a, bytes) == 0 && listen(*listener, 128) == 0)
         return IRIS_OK;
     return irisi_fail(NULL, IRIS_ERR_SYSTEM,
@@ -72,8 +72,7 @@ static iris_status irisi_listen_tcp(const char *host, int *port, int *listener)
         return IRIS_ERR_SYSTEM;
     *listener = -1;
     for (struct addrinfo *a = all; a && *listener < 0; a = a->ai_next) {
-        const int fd =
-            irisi_descriptor(socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, a->ai_protocol));
+        const int fd = irisi_socket(a->ai_family, a->ai_socktype | SOCK_NONBLOCK, a->ai_protocol);
         if (fd >= 0)
             setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
         if (fd >= 0 && bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, 128) == 0) {
@@ -82,7 +81,7 @@ static iris_status irisi_listen_tcp(const char *host, int *port, int *listener)
         }
         failed = errno;
         if (fd >= 0)
-            close(fd);
+            irisi_socket_close(fd);
     }
     freeaddrinfo(all);
     if (*listener < 0)
@@ -112,7 +111,7 @@ static int irisi_dial_once(const struct sockaddr *a, socklen_t bytes, int family
 {
     int failed = 0;
     socklen_t size = sizeof failed;
-    const int fd = irisi_descriptor(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const int fd = irisi_socket(family, SOCK_STREAM | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
     if (connect(fd, a, bytes) != 0) {
@@ -126,7 +125,7 @@ static int irisi_dial_once(const struct sockaddr *a, socklen_t bytes, int family
     }
     if (!failed && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK) == 0)
         return fd;
-    close(fd);
+    irisi_socket_close(fd);
     errno = failed;
     return -1;
 }

@@ -3,9 +3,9 @@
  * world.h: what init.c and its parts share: the world's layout, limits, the frames that travel between ranks.
  *
  * The files of this folder are parts of init.c, and only it includes them (through init.h, so that the single header
- * holds them too): world.h, coordinator.h (rank 0's thread), fork.h (what a forked child has), control_link.h (each
- * rank's end), heap_allocator.h (the allocator), fd_exchange.h (how descriptors travel), heap_map.h (how heaps are
- * made, shared and grown) and rendezvous.h (how ranks find each other).
+ * holds them too): world.h, socket_list.h (every open socket), coordinator.h (rank 0's thread), fork.h (what a forked
+ * child has), control_link.h (each rank's end), heap_allocator.h (the allocator), fd_exchange.h (how descriptors
+ * travel), heap_map.h (how heaps are made, shared and grown) and rendezvous.h (how ranks find each other).
  */
 #ifndef IRIS_RUNTIME_WORLD_H
 #define IRIS_RUNTIME_WORLD_H
@@ -32,6 +32,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <iris/runtime/socket_list.h>
 
 enum {
     IRISI_SENTENCE = 640,    /* longest error sentence */
@@ -117,7 +119,6 @@ typedef struct irisi_frame {
 
 struct iris_world {
     pid_t process;    /* whose it is: a forked child has a copy that it must not use */
-    iris_world *next; /* of this process */
     int rank, size, checked;
     int log_level;                 /* what IRIS_LOG asked for when the world was made */
     int64_t timeout_ms;            /* -1: none */
@@ -168,28 +169,6 @@ struct iris_world {
 
 /* What iris_reset mends: a kernel stopped the world, and nobody is gone. */
 static int irisi_mendable(int status) { return status == IRIS_ERR_TIMEOUT || status == IRIS_ERR_CHECK; }
-
-static void irisi_close_all(int *fds, int n)
-{
-    for (int i = 0; i < n; i++) {
-        if (fds[i] >= 0)
-            close(fds[i]);
-        fds[i] = -1;
-    }
-}
-
-/* Two connected sockets; 0, or -1. */
-static int irisi_socket_pair(int pair[2])
-{
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
-        return -1;
-    pair[0] = irisi_descriptor(pair[0]);
-    pair[1] = irisi_descriptor(pair[1]);
-    if (pair[0] >= 0 && pair[1] >= 0)
-        return 0;
-    irisi_close_all(pair, 2);
-    return -1;
-}
 
 static __thread char irisi_last_error[IRISI_SENTENCE];
 
