@@ -26,7 +26,7 @@ class GemmPart:
     role: str           # IRISI_GEMM_KERNEL_<ROLE>: what the kernel does of the operation
     suffix: str = ""    # what the kernel's name adds to the pattern's
     lanes: str = "IRISI_GEMM_LANES"  # the most lanes of a workgroup; the mainloop's suffix follows
-    spread: bool = False             # 1: a mainloop that spreads cuts K over several workgroups of it
+    cluster_split_k: bool = False             # 1: a mainloop that spreads cuts K over several workgroups of it
 
     computes = property(lambda self: self.role != "communicate")
 
@@ -42,7 +42,7 @@ class GemmPattern:
 
 
 # The kernel of a GEMM alone, which no pattern and no operation has a copy of.
-LOCAL_PART = GemmPart("compute", spread=True)
+LOCAL_PART = GemmPart("compute", cluster_split_k=True)
 GEMM_PATTERNS = (
     GemmPattern(
         "bulk_synchronous", "a GEMM kernel, then a kernel that sends", local_first=True,
@@ -52,7 +52,7 @@ GEMM_PATTERNS = (
         parts=(GemmPart("compute", "_compute"), GemmPart("communicate", "_send"))),
     GemmPattern(
         "fused_sequential", "workgroups that compute a tile, then send it",
-        parts=(GemmPart("whole", spread=True), GemmPart("packets", "_ll", spread=True))),
+        parts=(GemmPart("whole", cluster_split_k=True), GemmPart("packets", "_ll", cluster_split_k=True))),
     GemmPattern(
         "wg_specialized", "workgroups that compute and workgroups that send",
         parts=(GemmPart("whole"),)),
@@ -103,7 +103,7 @@ class GemmLoop:
     waits: bool = False         # it waits itself for the kernel before it
     next: str = "turn"          # its walk: irisi_tile_next_<next>
     waits_to_launch: bool = False  # it says itself when the kernel behind it may begin
-    spreads: bool = False       # its kernels may be cut over workgroups by K
+    cluster_split_k: bool = False       # its kernels may be cut over workgroups by K
 
 
 def gemm_types_of(*inputs):
@@ -125,7 +125,7 @@ GEMM_LOOPS = (
     GemmLoop("SM90A_LINES", SHORT, "_sm90a_lines"),
     GemmLoop("FEW", SHORT, "_few", beside_comm=True, leaves=SHORT, waits=True, next="even"),
     GemmLoop("THIN", SHORT, "_thin", beside_comm=True, leaves=SHORT, waits=True, next="even", waits_to_launch=True,
-             spreads=True),
+             cluster_split_k=True),
     GemmLoop("FEW_MFMA", SHORT, "_few_mfma", beside_comm=True, waits=True, next="even"),
     *(GemmLoop(f"MFMA_{s.upper()}", types, f"_{s}", beside_comm=True)
       for arch, types in MFMA_TYPES.items() for s in (arch, f"{arch}_small")),
@@ -146,7 +146,7 @@ class GemmKernel:
     waits: bool
     waits_to_launch: bool
     next: str
-    spreads: bool
+    cluster_split_k: bool
 
 
 def gemm_kernel(loop, g):
@@ -155,7 +155,7 @@ def gemm_kernel(loop, g):
         loop.name, loop.suffix, g, sums=g.t.name + loop.suffix, name=name,
         beside_comm=name + "_with_comm" if loop.beside_comm else name,
         ahead=loop.ahead, leaves=g.name in loop.leaves, waits=loop.waits, waits_to_launch=loop.waits_to_launch,
-        next=loop.next, spreads=loop.spreads)
+        next=loop.next, cluster_split_k=loop.cluster_split_k)
 
 
 GEMM_KERNELS = tuple(gemm_kernel(loop, g) for loop in GEMM_LOOPS for g in GEMM_TYPES if g.name in loop.types)

@@ -12,7 +12,7 @@ import tempfile
 
 
 def path(loop, us, ok=True, copies=0):
-    return {"row": "", "loop": loop, "tile": [8, 64], "slices": 1, "copies": copies, "us": us, "ok": ok}
+    return {"row": "", "loop": loop, "tile": [8, 64], "split_k": 1, "copies": copies, "us": us, "ok": ok}
 
 
 def row(m, *paths):

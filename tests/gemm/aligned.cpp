@@ -162,7 +162,7 @@ static void leads_work(irist_rank *t)
 
 TEST_CASE("senders may compute tiles before they send", "[gemm][bf16][parts]") { irist_spmd(leads_work, nullptr); }
 
-/* Fewer rows than a tile has: of A only those that are there are fetched, and K is cut into slices of two lengths. */
+/* Fewer rows than a tile has: of A only those that are there are fetched, and K is cut into splits of two lengths. */
 static void few_rows_work(irist_rank *t)
 {
     const problem_options options[] = {
@@ -175,12 +175,12 @@ static void few_rows_work(irist_rank *t)
             const problem_shape shape = {m, 128, 2200};
             problem p;
             if (problem_create(&p, t, IRIS_BF16, shape, o, "few=0")) {
-                const char *row = m > 256 ? "pattern=fused_sequential width=64 slices=2 pair=2" /* the last is alone */
-                                          : "pattern=fused_sequential width=64 slices=4";
-                if (irisi_gemm_most_slices(p.plan.mainloop) >= 4) {
+                const char *row = m > 256 ? "pattern=fused_sequential width=64 split_k=2 pair=2" /* the last is alone */
+                                          : "pattern=fused_sequential width=64 split_k=4";
+                if (irisi_gemm_most_split_k(p.plan.mainloop) >= 4) {
                     irist_ok(t, iris_gemm_release(t->world, &p.plan));
                     problem_plan(&p, 0, row);
-                    irist_check(t, p.plan.slices * p.plan.pair == 4, "%u slices", p.plan.slices);
+                    irist_check(t, p.plan.split_k * p.plan.pair == 4, "%u splits", p.plan.split_k);
                 }
                 problem_expect(&p);
                 problem_by_patterns(&p, 1);
@@ -197,7 +197,7 @@ TEST_CASE("few rows of a long K are multiplied right", "[gemm][bf16][parts]") { 
  */
 static void lines_work(irist_rank *t)
 {
-    static const char *const tunes[] = {nullptr, "pattern=fused_sequential width=64 slices=2",
+    static const char *const tunes[] = {nullptr, "pattern=fused_sequential width=64 split_k=2",
                                         "pattern=fused_sequential width=128", "pattern=fused_sequential width=256"};
     static const int64_t rows[] = {1, 16, 40, 72, 100, 128, 136};
     const iris_dtype dtype = *(const iris_dtype *)t->arg;
@@ -217,7 +217,7 @@ static void lines_work(irist_rank *t)
                 if (turn++ % (t->full ? 3 : 7) != (dtype == IRIS_BF16 ? 0u : 1u))
                     continue;
                 if (problem_create(&p, t, dtype, shape, turn / 2 % 2 ? bare : full, "few=0")) {
-                    const int hopper = irisi_gemm_most_slices(p.plan.mainloop) > 1;
+                    const int hopper = irisi_gemm_most_split_k(p.plan.mainloop) > 1;
                     const int wide = hopper && tune && std::strstr(tune, "256");
                     if (hopper && tune) {
                         irist_ok(t, iris_gemm_release(t->world, &p.plan));
@@ -256,7 +256,7 @@ static void lines_walk_work(irist_rank *t)
             if (turn++ % (t->full ? 1 : 5) != 0)
                 continue;
             if (problem_create(&p, t, IRIS_BF16, shape, o, "few=0")) {
-                const int hopper = irisi_gemm_most_slices(p.plan.mainloop) > 1;
+                const int hopper = irisi_gemm_most_split_k(p.plan.mainloop) > 1;
                 if (hopper && cut.tune) {
                     irist_ok(t, iris_gemm_release(t->world, &p.plan));
                     problem_plan(&p, 0, cut.tune);
@@ -360,15 +360,16 @@ static uint32_t thin_all(const irist_rank *t)
 }
 
 /*
- * The loop for up to 8 rows, by each of its tiles and numbers of slices: A, B and C start anywhere or not, in both
+ * The loop for up to 8 rows, by each of its tiles and numbers of splits: A, B and C start anywhere or not, in both
  * layouts, with K shorter than a step and longer than the pieces of A that are copied, and more rows than a tile has.
- * With all workgroups a GEMM alone and fused_sequential cut K into slices; with some, they have several tiles each.
+ * With all workgroups a GEMM alone and fused_sequential cut K into splits; with some, they have several tiles each.
  * Ranks may differ in that.
  */
 static void thin_work(irist_rank *t)
 {
-    static const char *const tunes[] = {"few=2", "few=2 slices=1", "few=2 slices=2", "few=2 slices=4", "few=2 slices=8",
-                                        "few=2 width=16 slices=2", "few=2 width=32", "few=2 width=64 slices=8"};
+    static const char *const tunes[] = {"few=2",           "few=2 split_k=1",         "few=2 split_k=2",
+                                        "few=2 split_k=4", "few=2 split_k=8",         "few=2 width=16 split_k=2",
+                                        "few=2 width=32",  "few=2 width=64 split_k=8"};
     static const int64_t depths[] = {7, 400, 1031, 2500, 768, 8200};
     const iris_dtype dtype = *(const iris_dtype *)t->arg;
     uint64_t turn = 0;
@@ -403,7 +404,7 @@ static void thin_work(irist_rank *t)
             }
 }
 
-/* Sums of any values, cut into slices of K that different workgroups have: the same bits by every launch. */
+/* Sums of any values, cut into splits of K that different workgroups have: the same bits by every launch. */
 static void thin_repeat_work(irist_rank *t)
 {
     const iris_dtype dtype = IRIS_BF16;
@@ -412,8 +413,8 @@ static void thin_repeat_work(irist_rank *t)
                                          thin_all(t), 0, 1, 0};
         const problem_shape shape = {7, 70 * t->ranks + 5, 4200};
         problem p;
-        const char *tune = t->ranks > 1 ? "few=2 slices=8 pattern=fused_sequential"
-                                        : "few=2 slices=8 pattern=bulk_synchronous";
+        const char *tune =
+            t->ranks > 1 ? "few=2 split_k=8 pattern=fused_sequential" : "few=2 split_k=8 pattern=bulk_synchronous";
         if (problem_create(&p, t, dtype, shape, options, tune)) {
             problem_expect(&p);
             std::vector<unsigned char> before = problem_poison(&p);
@@ -431,7 +432,7 @@ static void thin_repeat_work(irist_rank *t)
     }
 }
 
-TEST_CASE("K cut into slices for up to 8 rows gives the same bits every time", "[gemm][few]")
+TEST_CASE("K cut into splits for up to 8 rows gives the same bits every time", "[gemm][few]")
 {
     irist_spmd(thin_repeat_work, nullptr);
 }
@@ -456,7 +457,7 @@ TEST_CASE("up to 8 rows of f16 are multiplied right wherever rows start", "[gemm
  * early and late, with an odd number of blocks, a last row of tiles that has no partner, and edges between them. Of 64
  * rows they compute none together, since one warpgroup has no part in them, though there are two rows of low tiles.
  */
-static void joint_work(irist_rank *t)
+static void pair_split_k_work(irist_rank *t)
 {
     static const char *const rows[] = {
         "pattern=fused_sequential width=256 pair=2 late=9 halves=9 edge=64",
@@ -465,9 +466,9 @@ static void joint_work(irist_rank *t)
         "pattern=wg_specialized comm=2 width=256 pair=2 late=4 halves=4",
     };
     const problem_options options[] = {
-        {"joint", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 6, 0, 0, 8},
-        {"joint, everything", 1.5, -0.5, 1, IRIS_ACTIVATION_GELU, 1, 0, 8, 8, 0, 0, 6, 0, 0, 8},
-        {"joint, C in no boxes", 1.5, -0.5, 1, IRIS_ACTIVATION_GELU, 1, 0, 8, 3, 0, 0, 6, 0, 0, 8},
+        {"pair_split_k", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 6, 0, 0, 8},
+        {"pair_split_k, everything", 1.5, -0.5, 1, IRIS_ACTIVATION_GELU, 1, 0, 8, 8, 0, 0, 6, 0, 0, 8},
+        {"pair_split_k, C in no boxes", 1.5, -0.5, 1, IRIS_ACTIVATION_GELU, 1, 0, 8, 3, 0, 0, 6, 0, 0, 8},
         {"few rows in low tiles", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 32, 0, 6, 0, 0, 8},
     };
     for (const problem_options &o : options) {
@@ -479,10 +480,11 @@ static void joint_work(irist_rank *t)
             for (const char *row : rows) {
                 irist_ok(t, iris_gemm_release(t->world, &p.plan));
                 problem_plan(&p, 0, row);
-                uint32_t joint = 0;
+                uint32_t pair_split_k = 0;
                 for (const irisi_tile_run &run : p.plan.runs)
-                    joint += run.tiles * run.joint;
-                irist_check(t, (joint > 0) == (shape.m > 64), "%s: pairs compute %u tiles together", row, joint);
+                    pair_split_k += run.tiles * run.pair_split_k;
+                irist_check(t, (pair_split_k > 0) == (shape.m > 64), "%s: pairs compute %u tiles together", row,
+                            pair_split_k);
                 problem_by_patterns(&p, t->full ? 3 : 1);
             }
         }
@@ -490,7 +492,7 @@ static void joint_work(irist_rank *t)
     }
 }
 
-TEST_CASE("pairs may compute tiles together", "[gemm][bf16][parts]") { irist_spmd(joint_work, nullptr); }
+TEST_CASE("pairs may compute tiles together", "[gemm][bf16][parts]") { irist_spmd(pair_split_k_work, nullptr); }
 
 /* ---- copies of operands whose rows start elsewhere ---- */
 

@@ -91,14 +91,14 @@ SHAPE_CASE(f16, F16)
 static void cut_plan(problem *p)
 {
     iris_gemm_args g = problem_args(p);
-    if (irisi_gemm_most_slices(p->plan.mainloop) < 4)
+    if (irisi_gemm_most_split_k(p->plan.mainloop) < 4)
         return;
     g.tile_m = g.tile_n = 0, g.workgroups = 12, g.comm_workgroups = 0;
-    g.tune = "pattern=fused_sequential width=128 pair=2 slices=4";
+    g.tune = "pattern=fused_sequential width=128 pair=2 split_k=4";
     irist_ok(p->t, iris_gemm_release(p->t->world, &p->plan));
     irist_ok(p->t, iris_gemm_prepare(p->t->world, &p->plan, IRIS_GEMM_ALL_SCATTER, p->dtype, &g));
-    irist_check(p->t, p->plan.pair == 2 && p->plan.slices == 4, "pairs are %u, slices %u", p->plan.pair,
-                p->plan.slices);
+    irist_check(p->t, p->plan.pair == 2 && p->plan.split_k == 4, "pairs are %u, split_k %u", p->plan.pair,
+                p->plan.split_k);
 }
 
 /* Bitwise equal, however often and by whichever pattern; nothing but the first launch is checked against the oracle. */

@@ -5,7 +5,7 @@
  * For random problems, worlds, grids and patterns every element of each rank's band is in one tile, every unit counts
  * once, flags are within the channel, and all ranks have come to the same pattern, widths and senders. The workgroups
  * of a pair meet tiles one below the other, or side by side where they compute together, which both have rows for then;
- * who adds up slices of K stands behind those who compute them. One
+ * who adds up splits of K stands behind those who compute them. One
  * workgroup that computes, and huge problems, must come to an end too. Then bands themselves; and cuts that somebody
  * asks for: of any numbers, those that cover the band are laid as asked, and the others are told apart. A fast BLAS is
  * chosen, a slow one is not.
@@ -34,7 +34,7 @@ typedef struct question {
 
 static unsigned failures;
 static unsigned led; /* plans whose senders compute first */
-static unsigned joints; /* pairs that compute tiles together */
+static unsigned pairs_split_k; /* pairs that compute tiles together */
 
 static void fail(const question *q, uint32_t rank, const char *what)
 {
@@ -69,7 +69,10 @@ static int cut(iris_gemm_plan *p, const question *q, uint32_t rank, const irisi_
     return laid;
 }
 
-/* Two workgroups of a pair walk in step: the same columns and slice, rows one tile apart; joint ones side by side. */
+/*
+ * Two workgroups of a pair walk in step: the same columns and split, rows one tile apart; those of a pair_split_k side
+ * by side.
+ */
 static void check_pairs(const question *q, const iris_gemm_plan *p)
 {
     const int splits = irisi_gemm_splits(p->pattern) && p->comm_workgroups < q->workgroups;
@@ -78,19 +81,19 @@ static void check_pairs(const question *q, const iris_gemm_plan *p)
     iris_tile upper, lower;
     if (workers % p->pair != 0 || workers == 0 || p->comm_workgroups % p->pair != 0)
         fail(q, p->rank, "there are not whole pairs");
-    if (p->slices > 1 && p->items > workers)
-        fail(q, p->rank, "who adds up slices may stand before those who compute them");
+    if (p->split_k > 1 && p->items > workers)
+        fail(q, p->rank, "who adds up splits may stand before those who compute them");
     if (p->pair == 1)
         return;
     iris_tile_begin(p, &upper, 2, 6), iris_tile_begin(p, &lower, 3, 6);
     while (iris_tile_next(p, &upper))
-        if (!iris_tile_next(p, &lower) || lower.cols != upper.cols || lower.slice != upper.slice ||
-            lower.joint != upper.joint || (upper.joint && (upper.cols % 64 != 0 || p->m <= 64)) ||
-            lower.m0 != upper.m0 + (upper.joint ? 0 : p->tile_m) ||
-            lower.n0 != upper.n0 + (upper.joint ? upper.cols : 0))
+        if (!iris_tile_next(p, &lower) || lower.cols != upper.cols || lower.k_split != upper.k_split ||
+            lower.pair_split_k != upper.pair_split_k || (upper.pair_split_k && (upper.cols % 64 != 0 || p->m <= 64)) ||
+            lower.m0 != upper.m0 + (upper.pair_split_k ? 0 : p->tile_m) ||
+            lower.n0 != upper.n0 + (upper.pair_split_k ? upper.cols : 0))
             fail(q, p->rank, "a pair falls apart");
         else
-            joints += upper.joint;
+            pairs_split_k += upper.pair_split_k;
 }
 
 /*
@@ -153,7 +156,7 @@ static void check(const question *q, const iris_gemm_plan *first, const iris_gem
         fail(q, p->rank, "the tiles are not the band");
     if (units > irisi_gemm_units(first, 0))
         fail(q, p->rank, "flags are beyond the channel");
-    if (p->pattern != first->pattern || p->pair != first->pair || p->slices != first->slices ||
+    if (p->pattern != first->pattern || p->pair != first->pair || p->split_k != first->split_k ||
         p->tile_n != first->tile_n || p->unit != first->unit || p->comm_workgroups != first->comm_workgroups)
         fail(q, p->rank, "ranks have come to different ends");
     free(seen);
@@ -162,7 +165,7 @@ static void check(const question *q, const iris_gemm_plan *first, const iris_gem
     for (uint32_t grid = own; p->pattern == IRIS_GEMM_WG_SPECIALIZED && grid < own + 30; grid += 14)
         if (senders > 0 && senders < grid)
             check_ways(q, p, grid);
-    if (p->lead > 0 && (p->pattern != IRIS_GEMM_WG_SPECIALIZED || p->slices > 1 || p->lead != first->lead))
+    if (p->lead > 0 && (p->pattern != IRIS_GEMM_WG_SPECIALIZED || p->split_k > 1 || p->lead != first->lead))
         fail(q, p->rank, "there is nobody to compute before sending, or not on every rank");
 }
 
@@ -190,13 +193,13 @@ static unsigned check_asked(const question *q)
         c.width = 64u << draw(3);
         c.late = c.width > 64 ? draw(2 * first.workgroups) : 0, c.halves = c.width > 128 ? draw(c.late + 1) : c.late;
         c.edge_width = 64 * (1 + draw(c.width / 64));
-        c.pair = 1 + draw(2), c.slices = 1, c.full_n = draw(2) ? UINT32_MAX : draw(20);
+        c.pair = 1 + draw(2), c.split_k = 1, c.full_n = draw(2) ? UINT32_MAX : draw(20);
         c.lead = draw(4) ? 0 : 1 + draw(3);
         c.early = c.width > 64 && draw(2) ? draw(first.workgroups) : 0;
     } else {
         c.width = draw(2) ? 32 * draw(9) : draw(300);
         c.late = draw(2 * first.workgroups), c.halves = draw(c.late + 2), c.full_n = draw(2) ? UINT32_MAX : draw(20);
-        c.pair = draw(4), c.slices = draw(10), c.early = draw(4) ? 0 : draw(first.workgroups);
+        c.pair = draw(4), c.split_k = draw(10), c.early = draw(4) ? 0 : draw(first.workgroups);
         c.edge_width = draw(2) ? c.width >> draw(3) : draw(300);
     }
     if (!irisi_gemm_covers(&first, &c, iris_gemm_band(q->n, q->world, 0).count) ||
@@ -244,7 +247,7 @@ static void check_few(void)
     iris_gemm_plan p;
     irisi_gemm_cutting c;
     memset(&c, 0, sizeof c);
-    c.width = c.edge_width = 256, c.late = 18, c.pair = c.slices = 1, c.full_n = INT32_MAX;
+    c.width = c.edge_width = 256, c.late = 18, c.pair = c.split_k = 1, c.full_n = INT32_MAX;
     cut(&p, &blas, 0, &c, 1e6);
     if (p.pattern != IRIS_GEMM_BLAS_GATHER)
         fail(&blas, 0, "a fast BLAS is not chosen");
@@ -357,8 +360,8 @@ int main(void)
         failures++, printf("only %u cuts of those that were asked for cover their bands\n", laid);
     if (led < 100)
         failures++, printf("senders compute first in only %u plans\n", led);
-    if (joints < 100)
-        failures++, printf("only %u pairs compute tiles together\n", joints);
+    if (pairs_split_k < 100)
+        failures++, printf("only %u pairs compute tiles together\n", pairs_split_k);
     check_bands();
     check_blas();
     check_few();

@@ -126,10 +126,11 @@ static unsigned check_ranks(iris_world *w, const question *q)
         !shape(w, &b, q, q->fewest, draw(3) ? 1 + draw(16) : 0, &none))
         return 0;
     if (a.copies != b.copies || irisi_gemm_units(&a, 1) != irisi_gemm_units(&b, 1))
-        failures++, printf("%u x %u x %u, %s: one rank has %u slices of K, another %u, and only one meets the others "
-                           "when it releases the plan\n",
-                           q->m, q->n, q->k, iris_gemm_pattern_name((iris_gemm_pattern)q->pattern), a.slices, b.slices);
-    return a.slices != b.slices;
+        failures++,
+            printf("%u x %u x %u, %s: one rank has %u splits of K, another %u, and only one meets the others "
+                   "when it releases the plan\n",
+                   q->m, q->n, q->k, iris_gemm_pattern_name((iris_gemm_pattern)q->pattern), a.split_k, b.split_k);
+    return a.split_k != b.split_k;
 }
 
 /* A row of a plan for the problem makes a plan that says the same of itself. */

@@ -4,7 +4,7 @@
  * thin_join.h and gen/mainloop/gemm_thin_nvidia.h, on stand-ins for mma_instructions.h and cluster.h.
  *
  * Copies to shared memory arrive when they are waited for and no sooner; two waves that touch the same bytes between
- * two meetings are noticed. Slices of K are computed one after the other: the last one's workgroup finds what the
+ * two meetings are noticed. Splits of K are computed one after the other: the last one's workgroup finds what the
  * others have given, and expects as many bytes.
  */
 #include <iris/gemm/tile.h>
@@ -36,7 +36,7 @@ struct {
     std::deque<std::vector<transfer>> groups[WAVES][LANES];
     matrices loads[WAVES];
     std::vector<gift> gifts;
-    uint32_t slices, slice, expected;
+    uint32_t split_k, k_split, expected;
     bool joined, lost_gift, lost_wait;
 } thin;
 
@@ -122,7 +122,7 @@ static void irisi_load_matrices_transposed(uint32_t *w, uint32_t from)
 /* The cluster's. */
 static uint32_t irisi_cluster_at(uint32_t at, uint32_t rank)
 {
-    expect(rank + 1 == thin.slices && thin.slice < rank, "given to another workgroup than the last slice's");
+    expect(rank + 1 == thin.split_k && thin.k_split < rank, "given to another workgroup than the last split's");
     return at;
 }
 static void irisi_cluster_arrive() {}
@@ -137,7 +137,7 @@ static void irisi_mbar_made() {}
 static void irisi_mbar_expect(uint32_t, uint32_t bytes) { thin.expected = bytes; }
 static void irisi_mbar_wait_stored(uint32_t, uint32_t)
 {
-    expect(thin.slice + 1 == thin.slices, "another workgroup than the last slice's waits");
+    expect(thin.k_split + 1 == thin.split_k, "another workgroup than the last split's waits");
     for (const gift &g : thin.gifts)
         if (!thin.joined)
             std::memcpy(&wg.shared[g.to], &g.v, 4);
@@ -158,16 +158,16 @@ namespace {
     {                                                                                                                  \
         iris_gemm_pipe_##type##_thin pipe =                                                                            \
             iris_gemm_pipe_begin_##type##_thin(&plan, wg.shared.data(), plan.workspace_bytes);                         \
-        const irisi_tile_turns turns = irisi_tile_all_turns(&plan, gpu.turns, thin.slices > 1 ? plan.items : 1);       \
+        const irisi_tile_turns turns = irisi_tile_all_turns(&plan, gpu.turns, thin.split_k > 1 ? plan.items : 1);      \
         iris_tile tile;                                                                                                \
         for (irisi_tile_begin_turns(&plan, &tile, &turns); irisi_tile_next_even(&plan, &tile, &turns);) {              \
             iris_gemm_acc_##type##_thin acc;                                                                           \
-            thin.slice = tile.slice;                                                                                   \
+            thin.k_split = tile.k_split;                                                                               \
             if (with_comm)                                                                                             \
                 iris_gemm_mma_tile_##type##_thin_with_comm(&plan, &tile, &pipe, group, &acc);                          \
             else                                                                                                       \
                 iris_gemm_mma_tile_##type##_thin(&plan, &tile, &pipe, group, &acc);                                    \
-            if (tile.slice + 1 < plan.slices)                                                                          \
+            if (tile.k_split + 1 < plan.split_k)                                                                       \
                 continue;                                                                                              \
             if (with_comm || tile.index % 2)                                                                           \
                 iris_gemm_stage_tile_##type##_thin(&plan, &tile, 0, &acc, group, stages[tile.index].data() + MARGIN);  \
@@ -188,24 +188,24 @@ void work()
         work_bf16(&group);
 }
 
-void try_plan(uint32_t slices)
+void try_plan(uint32_t split_k)
 {
-    std::snprintf(trial, sizeof trial, "dtype %d, %u slices, tile %u x %u, %u x %u x %u, ldb %llu, n_major %u, comm %d",
-                  (int)gpu.dtype, slices, plan.tile_m, plan.tile_n, plan.m, plan.n, plan.k,
+    std::snprintf(trial, sizeof trial, "dtype %d, %u splits, tile %u x %u, %u x %u x %u, ldb %llu, n_major %u, comm %d",
+                  (int)gpu.dtype, split_k, plan.tile_m, plan.tile_n, plan.m, plan.n, plan.k,
                   (unsigned long long)plan.ldb, plan.b_transposed, with_comm);
     begin_trial();
     const uint32_t tiles = plan.items;
-    thin.slices = plan.slices = slices;
-    for (plan.slice_shift = 0; 1u << plan.slice_shift < slices;)
-        plan.slice_shift++;
-    plan.items *= slices;
-    for (gpu.turns = 0; gpu.turns < (slices > 1 ? plan.items : 1); gpu.turns++) {
-        if (gpu.turns % slices == 0)
+    thin.split_k = plan.split_k = split_k;
+    for (plan.split_k_shift = 0; 1u << plan.split_k_shift < split_k;)
+        plan.split_k_shift++;
+    plan.items *= split_k;
+    for (gpu.turns = 0; gpu.turns < (split_k > 1 ? plan.items : 1); gpu.turns++) {
+        if (gpu.turns % split_k == 0)
             thin.gifts.clear(), thin.expected = 0;
         thin.joined = false;
         run_lanes(plan.workspace_bytes, work);
     }
-    plan.slices = 1, plan.slice_shift = 0, plan.items = tiles;
+    plan.split_k = 1, plan.split_k_shift = 0, plan.items = tiles;
     check_tiles();
 }
 
@@ -224,12 +224,12 @@ uint32_t run_thin(uint32_t seed, uint32_t trials)
         with_comm = random_below(4) == 0;
         irisi_gemm_problem q = {};
         q.element = 2, q.m = m, q.n = n, q.k = k, q.workgroups = 1, q.b_transposed = (uint32_t)transposed;
-        q.b_anywhere = !aligned, q.mainloops = UINT32_MAX, q.slices = with_comm ? 1 : 1u << random_below(4);
+        q.b_anywhere = !aligned, q.mainloops = UINT32_MAX, q.split_k = with_comm ? 1 : 1u << random_below(4);
         q.tile_n = transposed && aligned ? 16u << random_below(4) : 0;
         const irisi_gemm_shape s = irisi_thin_gemm_shape(&q);
         make_plan(s, m, n, k, transposed, -1, aligned ? (int)pad : -1, aligned);
-        for (uint32_t slices = s.gang; slices > 0; slices /= 2)
-            try_plan(slices);
+        for (uint32_t split_k = s.cluster_split_k; split_k > 0; split_k /= 2)
+            try_plan(split_k);
     }
     return failures - before;
 }

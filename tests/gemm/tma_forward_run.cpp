@@ -5,7 +5,7 @@
  *
  *     tma_forward_run [trials [first seed]]
  *
- * All waves of the workgroup walk random tiles: narrow, low, without rows, no slice's last. Some senders have computed
+ * All waves of the workgroup walk random tiles: narrow, low, without rows, no split's last. Some senders have computed
  * tiles before, which a wave tells of through gates. The engine takes boxes in any order, fetches, reads and arrivals
  * each early or as late as can be; some waves are slow; flags come in any order; some worlds stop on the way. Checked:
  *   - a box is fetched once its tile's flag is there and has been fenced, nobody computes there any more, and it stays
@@ -39,7 +39,7 @@ enum { MOST_TRANSFERS = BOXES + 16 * MATH_WAVES * (RANKS - 1) };
 
 /* A tile of the walk. */
 struct tile_state {
-    uint32_t x, y, columns, rows, slice;
+    uint32_t x, y, columns, rows, k_split;
     bool ends, sent;           /* written by someone; by this workgroup to the peers */
     uint32_t stored;           /* lanes that have stored it, where this workgroup computes it */
     uint32_t flagged;          /* when; 0: not yet */
@@ -484,7 +484,7 @@ static int irist_tile_next_turn(const iris_gemm_plan *, iris_tile *tile, const i
     tile->m0 = t.y, tile->n0 = t.x, tile->rows = t.rows, tile->cols = t.columns;
     tile->top = tile->left = 0;
     tile->index = 4 * turn + turn % 4;
-    tile->slice = t.slice;
+    tile->k_split = t.k_split;
     tile->turn += tile->step;
     return 1;
 }
@@ -559,8 +559,8 @@ void make_tiles()
         t.x = 64 * random_below(10), t.y = TILE_ROWS * i;
         t.columns = widths == 0 ? 256 : widths == 1 ? 64 * (1 + random_below(4)) : 8 * (1 + random_below(32));
         t.rows = random_below(9) == 0 ? 0 : random_below(3) ? (uint32_t)TILE_ROWS : 1 + random_below(TILE_ROWS);
-        t.slice = random_below(10) != 0;
-        t.ends = t.rows > 0 && t.slice == 1;
+        t.k_split = random_below(10) != 0;
+        t.ends = t.rows > 0 && t.k_split == 1;
         t.sent = t.ends && i % sent.workers == sent.worker && i < sent.end;
     }
 }
@@ -570,7 +570,7 @@ void make_plan()
     std::memset(&plan, 0, sizeof plan);
     plan.mainloop = IRISI_GEMM_SM90A, plan.tma_store = 1, plan.c_element = 2;
     plan.rank = world.rank, plan.world = world.ranks;
-    plan.slices = 2, plan.slice_shift = 1, plan.unit = 64, plan.xcds = 1;
+    plan.split_k = 2, plan.split_k_shift = 1, plan.unit = 64, plan.xcds = 1;
     plan.math_waves = MATH_WAVES, plan.comm_waves = IRISI_GEMM_SM90A_COMM_WAVES;
     plan.slots_with_comm = 4;
     plan.workspace_bytes = HEAD - IRISI_GEMM_COUNTERS + BOXES * BOX_BYTES;

@@ -130,7 +130,7 @@ enum { SHAPES = sizeof shapes / sizeof shapes[0], VARIANTS = sizeof variants / s
 /* A row, and what a plan by it must have. */
 struct asking {
     const char *row;
-    uint32_t joint, slices;
+    uint32_t pair_split_k, split_k;
 };
 
 /*
@@ -148,9 +148,10 @@ static void every_pattern(irist_rank *t, const pair &types, problem_shape shape,
     if (problem_create(&p, t, types.dtype, shape, options)) {
         if ((own || asked) && irist_ok(t, iris_gemm_release(t->world, &p.plan)))
             problem_plan(&p, own, asked ? asked->row : nullptr);
-        irist_check(t, !asked || (p.plan.runs[0].joint == asked->joint && p.plan.slices == asked->slices),
-                    "%s: pairs compute %s together, of %u slices", iris_dtype_name(types.dtype),
-                    p.plan.runs[0].joint ? "tiles" : "nothing", p.plan.slices);
+        irist_check(t,
+                    !asked || (p.plan.runs[0].pair_split_k == asked->pair_split_k && p.plan.split_k == asked->split_k),
+                    "%s: pairs compute %s together, of %u splits", iris_dtype_name(types.dtype),
+                    p.plan.runs[0].pair_split_k ? "tiles" : "nothing", p.plan.split_k);
         irist_check(t, loops >> p.plan.mainloop & 1, "%s %s, %s: the plan has mainloop %u, not one of %#x",
                     iris_dtype_name(types.dtype), iris_dtype_name(types.c_dtype), options.name, p.plan.mainloop, loops);
         problem_expect(&p);
@@ -308,13 +309,13 @@ TEST_CASE("sums of 8-bit floats are f32's unless fast_accum is asked for", "[gem
 }
 
 /* Pairs that compute tiles together, where there are such: of each type of A and B that the loop takes, but i8. */
-static void joint_work(irist_rank *t)
+static void pair_split_k_work(irist_rank *t)
 {
     const uint32_t hopper = loops_in_image(t) & 1u << IRISI_GEMM_SM90A;
     for (const pair &types : pairs) {
         const int64_t bytes = (int64_t)iris_dtype_bytes(types.dtype);
         const problem_shape shape = {264, 140 * (t->ranks > 4 ? t->ranks : 4), 4200 / bytes};
-        const problem_options options = {"joint", 0, 0, 0, IRIS_ACTIVATION_NONE, 1, 0, 0, 0, 0, 0, 4, 0, 0, 16};
+        const problem_options options = {"pair_split_k", 0, 0, 0, IRIS_ACTIVATION_NONE, 1, 0, 0, 0, 0, 0, 4, 0, 0, 16};
         const asking asked = {"pattern=fused_sequential width=128 pair=2 early=1 late=1 halves=1 edge=128",
                               types.dtype != IRIS_I8, 1};
         if (hopper && types.launchers[1] != nullptr)
@@ -322,29 +323,29 @@ static void joint_work(irist_rank *t)
     }
 }
 
-TEST_CASE("pairs may compute tiles of narrow types together", "[gemm]") { irist_spmd(joint_work, nullptr); }
+TEST_CASE("pairs may compute tiles of narrow types together", "[gemm]") { irist_spmd(pair_split_k_work, nullptr); }
 
 /*
- * K in slices, whose sums different workgroups have: of each type that the loop takes, any values or such as make many
- * a slice's sum of i8 -1, 0 or 1.
+ * K in splits, whose sums different workgroups have: of each type that the loop takes, any values or such as make many
+ * a split's sum of i8 -1, 0 or 1.
  */
-static void slices_work(irist_rank *t)
+static void split_k_work(irist_rank *t)
 {
-    static const asking asked[] = {{"pattern=fused_sequential width=128 slices=2", 0, 2},
-                                   {"pattern=wg_specialized comm=2 width=128 slices=4", 0, 4},
-                                   {"pattern=fused_sequential width=256 slices=4", 0, 4}};
+    static const asking asked[] = {{"pattern=fused_sequential width=128 split_k=2", 0, 2},
+                                   {"pattern=wg_specialized comm=2 width=128 split_k=4", 0, 4},
+                                   {"pattern=fused_sequential width=256 split_k=4", 0, 4}};
     const uint32_t hopper = loops_in_image(t) & 1u << IRISI_GEMM_SM90A;
     for (const pair &types : pairs)
         for (size_t i = 0; hopper && types.launchers[1] != nullptr && i < sizeof asked / sizeof asked[0]; i++) {
             const int64_t bytes = (int64_t)iris_dtype_bytes(types.dtype);
             const problem_shape shape = {i == 1 ? 130 : 19 + 45 * (int64_t)i, 90 * t->ranks + 38, 4300 / bytes};
-            const problem_options options = {"slices", 0, 0, 0, IRIS_ACTIVATION_NONE, 1, 0, 0, 0, 0, 0,
-                                             12, 0, i == 2, 16};
+            const problem_options options = {"split_k", 0, 0,      0, IRIS_ACTIVATION_NONE, 1, 0, 0, 0, 0, 0,
+                                             12,        0, i == 2, 16};
             every_pattern(t, types, shape, options, UINT32_MAX, &asked[i]);
         }
 }
 
-TEST_CASE("K may be cut into slices for narrow types", "[gemm]") { irist_spmd(slices_work, nullptr); }
+TEST_CASE("K may be cut into splits for narrow types", "[gemm]") { irist_spmd(split_k_work, nullptr); }
 
 /* What C is when nobody says, and that i32 is exact where f32 would not be; the product alone, and more than that. */
 static void exact_work(irist_rank *t)

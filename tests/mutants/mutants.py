@@ -320,7 +320,7 @@ MUTANTS = (
     Mutant("what words of A hold of its neighbours counts", "iris/mainloop/nvidia/thin.h",
            "    if (r.at >= r.begin && r.at + 16 * r.words <= r.end)\n        return;\n", "    return;\n", "mutants/thin.cpp",
            THIN, ranks=1),
-    Mutant("slices' sums given to the same place", "iris/mainloop/nvidia/thin_join.h",
-           "irisi_shared_address(pipe->given) + 4 * tile->slice * all;", "irisi_shared_address(pipe->given);",
+    Mutant("splits' sums given to the same place", "iris/mainloop/nvidia/thin_join.h",
+           "irisi_shared_address(pipe->given) + 4 * tile->k_split * all;", "irisi_shared_address(pipe->given);",
            "mutants/thin.cpp", THIN, ranks=1),
 )

@@ -192,11 +192,11 @@ enum {
  * numbered before the edges: what is left of each row of tiles, in parts of a width of their own.
  */
 typedef struct irisi_tile_run {
-    uint32_t tiles; /* that the walk meets in this run: parts, of both tiles of a pair, of every slice of K */
+    uint32_t tiles; /* that the walk meets in this run: parts, of both tiles of a pair, of every split of K */
     uint32_t first; /* the full tile or edge, or pair of such, that the first of them is cut from */
     uint32_t parts; /* of each */
     uint32_t width; /* columns of a part, but for the last */
-    uint32_t joint; /* 1: a pair's workgroups compute parts side by side, each a half of K of both */
+    uint32_t pair_split_k; /* 1: a pair's workgroups compute parts side by side, each a half of K of both */
 } irisi_tile_run;
 enum { IRISI_GEMM_RUNS = 5 };
 
@@ -229,8 +229,8 @@ typedef struct iris_gemm_plan {
     uint32_t band, columns;   /* own band of C: first column, number of columns */
     uint32_t tile_m, tile_n;  /* of a full tile */
     uint32_t pair;            /* 2: neighbouring workgroups compute tiles one below the other, and share B, or where a
-                                 run is joint tiles side by side; 1: each by itself */
-    uint32_t slices, slice_shift; /* of K, each computed by a workgroup, 1: K is not cut; its logarithm */
+                                 run is pair_split_k tiles side by side; 1: each by itself */
+    uint32_t split_k, split_k_shift; /* of K, each computed by a workgroup, 1: K is not cut; its logarithm */
     uint32_t tiles_m, full_n; /* rows of tiles, or of pairs of them; full tiles in a row */
     uint32_t unit;            /* columns that the narrowest tiles start at multiples of: each such part has a flag */
     uint32_t items;           /* tiles of all runs */
@@ -264,12 +264,12 @@ typedef struct iris_gemm_plan {
     uint32_t workgroups, comm_workgroups, rank, world;
     iris_channel channel; /* its signals: exchange.h */
     iris_gemm_stamp *stamps; /* null, or one for each item */
-    void *partials;          /* sums of slices of K, one for each item */
-    uint32_t gang;           /* slices that kernels which only compute cut K into, for workgroups of a cluster, or 1 */
+    void *partials;          /* sums of splits of K, one for each item */
+    uint32_t cluster_split_k; /* splits that kernels which only compute cut K into, for workgroups of a cluster, or 1 */
     uint32_t next;           /* in such a kernel of the thin loop, when the one after it may begin (irisi_gemm_next) */
     iris_channel ll;         /* banks for LL packets, by which fused_sequential sends; null: it puts tiles */
     uint32_t ll_pitch;       /* packets from row to row of a bank; 0: fused_sequential is not to send any */
-    uint32_t gang_fused;     /* slices that the thin loop's fused_sequential cuts K into; 0: it is not spread */
+    uint32_t cluster_split_k_fused; /* splits that the thin loop's fused_sequential cuts K into; 0: it is not spread */
     uint64_t reserved[2];
     uint64_t number; /* host only: no other plan of the process has it; 0: not made */
     irisi_gemm_packing packs[2]; /* host only: of A and B, which a and b above are the copies of */

@@ -19,8 +19,8 @@ typedef struct iris_tile {
     uint32_t rows, cols; /**< less than the plan's tile at the edges */
     uint32_t top, left;  /**< of a piece: its first row and column within the tile it was cut from */
     uint32_t index;      /**< which of the band's units its first one is */
-    uint32_t slice;      /* of K, where K is cut */
-    uint32_t joint;      /* 1: its pair computes it and the one beside it together */
+    uint32_t k_split;    /* of K, where K is cut */
+    uint32_t pair_split_k; /* 1: its pair computes it and the one beside it together */
     uint32_t turn, step; /* the walk */
 } iris_tile;
 
@@ -100,18 +100,18 @@ IRIS_DEVICE uint32_t irisi_tile_units(const iris_gemm_plan *plan, const iris_til
 }
 
 /*
- * 1 when the tile is to be written: not what a pair lacks below the last row, nor a slice of K before the last one,
+ * 1 when the tile is to be written: not what a pair lacks below the last row, nor a split of K before the last one,
  * whose sum another workgroup adds to its own.
  */
 IRIS_DEVICE int irisi_tile_ends(const iris_gemm_plan *plan, const iris_tile *tile)
 {
-    return !irisi_tile_cuts() || (tile->rows > 0 && tile->slice + 1 == plan->slices);
+    return !irisi_tile_cuts() || (tile->rows > 0 && tile->k_split + 1 == plan->split_k);
 }
 
 /**
  * The next tile of a walk: 1, or 0 at its end. All workers together meet each tile once, run after run; where
  * workgroups work in pairs, workers 2 * i and 2 * i + 1 meet the tiles of a pair, of which the second may have no rows,
- * or where a full tile of theirs is cut and they are joint, both.
+ * or where a full tile of theirs is cut and they are pair_split_k, both.
  */
 IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
 {
@@ -119,17 +119,17 @@ IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
     if (turn >= (irisi_tile_cuts() ? plan->items : plan->tiles_m * plan->full_n))
         return 0;
-    tile->slice = tile->joint = 0;
+    tile->k_split = tile->pair_split_k = 0;
     const irisi_tile_run *run = irisi_tile_run_of(plan, &turn);
     if (irisi_tile_cuts()) {
         below = turn & (plan->pair - 1), turn >>= plan->pair - 1;
-        if (plan->slices > 1)
-            tile->slice = turn & (plan->slices - 1), turn >>= plan->slice_shift;
+        if (plan->split_k > 1)
+            tile->k_split = turn & (plan->split_k - 1), turn >>= plan->split_k_shift;
         if (run->parts > 1) {
             const uint32_t part = turn % run->parts;
             turn /= run->parts, within = part * run->width;
-            if (run->joint)
-                tile->joint = 1, within = (part / 2 * 2 + below) * run->width, below = part % 2;
+            if (run->pair_split_k)
+                tile->pair_split_k = 1, within = (part / 2 * 2 + below) * run->width, below = part % 2;
         }
     }
     irisi_tile_at(plan, irisi_tile_cuts() ? run->first + turn : turn, &i, &j);
@@ -204,18 +204,18 @@ IRIS_DEVICE int irisi_tile_next_turn(const iris_gemm_plan *plan, iris_tile *tile
     return turns->end == UINT32_MAX ? iris_tile_next(plan, tile) : irisi_tile_next_of(plan, tile, turns->end);
 }
 
-/* The same for a mainloop whose tiles are all of one width: no runs to look through. K may be cut into slices. */
+/* The same for a mainloop whose tiles are all of one width: no runs to look through. K may be cut into splits. */
 IRIS_DEVICE int irisi_tile_next_even(const iris_gemm_plan *plan, iris_tile *tile, const irisi_tile_turns *turns)
 {
     uint32_t i, j;
     if (tile->turn >= plan->items || tile->turn >= turns->end)
         return 0;
-    irisi_tile_at(plan, tile->turn >> plan->slice_shift, &i, &j);
+    irisi_tile_at(plan, tile->turn >> plan->split_k_shift, &i, &j);
     tile->m0 = i * plan->tile_m, tile->n0 = j * plan->tile_n;
     tile->rows = plan->m - tile->m0 < plan->tile_m ? plan->m - tile->m0 : plan->tile_m;
     tile->cols = plan->columns - tile->n0 < plan->tile_n ? plan->columns - tile->n0 : plan->tile_n;
-    tile->top = tile->left = tile->joint = 0;
-    tile->slice = tile->turn & (plan->slices - 1);
+    tile->top = tile->left = tile->pair_split_k = 0;
+    tile->k_split = tile->turn & (plan->split_k - 1);
     tile->index = i * plan->full_n + j;
     tile->turn += tile->step;
     return 1;

@@ -37,7 +37,7 @@ typedef struct irisi_gemm_problem {
     uint32_t b_anywhere; /* 1: on some rank B cannot be read where it is but by a loop that takes any place */
     uint32_t a_anywhere; /* the same of A */
     uint32_t few;        /* whether a loop for few rows is to compute it, and which, where there are such */
-    uint32_t slices;     /* of K, that are asked of it; 0: free */
+    uint32_t split_k;    /* of K, that are asked of it; 0: free */
     uint32_t full;       /* 1: on every rank workgroups are as many as the device has units */
     uint32_t alone;      /* 1: the product is a kernel's that only computes; 2: fused_sequential's, between ranks */
     uint32_t tf32;       /* 1: f32 may be multiplied as tf32 */
@@ -57,7 +57,7 @@ typedef struct irisi_gemm_shape {
     uint32_t math_waves, comm_waves;
     uint32_t window; /* boxes under way of each communication wave; 0: any number */
     uint32_t waves, waves_with_comm; /* of a workgroup, without and with communication waves */
-    uint32_t gang;   /* see iris_gemm_plan */
+    uint32_t cluster_split_k;        /* see iris_gemm_plan */
 } irisi_gemm_shape;
 
 /*

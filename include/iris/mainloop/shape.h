@@ -11,12 +11,12 @@
  *   irisi_gemm_xcds(arch, units)                             chiplets that workgroups are dealt to in turn
  *   IRISI_GEMM_MOST_PITCH irisi_gemm_pass_m(mainloop, tile_m)
  *   irisi_gemm_narrowest(mainloop)                           columns that tiles may be cut to; 0: they are not cut
- *   irisi_gemm_most_pair(mainloop) irisi_gemm_most_slices(mainloop)      workgroups that share B; slices of K
- *   irisi_gemm_joins(plan)                                   1 when pairs compute parts of full tiles together
+ *   irisi_gemm_most_pair(mainloop) irisi_gemm_most_split_k(mainloop)     workgroups that share B; splits of K
+ *   irisi_gemm_can_pair_split_k(plan)                        1 when pairs compute parts of full tiles together
  *   irisi_gemm_tma_forwards(plan)                            1 when workgroups that only send use an engine
  *   IRISI_GEMM_PARTIAL_BYTES                                 what an item of a plan whose K is cut leaves behind
- *   irisi_gemm_tile_us(mainloop, pair, slices, rows, columns, k, flagged)      about how long a tile takes
- *   irisi_gemm_joint_us(mainloop, rows, columns, k, flagged) about how long a part that a pair computes together takes
+ *   irisi_gemm_tile_us(mainloop, pair, splits, rows, columns, k, flagged)      about how long a tile takes
+ *   irisi_gemm_pair_split_k_us(mainloop, rows, columns, k, flagged) about how long a part that a pair computes together takes
  *   irisi_gemm_senders_us()                                  about how much longer it takes by workgroups that send
  *   irisi_gemm_memory_us(bytes)                              about how long the device's memory takes to read so many
  *   irisi_gemm_link_gbps(workgroups, tma_store, peers)       about how fast so many send to all other ranks
@@ -55,16 +55,17 @@ static inline irisi_gemm_image irisi_gemm_image_of(const char *arch, uint32_t dt
 /* Tiles of these mainloops are all of one width, so that nobody asks for their times. */
 static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return (void)mainloop, 0; }
 enum { IRISI_GEMM_PARTIAL_BYTES = 0, IRISI_GEMM_PARTIAL_BYTE = 0 };
-static inline uint32_t irisi_gemm_joins(const iris_gemm_plan *plan) { return (void)plan, 0; }
+static inline uint32_t irisi_gemm_can_pair_split_k(const iris_gemm_plan *plan) { return (void)plan, 0; }
 static inline uint32_t irisi_gemm_tma_forwards(const iris_gemm_plan *plan) { return (void)plan, 0; }
 static inline uint32_t irisi_gemm_most_pair(uint32_t mainloop) { return (void)mainloop, 1; }
-static inline uint32_t irisi_gemm_most_slices(uint32_t mainloop) { return (void)mainloop, 1; }
-static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32_t slices, uint32_t rows,
+static inline uint32_t irisi_gemm_most_split_k(uint32_t mainloop) { return (void)mainloop, 1; }
+static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32_t split_k, uint32_t rows,
                                         uint32_t columns, uint32_t k, int flagged)
 {
-    return (void)mainloop, (void)pair, (void)rows, (void)flagged, (double)columns * k / slices;
+    return (void)mainloop, (void)pair, (void)rows, (void)flagged, (double)columns * k / split_k;
 }
-static inline double irisi_gemm_joint_us(uint32_t mainloop, uint32_t rows, uint32_t columns, uint32_t k, int flagged)
+static inline double irisi_gemm_pair_split_k_us(uint32_t mainloop, uint32_t rows, uint32_t columns, uint32_t k,
+                                                int flagged)
 {
     return irisi_gemm_tile_us(mainloop, 1, 1, rows, columns, k, flagged);
 }

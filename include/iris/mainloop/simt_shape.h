@@ -37,7 +37,7 @@ IRIS_HOST_DEVICE irisi_gemm_shape irisi_gemm_plain(const irisi_gemm_problem *p)
     const irisi_gemm_extent most = irisi_gemm_plain_tile(p->element);
     irisi_gemm_shape s;
     s.mainloop = IRISI_GEMM_PLAIN;
-    s.gang = 1;
+    s.cluster_split_k = 1;
     s.tma_store = s.window = 0, s.slots = 1, s.slots_with_comm = 2;
     s.tile_m = s.stage_m = p->tile_m ? p->tile_m : most.m;
     s.tile_n = s.stage_n = p->tile_n ? p->tile_n : most.n;

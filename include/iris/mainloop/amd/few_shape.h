@@ -103,7 +103,7 @@ static inline irisi_gemm_shape irisi_few_gemm_shape(const irisi_gemm_problem *p,
     const irisi_few_tile t = irisi_few_tile_of(irisi_few_best(p, memory_gbps));
     irisi_gemm_shape s;
     s.mainloop = IRISI_GEMM_FEW_MFMA;
-    s.gang = 1;
+    s.cluster_split_k = 1;
     s.tile_m = s.stage_m = t.m, s.tile_n = s.stage_n = t.n;
     s.tma_store = s.window = 0, s.slots = 2, s.slots_with_comm = 4;
     s.workspace_bytes = s.workspace_bytes_with_comm = 4 * IRISI_FEW_WAVES * t.m * t.n;

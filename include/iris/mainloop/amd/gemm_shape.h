@@ -125,7 +125,7 @@ static inline irisi_gemm_shape irisi_mfma_gemm_shape(uint32_t mainloop, const ir
     const uint32_t unit = 16 / p->element; /* columns of a chunk */
     irisi_gemm_shape s;
     s.mainloop = mainloop;
-    s.gang = 1;
+    s.cluster_split_k = 1;
     s.tile_m = p->tile_m ? p->tile_m : most.m;
     s.tile_n = p->tile_n ? (p->tile_n + unit - 1) / unit * unit : most.n; /* tiles of B start where chunks do */
     s.tma_store = s.window = 0;

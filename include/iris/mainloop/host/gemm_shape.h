@@ -51,7 +51,7 @@ IRIS_HOST_DEVICE irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_
            (uint64_t)((p->m + tile.m - 1) / tile.m) * ((p->n + tile.n - 1) / tile.n) < 4 * p->workgroups)
         tile.m /= 2;
     s.mainloop = IRISI_GEMM_PLAIN;
-    s.gang = 1;
+    s.cluster_split_k = 1;
     s.tma_store = s.window = 0, s.slots = 1, s.slots_with_comm = 2;
     s.tile_m = s.stage_m = p->tile_m ? p->tile_m : tile.m;
     s.tile_n = s.stage_n = p->tile_n ? p->tile_n : tile.n;

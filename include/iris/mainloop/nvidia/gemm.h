@@ -4,7 +4,7 @@
  * sm_90a's, warpgroup products from a ring of blocks that the copy engine fetches.
  *
  *   irisi_gemm_workspace_begin irisi_gemm_registers irisi_gemm_ahead
- *   irisi_gemm_blocks irisi_gemm_blocks_of irisi_gemm_skip irisi_gemm_lines_skip irisi_gemm_swap
+ *   irisi_gemm_blocks irisi_gemm_blocks_of irisi_gemm_skip irisi_gemm_lines_skip irisi_gemm_pair_exchange
  *   irisi_gemm_scaled irisi_gemm_scale_lane irisi_gemm_scale_last
  *   and what gen/mainloop/gemm_simt.h and gen/mainloop/gemm_sm90a_nvidia.h have
  */
@@ -13,7 +13,7 @@
 
 #include <iris/mainloop/shape.h>
 #include <iris/mainloop/nvidia/ring.h>
-#include <iris/mainloop/nvidia/slices.h>
+#include <iris/mainloop/nvidia/split_k.h>
 #include <iris/gemm/tile_ll.h>
 
 /*
@@ -63,7 +63,7 @@ IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *wo
         irisi_mbar_init(full, lines ? 1 + IRISI_GEMM_WAVE_LANES : 2); /* who fetches A's part, and who B's */
         irisi_mbar_init(full + 8, IRISI_GEMM_SM90A_MATH_WAVES * (lines ? IRISI_GEMM_WAVE_LANES : plan->pair));
     }
-    if (plan->pair > 1 && iris_wave() < IRISI_GEMM_SM90A_MATH_WAVES) { /* irisi_gemm_swap's */
+    if (plan->pair > 1 && iris_wave() < IRISI_GEMM_SM90A_MATH_WAVES) { /* irisi_gemm_pair_exchange's */
         const uint32_t full = irisi_shared_address(workspace) + 16 * (IRISI_GEMM_SM90A_RINGS + iris_wave());
         irisi_mbar_init(full, 1);
         irisi_mbar_init(full + 8, iris_wave() == 0 ? (uint32_t)IRISI_GEMM_SM90A_MATH_WAVES : IRISI_MBAR_MOST);
@@ -77,32 +77,32 @@ IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *wo
 }
 
 /*
- * The block of K, `depth` elements each, that a tile's slice begins with; the next one's is where it ends. The last
- * slice has four blocks more than the others, so that the workgroup that adds up the others' sums finds them there and
+ * The block of K, `depth` elements each, that a tile's split begins with; the next one's is where it ends. The last
+ * split has four blocks more than the others, so that the workgroup that adds up the others' sums finds them there and
  * waits less. Two, six or nine blocks were no better on an H200.
  */
-IRIS_DEVICE uint32_t irisi_gemm_slice_begin(const iris_gemm_plan *plan, uint32_t slice, uint32_t depth)
+IRIS_DEVICE uint32_t irisi_gemm_k_split_begin(const iris_gemm_plan *plan, uint32_t k_split, uint32_t depth)
 {
-    const uint32_t blocks = (plan->k + depth - 1) / depth; /* fewer than 2^27, and at most 8 slices */
-    const uint32_t more = plan->slices > 1 && blocks >= 8 * plan->slices ? 4 : 0;
-    return slice == plan->slices ? blocks : (blocks - more) * slice >> plan->slice_shift;
+    const uint32_t blocks = (plan->k + depth - 1) / depth; /* fewer than 2^27, and at most 8 splits */
+    const uint32_t more = plan->split_k > 1 && blocks >= 8 * plan->split_k ? 4 : 0;
+    return k_split == plan->split_k ? blocks : (blocks - more) * k_split >> plan->split_k_shift;
 }
 
-/* The blocks of K of a tile: those of its slice; of one that a pair computes together this workgroup's half. */
+/* The blocks of K of a tile: those of its split; of one that a pair computes together this workgroup's half. */
 typedef struct irisi_gemm_blocks {
     uint32_t first, end;
 } irisi_gemm_blocks;
-IRIS_DEVICE irisi_gemm_blocks irisi_gemm_slice_of(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t depth)
+IRIS_DEVICE irisi_gemm_blocks irisi_gemm_k_split_of(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t depth)
 {
     irisi_gemm_blocks b;
-    b.first = irisi_gemm_slice_begin(plan, tile->slice, depth);
-    b.end = irisi_gemm_slice_begin(plan, tile->slice + 1, depth);
+    b.first = irisi_gemm_k_split_begin(plan, tile->k_split, depth);
+    b.end = irisi_gemm_k_split_begin(plan, tile->k_split + 1, depth);
     return b;
 }
 IRIS_DEVICE irisi_gemm_blocks irisi_gemm_blocks_of(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t depth)
 {
-    irisi_gemm_blocks b = irisi_gemm_slice_of(plan, tile, depth);
-    if (tile->joint) { /* equally many; behind the end of K are zeros */
+    irisi_gemm_blocks b = irisi_gemm_k_split_of(plan, tile, depth);
+    if (tile->pair_split_k) { /* equally many; behind the end of K are zeros */
         const uint32_t half = (b.end + 1) / 2;
         b.first = irisi_cluster_rank() * half, b.end = b.first + half;
     }
@@ -117,27 +117,35 @@ IRIS_DEVICE irisi_gemm_blocks irisi_gemm_blocks_of(const iris_gemm_plan *plan, c
  */
 IRIS_DEVICE uint32_t irisi_gemm_kept(const iris_tile *tile, const irisi_gemm_blocks *blocks)
 {
-    return tile->joint ? blocks->end - 1 : blocks->first;
+    return tile->pair_split_k ? blocks->end - 1 : blocks->first;
 }
 
-/* tile->joint, read again after the loop: kept in a predicate register through the loop, it slows the loop down. */
-IRIS_DEVICE uint32_t irisi_gemm_swaps(const iris_tile *tile)
+/*
+ * tile->pair_split_k, read again after the loop: kept in a predicate register through the loop, it slows the loop down.
+ */
+IRIS_DEVICE uint32_t irisi_gemm_pair_exchanges(const iris_tile *tile)
 {
-    uint32_t joint = tile->joint;
-    asm volatile("" : "+r"(joint)::"memory");
-    return joint;
+    uint32_t pair_split_k = tile->pair_split_k;
+    asm volatile("" : "+r"(pair_split_k)::"memory");
+    return pair_split_k;
 }
 
 /*
  * Of the barriers for sums: one for each wave that counts bytes; beside the first the open one, and an unused one,
  * whose phase takes more arrivals than there are: synccheck wants each phase waited for.
  */
-IRIS_DEVICE uint32_t irisi_gemm_swap_full(const irisi_gemm_ring *ring, uint32_t wave)
+IRIS_DEVICE uint32_t irisi_gemm_pair_exchange_full(const irisi_gemm_ring *ring, uint32_t wave)
 {
     return ring->blocks - IRISI_GEMM_SM90A_HEAD + 16 * (IRISI_GEMM_SM90A_RINGS + wave);
 }
-IRIS_DEVICE uint32_t irisi_gemm_swap_open(const irisi_gemm_ring *ring) { return irisi_gemm_swap_full(ring, 0) + 8; }
-IRIS_DEVICE uint32_t irisi_gemm_swap_unused(const irisi_gemm_ring *ring) { return irisi_gemm_swap_full(ring, 1) + 8; }
+IRIS_DEVICE uint32_t irisi_gemm_pair_exchange_open(const irisi_gemm_ring *ring)
+{
+    return irisi_gemm_pair_exchange_full(ring, 0) + 8;
+}
+IRIS_DEVICE uint32_t irisi_gemm_pair_exchange_unused(const irisi_gemm_ring *ring)
+{
+    return irisi_gemm_pair_exchange_full(ring, 1) + 8;
+}
 
 /*
  * Before irisi_launch_wait, while the kernel before this one still ends: B of the workgroup's first blocks comes into
@@ -155,8 +163,8 @@ IRIS_DEVICE void irisi_gemm_ahead(const iris_gemm_plan *plan, const iris_wave_gr
     if (!iris_tile_next(plan, &tile))
         return;
     const uint32_t runs = (tile.cols + 63) / 64, most = IRISI_GEMM_SM90A_AHEAD / (runs * IRISI_GEMM_SM90A_RUN);
-    const uint32_t first = irisi_gemm_slice_begin(plan, tile.slice, depth);
-    const uint32_t end = irisi_gemm_slice_begin(plan, tile.slice + 1, depth);
+    const uint32_t first = irisi_gemm_k_split_begin(plan, tile.k_split, depth);
+    const uint32_t end = irisi_gemm_k_split_begin(plan, tile.k_split + 1, depth);
     for (uint32_t i = first; i < end && i < first + most; i++)
         for (uint32_t run = 0; run < runs; run++) {
             const uint32_t k = i * depth, n = tile.n0 + 64 * run;
@@ -165,10 +173,10 @@ IRIS_DEVICE void irisi_gemm_ahead(const iris_gemm_plan *plan, const iris_wave_gr
 }
 
 /* A tile for a warpgroup that has no rows of it: nothing but in step with the one that has. */
-IRIS_DEVICE void irisi_gemm_skip(const iris_gemm_plan *plan, irisi_gemm_ring *ring, uint32_t slice, uint32_t depth)
+IRIS_DEVICE void irisi_gemm_skip(const iris_gemm_plan *plan, irisi_gemm_ring *ring, uint32_t k_split, uint32_t depth)
 {
-    const uint32_t end = irisi_gemm_slice_begin(plan, slice + 1, depth);
-    for (uint32_t i = irisi_gemm_slice_begin(plan, slice, depth); i < end; i++, irisi_gemm_ring_next(ring)) {
+    const uint32_t end = irisi_gemm_k_split_begin(plan, k_split + 1, depth);
+    for (uint32_t i = irisi_gemm_k_split_begin(plan, k_split, depth); i < end; i++, irisi_gemm_ring_next(ring)) {
         irisi_mbar_wait(irisi_gemm_ring_full(ring), ring->parity);
         irisi_gemm_ring_return(irisi_gemm_ring_empty(ring), irisi_gemm_ring_notified(plan->pair));
     }
@@ -190,10 +198,11 @@ IRIS_DEVICE void irisi_gemm_lines_skip(irisi_gemm_ring *ring, irisi_gemm_blocks 
  * are done, and for each wave one that counts the bytes. Then the two blocks are returned. Every lane of the math wave
  * group calls it. `n`, a constant: the columns that v has.
  */
-IRIS_DEVICE void irisi_gemm_swap(irisi_gemm_ring *ring, const iris_wave_group *group, float *v, const uint32_t n)
+IRIS_DEVICE void irisi_gemm_pair_exchange(irisi_gemm_ring *ring, const iris_wave_group *group, float *v,
+                                          const uint32_t n)
 {
     const uint32_t other = irisi_cluster_rank() ^ 1, wave = group->wave, parity = ring->left & 1;
-    const uint32_t full = irisi_gemm_swap_full(ring, wave), open = irisi_gemm_swap_open(ring);
+    const uint32_t full = irisi_gemm_pair_exchange_full(ring, wave), open = irisi_gemm_pair_exchange_open(ring);
     const uint32_t last = (ring->at > 0 ? ring->at : ring->count) - 1, before = (last > 0 ? last : ring->count) - 1;
     const uint32_t block = ring->blocks + (wave < 4 ? before : last) * ring->bytes;
     const uint32_t sums = block + wave % 4 * 32 * n + iris_lane() * 16, to = irisi_cluster_at(sums, other);

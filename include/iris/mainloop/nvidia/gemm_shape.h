@@ -102,7 +102,7 @@ static inline irisi_gemm_shape irisi_gemm_sm90a(const irisi_gemm_problem *p)
 {
     irisi_gemm_shape s;
     s.mainloop = IRISI_GEMM_SM90A;
-    s.gang = 1;
+    s.cluster_split_k = 1;
     s.tile_m = p->tile_m ? p->tile_m : (uint32_t)IRISI_GEMM_SM90A_M;
     s.tile_n = p->tile_n ? p->tile_n : (uint32_t)IRISI_GEMM_SM90A_N;
     s.stage_m = IRISI_GEMM_SM90A_M;
@@ -149,7 +149,7 @@ IRIS_HOST_DEVICE uint32_t irisi_gemm_tma_forwards(const iris_gemm_plan *plan)
  * not there to give its sums away. Sums of i8 are not added up. With a K below 4096 bytes, by estimate, the sums' way
  * from one to the other takes longer than is spared.
  */
-static inline uint32_t irisi_gemm_joins(const iris_gemm_plan *plan)
+static inline uint32_t irisi_gemm_can_pair_split_k(const iris_gemm_plan *plan)
 {
     return irisi_gemm_a_rows(plan) == IRISI_GEMM_SM90A_M && plan->dtype != IRIS_I8 &&
            (uint64_t)plan->k * plan->element >= 4096;
@@ -169,8 +169,8 @@ static inline uint32_t irisi_gemm_joins(const iris_gemm_plan *plan)
 #define IRISI_GEMM_HAS_WIDTHS 1
 static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return irisi_gemm_is_sm90a(mainloop) ? 64 : 0; }
 static inline uint32_t irisi_gemm_most_pair(uint32_t mainloop) { return mainloop == IRISI_GEMM_SM90A ? 2 : 1; }
-static inline uint32_t irisi_gemm_most_slices(uint32_t mainloop) { return irisi_gemm_is_sm90a(mainloop) ? 8 : 1; }
-static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32_t slices, uint32_t rows,
+static inline uint32_t irisi_gemm_most_split_k(uint32_t mainloop) { return irisi_gemm_is_sm90a(mainloop) ? 8 : 1; }
+static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32_t split_k, uint32_t rows,
                                         uint32_t columns, uint32_t k, int flagged)
 {
     static const double blocks[3][4] = {
@@ -178,14 +178,15 @@ static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32
     const double few = columns / 128.0 * (0.8 + 0.005 * (rows < 128 ? rows : 128));
     const double many = columns > 192 ? 8 : columns > 128 ? 5 : columns > 64 ? 1.3 : 0.64;
     const double begun = rows <= 128 ? 0.4 : rows <= 256 ? 0.7 : 1.2;
-    const double joined = slices > 1 ? begun + (slices - 1) * (rows <= 256 ? few : many) : 0;
+    const double joined = split_k > 1 ? begun + (split_k - 1) * (rows <= 256 ? few : many) : 0;
     const double block = blocks[(rows <= 256) + (rows <= 64)][columns > 192 ? 3 : columns > 128 ? 2 : columns > 64];
     (void)mainloop;
     return (flagged ? 4 : 1.7) * (0.5 + columns / 512.0) + joined +
-           (pair > 1 ? 1 : 1.04) * block * ((double)k / slices / 64);
+           (pair > 1 ? 1 : 1.04) * block * ((double)k / split_k / 64);
 }
 /* A part that a pair computes together: half of one twice as wide, of which nothing is shared, and the sums' way. */
-static inline double irisi_gemm_joint_us(uint32_t mainloop, uint32_t rows, uint32_t columns, uint32_t k, int flagged)
+static inline double irisi_gemm_pair_split_k_us(uint32_t mainloop, uint32_t rows, uint32_t columns, uint32_t k,
+                                                int flagged)
 {
     return 1.5 + 1.1 * irisi_gemm_tile_us(mainloop, 2, 1, rows, 2 * columns, k / 2, flagged);
 }

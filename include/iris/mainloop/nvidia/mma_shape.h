@@ -88,7 +88,7 @@ static inline irisi_gemm_shape irisi_mma_gemm_shape(const char *arch, const iris
     const irisi_mma_shape most = irisi_mma_shape_of(p->element, few, 0);
     irisi_gemm_shape s;
     s.mainloop = IRISI_GEMM_SM80;
-    s.gang = 1;
+    s.cluster_split_k = 1;
     s.tile_m = p->tile_m ? p->tile_m : irisi_mma_tile_m(most);
     s.tile_n = p->tile_n ? p->tile_n : irisi_mma_tile_n(most);
     s.stage_m = s.stage_n = IRISI_MMA_STAGE;

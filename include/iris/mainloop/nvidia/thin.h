@@ -15,7 +15,7 @@
  * A is read from there. What words hold of a row's neighbours comes to columns that nobody has, or is cleared.
  *
  * A stands in shared memory, two pieces of up to 8192 elements, copied beside the lanes; it may start anywhere too. The
- * product is transposed as by few.h. K may be cut into slices (thin_join.h).
+ * product is transposed as by few.h. K may be cut into splits (thin_join.h).
  */
 #ifndef IRIS_MAINLOOP_NVIDIA_THIN_H
 #define IRIS_MAINLOOP_NVIDIA_THIN_H
@@ -30,7 +30,7 @@ typedef struct irisi_thin_words {
     uint32_t w[4][4];
 } irisi_thin_words;
 
-/* A wave's part of a tile, as one lane sees it. Positions along K count from where the slice's first words begin. */
+/* A wave's part of a tile, as one lane sees it. Positions along K count from where the split's first words begin. */
 typedef struct irisi_thin_job {
     const char *at[2];   /* the words that the lane loads next: of its row of B, or of its two columns */
     const char *some;    /* a word of B, whichever */
@@ -38,7 +38,7 @@ typedef struct irisi_thin_job {
     uint32_t there;      /* bit i: at[i] is of the tile's columns */
     uint32_t first;      /* the lane's first position in a step */
     uint32_t apart;      /* the logarithm of how many rows of B are from one of a class to the next */
-    uint32_t begin, end; /* the slice's first element of K, and its positions */
+    uint32_t begin, end; /* the split's first element of K, and its positions */
     uint32_t step, steps; /* the next one to fetch, and of all waves */
     uint32_t deep;       /* the logarithm of a step's positions, of all waves */
     uint32_t skew;       /* elements between a word's begin and the row's, or the column's */
@@ -55,20 +55,20 @@ IRIS_DEVICE uint32_t irisi_thin_columns(const iris_gemm_plan *plan)
     return plan->tile_n > 64 ? 7 : plan->tile_n > 32 ? 6 : plan->tile_n > 16 ? 5 : 4;
 }
 
-/* The slice of K, in whole steps: the same for all waves, of which some begin up to 7 elements before it. */
-IRIS_DEVICE void irisi_thin_slice(int n_major, const iris_gemm_plan *plan, uint32_t slice, irisi_thin_job *job)
+/* The split of K, in whole steps: the same for all waves, of which some begin up to 7 elements before it. */
+IRIS_DEVICE void irisi_thin_k_split(int n_major, const iris_gemm_plan *plan, uint32_t k_split, irisi_thin_job *job)
 {
     const int ragged = !n_major && ((2 * plan->ldb | (uintptr_t)plan->b) & 15) != 0;
     const uint32_t whole = plan->k + (ragged ? 7 : 0), step = 1u << job->deep;
-    const uint32_t each = (((whole + plan->slices - 1) >> plan->slice_shift) + step - 1) & ~(step - 1);
-    job->begin = slice * each;
+    const uint32_t each = (((whole + plan->split_k - 1) >> plan->split_k_shift) + step - 1) & ~(step - 1);
+    job->begin = k_split * each;
     const uint32_t all = whole > job->begin ? whole - job->begin : 0, own = plan->k + (n_major ? 0 : job->skew);
     job->steps = ((all < each ? all : each) + step - 1) >> job->deep;
     job->end = own > job->begin ? own - job->begin : 0;
     job->end = job->end < each ? job->end : each;
 }
 
-/* The slice must begin at a multiple of 16 bytes of a row for `skew` to hold: steps are 64 elements and more. */
+/* The split must begin at a multiple of 16 bytes of a row for `skew` to hold: steps are 64 elements and more. */
 IRIS_DEVICE void irisi_thin_begin(int n_major, const iris_gemm_plan *plan, const iris_tile *tile, uint32_t wave,
                                   char *room, irisi_thin_job *job)
 {
@@ -90,7 +90,7 @@ IRIS_DEVICE void irisi_thin_begin(int n_major, const iris_gemm_plan *plan, const
         first = cls + (((wave >> job->apart) * 16 + 2 * own) << job->apart);
         b += 2 * (uint64_t)tile->n0;
         job->skew = (uint32_t)(uintptr_t)(b + cls * ldb) % 16 / 2;
-        irisi_thin_slice(1, plan, tile->slice, job);
+        irisi_thin_k_split(1, plan, tile->k_split, job);
         job->at[0] = job->at[1] = b + (job->begin + job->first) * ldb + 16 * word - 2 * job->skew;
         job->there = 16 * word < 2 * (tile->cols + job->skew);
         job->row = (4 * ldb) << job->apart, job->leap = IRISI_THIN_DEEP * ldb - 3 * job->row;
@@ -101,7 +101,7 @@ IRIS_DEVICE void irisi_thin_begin(int n_major, const iris_gemm_plan *plan, const
         job->column = cls + (((block >> job->apart) * 16) << job->apart);
         b += (tile->n0 + job->column) * ldb;
         job->skew = (uint32_t)(uintptr_t)b % 16 / 2;
-        irisi_thin_slice(0, plan, tile->slice, job);
+        irisi_thin_k_split(0, plan, tile->k_split, job);
         job->there = 0, job->row = 2u << job->deep, job->leap = 0;
         IRISI_UNROLL
         for (uint32_t i = 0; i < 2; i++) {

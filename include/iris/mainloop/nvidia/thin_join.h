@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * thin_join.h (nvidia): how sums come together in the loop for up to 8 rows (thin.h): of a workgroup's waves, and of
- * slices of K.
+ * splits of K.
  *
  *   irisi_thin_pipe irisi_thin_pipe_begin irisi_thin_leave irisi_thin_expect irisi_thin_collect
  *
- * A kernel that only computes cuts K into slices for the workgroups of a cluster: the last one adds up what the others
+ * A kernel that only computes cuts K into splits for the workgroups of a cluster: the last one adds up what the others
  * put into its shared memory, and has the tile. A workgroup has one tile then.
  */
 #ifndef IRIS_MAINLOOP_NVIDIA_THIN_JOIN_H
@@ -16,7 +16,7 @@
 
 /*
  * What the mainloop keeps from tile to tile: room for what it multiplies, or for waves' sums, and how many tiles there
- * have been. Where K is cut, a barrier is behind it, and what other slices' workgroups give the last one's.
+ * have been. Where K is cut, a barrier is behind it, and what other splits' workgroups give the last one's.
  */
 typedef struct irisi_thin_pipe {
     char *room;
@@ -27,7 +27,7 @@ typedef struct irisi_thin_pipe {
 
 IRIS_DEVICE irisi_thin_pipe irisi_thin_pipe_begin(const iris_gemm_plan *plan, char *workspace)
 {
-    char *behind = workspace + irisi_thin_room(!plan->b_transposed, plan->tile_m, plan->k, plan->slices);
+    char *behind = workspace + irisi_thin_room(!plan->b_transposed, plan->tile_m, plan->k, plan->split_k);
     irisi_thin_pipe pipe;
     pipe.room = workspace, pipe.bar = irisi_shared_address(behind), pipe.given = (const float *)(void *)(behind + 16);
     pipe.tiles = 0;
@@ -74,35 +74,35 @@ IRIS_DEVICE float irisi_thin_sum(const iris_gemm_plan *plan, const float *sums, 
     return v;
 }
 
-/* The last slice's workgroup expects the others' sums, which have a barrier then. Every lane of the cluster. */
+/* The last split's workgroup expects the others' sums, which have a barrier then. Every lane of the cluster. */
 IRIS_DEVICE void irisi_thin_expect(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_thin_pipe *pipe,
                                    const iris_wave_group *group)
 {
-    if (plan->slices == 1)
+    if (plan->split_k == 1)
         return;
-    if (tile->slice + 1 == plan->slices && group->member == 0) {
+    if (tile->k_split + 1 == plan->split_k && group->member == 0) {
         irisi_mbar_init(pipe->bar, 1);
         irisi_mbar_made();
-        irisi_mbar_expect(pipe->bar, (4 * tile->slice * tile->rows) << irisi_thin_columns(plan));
+        irisi_mbar_expect(pipe->bar, (4 * tile->k_split * tile->rows) << irisi_thin_columns(plan));
     }
     irisi_cluster_arrive();
 }
 
-/* Slices of K come together: the last one's workgroup adds what the others give it. Every lane of the cluster. */
+/* Splits of K come together: the last one's workgroup adds what the others give it. Every lane of the cluster. */
 IRIS_DEVICE void irisi_thin_join(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_thin_pipe *pipe,
                                  const iris_wave_group *group, float *v)
 {
-    const uint32_t last = plan->slices - 1, all = tile->rows << irisi_thin_columns(plan);
-    const uint32_t given = irisi_shared_address(pipe->given) + 4 * tile->slice * all;
+    const uint32_t last = plan->split_k - 1, all = tile->rows << irisi_thin_columns(plan);
+    const uint32_t given = irisi_shared_address(pipe->given) + 4 * tile->k_split * all;
     irisi_cluster_await(); /* there is a barrier */
     IRISI_UNROLL
     for (uint32_t r = 0; r < IRISI_THIN_SHARE; r++) {
         const uint32_t i = group->member + r * IRISI_GEMM_LANES_THIN;
-        if (tile->slice == last || i >= all)
+        if (tile->k_split == last || i >= all)
             break;
         irisi_cluster_give(irisi_cluster_at(given + 4 * i, last), irisi_cluster_at(pipe->bar, last), v[r]);
     }
-    if (tile->slice < last)
+    if (tile->k_split < last)
         return;
     irisi_mbar_wait_stored(pipe->bar, 0);
     IRISI_UNROLL
@@ -110,8 +110,8 @@ IRIS_DEVICE void irisi_thin_join(const iris_gemm_plan *plan, const iris_tile *ti
         const uint32_t i = group->member + r * IRISI_GEMM_LANES_THIN;
         if (i >= all)
             break;
-        for (uint32_t slice = 0; slice < last; slice++)
-            v[r] += pipe->given[slice * all + i];
+        for (uint32_t k_split = 0; k_split < last; k_split++)
+            v[r] += pipe->given[k_split * all + i];
     }
 }
 
@@ -131,7 +131,7 @@ IRIS_DEVICE void irisi_thin_collect(const iris_gemm_plan *plan, const iris_tile 
     }
     if (plan->next == IRISI_NEXT_SUMMED)
         irisi_launch_next();
-    if (plan->slices > 1)
+    if (plan->split_k > 1)
         irisi_thin_join(plan, tile, pipe, group, v);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * thin_shape.h (nvidia): what the host must know of the loop for up to 8 rows of C (thin.h): its tiles, in how many
- * slices K is cut, and when it is the fastest one.
+ * splits K is cut, and when it is the fastest one.
  *
  *   IRISI_GEMM_LANES_THIN IRISI_GEMM_LANES_WITH_COMM_THIN
  *   irisi_thin_choice irisi_thin_best irisi_thin_us irisi_thin_takes irisi_thin_gemm_shape irisi_thin_rates_of
@@ -28,9 +28,9 @@ enum {
     IRISI_GEMM_LANES_WITH_COMM_THIN = 32 * (IRISI_THIN_WAVES + IRISI_THIN_COMM_WAVES)
 };
 
-/* A tile's columns, and slices of K. */
+/* A tile's columns, and splits of K. */
 typedef struct irisi_thin_choice {
-    uint32_t n, slices;
+    uint32_t n, split_k;
 } irisi_thin_choice;
 
 /* The i-th of those that a problem may have: of 4 widths where B is n x k and aligned, else of one, by 1, 2, 4, 8. */
@@ -38,7 +38,7 @@ static inline irisi_thin_choice irisi_thin_choice_of(const irisi_gemm_problem *p
 {
     const uint32_t n_major = !p->b_transposed, aligned = !p->b_anywhere;
     irisi_thin_choice c;
-    c.slices = 1u << i % 4;
+    c.split_k = 1u << i % 4;
     c.n = n_major ? (uint32_t)IRISI_THIN_SHORT : (uint32_t)IRISI_THIN_LINES >> i / 4;
     if (n_major && aligned)
         c.n = IRISI_THIN_ROW;
@@ -50,12 +50,12 @@ static inline irisi_thin_choice irisi_thin_choice_of(const irisi_gemm_problem *p
 /*
  * About how long a problem takes so: rounds of workgroups, whose steps of 16 KB of B take as long as the answers, as a
  * multiprocessor's share of the way to the cache, or as all of the memory's: the largest. Clusters of 4 and 8 do not
- * find all places. Two fits of the runs by width and slices in gemm_thin_1xH200.json, for B k x n and n x k: 8 and 11 %
- * off in the mean; what they chose there took 3 and 1 % more than the fastest. slices_us of the first was 0.64, which
- * took two slices of 1x4095x4097.
+ * find all places. Two fits of the runs by width and splits in gemm_thin_1xH200.json, for B k x n and n x k: 8 and 11 %
+ * off in the mean; what they chose there took 3 and 1 % more than the fastest. split_k_us of the first was 0.64, which
+ * took two splits of 1x4095x4097.
  */
 typedef struct irisi_thin_rates {
-    double begin_us, slices_us, rows_us;    /* once; where K is cut; by what 8 rows take longer than one */
+    double begin_us, split_k_us, rows_us;   /* once; where K is cut; by what 8 rows take longer than one */
     double round_us, two_us;                /* of workgroups, and of two on a multiprocessor */
     double alone_us, alone_rows_us;         /* a step */
     double each, all, all_of_two;           /* 10^12 bytes a second, of a multiprocessor and of the device */
@@ -67,13 +67,13 @@ static inline double irisi_thin_us(const irisi_gemm_problem *p, irisi_thin_choic
                                               {0.79, 0.37, 0.36, 1.66, 0, 0.17, 0.3, 0.053, 3.51, 4.49, 1.1}};
     const irisi_thin_rates r = rates[p->b_transposed != 0];
     const uint32_t deep = p->b_transposed ? 8192 / c.n : (uint32_t)IRISI_THIN_DEEP, rows = p->m < 8 ? p->m : 8;
-    const double places = (c.slices > 4 ? 0.8 : c.slices > 2 ? 0.92 : 1) * (int)IRISI_THIN_FITS * p->workgroups;
+    const double places = (c.split_k > 4 ? 0.8 : c.split_k > 2 ? 0.92 : 1) * (int)IRISI_THIN_FITS * p->workgroups;
     const uint64_t tiles = ((uint64_t)p->m + IRISI_THIN_M - 1) / IRISI_THIN_M * (((uint64_t)p->n + c.n - 1) / c.n);
-    const double groups = (double)tiles * c.slices, full = (double)(uint64_t)(groups / places);
-    const double steps = (double)((p->k / c.slices + deep - 1) / deep), more = (rows - 1) / 7.0;
+    const double groups = (double)tiles * c.split_k, full = (double)(uint64_t)(groups / places);
+    const double steps = (double)((p->k / c.split_k + deep - 1) / deep), more = (rows - 1) / 7.0;
     const double ends = c.n == IRISI_THIN_SHORT || c.n == IRISI_THIN_LINES ? 1.2 : 1; /* words that are read twice */
     const double mb = 0.016384 * (1 + r.a * rows / c.n) * ends, alone = r.alone_us + r.alone_rows_us * more;
-    double us = r.begin_us + r.slices_us * (c.slices > 1) + r.rows_us * more;
+    double us = r.begin_us + r.split_k_us * (c.split_k > 1) + r.rows_us * more;
     for (int last = 0; last < 2; last++) {
         const double busy = last ? groups - full * places : places, rounds = last ? busy > 0 : full;
         const int two = busy > p->workgroups;
@@ -90,8 +90,8 @@ static inline irisi_thin_choice irisi_thin_best(const irisi_gemm_problem *p)
     irisi_thin_choice best = {0, 0};
     for (uint32_t i = 0; irisi_thin_choice_of(p, i).n > 0; i++) {
         const irisi_thin_choice c = irisi_thin_choice_of(p, i);
-        const int clusters = irisi_gemm_has(p, IRISI_GEMM_SM90A) || c.slices == 1;
-        if ((p->tile_n == 0 || p->tile_n == c.n) && (p->slices == 0 || p->slices == c.slices) && clusters &&
+        const int clusters = irisi_gemm_has(p, IRISI_GEMM_SM90A) || c.split_k == 1;
+        if ((p->tile_n == 0 || p->tile_n == c.n) && (p->split_k == 0 || p->split_k == c.split_k) && clusters &&
             (best.n == 0 || irisi_thin_us(p, c) < irisi_thin_us(p, best)))
             best = c;
     }
@@ -129,31 +129,31 @@ IRIS_HOST_DEVICE uint32_t irisi_thin_piece(uint32_t rows) { return rows > 4 ? 10
 IRIS_HOST_DEVICE uint32_t irisi_thin_pitch(uint32_t rows) { return (2u << irisi_thin_piece(rows)) + 48; }
 
 /*
- * Of the workspace, for a K of so many slices: the waves' rings where B is k x n, and two pieces of A, or one that is
- * all of the slice. The waves' sums take their place.
+ * Of the workspace, for a K of so many splits: the waves' rings where B is k x n, and two pieces of A, or one that is
+ * all of the split. The waves' sums take their place.
  */
 enum { IRISI_THIN_RINGS = IRISI_THIN_WAVES * IRISI_THIN_RING * IRISI_THIN_STEP };
-IRIS_HOST_DEVICE uint32_t irisi_thin_room(int n_major, uint32_t rows, uint32_t k, uint32_t slices)
+IRIS_HOST_DEVICE uint32_t irisi_thin_room(int n_major, uint32_t rows, uint32_t k, uint32_t split_k)
 {
-    const uint32_t most = k / slices + 520; /* slices are in whole steps, and may begin up to 7 elements sooner */
+    const uint32_t most = k / split_k + 520; /* splits are in whole steps, and may begin up to 7 elements sooner */
     return (n_major ? IRISI_THIN_RINGS : 0) +
            (most > 1u << irisi_thin_piece(rows) ? 2 : 1) * rows * irisi_thin_pitch(rows);
 }
 
-/* The loop's shape. Its workspace: that, a barrier, and other slices' sums. */
+/* The loop's shape. Its workspace: that, a barrier, and other splits' sums. */
 static inline irisi_gemm_shape irisi_thin_gemm_shape(const irisi_gemm_problem *p)
 {
     const irisi_thin_choice c = irisi_thin_best(p);
     irisi_gemm_shape s;
     s.mainloop = IRISI_GEMM_THIN;
     s.tile_m = s.stage_m = p->m < IRISI_THIN_M ? p->m : (uint32_t)IRISI_THIN_M, s.tile_n = s.stage_n = c.n;
-    s.gang = c.slices;
+    s.cluster_split_k = c.split_k;
     s.tma_store = s.window = 0, s.slots = 2, s.slots_with_comm = 4;
     const uint32_t columns = c.n == IRISI_THIN_SHORT ? 64 : c.n;
     s.workspace_bytes_with_comm = s.workspace_bytes = irisi_thin_room(!p->b_transposed, s.tile_m, p->k, 1);
-    for (uint32_t slices = c.slices; slices > 1; slices /= 2) { /* fused_sequential may have to do with fewer */
-        const uint32_t own = irisi_thin_room(!p->b_transposed, s.tile_m, p->k, slices) + 16 +
-                             4 * (slices - 1) * s.tile_m * columns;
+    for (uint32_t split_k = c.split_k; split_k > 1; split_k /= 2) { /* fused_sequential may have to do with fewer */
+        const uint32_t own =
+            irisi_thin_room(!p->b_transposed, s.tile_m, p->k, split_k) + 16 + 4 * (split_k - 1) * s.tile_m * columns;
         s.workspace_bytes = s.workspace_bytes > own ? s.workspace_bytes : own;
     }
     s.math_waves = s.waves = IRISI_THIN_WAVES;

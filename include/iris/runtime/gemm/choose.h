@@ -91,7 +91,7 @@ static irisi_gemm_cutting irisi_gemm_row_cut(const irisi_gemm_row *row)
     memset(&c, 0, sizeof c);
     c.width = v[IRISI_ROW_WIDTH], c.late = v[IRISI_ROW_LATE], c.halves = v[IRISI_ROW_HALVES];
     c.edge_width = v[IRISI_ROW_EDGE] ? v[IRISI_ROW_EDGE] : c.width;
-    c.pair = v[IRISI_ROW_PAIR] ? v[IRISI_ROW_PAIR] : 1, c.slices = v[IRISI_ROW_SLICES] ? v[IRISI_ROW_SLICES] : 1;
+    c.pair = v[IRISI_ROW_PAIR] ? v[IRISI_ROW_PAIR] : 1, c.split_k = v[IRISI_ROW_SPLIT_K] ? v[IRISI_ROW_SPLIT_K] : 1;
     c.early = v[IRISI_ROW_EARLY];
     c.lead = c.width ? v[IRISI_ROW_LEAD] : IRISI_GEMM_ANY_LEAD;
     c.full_n = row->given >> IRISI_ROW_FULL & 1 ? v[IRISI_ROW_FULL] : INT32_MAX; /* the most a row can say */
@@ -99,9 +99,9 @@ static irisi_gemm_cutting irisi_gemm_row_cut(const irisi_gemm_row *row)
 }
 
 /*
- * A problem's `alone`: what the thin loop is chosen for (spread.h), all workgroups computing in the kernel that
- * such a pattern comes to; where that is open, in fused_sequential's, or of one rank in bulk_synchronous'. `full`: on
- * every rank workgroups are as many as units. Fewer, as a row may have it, count for one rank alone.
+ * A problem's `alone`: what the thin loop is chosen for (cluster_split_k.h), all workgroups computing in the kernel
+ * that such a pattern comes to; where that is open, in fused_sequential's, or of one rank in bulk_synchronous'. `full`:
+ * on every rank workgroups are as many as units. Fewer, as a row may have it, count for one rank alone.
  */
 static uint32_t irisi_gemm_alone(const iris_world *w, const iris_gemm_plan *p, uint32_t pattern, uint32_t workgroups,
                                  uint32_t full)
@@ -133,7 +133,7 @@ static int irisi_gemm_fit_row(iris_world *w, const iris_gemm_plan *plan, const i
     if (few && c.width)
         q->tile_n = c.width;
     if (q->few == IRISI_FEW_THIN)
-        q->slices = v[IRISI_ROW_SLICES], c.slices = 1;
+        q->split_k = v[IRISI_ROW_SPLIT_K], c.split_k = 1;
     q->alone = irisi_gemm_alone(w, plan, v[IRISI_ROW_PATTERN] ? v[IRISI_ROW_PATTERN] : plan->pattern,
                                 v[IRISI_ROW_WORKGROUPS], q->full);
     *s = irisi_gemm_pick(iris_arch_name(w), q);
@@ -154,17 +154,17 @@ static int irisi_gemm_fit_row(iris_world *w, const iris_gemm_plan *plan, const i
         return 1;
     if (few && !(irisi_gemm_is_few(s->mainloop) && (s->mainloop == IRISI_GEMM_THIN) == (q->few == IRISI_FEW_THIN)))
         snprintf(why, room,
-                 "few=%u height=%u width=%u slices=%u cannot be: no such loop for these types here, or no such tile",
-                 v[IRISI_ROW_FEW], q->tile_m, q->tile_n, q->slices);
+                 "few=%u height=%u width=%u split_k=%u cannot be: no such loop for these types here, or no such tile",
+                 v[IRISI_ROW_FEW], q->tile_m, q->tile_n, q->split_k);
     else if (comm >= workgroups)
         snprintf(why, room, "comm=%u of %u workgroups leaves none to compute", comm, workgroups);
     else if ((v[IRISI_ROW_HEIGHT] && !irisi_gemm_fits(q, most)) || c.width > most.n)
         snprintf(why, room, "height=%u width=%u is too large a tile; the kernel's is %u x %u", q->tile_m, c.width,
                  most.m, most.n);
-    else if (!cuts && (c.early + c.late > 0 || c.pair * c.slices > 1 || v[IRISI_ROW_LEAD] > 0))
+    else if (!cuts && (c.early + c.late > 0 || c.pair * c.split_k > 1 || v[IRISI_ROW_LEAD] > 0))
         snprintf(why, room,
-                 "early=%u late=%u pair=%u slices=%u lead=%u cannot be: this kernel's tiles are all of one kind",
-                 c.early, c.late, c.pair, c.slices, v[IRISI_ROW_LEAD]);
+                 "early=%u late=%u pair=%u split_k=%u lead=%u cannot be: this kernel's tiles are all of one kind",
+                 c.early, c.late, c.pair, c.split_k, v[IRISI_ROW_LEAD]);
     else if (cuts && c.width &&
              !(irisi_gemm_covers(&p, &c, iris_gemm_band(p.n, p.world, 0).count) &&
                irisi_gemm_covers(&p, &c, iris_gemm_band(p.n, p.world, p.world - 1).count)))
@@ -222,7 +222,7 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     irisi_gemm_shape s;
     q.mainloops = (uint32_t)all->mainloops, q.tma_store = all->tma_store != 0;
     q.aligned = all->aligned & 1, q.a_anywhere = !(all->aligned >> 1 & 1), q.b_anywhere = !(all->aligned >> 2 & 1);
-    q.few = IRISI_FEW_MAY, q.slices = 0;
+    q.few = IRISI_FEW_MAY, q.split_k = 0;
     q.full = all->full != 0, q.alone = irisi_gemm_alone(w, p, p->pattern, 0, q.full);
     q.bare = all->bare != 0, q.tf32 = p->tf32, q.c_dtype = p->c_dtype;
     q.dtype = p->dtype, q.element = p->element, q.c_element = p->c_element, q.accumulator = p->element == 8 ? 8 : 4;
@@ -234,13 +234,14 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
         return obeyed;
     irisi_gemm_cutting cut = irisi_gemm_row_cut(row);
     const int asked = p->pattern != IRIS_GEMM_AUTO;
-    cut.slices = s.mainloop == IRISI_GEMM_THIN ? 1 : cut.slices; /* there it is not for every kernel of the plan */
+    cut.split_k = s.mainloop == IRISI_GEMM_THIN ? 1 : cut.split_k; /* there it is not for every kernel of the plan */
     const irisi_gemm_extent most = irisi_gemm_largest_tile(s.mainloop, q.element);
     if (!irisi_gemm_fits(&q, most))
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: a tile of %u x %u is too large; the %s kernel's is %u x %u", q.tile_m,
                           q.tile_n, irisi_gemm_types_name(p), most.m, most.n);
-    p->mainloop = s.mainloop, p->gang = s.gang, p->tile_m = s.tile_m, p->tile_n = s.tile_n, p->stage_n = s.stage_n;
+    p->mainloop = s.mainloop, p->cluster_split_k = s.cluster_split_k, p->tile_m = s.tile_m, p->tile_n = s.tile_n,
+    p->stage_n = s.stage_n;
     p->stage_m = s.stage_m, p->pass_m = irisi_gemm_pass_m(s.mainloop, s.tile_m);
     p->math_waves = s.math_waves, p->comm_waves = s.comm_waves, p->wave_lanes = IRISI_GEMM_WAVE_LANES;
     p->tma_store = s.tma_store, p->window = s.window, p->slots = s.slots, p->slots_with_comm = s.slots_with_comm;
@@ -250,7 +251,7 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     p->unit = q.tile_n == 0 && irisi_gemm_narrowest(p->mainloop) ? irisi_gemm_narrowest(p->mainloop) : p->tile_n;
     /* The same on every rank, though ranks with other numbers of workgroups may cut K otherwise, or not be able to. */
     p->copies = !irisi_gemm_reads_anywhere(p->mainloop, 0) &&
-                (all->aligned != UINT64_MAX || irisi_gemm_most_slices(p->mainloop) > 1);
+                (all->aligned != UINT64_MAX || irisi_gemm_most_split_k(p->mainloop) > 1);
     const iris_status few = irisi_gemm_check_units(w, p, q.n), sends = irisi_gemm_ll_choose(w, p, row);
     if (few != IRIS_OK || sends != IRIS_OK)
         return few != IRIS_OK ? few : sends;
@@ -258,9 +259,9 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     if (!irisi_gemm_cut(p, senders, &cut, tflops)) {
         if (row->from[0])
             return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                              "iris_gemm_prepare: %s: width=%u late=%u slices=%u lead=%u cannot be with %u "
+                              "iris_gemm_prepare: %s: width=%u late=%u split_k=%u lead=%u cannot be with %u "
                               "workgroups, %u to send, and a K of %u",
-                              row->from, cut.width, cut.late, cut.slices, row->value[IRISI_ROW_LEAD], p->workgroups,
+                              row->from, cut.width, cut.late, cut.split_k, row->value[IRISI_ROW_LEAD], p->workgroups,
                               p->comm_workgroups, p->k);
         cut = irisi_gemm_open_cut();
         irisi_gemm_cut(p, senders, &cut, tflops);

@@ -12,7 +12,7 @@
 #include <iris/runtime/gemm/validate.h>
 #include <iris/runtime/gemm/choose.h>
 #include <iris/runtime/gemm/live_plans.h>
-#include <iris/runtime/gemm/spread.h>
+#include <iris/runtime/gemm/cluster_split_k.h>
 
 static const uint64_t irisi_gemm_magic = 0x6972697367656d6dull; /* "irisgemm" */
 
@@ -138,7 +138,7 @@ static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const ir
         s = irisi_gemm_plan_enlist(w, p);
     const iris_gemm_pattern sequential = IRIS_GEMM_FUSED_SEQUENTIAL;
     const irisi_gemm_kernel *fused = irisi_gemm_kernel_of(p, sequential, irisi_gemm_waits_in(p, sequential));
-    p->gang_fused = s == IRIS_OK && fused ? irisi_gemm_gang_fused(w, p, fused->kernel) : 0;
+    p->cluster_split_k_fused = s == IRIS_OK && fused ? irisi_gemm_cluster_split_k_fused(w, p, fused->kernel) : 0;
     return s == IRIS_OK ? irisi_gemm_check_grid(w, p) : s;
 }
 
@@ -267,8 +267,8 @@ iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages)
     iris_launch_config cfg = iris_cooperative(plan->workgroups, waves * plan->wave_lanes);
     cfg.shared_bytes = stages ? irisi_gemm_shared_bytes(plan, stages) : 0;
     cfg.cluster = stages ? plan->pair : 0; /* a kernel that only sends works workgroup by workgroup */
-    if (stages && plan->mainloop == IRISI_GEMM_THIN && plan->slices > 1)
-        cfg.cluster = plan->slices;
+    if (stages && plan->mainloop == IRISI_GEMM_THIN && plan->split_k > 1)
+        cfg.cluster = plan->split_k;
     return cfg;
 }
 
@@ -324,17 +324,17 @@ int irisi_gemm_capturing(iris_world *w, iris_stream stream)
 
 /*
  * A kernel that only computes: where each workgroup computes by itself, no more of them than there are tiles. The thin
- * loop's are as many as tiles' slices.
+ * loop's are as many as tiles' splits.
  */
 static iris_status irisi_gemm_start_alone(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *k,
                                           uint32_t flags, iris_stream stream)
 {
     iris_gemm_plan p = *plan;
     uint32_t workgroups = p.workgroups;
-    if (irisi_gemm_spreads(w, plan)) {
-        workgroups = irisi_gemm_spread(&p, p.gang);
+    if (irisi_gemm_can_cluster_split_k(w, plan)) {
+        workgroups = irisi_gemm_cluster_split_k(&p, p.cluster_split_k);
         p.slots = 0; /* tiles leave by lanes: nothing is staged */
-        p.next = p.slices > 1 || p.items > plan->workgroups ? IRISI_NEXT_READ : IRISI_NEXT_SUMMED;
+        p.next = p.split_k > 1 || p.items > plan->workgroups ? IRISI_NEXT_READ : IRISI_NEXT_SUMMED;
     }
     if (irisi_gemm_is_few(p.mainloop) && p.items < workgroups)
         workgroups = p.items;
@@ -346,8 +346,9 @@ static iris_status irisi_gemm_start_fused(iris_world *w, const iris_gemm_plan *p
                                           iris_stream stream)
 {
     iris_gemm_plan p = *plan;
-    const uint32_t spread = p.gang_fused > 0 && irisi_gemm_spreads(w, plan);
-    const uint32_t workgroups = spread ? irisi_gemm_spread(&p, p.gang_fused) : p.workgroups;
+    const uint32_t cluster_split_k = p.cluster_split_k_fused > 0 && irisi_gemm_can_cluster_split_k(w, plan);
+    const uint32_t workgroups =
+        cluster_split_k ? irisi_gemm_cluster_split_k(&p, p.cluster_split_k_fused) : p.workgroups;
     return irisi_gemm_start(w, &p, k, workgroups, 1, IRIS_LAUNCH_COOPERATIVE, stream);
 }
 

@@ -79,16 +79,16 @@ static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
     return IRIS_OK;
 }
 
-/* Gives a plan whose K is cut room for the slices' sums, none of which is there between launches. */
+/* Gives a plan whose K is cut room for the splits' sums, none of which is there between launches. */
 static iris_status irisi_gemm_hold_partials(iris_world *w, iris_gemm_plan *p)
 {
     const uint64_t sums = (uint64_t)p->items * IRISI_GEMM_PARTIAL_BYTES;
-    if (p->slices <= 1 || p->items == 0)
+    if (p->split_k <= 1 || p->items == 0)
         return IRIS_OK;
     const char *why = irisi_dev_local(&w->dev, sums, &p->partials);
     if (why)
         return irisi_fail(w, IRIS_ERR_NOMEM,
-                          "iris_gemm_prepare: no %llu bytes of device memory for sums of slices of K (%s)",
+                          "iris_gemm_prepare: no %llu bytes of device memory for sums of splits of K (%s)",
                           (unsigned long long)sums, why);
     return iris_memset(w, p->partials, IRISI_GEMM_PARTIAL_BYTE, sums);
 }

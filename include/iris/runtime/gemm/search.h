@@ -57,7 +57,7 @@ uint32_t iris_gemm_candidates(iris_world *w, const iris_gemm_plan *plan, iris_ge
         const irisi_gemm_cutting *c = &best.rows[i];
         p.comm_workgroups = c->senders, p.tile_n = c->width;
         p.lead = c->lead, p.early = c->early, p.late = c->late, p.halves = c->halves, p.edge_width = c->edge_width;
-        p.pair = c->pair, p.slices = c->slices, p.most_full_n = c->full_n;
+        p.pair = c->pair, p.split_k = c->split_k, p.most_full_n = c->full_n;
         irisi_gemm_print(w, &p, rows[i].text, sizeof rows[i].text);
     }
     free(best.rows);

@@ -17,7 +17,7 @@
 
 /* A candidate, and what it is tried on. */
 typedef struct irisi_gemm_cutting {
-    uint32_t pattern, senders, pair, slices;
+    uint32_t pattern, senders, pair, split_k;
     uint32_t lead;          /* tiles that each sender computes before it sends */
     uint32_t width, full_n; /* columns of a full tile, full tiles of a row */
     uint32_t early;         /* full tiles or pairs that are halved at the walk's begin, so that sending begins early */
@@ -43,14 +43,14 @@ static void irisi_gemm_add_run(iris_gemm_plan *p, uint32_t *used, uint32_t first
     irisi_tile_run *run = &p->runs[(*used)++];
     run->first = first, run->width = width;
     run->parts = (columns + width - 1) / width;
-    run->tiles = tiles * run->parts * p->pair * p->slices;
+    run->tiles = tiles * run->parts * p->pair * p->split_k;
     p->items += run->tiles;
 }
 
 /* 1 when pairs compute parts of full tiles together. */
-static uint32_t irisi_gemm_joint(const iris_gemm_plan *p, const irisi_gemm_cutting *c)
+static uint32_t irisi_gemm_pair_split_k(const iris_gemm_plan *p, const irisi_gemm_cutting *c)
 {
-    return c->pair > 1 && c->slices == 1 && irisi_gemm_joins(p);
+    return c->pair > 1 && c->split_k == 1 && irisi_gemm_can_pair_split_k(p);
 }
 
 /*
@@ -60,9 +60,9 @@ static uint32_t irisi_gemm_joint(const iris_gemm_plan *p, const irisi_gemm_cutti
 static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint32_t columns)
 {
     const uint32_t rows = (p->m + p->tile_m - 1) / p->tile_m;
-    p->pair = c->pair, p->slices = c->slices, p->tiles_m = (rows + c->pair - 1) / c->pair;
-    for (p->slice_shift = 0; 2u << p->slice_shift <= c->slices;)
-        p->slice_shift++;
+    p->pair = c->pair, p->split_k = c->split_k, p->tiles_m = (rows + c->pair - 1) / c->pair;
+    for (p->split_k_shift = 0; 2u << p->split_k_shift <= c->split_k;)
+        p->split_k_shift++;
     p->group_shift = c->pair > 1 ? 2 : 3;
     p->tile_n = c->width, p->full_n = c->full_n < columns / c->width ? c->full_n : columns / c->width, p->items = 0;
     const uint32_t full = p->tiles_m * p->full_n, edge = columns - p->full_n * c->width;
@@ -83,7 +83,7 @@ static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint3
     }
     irisi_gemm_add_run(p, &used, full, edges, edge, c->edge_width);
     for (uint32_t i = 0; i < used; i++)
-        p->runs[i].joint = p->runs[i].parts > 1 && p->runs[i].first < full && irisi_gemm_joint(p, c);
+        p->runs[i].pair_split_k = p->runs[i].parts > 1 && p->runs[i].first < full && irisi_gemm_pair_split_k(p, c);
 }
 
 /* Workgroups that compute: whole pairs. */
@@ -92,19 +92,19 @@ static uint32_t irisi_gemm_workers(const iris_gemm_plan *p, const irisi_gemm_cut
     return p->workgroups - p->workgroups % c->pair - c->senders;
 }
 
-/* 1 when pairs of workgroups, or slices of K, can be: whole pairs compute and send, and a slice is a block or more. */
+/* 1 when pairs of workgroups, or splits of K, can be: whole pairs compute and send, and a split is a block or more. */
 static int irisi_gemm_shares(const iris_gemm_plan *p, const irisi_gemm_cutting *c)
 {
     const uint32_t rows = (p->m + p->tile_m - 1) / p->tile_m;
     const int even = p->workgroups >= 32 || (p->workgroups >= 4 && p->workgroups % 2 == 0);
-    if (c->pair == 0 || c->pair > irisi_gemm_most_pair(p->mainloop) || c->slices == 0 ||
-        c->slices > irisi_gemm_most_slices(p->mainloop) || (c->slices & (c->slices - 1)) != 0)
+    if (c->pair == 0 || c->pair > irisi_gemm_most_pair(p->mainloop) || c->split_k == 0 ||
+        c->split_k > irisi_gemm_most_split_k(p->mainloop) || (c->split_k & (c->split_k - 1)) != 0)
         return 0;
     if (c->pair > 1 && (rows == 1 || !even || c->senders % 2 != 0))
         return 0;
-    if (c->slices > 1 && p->dtype == IRIS_I8 && p->k / c->slices > 130000) /* of such a slice no sum is INT32_MAX */
+    if (c->split_k > 1 && p->dtype == IRIS_I8 && p->k / c->split_k > 130000) /* of such a split no sum is INT32_MAX */
         return 0;
-    return irisi_gemm_workers(p, c) >= c->pair && (c->slices == 1 || (uint64_t)p->k * p->element >= 128u * c->slices);
+    return irisi_gemm_workers(p, c) >= c->pair && (c->split_k == 1 || (uint64_t)p->k * p->element >= 128u * c->split_k);
 }
 
 /*
@@ -116,7 +116,7 @@ static int irisi_gemm_covers(const iris_gemm_plan *plan, const irisi_gemm_cuttin
     iris_gemm_plan p = *plan;
     uint64_t full = 0, edges = 0;
     if (c->width < p.unit || c->width % p.unit != 0 || c->halves > c->late || c->edge_width < p.unit ||
-        c->edge_width > c->width || c->edge_width % p.unit != 0 || c->pair == 0 || c->slices == 0 || c->pair > 8)
+        c->edge_width > c->width || c->edge_width % p.unit != 0 || c->pair == 0 || c->split_k == 0 || c->pair > 8)
         return 0;
     irisi_gemm_lay(&p, c, columns);
     for (uint32_t r = 0; r < IRISI_GEMM_RUNS; r++) {
@@ -124,7 +124,7 @@ static int irisi_gemm_covers(const iris_gemm_plan *plan, const irisi_gemm_cuttin
         if (run->tiles > 0 && run->width % p.unit != 0)
             return 0;
         if (run->tiles > 0)
-            *(run->first < p.tiles_m * p.full_n ? &full : &edges) += run->tiles / run->parts / c->pair / c->slices;
+            *(run->first < p.tiles_m * p.full_n ? &full : &edges) += run->tiles / run->parts / c->pair / c->split_k;
     }
     return full == (uint64_t)p.tiles_m * p.full_n && edges == (p.full_n * c->width < columns ? p.tiles_m : 0);
 }
@@ -143,17 +143,17 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
         const irisi_tile_run *run = &p->runs[r];
         const uint32_t wide = run->first >= full ? columns - p->full_n * p->tile_n : p->tile_n;
         for (uint32_t i = 0; i < run->tiles; i++, item++) {
-            const uint32_t left = wide - i / p->pair / p->slices % run->parts * run->width;
+            const uint32_t left = wide - i / p->pair / p->split_k % run->parts * run->width;
             const uint32_t cols = left < run->width ? left : run->width;
-            const int sends = c->pattern != IRIS_GEMM_BULK_SYNCHRONOUS && i / p->pair % p->slices == p->slices - 1;
+            const int sends = c->pattern != IRIS_GEMM_BULK_SYNCHRONOUS && i / p->pair % p->split_k == p->split_k - 1;
             const double bytes = sends ? irisi_gemm_link_bytes(p, p->tile_m, cols) : 0;
             const uint32_t senders = item < direct ? c->senders : p->workgroups;
             const uint32_t engine = item < direct ? irisi_gemm_tma_forwards(p) : p->tma_store;
             const double gbps = irisi_gemm_link_gbps(senders, (int)engine, p->world - 1);
             const double way = 1e-3 * bytes / gbps;
-            busy[worker] += run->joint
-                                ? irisi_gemm_joint_us(p->mainloop, p->m, cols, k, c->senders > 0)
-                                : irisi_gemm_tile_us(p->mainloop, p->pair, p->slices, p->m, cols, k, c->senders > 0);
+            busy[worker] += run->pair_split_k
+                                ? irisi_gemm_pair_split_k_us(p->mainloop, p->m, cols, k, c->senders > 0)
+                                : irisi_gemm_tile_us(p->mainloop, p->pair, p->split_k, p->m, cols, k, c->senders > 0);
             end = end > busy[worker] ? end : busy[worker];
             owed += item < led ? way : 0; /* who computes it cannot send yet */
             link = item < led ? end + owed : (link > busy[worker] ? link : busy[worker]) + way;
@@ -166,7 +166,7 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
     /* No sooner than A and B have been read once, and the last tile has left: what counts where rows are few. */
     const double bytes = ((double)p->m + columns) * p->k * p->element;
     const double least = irisi_gemm_memory_us(bytes) +
-                         irisi_gemm_tile_us(p->mainloop, p->pair, p->slices, p->m, p->tile_n, 0, c->senders > 0);
+                         irisi_gemm_tile_us(p->mainloop, p->pair, p->split_k, p->m, p->tile_n, 0, c->senders > 0);
     const double all = (link > end ? link : end) + (direct > 0 ? irisi_gemm_senders_us() : 0);
     return all > least ? all : least;
 }

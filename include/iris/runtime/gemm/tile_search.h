@@ -47,7 +47,7 @@ static void irisi_gemm_rank(irisi_gemm_ranking *r, const irisi_gemm_cutting *c)
     r->rows[at] = *c;
     for (uint32_t i = 0; i < r->n; i++)
         if (r->rows[i].senders == c->senders && r->rows[i].width == c->width && r->rows[i].pair == c->pair &&
-            r->rows[i].slices == c->slices)
+            r->rows[i].split_k == c->split_k)
             alike++, last = i;
     if (alike > IRISI_GEMM_ALIKE) {
         r->n--;
@@ -61,9 +61,9 @@ static void irisi_gemm_try(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t co
 {
     irisi_gemm_lay(p, c, columns);
     const uint32_t workers = irisi_gemm_workers(p, c);
-    if (c->slices > 1 && p->items > workers)
-        return; /* who adds up slices must not stand before those who compute them */
-    if (c->lead > 0 && (c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->slices > 1 ||
+    if (c->split_k > 1 && p->items > workers)
+        return; /* who adds up splits must not stand before those who compute them */
+    if (c->lead > 0 && (c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->split_k > 1 ||
                         irisi_gemm_led(p, workers + c->senders, c->senders) == 0))
         return;
     c->us = irisi_gemm_simulate(p, c, columns, busy);
@@ -80,7 +80,7 @@ static void irisi_gemm_try_late(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32
     const int halves = c->width / 2 % p->unit == 0, quarters = c->width / 4 % p->unit == 0;
     c->late = c->halves = 0;
     irisi_gemm_try(p, c, columns, busy, best);
-    if (full > 1u << 13 || !halves || c->slices > 1) /* nobody sees what the last ones of so many do */
+    if (full > 1u << 13 || !halves || c->split_k > 1) /* nobody sees what the last ones of so many do */
         return;
     for (uint32_t i = 0; i < 3; i++) {
         c->late = rest % workers + i * workers;
@@ -103,7 +103,7 @@ static void irisi_gemm_try_one_round(iris_gemm_plan *p, irisi_gemm_cutting *c, u
 {
     const uint32_t pairs = ((p->m + p->tile_m - 1) / p->tile_m + c->pair - 1) / c->pair * c->full_n;
     const uint32_t workers = irisi_gemm_workers(p, c) / c->pair;
-    if (!irisi_gemm_joint(p, c) || c->width / 2 % p->unit != 0 || pairs > workers || pairs <= workers / 2)
+    if (!irisi_gemm_pair_split_k(p, c) || c->width / 2 % p->unit != 0 || pairs > workers || pairs <= workers / 2)
         return;
     for (uint32_t i = 4; i <= 6; i++) {
         c->early = c->late = c->halves = pairs * i / 16;
@@ -121,7 +121,7 @@ static void irisi_gemm_try_early(iris_gemm_plan *p, irisi_gemm_cutting *c, uint3
     c->early = 0;
     irisi_gemm_try_late(p, c, columns, busy, best);
     irisi_gemm_try_one_round(p, c, columns, busy, best);
-    if (c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->slices > 1 || c->width / 2 % p->unit != 0 || quarter == 0 ||
+    if (c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->split_k > 1 || c->width / 2 % p->unit != 0 || quarter == 0 ||
         full < p->workgroups || full > 1u << 10)
         return;
     c->early = quarter;
@@ -134,7 +134,7 @@ static void irisi_gemm_try_leads(iris_gemm_plan *p, irisi_gemm_cutting *c, uint3
                                  irisi_gemm_ranking *best)
 {
     const uint32_t full = (p->m + p->tile_m - 1) / p->tile_m * c->full_n, half = full / p->workgroups / 2;
-    const int never = c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->slices > 1 || full > 1u << 13;
+    const int never = c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->split_k > 1 || full > 1u << 13;
     const uint32_t most = never ? 0 : half > 0 ? half : 1, asked = c->lead;
     for (c->lead = 0; c->lead <= most && asked == IRISI_GEMM_ANY_LEAD; c->lead = c->lead > 0 ? 4 * c->lead : 1)
         irisi_gemm_try_early(p, c, columns, busy, best);
@@ -153,10 +153,10 @@ static void irisi_gemm_try_widths(iris_gemm_plan *p, irisi_gemm_cutting *c, uint
             c->edge_width = less ? c->width - p->unit : c->width;
             for (; c->edge_width >= p->unit; c->edge_width -= p->unit) {
                 irisi_gemm_try_leads(p, c, columns, busy, best);
-                if (c->full_n * c->width == columns || c->slices > 1)
+                if (c->full_n * c->width == columns || c->split_k > 1)
                     break;
             }
-            if (c->slices > 1 || (uint64_t)p->m * columns > (uint64_t)1 << 28)
+            if (c->split_k > 1 || (uint64_t)p->m * columns > (uint64_t)1 << 28)
                 break;
         }
 }
@@ -165,7 +165,7 @@ static void irisi_gemm_try_widths(iris_gemm_plan *p, irisi_gemm_cutting *c, uint
 static void irisi_gemm_uncut(iris_gemm_plan *p)
 {
     memset(p->runs, 0, sizeof p->runs); /* of candidates that were tried */
-    p->pair = p->slices = 1, p->slice_shift = 0, p->group_shift = 3;
+    p->pair = p->split_k = 1, p->split_k_shift = 0, p->group_shift = 3;
     p->tiles_m = (p->m + p->tile_m - 1) / p->tile_m;
     p->full_n = (p->columns + p->tile_n - 1) / p->tile_n;
     p->items = p->tiles_m * p->full_n;
@@ -179,7 +179,7 @@ static void irisi_gemm_try_all(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_
     const uint32_t rows = (p->m + p->tile_m - 1) / p->tile_m;
     for (c->pair = irisi_gemm_most_pair(p->mainloop); c->pair >= 1; c->pair--) {
         uint32_t tried = 0;
-        for (c->slices = 1; c->slices <= irisi_gemm_most_slices(p->mainloop); c->slices *= 2)
+        for (c->split_k = 1; c->split_k <= irisi_gemm_most_split_k(p->mainloop); c->split_k *= 2)
             if (irisi_gemm_shares(p, c))
                 irisi_gemm_try_widths(p, c, columns, widest, busy, best), tried++;
         if (c->pair > 1 && tried > 0 && rows % 2 == 0)
@@ -200,7 +200,7 @@ static void irisi_gemm_rank_whole(const iris_gemm_plan *p, uint32_t senders, iri
     const irisi_gemm_rates rates = irisi_gemm_rates_of(p);
     const uint32_t step = p->xcds > 1 ? p->xcds : 4;
     irisi_gemm_cutting c = irisi_gemm_open_cut();
-    c.width = p->tile_n, c.pair = c.slices = 1, c.lead = 0;
+    c.width = p->tile_n, c.pair = c.split_k = 1, c.lead = 0;
     for (size_t i = 0; rates.tile_us > 0 && i < sizeof patterns / sizeof patterns[0]; i++) {
         const int asked = senders > 0 && p->pattern != IRIS_GEMM_AUTO, few = p->workgroups / 4 < step;
         uint32_t most = 0;

@@ -35,7 +35,7 @@ enum {
     IRISI_ROW_HEIGHT,
     IRISI_ROW_WIDTH,
     IRISI_ROW_PAIR,
-    IRISI_ROW_SLICES,
+    IRISI_ROW_SPLIT_K,
     IRISI_ROW_FULL,
     IRISI_ROW_EARLY,
     IRISI_ROW_LATE,
@@ -53,15 +53,32 @@ enum {
 static const struct irisi_row_field {
     const char *name;
     uint32_t least, most;
-} irisi_row_fields[IRISI_ROW_FIELDS] = {
-    {"op", 0, 0},
-    {"arch", 0, 0},       {"units", 1, 65535},      {"world", 1, IRISI_MOST_RANKS}, {"m", 1, INT32_MAX},
-    {"n", 1, INT32_MAX},  {"k", 1, INT32_MAX},      {"dtype", 0, 0},                {"out", 0, 0},
-    {"layout", 0, 0},     {"pattern", 0, 0},        {"workgroups", 1, 65535},       {"comm", 1, 65534},
-    {"height", 1, 65535}, {"width", 1, 65535},      {"pair", 1, 8},                 {"slices", 1, 64},
-    {"full", 0, INT32_MAX}, {"early", 0, INT32_MAX}, {"late", 0, INT32_MAX},        {"halves", 0, INT32_MAX},
-    {"edge", 1, 65535},   {"lead", 0, 65535},       {"few", 0, 2},
-    {"ll", 0, 1},         {"us", 0, 0}};
+} irisi_row_fields[IRISI_ROW_FIELDS] = {{"op", 0, 0},
+                                        {"arch", 0, 0},
+                                        {"units", 1, 65535},
+                                        {"world", 1, IRISI_MOST_RANKS},
+                                        {"m", 1, INT32_MAX},
+                                        {"n", 1, INT32_MAX},
+                                        {"k", 1, INT32_MAX},
+                                        {"dtype", 0, 0},
+                                        {"out", 0, 0},
+                                        {"layout", 0, 0},
+                                        {"pattern", 0, 0},
+                                        {"workgroups", 1, 65535},
+                                        {"comm", 1, 65534},
+                                        {"height", 1, 65535},
+                                        {"width", 1, 65535},
+                                        {"pair", 1, 8},
+                                        {"split_k", 1, 64},
+                                        {"full", 0, INT32_MAX},
+                                        {"early", 0, INT32_MAX},
+                                        {"late", 0, INT32_MAX},
+                                        {"halves", 0, INT32_MAX},
+                                        {"edge", 1, 65535},
+                                        {"lead", 0, 65535},
+                                        {"few", 0, 2},
+                                        {"ll", 0, 1},
+                                        {"us", 0, 0}};
 
 static const char *const irisi_row_layouts[] = {"nn", "nt"};
 
@@ -184,15 +201,15 @@ static int irisi_gemm_read(irisi_gemm_row *row, char *text, char *why, size_t ro
     for (char *field = strtok_r(text, between, &rest); field; field = strtok_r(NULL, between, &rest))
         if (!irisi_row_field(row, field, why, room))
             return 0;
-    const uint32_t own = v[IRISI_ROW_FEW] == 2 ? 1u << IRISI_ROW_SLICES : 0; /* slices that say nothing of widths */
+    const uint32_t own = v[IRISI_ROW_FEW] == 2 ? 1u << IRISI_ROW_SPLIT_K : 0; /* splits that say nothing of widths */
     const uint32_t cuts = (row->given & ~own) >> IRISI_ROW_PAIR & 255;
     why[0] = 0;
     if (row->given != 0 && (row->given & ((1u << IRISI_ROW_US) - (1u << IRISI_ROW_KEYS))) == 0)
         snprintf(why, room, "it chooses nothing, neither pattern nor workgroups, comm, height, width, few or ll");
     else if (v[IRISI_ROW_WIDTH] == 0 && cuts != 0)
-        snprintf(why, room, "pair, slices, full, early, late, halves, edge and lead need a width");
-    else if (v[IRISI_ROW_LEAD] && (v[IRISI_ROW_PATTERN] != IRIS_GEMM_WG_SPECIALIZED || v[IRISI_ROW_SLICES] > 1))
-        snprintf(why, room, "lead=%u needs pattern=wg_specialized and slices=1", v[IRISI_ROW_LEAD]);
+        snprintf(why, room, "pair, split_k, full, early, late, halves, edge and lead need a width");
+    else if (v[IRISI_ROW_LEAD] && (v[IRISI_ROW_PATTERN] != IRIS_GEMM_WG_SPECIALIZED || v[IRISI_ROW_SPLIT_K] > 1))
+        snprintf(why, room, "lead=%u needs pattern=wg_specialized and split_k=1", v[IRISI_ROW_LEAD]);
     else if (v[IRISI_ROW_LL] && v[IRISI_ROW_PATTERN] && v[IRISI_ROW_PATTERN] != IRIS_GEMM_FUSED_SEQUENTIAL)
         snprintf(why, room, "ll=1 is for fused_sequential alone");
     else if (v[IRISI_ROW_HALVES] > v[IRISI_ROW_LATE])
@@ -360,14 +377,14 @@ static void irisi_gemm_print(const iris_world *w, const iris_gemm_plan *p, char 
         used += snprintf(row + used, room - (size_t)used, " comm=%u", p->comm_workgroups);
     used += snprintf(row + used, room - (size_t)used, " height=%u width=%u", p->tile_m, p->tile_n);
     if (cuts)
-        used += snprintf(row + used, room - (size_t)used, " pair=%u slices=%u full=%u late=%u halves=%u edge=%u",
-                         p->pair, p->slices, p->most_full_n, p->late, p->halves, p->edge_width);
+        used += snprintf(row + used, room - (size_t)used, " pair=%u split_k=%u full=%u late=%u halves=%u edge=%u",
+                         p->pair, p->split_k, p->most_full_n, p->late, p->halves, p->edge_width);
     if (p->early)
         used += snprintf(row + used, room - (size_t)used, " early=%u", p->early);
     if (p->lead)
         used += snprintf(row + used, room - (size_t)used, " lead=%u", p->lead);
     if (p->mainloop == IRISI_GEMM_THIN)
-        used += snprintf(row + used, room - (size_t)used, " slices=%u", p->gang);
+        used += snprintf(row + used, room - (size_t)used, " split_k=%u", p->cluster_split_k);
     if (irisi_gemm_is_few(p->mainloop))
         used += snprintf(row + used, room - (size_t)used, " few=%d", p->mainloop == IRISI_GEMM_THIN ? 2 : 1);
     if (p->pattern == IRIS_GEMM_FUSED_SEQUENTIAL && p->world > 1)

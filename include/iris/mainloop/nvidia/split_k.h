@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * slices.h (nvidia): how sums of slices of K come together that different workgroups computed, in the sm_90a mainloops.
+ * split_k.h (nvidia): how sums of splits of K come together that different workgroups computed, in the sm_90a
+ * mainloops.
  *
  *   irisi_gemm_join irisi_gemm_sum_out irisi_gemm_sum_in irisi_gemm_leave_sums irisi_gemm_look
  */
-#ifndef IRIS_MAINLOOP_NVIDIA_SLICES_H
-#define IRIS_MAINLOOP_NVIDIA_SLICES_H
+#ifndef IRIS_MAINLOOP_NVIDIA_SPLIT_K_H
+#define IRIS_MAINLOOP_NVIDIA_SPLIT_K_H
 
 #include <iris/mainloop/shape.h>
 #include <iris/gemm/tile.h>
 
 /*
- * A slice's sums on their way. Each says whether it has come: before, IRISI_GEMM_MISSING stands there, a NaN that no
+ * A split's sums on their way. Each says whether it has come: before, IRISI_GEMM_MISSING stands there, a NaN that no
  * product gives. So there is neither a flag to wait for nor a fence. Integers are stored with the top bit flipped: then
  * only INT32_MAX would look missing, and a sum of fewer than 131072 products of 8 bits, each 16384 at most, is less
  * (irisi_gemm_shares).
@@ -63,7 +64,7 @@ IRIS_DEVICE int irisi_gemm_look(irisi_gemm_sums *sums, const uint32_t *from, uin
 }
 
 /*
- * A tile's sums of slices of K come together: who computed one before the last leaves its accumulators behind, in
+ * A tile's sums of splits of K come together: who computed one before the last leaves its accumulators behind, in
  * `partials`; who computed the last waits for them, in order, adds them up, and takes them away for the next launch.
  * Workgroups begin in order, so those waited for have begun; no wave leaves its walk early, so none is left behind
  * whatever happens in the world. Every lane of the math wave group calls it. `n`, a constant: the columns that v has,
@@ -76,9 +77,9 @@ IRIS_DEVICE void irisi_gemm_join(const iris_gemm_plan *plan, const iris_tile *ti
     const size_t each = IRISI_GEMM_PARTIAL_BYTES / sizeof(uint32_t);
     const uint32_t quads = n > 192 ? 4 : IRISI_GEMM_LOOKS, last = irisi_tile_item(tile);
     uint32_t *at = (uint32_t *)plan->partials + each * last + 4 * group->member;
-    if (plan->slices == 1 || group->wave * 16 >= tile->rows)
+    if (plan->split_k == 1 || group->wave * 16 >= tile->rows)
         return;
-    if (tile->slice + 1 < plan->slices) {
+    if (tile->k_split + 1 < plan->split_k) {
 #pragma unroll
         for (uint32_t i = 0; i < n / 2; i += 4)
             irisi_gemm_leave_sums(at + 256 * i, irisi_gemm_sum_out(own + 4 * i, whole),
@@ -87,8 +88,8 @@ IRIS_DEVICE void irisi_gemm_join(const iris_gemm_plan *plan, const iris_tile *ti
                                   irisi_gemm_sum_out(own + 4 * i + 12, whole));
         return;
     }
-    at -= each * plan->pair * tile->slice;
-    for (uint32_t slice = 0; slice < tile->slice; slice++, at += each * plan->pair)
+    at -= each * plan->pair * tile->k_split;
+    for (uint32_t k_split = 0; k_split < tile->k_split; k_split++, at += each * plan->pair)
 #pragma unroll
         for (uint32_t i = 0; i < n / 2; i += 4 * quads) {
             irisi_gemm_sums sums;

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spread.h: a part of init.c: kernels of the thin loop with a workgroup for each slice of a tile's K, several on a
- * compute unit, slices of a tile in a cluster.
+ * cluster_split_k.h: a part of init.c: kernels of the thin loop with a workgroup for each split of a tile's K, several
+ * on a compute unit, splits of a tile in a cluster.
  *
- *   irisi_gemm_spreads irisi_gemm_spread irisi_gemm_gang_fused
+ *   irisi_gemm_can_cluster_split_k irisi_gemm_cluster_split_k irisi_gemm_cluster_split_k_fused
  *
  * Those that only compute have as many workgroups as there are, whenever they find a place. Those of fused_sequential
  * wait for other ranks' tiles, so all must find one at once: K is cut as far as that allows.
  */
-#ifndef IRIS_RUNTIME_GEMM_SPREAD_H
-#define IRIS_RUNTIME_GEMM_SPREAD_H
+#ifndef IRIS_RUNTIME_GEMM_CLUSTER_SPLIT_K_H
+#define IRIS_RUNTIME_GEMM_CLUSTER_SPLIT_K_H
 #ifdef IRIS_INIT_C
 
 #include <iris/gemm/prepare.h>
 
 /* 1 when a plan's kernels may be spread: of that loop, and nobody asked for fewer workgroups than there are units. */
-static int irisi_gemm_spreads(const iris_world *w, const iris_gemm_plan *p)
+static int irisi_gemm_can_cluster_split_k(const iris_world *w, const iris_gemm_plan *p)
 {
     return p->mainloop == IRISI_GEMM_THIN && p->items > 0 && p->stamps == NULL &&
            p->workgroups >= (uint32_t)w->dev.compute_units;
 }
 
 /* Makes of a plan that of a kernel so spread, and gives the number of its workgroups. */
-static uint32_t irisi_gemm_spread(iris_gemm_plan *p, uint32_t slices)
+static uint32_t irisi_gemm_cluster_split_k(iris_gemm_plan *p, uint32_t split_k)
 {
-    for (p->slices = slices; 1u << p->slice_shift < slices;)
-        p->slice_shift++;
-    p->items *= slices, p->runs[0].tiles *= slices;
+    for (p->split_k = split_k; 1u << p->split_k_shift < split_k;)
+        p->split_k_shift++;
+    p->items *= split_k, p->runs[0].tiles *= split_k;
     return p->items;
 }
 
@@ -43,15 +43,15 @@ static uint32_t irisi_gemm_resident(iris_world *w, irisi_kernel kernel, const ir
     return most;
 }
 
-/* Into how many slices fused_sequential's kernel cuts K; 0: it is not spread. */
-static uint32_t irisi_gemm_gang_fused(iris_world *w, const iris_gemm_plan *p, irisi_kernel kernel)
+/* Into how many splits fused_sequential's kernel cuts K; 0: it is not spread. */
+static uint32_t irisi_gemm_cluster_split_k_fused(iris_world *w, const iris_gemm_plan *p, irisi_kernel kernel)
 {
-    for (uint32_t slices = irisi_gemm_spreads(w, p) ? p->gang : 0; slices > 0; slices /= 2) {
-        iris_gemm_plan spread = *p;
-        const uint32_t workgroups = irisi_gemm_spread(&spread, slices);
-        const iris_launch_config cfg = iris_gemm_grid(&spread, 1);
+    for (uint32_t split_k = irisi_gemm_can_cluster_split_k(w, p) ? p->cluster_split_k : 0; split_k > 0; split_k /= 2) {
+        iris_gemm_plan cluster_split_k = *p;
+        const uint32_t workgroups = irisi_gemm_cluster_split_k(&cluster_split_k, split_k);
+        const iris_launch_config cfg = iris_gemm_grid(&cluster_split_k, 1);
         if (workgroups <= irisi_gemm_resident(w, kernel, &cfg))
-            return slices;
+            return split_k;
     }
     return 0;
 }
