@@ -26,7 +26,7 @@ class GemmPart:
     role: str           # IRISI_GEMM_KERNEL_<ROLE>: what the kernel does of the operation
     suffix: str = ""    # what the kernel's name adds to the pattern's
     lanes: str = "IRISI_GEMM_LANES"  # the most lanes of a workgroup; the mainloop's suffix follows
-    cluster_split_k: bool = False             # 1: a mainloop that spreads cuts K over several workgroups of it
+    cluster_split_k: bool = False    # 1: a mainloop that can cuts K over the workgroups of a cluster
 
     computes = property(lambda self: self.role != "communicate")
 
@@ -103,7 +103,7 @@ class GemmLoop:
     waits: bool = False         # it waits itself for the kernel before it
     next: str = "turn"          # its walk: irisi_tile_next_<next>
     waits_to_launch: bool = False  # it says itself when the kernel behind it may begin
-    cluster_split_k: bool = False       # its kernels may be cut over workgroups by K
+    cluster_split_k: bool = False  # its kernels may cut K over the workgroups of a cluster
 
 
 def gemm_types_of(*inputs):

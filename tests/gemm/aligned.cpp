@@ -380,7 +380,7 @@ static void thin_work(irist_rank *t)
                 const int64_t pad = (int64_t)irist_pick(t->seed, turn, 0, 8);
                 const int64_t m = 1 + (int64_t)irist_pick(t->seed, turn, 1, k > 2000 ? 9 : 20);
                 const int unit = !aligned && irist_pick(t->seed, turn, 2, 3) ? 0 : 8;
-                /* All, some, or some on every second rank, whose kernel is not spread beside those that are. */
+                /* All, some, or some on every second rank, whose kernel has no clusters beside those that have. */
                 const uint64_t which = irist_pick(t->seed, turn, 4, 3);
                 const uint32_t all = thin_all(t), some = which == 0 || (which == 1 && t->rank % 2) ? 5 : all;
                 const problem_options bare = {"thin", 0, 0, 0, IRIS_ACTIVATION_NONE, transposed, unit ? 0 : pad % 3,

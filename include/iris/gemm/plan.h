@@ -269,7 +269,7 @@ typedef struct iris_gemm_plan {
     uint32_t next;           /* in such a kernel of the thin loop, when the one after it may begin (irisi_gemm_next) */
     iris_channel ll;         /* banks for LL packets, by which fused_sequential sends; null: it puts tiles */
     uint32_t ll_pitch;       /* packets from row to row of a bank; 0: fused_sequential is not to send any */
-    uint32_t cluster_split_k_fused; /* splits that the thin loop's fused_sequential cuts K into; 0: it is not spread */
+    uint32_t cluster_split_k_fused; /* the same of the thin loop's fused_sequential; 0: by one workgroup a tile */
     uint64_t reserved[2];
     uint64_t number; /* host only: no other plan of the process has it; 0: not made */
     irisi_gemm_packing packs[2]; /* host only: of A and B, which a and b above are the copies of */

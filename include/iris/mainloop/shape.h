@@ -15,8 +15,8 @@
  *   irisi_gemm_can_pair_split_k(plan)                        1 when pairs compute parts of full tiles together
  *   irisi_gemm_tma_forwards(plan)                            1 when workgroups that only send use an engine
  *   IRISI_GEMM_PARTIAL_BYTES                                 what an item of a plan whose K is cut leaves behind
- *   irisi_gemm_tile_us(mainloop, pair, splits, rows, columns, k, flagged)      about how long a tile takes
- *   irisi_gemm_pair_split_k_us(mainloop, rows, columns, k, flagged) about how long a part that a pair computes together takes
+ *   irisi_gemm_tile_us(mainloop, pair, split_k, rows, columns, k, flagged)     about how long a tile takes
+ *   irisi_gemm_pair_split_k_us(mainloop, rows, columns, k, flagged)    of a part that a pair computes together
  *   irisi_gemm_senders_us()                                  about how much longer it takes by workgroups that send
  *   irisi_gemm_memory_us(bytes)                              about how long the device's memory takes to read so many
  *   irisi_gemm_link_gbps(workgroups, tma_store, peers)       about how fast so many send to all other ranks

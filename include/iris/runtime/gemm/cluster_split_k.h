@@ -14,14 +14,17 @@
 
 #include <iris/gemm/prepare.h>
 
-/* 1 when a plan's kernels may be spread: of that loop, and nobody asked for fewer workgroups than there are units. */
+/*
+ * 1 when a plan's kernels may have such clusters: of that loop, and nobody asked for fewer workgroups than there are
+ * units.
+ */
 static int irisi_gemm_can_cluster_split_k(const iris_world *w, const iris_gemm_plan *p)
 {
     return p->mainloop == IRISI_GEMM_THIN && p->items > 0 && p->stamps == NULL &&
            p->workgroups >= (uint32_t)w->dev.compute_units;
 }
 
-/* Makes of a plan that of a kernel so spread, and gives the number of its workgroups. */
+/* Makes of a plan that of a kernel with such clusters, and gives the number of its workgroups. */
 static uint32_t irisi_gemm_cluster_split_k(iris_gemm_plan *p, uint32_t split_k)
 {
     for (p->split_k = split_k; 1u << p->split_k_shift < split_k;)
@@ -43,7 +46,7 @@ static uint32_t irisi_gemm_resident(iris_world *w, irisi_kernel kernel, const ir
     return most;
 }
 
-/* Into how many splits fused_sequential's kernel cuts K; 0: it is not spread. */
+/* Into how many splits fused_sequential's kernel cuts K; 0: it has no clusters. */
 static uint32_t irisi_gemm_cluster_split_k_fused(iris_world *w, const iris_gemm_plan *p, irisi_kernel kernel)
 {
     for (uint32_t split_k = irisi_gemm_can_cluster_split_k(w, p) ? p->cluster_split_k : 0; split_k > 0; split_k /= 2) {

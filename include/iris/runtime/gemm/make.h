@@ -341,7 +341,7 @@ static iris_status irisi_gemm_start_alone(iris_world *w, const iris_gemm_plan *p
     return irisi_gemm_start(w, &p, k, workgroups > 0 ? workgroups : 1, 1, flags, stream);
 }
 
-/* The kernel of fused_sequential, the thin loop's spread too. */
+/* The kernel of fused_sequential, also with clusters that cut K, as the thin loop's may be. */
 static iris_status irisi_gemm_start_fused(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *k,
                                           iris_stream stream)
 {

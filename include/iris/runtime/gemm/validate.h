@@ -93,7 +93,7 @@ static uint64_t irisi_gemm_place_end(const irisi_gemm_place *x)
 }
 
 /*
- * 1 when two operands have a byte in common. Rows of one may stand between rows of the other, as of two splits of the
+ * 1 when two operands have a byte in common. Rows of one may stand between rows of the other, as of two slices of the
  * columns of one matrix: then each row of `x` is compared with the rows of `y` that begin before its end.
  */
 static int irisi_gemm_places_meet(const irisi_gemm_place *x, const irisi_gemm_place *y)
