@@ -64,7 +64,7 @@ static int write_json(iris_world *w, const options *o, const iris_gemm_plan *pla
             "  \"tiles\": [",
             iris_device_name(w), o->commit, iris_world_size(w), o->m, o->n, o->k,
             iris_gemm_pattern_name((iris_gemm_pattern)o->pattern), us);
-    for (uint32_t i = 0; i < plan->items; i++)
+    for (uint32_t i = 0; i < plan->positions; i++)
         fprintf(file, "%s\n    [%u, %.2f, %.2f, %.2f, %.2f]", i ? "," : "",
                 i < led ? workers + i % senders : (i - led) % workers,
                 (double)(s[i].begun - from) * tick_us, (double)(s[i].computed - from) * tick_us,

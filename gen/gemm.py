@@ -101,7 +101,7 @@ class GemmLoop:
     ahead: bool = False         # it fetches B before the kernel before it has ended
     leaves: tuple = ()          # the types for which it has an epilogue of its own
     waits: bool = False         # it waits itself for the kernel before it
-    next: str = "turn"          # its walk: irisi_tile_next_<next>
+    next: str = "scheduled"     # how its waves find their next tile: irisi_tile_next_<next>
     waits_to_launch: bool = False  # it says itself when the kernel behind it may begin
     cluster_split_k: bool = False  # its kernels may cut K over the workgroups of a cluster
 

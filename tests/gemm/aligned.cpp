@@ -120,7 +120,7 @@ static void plain_work(irist_rank *t)
 
 TEST_CASE("a plan for the plain mainloop has no other", "[gemm][bf16]") { irist_spmd(plain_work, nullptr); }
 
-/* Senders that compute the walk's first tiles before they send, where the kernel has tiles of several widths. */
+/* Senders that compute the schedule's first tiles before they send, where the kernel has tiles of several widths. */
 static void leads_work(irist_rank *t)
 {
     static const struct {
@@ -237,7 +237,7 @@ static void lines_work(irist_rank *t)
 }
 
 /* Three workgroups, and so several tiles each, of one width and of two, as high as C or lower, and K of few blocks. */
-static void lines_walk_work(irist_rank *t)
+static void lines_schedule_work(irist_rank *t)
 {
     static const struct {
         uint32_t tile_m, tile_n;
@@ -273,7 +273,7 @@ static void lines_walk_work(irist_rank *t)
 
 TEST_CASE("several tiles of rows of B that start anywhere are multiplied right", "[gemm][lines]")
 {
-    irist_spmd(lines_walk_work, nullptr);
+    irist_spmd(lines_schedule_work, nullptr);
 }
 
 TEST_CASE("a bf16 B of rows that start anywhere is multiplied right", "[gemm][lines]")

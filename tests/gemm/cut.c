@@ -81,7 +81,7 @@ static void check_pairs(const question *q, const iris_gemm_plan *p)
     iris_tile upper, lower;
     if (workers % p->pair != 0 || workers == 0 || p->comm_workgroups % p->pair != 0)
         fail(q, p->rank, "there are not whole pairs");
-    if (p->split_k > 1 && p->items > workers)
+    if (p->split_k > 1 && p->positions > workers)
         fail(q, p->rank, "who adds up splits may stand before those who compute them");
     if (p->pair == 1)
         return;
@@ -104,18 +104,18 @@ static void check_ways(const question *q, const iris_gemm_plan *p, uint32_t grid
 {
     const uint32_t senders = p->comm_workgroups, first = irisi_gemm_led(p, grid, senders);
     const uint32_t sent = irisi_tile_sent(p, grid - senders);
-    unsigned char *seen = (unsigned char *)calloc(p->items + 1, 1);
+    unsigned char *seen = (unsigned char *)calloc(p->positions + 1, 1);
     uint32_t met = 0;
     iris_tile t;
     led += first > 0;
     for (uint32_t g = 0; seen && g < grid; g++) {
-        const irisi_tile_turns turns = irisi_tile_split_turns(p, g, grid, senders);
+        const irisi_tile_schedule schedule = irisi_tile_schedule_split(p, g, grid, senders);
         uint32_t own = 0;
-        for (irisi_tile_begin_turns(p, &t, &turns); irisi_tile_next_turn(p, &t, &turns); met++, own++) {
-            const uint32_t item = irisi_tile_item(&t);
-            if (item >= p->items || seen[item]++)
+        for (irisi_tile_begin_schedule(p, &t, &schedule); irisi_tile_next_scheduled(p, &t, &schedule); met++, own++) {
+            const uint32_t position = irisi_tile_position(&t);
+            if (position >= p->positions || seen[position]++)
                 fail(q, p->rank, "a tile is computed twice");
-            if ((t.turn >= turns.direct) == (item < sent))
+            if ((t.position >= schedule.direct) == (position < sent))
                 fail(q, p->rank, "a tile goes to nobody, or by two ways");
         }
         if (g < senders && own != first / senders)
@@ -123,7 +123,7 @@ static void check_ways(const question *q, const iris_gemm_plan *p, uint32_t grid
         if (first > 0 && own == 0)
             fail(q, p->rank, "senders compute while others have nothing to do");
     }
-    if (met != p->items)
+    if (met != p->positions)
         fail(q, p->rank, "a tile is not computed");
     free(seen);
 }
@@ -132,12 +132,12 @@ static void check(const question *q, const iris_gemm_plan *first, const iris_gem
 {
     const uint32_t units = irisi_gemm_units(p, p->rank), across = (p->columns + p->unit - 1) / p->unit, workers = 6;
     unsigned char *seen = (unsigned char *)calloc(units + 1, 1);
-    uint64_t area = 0, items = 0;
+    uint64_t area = 0, positions = 0;
     iris_gemm_plan dealt = *p;
     dealt.xcds = p->pair > 1 ? 1 : 1 + p->m % 4; /* workers are dealt to chiplets, as AMD does; 6 not to 4 */
     for (uint32_t worker = 0; seen && worker < workers; worker++) {
         iris_tile t;
-        for (iris_tile_begin(&dealt, &t, worker, workers); iris_tile_next(&dealt, &t); items++) {
+        for (iris_tile_begin(&dealt, &t, worker, workers); iris_tile_next(&dealt, &t); positions++) {
             const uint32_t many = irisi_tile_units(p, &t);
             if (!irisi_tile_ends(p, &t))
                 continue;
@@ -152,7 +152,7 @@ static void check(const question *q, const iris_gemm_plan *first, const iris_gem
                     fail(q, p->rank, "two tiles have the same unit");
         }
     }
-    if (items != p->items || area != (uint64_t)p->m * p->columns)
+    if (positions != p->positions || area != (uint64_t)p->m * p->columns)
         fail(q, p->rank, "the tiles are not the band");
     if (units > irisi_gemm_units(first, 0))
         fail(q, p->rank, "flags are beyond the channel");
@@ -236,8 +236,8 @@ static void check_blas(void)
 }
 
 /*
- * What a row asks for without a pattern, where a fast BLAS is chosen after all: the walk is whole, whatever was tried
- * before. K may be shorter than a block, and workgroups few.
+ * What a row asks for without a pattern, where a fast BLAS is chosen after all: the schedule is whole, whatever was
+ * tried before. K may be shorter than a block, and workgroups few.
  */
 static void check_few(void)
 {

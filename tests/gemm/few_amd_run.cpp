@@ -165,20 +165,20 @@ void try_plan(uint32_t which, uint32_t m, uint32_t n, uint32_t k, int transposed
 }
 
 /* Of any number of tiles, and workers on chiplets: each tile is met once, no chiplet has more to do than needs be. */
-uint32_t walk_chiplets(uint32_t trials)
+uint32_t schedule_chiplets(uint32_t trials)
 {
     const uint32_t before = failures;
     for (uint32_t i = 0; i < trials; i++) {
         std::memset(&plan, 0, sizeof plan);
         plan.xcds = 1 + random_below(8);
         plan.m = plan.tile_m = 16, plan.tile_n = 16, plan.tiles_m = 1;
-        plan.items = plan.full_n = 1 + random_below(i % 2 ? 64 : 900);
+        plan.positions = plan.full_n = 1 + random_below(i % 2 ? 64 : 900);
         plan.n = plan.columns = 16 * plan.full_n;
         const uint32_t each = 1 + random_below(40), workers = plan.xcds * each;
-        const uint32_t most = (plan.items + workers - 1) / workers * each;
-        const uint32_t fair = plan.items > workers ? most : (plan.items + plan.xcds - 1) / plan.xcds;
-        std::vector<uint32_t> met(plan.items), busy(plan.xcds);
-        std::snprintf(trial, sizeof trial, "%u tiles, %u workers on %u chiplets", plan.items, workers, plan.xcds);
+        const uint32_t most = (plan.positions + workers - 1) / workers * each;
+        const uint32_t fair = plan.positions > workers ? most : (plan.positions + plan.xcds - 1) / plan.xcds;
+        std::vector<uint32_t> met(plan.positions), busy(plan.xcds);
+        std::snprintf(trial, sizeof trial, "%u tiles, %u workers on %u chiplets", plan.positions, workers, plan.xcds);
         for (uint32_t worker = 0; worker < workers; worker++) {
             iris_tile tile;
             for (iris_tile_begin(&plan, &tile, worker, workers); iris_tile_next(&plan, &tile);)
@@ -215,7 +215,7 @@ int main(int argc, char **argv)
 {
     const bool all = argc > 1 && std::strcmp(argv[1], "all") == 0;
     unsigned unnoticed = 0;
-    const uint32_t wrong = run_few(1, all ? 1500 : IRIST_SLOW ? 10 : 120) + walk_chiplets(200);
+    const uint32_t wrong = run_few(1, all ? 1500 : IRIST_SLOW ? 10 : 120) + schedule_chiplets(200);
     std::printf("%u failures\n", wrong);
     made = FORGET_A_WAIT; /* says nothing of what fails from here on */
     for (gpu.broken = NEXT_WORD; gpu.broken < BREAKAGES && !IRIST_SLOW; gpu.broken++) {

@@ -36,7 +36,7 @@ struct {
     matrix a, b, c;
     iris_dtype dtype;
     int broken, infinite; /* infinite: some of every B, not of every third */
-    uint32_t turn, turns;       /* of the scheduler, and of the walk: a workgroup's first */
+    uint32_t turn, turns; /* of the scheduler, and of the schedule: a workgroup's first */
     bool waited[WAVES][LANES]; /* for the kernel before */
 } gpu;
 
@@ -170,9 +170,9 @@ void make_plan(const irisi_gemm_shape &s, uint32_t m, uint32_t n, uint32_t k, in
     plan.element = plan.c_element = 2;
     plan.tile_m = s.tile_m, plan.tile_n = plan.unit = s.tile_n;
     plan.tiles_m = (m + s.tile_m - 1) / s.tile_m, plan.full_n = (n + s.tile_n - 1) / s.tile_n;
-    plan.items = plan.tiles_m * plan.full_n;
+    plan.positions = plan.tiles_m * plan.full_n;
     plan.pair = plan.split_k = plan.xcds = 1, plan.cluster_split_k = s.cluster_split_k;
-    plan.runs[0].tiles = plan.items, plan.runs[0].parts = 1, plan.runs[0].width = plan.tile_n;
+    plan.runs[0].tiles = plan.positions, plan.runs[0].parts = 1, plan.runs[0].width = plan.tile_n;
     plan.stage_m = s.stage_m, plan.stage_n = s.stage_n, plan.pass_m = s.tile_m;
     plan.pitch = (s.stage_n * 2 + 15) / 16 * 16 + 16;
     plan.stage_bytes = (s.stage_m * plan.pitch + 127) / 128 * 128;
@@ -210,7 +210,7 @@ iris_wave_group wave_group_of_all()
 void begin_trial()
 {
     std::memset(gpu.products, 0, sizeof gpu.products);
-    stages.assign(plan.items, std::vector<char>(plan.stage_bytes + 2 * MARGIN, (char)0xaa));
+    stages.assign(plan.positions, std::vector<char>(plan.stage_bytes + 2 * MARGIN, (char)0xaa));
     std::memset(gpu.waited, 0, sizeof gpu.waited);
     gpu.turns = 0;
     wg.beside = another_turn;

@@ -59,7 +59,7 @@ static int shape(iris_world *w, iris_gemm_plan *p, const question *q, uint32_t w
     return 0;
 }
 
-/* More tiles than the walk can count are refused: 8 rows of them would be 2^32, which 32 bits have as 0. */
+/* More tiles than the schedule can count are refused: 8 rows of them would be 2^32, which 32 bits have as 0. */
 static void check_many(iris_world *w)
 {
     irisi_gemm_common all;

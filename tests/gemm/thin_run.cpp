@@ -158,9 +158,10 @@ namespace {
     {                                                                                                                  \
         iris_gemm_pipe_##type##_thin pipe =                                                                            \
             iris_gemm_pipe_begin_##type##_thin(&plan, wg.shared.data(), plan.workspace_bytes);                         \
-        const irisi_tile_turns turns = irisi_tile_all_turns(&plan, gpu.turns, thin.split_k > 1 ? plan.items : 1);      \
+        const irisi_tile_schedule schedule =                                                                           \
+            irisi_tile_schedule_all(&plan, gpu.turns, thin.split_k > 1 ? plan.positions : 1);                          \
         iris_tile tile;                                                                                                \
-        for (irisi_tile_begin_turns(&plan, &tile, &turns); irisi_tile_next_even(&plan, &tile, &turns);) {              \
+        for (irisi_tile_begin_schedule(&plan, &tile, &schedule); irisi_tile_next_even(&plan, &tile, &schedule);) {     \
             iris_gemm_acc_##type##_thin acc;                                                                           \
             thin.k_split = tile.k_split;                                                                               \
             if (with_comm)                                                                                             \
@@ -194,18 +195,18 @@ void try_plan(uint32_t split_k)
                   (int)gpu.dtype, split_k, plan.tile_m, plan.tile_n, plan.m, plan.n, plan.k,
                   (unsigned long long)plan.ldb, plan.b_transposed, with_comm);
     begin_trial();
-    const uint32_t tiles = plan.items;
+    const uint32_t tiles = plan.positions;
     thin.split_k = plan.split_k = split_k;
     for (plan.split_k_shift = 0; 1u << plan.split_k_shift < split_k;)
         plan.split_k_shift++;
-    plan.items *= split_k;
-    for (gpu.turns = 0; gpu.turns < (split_k > 1 ? plan.items : 1); gpu.turns++) {
+    plan.positions *= split_k;
+    for (gpu.turns = 0; gpu.turns < (split_k > 1 ? plan.positions : 1); gpu.turns++) {
         if (gpu.turns % split_k == 0)
             thin.gifts.clear(), thin.expected = 0;
         thin.joined = false;
         run_lanes(plan.workspace_bytes, work);
     }
-    plan.split_k = 1, plan.split_k_shift = 0, plan.items = tiles;
+    plan.split_k = 1, plan.split_k_shift = 0, plan.positions = tiles;
     check_tiles();
 }
 

@@ -10,7 +10,7 @@
  * each early or as late as can be; some waves are slow; flags come in any order; some worlds stop on the way. Checked:
  *   - a box is fetched once its tile's flag is there and has been fenced, nobody computes there any more, and it stays
  *     in the ring; a put reads the box that it is for, and waits for peers to have begun the epoch;
- *   - every box of every tile of the walk arrives once on every peer, and nothing else does; in a world that has
+ *   - every box of every tile of the schedule arrives once on every peer, and nothing else does; in a world that has
  *     stopped, at most once;
  *   - peers are told of every unit, but not before it has arrived, and the workgroup leaves when nothing is under way;
  *   - not more boxes are on their way than is meant, or copies of all others would wait behind them;
@@ -37,7 +37,7 @@ enum { HEAD = 1024, BOX_BYTES = 2048, BOXES = 96 }; /* shared memory: barriers, 
 enum { PATIENCE = 40, MOST_IDLE = 50000 };          /* turns in which no lane gets on: all wait, or wait for ever */
 enum { MOST_TRANSFERS = BOXES + 16 * MATH_WAVES * (RANKS - 1) };
 
-/* A tile of the walk. */
+/* A tile of the schedule. */
 struct tile_state {
     uint32_t x, y, columns, rows, k_split;
     bool ends, sent;           /* written by someone; by this workgroup to the peers */
@@ -474,18 +474,18 @@ static void irisi_gemm_workspace_begin(const iris_gemm_plan *, char *workspace, 
 }
 
 /* Tiles at random, not the plan's. */
-#define irisi_tile_next_turn irist_tile_next_turn
-static int irist_tile_next_turn(const iris_gemm_plan *, iris_tile *tile, const irisi_tile_turns *turns)
+#define irisi_tile_next_scheduled irist_tile_next_scheduled
+static int irist_tile_next_scheduled(const iris_gemm_plan *, iris_tile *tile, const irisi_tile_schedule *schedule)
 {
-    const uint32_t turn = tile->turn;
-    if (turn >= world.tiles.size() || turn >= turns->end)
+    const uint32_t turn = tile->position;
+    if (turn >= world.tiles.size() || turn >= schedule->end)
         return 0;
     const tile_state &t = world.tiles[turn];
     tile->m0 = t.y, tile->n0 = t.x, tile->rows = t.rows, tile->cols = t.columns;
     tile->top = tile->left = 0;
     tile->index = 4 * turn + turn % 4;
     tile->k_split = t.k_split;
-    tile->turn += tile->step;
+    tile->position += tile->step;
     return 1;
 }
 
@@ -500,7 +500,7 @@ iris_ctx ctx;
 irisi_control control;
 uint64_t channel_state[IRISI_CHANNEL_STATE];
 std::vector<iris_gemm_stamp> stamps;
-irisi_tile_turns computed, sent;
+irisi_tile_schedule computed, sent;
 const irisi_gemm_way way = {IRISI_GEMM_TO_EVERYONE, IRISI_GEMM_DIRECTLY_LAST, 1, 0};
 
 /* What the math waves and the one that tells do before, without products. */
@@ -514,11 +514,11 @@ void compute(iris_gemm_part *part)
             irisi_gemm_notify_wave(&ctx, &plan, part, &computed, way);
         return;
     }
-    for (irisi_tile_begin_turns(&plan, &tile, &computed); irisi_tile_next_turn(&plan, &tile, &computed);) {
+    for (irisi_tile_begin_schedule(&plan, &tile, &computed); irisi_tile_next_scheduled(&plan, &tile, &computed);) {
         dawdle();
         if (!irisi_tile_ends(&plan, &tile))
             continue;
-        world.tiles[irisi_tile_item(&tile)].stored++;
+        world.tiles[irisi_tile_position(&tile)].stored++;
         irisi_gemm_notify_request(part, &plan, turn++);
     }
     irisi_bulk_arrived();

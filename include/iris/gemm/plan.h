@@ -188,11 +188,11 @@ enum {
 };
 
 /*
- * A run of the walk: tiles of equal width, cut from `tiles` full ones or edges (runtime/gemm/choose.h). Full tiles are
- * numbered before the edges: what is left of each row of tiles, in parts of a width of their own.
+ * A run of the schedule: tiles of equal width, cut from `tiles` full ones or edges (runtime/gemm/choose.h). Full tiles
+ * are numbered before the edges: what is left of each row of tiles, in parts of a width of their own.
  */
 typedef struct irisi_tile_run {
-    uint32_t tiles; /* that the walk meets in this run: parts, of both tiles of a pair, of every split of K */
+    uint32_t tiles; /* that the schedule meets in this run: parts, of both tiles of a pair, of every split of K */
     uint32_t first; /* the full tile or edge, or pair of such, that the first of them is cut from */
     uint32_t parts; /* of each */
     uint32_t width; /* columns of a part, but for the last */
@@ -233,15 +233,15 @@ typedef struct iris_gemm_plan {
     uint32_t split_k, split_k_shift; /* of K, each computed by a workgroup, 1: K is not cut; its logarithm */
     uint32_t tiles_m, full_n; /* rows of tiles, or of pairs of them; full tiles in a row */
     uint32_t unit;            /* columns that the narrowest tiles start at multiples of: each such part has a flag */
-    uint32_t items;           /* tiles of all runs */
-    uint32_t lead;            /* of the walk's first tiles, how many each sender computes before: see irisi_gemm_led */
-    uint32_t early;           /* the widest band's full tiles that are halved at the walk's begin */
+    uint32_t positions;       /* tiles of all runs */
+    uint32_t lead;  /* of the schedule's first tiles, how many each sender computes before: see irisi_gemm_led */
+    uint32_t early; /* the widest band's full tiles that are halved at the schedule's begin */
     uint32_t late, halves, edge_width; /* those that are cut at its end, and halved; columns of edges' parts */
     uint32_t most_full_n;     /* the widest band's full tiles of a row */
     uint32_t units;           /* workgroups before a row chose their number */
     irisi_tile_run runs[IRISI_GEMM_RUNS];
-    uint32_t group_shift;     /* the logarithm of the rows of tiles or pairs that are walked together */
-    uint32_t rotate, rotate_m; /* where the walk of full tiles and of edges starts: ranks are spread over C */
+    uint32_t group_shift;      /* the logarithm of the rows of tiles or pairs that are taken together */
+    uint32_t rotate, rotate_m; /* where the schedule of full tiles and of edges starts: ranks are spread over C */
     uint32_t xcds;            /* chiplets that workgroups are dealt to in turn; 1 where there are none */
     uint32_t stage_m, stage_n; /* of a staging tile; a larger tile leaves in pieces */
     uint32_t pass_m;          /* rows that math waves beside communication waves compute at a time */
@@ -263,8 +263,8 @@ typedef struct iris_gemm_plan {
     uint32_t early_launch;    /* 1: kernels that wait for no rank may begin while the one before them ends */
     uint32_t workgroups, comm_workgroups, rank, world;
     iris_channel channel; /* its signals: exchange.h */
-    iris_gemm_stamp *stamps; /* null, or one for each item */
-    void *partials;          /* sums of splits of K, one for each item */
+    iris_gemm_stamp *stamps;  /* null, or one for each position */
+    void *partials;           /* sums of splits of K, one for each position */
     uint32_t cluster_split_k; /* splits that kernels which only compute cut K into, for workgroups of a cluster, or 1 */
     uint32_t next;           /* in such a kernel of the thin loop, when the one after it may begin (irisi_gemm_next) */
     iris_channel ll;         /* banks for LL packets, by which fused_sequential sends; null: it puts tiles */
@@ -343,13 +343,13 @@ IRIS_HOST_DEVICE iris_gemm_columns iris_gemm_band(uint32_t n, uint32_t world, ui
 /** @} */
 
 /*
- * How many of the walk's first tiles are computed by the first `senders` of so many workgroups of wg_specialized before
- * they send: `lead` each, if every other workgroup has a tile left; on ranks where that is not so, none.
+ * How many of the schedule's first tiles are computed by the first `senders` of so many workgroups of wg_specialized
+ * before they send: `lead` each, if every other workgroup has a tile left; on ranks where that is not so, none.
  */
 IRIS_HOST_DEVICE uint32_t irisi_gemm_led(const iris_gemm_plan *plan, uint32_t workgroups, uint32_t senders)
 {
     const uint32_t led = plan->lead * senders, workers = workgroups - senders;
-    return plan->items >= workers && led <= plan->items - workers ? led : 0;
+    return plan->positions >= workers && led <= plan->positions - workers ? led : 0;
 }
 
 /* Units of a rank's band: what its tiles, of whatever widths, come to. 0 for an empty band. */

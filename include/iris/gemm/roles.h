@@ -81,12 +81,12 @@ IRIS_DEVICE int irisi_gemm_puts(irisi_gemm_way way)
  * The stage pipe: pieces of tiles pass from the math waves to the communication waves through staging tiles, used in
  * turn. Each has a gate FULL, whose n-th phase ends when every math wave has filled it for the n-th time, and a gate
  * EMPTY for the communication waves. A gate is a barrier of the device, or a counter of all arrivals so far. No wave
- * leaves its walk early, whatever happens in the world, so nobody waits at a gate for ever.
+ * leaves its schedule early, whatever happens in the world, so nobody waits at a gate for ever.
  */
 IRIS_DEVICE uint32_t *irisi_stage_pipe_gate(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t gates,
-                                            uint32_t turn)
+                                            uint32_t seq)
 {
-    return part->counters + gates + 2 * (turn % plan->slots_with_comm);
+    return part->counters + gates + 2 * (seq % plan->slots_with_comm);
 }
 
 /* One lane calls it, before a barrier of the workgroup. Each lane of a wave will arrive, or one for all of them. */
@@ -103,9 +103,9 @@ IRIS_DEVICE void irisi_stage_pipe_begin(const iris_gemm_part *part, const iris_g
 
 /* Every lane of a wave calls it: in boxes, which one lane hands to the copy engine, that lane arrives. */
 IRIS_DEVICE void irisi_stage_pipe_arrive(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t gates,
-                                         uint32_t turn)
+                                         uint32_t seq)
 {
-    uint32_t *gate = irisi_stage_pipe_gate(part, plan, gates, turn);
+    uint32_t *gate = irisi_stage_pipe_gate(part, plan, gates, seq);
     iris_sync_wave();
     if ((iris_lane() == 0 || !irisi_tile_tma_store(plan)) && !irisi_gate_arrive(gate) && iris_lane() == 0)
         irisi_shared_add(gate, 1);
@@ -113,9 +113,9 @@ IRIS_DEVICE void irisi_stage_pipe_arrive(const iris_gemm_part *part, const iris_
 
 /* Waits for the end of a phase; the one before the first, 2^32 - 1, has ended. Every lane of a wave calls it. */
 IRIS_DEVICE void irisi_stage_pipe_await(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t gates,
-                                        uint32_t turn, uint32_t phase, uint32_t waves)
+                                        uint32_t seq, uint32_t phase, uint32_t waves)
 {
-    uint32_t *gate = irisi_stage_pipe_gate(part, plan, gates, turn);
+    uint32_t *gate = irisi_stage_pipe_gate(part, plan, gates, seq);
     if (irisi_gate_await(gate, phase))
         iris_sync_wave();
     else
@@ -133,7 +133,7 @@ IRIS_DEVICE void irisi_stage_pipe_await(const iris_gemm_part *part, const iris_g
  * @param group   the waves that do it; every lane of them calls
  * @param worker  place of the wave group among those that send
  * @param workers how many send
- * @param items   how many of the walk's first tiles are sent
+ * @param positions how many of the schedule's first tiles are sent
  * @{
  */
 /* iris_gemm_begin for a kernel whose epoch is known, or, where it waits for no rank and tells none, any number. */
@@ -238,17 +238,17 @@ IRIS_DEVICE void iris_gemm_finish(const iris_ctx *ctx, const iris_gemm_plan *pla
 }
 
 /**
- * Sends tiles that stand in this rank's C to every peer, the walk's first `items`: worker `worker` of `workers` wave
- * groups. Every lane of the wave group calls it.
+ * Sends tiles that stand in this rank's C to every peer, the schedule's first `positions`: worker `worker` of `workers`
+ * wave groups. Every lane of the wave group calls it.
  *
  * @param flagged 1: the tiles are still being computed; wait for each tile's flag. 0: all are there
  */
 IRIS_DEVICE void iris_gemm_send(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch, iris_wave_group *group,
-                                uint32_t worker, uint32_t workers, int flagged, uint32_t items)
+                                uint32_t worker, uint32_t workers, int flagged, uint32_t positions)
 {
     iris_tile tile;
     iris_gemm_await_peers(ctx, plan, epoch, group);
-    for (iris_tile_begin(plan, &tile, worker, workers); irisi_tile_next_of(plan, &tile, items);) {
+    for (iris_tile_begin(plan, &tile, worker, workers); irisi_tile_next_of(plan, &tile, positions);) {
         if (!irisi_tile_ends(plan, &tile))
             continue;
         if (flagged)
@@ -259,31 +259,31 @@ IRIS_DEVICE void iris_gemm_send(const iris_ctx *ctx, const iris_gemm_plan *plan,
 }
 /** @} */
 
-IRIS_DEVICE char *irisi_stage_pipe_stage(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
+IRIS_DEVICE char *irisi_stage_pipe_stage(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t seq)
 {
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
-    return part->workspace + plan->workspace_bytes_with_comm + turn % plan->slots_with_comm * plan->stage_bytes;
+    return part->workspace + plan->workspace_bytes_with_comm + seq % plan->slots_with_comm * plan->stage_bytes;
 }
 
-/* Math waves: waits until the piece of this turn may be filled in. */
-IRIS_DEVICE char *irisi_stage_pipe_acquire(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
+/* Math waves: waits until piece `seq` may be filled in. */
+IRIS_DEVICE char *irisi_stage_pipe_acquire(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t seq)
 {
-    irisi_stage_pipe_await(part, plan, IRISI_EMPTY, turn, turn / plan->slots_with_comm - 1, plan->comm_waves);
-    return irisi_stage_pipe_stage(part, plan, turn);
+    irisi_stage_pipe_await(part, plan, IRISI_EMPTY, seq, seq / plan->slots_with_comm - 1, plan->comm_waves);
+    return irisi_stage_pipe_stage(part, plan, seq);
 }
 
-/* Math waves: the piece of this turn is filled in. Every lane of the wave group calls it. */
-IRIS_DEVICE void irisi_stage_pipe_commit(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
+/* Math waves: piece `seq` is filled in. Every lane of the wave group calls it. */
+IRIS_DEVICE void irisi_stage_pipe_commit(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t seq)
 {
     irisi_bulk_written();
-    irisi_stage_pipe_arrive(part, plan, IRISI_FULL, turn);
+    irisi_stage_pipe_arrive(part, plan, IRISI_FULL, seq);
 }
 
-/* Communication waves: waits for the piece of this turn. */
-IRIS_DEVICE char *irisi_stage_pipe_wait(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
+/* Communication waves: waits for piece `seq`. */
+IRIS_DEVICE char *irisi_stage_pipe_wait(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t seq)
 {
-    irisi_stage_pipe_await(part, plan, IRISI_FULL, turn, turn / plan->slots_with_comm, plan->math_waves);
-    return irisi_stage_pipe_stage(part, plan, turn);
+    irisi_stage_pipe_await(part, plan, IRISI_FULL, seq, seq / plan->slots_with_comm, plan->math_waves);
+    return irisi_stage_pipe_stage(part, plan, seq);
 }
 
 /*
@@ -299,15 +299,15 @@ IRIS_DEVICE void irisi_gemm_notify_begin(const iris_gemm_part *part, const iris_
 }
 
 /*
- * Math waves: the tile of this turn has been put, or stored; its notification may go. Every lane of the wave group
+ * Math waves: tile `seq` has been put, or stored; its notification may go. Every lane of the wave group
  * calls it.
  */
-IRIS_DEVICE void irisi_gemm_notify_request(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
+IRIS_DEVICE void irisi_gemm_notify_request(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t seq)
 {
     irisi_bulk_arrived();
     irisi_drain();
-    irisi_stage_pipe_await(part, plan, IRISI_EMPTY, turn, turn / plan->slots_with_comm - 1, plan->comm_waves);
-    irisi_stage_pipe_arrive(part, plan, IRISI_FULL, turn);
+    irisi_stage_pipe_await(part, plan, IRISI_EMPTY, seq, seq / plan->slots_with_comm - 1, plan->comm_waves);
+    irisi_stage_pipe_arrive(part, plan, IRISI_FULL, seq);
 }
 
 /*
@@ -316,7 +316,7 @@ IRIS_DEVICE void irisi_gemm_notify_request(const iris_gemm_part *part, const iri
  */
 typedef struct irisi_gemm_sink {
     iris_tile last;        /* the last tile that was put to others */
-    uint32_t pieces, turn; /* pieces that have been staged; tiles or, of the pipe to communication waves, pieces */
+    uint32_t pieces, seq;  /* pieces that have been staged; tiles or, of the pipe to communication waves, pieces */
     int sent;              /* 1: there is such a last tile, which was not announced */
     int direct;            /* 1: the tile that leaves now goes to others directly */
 } irisi_gemm_sink;
@@ -339,7 +339,7 @@ IRIS_DEVICE int irisi_gemm_sink_announce(const iris_ctx *ctx, const iris_gemm_pl
 {
     const int arrived = irisi_gemm_puts(way) && way.directly == IRISI_GEMM_DIRECTLY_ALL ? sink->pieces > 0 : sink->sent;
     if (notifier && arrived)
-        irisi_gemm_notify_request(part, plan, sink->turn++);
+        irisi_gemm_notify_request(part, plan, sink->seq++);
     else if (arrived)
         iris_tile_raise_all(ctx, plan, &sink->last, &part->group);
     return arrived;
@@ -365,7 +365,7 @@ IRIS_DEVICE void irisi_gemm_sink_after(const iris_ctx *ctx, const iris_gemm_plan
     if (sink->direct)
         sink->last = *tile, sink->sent = 1;
     else if (notifier)
-        irisi_gemm_notify_request(part, plan, sink->turn++);
+        irisi_gemm_notify_request(part, plan, sink->seq++);
     else if (way.flagged)
         iris_tile_flag(ctx, plan, tile, part->epoch, &part->group);
 }
@@ -375,20 +375,20 @@ IRIS_DEVICE void irisi_gemm_sink_after(const iris_ctx *ctx, const iris_gemm_plan
  * went to all of them, else those who wait on this rank. Every lane of the wave calls it.
  */
 IRIS_DEVICE void irisi_gemm_notify_wave(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_gemm_part *part,
-                                        const irisi_tile_turns *turns, irisi_gemm_way way)
+                                        const irisi_tile_schedule *schedule, irisi_gemm_way way)
 {
     iris_wave_group self = iris_wave_group_of(iris_wave(), 1, part->counters);
     iris_tile tile;
-    uint32_t turn = 0;
-    for (irisi_tile_begin_turns(plan, &tile, turns); irisi_tile_next_turn(plan, &tile, turns);) {
+    uint32_t seq = 0;
+    for (irisi_tile_begin_schedule(plan, &tile, schedule); irisi_tile_next_scheduled(plan, &tile, schedule);) {
         if (!irisi_tile_ends(plan, &tile))
             continue;
-        irisi_stage_pipe_await(part, plan, IRISI_FULL, turn, turn / plan->slots_with_comm, plan->math_waves);
-        if (irisi_gemm_puts(way) && (way.directly == IRISI_GEMM_DIRECTLY_ALL || tile.turn >= turns->direct))
+        irisi_stage_pipe_await(part, plan, IRISI_FULL, seq, seq / plan->slots_with_comm, plan->math_waves);
+        if (irisi_gemm_puts(way) && (way.directly == IRISI_GEMM_DIRECTLY_ALL || tile.position >= schedule->direct))
             iris_tile_raise_all(ctx, plan, &tile, &self);
         else
             iris_tile_flag(ctx, plan, &tile, part->epoch, &self);
-        irisi_stage_pipe_arrive(part, plan, IRISI_EMPTY, turn++);
+        irisi_stage_pipe_arrive(part, plan, IRISI_EMPTY, seq++);
     }
 }
 
@@ -398,12 +398,12 @@ IRIS_DEVICE void irisi_gemm_notify_wave(const iris_ctx *ctx, const iris_gemm_pla
  * the end, which is when they ask. Every lane of the waves calls them.
  */
 IRIS_DEVICE void irisi_gemm_tma_forward_fetch(const iris_ctx *ctx, const iris_gemm_plan *plan,
-                                              const iris_gemm_part *part, const irisi_tile_turns *turns,
+                                              const iris_gemm_part *part, const irisi_tile_schedule *schedule,
                                               irisi_tma_forward *forward)
 {
     uint32_t others = part->group.wave; /* tiles that other waves fetch before the next */
     iris_tile tile;
-    for (irisi_tile_begin_turns(plan, &tile, turns); irisi_tile_next_turn(plan, &tile, turns);) {
+    for (irisi_tile_begin_schedule(plan, &tile, schedule); irisi_tile_next_scheduled(plan, &tile, schedule);) {
         if (!irisi_tile_ends(plan, &tile))
             continue;
         if (others-- > 0) {
@@ -416,12 +416,12 @@ IRIS_DEVICE void irisi_gemm_tma_forward_fetch(const iris_ctx *ctx, const iris_ge
     }
 }
 IRIS_DEVICE void irisi_gemm_tma_forward_put(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
-                                            const irisi_tile_turns *turns, irisi_tma_forward *forward)
+                                            const irisi_tile_schedule *schedule, irisi_tma_forward *forward)
 {
     uint32_t units = 0;
     iris_tile tile;
     iris_gemm_await_peers(ctx, plan, part->epoch, &part->group);
-    for (irisi_tile_begin_turns(plan, &tile, turns); irisi_tile_next_turn(plan, &tile, turns);) {
+    for (irisi_tile_begin_schedule(plan, &tile, schedule); irisi_tile_next_scheduled(plan, &tile, schedule);) {
         if (!irisi_tile_ends(plan, &tile))
             continue;
         irisi_tma_forward_put(plan, &tile, part->group.stopped, forward);
@@ -436,49 +436,52 @@ IRIS_DEVICE void irisi_gemm_tma_forward_put(const iris_ctx *ctx, const iris_gemm
         irisi_tile_raise_units(ctx, plan, units, &part->group);
 }
 
-/* The whole of a workgroup that sends the tiles of some turns of the walk while others compute. Every lane calls it. */
+/*
+ * The whole of a workgroup that sends the tiles of some positions of the schedule while others compute. Every lane
+ * calls it.
+ */
 IRIS_DEVICE void irisi_gemm_send_beside(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
-                                        const irisi_tile_turns *turns)
+                                        const irisi_tile_schedule *schedule)
 {
     iris_wave_group group = iris_wave_group_all();
     if (!irisi_tma_forward_can(plan)) {
-        iris_gemm_send(ctx, plan, part->epoch, &group, turns->worker, turns->workers, 1, turns->end);
+        iris_gemm_send(ctx, plan, part->epoch, &group, schedule->worker, schedule->workers, 1, schedule->end);
         return;
     }
     irisi_tma_forward forward = irisi_tma_forward_begin(part->workspace);
     iris_sync_wg(); /* and all waves are done with what they have computed before */
     if (part->role == IRIS_GEMM_MATH)
-        irisi_gemm_tma_forward_put(ctx, plan, part, turns, &forward);
+        irisi_gemm_tma_forward_put(ctx, plan, part, schedule, &forward);
     else if (part->group.wave < IRISI_TMA_FORWARD_FETCHERS)
-        irisi_gemm_tma_forward_fetch(ctx, plan, part, turns, &forward);
+        irisi_gemm_tma_forward_fetch(ctx, plan, part, schedule, &forward);
 }
 
 /*
- * Communication waves: the wave has put its share of the piece of this turn, and is done with it; where an engine still
+ * Communication waves: the wave has put its share of piece `seq`, and is done with it; where an engine still
  * reads the piece, and there are others to fill, with the one before. Every lane calls it.
  */
-IRIS_DEVICE void irisi_stage_pipe_release(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t turn)
+IRIS_DEVICE void irisi_stage_pipe_release(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t seq)
 {
     const uint32_t late = irisi_bulk_can() && plan->slots_with_comm > 1;
     irisi_bulk_reusable(late);
-    if (turn >= late)
-        irisi_stage_pipe_arrive(part, plan, IRISI_EMPTY, turn - late);
+    if (seq >= late)
+        irisi_stage_pipe_arrive(part, plan, IRISI_EMPTY, seq - late);
 }
 
 /* Communication waves: put every piece that the workgroup's math waves pass through the pipe of stages. */
 IRIS_DEVICE void irisi_gemm_send_piped(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part)
 {
     iris_tile tile, piece;
-    uint32_t turn = 0;
+    uint32_t seq = 0;
     iris_gemm_await_peers(ctx, plan, part->epoch, &part->group);
     part->group.window = plan->window;
     for (iris_tile_begin(plan, &tile, iris_workgroup(), iris_workgroups()); iris_tile_next(plan, &tile);) {
         if (!irisi_tile_ends(plan, &tile))
             continue;
-        for (uint32_t i = 0; iris_tile_piece(plan, &tile, i, &piece); i++, turn++) {
-            char *stage = irisi_stage_pipe_wait(part, plan, turn);
+        for (uint32_t i = 0; iris_tile_piece(plan, &tile, i, &piece); i++, seq++) {
+            char *stage = irisi_stage_pipe_wait(part, plan, seq);
             iris_tile_put_all(ctx, plan, &piece, stage, &part->group);
-            irisi_stage_pipe_release(part, plan, turn);
+            irisi_stage_pipe_release(part, plan, seq);
         }
         iris_tile_raise_all(ctx, plan, &tile, &part->group);
     }
@@ -493,7 +496,7 @@ IRIS_DEVICE void irisi_gemm_communicate_all_scatter(const iris_ctx *ctx, const i
     const uint64_t epoch = iris_channel_enter_wg(&plan->channel);
     iris_wave_group group = iris_wave_group_all();
     iris_gemm_enter(ctx, plan, epoch);
-    iris_gemm_send(ctx, plan, epoch, &group, iris_workgroup(), iris_workgroups(), flagged, plan->items);
+    iris_gemm_send(ctx, plan, epoch, &group, iris_workgroup(), iris_workgroups(), flagged, plan->positions);
     iris_gemm_finish(ctx, plan, epoch);
 }
 

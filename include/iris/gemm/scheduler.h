@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scheduler.h: the walk over a plan's tiles, and their pieces.
+ * scheduler.h: the schedule over a plan's tiles, and their pieces.
  *
  *   iris_tile iris_tile_begin iris_tile_next iris_tile_piece iris_tile_pass
- *   irisi_tile_turns irisi_tile_all_turns irisi_tile_split_turns irisi_tile_sent irisi_tile_begin_turns
- *   irisi_tile_next_turn irisi_tile_next_even
+ *   irisi_tile_schedule irisi_tile_schedule_all irisi_tile_schedule_split irisi_tile_sent irisi_tile_begin_schedule
+ *   irisi_tile_next_scheduled irisi_tile_next_even
  */
 #ifndef IRIS_GEMM_SCHEDULER_H
 #define IRIS_GEMM_SCHEDULER_H
@@ -13,7 +13,7 @@
 
 #if IRIS_HAS_DEVICE
 
-/** A tile of the own band, and where the walk stands. */
+/** A tile of the own band, and where the schedule stands. */
 typedef struct iris_tile {
     uint32_t m0, n0;     /**< first row of C, first column within the own band */
     uint32_t rows, cols; /**< less than the plan's tile at the edges */
@@ -21,11 +21,11 @@ typedef struct iris_tile {
     uint32_t index;      /**< which of the band's units its first one is */
     uint32_t k_split;    /* of K, where K is cut */
     uint32_t pair_split_k; /* 1: its pair computes it and the one beside it together */
-    uint32_t turn, step; /* the walk */
+    uint32_t position, step; /* the schedule */
 } iris_tile;
 
 /*
- * The place in the walk of worker w: on devices made of chiplets, workgroups are dealt to those in turn, and each
+ * The place in the schedule of worker w: on devices made of chiplets, workgroups are dealt to those in turn, and each
  * chiplet's workgroups take neighbouring places so that they share what is in its cache. Where there are fewer tiles
  * than workers, each chiplet has as many of the first places as the others, and the rest follow.
  */
@@ -33,34 +33,35 @@ IRIS_DEVICE uint32_t irisi_tile_place(const iris_gemm_plan *plan, uint32_t worke
 {
     if (plan->xcds <= 1 || workers % plan->xcds != 0)
         return worker;
-    const uint32_t busy = plan->items < workers ? plan->items : workers, each = (busy + plan->xcds - 1) / plan->xcds;
+    const uint32_t busy = plan->positions < workers ? plan->positions : workers,
+                   each = (busy + plan->xcds - 1) / plan->xcds;
     const uint32_t slot = worker / plan->xcds, chiplet = worker - slot * plan->xcds;
     return slot < each ? chiplet * each + slot : worker;
 }
 
 /**
- * @name The walk over a plan's tiles
+ * @name The schedule over a plan's tiles
  *
  * Every lane of a workgroup calls them with equal arguments and gets the same tile.
  *
  * @param plan    the plan, from iris_gemm_prepare, in the kernel's argument struct
- * @param tile    the walk, and the tile that it stands at
- * @param worker  this workgroup's place among those that walk
- * @param workers how many walk
+ * @param tile    the schedule, and the tile that it stands at
+ * @param worker  this workgroup's place among those that take tiles
+ * @param workers how many take tiles
  * @param i       which piece, from 0 on
  * @param piece   receives the piece
  * @param pass    receives the part
  * @{
  */
-/** Begins the walk of worker `worker` of `workers`; iris_tile_next gives the first tile. */
+/** Begins the schedule of worker `worker` of `workers`; iris_tile_next gives the first tile. */
 IRIS_DEVICE void iris_tile_begin(const iris_gemm_plan *plan, iris_tile *tile, uint32_t worker, uint32_t workers)
 {
-    tile->turn = irisi_tile_place(plan, worker, workers);
+    tile->position = irisi_tile_place(plan, worker, workers);
     tile->step = irisi_parked_u32(workers);
 }
 
 /*
- * Where the n-th full tile or edge stands, in tiles or pairs. Of full tiles, some rows are walked column by column, so
+ * Where the n-th full tile or edge stands, in tiles or pairs. Of full tiles, some rows are taken column by column, so
  * that tiles computed at one time share rows of A and columns of B. Edges come last. Ranks start elsewhere. Before a
  * kernel's first fetch a division takes as long as a load: where a divisor is a power of two, there is none.
  */
@@ -83,13 +84,16 @@ IRIS_DEVICE void irisi_tile_at(const iris_gemm_plan *plan, uint32_t n, uint32_t 
     *i = first + within - *j * (left >> shift ? 1u << shift : left);
 }
 
-/* The run that a turn of the walk is in: the first where all tiles are of one width. *turn becomes that within it. */
-IRIS_DEVICE const irisi_tile_run *irisi_tile_run_of(const iris_gemm_plan *plan, uint32_t *turn)
+/*
+ * The run that a position of the schedule is in: the first where all tiles are of one width. *position becomes that
+ * within it.
+ */
+IRIS_DEVICE const irisi_tile_run *irisi_tile_run_of(const iris_gemm_plan *plan, uint32_t *position)
 {
     const irisi_tile_run *run = plan->runs;
     if (irisi_tile_cuts())
-        for (; *turn >= run->tiles; run++)
-            *turn -= run->tiles;
+        for (; *position >= run->tiles; run++)
+            *position -= run->tiles;
     return run;
 }
 
@@ -109,30 +113,30 @@ IRIS_DEVICE int irisi_tile_ends(const iris_gemm_plan *plan, const iris_tile *til
 }
 
 /**
- * The next tile of a walk: 1, or 0 at its end. All workers together meet each tile once, run after run; where
+ * The next tile of a schedule: 1, or 0 at its end. All workers together meet each tile once, run after run; where
  * workgroups work in pairs, workers 2 * i and 2 * i + 1 meet the tiles of a pair, of which the second may have no rows,
  * or where a full tile of theirs is cut and they are pair_split_k, both.
  */
 IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
 {
-    uint32_t i, j, below = 0, within = 0, turn = tile->turn;
+    uint32_t i, j, below = 0, within = 0, position = tile->position;
     plan = (const iris_gemm_plan *)irisi_afresh(plan);
-    if (turn >= (irisi_tile_cuts() ? plan->items : plan->tiles_m * plan->full_n))
+    if (position >= (irisi_tile_cuts() ? plan->positions : plan->tiles_m * plan->full_n))
         return 0;
     tile->k_split = tile->pair_split_k = 0;
-    const irisi_tile_run *run = irisi_tile_run_of(plan, &turn);
+    const irisi_tile_run *run = irisi_tile_run_of(plan, &position);
     if (irisi_tile_cuts()) {
-        below = turn & (plan->pair - 1), turn >>= plan->pair - 1;
+        below = position & (plan->pair - 1), position >>= plan->pair - 1;
         if (plan->split_k > 1)
-            tile->k_split = turn & (plan->split_k - 1), turn >>= plan->split_k_shift;
+            tile->k_split = position & (plan->split_k - 1), position >>= plan->split_k_shift;
         if (run->parts > 1) {
-            const uint32_t part = turn % run->parts;
-            turn /= run->parts, within = part * run->width;
+            const uint32_t part = position % run->parts;
+            position /= run->parts, within = part * run->width;
             if (run->pair_split_k)
                 tile->pair_split_k = 1, within = (part / 2 * 2 + below) * run->width, below = part % 2;
         }
     }
-    irisi_tile_at(plan, irisi_tile_cuts() ? run->first + turn : turn, &i, &j);
+    irisi_tile_at(plan, irisi_tile_cuts() ? run->first + position : position, &i, &j);
     if (irisi_tile_cuts())
         i = i * plan->pair + below;
     const uint32_t right = plan->columns - j * plan->tile_n; /* an edge may have several tiles' columns */
@@ -147,77 +151,82 @@ IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
     tile->top = tile->left = 0;
     tile->index = irisi_tile_cuts() ? i * ((plan->columns + plan->unit - 1) / plan->unit) + tile->n0 / plan->unit
                                     : i * plan->full_n + j;
-    tile->turn += irisi_afresh_u32(tile->step);
+    tile->position += irisi_afresh_u32(tile->step);
     return 1;
 }
 
-/* Which of the walk's tiles it is. */
-IRIS_DEVICE uint32_t irisi_tile_item(const iris_tile *tile) { return tile->turn - irisi_afresh_u32(tile->step); }
-
-/* The next of the walk's first `items` tiles: of all where tiles are of one width. */
-IRIS_DEVICE int irisi_tile_next_of(const iris_gemm_plan *plan, iris_tile *tile, uint32_t items)
+/* Which of the schedule's tiles it is. */
+IRIS_DEVICE uint32_t irisi_tile_position(const iris_tile *tile)
 {
-    return iris_tile_next(plan, tile) && (!irisi_tile_cuts() || irisi_tile_item(tile) < items);
+    return tile->position - irisi_afresh_u32(tile->step);
+}
+
+/* The next of the schedule's first `positions` tiles: of all where tiles are of one width. */
+IRIS_DEVICE int irisi_tile_next_of(const iris_gemm_plan *plan, iris_tile *tile, uint32_t positions)
+{
+    return iris_tile_next(plan, tile) && (!irisi_tile_cuts() || irisi_tile_position(tile) < positions);
 }
 
 /*
- * The tiles of the walk that a workgroup computes: as worker `worker` of `workers`, those from `first` on and before
- * `end`. One whose next would be `direct` or later is its last, and may go to all ranks at once.
+ * The tiles of the schedule that a workgroup computes: as worker `worker` of `workers`, those from `first` on and
+ * before `end`. One whose next would be `direct` or later is its last, and may go to all ranks at once.
  */
-typedef struct irisi_tile_turns {
+typedef struct irisi_tile_schedule {
     uint32_t worker, workers, first, end, direct;
-} irisi_tile_turns;
+} irisi_tile_schedule;
 
-IRIS_DEVICE irisi_tile_turns irisi_tile_all_turns(const iris_gemm_plan *plan, uint32_t worker, uint32_t workers)
+IRIS_DEVICE irisi_tile_schedule irisi_tile_schedule_all(const iris_gemm_plan *plan, uint32_t worker, uint32_t workers)
 {
-    const irisi_tile_turns t = {worker, workers, 0, UINT32_MAX, plan->items};
+    const irisi_tile_schedule t = {worker, workers, 0, UINT32_MAX, plan->positions};
     return t;
 }
 
 /* Where the first `senders` of so many workgroups send: they compute too as long as there is nothing to send. */
-IRIS_DEVICE irisi_tile_turns irisi_tile_split_turns(const iris_gemm_plan *plan, uint32_t workgroup, uint32_t workgroups,
-                                                    uint32_t senders)
+IRIS_DEVICE irisi_tile_schedule irisi_tile_schedule_split(const iris_gemm_plan *plan, uint32_t workgroup,
+                                                          uint32_t workgroups, uint32_t senders)
 {
     const uint32_t led = irisi_tile_cuts() ? irisi_gemm_led(plan, workgroups, senders) : 0;
-    irisi_tile_turns t = {workgroup - senders, workgroups - senders, led, UINT32_MAX, plan->items};
+    irisi_tile_schedule t = {workgroup - senders, workgroups - senders, led, UINT32_MAX, plan->positions};
     if (workgroup < senders)
         t.worker = workgroup, t.workers = senders, t.first = 0, t.end = led, t.direct = UINT32_MAX;
     return t;
 }
 
-/* How many tiles of the walk are for senders to send: all but those that are a worker's last. */
+/* How many tiles of the schedule are for senders to send: all but those that are a worker's last. */
 IRIS_DEVICE uint32_t irisi_tile_sent(const iris_gemm_plan *plan, uint32_t workers)
 {
     if (!irisi_tile_cuts())
-        return plan->items;
-    return plan->items > workers ? plan->items - workers : 0;
+        return plan->positions;
+    return plan->positions > workers ? plan->positions - workers : 0;
 }
 
-/* The walk over them. */
-IRIS_DEVICE void irisi_tile_begin_turns(const iris_gemm_plan *plan, iris_tile *tile, const irisi_tile_turns *turns)
+/* The schedule over them. */
+IRIS_DEVICE void irisi_tile_begin_schedule(const iris_gemm_plan *plan, iris_tile *tile,
+                                           const irisi_tile_schedule *schedule)
 {
-    iris_tile_begin(plan, tile, turns->worker, turns->workers);
-    tile->turn += turns->first;
+    iris_tile_begin(plan, tile, schedule->worker, schedule->workers);
+    tile->position += schedule->first;
 }
-IRIS_DEVICE int irisi_tile_next_turn(const iris_gemm_plan *plan, iris_tile *tile, const irisi_tile_turns *turns)
+IRIS_DEVICE int irisi_tile_next_scheduled(const iris_gemm_plan *plan, iris_tile *tile,
+                                          const irisi_tile_schedule *schedule)
 {
-    return turns->end == UINT32_MAX ? iris_tile_next(plan, tile) : irisi_tile_next_of(plan, tile, turns->end);
+    return schedule->end == UINT32_MAX ? iris_tile_next(plan, tile) : irisi_tile_next_of(plan, tile, schedule->end);
 }
 
 /* The same for a mainloop whose tiles are all of one width: no runs to look through. K may be cut into splits. */
-IRIS_DEVICE int irisi_tile_next_even(const iris_gemm_plan *plan, iris_tile *tile, const irisi_tile_turns *turns)
+IRIS_DEVICE int irisi_tile_next_even(const iris_gemm_plan *plan, iris_tile *tile, const irisi_tile_schedule *schedule)
 {
     uint32_t i, j;
-    if (tile->turn >= plan->items || tile->turn >= turns->end)
+    if (tile->position >= plan->positions || tile->position >= schedule->end)
         return 0;
-    irisi_tile_at(plan, tile->turn >> plan->split_k_shift, &i, &j);
+    irisi_tile_at(plan, tile->position >> plan->split_k_shift, &i, &j);
     tile->m0 = i * plan->tile_m, tile->n0 = j * plan->tile_n;
     tile->rows = plan->m - tile->m0 < plan->tile_m ? plan->m - tile->m0 : plan->tile_m;
     tile->cols = plan->columns - tile->n0 < plan->tile_n ? plan->columns - tile->n0 : plan->tile_n;
     tile->top = tile->left = tile->pair_split_k = 0;
-    tile->k_split = tile->turn & (plan->split_k - 1);
+    tile->k_split = tile->position & (plan->split_k - 1);
     tile->index = i * plan->full_n + j;
-    tile->turn += tile->step;
+    tile->position += tile->step;
     return 1;
 }
 
@@ -237,7 +246,7 @@ IRIS_DEVICE void irisi_tile_stamp(const iris_gemm_plan *plan, const iris_tile *t
 #if IRIS_STAMPS
     irisi_launch_wait(); /* the kernel before may be one of the same plan */
     if (plan->stamps != NULL && member == 0)
-        ((uint64_t *)(plan->stamps + irisi_tile_item(tile)))[which] = iris_clock();
+        ((uint64_t *)(plan->stamps + irisi_tile_position(tile)))[which] = iris_clock();
 #else
     (void)plan, (void)tile, (void)member, (void)which;
 #endif

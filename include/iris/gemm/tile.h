@@ -36,7 +36,7 @@ IRIS_DEVICE char *irisi_tile_c(const iris_gemm_plan *plan, const iris_tile *tile
  *
  * @param ctx    the kernel's context, from iris_device_ctx
  * @param plan   the plan, from iris_gemm_prepare, in the kernel's argument struct
- * @param tile   the tile, from the walk
+ * @param tile   the tile, from the schedule
  * @param stage  its staging tile in workgroup-shared memory, from iris_tile_stage
  * @param stages the workgroup's staging tiles: iris_gemm_part.stages
  * @param n      how many pieces the wave group has staged before

@@ -58,9 +58,8 @@ IRIS_DEVICE iris_wave_group iris_wave_group_all(void) { return iris_wave_group_o
 /* Waits until a counter in shared memory has reached `value`; it may wrap. Every lane of a wave calls it. */
 IRIS_DEVICE void irisi_await_counter(const uint32_t *counter, uint32_t value)
 {
-    for (uint32_t turn = 1;
-         (int32_t)(irisi_shared_get(counter) - value) < 0; turn++)
-        iris_pause(turn);
+    for (uint32_t spin = 1; (int32_t)(irisi_shared_get(counter) - value) < 0; spin++)
+        iris_pause(spin);
     iris_sync_wave();
 }
 

@@ -14,7 +14,7 @@
  *   irisi_gemm_most_pair(mainloop) irisi_gemm_most_split_k(mainloop)     workgroups that share B; splits of K
  *   irisi_gemm_can_pair_split_k(plan)                        1 when pairs compute parts of full tiles together
  *   irisi_gemm_tma_forwards(plan)                            1 when workgroups that only send use an engine
- *   IRISI_GEMM_PARTIAL_BYTES                                 what an item of a plan whose K is cut leaves behind
+ *   IRISI_GEMM_PARTIAL_BYTES                                 what a position of a plan whose K is cut leaves behind
  *   irisi_gemm_tile_us(mainloop, pair, split_k, rows, columns, k, flagged)     about how long a tile takes
  *   irisi_gemm_pair_split_k_us(mainloop, rows, columns, k, flagged)    of a part that a pair computes together
  *   irisi_gemm_senders_us()                                  about how much longer it takes by workgroups that send

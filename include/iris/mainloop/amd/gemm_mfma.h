@@ -59,14 +59,14 @@ IRIS_DEVICE void irisi_mfma_fetch_slab(irisi_mfma_loop loop, const irisi_mfma_jo
 
 /*
  * Slab `slab` goes to shared memory, and fetches begin for what its registers, or those of it and its forerunner, held:
- * two neighbouring slabs that are 32 bytes deep are fetched together, since they share cache lines. `turn` is the
+ * two neighbouring slabs that are 32 bytes deep are fetched together, since they share cache lines. `number` is the
  * slab's number as far as registers are concerned, known to the compiler.
  */
 IRIS_DEVICE void irisi_mfma_advance(irisi_mfma_loop loop, const irisi_mfma_job *job, irisi_mfma_held *held,
-                                    uint32_t slab, uint32_t turn, int n_major, int ragged)
+                                    uint32_t slab, uint32_t number, int n_major, int ragged)
 {
     const irisi_mfma_shape shape = loop.shape;
-    const irisi_mfma_lds to = job->lds + turn % 2 * irisi_mfma_slab_bytes(shape);
+    const irisi_mfma_lds to = job->lds + number % 2 * irisi_mfma_slab_bytes(shape);
     const uint32_t whole = irisi_mfma_whole(shape), a = irisi_mfma_loads_a(shape), b = irisi_mfma_loads_b(shape);
     if (loop.direct) {
         irisi_mfma_copy(&job->a, a, to, job->k, slab, whole, ragged, 0);
@@ -74,13 +74,13 @@ IRIS_DEVICE void irisi_mfma_advance(irisi_mfma_loop loop, const irisi_mfma_job *
         return;
     }
     const uint32_t left = irisi_mfma_left(job->k, slab, whole);
-    irisi_mfma_commit(&job->a, a, held->a[turn % loop.ring], to, left, ragged, 0);
-    irisi_mfma_commit(&job->b, b, held->b[turn % loop.ring], to, left, ragged, n_major);
-    if (turn % loop.pair == loop.pair - 1)
+    irisi_mfma_commit(&job->a, a, held->a[number % loop.ring], to, left, ragged, 0);
+    irisi_mfma_commit(&job->b, b, held->b[number % loop.ring], to, left, ragged, n_major);
+    if (number % loop.pair == loop.pair - 1)
 #pragma unroll
         for (uint32_t i = 0; i < loop.pair; i++)
             irisi_mfma_fetch_slab(loop, job, held, slab + 1 - loop.pair + i + loop.ring,
-                                  (turn + 1 - loop.pair + i) % loop.ring, n_major);
+                                  (number + 1 - loop.pair + i) % loop.ring, n_major);
 }
 
 /* Begins a tile: the first slab stands in shared memory when the math waves have met, others are on their way. */

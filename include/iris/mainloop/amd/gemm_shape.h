@@ -53,7 +53,7 @@ enum {
 typedef struct irisi_mfma_loop {
     irisi_mfma_shape shape;
     uint32_t steps; /* of 32 bytes of K, in a phase */
-    uint32_t ring;  /* slabs that registers hold on their way to shared memory; a turn of the loop */
+    uint32_t ring;  /* slabs that registers hold on their way to shared memory; a round of the loop */
     uint32_t pair;  /* slabs that are fetched together */
     int direct;     /* 1: slabs go to shared memory without registers */
 } irisi_mfma_loop;

@@ -131,7 +131,7 @@ static inline irisi_gemm_shape irisi_gemm_lines_shape(const irisi_gemm_problem *
     return s;
 }
 
-/* What an item of a plan whose K is cut leaves behind: a tile's sums; and the bytes of one that is not there. */
+/* What a position of a plan whose K is cut leaves behind: a tile's sums; and the bytes of one that is not there. */
 enum { IRISI_GEMM_PARTIAL_BYTES = 4 * IRISI_GEMM_SM90A_M * IRISI_GEMM_SM90A_N, IRISI_GEMM_PARTIAL_BYTE = 0xff };
 
 /*

@@ -66,7 +66,7 @@ IRIS_DEVICE int irisi_gemm_look(irisi_gemm_sums *sums, const uint32_t *from, uin
 /*
  * A tile's sums of splits of K come together: who computed one before the last leaves its accumulators behind, in
  * `partials`; who computed the last waits for them, in order, adds them up, and takes them away for the next launch.
- * Workgroups begin in order, so those waited for have begun; no wave leaves its walk early, so none is left behind
+ * Workgroups begin in order, so those waited for have begun; no wave leaves its schedule early, so none is left behind
  * whatever happens in the world. Every lane of the math wave group calls it. `n`, a constant: the columns that v has,
  * f32 or if `whole` i32.
  */
@@ -75,7 +75,7 @@ IRIS_DEVICE void irisi_gemm_join(const iris_gemm_plan *plan, const iris_tile *ti
 {
     char *own = (char *)v;
     const size_t each = IRISI_GEMM_PARTIAL_BYTES / sizeof(uint32_t);
-    const uint32_t quads = n > 192 ? 4 : IRISI_GEMM_LOOKS, last = irisi_tile_item(tile);
+    const uint32_t quads = n > 192 ? 4 : IRISI_GEMM_LOOKS, last = irisi_tile_position(tile);
     uint32_t *at = (uint32_t *)plan->partials + each * last + 4 * group->member;
     if (plan->split_k == 1 || group->wave * 16 >= tile->rows)
         return;
@@ -93,8 +93,8 @@ IRIS_DEVICE void irisi_gemm_join(const iris_gemm_plan *plan, const iris_tile *ti
 #pragma unroll
         for (uint32_t i = 0; i < n / 2; i += 4 * quads) {
             irisi_gemm_sums sums;
-            for (uint32_t turn = 1; !irisi_gemm_look(&sums, at + 256 * i, quads); turn++)
-                iris_pause(turn);
+            for (uint32_t spin = 1; !irisi_gemm_look(&sums, at + 256 * i, quads); spin++)
+                iris_pause(spin);
 #pragma unroll
             for (uint32_t j = 0; j < 4 * quads; j++)
                 irisi_gemm_sum_in(own + 4 * (i + j), sums.v[j / 4][j % 4], whole);

@@ -6,7 +6,7 @@
  *   irisi_thin_job irisi_thin_begin
  *   irisi_thin_fetch irisi_thin_take_rows                     steps of a B that is k x n, by copies
  *   irisi_thin_words irisi_thin_load irisi_thin_take_columns  and of one that is n x k, by loads
- *   irisi_thin_stage irisi_thin_clean irisi_thin_turn         A, by pieces
+ *   irisi_thin_stage irisi_thin_clean irisi_thin_advance      A, by pieces
  *
  * Rows of B that start anywhere start at one of 8 places within 16 bytes, and as many rows further on at the same one
  * again: after 8 of them, or 4, 2 or 1, as the distance of rows has it. So each wave has rows of one such class alone.
@@ -217,8 +217,8 @@ IRIS_DEVICE void irisi_thin_clean(const iris_gemm_plan *plan, const iris_tile *t
  * Before a step that is a piece's first: the piece is there, and the next one is begun. Every lane of the wave group
  * calls it.
  */
-IRIS_DEVICE void irisi_thin_turn(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_thin_job *job,
-                                 uint32_t step, char *room, iris_wave_group *group)
+IRIS_DEVICE void irisi_thin_advance(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_thin_job *job,
+                                    uint32_t step, char *room, iris_wave_group *group)
 {
     const uint32_t piece = (step << job->deep) >> job->piece;
     if (plan->b_transposed) /* else it came with copies of B, at least 8 steps ago */

@@ -202,7 +202,7 @@ static iris_status irisi_gemm_obey(iris_world *w, iris_gemm_plan *p, irisi_gemm_
     return IRIS_OK;
 }
 
-/* The walk counts up to twice as many tiles as a band of so many columns has, in 32 bits (gemm/scheduler.h). */
+/* The schedule counts up to twice as many tiles as a band of so many columns has, in 32 bits (gemm/scheduler.h). */
 static iris_status irisi_gemm_check_units(iris_world *w, const iris_gemm_plan *p, uint32_t columns)
 {
     const uint64_t units = (p->m + p->tile_m - 1) / p->tile_m * (((uint64_t)columns + p->unit - 1) / p->unit);

@@ -20,7 +20,7 @@
  */
 static int irisi_gemm_can_cluster_split_k(const iris_world *w, const iris_gemm_plan *p)
 {
-    return p->mainloop == IRISI_GEMM_THIN && p->items > 0 && p->stamps == NULL &&
+    return p->mainloop == IRISI_GEMM_THIN && p->positions > 0 && p->stamps == NULL &&
            p->workgroups >= (uint32_t)w->dev.compute_units;
 }
 
@@ -29,8 +29,8 @@ static uint32_t irisi_gemm_cluster_split_k(iris_gemm_plan *p, uint32_t split_k)
 {
     for (p->split_k = split_k; 1u << p->split_k_shift < split_k;)
         p->split_k_shift++;
-    p->items *= split_k, p->runs[0].tiles *= split_k;
-    return p->items;
+    p->positions *= split_k, p->runs[0].tiles *= split_k;
+    return p->positions;
 }
 
 /* Workgroups of a kernel that can be on the device at once. */

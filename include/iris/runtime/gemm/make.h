@@ -251,7 +251,7 @@ const char *iris_gemm_pattern_name(iris_gemm_pattern pattern)
     return (unsigned)pattern <= IRIS_GEMM_BLAS_GATHER ? names[pattern] : "none";
 }
 
-uint32_t iris_gemm_tiles(const iris_gemm_plan *plan) { return plan ? plan->items : 0; }
+uint32_t iris_gemm_tiles(const iris_gemm_plan *plan) { return plan ? plan->positions : 0; }
 
 void iris_gemm_watch(iris_gemm_plan *plan, iris_gemm_stamp *stamps)
 {
@@ -334,10 +334,10 @@ static iris_status irisi_gemm_start_alone(iris_world *w, const iris_gemm_plan *p
     if (irisi_gemm_can_cluster_split_k(w, plan)) {
         workgroups = irisi_gemm_cluster_split_k(&p, p.cluster_split_k);
         p.slots = 0; /* tiles leave by lanes: nothing is staged */
-        p.next = p.split_k > 1 || p.items > plan->workgroups ? IRISI_NEXT_READ : IRISI_NEXT_SUMMED;
+        p.next = p.split_k > 1 || p.positions > plan->workgroups ? IRISI_NEXT_READ : IRISI_NEXT_SUMMED;
     }
-    if (irisi_gemm_is_few(p.mainloop) && p.items < workgroups)
-        workgroups = p.items;
+    if (irisi_gemm_is_few(p.mainloop) && p.positions < workgroups)
+        workgroups = p.positions;
     return irisi_gemm_start(w, &p, k, workgroups > 0 ? workgroups : 1, 1, flags, stream);
 }
 
@@ -396,7 +396,7 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
     if (ready != IRIS_OK)
         return ready;
     /* The GEMM alone waits for no rank: it may begin while another such one ends. Without a tile it would not wait. */
-    const uint32_t early = plan->early_launch && plan->items > 0 ? IRISI_LAUNCH_EARLY : 0;
+    const uint32_t early = plan->early_launch && plan->positions > 0 ? IRISI_LAUNCH_EARLY : 0;
     const irisi_gemm_kernel *whole = part[IRISI_GEMM_KERNEL_WHOLE], *compute = part[IRISI_GEMM_KERNEL_COMPUTE];
     const irisi_gemm_kernel *communicate = part[IRISI_GEMM_KERNEL_COMMUNICATE];
     if (op == IRIS_GEMM_LOCAL)

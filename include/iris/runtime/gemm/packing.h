@@ -82,8 +82,8 @@ static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
 /* Gives a plan whose K is cut room for the splits' sums, none of which is there between launches. */
 static iris_status irisi_gemm_hold_partials(iris_world *w, iris_gemm_plan *p)
 {
-    const uint64_t sums = (uint64_t)p->items * IRISI_GEMM_PARTIAL_BYTES;
-    if (p->split_k <= 1 || p->items == 0)
+    const uint64_t sums = (uint64_t)p->positions * IRISI_GEMM_PARTIAL_BYTES;
+    if (p->split_k <= 1 || p->positions == 0)
         return IRIS_OK;
     const char *why = irisi_dev_local(&w->dev, sums, &p->partials);
     if (why)

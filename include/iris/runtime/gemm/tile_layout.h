@@ -20,7 +20,7 @@ typedef struct irisi_gemm_cutting {
     uint32_t pattern, senders, pair, split_k;
     uint32_t lead;          /* tiles that each sender computes before it sends */
     uint32_t width, full_n; /* columns of a full tile, full tiles of a row */
-    uint32_t early;         /* full tiles or pairs that are halved at the walk's begin, so that sending begins early */
+    uint32_t early; /* full tiles or pairs that are halved at the schedule's begin, so that sending begins early */
     uint32_t late, halves;  /* those that are cut at its end, and those of them that are halved */
     uint32_t edge_width;    /* columns of an edge's parts */
     double us;              /* until the last tile has arrived, by simulation */
@@ -44,7 +44,7 @@ static void irisi_gemm_add_run(iris_gemm_plan *p, uint32_t *used, uint32_t first
     run->first = first, run->width = width;
     run->parts = (columns + width - 1) / width;
     run->tiles = tiles * run->parts * p->pair * p->split_k;
-    p->items += run->tiles;
+    p->positions += run->tiles;
 }
 
 /* 1 when pairs compute parts of full tiles together. */
@@ -54,8 +54,8 @@ static uint32_t irisi_gemm_pair_split_k(const iris_gemm_plan *p, const irisi_gem
 }
 
 /*
- * The walk of a candidate over a band of so many columns: early halves, then whole tiles, halves, quarters, edges among
- * them by width.
+ * The schedule of a candidate over a band of so many columns: early halves, then whole tiles, halves, quarters, edges
+ * among them by width.
  */
 static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint32_t columns)
 {
@@ -64,7 +64,7 @@ static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint3
     for (p->split_k_shift = 0; 2u << p->split_k_shift <= c->split_k;)
         p->split_k_shift++;
     p->group_shift = c->pair > 1 ? 2 : 3;
-    p->tile_n = c->width, p->full_n = c->full_n < columns / c->width ? c->full_n : columns / c->width, p->items = 0;
+    p->tile_n = c->width, p->full_n = c->full_n < columns / c->width ? c->full_n : columns / c->width, p->positions = 0;
     const uint32_t full = p->tiles_m * p->full_n, edge = columns - p->full_n * c->width;
     const uint32_t late = c->late < full ? c->late : full, halves = c->halves < late ? c->halves : late;
     const uint32_t early = c->early < full - late ? c->early : full - late;
@@ -108,8 +108,8 @@ static int irisi_gemm_shares(const iris_gemm_plan *p, const irisi_gemm_cutting *
 }
 
 /*
- * 1 when a candidate's walk over a band of so many columns meets each full tile and edge once, and all its parts start
- * at whole units: what kernels count on, whoever thought of the candidate. The plan has its mainloop and unit.
+ * 1 when a candidate's schedule over a band of so many columns meets each full tile and edge once, and all its parts
+ * start at whole units: what kernels count on, whoever thought of the candidate. The plan has its mainloop and unit.
  */
 static int irisi_gemm_covers(const iris_gemm_plan *plan, const irisi_gemm_cutting *c, uint32_t columns)
 {
@@ -134,33 +134,33 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
 {
     const uint32_t workers = irisi_gemm_workers(p, c), full = p->tiles_m * p->full_n, led = c->lead * c->senders;
     const uint32_t own = c->pattern == IRIS_GEMM_PRODUCER_CONSUMER ? 0 : workers; /* last tiles, sent by who has them */
-    const uint32_t direct = c->senders == 0 ? 0 : p->items > own ? p->items - own : 0;
+    const uint32_t direct = c->senders == 0 ? 0 : p->positions > own ? p->positions - own : 0;
     const uint32_t k = (uint32_t)((uint64_t)p->k * p->element / 2); /* as if of 16-bit elements */
     double end = 0, link = 0, owed = 0;
-    uint32_t item = 0, worker = led ? workers : 0; /* senders stand behind the others */
+    uint32_t position = 0, worker = led ? workers : 0; /* senders stand behind the others */
     memset(busy, 0, (workers + c->senders) * sizeof *busy);
     for (uint32_t r = 0; r < IRISI_GEMM_RUNS; r++) {
         const irisi_tile_run *run = &p->runs[r];
         const uint32_t wide = run->first >= full ? columns - p->full_n * p->tile_n : p->tile_n;
-        for (uint32_t i = 0; i < run->tiles; i++, item++) {
+        for (uint32_t i = 0; i < run->tiles; i++, position++) {
             const uint32_t left = wide - i / p->pair / p->split_k % run->parts * run->width;
             const uint32_t cols = left < run->width ? left : run->width;
             const int sends = c->pattern != IRIS_GEMM_BULK_SYNCHRONOUS && i / p->pair % p->split_k == p->split_k - 1;
             const double bytes = sends ? irisi_gemm_link_bytes(p, p->tile_m, cols) : 0;
-            const uint32_t senders = item < direct ? c->senders : p->workgroups;
-            const uint32_t engine = item < direct ? irisi_gemm_tma_forwards(p) : p->tma_store;
+            const uint32_t senders = position < direct ? c->senders : p->workgroups;
+            const uint32_t engine = position < direct ? irisi_gemm_tma_forwards(p) : p->tma_store;
             const double gbps = irisi_gemm_link_gbps(senders, (int)engine, p->world - 1);
             const double way = 1e-3 * bytes / gbps;
             busy[worker] += run->pair_split_k
                                 ? irisi_gemm_pair_split_k_us(p->mainloop, p->m, cols, k, c->senders > 0)
                                 : irisi_gemm_tile_us(p->mainloop, p->pair, p->split_k, p->m, cols, k, c->senders > 0);
             end = end > busy[worker] ? end : busy[worker];
-            owed += item < led ? way : 0; /* who computes it cannot send yet */
-            link = item < led ? end + owed : (link > busy[worker] ? link : busy[worker]) + way;
+            owed += position < led ? way : 0; /* who computes it cannot send yet */
+            link = position < led ? end + owed : (link > busy[worker] ? link : busy[worker]) + way;
             if (c->senders == 0) /* who sends a tile is held up by the links until it has left */
-                busy[worker] += way * (workers < p->items ? workers : p->items);
-            if (++worker == (item < led ? workers + c->senders : workers) || item + 1 == led)
-                worker = item + 1 < led ? workers : 0;
+                busy[worker] += way * (workers < p->positions ? workers : p->positions);
+            if (++worker == (position < led ? workers + c->senders : workers) || position + 1 == led)
+                worker = position + 1 < led ? workers : 0;
         }
     }
     /* No sooner than A and B have been read once, and the last tile has left: what counts where rows are few. */

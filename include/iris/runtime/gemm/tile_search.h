@@ -6,7 +6,7 @@
  *
  * Full tiles use the matrix units best. But the last ones of all workgroups end together, and then nothing is left to
  * hide their way to the peers behind, nor do they come out even. So the last tiles are cut into halves and quarters.
- * How many of each, a simulation decides: workgroups compute the walk's tiles in turn, senders or the workgroups
+ * How many of each, a simulation decides: workgroups compute the schedule's tiles in turn, senders or the workgroups
  * themselves send them in that order. The times of tiles and links are the platform's (mainloop/shape.h). Where tiles
  * are all of one width, a shorter model (cost_rounds.h) compares patterns and numbers of senders.
  */
@@ -61,7 +61,7 @@ static void irisi_gemm_try(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t co
 {
     irisi_gemm_lay(p, c, columns);
     const uint32_t workers = irisi_gemm_workers(p, c);
-    if (c->split_k > 1 && p->items > workers)
+    if (c->split_k > 1 && p->positions > workers)
         return; /* who adds up splits must not stand before those who compute them */
     if (c->lead > 0 && (c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->split_k > 1 ||
                         irisi_gemm_led(p, workers + c->senders, c->senders) == 0))
@@ -168,8 +168,8 @@ static void irisi_gemm_uncut(iris_gemm_plan *p)
     p->pair = p->split_k = 1, p->split_k_shift = 0, p->group_shift = 3;
     p->tiles_m = (p->m + p->tile_m - 1) / p->tile_m;
     p->full_n = (p->columns + p->tile_n - 1) / p->tile_n;
-    p->items = p->tiles_m * p->full_n;
-    p->runs[0].tiles = p->items, p->runs[0].parts = 1, p->runs[0].width = p->tile_n;
+    p->positions = p->tiles_m * p->full_n;
+    p->runs[0].tiles = p->positions, p->runs[0].parts = 1, p->runs[0].width = p->tile_n;
 }
 
 /* All candidates of a pattern and a number of senders. */
