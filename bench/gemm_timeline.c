@@ -53,7 +53,7 @@ static int write_json(iris_world *w, const options *o, const iris_gemm_plan *pla
     const uint32_t senders = o->pattern == IRIS_GEMM_WG_SPECIALIZED || o->pattern == IRIS_GEMM_PRODUCER_CONSUMER
                                  ? plan->comm_workgroups : 0;
     const uint32_t grid = plan->workgroups - plan->workgroups % plan->pair;
-    const uint32_t led = o->pattern == IRIS_GEMM_WG_SPECIALIZED ? irisi_gemm_led(plan, grid, senders) : 0;
+    const uint32_t by_senders = o->pattern == IRIS_GEMM_WG_SPECIALIZED ? irisi_gemm_by_senders(plan, grid, senders) : 0;
     const uint32_t workers = grid - senders; /* rows of the picture: these, then senders */
     FILE *file = fopen(o->json, "w");
     if (file == NULL)
@@ -66,7 +66,7 @@ static int write_json(iris_world *w, const options *o, const iris_gemm_plan *pla
             iris_gemm_pattern_name((iris_gemm_pattern)o->pattern), us);
     for (uint32_t i = 0; i < plan->positions; i++)
         fprintf(file, "%s\n    [%u, %.2f, %.2f, %.2f, %.2f]", i ? "," : "",
-                i < led ? workers + i % senders : (i - led) % workers,
+                i < by_senders ? workers + i % senders : (i - by_senders) % workers,
                 (double)(s[i].begun - from) * tick_us, (double)(s[i].computed - from) * tick_us,
                 (double)(s[i].left - from) * tick_us, (double)(s[i].arrived - from) * tick_us);
     fprintf(file, "\n  ]\n}\n");

@@ -26,7 +26,7 @@ typedef struct options {
 
 /* What was tried, and how long it took. */
 typedef struct attempt {
-    char row[IRIS_GEMM_ROW];
+    char row[IRIS_GEMM_TUNE_ROW];
     double us;
 } attempt;
 

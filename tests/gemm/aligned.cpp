@@ -125,12 +125,12 @@ static void leads_work(irist_rank *t)
 {
     static const struct {
         const char *row;
-        uint32_t lead;
+        uint32_t sender_tiles;
     } rows[] = {
-        {"pattern=wg_specialized comm=1 width=256 lead=1", 1},
-        {"pattern=wg_specialized comm=2 width=128 pair=2 late=4 halves=4 edge=64 lead=1", 1},
-        {"pattern=wg_specialized comm=2 width=64 pair=2 lead=2", 2},
-        {"pattern=wg_specialized comm=3 width=64 lead=1", 1},
+        {"pattern=wg_specialized comm=1 width=256 sender_tiles=1", 1},
+        {"pattern=wg_specialized comm=2 width=128 pair=2 tail_tiles=4 tail_halves=4 edge_width=64 sender_tiles=1", 1},
+        {"pattern=wg_specialized comm=2 width=64 pair=2 sender_tiles=2", 2},
+        {"pattern=wg_specialized comm=3 width=64 sender_tiles=1", 1},
     };
     const uint32_t grid = 6 + 2 * (uint32_t)(t->rank % 3); /* ranks may differ, and some have no tiles left for it */
     const problem_options options[] = {
@@ -146,7 +146,8 @@ static void leads_work(irist_rank *t)
             if (problem_create(&p, t, IRIS_BF16, several, o) && irisi_gemm_narrowest(p.plan.mainloop) != 0) {
                 irist_ok(t, iris_gemm_release(t->world, &p.plan));
                 problem_plan(&p, 0, row.row);
-                irist_check(t, p.plan.lead == row.lead, "%s: senders compute %u tiles first", row.row, p.plan.lead);
+                irist_check(t, p.plan.sender_tiles == row.sender_tiles, "%s: senders compute %u tiles first", row.row,
+                            p.plan.sender_tiles);
                 problem_expect(&p);
                 for (int lap = 0; lap < 3; lap++) {
                     const std::vector<unsigned char> before = problem_poison(&p);
@@ -242,9 +243,12 @@ static void lines_schedule_work(irist_rank *t)
     static const struct {
         uint32_t tile_m, tile_n;
         const char *tune;
-    } cuts[] = {{0, 0, nullptr}, {32, 0, nullptr}, {64, 33, nullptr}, {48, 100, nullptr},
-                {0, 0, "pattern=fused_sequential width=128 late=2 halves=2 edge=64"},
-                {0, 0, "pattern=wave_specialized width=128 edge=64"}};
+    } cuts[] = {{0, 0, nullptr},
+                {32, 0, nullptr},
+                {64, 33, nullptr},
+                {48, 100, nullptr},
+                {0, 0, "pattern=fused_sequential width=128 tail_tiles=2 tail_halves=2 edge_width=64"},
+                {0, 0, "pattern=wave_specialized width=128 edge_width=64"}};
     static const int64_t depths[] = {40, 100, 700, 1500};
     int turn = 0;
     for (const auto &cut : cuts)
@@ -460,10 +464,10 @@ TEST_CASE("up to 8 rows of f16 are multiplied right wherever rows start", "[gemm
 static void pair_split_k_work(irist_rank *t)
 {
     static const char *const rows[] = {
-        "pattern=fused_sequential width=256 pair=2 late=9 halves=9 edge=64",
-        "pattern=wg_specialized comm=2 width=256 pair=2 early=1 late=4 halves=1 edge=64",
-        "pattern=wave_specialized width=128 pair=2 early=1 late=2 halves=2 edge=128",
-        "pattern=wg_specialized comm=2 width=256 pair=2 late=4 halves=4",
+        "pattern=fused_sequential width=256 pair=2 tail_tiles=9 tail_halves=9 edge_width=64",
+        "pattern=wg_specialized comm=2 width=256 pair=2 head_halves=1 tail_tiles=4 tail_halves=1 edge_width=64",
+        "pattern=wave_specialized width=128 pair=2 head_halves=1 tail_tiles=2 tail_halves=2 edge_width=128",
+        "pattern=wg_specialized comm=2 width=256 pair=2 tail_tiles=4 tail_halves=4",
     };
     const problem_options options[] = {
         {"pair_split_k", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 6, 0, 0, 8},

@@ -269,7 +269,7 @@ static const struct {
     {"k=99999999999999999999,width=24", "k=99999999999999999999 is not a whole number from 1 to"},
     {"widths=24",
      "there is no field 'widths'; there are op arch units world m n k dtype out layout pattern workgroups comm "
-     "height width pair split_k full early late halves edge lead few ll us"},
+     "height width pair split_k full head_halves tail_tiles tail_halves edge_width sender_tiles few ll us"},
     {"=24", "there is no field ''"},
     {"width=24,width=24", "width stands there twice"},
     {"pattern=auto", "pattern=auto is none of bulk_synchronous producer_consumer"},
@@ -290,17 +290,21 @@ static const struct {
     {"few=1", "few=1 height=0 width=0 split_k=0 cannot be: no such loop for these types here"},
     {"few=2,split_k=4", "few=2 height=0 width=0 split_k=4 cannot be: no such loop for these types here"},
     {"few=1,height=8,width=24", "width=24 split_k=0 cannot be: no such loop for these types here, or no such tile"},
-    {"early=8", "pair, split_k, full, early, late, halves, edge and lead need a width"},
-    {"pattern=fused_sequential,width=24,lead=1", "lead=1 needs pattern=wg_specialized and split_k=1"},
-    {"width=24,lead=1", "lead=1 needs pattern=wg_specialized"},
-    {"pattern=wg_specialized,width=24,split_k=2,lead=1", "lead=1 needs pattern=wg_specialized and split_k=1"},
-    {"width=24,late=8,halves=9", "halves=9 are more than late=8"},
+    {"head_halves=8",
+     "pair, split_k, full, head_halves, tail_tiles, tail_halves, edge_width and sender_tiles need a width"},
+    {"pattern=fused_sequential,width=24,sender_tiles=1", "sender_tiles=1 needs pattern=wg_specialized and split_k=1"},
+    {"width=24,sender_tiles=1", "sender_tiles=1 needs pattern=wg_specialized"},
+    {"pattern=wg_specialized,width=24,split_k=2,sender_tiles=1",
+     "sender_tiles=1 needs pattern=wg_specialized and split_k=1"},
+    {"width=24,tail_tiles=8,tail_halves=9", "tail_halves=9 are more than tail_tiles=8"},
     {"workgroups=4,comm=4", "comm=4 of workgroups=4 leaves none to compute"},
     {"pattern=bulk_synchronous;k=1,wide=3", "row 2 of tune: there is no field 'wide'"},
     {"width=60000", "row 1 of tune: height=0 width=60000 is too large a tile; the kernel's is"},
     {"m=1,width=8;height=60000", "row 2 of tune: height=60000 width=0 is too large a tile"},
-    {"pattern=wg_specialized,width=24,lead=3", "early=0 late=0 pair=1 split_k=1 lead=3 cannot be"},
-    {"width=24,late=3", "early=0 late=3 pair=1 split_k=1 lead=0 cannot be: this kernel's tiles are all of one kind"},
+    {"pattern=wg_specialized,width=24,sender_tiles=3",
+     "head_halves=0 tail_tiles=0 pair=1 split_k=1 sender_tiles=3 cannot be"},
+    {"width=24,tail_tiles=3",
+     "head_halves=0 tail_tiles=3 pair=1 split_k=1 sender_tiles=0 cannot be: this kernel's tiles are all of one kind"},
     {"comm=65534", "comm=65534 of "},
 };
 
@@ -312,7 +316,7 @@ static void tables_work(irist_rank *t)
         q.args.tune = tables[i].rows;
         refused(t, &q, IRIS_ERR_ARGUMENT, tables[i].sentence, tables[i].rows);
     }
-    const std::string padding(IRIS_GEMM_ROW, ' ');
+    const std::string padding(IRIS_GEMM_TUNE_ROW, ' ');
     const std::string row = "pattern=bulk_synchronous;" + padding + "width=24";
     q.args.tune = row.c_str();
     refused(t, &q, IRIS_ERR_ARGUMENT, "row 2 of tune: it has 320 characters or more", "a long row");

@@ -33,7 +33,7 @@ typedef struct question {
 } question;
 
 static unsigned failures;
-static unsigned led; /* plans whose senders compute first */
+static unsigned by_senders;    /* plans whose senders compute first */
 static unsigned pairs_split_k; /* pairs that compute tiles together */
 
 static void fail(const question *q, uint32_t rank, const char *what)
@@ -102,12 +102,12 @@ static void check_pairs(const question *q, const iris_gemm_plan *p)
  */
 static void check_ways(const question *q, const iris_gemm_plan *p, uint32_t grid)
 {
-    const uint32_t senders = p->comm_workgroups, first = irisi_gemm_led(p, grid, senders);
+    const uint32_t senders = p->comm_workgroups, first = irisi_gemm_by_senders(p, grid, senders);
     const uint32_t sent = irisi_tile_sent(p, grid - senders);
     unsigned char *seen = (unsigned char *)calloc(p->positions + 1, 1);
     uint32_t met = 0;
     iris_tile t;
-    led += first > 0;
+    by_senders += first > 0;
     for (uint32_t g = 0; seen && g < grid; g++) {
         const irisi_tile_schedule schedule = irisi_tile_schedule_split(p, g, grid, senders);
         uint32_t own = 0;
@@ -165,7 +165,8 @@ static void check(const question *q, const iris_gemm_plan *first, const iris_gem
     for (uint32_t grid = own; p->pattern == IRIS_GEMM_WG_SPECIALIZED && grid < own + 30; grid += 14)
         if (senders > 0 && senders < grid)
             check_ways(q, p, grid);
-    if (p->lead > 0 && (p->pattern != IRIS_GEMM_WG_SPECIALIZED || p->split_k > 1 || p->lead != first->lead))
+    if (p->sender_tiles > 0 &&
+        (p->pattern != IRIS_GEMM_WG_SPECIALIZED || p->split_k > 1 || p->sender_tiles != first->sender_tiles))
         fail(q, p->rank, "there is nobody to compute before sending, or not on every rank");
 }
 
@@ -191,15 +192,17 @@ static unsigned check_asked(const question *q)
     fill(&first, q, 0);
     if (sound) {
         c.width = 64u << draw(3);
-        c.late = c.width > 64 ? draw(2 * first.workgroups) : 0, c.halves = c.width > 128 ? draw(c.late + 1) : c.late;
+        c.tail_tiles = c.width > 64 ? draw(2 * first.workgroups) : 0,
+        c.tail_halves = c.width > 128 ? draw(c.tail_tiles + 1) : c.tail_tiles;
         c.edge_width = 64 * (1 + draw(c.width / 64));
         c.pair = 1 + draw(2), c.split_k = 1, c.full_n = draw(2) ? UINT32_MAX : draw(20);
-        c.lead = draw(4) ? 0 : 1 + draw(3);
-        c.early = c.width > 64 && draw(2) ? draw(first.workgroups) : 0;
+        c.sender_tiles = draw(4) ? 0 : 1 + draw(3);
+        c.head_halves = c.width > 64 && draw(2) ? draw(first.workgroups) : 0;
     } else {
         c.width = draw(2) ? 32 * draw(9) : draw(300);
-        c.late = draw(2 * first.workgroups), c.halves = draw(c.late + 2), c.full_n = draw(2) ? UINT32_MAX : draw(20);
-        c.pair = draw(4), c.split_k = draw(10), c.early = draw(4) ? 0 : draw(first.workgroups);
+        c.tail_tiles = draw(2 * first.workgroups), c.tail_halves = draw(c.tail_tiles + 2),
+        c.full_n = draw(2) ? UINT32_MAX : draw(20);
+        c.pair = draw(4), c.split_k = draw(10), c.head_halves = draw(4) ? 0 : draw(first.workgroups);
         c.edge_width = draw(2) ? c.width >> draw(3) : draw(300);
     }
     if (!irisi_gemm_covers(&first, &c, iris_gemm_band(q->n, q->world, 0).count) ||
@@ -213,8 +216,8 @@ static unsigned check_asked(const question *q)
         if (cut(&p, q, rank, &c, 0) != laid)
             fail(q, rank, "not all ranks are cut as is asked for");
         check(q, &first, &p);
-        if (laid && (p.tile_n != c.width || p.early != c.early || p.late != c.late || p.halves != c.halves ||
-                     p.lead != c.lead))
+        if (laid && (p.tile_n != c.width || p.head_halves != c.head_halves || p.tail_tiles != c.tail_tiles ||
+                     p.tail_halves != c.tail_halves || p.sender_tiles != c.sender_tiles))
             fail(q, rank, "another cut was laid than was asked for");
     }
     return (unsigned)laid;
@@ -247,17 +250,17 @@ static void check_few(void)
     iris_gemm_plan p;
     irisi_gemm_cutting c;
     memset(&c, 0, sizeof c);
-    c.width = c.edge_width = 256, c.late = 18, c.pair = c.split_k = 1, c.full_n = INT32_MAX;
+    c.width = c.edge_width = 256, c.tail_tiles = 18, c.pair = c.split_k = 1, c.full_n = INT32_MAX;
     cut(&p, &blas, 0, &c, 1e6);
     if (p.pattern != IRIS_GEMM_BLAS_GATHER)
         fail(&blas, 0, "a fast BLAS is not chosen");
     check(&blas, &p, &p);
-    c.late = 0;
+    c.tail_tiles = 0;
     if (!cut(&p, &thin, 0, &c, 0))
         fail(&thin, 0, "a cut is refused for a short K");
     check(&thin, &p, &p);
-    c.width = c.edge_width = 64, c.lead = 1;
-    if (!cut(&p, &four, 0, &c, 0) || p.lead != 1)
+    c.width = c.edge_width = 64, c.sender_tiles = 1;
+    if (!cut(&p, &four, 0, &c, 0) || p.sender_tiles != 1)
         fail(&four, 0, "one sender of four workgroups cannot compute first");
     check(&four, &p, &p);
 }
@@ -358,8 +361,8 @@ int main(void)
     }
     if (laid < 100)
         failures++, printf("only %u cuts of those that were asked for cover their bands\n", laid);
-    if (led < 100)
-        failures++, printf("senders compute first in only %u plans\n", led);
+    if (by_senders < 100)
+        failures++, printf("senders compute first in only %u plans\n", by_senders);
     if (pairs_split_k < 100)
         failures++, printf("only %u pairs compute tiles together\n", pairs_split_k);
     check_bands();

@@ -40,7 +40,7 @@ typedef struct question {
 
 /* A rank's plan for a bf16 problem, with so many workgroups, of which `senders` (0: as the library likes) send. */
 static int shape(iris_world *w, iris_gemm_plan *p, const question *q, uint32_t workgroups, uint32_t senders,
-                 irisi_gemm_row *row)
+                 irisi_tune_row *row)
 {
     irisi_gemm_common all;
     memset(&all, 0, sizeof all);
@@ -63,7 +63,7 @@ static int shape(iris_world *w, iris_gemm_plan *p, const question *q, uint32_t w
 static void check_many(iris_world *w)
 {
     irisi_gemm_common all;
-    irisi_gemm_row none;
+    irisi_tune_row none;
     iris_gemm_plan p;
     memset(&all, 0, sizeof all), memset(&none, 0, sizeof none), memset(&p, 0, sizeof p);
     all.mainloops = 1u << IRISI_GEMM_PLAIN, all.workgroups = p.workgroups = 2, p.op = IRIS_GEMM_ALL_SCATTER;
@@ -119,7 +119,7 @@ static void check_lines_room(void)
 /* Two ranks; 1 where they cut K differently. */
 static unsigned check_ranks(iris_world *w, const question *q)
 {
-    irisi_gemm_row none;
+    irisi_tune_row none;
     iris_gemm_plan a, b;
     memset(&none, 0, sizeof none);
     if (!shape(w, &a, q, q->fewest + draw(30), draw(3) ? 1 + draw(16) : 0, &none) ||
@@ -137,9 +137,9 @@ static unsigned check_ranks(iris_world *w, const question *q)
 static void check_again(iris_world *w, const question *q, const iris_gemm_row *first)
 {
     iris_gemm_row again;
-    irisi_gemm_row row;
+    irisi_tune_row row;
     iris_gemm_plan p;
-    char text[IRIS_GEMM_ROW], why[256];
+    char text[IRIS_GEMM_TUNE_ROW], why[256];
     memset(&row, 0, sizeof row);
     strcpy(text, first->text);
     if (!irisi_gemm_read(&row, text, why, sizeof why)) {
@@ -158,7 +158,7 @@ static void check_again(iris_world *w, const question *q, const iris_gemm_row *f
 static void check_row(iris_world *w, const question *q)
 {
     iris_gemm_row first;
-    irisi_gemm_row none;
+    irisi_tune_row none;
     iris_gemm_plan p;
     memset(&none, 0, sizeof none);
     if (!shape(w, &p, q, q->fewest, 0, &none))
@@ -171,7 +171,7 @@ static void check_row(iris_world *w, const question *q)
 static void check_candidates(iris_world *w, const question *q)
 {
     question open = *q;
-    irisi_gemm_row none;
+    irisi_tune_row none;
     iris_gemm_plan p;
     open.pattern = IRIS_GEMM_AUTO;
     memset(&none, 0, sizeof none);

@@ -8,7 +8,7 @@
 static const char *const irisi_gemm_table[] = {
     "arch=host m=64 n=64 k=64 dtype=f32 layout=nn pattern=bulk_synchronous us=3",
     "arch=host m=65 n=64 k=64 dtype=f32 layout=nn "
-    "pattern=bulk_synchronous comm=1 height=128 width=60000 late=3 halves=0 edge=64 us=3",
+    "pattern=bulk_synchronous comm=1 height=128 width=60000 tail_tiles=3 tail_halves=0 edge_width=64 us=3",
     "arch=host m=66 n=64 k=64 dtype=f32 layout=nn pattern=bulk_synchronous height=16 width=32 us=3",
     "arch=host m=67 n=64 k=64 dtype=f32 layout=nn pattern=wg_specialized comm=200 us=3",
     0,
@@ -47,21 +47,22 @@ static iris_gemm_plan plan(iris_world *w, int64_t m, const char *tune)
 /* A plan that was cut as a row wants, who says nothing of full tiles: its own row can be read, and wants the same. */
 static void read_back(iris_world *w)
 {
-    char text[IRIS_GEMM_ROW] = "width=64 late=2", why[256] = "";
-    irisi_gemm_row row;
+    char text[IRIS_GEMM_TUNE_ROW] = "width=64 tail_tiles=2", why[256] = "";
+    irisi_tune_row row;
     iris_gemm_plan p;
     memset(&p, 0, sizeof p);
     irisi_gemm_read(&row, text, why, sizeof why);
-    const irisi_gemm_cutting asked = irisi_gemm_row_cut(&row);
+    const irisi_gemm_cutting asked = irisi_tune_row_cut(&row);
     p.op = IRIS_GEMM_ALL_SCATTER;
     p.world = p.units = p.workgroups = p.m = p.n = p.k = 1, p.tile_m = 128, p.pattern = IRIS_GEMM_FUSED_SEQUENTIAL;
-    p.dtype = p.c_dtype = IRIS_BF16, p.tile_n = asked.width, p.edge_width = asked.edge_width, p.late = asked.late;
+    p.dtype = p.c_dtype = IRIS_BF16, p.tile_n = asked.width, p.edge_width = asked.edge_width,
+    p.tail_tiles = asked.tail_tiles;
     p.pair = asked.pair, p.split_k = asked.split_k, p.most_full_n = asked.full_n;
     irisi_gemm_print(w, &p, text, sizeof text);
     if (!irisi_gemm_read(&row, text, why, sizeof why))
         failures++, printf("%s\n", why);
-    else if (irisi_gemm_row_cut(&row).full_n != asked.full_n)
-        failures++, printf("%u full tiles of a row became %u\n", asked.full_n, irisi_gemm_row_cut(&row).full_n);
+    else if (irisi_tune_row_cut(&row).full_n != asked.full_n)
+        failures++, printf("%u full tiles of a row became %u\n", asked.full_n, irisi_tune_row_cut(&row).full_n);
 }
 
 static int rank_main(iris_world *w, void *arg)

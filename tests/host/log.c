@@ -24,7 +24,7 @@ typedef struct {
 
 IRIS_KERNEL(do_nothing, nothing_args, a, 256) { (void)a; }
 
-static char choice[IRIS_GEMM_ROW]; /* of rank 0's plan, as iris_gemm_choice has it */
+static char choice[IRIS_GEMM_TUNE_ROW]; /* of rank 0's plan, as iris_gemm_choice has it */
 
 static iris_team everyone(const iris_world *w)
 {

@@ -113,7 +113,7 @@ IRIS_KERNEL(isa_slice_raise_set, isa_args, a, 256)
 {
     const iris_slice s = isa_slice(a);
     iris_put_f32_wg(&a->ctx, a->dst, a->src, a->n, a->rank);
-    irisi_slice_raise(&s, IRISI_ROW_MOVED, a->value, a->rank);
+    irisi_slice_raise(&s, IRISI_WORD_MOVED, a->value, a->rank);
 }
 
 IRIS_KERNEL(isa_fence_wg, isa_args, a, 256)

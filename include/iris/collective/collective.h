@@ -60,12 +60,12 @@ enum { IRISI_SLICE_ROW = 64 };
 enum { IRISI_SLICE_STEP, IRISI_SLICE_BUSY, IRISI_SLICE_REFUSED, IRISI_SLICE_HEAD = 8 };
 /* Rows of one word a rank behind the head. */
 typedef enum irisi_slice_row {
-    IRISI_ROW_MET,
-    IRISI_ROW_MOVED,
-    IRISI_ROW_TAKEN,
-    IRISI_ROW_SENT,
-    IRISI_ROW_RECEIVED,
-    IRISI_ROW_COUNT,
+    IRISI_WORD_MET,
+    IRISI_WORD_MOVED,
+    IRISI_WORD_TAKEN,
+    IRISI_WORD_SENT,
+    IRISI_WORD_RECEIVED,
+    IRISI_WORD_COUNT,
     IRISI_ROWS
 } irisi_slice_row;
 
@@ -204,7 +204,7 @@ IRIS_DEVICE void iris_slice_leave_wg(const iris_slice *s)
 /* The first half of a meeting. `puts`: only what the library's puts and stores wrote is to be seen by the others. */
 IRIS_DEVICE void irisi_slice_arrive(iris_slice *s, int puts)
 {
-    iris_signal *own = irisi_slice_word(s, IRISI_ROW_MET, s->ctx->rank);
+    iris_signal *own = irisi_slice_word(s, IRISI_WORD_MET, s->ctx->rank);
     int k = 1 + (int)iris_wg_lane();
     uint64_t *at = k < s->size ? irisi_signal_at(s->ctx, own, irisi_slice_ahead(s, k)) : NULL;
     s->step++;
@@ -229,7 +229,7 @@ IRIS_DEVICE void irisi_slice_wait_all(const iris_slice *s, irisi_slice_row row, 
     iris_sync_wg();
 }
 /* The second half: every member has arrived at this step. */
-IRIS_DEVICE void irisi_slice_await(const iris_slice *s) { irisi_slice_wait_all(s, IRISI_ROW_MET, s->step); }
+IRIS_DEVICE void irisi_slice_await(const iris_slice *s) { irisi_slice_wait_all(s, IRISI_WORD_MET, s->step); }
 
 /**
  * Meeting of the team, one step: what any member's workgroup did before comes before what any does after, its own
@@ -302,11 +302,11 @@ IRIS_HOST_DEVICE uint64_t irisi_call_of(int root, int op, size_t element)
 #if IRISI_CHECKED
 IRIS_DEVICE void irisi_slice_compare(iris_slice *s, uint64_t value, irisi_fault fault)
 {
-    irisi_slice_raise_all(s, IRISI_ROW_COUNT, value);
+    irisi_slice_raise_all(s, IRISI_WORD_COUNT, value);
     iris_slice_meet_wg(s);
     for (int k = 1 + (int)iris_wg_lane(); k < s->size; k += (int)iris_wg_lanes()) {
         const int from = irisi_slice_ahead(s, k);
-        const uint64_t theirs = iris_signal_read(s->ctx, irisi_slice_word(s, IRISI_ROW_COUNT, from));
+        const uint64_t theirs = iris_signal_read(s->ctx, irisi_slice_word(s, IRISI_WORD_COUNT, from));
         if (theirs == value)
             continue;
         irisi_atomic_set_u64(&s->words[IRISI_SLICE_REFUSED].value, 1, IRIS_RELAXED, IRIS_SCOPE_AGENT);

@@ -33,7 +33,7 @@ enum { IRISI_MESSAGE_HEAD = IRISI_CHECKED ? 16 : 0 };
  */
 IRIS_DEVICE int irisi_message_verdict(const iris_slice *s, int right)
 {
-    uint64_t *own = &irisi_slice_word(s, IRISI_ROW_COUNT, s->ctx->rank)->value;
+    uint64_t *own = &irisi_slice_word(s, IRISI_WORD_COUNT, s->ctx->rank)->value;
     if (iris_wg_lane() == 0)
         irisi_atomic_set_u64(own, right != 0, IRIS_RELAXED, IRIS_SCOPE_AGENT);
     irisi_drain(); /* it has arrived before another wave reads it */
@@ -51,10 +51,10 @@ IRIS_DEVICE int irisi_message_may_go(const iris_slice *s, char *row, uint64_t wh
 {
     int right = iris_wg_lane() == 0;
     if (sent > 2)
-        irisi_slice_wait(s, IRISI_ROW_TAKEN, sent - 2, to);
+        irisi_slice_wait(s, IRISI_WORD_TAKEN, sent - 2, to);
     if (!IRISI_CHECKED)
         return 1;
-    right = right && (sent <= 2 || irisi_message_reached(s, IRISI_ROW_TAKEN, sent - 2, to));
+    right = right && (sent <= 2 || irisi_message_reached(s, IRISI_WORD_TAKEN, sent - 2, to));
     if (right) {
         irisi_store_64(row, whole, IRIS_CACHE_DEFAULT);
         irisi_store_64(row + 8, sent, IRIS_CACHE_DEFAULT);
@@ -66,10 +66,10 @@ IRIS_DEVICE int irisi_message_has_come(const iris_slice *s, const char *row, uin
                                        int from)
 {
     int right = iris_wg_lane() == 0;
-    irisi_slice_wait(s, IRISI_ROW_MOVED, received, from);
+    irisi_slice_wait(s, IRISI_WORD_MOVED, received, from);
     if (!IRISI_CHECKED)
         return 1;
-    right = right && irisi_message_reached(s, IRISI_ROW_MOVED, received, from) &&
+    right = right && irisi_message_reached(s, IRISI_WORD_MOVED, received, from) &&
             irisi_load_64(row + 8, IRIS_CACHE_DEFAULT) == received;
     const uint64_t sent = right ? irisi_load_64(row, IRIS_CACHE_DEFAULT) : whole;
     if (sent != whole)
@@ -87,8 +87,8 @@ IRIS_DEVICE void irisi_exchange(const iris_slice *s, void *dst, size_t in, int f
                                 int to, size_t whole)
 {
     const size_t row_bytes = s->half / (uint32_t)s->ctx->world / 16 * 16, room = row_bytes - IRISI_MESSAGE_HEAD;
-    uint64_t sent = to < 0 ? 0 : irisi_message_count(s, IRISI_ROW_SENT, to);
-    uint64_t received = from < 0 ? 0 : irisi_message_count(s, IRISI_ROW_RECEIVED, from);
+    uint64_t sent = to < 0 ? 0 : irisi_message_count(s, IRISI_WORD_SENT, to);
+    uint64_t received = from < 0 ? 0 : irisi_message_count(s, IRISI_WORD_RECEIVED, from);
     const size_t most = (to < 0 || in > out) && from >= 0 ? in : out;
     for (size_t done = 0; done < most; done += room) {
         if (to >= 0 && done < out) {
@@ -97,21 +97,21 @@ IRIS_DEVICE void irisi_exchange(const iris_slice *s, void *dst, size_t in, int f
             char *row = (char *)irisi_translate(s->ctx, own, to);
             const int goes = irisi_message_may_go(s, row, whole, sent, to);
             irisi_copy_wg(row + IRISI_MESSAGE_HEAD, (const char *)src + done, goes ? now : 0);
-            irisi_slice_raise(s, IRISI_ROW_MOVED, sent, to);
+            irisi_slice_raise(s, IRISI_WORD_MOVED, sent, to);
         }
         if (from >= 0 && done < in) {
             const size_t now = in - done < room ? in - done : room;
             const char *row = irisi_slice_scratch(s, ++received) + (size_t)from * row_bytes;
             const int came = irisi_message_has_come(s, row, whole, received, from);
             irisi_copy_wg((char *)dst + done, row + IRISI_MESSAGE_HEAD, came ? now : 0);
-            irisi_slice_raise(s, IRISI_ROW_TAKEN, received, from);
+            irisi_slice_raise(s, IRISI_WORD_TAKEN, received, from);
         }
     }
     iris_sync_wg();
     if (iris_wg_lane() == 0 && to >= 0)
-        irisi_atomic_set_u64(&irisi_slice_word(s, IRISI_ROW_SENT, to)->value, sent, IRIS_RELAXED, IRIS_SCOPE_AGENT);
+        irisi_atomic_set_u64(&irisi_slice_word(s, IRISI_WORD_SENT, to)->value, sent, IRIS_RELAXED, IRIS_SCOPE_AGENT);
     if (iris_wg_lane() == 0 && from >= 0)
-        irisi_atomic_set_u64(&irisi_slice_word(s, IRISI_ROW_RECEIVED, from)->value, received, IRIS_RELAXED,
+        irisi_atomic_set_u64(&irisi_slice_word(s, IRISI_WORD_RECEIVED, from)->value, received, IRIS_RELAXED,
                              IRIS_SCOPE_AGENT);
 }
 

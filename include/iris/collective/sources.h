@@ -114,13 +114,13 @@ IRIS_DEVICE void irisi_slice_go_around(iris_slice *s, char *dst, size_t pitch, s
             char *from = dst + m * pitch + i * piece;
             const size_t left = part > i * piece ? part - i * piece : 0;
             if (k > 0)
-                irisi_slice_wait(s, IRISI_ROW_MOVED, s->step - pieces + i + 1, last);
+                irisi_slice_wait(s, IRISI_WORD_MOVED, s->step - pieces + i + 1, last);
             irisi_copy_wg(irisi_translate(s->ctx, from, next), from, left < piece ? left : piece);
-            irisi_slice_raise(s, IRISI_ROW_MOVED, s->step + i + 1, next);
+            irisi_slice_raise(s, IRISI_WORD_MOVED, s->step + i + 1, next);
         }
         s->step += pieces;
     }
-    irisi_slice_wait(s, IRISI_ROW_MOVED, s->size > 1 ? s->step : 0, last);
+    irisi_slice_wait(s, IRISI_WORD_MOVED, s->size > 1 ? s->step : 0, last);
 }
 
 #endif

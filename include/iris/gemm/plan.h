@@ -234,9 +234,11 @@ typedef struct iris_gemm_plan {
     uint32_t tiles_m, full_n; /* rows of tiles, or of pairs of them; full tiles in a row */
     uint32_t unit;            /* columns that the narrowest tiles start at multiples of: each such part has a flag */
     uint32_t positions;       /* tiles of all runs */
-    uint32_t lead;  /* of the schedule's first tiles, how many each sender computes before: see irisi_gemm_led */
-    uint32_t early; /* the widest band's full tiles that are halved at the schedule's begin */
-    uint32_t late, halves, edge_width; /* those that are cut at its end, and halved; columns of edges' parts */
+    uint32_t
+        sender_tiles; /* of the schedule's first tiles, how many each sender computes before: see irisi_gemm_by_senders */
+    uint32_t head_halves; /* the widest band's full tiles that are halved at the schedule's begin */
+    uint32_t tail_tiles, tail_halves,
+        edge_width;           /* those that are cut at its end, and halved; columns of edges' parts */
     uint32_t most_full_n;     /* the widest band's full tiles of a row */
     uint32_t units;           /* workgroups before a row chose their number */
     irisi_tile_run runs[IRISI_GEMM_RUNS];
@@ -344,12 +346,12 @@ IRIS_HOST_DEVICE iris_gemm_columns iris_gemm_band(uint32_t n, uint32_t world, ui
 
 /*
  * How many of the schedule's first tiles are computed by the first `senders` of so many workgroups of wg_specialized
- * before they send: `lead` each, if every other workgroup has a tile left; on ranks where that is not so, none.
+ * before they send: `sender_tiles` each, if every other workgroup has a tile left; on ranks where that is not so, none.
  */
-IRIS_HOST_DEVICE uint32_t irisi_gemm_led(const iris_gemm_plan *plan, uint32_t workgroups, uint32_t senders)
+IRIS_HOST_DEVICE uint32_t irisi_gemm_by_senders(const iris_gemm_plan *plan, uint32_t workgroups, uint32_t senders)
 {
-    const uint32_t led = plan->lead * senders, workers = workgroups - senders;
-    return plan->positions >= workers && led <= plan->positions - workers ? led : 0;
+    const uint32_t by_senders = plan->sender_tiles * senders, workers = workgroups - senders;
+    return plan->positions >= workers && by_senders <= plan->positions - workers ? by_senders : 0;
 }
 
 /* Units of a rank's band: what its tiles, of whatever widths, come to. 0 for an empty band. */

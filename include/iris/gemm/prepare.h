@@ -81,11 +81,11 @@ iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan);
 const char *iris_gemm_pattern_name(iris_gemm_pattern pattern);
 
 /** Most bytes of a row of choices, its end included. */
-enum { IRIS_GEMM_ROW = 320 };
+enum { IRIS_GEMM_TUNE_ROW = 320 };
 
 /** A row as iris_gemm_args.tune and IRIS_TUNE take it. */
 typedef struct iris_gemm_row {
-    char text[IRIS_GEMM_ROW]; /**< ends in 0 */
+    char text[IRIS_GEMM_TUNE_ROW]; /**< ends in 0 */
 } iris_gemm_row;
 
 /** The problem of a plan, and what was chosen for it, as a row: it makes another plan for the same problem like this
@@ -114,7 +114,7 @@ uint32_t iris_gemm_tiles(const iris_gemm_plan *plan);
  * @param plan   null: nothing happens
  * @param stamps iris_gemm_tiles(plan) of them in local memory of the device, in the order in which tiles are begun;
  *               tile i is computed by the i-th of the workgroups that compute, modulo their number, behind those
- *               that workgroups of wg_specialized compute before they send (`lead`). Null: no longer.
+ *               that workgroups of wg_specialized compute before they send (`sender_tiles`). Null: no longer.
  */
 void iris_gemm_watch(iris_gemm_plan *plan, iris_gemm_stamp *stamps);
 

@@ -462,10 +462,10 @@ IRIS_DEVICE void irisi_gemm_send_beside(const iris_ctx *ctx, const iris_gemm_pla
  */
 IRIS_DEVICE void irisi_stage_pipe_release(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t seq)
 {
-    const uint32_t late = irisi_bulk_can() && plan->slots_with_comm > 1;
-    irisi_bulk_reusable(late);
-    if (seq >= late)
-        irisi_stage_pipe_arrive(part, plan, IRISI_EMPTY, seq - late);
+    const uint32_t behind = irisi_bulk_can() && plan->slots_with_comm > 1;
+    irisi_bulk_reusable(behind);
+    if (seq >= behind)
+        irisi_stage_pipe_arrive(part, plan, IRISI_EMPTY, seq - behind);
 }
 
 /* Communication waves: put every piece that the workgroup's math waves pass through the pipe of stages. */

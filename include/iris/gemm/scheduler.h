@@ -185,10 +185,10 @@ IRIS_DEVICE irisi_tile_schedule irisi_tile_schedule_all(const iris_gemm_plan *pl
 IRIS_DEVICE irisi_tile_schedule irisi_tile_schedule_split(const iris_gemm_plan *plan, uint32_t workgroup,
                                                           uint32_t workgroups, uint32_t senders)
 {
-    const uint32_t led = irisi_tile_cuts() ? irisi_gemm_led(plan, workgroups, senders) : 0;
-    irisi_tile_schedule t = {workgroup - senders, workgroups - senders, led, UINT32_MAX, plan->positions};
+    const uint32_t by_senders = irisi_tile_cuts() ? irisi_gemm_by_senders(plan, workgroups, senders) : 0;
+    irisi_tile_schedule t = {workgroup - senders, workgroups - senders, by_senders, UINT32_MAX, plan->positions};
     if (workgroup < senders)
-        t.worker = workgroup, t.workers = senders, t.first = 0, t.end = led, t.direct = UINT32_MAX;
+        t.worker = workgroup, t.workers = senders, t.first = 0, t.end = by_senders, t.direct = UINT32_MAX;
     return t;
 }
 

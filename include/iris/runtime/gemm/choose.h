@@ -84,17 +84,17 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
 }
 
 /* The cut that a row asks for; of width 0 where it leaves it open. */
-static irisi_gemm_cutting irisi_gemm_row_cut(const irisi_gemm_row *row)
+static irisi_gemm_cutting irisi_tune_row_cut(const irisi_tune_row *row)
 {
     const uint32_t *v = row->value;
     irisi_gemm_cutting c;
     memset(&c, 0, sizeof c);
-    c.width = v[IRISI_ROW_WIDTH], c.late = v[IRISI_ROW_LATE], c.halves = v[IRISI_ROW_HALVES];
-    c.edge_width = v[IRISI_ROW_EDGE] ? v[IRISI_ROW_EDGE] : c.width;
-    c.pair = v[IRISI_ROW_PAIR] ? v[IRISI_ROW_PAIR] : 1, c.split_k = v[IRISI_ROW_SPLIT_K] ? v[IRISI_ROW_SPLIT_K] : 1;
-    c.early = v[IRISI_ROW_EARLY];
-    c.lead = c.width ? v[IRISI_ROW_LEAD] : IRISI_GEMM_ANY_LEAD;
-    c.full_n = row->given >> IRISI_ROW_FULL & 1 ? v[IRISI_ROW_FULL] : INT32_MAX; /* the most a row can say */
+    c.width = v[IRISI_TUNE_WIDTH], c.tail_tiles = v[IRISI_TUNE_TAIL_TILES], c.tail_halves = v[IRISI_TUNE_TAIL_HALVES];
+    c.edge_width = v[IRISI_TUNE_EDGE_WIDTH] ? v[IRISI_TUNE_EDGE_WIDTH] : c.width;
+    c.pair = v[IRISI_TUNE_PAIR] ? v[IRISI_TUNE_PAIR] : 1, c.split_k = v[IRISI_TUNE_SPLIT_K] ? v[IRISI_TUNE_SPLIT_K] : 1;
+    c.head_halves = v[IRISI_TUNE_HEAD_HALVES];
+    c.sender_tiles = c.width ? v[IRISI_TUNE_SENDER_TILES] : IRISI_GEMM_ANY_SENDER_TILES;
+    c.full_n = row->given >> IRISI_TUNE_FULL & 1 ? v[IRISI_TUNE_FULL] : INT32_MAX; /* the most a row can say */
     return c;
 }
 
@@ -116,26 +116,26 @@ static uint32_t irisi_gemm_alone(const iris_world *w, const iris_gemm_plan *p, u
 }
 
 /* The shape for a problem as a row wants it, if it does: 1, or 0 with the reason why that cannot be in `why`. */
-static int irisi_gemm_fit_row(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_row *row,
-                              irisi_gemm_problem *q, irisi_gemm_shape *s, char *why, size_t room)
+static int irisi_gemm_fit_tune_row(iris_world *w, const iris_gemm_plan *plan, const irisi_tune_row *row,
+                                   irisi_gemm_problem *q, irisi_gemm_shape *s, char *why, size_t room)
 {
-    const uint32_t *v = row->value, workgroups = v[IRISI_ROW_WORKGROUPS] ? v[IRISI_ROW_WORKGROUPS] : q->workgroups;
-    const uint32_t comm = v[IRISI_ROW_COMM] ? v[IRISI_ROW_COMM] : (uint32_t)irisi_gemm_splits(v[IRISI_ROW_PATTERN]);
-    irisi_gemm_cutting c = irisi_gemm_row_cut(row);
+    const uint32_t *v = row->value, workgroups = v[IRISI_TUNE_WORKGROUPS] ? v[IRISI_TUNE_WORKGROUPS] : q->workgroups;
+    const uint32_t comm = v[IRISI_TUNE_COMM] ? v[IRISI_TUNE_COMM] : (uint32_t)irisi_gemm_splits(v[IRISI_TUNE_PATTERN]);
+    irisi_gemm_cutting c = irisi_tune_row_cut(row);
     iris_gemm_plan p = *plan;
     q->workgroups = workgroups;
-    q->tile_m = v[IRISI_ROW_HEIGHT] ? v[IRISI_ROW_HEIGHT] : plan->tile_m;
-    if (row->given >> IRISI_ROW_FEW & 1)
-        q->few = v[IRISI_ROW_FEW] == 2 ? IRISI_FEW_THIN : v[IRISI_ROW_FEW] ? IRISI_FEW_MUST : IRISI_FEW_NEVER;
-    else if (v[IRISI_ROW_HEIGHT] || c.width)
+    q->tile_m = v[IRISI_TUNE_HEIGHT] ? v[IRISI_TUNE_HEIGHT] : plan->tile_m;
+    if (row->given >> IRISI_TUNE_FEW & 1)
+        q->few = v[IRISI_TUNE_FEW] == 2 ? IRISI_FEW_THIN : v[IRISI_TUNE_FEW] ? IRISI_FEW_MUST : IRISI_FEW_NEVER;
+    else if (v[IRISI_TUNE_HEIGHT] || c.width)
         q->few = IRISI_FEW_NEVER; /* they are other loops' */
     const int few = q->few == IRISI_FEW_MUST || q->few == IRISI_FEW_THIN;
     if (few && c.width)
         q->tile_n = c.width;
     if (q->few == IRISI_FEW_THIN)
-        q->split_k = v[IRISI_ROW_SPLIT_K], c.split_k = 1;
-    q->alone = irisi_gemm_alone(w, plan, v[IRISI_ROW_PATTERN] ? v[IRISI_ROW_PATTERN] : plan->pattern,
-                                v[IRISI_ROW_WORKGROUPS], q->full);
+        q->split_k = v[IRISI_TUNE_SPLIT_K], c.split_k = 1;
+    q->alone = irisi_gemm_alone(w, plan, v[IRISI_TUNE_PATTERN] ? v[IRISI_TUNE_PATTERN] : plan->pattern,
+                                v[IRISI_TUNE_WORKGROUPS], q->full);
     *s = irisi_gemm_pick(iris_arch_name(w), q);
     if (q->b_anywhere && (c.width > irisi_gemm_largest_tile(s->mainloop, q->element).n ||
                           c.pair > irisi_gemm_most_pair(s->mainloop))) {
@@ -155,22 +155,24 @@ static int irisi_gemm_fit_row(iris_world *w, const iris_gemm_plan *plan, const i
     if (few && !(irisi_gemm_is_few(s->mainloop) && (s->mainloop == IRISI_GEMM_THIN) == (q->few == IRISI_FEW_THIN)))
         snprintf(why, room,
                  "few=%u height=%u width=%u split_k=%u cannot be: no such loop for these types here, or no such tile",
-                 v[IRISI_ROW_FEW], q->tile_m, q->tile_n, q->split_k);
+                 v[IRISI_TUNE_FEW], q->tile_m, q->tile_n, q->split_k);
     else if (comm >= workgroups)
         snprintf(why, room, "comm=%u of %u workgroups leaves none to compute", comm, workgroups);
-    else if ((v[IRISI_ROW_HEIGHT] && !irisi_gemm_fits(q, most)) || c.width > most.n)
+    else if ((v[IRISI_TUNE_HEIGHT] && !irisi_gemm_fits(q, most)) || c.width > most.n)
         snprintf(why, room, "height=%u width=%u is too large a tile; the kernel's is %u x %u", q->tile_m, c.width,
                  most.m, most.n);
-    else if (!cuts && (c.early + c.late > 0 || c.pair * c.split_k > 1 || v[IRISI_ROW_LEAD] > 0))
+    else if (!cuts && (c.head_halves + c.tail_tiles > 0 || c.pair * c.split_k > 1 || v[IRISI_TUNE_SENDER_TILES] > 0))
         snprintf(why, room,
-                 "early=%u late=%u pair=%u split_k=%u lead=%u cannot be: this kernel's tiles are all of one kind",
-                 c.early, c.late, c.pair, c.split_k, v[IRISI_ROW_LEAD]);
+                 "head_halves=%u tail_tiles=%u pair=%u split_k=%u sender_tiles=%u cannot be: this kernel's tiles are "
+                 "all of one kind",
+                 c.head_halves, c.tail_tiles, c.pair, c.split_k, v[IRISI_TUNE_SENDER_TILES]);
     else if (cuts && c.width &&
              !(irisi_gemm_covers(&p, &c, iris_gemm_band(p.n, p.world, 0).count) &&
                irisi_gemm_covers(&p, &c, iris_gemm_band(p.n, p.world, p.world - 1).count)))
         snprintf(why, room,
-                 "width=%u early=%u late=%u halves=%u edge=%u do not cut the band into multiples of %u columns",
-                 c.width, c.early, c.late, c.halves, c.edge_width, p.unit);
+                 "width=%u head_halves=%u tail_tiles=%u tail_halves=%u edge_width=%u do not cut the band into "
+                 "multiples of %u columns",
+                 c.width, c.head_halves, c.tail_tiles, c.tail_halves, c.edge_width, p.unit);
     return why[0] == 0;
 }
 
@@ -178,26 +180,26 @@ static int irisi_gemm_fit_row(iris_world *w, const iris_gemm_plan *plan, const i
  * What a row chooses, where it can be; of the arguments it contradicts none. What somebody asked for is refused if it
  * cannot be; a row of the built-in table (another kernel was measured) counts for nothing then.
  */
-static iris_status irisi_gemm_obey(iris_world *w, iris_gemm_plan *p, irisi_gemm_row *row, irisi_gemm_problem *q,
+static iris_status irisi_gemm_obey(iris_world *w, iris_gemm_plan *p, irisi_tune_row *row, irisi_gemm_problem *q,
                                    irisi_gemm_shape *s, uint32_t *senders)
 {
     const irisi_gemm_problem before = *q;
     const uint32_t *v = row->value;
     char why[160];
-    if (!irisi_gemm_fit_row(w, p, row, q, s, why, sizeof why)) {
+    if (!irisi_gemm_fit_tune_row(w, p, row, q, s, why, sizeof why)) {
         if (row->from[0])
             return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: %s: %s", row->from, why);
         memset(row, 0, sizeof *row);
         *q = before;
-        irisi_gemm_fit_row(w, p, row, q, s, why, sizeof why);
+        irisi_gemm_fit_tune_row(w, p, row, q, s, why, sizeof why);
     }
-    if (v[IRISI_ROW_PATTERN])
-        p->pattern = v[IRISI_ROW_PATTERN];
-    if (v[IRISI_ROW_WORKGROUPS])
-        p->workgroups = v[IRISI_ROW_WORKGROUPS];
-    if (v[IRISI_ROW_COMM])
-        *senders = p->comm_workgroups = v[IRISI_ROW_COMM];
-    else if (v[IRISI_ROW_WORKGROUPS] && *senders == 0)
+    if (v[IRISI_TUNE_PATTERN])
+        p->pattern = v[IRISI_TUNE_PATTERN];
+    if (v[IRISI_TUNE_WORKGROUPS])
+        p->workgroups = v[IRISI_TUNE_WORKGROUPS];
+    if (v[IRISI_TUNE_COMM])
+        *senders = p->comm_workgroups = v[IRISI_TUNE_COMM];
+    else if (v[IRISI_TUNE_WORKGROUPS] && *senders == 0)
         p->comm_workgroups = irisi_gemm_sixth(p);
     return IRIS_OK;
 }
@@ -216,7 +218,7 @@ static iris_status irisi_gemm_check_units(iris_world *w, const iris_gemm_plan *p
 
 /* The mainloop and all that follows from its shape, once the ranks know what they have in common. */
 static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const irisi_gemm_common *all,
-                                         uint32_t senders, irisi_gemm_row *row)
+                                         uint32_t senders, irisi_tune_row *row)
 {
     irisi_gemm_problem q;
     irisi_gemm_shape s;
@@ -232,7 +234,7 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     const iris_status obeyed = irisi_gemm_obey(w, p, row, &q, &s, &senders);
     if (obeyed != IRIS_OK)
         return obeyed;
-    irisi_gemm_cutting cut = irisi_gemm_row_cut(row);
+    irisi_gemm_cutting cut = irisi_tune_row_cut(row);
     const int asked = p->pattern != IRIS_GEMM_AUTO;
     cut.split_k = s.mainloop == IRISI_GEMM_THIN ? 1 : cut.split_k; /* there it is not for every kernel of the plan */
     const irisi_gemm_extent most = irisi_gemm_largest_tile(s.mainloop, q.element);
@@ -258,11 +260,12 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     const double tflops = all->blas > 0 ? 1e-3 * (double)(all->blas - 1) : 0;
     if (!irisi_gemm_cut(p, senders, &cut, tflops)) {
         if (row->from[0])
-            return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                              "iris_gemm_prepare: %s: width=%u late=%u split_k=%u lead=%u cannot be with %u "
-                              "workgroups, %u to send, and a K of %u",
-                              row->from, cut.width, cut.late, cut.split_k, row->value[IRISI_ROW_LEAD], p->workgroups,
-                              p->comm_workgroups, p->k);
+            return irisi_fail(
+                w, IRIS_ERR_ARGUMENT,
+                "iris_gemm_prepare: %s: width=%u tail_tiles=%u split_k=%u sender_tiles=%u cannot be with %u "
+                "workgroups, %u to send, and a K of %u",
+                row->from, cut.width, cut.tail_tiles, cut.split_k, row->value[IRISI_TUNE_SENDER_TILES], p->workgroups,
+                p->comm_workgroups, p->k);
         cut = irisi_gemm_open_cut();
         irisi_gemm_cut(p, senders, &cut, tflops);
     }

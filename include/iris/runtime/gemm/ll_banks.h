@@ -39,15 +39,15 @@ static int irisi_gemm_ll_can(const iris_gemm_plan *p)
  * Whether they are to: as the row has it, or where it leaves that open, where a rank has little to send, and the banks
  * are at most a quarter of what is free: other plans and channels need some too.
  */
-static iris_status irisi_gemm_ll_choose(iris_world *w, iris_gemm_plan *p, const irisi_gemm_row *row)
+static iris_status irisi_gemm_ll_choose(iris_world *w, iris_gemm_plan *p, const irisi_tune_row *row)
 {
     const double bytes = irisi_gemm_link_bytes(p, p->m, iris_gemm_band(p->n, p->world, 0).count);
-    const int given = (int)(row->given >> IRISI_ROW_LL & 1), can = irisi_gemm_ll_can(p);
+    const int given = (int)(row->given >> IRISI_TUNE_LL & 1), can = irisi_gemm_ll_can(p);
     const uint64_t banks = (uint64_t)p->world * p->m * irisi_gemm_ll_pitch(p) * 16;
     const uint64_t room = iris_heap_size(w, IRIS_MEM_SYNC) - iris_heap_used(w, IRIS_MEM_SYNC);
-    const int wants = given ? row->value[IRISI_ROW_LL] == 1 : bytes <= IRISI_GEMM_LL_BYTES && banks <= room / 4;
+    const int wants = given ? row->value[IRISI_TUNE_LL] == 1 : bytes <= IRISI_GEMM_LL_BYTES && banks <= room / 4;
     p->ll_pitch = can && wants ? irisi_gemm_ll_pitch(p) : 0;
-    if (can || !row->from[0] || row->value[IRISI_ROW_LL] == 0 || !irisi_gemm_has_peers(p))
+    if (can || !row->from[0] || row->value[IRISI_TUNE_LL] == 0 || !irisi_gemm_has_peers(p))
         return IRIS_OK;
     return irisi_fail(w, IRIS_ERR_ARGUMENT,
                       "iris_gemm_prepare: %s: ll=1 cannot be: tiles must begin at multiples of 8 bytes, not of %u "
@@ -59,9 +59,9 @@ static iris_status irisi_gemm_ll_choose(iris_world *w, iris_gemm_plan *p, const 
  * Gives a plan its banks: all ranks come to the same, as from equal heaps. Where they have no room, tiles are put,
  * unless somebody asked for packets.
  */
-static iris_status irisi_gemm_ll_hold(iris_world *w, iris_gemm_plan *p, const irisi_gemm_row *row)
+static iris_status irisi_gemm_ll_hold(iris_world *w, iris_gemm_plan *p, const irisi_tune_row *row)
 {
-    const int asked = row->from[0] && row->value[IRISI_ROW_LL] == 1;
+    const int asked = row->from[0] && row->value[IRISI_TUNE_LL] == 1;
     const uint64_t bytes = (uint64_t)p->world * p->m * p->ll_pitch * 8;
     if (p->ll_pitch == 0 || p->pattern != IRIS_GEMM_FUSED_SEQUENTIAL)
         return IRIS_OK;

@@ -100,7 +100,7 @@ static iris_status irisi_gemm_check_grid(iris_world *w, const iris_gemm_plan *p)
  * What an operation that communicates holds besides, once its ranks have come to the same: the channel, banks of
  * packets, producer_consumer's stream. All ranks allocate, or none.
  */
-static iris_status irisi_gemm_hold_exchange(iris_world *w, iris_gemm_plan *p, const irisi_gemm_row *row)
+static iris_status irisi_gemm_hold_exchange(iris_world *w, iris_gemm_plan *p, const irisi_tune_row *row)
 {
     iris_status s = iris_channel_create(w, &p->channel, irisi_exchange_signals(p), 0);
     if (s == IRIS_OK)
@@ -114,7 +114,7 @@ static iris_status irisi_gemm_hold_exchange(iris_world *w, iris_gemm_plan *p, co
 
 /* What the ranks choose together, and what a plan holds besides values. */
 static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const irisi_gemm_common *common,
-                                      uint32_t senders, irisi_gemm_row *row)
+                                      uint32_t senders, irisi_tune_row *row)
 {
     const uint32_t own = p->workgroups;
     p->workgroups = (uint32_t)common->workgroups;
@@ -122,7 +122,7 @@ static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const ir
     iris_status s = irisi_gemm_shape_plan(w, p, common, senders, row);
     if (s == IRIS_OK && p->pattern == IRIS_GEMM_AUTO)
         p->pattern = irisi_gemm_choose(p);
-    p->workgroups = row->value[IRISI_ROW_WORKGROUPS] ? row->value[IRISI_ROW_WORKGROUPS] : own;
+    p->workgroups = row->value[IRISI_TUNE_WORKGROUPS] ? row->value[IRISI_TUNE_WORKGROUPS] : own;
     p->workgroups -= s == IRIS_OK ? p->workgroups % p->pair : 0;
     if (s == IRIS_OK && p->op != IRIS_GEMM_LOCAL) /* first: so far no rank has failed alone */
         s = irisi_gemm_hold_exchange(w, p, row);
@@ -164,7 +164,7 @@ static iris_status irisi_gemm_free(iris_world *w, iris_gemm_plan *p)
 
 /* What a plan has become, and who chose it. */
 static void irisi_gemm_log_choice(const iris_world *w, const iris_gemm_plan *p, const iris_gemm_args *g,
-                                  const irisi_gemm_row *row)
+                                  const irisi_tune_row *row)
 {
     const irisi_gemm_kernel_role waits = irisi_gemm_waits_in(p, (iris_gemm_pattern)p->pattern);
     const irisi_gemm_kernel *kernel = /* that computes */
@@ -175,7 +175,7 @@ static void irisi_gemm_log_choice(const iris_world *w, const iris_gemm_plan *p, 
                      : row->given                  ? "a row of the built-in table"
                      : tile_asked && pattern_asked ? "the arguments"
                                                    : "the library's model";
-    char text[IRIS_GEMM_ROW];
+    char text[IRIS_GEMM_TUNE_ROW];
     irisi_gemm_print(w, p, text, sizeof text);
     const int local = p->op == IRIS_GEMM_LOCAL && p->pattern != IRIS_GEMM_BLAS_GATHER;
     irisi_log(w->rank, IRISI_DEBUG, "iris_gemm_prepare: pattern %s%s, tile %u x %u%s, kernel %s, by %s: %s",
@@ -191,7 +191,7 @@ iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op 
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: world, plan and args must not be null");
     iris_gemm_plan none;
     irisi_gemm_common common;
-    irisi_gemm_row row;
+    irisi_tune_row row;
     const int given = plan != NULL && args != NULL; /* without them this rank still votes: the others are waiting */
     plan = plan ? plan : &none;
     memset(&common, 0, sizeof common);
@@ -396,18 +396,18 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
     if (ready != IRIS_OK)
         return ready;
     /* The GEMM alone waits for no rank: it may begin while another such one ends. Without a tile it would not wait. */
-    const uint32_t early = plan->early_launch && plan->positions > 0 ? IRISI_LAUNCH_EARLY : 0;
+    const uint32_t early_launch = plan->early_launch && plan->positions > 0 ? IRISI_LAUNCH_EARLY : 0;
     const irisi_gemm_kernel *whole = part[IRISI_GEMM_KERNEL_WHOLE], *compute = part[IRISI_GEMM_KERNEL_COMPUTE];
     const irisi_gemm_kernel *communicate = part[IRISI_GEMM_KERNEL_COMMUNICATE];
     if (op == IRIS_GEMM_LOCAL)
-        return irisi_gemm_start_alone(w, plan, compute, early, stream);
+        return irisi_gemm_start_alone(w, plan, compute, early_launch, stream);
     switch (pattern) {
     case IRIS_GEMM_BLAS_GATHER:
         if (plan->world == 1)
             return IRIS_OK;
         return irisi_gemm_start(w, plan, communicate, plan->workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);
     case IRIS_GEMM_BULK_SYNCHRONOUS: {
-        const iris_status s = irisi_gemm_start_alone(w, plan, compute, early, stream);
+        const iris_status s = irisi_gemm_start_alone(w, plan, compute, early_launch, stream);
         if (s != IRIS_OK)
             return s;
         return irisi_gemm_start(w, plan, communicate, plan->workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);

@@ -123,8 +123,8 @@ static iris_status irisi_gemm_start_pack(iris_world *w, const iris_gemm_plan *pl
         return IRIS_OK;
     const uint64_t workgroups = words / (IRISI_PACK_LANES * IRISI_PACK_WORDS) + 1;
     const iris_launch_config cfg = iris_grid(workgroups < most ? (uint32_t)workgroups : most, IRISI_PACK_LANES);
-    const uint32_t early = plan->early_launch ? IRISI_LAUNCH_EARLY : 0;
-    return irisi_launch_with(w, irisi_gemm_base(plan)->pack, "irisi_gemm_pack", &args, sizeof args, &cfg, early,
+    const uint32_t early_launch = plan->early_launch ? IRISI_LAUNCH_EARLY : 0;
+    return irisi_launch_with(w, irisi_gemm_base(plan)->pack, "irisi_gemm_pack", &args, sizeof args, &cfg, early_launch,
                              stream);
 }
 

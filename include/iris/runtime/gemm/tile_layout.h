@@ -13,15 +13,16 @@
 #include <iris/runtime/gemm/link_bytes.h>
 
 /* A lead that nobody has asked for. */
-#define IRISI_GEMM_ANY_LEAD UINT32_MAX
+#define IRISI_GEMM_ANY_SENDER_TILES UINT32_MAX
 
 /* A candidate, and what it is tried on. */
 typedef struct irisi_gemm_cutting {
     uint32_t pattern, senders, pair, split_k;
-    uint32_t lead;          /* tiles that each sender computes before it sends */
+    uint32_t sender_tiles;  /* tiles that each sender computes before it sends */
     uint32_t width, full_n; /* columns of a full tile, full tiles of a row */
-    uint32_t early; /* full tiles or pairs that are halved at the schedule's begin, so that sending begins early */
-    uint32_t late, halves;  /* those that are cut at its end, and those of them that are halved */
+    uint32_t
+        head_halves; /* full tiles or pairs that are halved at the schedule's begin, so that sending begins early */
+    uint32_t tail_tiles, tail_halves; /* those that are cut at its end, and those of them that are halved */
     uint32_t edge_width;    /* columns of an edge's parts */
     double us;              /* until the last tile has arrived, by simulation */
 } irisi_gemm_cutting;
@@ -31,7 +32,7 @@ static irisi_gemm_cutting irisi_gemm_open_cut(void)
 {
     irisi_gemm_cutting c;
     memset(&c, 0, sizeof c);
-    c.lead = IRISI_GEMM_ANY_LEAD;
+    c.sender_tiles = IRISI_GEMM_ANY_SENDER_TILES;
     return c;
 }
 
@@ -66,14 +67,15 @@ static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint3
     p->group_shift = c->pair > 1 ? 2 : 3;
     p->tile_n = c->width, p->full_n = c->full_n < columns / c->width ? c->full_n : columns / c->width, p->positions = 0;
     const uint32_t full = p->tiles_m * p->full_n, edge = columns - p->full_n * c->width;
-    const uint32_t late = c->late < full ? c->late : full, halves = c->halves < late ? c->halves : late;
-    const uint32_t early = c->early < full - late ? c->early : full - late;
-    const uint32_t counts[3] = {full - late - early, halves, late - halves};
-    uint32_t first = early, used = 0, edges = edge ? p->tiles_m : 0;
-    p->lead = c->lead, p->early = c->early, p->late = c->late, p->halves = c->halves, p->edge_width = c->edge_width,
-    p->most_full_n = c->full_n;
+    const uint32_t tail_tiles = c->tail_tiles < full ? c->tail_tiles : full,
+                   tail_halves = c->tail_halves < tail_tiles ? c->tail_halves : tail_tiles;
+    const uint32_t head_halves = c->head_halves < full - tail_tiles ? c->head_halves : full - tail_tiles;
+    const uint32_t counts[3] = {full - tail_tiles - head_halves, tail_halves, tail_tiles - tail_halves};
+    uint32_t first = head_halves, used = 0, edges = edge ? p->tiles_m : 0;
+    p->sender_tiles = c->sender_tiles, p->head_halves = c->head_halves, p->tail_tiles = c->tail_tiles,
+    p->tail_halves = c->tail_halves, p->edge_width = c->edge_width, p->most_full_n = c->full_n;
     memset(p->runs, 0, sizeof p->runs);
-    irisi_gemm_add_run(p, &used, 0, early, c->width, c->width / 2);
+    irisi_gemm_add_run(p, &used, 0, head_halves, c->width, c->width / 2);
     for (uint32_t i = 0; i < 3; first += counts[i++]) {
         if (c->edge_width > c->width >> i) {
             irisi_gemm_add_run(p, &used, full, edges, edge, c->edge_width);
@@ -115,7 +117,7 @@ static int irisi_gemm_covers(const iris_gemm_plan *plan, const irisi_gemm_cuttin
 {
     iris_gemm_plan p = *plan;
     uint64_t full = 0, edges = 0;
-    if (c->width < p.unit || c->width % p.unit != 0 || c->halves > c->late || c->edge_width < p.unit ||
+    if (c->width < p.unit || c->width % p.unit != 0 || c->tail_halves > c->tail_tiles || c->edge_width < p.unit ||
         c->edge_width > c->width || c->edge_width % p.unit != 0 || c->pair == 0 || c->split_k == 0 || c->pair > 8)
         return 0;
     irisi_gemm_lay(&p, c, columns);
@@ -132,12 +134,13 @@ static int irisi_gemm_covers(const iris_gemm_plan *plan, const irisi_gemm_cuttin
 /* Simulates a candidate that stands in the plan. `busy` has room for each workgroup. */
 static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutting *c, uint32_t columns, double *busy)
 {
-    const uint32_t workers = irisi_gemm_workers(p, c), full = p->tiles_m * p->full_n, led = c->lead * c->senders;
+    const uint32_t workers = irisi_gemm_workers(p, c), full = p->tiles_m * p->full_n,
+                   by_senders = c->sender_tiles * c->senders;
     const uint32_t own = c->pattern == IRIS_GEMM_PRODUCER_CONSUMER ? 0 : workers; /* last tiles, sent by who has them */
     const uint32_t direct = c->senders == 0 ? 0 : p->positions > own ? p->positions - own : 0;
     const uint32_t k = (uint32_t)((uint64_t)p->k * p->element / 2); /* as if of 16-bit elements */
     double end = 0, link = 0, owed = 0;
-    uint32_t position = 0, worker = led ? workers : 0; /* senders stand behind the others */
+    uint32_t position = 0, worker = by_senders ? workers : 0; /* senders stand behind the others */
     memset(busy, 0, (workers + c->senders) * sizeof *busy);
     for (uint32_t r = 0; r < IRISI_GEMM_RUNS; r++) {
         const irisi_tile_run *run = &p->runs[r];
@@ -155,12 +158,12 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
                                 ? irisi_gemm_pair_split_k_us(p->mainloop, p->m, cols, k, c->senders > 0)
                                 : irisi_gemm_tile_us(p->mainloop, p->pair, p->split_k, p->m, cols, k, c->senders > 0);
             end = end > busy[worker] ? end : busy[worker];
-            owed += position < led ? way : 0; /* who computes it cannot send yet */
-            link = position < led ? end + owed : (link > busy[worker] ? link : busy[worker]) + way;
+            owed += position < by_senders ? way : 0; /* who computes it cannot send yet */
+            link = position < by_senders ? end + owed : (link > busy[worker] ? link : busy[worker]) + way;
             if (c->senders == 0) /* who sends a tile is held up by the links until it has left */
                 busy[worker] += way * (workers < p->positions ? workers : p->positions);
-            if (++worker == (position < led ? workers + c->senders : workers) || position + 1 == led)
-                worker = position + 1 < led ? workers : 0;
+            if (++worker == (position < by_senders ? workers + c->senders : workers) || position + 1 == by_senders)
+                worker = position + 1 < by_senders ? workers : 0;
         }
     }
     /* No sooner than A and B have been read once, and the last tile has left: what counts where rows are few. */

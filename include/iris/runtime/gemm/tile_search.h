@@ -63,32 +63,34 @@ static void irisi_gemm_try(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t co
     const uint32_t workers = irisi_gemm_workers(p, c);
     if (c->split_k > 1 && p->positions > workers)
         return; /* who adds up splits must not stand before those who compute them */
-    if (c->lead > 0 && (c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->split_k > 1 ||
-                        irisi_gemm_led(p, workers + c->senders, c->senders) == 0))
+    if (c->sender_tiles > 0 && (c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->split_k > 1 ||
+                                irisi_gemm_by_senders(p, workers + c->senders, c->senders) == 0))
         return;
     c->us = irisi_gemm_simulate(p, c, columns, busy);
     irisi_gemm_rank(best, c);
 }
 
 /* The candidate's full tiles whole, and all cuts of its last ones: some in halves, the rest in quarters. */
-static void irisi_gemm_try_late(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
+static void irisi_gemm_try_tail(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
                                 irisi_gemm_ranking *best)
 {
     const uint32_t workers = irisi_gemm_workers(p, c) / c->pair, step = (workers + 1) / 2;
     const uint32_t full = ((p->m + p->tile_m - 1) / p->tile_m + c->pair - 1) / c->pair * c->full_n;
-    const uint32_t led = c->lead * c->senders / c->pair, rest = full > led ? full - led : 0;
-    const int halves = c->width / 2 % p->unit == 0, quarters = c->width / 4 % p->unit == 0;
-    c->late = c->halves = 0;
+    const uint32_t by_senders = c->sender_tiles * c->senders / c->pair,
+                   rest = full > by_senders ? full - by_senders : 0;
+    const int tail_halves = c->width / 2 % p->unit == 0, quarters = c->width / 4 % p->unit == 0;
+    c->tail_tiles = c->tail_halves = 0;
     irisi_gemm_try(p, c, columns, busy, best);
-    if (full > 1u << 13 || !halves || c->split_k > 1) /* nobody sees what the last ones of so many do */
+    if (full > 1u << 13 || !tail_halves || c->split_k > 1) /* nobody sees what the last ones of so many do */
         return;
     for (uint32_t i = 0; i < 3; i++) {
-        c->late = rest % workers + i * workers;
-        if (c->late > full || c->late == 0)
+        c->tail_tiles = rest % workers + i * workers;
+        if (c->tail_tiles > full || c->tail_tiles == 0)
             continue;
-        for (c->halves = quarters ? 0 : c->late;; c->halves = c->late - c->halves > step ? c->halves + step : c->late) {
+        for (c->tail_halves = quarters ? 0 : c->tail_tiles;;
+             c->tail_halves = c->tail_tiles - c->tail_halves > step ? c->tail_halves + step : c->tail_tiles) {
             irisi_gemm_try(p, c, columns, busy, best);
-            if (c->halves == c->late)
+            if (c->tail_halves == c->tail_tiles)
                 break;
         }
     }
@@ -106,27 +108,27 @@ static void irisi_gemm_try_one_round(iris_gemm_plan *p, irisi_gemm_cutting *c, u
     if (!irisi_gemm_pair_split_k(p, c) || c->width / 2 % p->unit != 0 || pairs > workers || pairs <= workers / 2)
         return;
     for (uint32_t i = 4; i <= 6; i++) {
-        c->early = c->late = c->halves = pairs * i / 16;
+        c->head_halves = c->tail_tiles = c->tail_halves = pairs * i / 16;
         irisi_gemm_try(p, c, columns, busy, best);
     }
-    c->early = c->late = c->halves = 0;
+    c->head_halves = c->tail_tiles = c->tail_halves = 0;
 }
 
 /* Early halves too, for a quarter of those that compute: without them nothing is sent until a full tile is done. */
-static void irisi_gemm_try_early(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
-                                 irisi_gemm_ranking *best)
+static void irisi_gemm_try_head(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
+                                irisi_gemm_ranking *best)
 {
     const uint32_t full = (p->m + p->tile_m - 1) / p->tile_m * c->full_n;
     const uint32_t quarter = irisi_gemm_workers(p, c) / c->pair / 4;
-    c->early = 0;
-    irisi_gemm_try_late(p, c, columns, busy, best);
+    c->head_halves = 0;
+    irisi_gemm_try_tail(p, c, columns, busy, best);
     irisi_gemm_try_one_round(p, c, columns, busy, best);
     if (c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->split_k > 1 || c->width / 2 % p->unit != 0 || quarter == 0 ||
         full < p->workgroups || full > 1u << 10)
         return;
-    c->early = quarter;
-    irisi_gemm_try_late(p, c, columns, busy, best);
-    c->early = 0;
+    c->head_halves = quarter;
+    irisi_gemm_try_tail(p, c, columns, busy, best);
+    c->head_halves = 0;
 }
 
 /* Several leads where none is asked for, up to half of the rounds that full tiles go in; few, for each takes time. */
@@ -135,12 +137,13 @@ static void irisi_gemm_try_leads(iris_gemm_plan *p, irisi_gemm_cutting *c, uint3
 {
     const uint32_t full = (p->m + p->tile_m - 1) / p->tile_m * c->full_n, half = full / p->workgroups / 2;
     const int never = c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->split_k > 1 || full > 1u << 13;
-    const uint32_t most = never ? 0 : half > 0 ? half : 1, asked = c->lead;
-    for (c->lead = 0; c->lead <= most && asked == IRISI_GEMM_ANY_LEAD; c->lead = c->lead > 0 ? 4 * c->lead : 1)
-        irisi_gemm_try_early(p, c, columns, busy, best);
-    c->lead = asked;
-    if (asked != IRISI_GEMM_ANY_LEAD)
-        irisi_gemm_try_early(p, c, columns, busy, best);
+    const uint32_t most = never ? 0 : half > 0 ? half : 1, asked = c->sender_tiles;
+    for (c->sender_tiles = 0; c->sender_tiles <= most && asked == IRISI_GEMM_ANY_SENDER_TILES;
+         c->sender_tiles = c->sender_tiles > 0 ? 4 * c->sender_tiles : 1)
+        irisi_gemm_try_head(p, c, columns, busy, best);
+    c->sender_tiles = asked;
+    if (asked != IRISI_GEMM_ANY_SENDER_TILES)
+        irisi_gemm_try_head(p, c, columns, busy, best);
 }
 
 /* All ways to lay the candidate's columns out: full tiles of each width, and what is left in parts of each width. */
@@ -200,7 +203,7 @@ static void irisi_gemm_rank_whole(const iris_gemm_plan *p, uint32_t senders, iri
     const irisi_gemm_rates rates = irisi_gemm_rates_of(p);
     const uint32_t step = p->xcds > 1 ? p->xcds : 4;
     irisi_gemm_cutting c = irisi_gemm_open_cut();
-    c.width = p->tile_n, c.pair = c.split_k = 1, c.lead = 0;
+    c.width = p->tile_n, c.pair = c.split_k = 1, c.sender_tiles = 0;
     for (size_t i = 0; rates.tile_us > 0 && i < sizeof patterns / sizeof patterns[0]; i++) {
         const int asked = senders > 0 && p->pattern != IRIS_GEMM_AUTO, few = p->workgroups / 4 < step;
         uint32_t most = 0;
@@ -285,7 +288,7 @@ static int irisi_gemm_cut(iris_gemm_plan *p, uint32_t senders, const irisi_gemm_
     if ((p->pattern == IRIS_GEMM_AUTO || p->op == IRIS_GEMM_LOCAL) && first.n && blas_tflops > 0 &&
         irisi_gemm_blas_us(p, columns, blas_tflops) < best.us)
         p->pattern = IRIS_GEMM_BLAS_GATHER, first.n = 0;
-    p->lead = p->early = p->late = p->halves = p->edge_width = p->most_full_n = 0;
+    p->sender_tiles = p->head_halves = p->tail_tiles = p->tail_halves = p->edge_width = p->most_full_n = 0;
     if (first.n > 0 && irisi_gemm_narrowest(p->mainloop) == 0) {
         p->pattern = best.pattern;
         p->comm_workgroups = best.senders > 0 && senders == 0 ? best.senders : p->comm_workgroups;
