@@ -319,7 +319,7 @@ static void tables_work(irist_rank *t)
     const std::string padding(IRIS_GEMM_TUNE_ROW, ' ');
     const std::string row = "pattern=bulk_synchronous;" + padding + "width=24";
     q.args.tune = row.c_str();
-    refused(t, &q, IRIS_ERR_ARGUMENT, "row 2 of tune: it has 320 characters or more", "a long row");
+    refused(t, &q, IRIS_ERR_ARGUMENT, "row 2 of tune: it has 384 characters or more", "a long row");
     q.args.tune = "workgroups=3", q.args.tile_n = 60000;
     refused(t, &q, IRIS_ERR_ARGUMENT, "a tile of 0 x 60000 is too large", "a tile that no row asked for");
     q.args.tile_n = 0;

@@ -234,11 +234,10 @@ typedef struct iris_gemm_plan {
     uint32_t tiles_m, full_n; /* rows of tiles, or of pairs of them; full tiles in a row */
     uint32_t unit;            /* columns that the narrowest tiles start at multiples of: each such part has a flag */
     uint32_t positions;       /* tiles of all runs */
-    uint32_t
-        sender_tiles; /* of the schedule's first tiles, how many each sender computes before: see irisi_gemm_by_senders */
-    uint32_t head_halves; /* the widest band's full tiles that are halved at the schedule's begin */
-    uint32_t tail_tiles, tail_halves,
-        edge_width;           /* those that are cut at its end, and halved; columns of edges' parts */
+    uint32_t sender_tiles;    /* how many of the schedule's first tiles each sender computes: irisi_gemm_by_senders */
+    uint32_t head_halves;     /* the widest band's full tiles that are halved at the schedule's begin */
+    uint32_t tail_tiles, tail_halves; /* those that are cut at its end; those of them that are halved */
+    uint32_t edge_width;      /* columns of edges' parts */
     uint32_t most_full_n;     /* the widest band's full tiles of a row */
     uint32_t units;           /* workgroups before a row chose their number */
     irisi_tile_run runs[IRISI_GEMM_RUNS];

@@ -81,7 +81,7 @@ iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan);
 const char *iris_gemm_pattern_name(iris_gemm_pattern pattern);
 
 /** Most bytes of a row of choices, its end included. */
-enum { IRIS_GEMM_TUNE_ROW = 320 };
+enum { IRIS_GEMM_TUNE_ROW = 384 };
 
 /** A row as iris_gemm_args.tune and IRIS_TUNE take it. */
 typedef struct iris_gemm_row {

@@ -185,7 +185,7 @@ static iris_status irisi_gemm_obey(iris_world *w, iris_gemm_plan *p, irisi_tune_
 {
     const irisi_gemm_problem before = *q;
     const uint32_t *v = row->value;
-    char why[160];
+    char why[256];
     if (!irisi_gemm_fit_tune_row(w, p, row, q, s, why, sizeof why)) {
         if (row->from[0])
             return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: %s: %s", row->from, why);

@@ -12,7 +12,7 @@
 #include <iris/mainloop/shape.h>
 #include <iris/runtime/gemm/link_bytes.h>
 
-/* A lead that nobody has asked for. */
+/* Nobody has asked for a number of sender_tiles. */
 #define IRISI_GEMM_ANY_SENDER_TILES UINT32_MAX
 
 /* A candidate, and what it is tried on. */
@@ -20,8 +20,7 @@ typedef struct irisi_gemm_cutting {
     uint32_t pattern, senders, pair, split_k;
     uint32_t sender_tiles;  /* tiles that each sender computes before it sends */
     uint32_t width, full_n; /* columns of a full tile, full tiles of a row */
-    uint32_t
-        head_halves; /* full tiles or pairs that are halved at the schedule's begin, so that sending begins early */
+    uint32_t head_halves;   /* full tiles or pairs that are halved at the schedule's begin: sending begins sooner */
     uint32_t tail_tiles, tail_halves; /* those that are cut at its end, and those of them that are halved */
     uint32_t edge_width;    /* columns of an edge's parts */
     double us;              /* until the last tile has arrived, by simulation */

@@ -76,12 +76,12 @@ static void irisi_gemm_try_tail(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32
 {
     const uint32_t workers = irisi_gemm_workers(p, c) / c->pair, step = (workers + 1) / 2;
     const uint32_t full = ((p->m + p->tile_m - 1) / p->tile_m + c->pair - 1) / c->pair * c->full_n;
-    const uint32_t by_senders = c->sender_tiles * c->senders / c->pair,
-                   rest = full > by_senders ? full - by_senders : 0;
-    const int tail_halves = c->width / 2 % p->unit == 0, quarters = c->width / 4 % p->unit == 0;
+    const uint32_t by_senders = c->sender_tiles * c->senders / c->pair;
+    const uint32_t rest = full > by_senders ? full - by_senders : 0;
+    const int halves = c->width / 2 % p->unit == 0, quarters = c->width / 4 % p->unit == 0;
     c->tail_tiles = c->tail_halves = 0;
     irisi_gemm_try(p, c, columns, busy, best);
-    if (full > 1u << 13 || !tail_halves || c->split_k > 1) /* nobody sees what the last ones of so many do */
+    if (full > 1u << 13 || !halves || c->split_k > 1) /* nobody sees what the last ones of so many do */
         return;
     for (uint32_t i = 0; i < 3; i++) {
         c->tail_tiles = rest % workers + i * workers;

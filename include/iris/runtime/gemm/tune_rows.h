@@ -53,32 +53,14 @@ enum {
 static const struct irisi_tune_field {
     const char *name;
     uint32_t least, most;
-} irisi_tune_fields[IRISI_TUNE_FIELDS] = {{"op", 0, 0},
-                                          {"arch", 0, 0},
-                                          {"units", 1, 65535},
-                                          {"world", 1, IRISI_MOST_RANKS},
-                                          {"m", 1, INT32_MAX},
-                                          {"n", 1, INT32_MAX},
-                                          {"k", 1, INT32_MAX},
-                                          {"dtype", 0, 0},
-                                          {"out", 0, 0},
-                                          {"layout", 0, 0},
-                                          {"pattern", 0, 0},
-                                          {"workgroups", 1, 65535},
-                                          {"comm", 1, 65534},
-                                          {"height", 1, 65535},
-                                          {"width", 1, 65535},
-                                          {"pair", 1, 8},
-                                          {"split_k", 1, 64},
-                                          {"full", 0, INT32_MAX},
-                                          {"head_halves", 0, INT32_MAX},
-                                          {"tail_tiles", 0, INT32_MAX},
-                                          {"tail_halves", 0, INT32_MAX},
-                                          {"edge_width", 1, 65535},
-                                          {"sender_tiles", 0, 65535},
-                                          {"few", 0, 2},
-                                          {"ll", 0, 1},
-                                          {"us", 0, 0}};
+} irisi_tune_fields[IRISI_TUNE_FIELDS] = {
+    {"op", 0, 0}, {"arch", 0, 0}, {"units", 1, 65535}, {"world", 1, IRISI_MOST_RANKS},
+    {"m", 1, INT32_MAX}, {"n", 1, INT32_MAX}, {"k", 1, INT32_MAX}, {"dtype", 0, 0},
+    {"out", 0, 0}, {"layout", 0, 0}, {"pattern", 0, 0}, {"workgroups", 1, 65535},
+    {"comm", 1, 65534}, {"height", 1, 65535}, {"width", 1, 65535}, {"pair", 1, 8},
+    {"split_k", 1, 64}, {"full", 0, INT32_MAX}, {"head_halves", 0, INT32_MAX}, {"tail_tiles", 0, INT32_MAX},
+    {"tail_halves", 0, INT32_MAX}, {"edge_width", 1, 65535}, {"sender_tiles", 0, 65535}, {"few", 0, 2},
+    {"ll", 0, 1}, {"us", 0, 0}};
 
 static const char *const irisi_tune_layouts[] = {"nn", "nt"};
 
@@ -177,7 +159,7 @@ static int irisi_tune_field(irisi_tune_row *row, const char *text, char *why, si
         f++;
     if (f == IRISI_TUNE_FIELDS) {
         int used = snprintf(why, room, "there is no field '%.*s'; there are", (int)(name < 40 ? name : 40), text);
-        for (f = 0; f < IRISI_TUNE_FIELDS; f++)
+        for (f = 0; f < IRISI_TUNE_FIELDS && (size_t)used < room; f++)
             used += snprintf(why + used, room - (size_t)used, " %s", irisi_tune_fields[f].name);
         return 0;
     }
@@ -270,7 +252,7 @@ typedef struct irisi_gemm_search {
 static iris_status irisi_gemm_consider(irisi_gemm_search *s, char *text, const char *from)
 {
     irisi_tune_row row;
-    char why[256];
+    char why[384];
     s->hash = (s->hash ^ irisi_hash_text(text)) * 1099511628211u;
     if (!irisi_gemm_read(&row, text, why, sizeof why))
         return irisi_fail(s->w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: %s: %s", from, why);
