@@ -93,8 +93,14 @@ GEMM_TYPES = tuple(map(gemm_type, (
 
 @dataclass(frozen=True)
 class GemmLoop:
-    """Mainloop IRISI_GEMM_<NAME>, which a platform has where IRISI_GEMM_HAS_<NAME> is 1."""
+    """
+    Mainloop IRISI_GEMM_<NAME>, which a platform has where IRISI_GEMM_HAS_<NAME> is 1. The fields from unaligned_a on
+    are its properties: gen/gemm_loops.h has a mask of the mainloops that have each.
+    """
     name: str
+    text: str                   # in the comment beside its number
+    header: str                 # gen/mainloop/<header>.h holds its functions
+    title: str                  # of that header
     types: tuple                # of GEMM_TYPES, by name
     suffix: str = ""            # ends the names of its functions
     beside_comm: bool = False   # it has functions of its own for use beside communication waves
@@ -103,7 +109,26 @@ class GemmLoop:
     waits: bool = False         # it waits itself for the kernel before it
     next: str = "scheduled"     # how its waves find their next tile: irisi_tile_next_<next>
     waits_to_launch: bool = False  # it says itself when the kernel behind it may begin
-    cluster_split_k: bool = False  # its kernels may cut K over the workgroups of a cluster
+    chosen: tuple = ("fused_sequential", "wg_specialized", "wave_specialized")  # the patterns that AUTO may choose with
+                                   # it, beside bulk_synchronous: the others' kernels exist on request
+    unaligned_a: bool = False   # it reads A wherever its rows start
+    unaligned_b: bool = False   # the same of B
+    skinny: bool = False        # for few rows of C: lanes load what they multiply, tiles are not cut
+    cluster_split_k: bool = False  # its kernels may be spread over a cluster, which cuts K
+    early_launch: bool = False  # a kernel of it that only computes may begin while the one before it ends
+    early_beside: bool = False  # the same in images that hold a loop with early_launch
+    f32_b_by_rows: bool = False  # it reads a B of f32 that is k x n, others n x k alone
+
+
+GEMM_LOOP_PROPERTIES = {
+    "unaligned_a": "reads A wherever its rows start",
+    "unaligned_b": "reads B wherever its rows start",
+    "skinny": "is for few rows of C: lanes load what they multiply, and tiles are not cut",
+    "cluster_split_k": "cuts K over the workgroups of a cluster",
+    "early_launch": "may begin, in a kernel that only computes, while the kernel before it ends",
+    "early_beside": "the same in images that hold a loop with early_launch",
+    "f32_b_by_rows": "reads a B of f32 that is k x n, others n x k alone",
+}
 
 
 def gemm_types_of(*inputs):
@@ -118,17 +143,38 @@ MFMA_TYPES = dict(
     gfx90a=gemm_types_of("f16", "bf16", "f32", "i8"),
     gfx942=gemm_types_of("f16", "bf16", "f32", "i8", "f8e4m3fnuz", "f8e5m2fnuz"),
     gfx950=gemm_types_of("f16", "bf16", "f32", "i8", "f8e4m3", "f8e5m2"))
+# Their order is that of their numbers. A device of AMD is counted from the first of its row of three.
 GEMM_LOOPS = (
-    GemmLoop("PLAIN", tuple(g.name for g in GEMM_TYPES)),
-    GemmLoop("SM80", ("f16", "bf16", "f32", "f64"), "_sm80", beside_comm=True),
-    GemmLoop("SM90A", SM90A_TYPES, "_sm90a", ahead=True, leaves=SM90A_LEAVES),
-    GemmLoop("SM90A_LINES", SHORT, "_sm90a_lines"),
-    GemmLoop("FEW", SHORT, "_few", beside_comm=True, leaves=SHORT, waits=True, next="even"),
-    GemmLoop("THIN", SHORT, "_thin", beside_comm=True, leaves=SHORT, waits=True, next="even", waits_to_launch=True,
-             cluster_split_k=True),
-    GemmLoop("FEW_MFMA", SHORT, "_few_mfma", beside_comm=True, waits=True, next="even"),
-    *(GemmLoop(f"MFMA_{s.upper()}", types, f"_{s}", beside_comm=True)
-      for arch, types in MFMA_TYPES.items() for s in (arch, f"{arch}_small")),
+    GemmLoop(
+        "PLAIN", "fused multiply-adds from shared memory; on the CPU, vectors", "gemm_simt",
+        "the plain mainloop of GEMMs on GPUs", tuple(g.name for g in GEMM_TYPES),
+        unaligned_a=True, unaligned_b=True),
+    GemmLoop(
+        "SM80", "mma.sync from slabs in shared memory", "gemm_sm80_nvidia", "the mainloop on warps' tensor cores",
+        ("f16", "bf16", "f32", "f64"), "_sm80", beside_comm=True, f32_b_by_rows=True),
+    GemmLoop(
+        "SM90A", "products by warpgroups, of blocks that TMA loads", "gemm_sm90a_nvidia",
+        "the mainloop of GEMMs on Hopper", SM90A_TYPES, "_sm90a", ahead=True, leaves=SM90A_LEAVES, early_launch=True),
+    *(GemmLoop(
+        f"MFMA_{arch.upper()}{small.upper()}", f"{arch}'s matrix units{', small tiles' if small else ''}",
+        "gemm_mfma_amd", "mainloops of GEMMs on AMD's matrix units", types, f"_{arch}{small}", beside_comm=True)
+      for small in ("", "_small") for arch, types in MFMA_TYPES.items()),
+    GemmLoop(
+        "SM90A_LINES", "sm_90a's for few rows, where B's start anywhere", "gemm_sm90a_lines_nvidia",
+        "Hopper's for few rows of C and a B whose rows start anywhere", SHORT, "_sm90a_lines",
+        chosen=("fused_sequential",), unaligned_b=True, early_launch=True),
+    GemmLoop(
+        "FEW", "mma.sync's for few rows; all rows may start anywhere", "gemm_few_nvidia",
+        "the mainloop for few rows of C, wherever rows start", SHORT, "_few", beside_comm=True, leaves=SHORT,
+        waits=True, next="even", unaligned_a=True, unaligned_b=True, skinny=True, early_beside=True),
+    GemmLoop(
+        "THIN", "the same for up to 8, where B is much to read", "gemm_thin_nvidia",
+        "the mainloop for up to 8 rows of C and much of B", SHORT, "_thin", beside_comm=True, leaves=SHORT,
+        waits=True, next="even", waits_to_launch=True, chosen=("fused_sequential",), unaligned_a=True,
+        unaligned_b=True, skinny=True, cluster_split_k=True, early_beside=True),
+    GemmLoop(
+        "FEW_MFMA", "AMD's for few rows, of any of its matrix units", "gemm_few_amd", "AMD's for few rows of C", SHORT,
+        "_few_mfma", beside_comm=True, waits=True, next="even", skinny=True),
 )
 
 
@@ -178,4 +224,5 @@ GEMM_ISAS = (
 GEMM_ROWS = dict(
     gemm_ops=GEMM_OPS, gemm_types=GEMM_TYPES, gemm_kernels=GEMM_KERNELS, gemm_patterns=GEMM_PATTERNS,
     gemm_isas=GEMM_ISAS, gemm_local=LOCAL_PART, gemm_accs=dict.fromkeys(g.acc for g in GEMM_TYPES),
+    gemm_loops=GEMM_LOOPS, gemm_properties=GEMM_LOOP_PROPERTIES,
     gemm_works=(BY_NAME["f32"], BY_NAME["f64"]))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from .atomics import ATOMIC_TYPES, ATOMICS_BY_CAS, ATOMICS_NATIVE, WORD_ROWS
 from .collectives import ADDS, COLLECTIVES, OPS, Collective
 from .dtypes import BY_NAME, CMPS, DTYPES, GROUPS, DType
-from .gemm import GEMM_OPS, GEMM_PATTERNS, GEMM_ROWS
+from .gemm import GEMM_LOOPS, GEMM_OPS, GEMM_PATTERNS, GEMM_ROWS
 
 
 PLATFORMS = ("host", "nvidia", "amd")
@@ -54,16 +54,10 @@ TEMPLATES = (
     *(T(f"mainloop/{name}", title, _GEMM, f"mainloop/{name}", **GEMM_ROWS) for name, title in (
         ("gemm_micro_host", "micro-kernels of the blocked loop, by vector unit"),
         ("gemm_host", "the mainloop of GEMMs on the CPU"),
-        ("gemm_simt", "the plain mainloop of GEMMs on GPUs"),
-        ("gemm_sm80_nvidia", "the mainloop on warps' tensor cores"),
-        ("gemm_sm90a_nvidia", "the mainloop of GEMMs on Hopper"),
-        ("gemm_sm90a_leave_nvidia", "how their tiles leave"),
-        ("gemm_sm90a_lines_nvidia", "Hopper's for few rows of C and a B whose rows start anywhere"),
-        ("gemm_few_nvidia", "the mainloop for few rows of C, wherever rows start"),
-        ("gemm_thin_nvidia", "the mainloop for up to 8 rows of C and much of B"),
-        ("gemm_mfma_amd", "mainloops of GEMMs on AMD's matrix units"),
-        ("gemm_few_amd", "AMD's for few rows of C"),
+        ("gemm_sm90a_leave_nvidia", "how tiles of the loop of Hopper leave"),
+        *dict.fromkeys((loop.header, loop.title) for loop in GEMM_LOOPS),
     )),
+    T("gemm/loops", "mainloops by number, and what each can do", _GEMM, "gemm_loops", **GEMM_ROWS),
     T("gemm/types", "element types that GEMM kernels exist for", _GEMM, "gemm_types", **GEMM_ROWS),
     T("gemm/epilogue", "from accumulators to the staging tile", _GEMM, "gemm_epilogue", **GEMM_ROWS),
     T("gemm/tiles", "what math and loader waves do for a tile", _GEMM, "gemm_tiles", **GEMM_ROWS),

@@ -327,8 +327,8 @@ static void few_work(irist_rank *t)
                     continue;
                 if (problem_create(&p, t, dtype, shape, turn % 3 ? bare : full, tune)) {
                     const int copies = p.plan.packs[0].to || p.plan.packs[1].to;
-                    irist_check(t, irisi_gemm_is_few(p.plan.mainloop) &&
-                                       !(copies && irisi_gemm_reads_anywhere(p.plan.mainloop, 0)),
+                    irist_check(t, irisi_gemm_loop_is(p.plan.mainloop, IRISI_GEMM_LOOPS_SKINNY) &&
+                                       !(copies && irisi_gemm_loop_is(p.plan.mainloop, IRISI_GEMM_LOOPS_UNALIGNED_A)),
                                 "%s: mainloop %u, or copies", tune, p.plan.mainloop);
                     iris_gemm_row row;
                     irist_ok(t, iris_gemm_choice(t->world, &p.plan, &row));

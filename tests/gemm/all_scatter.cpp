@@ -241,7 +241,7 @@ static void zero_work(irist_rank *t)
                 const double x = options.beta * c + problem_input(&p, INPUT_BIAS, 0, i % shape.n);
                 p.expect[(size_t)i] = problem_activate(options.activation, x);
             }
-            for (int loops = 1 + irisi_gemm_is_few(p.plan.mainloop); loops-- > 0;) {
+            for (int loops = 1 + irisi_gemm_loop_is(p.plan.mainloop, IRISI_GEMM_LOOPS_SKINNY); loops-- > 0;) {
                 const std::vector<unsigned char> before = problem_poison(&p);
                 problem_launch(&p, IRIS_GEMM_AUTO);
                 irist_ok(t, iris_synchronize(t->world));

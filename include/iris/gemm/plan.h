@@ -19,6 +19,7 @@
 #include <iris/channel.h>
 #include <iris/dtype.h>
 #include <iris/gen/dtypes.h>
+#include <iris/gen/gemm_loops.h>
 
 /** A GEMM, and the communication that belongs to it. */
 typedef enum iris_gemm_op {
@@ -142,41 +143,6 @@ typedef struct irisi_gemm_packing {
     uint64_t row_bytes, rows;      /* of the matrix */
     uint64_t transposed;           /* bytes of an element, where the copy has the matrix's columns as rows; else 0 */
 } irisi_gemm_packing;
-
-/* Mainloops; each platform has some of them, each image may hold fewer. */
-enum {
-    IRISI_GEMM_PLAIN,
-    IRISI_GEMM_SM80,
-    IRISI_GEMM_SM90A,
-    IRISI_GEMM_MFMA_GFX90A,
-    IRISI_GEMM_MFMA_GFX942,
-    IRISI_GEMM_MFMA_GFX950,
-    IRISI_GEMM_MFMA_GFX90A_SMALL,
-    IRISI_GEMM_MFMA_GFX942_SMALL,
-    IRISI_GEMM_MFMA_GFX950_SMALL,
-    IRISI_GEMM_SM90A_LINES, /* sm_90a's for few rows, where B's start anywhere */
-    IRISI_GEMM_FEW,         /* mma.sync's for few rows; all rows may start anywhere */
-    IRISI_GEMM_THIN,        /* the same for up to 8, where B is much to read */
-    IRISI_GEMM_FEW_MFMA     /* AMD's for few rows, of any of its matrix units */
-};
-
-/* 1 when it is one of the loops for few rows, which lanes load what they multiply for. */
-IRIS_HOST_DEVICE int irisi_gemm_is_few(uint32_t mainloop)
-{
-    return mainloop == IRISI_GEMM_FEW || mainloop == IRISI_GEMM_THIN || mainloop == IRISI_GEMM_FEW_MFMA;
-}
-
-IRIS_HOST_DEVICE int irisi_gemm_is_sm90a(uint32_t mainloop)
-{
-    return mainloop == IRISI_GEMM_SM90A || mainloop == IRISI_GEMM_SM90A_LINES;
-}
-
-/* 1 when a mainloop reads A (which: 0) or B (1) wherever its rows start. */
-IRIS_HOST_DEVICE int irisi_gemm_reads_anywhere(uint32_t mainloop, int which)
-{
-    return mainloop == IRISI_GEMM_PLAIN || mainloop == IRISI_GEMM_FEW || mainloop == IRISI_GEMM_THIN ||
-           (mainloop == IRISI_GEMM_SM90A_LINES && which == 1);
-}
 
 /* Tensor maps in a plan: A, B, C on up to 8 ranks, and A once more, for tiles at its last rows. */
 enum {

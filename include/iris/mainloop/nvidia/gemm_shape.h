@@ -60,6 +60,12 @@ enum {
     IRISI_GEMM_LANES_WITH_COMM_SM90A_LINES = IRISI_GEMM_LANES_WITH_COMM_SM90A
 };
 
+/* 1 for the loops on a ring of blocks, for which TMA loads A. */
+IRIS_HOST_DEVICE int irisi_gemm_is_sm90a(uint32_t mainloop)
+{
+    return mainloop == IRISI_GEMM_SM90A || mainloop == IRISI_GEMM_SM90A_LINES;
+}
+
 /* Rows of A in a block: no more than the problem has, in steps of a warpgroup's. */
 IRIS_HOST_DEVICE uint32_t irisi_gemm_a_rows(const iris_gemm_plan *plan)
 {

@@ -143,7 +143,7 @@ static int irisi_gemm_fit_tune_row(iris_world *w, const iris_gemm_plan *plan, co
         *s = irisi_gemm_pick(iris_arch_name(w), q);
     }
     const int cuts = irisi_gemm_narrowest(s->mainloop) != 0;
-    if (c.width && !cuts && !irisi_gemm_is_few(s->mainloop)) {
+    if (c.width && !cuts && !irisi_gemm_loop_is(s->mainloop, IRISI_GEMM_LOOPS_SKINNY)) {
         q->tile_n = c.width;
         *s = irisi_gemm_pick(iris_arch_name(w), q);
     }
@@ -152,7 +152,8 @@ static int irisi_gemm_fit_tune_row(iris_world *w, const iris_gemm_plan *plan, co
     why[0] = 0;
     if (row->given == 0)
         return 1;
-    if (few && !(irisi_gemm_is_few(s->mainloop) && (s->mainloop == IRISI_GEMM_THIN) == (q->few == IRISI_FEW_THIN)))
+    if (few && !(irisi_gemm_loop_is(s->mainloop, IRISI_GEMM_LOOPS_SKINNY) &&
+                 irisi_gemm_loop_is(s->mainloop, IRISI_GEMM_LOOPS_CLUSTER_SPLIT_K) == (q->few == IRISI_FEW_THIN)))
         snprintf(why, room,
                  "few=%u height=%u width=%u split_k=%u cannot be: no such loop for these types here, or no such tile",
                  v[IRISI_TUNE_FEW], q->tile_m, q->tile_n, q->split_k);
@@ -236,7 +237,8 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
         return obeyed;
     irisi_gemm_cutting cut = irisi_tune_row_cut(row);
     const int asked = p->pattern != IRIS_GEMM_AUTO;
-    cut.split_k = s.mainloop == IRISI_GEMM_THIN ? 1 : cut.split_k; /* there it is not for every kernel of the plan */
+    if (irisi_gemm_loop_is(s.mainloop, IRISI_GEMM_LOOPS_CLUSTER_SPLIT_K))
+        cut.split_k = 1; /* the cluster's is not for every kernel of the plan */
     const irisi_gemm_extent most = irisi_gemm_largest_tile(s.mainloop, q.element);
     if (!irisi_gemm_fits(&q, most))
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
@@ -248,11 +250,12 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     p->math_waves = s.math_waves, p->comm_waves = s.comm_waves, p->wave_lanes = IRISI_GEMM_WAVE_LANES;
     p->tma_store = s.tma_store, p->window = s.window, p->slots = s.slots, p->slots_with_comm = s.slots_with_comm;
     p->waves = s.waves, p->waves_with_comm = s.waves_with_comm;
-    p->early_launch = irisi_gemm_is_sm90a(p->mainloop) ||
-                      (irisi_gemm_is_few(p->mainloop) && all->mainloops >> IRISI_GEMM_SM90A & 1); /* images of sm_90a */
+    p->early_launch = irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_EARLY_LAUNCH) ||
+                      (irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_EARLY_BESIDE) &&
+                       (all->mainloops & IRISI_GEMM_LOOPS_EARLY_LAUNCH) != 0);
     p->unit = q.tile_n == 0 && irisi_gemm_narrowest(p->mainloop) ? irisi_gemm_narrowest(p->mainloop) : p->tile_n;
     /* The same on every rank, though ranks with other numbers of workgroups may cut K otherwise, or not be able to. */
-    p->copies = !irisi_gemm_reads_anywhere(p->mainloop, 0) &&
+    p->copies = !irisi_gemm_reads_unaligned(p, 0) &&
                 (all->aligned != UINT64_MAX || irisi_gemm_most_split_k(p->mainloop) > 1);
     const iris_status few = irisi_gemm_check_units(w, p, q.n), sends = irisi_gemm_ll_choose(w, p, row);
     if (few != IRIS_OK || sends != IRIS_OK)
@@ -269,7 +272,8 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
         cut = irisi_gemm_open_cut();
         irisi_gemm_cut(p, senders, &cut, tflops);
     }
-    if (!asked && p->mainloop == IRISI_GEMM_THIN && p->pattern != IRIS_GEMM_BLAS_GATHER) /* what it was chosen for */
+    if (!asked && irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_CLUSTER_SPLIT_K) &&
+        p->pattern != IRIS_GEMM_BLAS_GATHER) /* what it was chosen for */
         p->pattern = p->world == 1 ? IRIS_GEMM_BULK_SYNCHRONOUS : IRIS_GEMM_FUSED_SEQUENTIAL;
     p->rotate_m = (uint32_t)((uint64_t)p->tiles_m * p->rank / p->world);
     p->rotate = p->rotate_m * p->full_n;

@@ -20,7 +20,7 @@
  */
 static int irisi_gemm_can_cluster_split_k(const iris_world *w, const iris_gemm_plan *p)
 {
-    return p->mainloop == IRISI_GEMM_THIN && p->positions > 0 && p->stamps == NULL &&
+    return irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_CLUSTER_SPLIT_K) && p->positions > 0 && p->stamps == NULL &&
            p->workgroups >= (uint32_t)w->dev.compute_units;
 }
 

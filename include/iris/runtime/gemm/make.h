@@ -267,7 +267,7 @@ iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages)
     iris_launch_config cfg = iris_cooperative(plan->workgroups, waves * plan->wave_lanes);
     cfg.shared_bytes = stages ? irisi_gemm_shared_bytes(plan, stages) : 0;
     cfg.cluster = stages ? plan->pair : 0; /* a kernel that only sends works workgroup by workgroup */
-    if (stages && plan->mainloop == IRISI_GEMM_THIN && plan->split_k > 1)
+    if (stages && irisi_gemm_loop_is(plan->mainloop, IRISI_GEMM_LOOPS_CLUSTER_SPLIT_K) && plan->split_k > 1)
         cfg.cluster = plan->split_k;
     return cfg;
 }
@@ -336,7 +336,7 @@ static iris_status irisi_gemm_start_alone(iris_world *w, const iris_gemm_plan *p
         p.slots = 0; /* tiles leave by lanes: nothing is staged */
         p.next = p.split_k > 1 || p.positions > plan->workgroups ? IRISI_NEXT_READ : IRISI_NEXT_SUMMED;
     }
-    if (irisi_gemm_is_few(p.mainloop) && p.positions < workgroups)
+    if (irisi_gemm_loop_is(p.mainloop, IRISI_GEMM_LOOPS_SKINNY) && p.positions < workgroups)
         workgroups = p.positions;
     return irisi_gemm_start(w, &p, k, workgroups > 0 ? workgroups : 1, 1, flags, stream);
 }

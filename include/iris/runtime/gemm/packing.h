@@ -22,7 +22,14 @@
  */
 static int irisi_gemm_transposes(const iris_gemm_plan *p)
 {
-    return (p->element == 1 || (p->element == 4 && p->mainloop != IRISI_GEMM_SM80)) && !p->b_transposed;
+    const int either = irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_F32_B_BY_ROWS);
+    return (p->element == 1 || (p->element == 4 && !either)) && !p->b_transposed;
+}
+
+/* 1 when the plan's mainloop reads A (which: 0) or B (1) wherever its rows start. */
+static int irisi_gemm_reads_unaligned(const iris_gemm_plan *p, int which)
+{
+    return irisi_gemm_loop_is(p->mainloop, which ? IRISI_GEMM_LOOPS_UNALIGNED_B : IRISI_GEMM_LOOPS_UNALIGNED_A);
 }
 
 /* 1 when a matrix can be read where it is. */
@@ -59,7 +66,7 @@ static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
     for (int i = 0; i < 2; i++) {
         irisi_gemm_packing copy = irisi_gemm_packing_of(p, i);
         const uint64_t bytes = (copy.transposed ? copy.row_bytes / copy.transposed : copy.rows) * copy.to_pitch;
-        if (irisi_gemm_reads(&copy) || irisi_gemm_reads_anywhere(p->mainloop, i))
+        if (irisi_gemm_reads(&copy) || irisi_gemm_reads_unaligned(p, i))
             continue;
         const char *why = irisi_dev_local(&w->dev, bytes, &copy.to);
         if (why)

@@ -370,10 +370,11 @@ static void irisi_gemm_print(const iris_world *w, const iris_gemm_plan *p, char 
         used += snprintf(row + used, room - (size_t)used, " head_halves=%u", p->head_halves);
     if (p->sender_tiles)
         used += snprintf(row + used, room - (size_t)used, " sender_tiles=%u", p->sender_tiles);
-    if (p->mainloop == IRISI_GEMM_THIN)
+    const int cluster = irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_CLUSTER_SPLIT_K);
+    if (cluster)
         used += snprintf(row + used, room - (size_t)used, " split_k=%u", p->cluster_split_k);
-    if (irisi_gemm_is_few(p->mainloop))
-        used += snprintf(row + used, room - (size_t)used, " few=%d", p->mainloop == IRISI_GEMM_THIN ? 2 : 1);
+    if (irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_SKINNY))
+        used += snprintf(row + used, room - (size_t)used, " few=%d", cluster ? 2 : 1);
     if (p->pattern == IRIS_GEMM_FUSED_SEQUENTIAL && p->world > 1)
         snprintf(row + used, room - (size_t)used, " ll=%d", p->ll_pitch > 0);
 }
