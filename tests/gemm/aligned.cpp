@@ -26,7 +26,7 @@ static const problem_shape shapes[] = {
 static const problem_options variants[] = {
     {"aligned", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 3, 1, 0, 8},
     {"aligned, transposed, everything", 1.5, -0.5, 1, IRIS_ACTIVATION_GELU, 1, 0, 8, 8, 0, 0, 4, 2, 0, 8},
-    {"aligned but for C, bare", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 3, 0, 0, 3, 1, 0, 8},
+    {"aligned but for C, no epilogue", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 3, 0, 0, 3, 1, 0, 8},
     {"aligned but for C", 0.5, 1, 1, IRIS_ACTIVATION_RELU, 0, 8, 0, 3, 0, 0, 3, 1, 0, 8},
     {"small tiles, real", 1, 0.25, 1, IRIS_ACTIVATION_SILU, 1, 0, 0, 0, 48, 64, 5, 2, 1, 8},
     {"tiles that are no boxes", 1, 2, 0, IRIS_ACTIVATION_NONE, 0, 8, 8, 0, 24, 40, 3, 1, 0, 8},
@@ -208,8 +208,8 @@ static void lines_work(irist_rank *t)
             for (const char *tune : tunes) {
                 const int64_t pad = 1 + (int64_t)irist_pick(t->seed, turn, 0, 7), odd = turn % 2;
                 const int64_t k = 640 + (int64_t)irist_pick(t->seed, turn, 1, 64);
-                const problem_options bare = {
-                    "lines", 0, 0, 0, IRIS_ACTIVATION_NONE, transposed, odd, pad, odd, 0, 0, 22, 0, 0, 8};
+                const problem_options plain = {"lines", 0, 0, 0, IRIS_ACTIVATION_NONE, transposed, odd, pad, odd, 0, 0,
+                                               22,      0, 0, 8};
                 const uint32_t low = m == 100 && tune == nullptr ? 48 : 0; /* tiles, the last one lower */
                 const problem_options full = {
                     "lines, all", 1.5, -0.5, 1, IRIS_ACTIVATION_GELU, transposed, odd, pad, 3, low, 0, 22, 0, 0, 8};
@@ -217,7 +217,7 @@ static void lines_work(irist_rank *t)
                 problem p;
                 if (turn++ % (t->full ? 3 : 7) != (dtype == IRIS_BF16 ? 0u : 1u))
                     continue;
-                if (problem_create(&p, t, dtype, shape, turn / 2 % 2 ? bare : full, "few=0")) {
+                if (problem_create(&p, t, dtype, shape, turn / 2 % 2 ? plain : full, "few=0")) {
                     const int hopper = irisi_gemm_most_split_k(p.plan.mainloop) > 1;
                     const int wide = hopper && tune && std::strstr(tune, "256");
                     if (hopper && tune) {
@@ -317,15 +317,28 @@ static void few_work(irist_rank *t)
                 const int64_t pad = (int64_t)irist_pick(t->seed, turn, 0, 8);
                 const int64_t m = 1 + (int64_t)irist_pick(t->seed, turn, 1, 70);
                 const int unit = irist_pick(t->seed, turn, 2, 3) ? 0 : 8;
-                const problem_options bare = {"few", 0, 0, 0, IRIS_ACTIVATION_NONE, transposed, unit ? 0 : pad % 3,
-                                              unit ? 0 : pad, unit ? 8 : pad % 4, 0, 0, 5, 2, 0, unit};
+                const problem_options plain = {"few",
+                                               0,
+                                               0,
+                                               0,
+                                               IRIS_ACTIVATION_NONE,
+                                               transposed,
+                                               unit ? 0 : pad % 3,
+                                               unit ? 0 : pad,
+                                               unit ? 8 : pad % 4,
+                                               0,
+                                               0,
+                                               5,
+                                               2,
+                                               0,
+                                               unit};
                 const problem_options full = {"few, all", 1.5, -0.5, 1, IRIS_ACTIVATION_GELU, transposed, pad, 1, 3,
                                               0, 0, 22, 3, 0, unit};
                 const problem_shape shape = {m, 40 * t->ranks + 3 + (int64_t)irist_pick(t->seed, turn, 3, 90), k};
                 problem p;
                 if (turn++ % (t->full ? 2 : 5) != (dtype == IRIS_BF16 ? 0u : 1u))
                     continue;
-                if (problem_create(&p, t, dtype, shape, turn % 3 ? bare : full, tune)) {
+                if (problem_create(&p, t, dtype, shape, turn % 3 ? plain : full, tune)) {
                     const int copies = p.plan.packs[0].to || p.plan.packs[1].to;
                     irist_check(t, irisi_gemm_loop_is(p.plan.mainloop, IRISI_GEMM_LOOPS_SKINNY) &&
                                        !(copies && irisi_gemm_loop_is(p.plan.mainloop, IRISI_GEMM_LOOPS_UNALIGNED_A)),
@@ -387,15 +400,28 @@ static void thin_work(irist_rank *t)
                 /* All, some, or some on every second rank, whose kernel has no clusters beside those that have. */
                 const uint64_t which = irist_pick(t->seed, turn, 4, 3);
                 const uint32_t all = thin_all(t), some = which == 0 || (which == 1 && t->rank % 2) ? 5 : all;
-                const problem_options bare = {"thin", 0, 0, 0, IRIS_ACTIVATION_NONE, transposed, unit ? 0 : pad % 3,
-                                              unit ? 0 : pad, unit ? 8 : pad % 4, 0, 0, some, 2, 0, unit};
+                const problem_options plain = {"thin",
+                                               0,
+                                               0,
+                                               0,
+                                               IRIS_ACTIVATION_NONE,
+                                               transposed,
+                                               unit ? 0 : pad % 3,
+                                               unit ? 0 : pad,
+                                               unit ? 8 : pad % 4,
+                                               0,
+                                               0,
+                                               some,
+                                               2,
+                                               0,
+                                               unit};
                 const problem_options full = {"thin, all", 1.5, -0.5, 1, IRIS_ACTIVATION_GELU, transposed,
                                               aligned ? 8 : pad, aligned ? 0 : pad % 5, 3, 0, 0, all, all / 8, 0, unit};
                 const problem_shape shape = {m, 70 * t->ranks + 3 + (int64_t)irist_pick(t->seed, turn, 3, 90), k};
                 problem p;
                 if (turn++ % (t->full ? 2 : 5) != (dtype == IRIS_BF16 ? 0u : 1u) || (aligned && !transposed))
                     continue;
-                if (problem_create(&p, t, dtype, shape, turn % 3 ? bare : full, tune)) {
+                if (problem_create(&p, t, dtype, shape, turn % 3 ? plain : full, tune)) {
                     irist_check(t, p.plan.mainloop == IRISI_GEMM_THIN && !p.plan.packs[0].to && !p.plan.packs[1].to,
                                 "%s: mainloop %u, or copies", tune, p.plan.mainloop);
                     iris_gemm_row row;

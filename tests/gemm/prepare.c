@@ -45,7 +45,7 @@ static int shape(iris_world *w, iris_gemm_plan *p, const question *q, uint32_t w
     irisi_gemm_common all;
     memset(&all, 0, sizeof all);
     all.mainloops = 1u << IRISI_GEMM_PLAIN | 1u << q->mainloop, all.workgroups = q->fewest;
-    all.aligned = all.tma_store = all.bare = UINT64_MAX;
+    all.aligned = all.tma_store = all.no_epilogue = UINT64_MAX;
     memset(p, 0, sizeof *p);
     p->op = IRIS_GEMM_ALL_SCATTER;
     p->dtype = p->c_dtype = IRIS_BF16, p->element = p->c_element = 2, p->xcds = 1;

@@ -225,7 +225,7 @@ uint32_t run_thin(uint32_t seed, uint32_t trials)
         with_comm = random_below(4) == 0;
         irisi_gemm_problem q = {};
         q.element = 2, q.m = m, q.n = n, q.k = k, q.workgroups = 1, q.b_transposed = (uint32_t)transposed;
-        q.b_anywhere = !aligned, q.mainloops = UINT32_MAX, q.split_k = with_comm ? 1 : 1u << random_below(4);
+        q.b_unaligned = !aligned, q.mainloops = UINT32_MAX, q.split_k = with_comm ? 1 : 1u << random_below(4);
         q.tile_n = transposed && aligned ? 16u << random_below(4) : 0;
         const irisi_gemm_shape s = irisi_thin_gemm_shape(&q);
         make_plan(s, m, n, k, transposed, -1, aligned ? (int)pad : -1, aligned);

@@ -34,14 +34,14 @@ typedef struct irisi_gemm_problem {
     uint32_t m, n, k;     /* n: columns of the widest band */
     uint32_t b_transposed;
     uint32_t aligned;    /* 1: on every rank A, B and all their rows start at multiples of 16 bytes, or copies do */
-    uint32_t b_anywhere; /* 1: on some rank B cannot be read where it is but by a loop that takes any place */
-    uint32_t a_anywhere; /* the same of A */
+    uint32_t b_unaligned; /* 1: on some rank B cannot be read where it is but by a loop that takes any place */
+    uint32_t a_unaligned; /* the same of A */
     uint32_t few;        /* whether a loop for few rows is to compute it, and which, where there are such */
     uint32_t split_k;    /* of K, that are asked of it; 0: free */
     uint32_t full;       /* 1: on every rank workgroups are as many as the device has units */
-    uint32_t alone;      /* 1: the product is a kernel's that only computes; 2: fused_sequential's, between ranks */
+    uint32_t compute_only; /* 1: the product is a kernel's that only computes; 2: fused_sequential's, between ranks */
     uint32_t tf32;       /* 1: f32 may be multiplied as tf32 */
-    uint32_t bare;       /* 1: on every rank nothing but the product is asked for */
+    uint32_t no_epilogue; /* 1: on every rank nothing but the product is asked for */
     uint32_t tma_store;  /* 1: so do the rows, of 16 bytes or more, of every rank's band of C; at most 8 ranks */
     uint32_t workgroups;
     uint32_t tile_m, tile_n; /* asked for; 0: free */

@@ -225,7 +225,7 @@ static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gem
     const uint32_t small = IRISI_GEMM_MFMA_GFX90A_SMALL + (uint32_t)i;
     const uint64_t tiles = (uint64_t)((p->m + 255) / 256) * ((p->n + 255) / 256);
     const int fits = irisi_gemm_fits(p, irisi_gemm_largest_tile(small, p->element));
-    if (!p->aligned || (p->c_dtype == IRIS_I32 && !p->bare)) /* i32 is written as it was summed up */
+    if (!p->aligned || (p->c_dtype == IRIS_I32 && !p->no_epilogue)) /* i32 is written as it was summed up */
         return irisi_gemm_plain(p);
     const double gbps = irisi_gemm_sheet_of((uint32_t)i).memory_gbps;
     const irisi_gemm_extent tile = irisi_gemm_largest_tile(small, p->element);

@@ -29,7 +29,7 @@ enum {
 enum { IRISI_FEW_TILES = 5 };
 typedef struct irisi_few_tile {
     uint32_t m, n;
-    double alone_us[2], step_us[2];
+    double unshared_us[2], step_us[2];
 } irisi_few_tile;
 static inline irisi_few_tile irisi_few_tile_of(uint32_t which)
 {
@@ -61,8 +61,9 @@ static inline double irisi_few_tile_us(uint32_t which, uint32_t k, int transpose
 {
     const irisi_few_tile t = irisi_few_tile_of(which);
     const uint32_t part = IRISI_FEW_DEEP * IRISI_FEW_WAVES;
-    const double busy = t.step_us[transposed != 0] * (filled < 1 ? filled : 1), alone = t.alone_us[transposed != 0];
-    return (k + part - 1) / part * (busy > alone ? busy : alone);
+    const double busy = t.step_us[transposed != 0] * (filled < 1 ? filled : 1),
+                 unshared = t.unshared_us[transposed != 0];
+    return (k + part - 1) / part * (busy > unshared ? busy : unshared);
 }
 
 /* About how long a problem takes in tiles of a kind: rounds of workgroups, a tile each. */
@@ -82,9 +83,9 @@ static inline double irisi_few_us(const irisi_gemm_problem *p, uint32_t which)
  */
 static inline double irisi_few_others_us(const irisi_gemm_problem *p)
 {
-    const double mb = 2e-6 * p->n * p->k, rows = p->m / 128.0, copied = p->a_anywhere ? 4 : 0;
+    const double mb = 2e-6 * p->n * p->k, rows = p->m / 128.0, copied = p->a_unaligned ? 4 : 0;
     const double started = 4.1 + 0.65 * p->k / 1024 + (p->m > 64 ? 1.2 : 0), read = 3.3 + 0.255 * mb;
-    if (p->b_anywhere)
+    if (p->b_unaligned)
         return 8 + 0.34 * mb + 5 * rows + copied;
     return (started > read ? started : read) + (p->tma_store ? 0 : 3.5 + 2.5 * rows) + copied;
 }
@@ -112,7 +113,7 @@ static inline int irisi_few_takes(const irisi_gemm_problem *p)
     if (best == IRISI_FEW_TILES || p->few == IRISI_FEW_MUST || p->tile_m > 0)
         return best != IRISI_FEW_TILES;
     if (!irisi_gemm_has(p, IRISI_GEMM_SM90A))
-        return p->a_anywhere || p->b_anywhere;
+        return p->a_unaligned || p->b_unaligned;
     return irisi_few_us(p, best) < irisi_few_others_us(p);
 }
 

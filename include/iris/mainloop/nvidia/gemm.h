@@ -241,13 +241,16 @@ IRIS_DEVICE uint32_t irisi_gemm_pair_f16(const float *v)
 }
 
 /* 1 when nothing but the product is asked for; and when tiles leave in boxes too. */
-IRIS_DEVICE int irisi_gemm_bare(const iris_gemm_plan *plan)
+IRIS_DEVICE int irisi_gemm_no_epilogue(const iris_gemm_plan *plan)
 {
     return plan->alpha == 1 && plan->beta == 0 && plan->bias == NULL &&
            plan->activation == IRIS_ACTIVATION_NONE && plan->scale_a == NULL && plan->scale_b == NULL &&
            plan->scale_c == NULL;
 }
-IRIS_DEVICE int irisi_gemm_leaves(const iris_gemm_plan *plan) { return plan->tma_store && irisi_gemm_bare(plan); }
+IRIS_DEVICE int irisi_gemm_leaves(const iris_gemm_plan *plan)
+{
+    return plan->tma_store && irisi_gemm_no_epilogue(plan);
+}
 
 /*
  * Of a tile that leaves in boxes, what lanes write behind the last whole 16 bytes of its rows, from the boxes of its

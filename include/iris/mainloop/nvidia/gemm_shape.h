@@ -254,11 +254,11 @@ static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gem
         return irisi_thin_gemm_shape(p);
     if (irisi_few_takes(p))
         return irisi_few_gemm_shape(p);
-    if (irisi_gemm_has(p, IRISI_GEMM_SM90A_LINES) && p->aligned && p->b_anywhere && p->m <= IRISI_GEMM_SM90A_M &&
+    if (irisi_gemm_has(p, IRISI_GEMM_SM90A_LINES) && p->aligned && p->b_unaligned && p->m <= IRISI_GEMM_SM90A_M &&
         irisi_gemm_fits(p, irisi_gemm_largest_tile(IRISI_GEMM_SM90A_LINES, p->element)))
         return irisi_gemm_lines_shape(p);
-    if (irisi_gemm_has(p, IRISI_GEMM_SM90A) && p->aligned && p->tile_n % 8 == 0 &&
-        (p->element < 4 || p->tf32) && (p->c_dtype != IRIS_I32 || p->bare) &&
+    if (irisi_gemm_has(p, IRISI_GEMM_SM90A) && p->aligned && p->tile_n % 8 == 0 && (p->element < 4 || p->tf32) &&
+        (p->c_dtype != IRIS_I32 || p->no_epilogue) &&
         irisi_gemm_fits(p, irisi_gemm_largest_tile(IRISI_GEMM_SM90A, p->element)))
         return irisi_gemm_sm90a(p);
     if (irisi_mma_takes(p))

@@ -98,10 +98,10 @@ static inline irisi_gemm_shape irisi_mma_gemm_shape(const char *arch, const iris
     const uint32_t stage = (s.stage_m * (s.stage_n * p->element + 16) + 127) / 128 * 128;
     const uint32_t slab = irisi_mma_slab_bytes(irisi_mma_shape_of(p->element, small, 0));
     const uint32_t pass = irisi_mma_slab_bytes(irisi_mma_shape_of(p->element, small, 1));
-    const irisi_mma_room alone = irisi_mma_room_of(shared, stage, 2, slab);
+    const irisi_mma_room without_comm = irisi_mma_room_of(shared, stage, 2, slab);
     const irisi_mma_room beside = irisi_mma_room_of(shared, stage, 4, pass);
-    s.slots = alone.slots, s.slots_with_comm = beside.slots;
-    s.workspace_bytes = alone.bytes, s.workspace_bytes_with_comm = beside.bytes;
+    s.slots = without_comm.slots, s.slots_with_comm = beside.slots;
+    s.workspace_bytes = without_comm.bytes, s.workspace_bytes_with_comm = beside.bytes;
     s.math_waves = s.waves = IRISI_MMA_WAVES;
     s.comm_waves = IRISI_GEMM_MMA_COMM_WAVES;
     s.waves_with_comm = s.waves + s.comm_waves;

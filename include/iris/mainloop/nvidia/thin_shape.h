@@ -36,7 +36,7 @@ typedef struct irisi_thin_choice {
 /* The i-th of those that a problem may have: of 4 widths where B is n x k and aligned, else of one, by 1, 2, 4, 8. */
 static inline irisi_thin_choice irisi_thin_choice_of(const irisi_gemm_problem *p, uint32_t i)
 {
-    const uint32_t n_major = !p->b_transposed, aligned = !p->b_anywhere;
+    const uint32_t n_major = !p->b_transposed, aligned = !p->b_unaligned;
     irisi_thin_choice c;
     c.split_k = 1u << i % 4;
     c.n = n_major ? (uint32_t)IRISI_THIN_SHORT : (uint32_t)IRISI_THIN_LINES >> i / 4;
@@ -57,7 +57,7 @@ static inline irisi_thin_choice irisi_thin_choice_of(const irisi_gemm_problem *p
 typedef struct irisi_thin_rates {
     double begin_us, split_k_us, rows_us;   /* once; where K is cut; by what 8 rows take longer than one */
     double round_us, two_us;                /* of workgroups, and of two on a multiprocessor */
-    double alone_us, alone_rows_us;         /* a step */
+    double unshared_us, unshared_rows_us;   /* a step */
     double each, all, all_of_two;           /* 10^12 bytes a second, of a multiprocessor and of the device */
     double a;                               /* what A's bytes count for */
 } irisi_thin_rates;
@@ -72,13 +72,13 @@ static inline double irisi_thin_us(const irisi_gemm_problem *p, irisi_thin_choic
     const double groups = (double)tiles * c.split_k, full = (double)(uint64_t)(groups / places);
     const double steps = (double)((p->k / c.split_k + deep - 1) / deep), more = (rows - 1) / 7.0;
     const double ends = c.n == IRISI_THIN_SHORT || c.n == IRISI_THIN_LINES ? 1.2 : 1; /* words that are read twice */
-    const double mb = 0.016384 * (1 + r.a * rows / c.n) * ends, alone = r.alone_us + r.alone_rows_us * more;
+    const double mb = 0.016384 * (1 + r.a * rows / c.n) * ends, unshared = r.unshared_us + r.unshared_rows_us * more;
     double us = r.begin_us + r.split_k_us * (c.split_k > 1) + r.rows_us * more;
     for (int last = 0; last < 2; last++) {
         const double busy = last ? groups - full * places : places, rounds = last ? busy > 0 : full;
         const int two = busy > p->workgroups;
         const double each = mb * (1 + two) / r.each, all = mb * busy / (two ? r.all_of_two : r.all);
-        const double step = alone > each ? alone : each;
+        const double step = unshared > each ? unshared : each;
         us += rounds * (r.round_us + r.two_us * two + steps * (step > all ? step : all));
     }
     return us;
@@ -113,14 +113,15 @@ static inline int irisi_thin_takes(const irisi_gemm_problem *p)
     const irisi_thin_choice best = irisi_thin_best(p);
     if (best.n == 0 || p->few == IRISI_FEW_THIN)
         return best.n != 0;
-    if (p->m > IRISI_THIN_M || p->tile_m > 0 || p->tile_n > 0 || !p->alone || !irisi_gemm_has(p, IRISI_GEMM_SM90A))
+    if (p->m > IRISI_THIN_M || p->tile_m > 0 || p->tile_n > 0 || !p->compute_only ||
+        !irisi_gemm_has(p, IRISI_GEMM_SM90A))
         return 0;
     const double us = irisi_thin_us(p, best), few = irisi_few_us(p, irisi_few_best(p)), mb = 2e-6 * p->n * p->k;
     /* The model of the other loop is too optimistic for few rows or a large B, by this factor. */
     const double longer = p->m > 4 || mb < (p->b_transposed ? 3 : 1.5) ? 1 : mb < 8 ? 1.15 : 1.18;
-    if (mb > 20 && p->tma_store && !p->a_anywhere && !p->b_anywhere && (p->alone == 1 || p->m > 4))
+    if (mb > 20 && p->tma_store && !p->a_unaligned && !p->b_unaligned && (p->compute_only == 1 || p->m > 4))
         return 0;
-    const double later = p->alone == 1 ? 0 : p->m > 4 ? 0.4 : 1.2;
+    const double later = p->compute_only == 1 ? 0 : p->m > 4 ? 0.4 : 1.2;
     return us < longer * few && us < irisi_few_others_us(p) + later;
 }
 

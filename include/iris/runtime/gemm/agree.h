@@ -70,7 +70,7 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
         {"mainloops", (int64_t)common->mainloops, IRISI_AGREE_AND, &common->mainloops, 0},
         {"aligned", (int64_t)common->aligned, IRISI_AGREE_AND, &common->aligned, 0},
         {"tma_store", (int64_t)common->tma_store, IRISI_AGREE_AND, &common->tma_store, 0},
-        {"bare", (int64_t)common->bare, IRISI_AGREE_AND, &common->bare, 0},
+        {"no_epilogue", (int64_t)common->no_epilogue, IRISI_AGREE_AND, &common->no_epilogue, 0},
         {"full", (int64_t)common->full, IRISI_AGREE_AND, &common->full, 0},
         {"workgroups", (int64_t)common->workgroups, IRISI_AGREE_MIN, &common->workgroups, 0},
         {"blas", (int64_t)common->blas, IRISI_AGREE_MIN, &common->blas, 0},

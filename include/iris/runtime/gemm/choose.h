@@ -21,7 +21,7 @@ typedef struct irisi_gemm_common {
     uint64_t mainloops; /* of the image and the device */
     uint64_t aligned;   /* A, B and their rows to 16 bytes, not too far apart; bit 0: or copies are; bit 1: A, 2: B */
     uint64_t tma_store; /* C too, and few ranks: all ones, or 0 */
-    uint64_t bare;      /* nothing but the product is asked for: all ones, or 0 */
+    uint64_t no_epilogue; /* nothing but the product is asked for: all ones, or 0 */
     uint64_t full;       /* every rank has as many workgroups as its device has units: all ones, or 0 */
     uint64_t workgroups; /* the fewest that a rank has */
     uint64_t xcds;       /* chiplets, where all ranks have as many; else 1 */
@@ -66,10 +66,10 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
     const int mapped =
         p->op == IRIS_GEMM_LOCAL || p->world <= IRISI_GEMM_TMA_STORE_RANKS; /* C wherever it is written */
     own->tma_store = fits && p->ldc <= IRISI_GEMM_MOST_PITCH / p->c_element && mapped ? UINT64_MAX : 0;
-    own->bare = p->alpha == 1 && p->beta == 0 && p->bias == NULL && p->activation == IRIS_ACTIVATION_NONE &&
-                        p->scale_a == NULL && p->scale_b == NULL && p->scale_c == NULL
-                    ? UINT64_MAX
-                    : 0;
+    own->no_epilogue = p->alpha == 1 && p->beta == 0 && p->bias == NULL && p->activation == IRIS_ACTIVATION_NONE &&
+                               p->scale_a == NULL && p->scale_b == NULL && p->scale_c == NULL
+                           ? UINT64_MAX
+                           : 0;
     own->mainloops = 1u << IRISI_GEMM_PLAIN, own->workgroups = p->workgroups;
     own->full = p->workgroups >= (uint32_t)iris_compute_units(w) ? UINT64_MAX : 0;
     if (base == NULL || plain)
@@ -99,12 +99,12 @@ static irisi_gemm_cutting irisi_tune_row_cut(const irisi_tune_row *row)
 }
 
 /*
- * A problem's `alone`: what the thin loop is chosen for (cluster_split_k.h), all workgroups computing in the kernel
- * that such a pattern comes to; where that is open, in fused_sequential's, or of one rank in bulk_synchronous'. `full`:
- * on every rank workgroups are as many as units. Fewer, as a row may have it, count for one rank alone.
+ * A problem's `compute_only`: what the thin loop is chosen for (cluster_split_k.h), all workgroups computing in the
+ * kernel that such a pattern comes to; where that is open, in fused_sequential's, or of one rank in bulk_synchronous'.
+ * `full`: on every rank workgroups are as many as units. Fewer, as a row may have it, count for one rank alone.
  */
-static uint32_t irisi_gemm_alone(const iris_world *w, const iris_gemm_plan *p, uint32_t pattern, uint32_t workgroups,
-                                 uint32_t full)
+static uint32_t irisi_gemm_compute_only(const iris_world *w, const iris_gemm_plan *p, uint32_t pattern,
+                                        uint32_t workgroups, uint32_t full)
 {
     if (workgroups > 0)
         full = p->world == 1 && workgroups >= (uint32_t)iris_compute_units(w);
@@ -134,12 +134,12 @@ static int irisi_gemm_fit_tune_row(iris_world *w, const iris_gemm_plan *plan, co
         q->tile_n = c.width;
     if (q->few == IRISI_FEW_THIN)
         q->split_k = v[IRISI_TUNE_SPLIT_K], c.split_k = 1;
-    q->alone = irisi_gemm_alone(w, plan, v[IRISI_TUNE_PATTERN] ? v[IRISI_TUNE_PATTERN] : plan->pattern,
-                                v[IRISI_TUNE_WORKGROUPS], q->full);
+    q->compute_only = irisi_gemm_compute_only(w, plan, v[IRISI_TUNE_PATTERN] ? v[IRISI_TUNE_PATTERN] : plan->pattern,
+                                              v[IRISI_TUNE_WORKGROUPS], q->full);
     *s = irisi_gemm_pick(iris_arch_name(w), q);
-    if (q->b_anywhere && (c.width > irisi_gemm_largest_tile(s->mainloop, q->element).n ||
-                          c.pair > irisi_gemm_most_pair(s->mainloop))) {
-        q->b_anywhere = 0; /* a copy of B, then, and the loop that takes such tiles */
+    if (q->b_unaligned &&
+        (c.width > irisi_gemm_largest_tile(s->mainloop, q->element).n || c.pair > irisi_gemm_most_pair(s->mainloop))) {
+        q->b_unaligned = 0; /* a copy of B, then, and the loop that takes such tiles */
         *s = irisi_gemm_pick(iris_arch_name(w), q);
     }
     const int cuts = irisi_gemm_narrowest(s->mainloop) != 0;
@@ -224,10 +224,10 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     irisi_gemm_problem q;
     irisi_gemm_shape s;
     q.mainloops = (uint32_t)all->mainloops, q.tma_store = all->tma_store != 0;
-    q.aligned = all->aligned & 1, q.a_anywhere = !(all->aligned >> 1 & 1), q.b_anywhere = !(all->aligned >> 2 & 1);
+    q.aligned = all->aligned & 1, q.a_unaligned = !(all->aligned >> 1 & 1), q.b_unaligned = !(all->aligned >> 2 & 1);
     q.few = IRISI_FEW_MAY, q.split_k = 0;
-    q.full = all->full != 0, q.alone = irisi_gemm_alone(w, p, p->pattern, 0, q.full);
-    q.bare = all->bare != 0, q.tf32 = p->tf32, q.c_dtype = p->c_dtype;
+    q.full = all->full != 0, q.compute_only = irisi_gemm_compute_only(w, p, p->pattern, 0, q.full);
+    q.no_epilogue = all->no_epilogue != 0, q.tf32 = p->tf32, q.c_dtype = p->c_dtype;
     q.dtype = p->dtype, q.element = p->element, q.c_element = p->c_element, q.accumulator = p->element == 8 ? 8 : 4;
     q.m = p->m, q.n = iris_gemm_band(p->n, p->world, 0).count, q.k = p->k;
     q.b_transposed = p->b_transposed, q.workgroups = p->workgroups;

@@ -326,8 +326,8 @@ int irisi_gemm_capturing(iris_world *w, iris_stream stream)
  * A kernel that only computes: where each workgroup computes by itself, no more of them than there are tiles. The thin
  * loop's are as many as tiles' splits.
  */
-static iris_status irisi_gemm_start_alone(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *k,
-                                          uint32_t flags, iris_stream stream)
+static iris_status irisi_gemm_start_compute_only(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *k,
+                                                 uint32_t flags, iris_stream stream)
 {
     iris_gemm_plan p = *plan;
     uint32_t workgroups = p.workgroups;
@@ -400,14 +400,14 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
     const irisi_gemm_kernel *whole = part[IRISI_GEMM_KERNEL_WHOLE], *compute = part[IRISI_GEMM_KERNEL_COMPUTE];
     const irisi_gemm_kernel *communicate = part[IRISI_GEMM_KERNEL_COMMUNICATE];
     if (op == IRIS_GEMM_LOCAL)
-        return irisi_gemm_start_alone(w, plan, compute, early_launch, stream);
+        return irisi_gemm_start_compute_only(w, plan, compute, early_launch, stream);
     switch (pattern) {
     case IRIS_GEMM_BLAS_GATHER:
         if (plan->world == 1)
             return IRIS_OK;
         return irisi_gemm_start(w, plan, communicate, plan->workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);
     case IRIS_GEMM_BULK_SYNCHRONOUS: {
-        const iris_status s = irisi_gemm_start_alone(w, plan, compute, early_launch, stream);
+        const iris_status s = irisi_gemm_start_compute_only(w, plan, compute, early_launch, stream);
         if (s != IRIS_OK)
             return s;
         return irisi_gemm_start(w, plan, communicate, plan->workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);

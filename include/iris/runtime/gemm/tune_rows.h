@@ -324,16 +324,16 @@ static iris_status irisi_gemm_find(iris_world *w, const iris_gemm_plan *plan, co
                                    irisi_tune_row *found, uint64_t *hash)
 {
     const char *name = g->tune ? "tune" : "IRIS_TUNE", *text = g->tune ? g->tune : getenv("IRIS_TUNE");
-    const int alone = text && strcmp(text, "model") == 0; /* no rows at all */
+    const int model_only = text && strcmp(text, "model") == 0; /* no rows at all */
     irisi_gemm_search s;
     iris_status status = IRIS_OK;
     memset(&s, 0, sizeof s);
     s.w = w, s.problem = irisi_gemm_problem_of(w, plan), s.args = g, s.blas = blas;
-    s.hash = (uint64_t)alone;
-    if (text && *text && !alone)
+    s.hash = (uint64_t)model_only;
+    if (text && *text && !model_only)
         status = irisi_gemm_names_file(text) ? irisi_gemm_consider_file(&s, text)
                                              : irisi_gemm_consider_text(&s, text, name);
-    for (size_t i = 0; status == IRIS_OK && !alone && irisi_gemm_table[i] != NULL; i++) {
+    for (size_t i = 0; status == IRIS_OK && !model_only && irisi_gemm_table[i] != NULL; i++) {
         char row[IRIS_GEMM_TUNE_ROW];
         snprintf(row, sizeof row, "%s", irisi_gemm_table[i]);
         status = irisi_gemm_consider(&s, row, "");
