@@ -259,12 +259,12 @@ static void time_copies(job *j, int laps)
 
 static const char *loop_name(uint32_t mainloop)
 {
-    return mainloop == IRISI_GEMM_SM90A         ? "sm90a"
-           : mainloop == IRISI_GEMM_SM90A_LINES ? "lines"
-           : mainloop == IRISI_GEMM_FEW         ? "few"
-           : mainloop == IRISI_GEMM_THIN        ? "thin"
-           : mainloop == IRISI_GEMM_PLAIN       ? "plain"
-                                                : "other";
+    return mainloop == IRISI_GEMM_SM90A               ? "sm90a"
+           : mainloop == IRISI_GEMM_SM90A_UNALIGNED_B ? "sm90a_unaligned_b"
+           : mainloop == IRISI_GEMM_SKINNY            ? "skinny"
+           : mainloop == IRISI_GEMM_GEMV              ? "gemv"
+           : mainloop == IRISI_GEMM_PLAIN             ? "plain"
+                                                      : "other";
 }
 
 /* Poisons C, computes it by a path and looks at it. 1: right, 0: wrong, -1: it failed. */

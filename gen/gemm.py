@@ -160,21 +160,22 @@ GEMM_LOOPS = (
         "gemm_mfma_amd", "mainloops of GEMMs on AMD's matrix units", types, f"_{arch}{small}", beside_comm=True)
       for small in ("", "_small") for arch, types in MFMA_TYPES.items()),
     GemmLoop(
-        "SM90A_LINES", "sm_90a's for few rows, where B's start anywhere", "gemm_sm90a_lines_nvidia",
-        "Hopper's for few rows of C and a B whose rows start anywhere", SHORT, "_sm90a_lines",
+        "SM90A_UNALIGNED_B", "sm_90a's for few rows, where B's start anywhere", "gemm_sm90a_unaligned_b_nvidia",
+        "Hopper's for few rows of C and a B whose rows start anywhere", SHORT, "_sm90a_unaligned_b",
         chosen=("fused_sequential",), unaligned_b=True, early_launch=True),
     GemmLoop(
-        "FEW", "mma.sync's for few rows; all rows may start anywhere", "gemm_few_nvidia",
-        "the mainloop for few rows of C, wherever rows start", SHORT, "_few", beside_comm=True, leaves=SHORT,
+        "SKINNY", "mma.sync's for few rows; all rows may start anywhere", "gemm_skinny_nvidia",
+        "the mainloop for few rows of C, wherever rows start", SHORT, "_skinny", beside_comm=True, leaves=SHORT,
         waits=True, next="even", unaligned_a=True, unaligned_b=True, skinny=True, early_beside=True),
     GemmLoop(
-        "THIN", "the same for up to 8, where B is much to read", "gemm_thin_nvidia",
-        "the mainloop for up to 8 rows of C and much of B", SHORT, "_thin", beside_comm=True, leaves=SHORT,
+        "GEMV", "the same for up to 8, where B is much to read", "gemm_gemv_nvidia",
+        "the mainloop for up to 8 rows of C and much of B", SHORT, "_gemv", beside_comm=True, leaves=SHORT,
         waits=True, next="even", waits_to_launch=True, chosen=("fused_sequential",), unaligned_a=True,
         unaligned_b=True, skinny=True, cluster_split_k=True, early_beside=True),
     GemmLoop(
-        "FEW_MFMA", "AMD's for few rows, of any of its matrix units", "gemm_few_amd", "AMD's for few rows of C", SHORT,
-        "_few_mfma", beside_comm=True, waits=True, next="even", skinny=True),
+        "SKINNY_MFMA", "AMD's for few rows, of any of its matrix units", "gemm_skinny_amd", "AMD's for few rows of C",
+        SHORT,
+        "_skinny_mfma", beside_comm=True, waits=True, next="even", skinny=True),
 )
 
 

@@ -21,26 +21,26 @@ def row(m, *paths):
 
 
 def shown(script, folder):
-    rows = [row(1, path("thin", 2.0), path("few", 4.0), path("sm90a", 3.0, ok=False)),  # 2: what is wrong does not count
-            row(8, path("thin", 2.0), path("few", 2.5), path("few", 1.0)),  # 0.5: the best of a path
-            row(64, path("lines", 1.0), path("sm90a", 1.21, copies=1))]
+    rows = [row(1, path("gemv", 2.0), path("skinny", 4.0), path("sm90a", 3.0, ok=False)),  # 2: what is wrong does not count
+            row(8, path("gemv", 2.0), path("skinny", 2.5), path("skinny", 1.0)),  # 0.5: the best of a path
+            row(64, path("sm90a_unaligned_b", 1.0), path("sm90a", 1.21, copies=1))]
     run = {"dtype": "bf16", "b_transposed": 0, "ragged": 1, "rows": rows, "complete": True}
     file = pathlib.Path(folder, "made_up.json")
     file.write_text(json.dumps({"device": "none", "commit": "none", "runs": [run]}), encoding="utf-8")
     text = subprocess.run([sys.executable, "-B", script, "--show", file], check=True, capture_output=True, text=True).stdout
     last = {tuple(line.split()[1:3]): line.split() for line in text.splitlines() if " shapes " in line}
-    assert last["thin", "all"][5] == "1.000" and last["thin", "all"][3] == "2", last
-    assert last["lines", "ragged"][5] == "1.210", last
-    assert last["lines", "all"][-1] == "3.000", last
+    assert last["gemv", "all"][5] == "1.000" and last["gemv", "all"][3] == "2", last
+    assert last["sm90a_unaligned_b", "ragged"][5] == "1.210", last
+    assert last["sm90a_unaligned_b", "all"][-1] == "3.000", last
     assert "sm90a after copies" in text, text
 
 
 def written(program, folder):
     file = pathlib.Path(folder, "written.json")
-    subprocess.run([program, "-r", "1", "-T", "few=1", "-T", "width=16", "-j", file, "8x64x32", "16x48x40"], check=True,
+    subprocess.run([program, "-r", "1", "-T", "skinny=1", "-T", "width=16", "-j", file, "8x64x32", "16x48x40"], check=True,
                    stdout=subprocess.DEVNULL)
     rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
-    assert [[p["row"] for p in r["paths"]] for r in rows] == [["", "width=16"]] * 2, rows  # few=1 is no path of the host
+    assert [[p["row"] for p in r["paths"]] for r in rows] == [["", "width=16"]] * 2, rows  # skinny=1 is no path of the host
     assert all(p["ok"] and p["us"] > 0 for r in rows for p in r["paths"]), rows
     assert all(r["paths"][1]["tile"][1] == 16 for r in rows), rows
 

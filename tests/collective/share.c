@@ -14,7 +14,7 @@ static unsigned failures, tried;
 static void fail(const iris_channel *ch, int few, size_t count, size_t bytes, const char *what)
 {
     if (failures++ < 10)
-        printf("%zu elements of %zu bytes, %u slices of %u bytes or more, few=%d: %s\n", count, bytes, ch->slices,
+        printf("%zu elements of %zu bytes, %u slices of %u bytes or more, skinny=%d: %s\n", count, bytes, ch->slices,
                ch->least, few, what);
 }
 

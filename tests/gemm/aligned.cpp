@@ -164,7 +164,7 @@ static void leads_work(irist_rank *t)
 TEST_CASE("senders may compute tiles before they send", "[gemm][bf16][parts]") { irist_spmd(leads_work, nullptr); }
 
 /* Fewer rows than a tile has: of A only those that are there are fetched, and K is cut into splits of two lengths. */
-static void few_rows_work(irist_rank *t)
+static void skinny_rows_work(irist_rank *t)
 {
     const problem_options options[] = {
         {"few rows", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 22, 0, 0, 8},
@@ -175,7 +175,7 @@ static void few_rows_work(irist_rank *t)
         for (const problem_options &o : options) {
             const problem_shape shape = {m, 128, 2200};
             problem p;
-            if (problem_create(&p, t, IRIS_BF16, shape, o, "few=0")) {
+            if (problem_create(&p, t, IRIS_BF16, shape, o, "skinny=0")) {
                 const char *row = m > 256 ? "pattern=fused_sequential width=64 split_k=2 pair=2" /* the last is alone */
                                           : "pattern=fused_sequential width=64 split_k=4";
                 if (irisi_gemm_most_split_k(p.plan.mainloop) >= 4) {
@@ -190,13 +190,13 @@ static void few_rows_work(irist_rank *t)
         }
 }
 
-TEST_CASE("few rows of a long K are multiplied right", "[gemm][bf16][parts]") { irist_spmd(few_rows_work, nullptr); }
+TEST_CASE("few rows of a long K are multiplied right", "[gemm][bf16][parts]") { irist_spmd(skinny_rows_work, nullptr); }
 
 /*
  * The same of a B whose rows start anywhere, in both layouts: Hopper has a loop of its own for it, where rows are few
  * and tiles not too wide, and else a copy. What A's rows are is nobody's business.
  */
-static void lines_work(irist_rank *t)
+static void unaligned_b_work(irist_rank *t)
 {
     static const char *const tunes[] = {nullptr, "pattern=fused_sequential width=64 split_k=2",
                                         "pattern=fused_sequential width=128", "pattern=fused_sequential width=256"};
@@ -208,25 +208,38 @@ static void lines_work(irist_rank *t)
             for (const char *tune : tunes) {
                 const int64_t pad = 1 + (int64_t)irist_pick(t->seed, turn, 0, 7), odd = turn % 2;
                 const int64_t k = 640 + (int64_t)irist_pick(t->seed, turn, 1, 64);
-                const problem_options plain = {"lines", 0, 0, 0, IRIS_ACTIVATION_NONE, transposed, odd, pad, odd, 0, 0,
-                                               22,      0, 0, 8};
+                const problem_options plain = {
+                    "sm90a_unaligned_b", 0, 0, 0, IRIS_ACTIVATION_NONE, transposed, odd, pad, odd, 0, 0, 22, 0, 0, 8};
                 const uint32_t low = m == 100 && tune == nullptr ? 48 : 0; /* tiles, the last one lower */
-                const problem_options full = {
-                    "lines, all", 1.5, -0.5, 1, IRIS_ACTIVATION_GELU, transposed, odd, pad, 3, low, 0, 22, 0, 0, 8};
+                const problem_options full = {"sm90a_unaligned_b, all",
+                                              1.5,
+                                              -0.5,
+                                              1,
+                                              IRIS_ACTIVATION_GELU,
+                                              transposed,
+                                              odd,
+                                              pad,
+                                              3,
+                                              low,
+                                              0,
+                                              22,
+                                              0,
+                                              0,
+                                              8};
                 const problem_shape shape = {m, 60 * t->ranks + 83 + 8 * pad, k};
                 problem p;
                 if (turn++ % (t->full ? 3 : 7) != (dtype == IRIS_BF16 ? 0u : 1u))
                     continue;
-                if (problem_create(&p, t, dtype, shape, turn / 2 % 2 ? plain : full, "few=0")) {
+                if (problem_create(&p, t, dtype, shape, turn / 2 % 2 ? plain : full, "skinny=0")) {
                     const int hopper = irisi_gemm_most_split_k(p.plan.mainloop) > 1;
                     const int wide = hopper && tune && std::strstr(tune, "256");
                     if (hopper && tune) {
                         irist_ok(t, iris_gemm_release(t->world, &p.plan));
                         problem_plan(&p, 0, tune);
                     }
-                    irist_check(t, !hopper || (p.plan.mainloop == IRISI_GEMM_SM90A_LINES) == (m <= 128 && !wide),
+                    irist_check(t, !hopper || (p.plan.mainloop == IRISI_GEMM_SM90A_UNALIGNED_B) == (m <= 128 && !wide),
                                 "m %lld, %s: mainloop %u", (long long)m, tune ? tune : "no row", p.plan.mainloop);
-                    irist_check(t, p.plan.mainloop != IRISI_GEMM_SM90A_LINES || p.plan.packs[1].to == nullptr,
+                    irist_check(t, p.plan.mainloop != IRISI_GEMM_SM90A_UNALIGNED_B || p.plan.packs[1].to == nullptr,
                                 "B is copied");
                     if (hopper || m == 16) { /* elsewhere it is a problem like others */
                         problem_expect(&p);
@@ -238,7 +251,7 @@ static void lines_work(irist_rank *t)
 }
 
 /* Three workgroups, and so several tiles each, of one width and of two, as high as C or lower, and K of few blocks. */
-static void lines_schedule_work(irist_rank *t)
+static void unaligned_b_schedule_work(irist_rank *t)
 {
     static const struct {
         uint32_t tile_m, tile_n;
@@ -253,19 +266,33 @@ static void lines_schedule_work(irist_rank *t)
     int turn = 0;
     for (const auto &cut : cuts)
         for (const int64_t k : depths) {
-            const problem_options o = {"lines, several tiles", 1.5, -0.5, 0, IRIS_ACTIVATION_NONE, turn % 2, turn % 3,
-                                       1 + turn % 7, 1, cut.tile_m, cut.tile_n, 3, 1, 0, 8};
+            const problem_options o = {"sm90a_unaligned_b, several tiles",
+                                       1.5,
+                                       -0.5,
+                                       0,
+                                       IRIS_ACTIVATION_NONE,
+                                       turn % 2,
+                                       turn % 3,
+                                       1 + turn % 7,
+                                       1,
+                                       cut.tile_m,
+                                       cut.tile_n,
+                                       3,
+                                       1,
+                                       0,
+                                       8};
             const problem_shape shape = {turn % 4 ? 100 : 33, 460 * t->ranks + turn, k};
             problem p;
             if (turn++ % (t->full ? 1 : 5) != 0)
                 continue;
-            if (problem_create(&p, t, IRIS_BF16, shape, o, "few=0")) {
+            if (problem_create(&p, t, IRIS_BF16, shape, o, "skinny=0")) {
                 const int hopper = irisi_gemm_most_split_k(p.plan.mainloop) > 1;
                 if (hopper && cut.tune) {
                     irist_ok(t, iris_gemm_release(t->world, &p.plan));
                     problem_plan(&p, 0, cut.tune);
                 }
-                irist_check(t, !hopper || p.plan.mainloop == IRISI_GEMM_SM90A_LINES, "mainloop %u", p.plan.mainloop);
+                irist_check(t, !hopper || p.plan.mainloop == IRISI_GEMM_SM90A_UNALIGNED_B, "mainloop %u",
+                            p.plan.mainloop);
                 if (hopper || k == 100) { /* elsewhere it is a problem like others */
                     problem_expect(&p);
                     problem_by_patterns(&p, t->full ? 3 : 1);
@@ -275,38 +302,39 @@ static void lines_schedule_work(irist_rank *t)
         }
 }
 
-TEST_CASE("several tiles of rows of B that start anywhere are multiplied right", "[gemm][lines]")
+TEST_CASE("several tiles of rows of B that start anywhere are multiplied right", "[gemm][unaligned_b]")
 {
-    irist_spmd(lines_schedule_work, nullptr);
+    irist_spmd(unaligned_b_schedule_work, nullptr);
 }
 
-TEST_CASE("a bf16 B of rows that start anywhere is multiplied right", "[gemm][lines]")
+TEST_CASE("a bf16 B of rows that start anywhere is multiplied right", "[gemm][unaligned_b]")
 {
     const iris_dtype dtype = IRIS_BF16;
-    irist_spmd(lines_work, &dtype);
+    irist_spmd(unaligned_b_work, &dtype);
 }
 
 #if !defined(IRIST_PART)
 TEST_CASE("an f16 B of rows that start anywhere is multiplied right", "[gemm][f16]")
 {
     const iris_dtype dtype = IRIS_F16;
-    irist_spmd(lines_work, &dtype);
+    irist_spmd(unaligned_b_work, &dtype);
 }
 #endif
 
-#if defined(IRISI_GEMM_HAS_FEW) || defined(IRISI_GEMM_HAS_FEW_MFMA)
+#if defined(IRISI_GEMM_HAS_SKINNY) || defined(IRISI_GEMM_HAS_SKINNY_MFMA)
 /*
  * The loop for few rows, by each of its tiles: A, B and C start anywhere or not, in both layouts, with K shorter than a
  * wave's step and longer than all waves' together, and more tiles than workgroups.
  */
-static void few_work(irist_rank *t)
+static void skinny_work(irist_rank *t)
 {
-#if defined(IRISI_GEMM_HAS_FEW)
-    static const char *const tunes[] = {"few=1 height=8 width=16", "few=1 height=8 width=32", "few=1 height=8 width=64",
-                                        "few=1 height=16 width=32", "few=1 height=32 width=32", "few=1"};
+#if defined(IRISI_GEMM_HAS_SKINNY)
+    static const char *const tunes[] = {"skinny=1 height=8 width=16",  "skinny=1 height=8 width=32",
+                                        "skinny=1 height=8 width=64",  "skinny=1 height=16 width=32",
+                                        "skinny=1 height=32 width=32", "skinny=1"};
 #else
-    static const char *const tunes[] = {"few=1 height=16 width=16", "few=1 height=16 width=32",
-                                        "few=1 height=16 width=64", "few=1 height=32 width=32", "few=1"};
+    static const char *const tunes[] = {"skinny=1 height=16 width=16", "skinny=1 height=16 width=32",
+                                        "skinny=1 height=16 width=64", "skinny=1 height=32 width=32", "skinny=1"};
 #endif
     static const int64_t depths[] = {7, 400, 33, 1150, 768};
     const iris_dtype dtype = *(const iris_dtype *)t->arg;
@@ -345,7 +373,7 @@ static void few_work(irist_rank *t)
                                 "%s: mainloop %u, or copies", tune, p.plan.mainloop);
                     iris_gemm_row row;
                     irist_ok(t, iris_gemm_choice(t->world, &p.plan, &row));
-                    irist_check(t, std::strstr(row.text, " few=1") != nullptr, "the choice is '%s'", row.text);
+                    irist_check(t, std::strstr(row.text, " skinny=1") != nullptr, "the choice is '%s'", row.text);
                     problem_expect(&p);
                     problem_by_patterns(&p, t->full ? 3 : 1);
                 }
@@ -353,24 +381,24 @@ static void few_work(irist_rank *t)
             }
 }
 
-TEST_CASE("few rows of bf16 are multiplied right wherever rows start", "[gemm][few]")
+TEST_CASE("few rows of bf16 are multiplied right wherever rows start", "[gemm][skinny]")
 {
     const iris_dtype dtype = IRIS_BF16;
-    irist_spmd(few_work, &dtype);
+    irist_spmd(skinny_work, &dtype);
 }
 
 #if !defined(IRIST_PART)
-TEST_CASE("few rows of f16 are multiplied right wherever rows start", "[gemm][few]")
+TEST_CASE("few rows of f16 are multiplied right wherever rows start", "[gemm][skinny]")
 {
     const iris_dtype dtype = IRIS_F16;
-    irist_spmd(few_work, &dtype);
+    irist_spmd(skinny_work, &dtype);
 }
 #endif
 #endif
 
-#if defined(IRISI_GEMM_HAS_THIN)
+#if defined(IRISI_GEMM_HAS_GEMV)
 /* A plan's workgroups: all of the device, or few enough where ranks are threads that share one. */
-static uint32_t thin_all(const irist_rank *t)
+static uint32_t gemv_all(const irist_rank *t)
 {
     const char *spawn = std::getenv("IRIS_SPAWN");
     return t->ranks > 1 && spawn != nullptr && std::strcmp(spawn, "thread") == 0 ? 22 : 0;
@@ -382,11 +410,11 @@ static uint32_t thin_all(const irist_rank *t)
  * With all workgroups a GEMM alone and fused_sequential cut K into splits; with some, they have several tiles each.
  * Ranks may differ in that.
  */
-static void thin_work(irist_rank *t)
+static void gemv_work(irist_rank *t)
 {
-    static const char *const tunes[] = {"few=2",           "few=2 split_k=1",         "few=2 split_k=2",
-                                        "few=2 split_k=4", "few=2 split_k=8",         "few=2 width=16 split_k=2",
-                                        "few=2 width=32",  "few=2 width=64 split_k=8"};
+    static const char *const tunes[] = {
+        "skinny=2",           "skinny=2 split_k=1",          "skinny=2 split_k=2", "skinny=2 split_k=4",
+        "skinny=2 split_k=8", "skinny=2 width=16 split_k=2", "skinny=2 width=32",  "skinny=2 width=64 split_k=8"};
     static const int64_t depths[] = {7, 400, 1031, 2500, 768, 8200};
     const iris_dtype dtype = *(const iris_dtype *)t->arg;
     uint64_t turn = 0;
@@ -399,8 +427,8 @@ static void thin_work(irist_rank *t)
                 const int unit = !aligned && irist_pick(t->seed, turn, 2, 3) ? 0 : 8;
                 /* All, some, or some on every second rank, whose kernel has no clusters beside those that have. */
                 const uint64_t which = irist_pick(t->seed, turn, 4, 3);
-                const uint32_t all = thin_all(t), some = which == 0 || (which == 1 && t->rank % 2) ? 5 : all;
-                const problem_options plain = {"thin",
+                const uint32_t all = gemv_all(t), some = which == 0 || (which == 1 && t->rank % 2) ? 5 : all;
+                const problem_options plain = {"gemv",
                                                0,
                                                0,
                                                0,
@@ -415,18 +443,31 @@ static void thin_work(irist_rank *t)
                                                2,
                                                0,
                                                unit};
-                const problem_options full = {"thin, all", 1.5, -0.5, 1, IRIS_ACTIVATION_GELU, transposed,
-                                              aligned ? 8 : pad, aligned ? 0 : pad % 5, 3, 0, 0, all, all / 8, 0, unit};
+                const problem_options full = {"gemv, all",
+                                              1.5,
+                                              -0.5,
+                                              1,
+                                              IRIS_ACTIVATION_GELU,
+                                              transposed,
+                                              aligned ? 8 : pad,
+                                              aligned ? 0 : pad % 5,
+                                              3,
+                                              0,
+                                              0,
+                                              all,
+                                              all / 8,
+                                              0,
+                                              unit};
                 const problem_shape shape = {m, 70 * t->ranks + 3 + (int64_t)irist_pick(t->seed, turn, 3, 90), k};
                 problem p;
                 if (turn++ % (t->full ? 2 : 5) != (dtype == IRIS_BF16 ? 0u : 1u) || (aligned && !transposed))
                     continue;
                 if (problem_create(&p, t, dtype, shape, turn % 3 ? plain : full, tune)) {
-                    irist_check(t, p.plan.mainloop == IRISI_GEMM_THIN && !p.plan.packs[0].to && !p.plan.packs[1].to,
+                    irist_check(t, p.plan.mainloop == IRISI_GEMM_GEMV && !p.plan.packs[0].to && !p.plan.packs[1].to,
                                 "%s: mainloop %u, or copies", tune, p.plan.mainloop);
                     iris_gemm_row row;
                     irist_ok(t, iris_gemm_choice(t->world, &p.plan, &row));
-                    irist_check(t, std::strstr(row.text, " few=2") != nullptr, "the choice is '%s'", row.text);
+                    irist_check(t, std::strstr(row.text, " skinny=2") != nullptr, "the choice is '%s'", row.text);
                     problem_expect(&p);
                     problem_by_patterns(&p, t->full ? 3 : 1);
                 }
@@ -435,16 +476,16 @@ static void thin_work(irist_rank *t)
 }
 
 /* Sums of any values, cut into splits of K that different workgroups have: the same bits by every launch. */
-static void thin_repeat_work(irist_rank *t)
+static void gemv_repeat_work(irist_rank *t)
 {
     const iris_dtype dtype = IRIS_BF16;
     for (int transposed = 0; transposed < 2; transposed++) {
-        const problem_options options = {"repeats", 0, 0, 0, IRIS_ACTIVATION_NONE, transposed, 1, 3, 1, 0, 0,
-                                         thin_all(t), 0, 1, 0};
+        const problem_options options = {"repeats",   0, 0, 0, IRIS_ACTIVATION_NONE, transposed, 1, 3, 1, 0, 0,
+                                         gemv_all(t), 0, 1, 0};
         const problem_shape shape = {7, 70 * t->ranks + 5, 4200};
         problem p;
-        const char *tune =
-            t->ranks > 1 ? "few=2 split_k=8 pattern=fused_sequential" : "few=2 split_k=8 pattern=bulk_synchronous";
+        const char *tune = t->ranks > 1 ? "skinny=2 split_k=8 pattern=fused_sequential"
+                                        : "skinny=2 split_k=8 pattern=bulk_synchronous";
         if (problem_create(&p, t, dtype, shape, options, tune)) {
             problem_expect(&p);
             std::vector<unsigned char> before = problem_poison(&p);
@@ -462,22 +503,22 @@ static void thin_repeat_work(irist_rank *t)
     }
 }
 
-TEST_CASE("K cut into splits for up to 8 rows gives the same bits every time", "[gemm][few]")
+TEST_CASE("K cut into splits for up to 8 rows gives the same bits every time", "[gemm][skinny]")
 {
-    irist_spmd(thin_repeat_work, nullptr);
+    irist_spmd(gemv_repeat_work, nullptr);
 }
 
-TEST_CASE("up to 8 rows of bf16 are multiplied right wherever rows start", "[gemm][few]")
+TEST_CASE("up to 8 rows of bf16 are multiplied right wherever rows start", "[gemm][skinny]")
 {
     const iris_dtype dtype = IRIS_BF16;
-    irist_spmd(thin_work, &dtype);
+    irist_spmd(gemv_work, &dtype);
 }
 
 #if !defined(IRIST_PART)
-TEST_CASE("up to 8 rows of f16 are multiplied right wherever rows start", "[gemm][few]")
+TEST_CASE("up to 8 rows of f16 are multiplied right wherever rows start", "[gemm][skinny]")
 {
     const iris_dtype dtype = IRIS_F16;
-    irist_spmd(thin_work, &dtype);
+    irist_spmd(gemv_work, &dtype);
 }
 #endif
 #endif

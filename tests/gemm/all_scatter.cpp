@@ -248,7 +248,7 @@ static void zero_work(irist_rank *t)
                 problem_check(&p, before, "zero_alpha");
                 if (loops == 0)
                     break;
-                g.tune = "few=0"; /* the other loop too */
+                g.tune = "skinny=0"; /* the other loop too */
                 irist_ok(t, iris_gemm_release(t->world, &p.plan));
                 irist_ok(t, iris_gemm_prepare(t->world, &p.plan, IRIS_GEMM_ALL_SCATTER, dtype, &g));
             }

@@ -87,7 +87,7 @@ static std::vector<lookup> lookups(irist_rank *t)
         {"pattern=wg_specialized", fused, 0, 0, 0, 0, one_pattern},
         {"pattern=wg_specialized;pattern=fused_sequential,width=16", fused, 0, 0, 16, 0, one_pattern},
         {"width=24,pattern=bulk_synchronous", 0, 0, 16, 0, 0, one_tile},
-        {"few=1,pattern=bulk_synchronous;few=0,pattern=wg_specialized", wg, 0, 16, 0, 0, one_tile},
+        {"skinny=1,pattern=bulk_synchronous;skinny=0,pattern=wg_specialized", wg, 0, 16, 0, 0, one_tile},
         {"units=4,pattern=bulk_synchronous;units=5,pattern=wg_specialized", wg, 0, 0, 0, 5, five_workgroups},
         {"workgroups=3,pattern=wg_specialized", 0, 0, 0, 0, 5, five_workgroups},
         {"comm=3,pattern=wg_specialized;comm=2,pattern=wg_specialized", wg, 2, 0, 0, 0, two_senders},

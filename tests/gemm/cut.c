@@ -242,11 +242,11 @@ static void check_blas(void)
  * What a row asks for without a pattern, where a fast BLAS is chosen after all: the schedule is whole, whatever was
  * tried before. K may be shorter than a block, and workgroups few.
  */
-static void check_few(void)
+static void check_skinny(void)
 {
     const question blas = {90, 4922, 4044, 5, 132, 0, IRIS_GEMM_AUTO, 0, 0, 1};
     const question four = {150, 331, 40, 4, 4, 1, IRIS_GEMM_WG_SPECIALIZED, 0, 0, 1};
-    const question thin = {4096, 4096, 32, 4, 132, 0, IRIS_GEMM_FUSED_SEQUENTIAL, 0, 0, 1};
+    const question gemv = {4096, 4096, 32, 4, 132, 0, IRIS_GEMM_FUSED_SEQUENTIAL, 0, 0, 1};
     iris_gemm_plan p;
     irisi_gemm_cutting c;
     memset(&c, 0, sizeof c);
@@ -256,9 +256,9 @@ static void check_few(void)
         fail(&blas, 0, "a fast BLAS is not chosen");
     check(&blas, &p, &p);
     c.tail_tiles = 0;
-    if (!cut(&p, &thin, 0, &c, 0))
-        fail(&thin, 0, "a cut is refused for a short K");
-    check(&thin, &p, &p);
+    if (!cut(&p, &gemv, 0, &c, 0))
+        fail(&gemv, 0, "a cut is refused for a short K");
+    check(&gemv, &p, &p);
     c.width = c.edge_width = 64, c.sender_tiles = 1;
     if (!cut(&p, &four, 0, &c, 0) || p.sender_tiles != 1)
         fail(&four, 0, "one sender of four workgroups cannot compute first");
@@ -367,7 +367,7 @@ int main(void)
         failures++, printf("only %u pairs compute tiles together\n", pairs_split_k);
     check_bands();
     check_blas();
-    check_few();
+    check_skinny();
     check_senders();
     check_uncut();
     printf("%u failures\n", failures);

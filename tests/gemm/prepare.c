@@ -93,7 +93,7 @@ static void check_room(void)
 }
 
 /* So it has where B comes line by line; and blocks of all widths have barriers, and start where A's swizzle does. */
-static void check_lines_room(void)
+static void check_unaligned_b_room(void)
 {
     for (uint32_t m = 1; m <= 128; m++) {
         irisi_gemm_problem q;
@@ -102,13 +102,13 @@ static void check_lines_room(void)
         memset(&p, 0, sizeof p);
         q.element = q.c_element = 2, q.accumulator = 4, q.m = p.m = m, q.n = q.k = 4096;
         q.tile_n = m % 3 == 0 ? m : 0;
-        const irisi_gemm_shape s = irisi_gemm_lines_shape(&q);
+        const irisi_gemm_shape s = irisi_gemm_unaligned_b_shape(&q);
         const uint32_t stage = s.stage_m * ((s.stage_n * 2 + 15) / 16 * 16 + 16);
         if (s.tma_store || s.slots != 1 || s.slots_with_comm != 1 || s.workspace_bytes != s.workspace_bytes_with_comm ||
             IRISI_GEMM_COUNTERS + s.workspace_bytes + (stage + 127) / 128 * 128 > 227u << 10)
             failures++, printf("lines, %u rows: shared memory is too small\n", m);
         for (uint32_t runs = 1; runs <= 2; runs++) {
-            const uint32_t block = irisi_gemm_a_rows(&p) * 128 + runs * IRISI_GEMM_LINES_RUN;
+            const uint32_t block = irisi_gemm_a_rows(&p) * 128 + runs * IRISI_GEMM_UNALIGNED_B_RUN;
             const uint32_t blocks = (s.workspace_bytes - IRISI_GEMM_SM90A_HEAD) / block;
             if (block % 1024 != 0 || blocks < 3 || blocks > (runs == 1 ? 12 : 8))
                 failures++, printf("lines, %u rows: %u blocks of %u bytes\n", m, blocks, block);
@@ -266,7 +266,7 @@ static int rank_main(iris_world *w, void *arg)
     check_many(w);
     check_image(w);
     check_room();
-    check_lines_room();
+    check_unaligned_b_room();
     for (int i = 0; i < 1500; i++) {
         question q;
         q.m = 1 + draw(1000), q.n = 64 * (1 + draw(40)), q.k = 64 * (1 + draw(200));

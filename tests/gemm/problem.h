@@ -417,8 +417,8 @@ static inline void problem_by_loops(problem *p, int laps)
     if (!irisi_gemm_loop_is(p->plan.mainloop, IRISI_GEMM_LOOPS_SKINNY))
         return;
     irist_ok(p->t, iris_gemm_release(p->t->world, &p->plan));
-    if (problem_plan(p, 0, "few=0")) {
-        irist_check(p->t, !irisi_gemm_loop_is(p->plan.mainloop, IRISI_GEMM_LOOPS_SKINNY), "few=0 is not obeyed");
+    if (problem_plan(p, 0, "skinny=0")) {
+        irist_check(p->t, !irisi_gemm_loop_is(p->plan.mainloop, IRISI_GEMM_LOOPS_SKINNY), "skinny=0 is not obeyed");
         problem_by_patterns(p, laps);
     }
 }

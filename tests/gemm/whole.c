@@ -58,7 +58,7 @@ static iris_gemm_plan fill(const question *q, uint32_t rank, uint32_t senders)
     memset(&problem, 0, sizeof problem), memset(&p, 0, sizeof p);
     problem.mainloops = 1u << IRISI_GEMM_PLAIN;
     if (!q->plain)
-        problem.mainloops |= 1u << d->large | 1u << d->small | 1u << IRISI_GEMM_FEW_MFMA;
+        problem.mainloops |= 1u << d->large | 1u << d->small | 1u << IRISI_GEMM_SKINNY_MFMA;
     problem.element = q->element, problem.c_element = q->c_element, problem.accumulator = q->element == 8 ? 8 : 4;
     problem.m = q->m, problem.n = iris_gemm_band(q->n, q->world, 0).count, problem.k = q->k;
     problem.aligned = 1, problem.workgroups = q->workgroups;

@@ -301,10 +301,10 @@ void gemm(irist_rank *t, const family &f, int pattern)
     const problem_options options = {"graph", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0};
     naive_blas blas = {t->world, 0, 0, {}};
     const char *tune = nullptr;
-#if defined(IRISI_GEMM_HAS_FEW)
-    tune = f.shape.m < 8 ? "few=2" : f.shape.m < 16 ? "few=1" : tune;
-#elif defined(IRISI_GEMM_HAS_FEW_MFMA)
-    tune = f.shape.m < 16 ? "few=1" : tune;
+#if defined(IRISI_GEMM_HAS_SKINNY)
+    tune = f.shape.m < 8 ? "skinny=2" : f.shape.m < 16 ? "skinny=1" : tune;
+#elif defined(IRISI_GEMM_HAS_SKINNY_MFMA)
+    tune = f.shape.m < 16 ? "skinny=1" : tune;
 #endif
     scene s;
     open_scene(&s, t);
@@ -357,7 +357,7 @@ void gemms(irist_rank *t)
  * more of them, for which every launch makes a copy first; and by the loop for few rows, where there is one.
  */
 
-enum { ROW_M = 512, ROW_N = 512, ROW_FEW = 64, ROW_MORE = 192, ROW_PLANS = 6, ROW_LAPS = 8 };
+enum { ROW_M = 512, ROW_N = 512, ROW_SKINNY = 64, ROW_MORE = 192, ROW_PLANS = 6, ROW_LAPS = 8 };
 
 /* Elements of bf16 from -1 to 1. */
 std::vector<uint16_t> row_values(uint64_t seed, uint64_t stream, size_t n)
@@ -401,15 +401,15 @@ void gemm_row(irist_rank *t)
         iris_gemm_args g = {};
         g.m = ROW_M, g.n = ROW_N, g.k = ROW_N, g.a = x[i % 2], g.b = w, g.c = x[1 - i % 2], g.alpha = 1 / 13.0;
         if (i >= 2)
-            g.m = ROW_FEW, g.a = w, g.b = x[0] + own.first, g.ldb = ROW_N, g.c = x[2], g.beta = 1;
+            g.m = ROW_SKINNY, g.a = w, g.b = x[0] + own.first, g.ldb = ROW_N, g.c = x[2], g.beta = 1;
         if (i >= 3)
             g.k = ROW_N / 4, g.ldb = ROW_N + 1;
         if (i == 4)
             g.m = ROW_MORE;
-        g.tune = "few=0";
-#if defined(IRISI_GEMM_HAS_FEW)
+        g.tune = "skinny=0";
+#if defined(IRISI_GEMM_HAS_SKINNY)
         if (i == 5) /* lower rows of what the GEMM before wrote, times an x, added to its upper ones */
-            g.tune = "few=1", g.a = x[2] + ROW_FEW * ROW_N, g.lda = ROW_N;
+            g.tune = "skinny=1", g.a = x[2] + ROW_SKINNY * ROW_N, g.lda = ROW_N;
 #endif
         irist_ok(t, iris_gemm_prepare(t->world, &plans[i], IRIS_GEMM_ALL_SCATTER, IRIS_BF16, &g));
     }

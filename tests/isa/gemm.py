@@ -90,7 +90,7 @@ def build(arch, kind, include, folder, *macros):
     source = out.with_suffix(".c")
     without = [] if kind in WITH_PLAIN and not macros else ["#undef IRISI_GEMM_HAS_PLAIN"]
     if kind == "bf16" and arch != "gfx942":  # the loop for few rows takes as long as all others; f16's speaks for it here
-        without.append("#undef IRISI_GEMM_HAS_FEW_MFMA")
+        without.append("#undef IRISI_GEMM_HAS_SKINNY_MFMA")
     lines = ["#include <iris/iris.h>", "#include <iris/mainloop/shape.h>", *without,
              f"#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_{kind.upper()}",
              "#include <iris/gen/launch/gemm_all_scatter.h>", ""]
@@ -105,7 +105,7 @@ def build(arch, kind, include, folder, *macros):
         return done.stdout, {}, {}
     text = subprocess.run([find("llvm-objdump-22", "llvm-objdump"), "-d", "--no-show-raw-insn", out],
                           stdout=subprocess.PIPE, text=True, check=True).stdout
-    loops = [arch, f"{arch}_small", *(["few_mfma"] if kind == "f16" else [])]
+    loops = [arch, f"{arch}_small", *(["skinny_mfma"] if kind == "f16" else [])]
     wanted = {symbol(pattern, kind, loop) for pattern in COMPUTE + SEND for loop in loops}
     used = {}
     for name, block in re.findall(r"Function Name: (\S+)(.*?)(?=Function Name|\Z)", done.stdout, re.S):

@@ -167,7 +167,7 @@ typedef struct irisi_tile_run {
 enum { IRISI_GEMM_RUNS = 5 };
 
 /*
- * In a kernel of the thin loop that only computes, the next one may begin once a workgroup has read its B, or has its
+ * In a kernel of the gemv loop that only computes, the next one may begin once a workgroup has read its B, or has its
  * tile's sums; in others it may not. No sooner: workgroups that wait take the places of others.
  */
 typedef enum irisi_gemm_next { IRISI_NEXT_NEVER, IRISI_NEXT_READ, IRISI_NEXT_SUMMED } irisi_gemm_next;
@@ -233,10 +233,10 @@ typedef struct iris_gemm_plan {
     iris_gemm_stamp *stamps;  /* null, or one for each position */
     void *partials;           /* sums of splits of K, one for each position */
     uint32_t cluster_split_k; /* splits that kernels which only compute cut K into, for workgroups of a cluster, or 1 */
-    uint32_t next;           /* in such a kernel of the thin loop, when the one after it may begin (irisi_gemm_next) */
+    uint32_t next;            /* in such a kernel of the gemv loop, when the one after it may begin (irisi_gemm_next) */
     iris_channel ll;         /* banks for LL packets, by which fused_sequential sends; null: it puts tiles */
     uint32_t ll_pitch;       /* packets from row to row of a bank; 0: fused_sequential is not to send any */
-    uint32_t cluster_split_k_fused; /* the same of the thin loop's fused_sequential; 0: by one workgroup a tile */
+    uint32_t cluster_split_k_fused; /* the same of the gemv loop's fused_sequential; 0: by one workgroup a tile */
     uint64_t reserved[2];
     uint64_t number; /* host only: no other plan of the process has it; 0: not made */
     irisi_gemm_packing packs[2]; /* host only: of A and B, which a and b above are the copies of */

@@ -109,7 +109,7 @@ uint32_t iris_gemm_tiles(const iris_gemm_plan *plan);
 
 /**
  * From the next launch on, the plan's kernels note for each tile when it was computed and sent, if they are compiled
- * with IRIS_STAMPS 1. Kernels that cut K for a cluster (`few=2` in the plan's row) do not while there are stamps.
+ * with IRIS_STAMPS 1. Kernels that cut K for a cluster (`skinny=2` in the plan's row) do not while there are stamps.
  *
  * @param plan   null: nothing happens
  * @param stamps iris_gemm_tiles(plan) of them in local memory of the device, in the order in which tiles are begun;

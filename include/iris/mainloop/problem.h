@@ -22,8 +22,8 @@ typedef struct irisi_gemm_image {
     const char *option;
 } irisi_gemm_image;
 
-/* A problem's `few`: open; a loop that must be; or none. */
-enum { IRISI_FEW_MAY, IRISI_FEW_MUST, IRISI_FEW_THIN, IRISI_FEW_NEVER };
+/* A problem's `skinny`: open; a loop that must be; or none. */
+enum { IRISI_SKINNY_MAY, IRISI_SKINNY_MUST, IRISI_SKINNY_GEMV, IRISI_SKINNY_NEVER };
 
 /* What a choice depends on: the same on every rank, so that all choose alike. */
 typedef struct irisi_gemm_problem {
@@ -36,7 +36,7 @@ typedef struct irisi_gemm_problem {
     uint32_t aligned;    /* 1: on every rank A, B and all their rows start at multiples of 16 bytes, or copies do */
     uint32_t b_unaligned; /* 1: on some rank B cannot be read where it is but by a loop that takes any place */
     uint32_t a_unaligned; /* the same of A */
-    uint32_t few;        /* whether a loop for few rows is to compute it, and which, where there are such */
+    uint32_t skinny;      /* whether a loop for few rows is to compute it, and which, where there are such */
     uint32_t split_k;    /* of K, that are asked of it; 0: free */
     uint32_t full;       /* 1: on every rank workgroups are as many as the device has units */
     uint32_t compute_only; /* 1: the product is a kernel's that only computes; 2: fused_sequential's, between ranks */

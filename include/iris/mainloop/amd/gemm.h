@@ -2,7 +2,7 @@
 /*
  * gemm.h (amd): the mainloops of this platform: the plain one, and those on matrix units.
  *
- *   irisi_gemm_registers, and what gen/mainloop/ has in gemm_simt.h, gemm_mfma_amd.h and gemm_few_amd.h
+ *   irisi_gemm_registers, and what gen/mainloop/ has in gemm_simt.h, gemm_mfma_amd.h and gemm_skinny_amd.h
  */
 #ifndef IRIS_MAINLOOP_AMD_GEMM_H
 #define IRIS_MAINLOOP_AMD_GEMM_H
@@ -23,7 +23,7 @@ IRIS_DEVICE void irisi_gemm_registers(const iris_gemm_plan *plan, uint32_t mainl
     (void)plan, (void)mainloop, (void)role, (void)begins;
 }
 
-#include <iris/gen/mainloop/gemm_few_amd.h>
+#include <iris/gen/mainloop/gemm_skinny_amd.h>
 #include <iris/gen/mainloop/gemm_mfma_amd.h>
 #include <iris/gen/mainloop/gemm_simt.h>
 

@@ -18,7 +18,7 @@
 
 enum { IRISI_GEMM_WAVE_LANES = 64, IRISI_GEMM_COMM_WAVES = 1 };
 
-#include <iris/mainloop/amd/few_shape.h>
+#include <iris/mainloop/amd/skinny_shape.h>
 #include <iris/mainloop/amd/mfma_layout.h>
 #include <iris/mainloop/simt_shape.h>
 
@@ -30,7 +30,7 @@ enum { IRISI_GEMM_WAVE_LANES = 64, IRISI_GEMM_COMM_WAVES = 1 };
 #define IRISI_GEMM_HAS_MFMA_GFX90A_SMALL 1
 #define IRISI_GEMM_HAS_MFMA_GFX942_SMALL 1
 #define IRISI_GEMM_HAS_MFMA_GFX950_SMALL 1
-#define IRISI_GEMM_HAS_FEW_MFMA 1
+#define IRISI_GEMM_HAS_SKINNY_MFMA 1
 
 /* Lanes of a workgroup of the matrix loops: 8 math waves; 4 communication waves, one for each SIMD. */
 enum {
@@ -105,7 +105,7 @@ static inline irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint3
     irisi_gemm_extent tile;
     tile.m = irisi_mfma_tile_m(shape);
     tile.n = irisi_mfma_tile_n(shape);
-    if (mainloop == IRISI_GEMM_FEW_MFMA)
+    if (mainloop == IRISI_GEMM_SKINNY_MFMA)
         tile.m = 32, tile.n = 64;
     return mainloop == IRISI_GEMM_PLAIN ? irisi_gemm_plain_tile(element) : tile;
 }
@@ -113,7 +113,7 @@ static inline irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint3
 #define IRISI_GEMM_HAS_PASSES 1
 static inline uint32_t irisi_gemm_pass_m(uint32_t mainloop, uint32_t tile_m)
 {
-    return mainloop == IRISI_GEMM_PLAIN || mainloop == IRISI_GEMM_FEW_MFMA
+    return mainloop == IRISI_GEMM_PLAIN || mainloop == IRISI_GEMM_SKINNY_MFMA
                ? tile_m
                : irisi_mfma_tile_m(irisi_mfma_loop_of(mainloop, 1, 2).shape);
 }
@@ -178,19 +178,19 @@ static inline double irisi_mfma_tile_us(uint32_t mainloop, uint32_t i, uint32_t 
 
 static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
 {
-    const int plain = p->mainloop == IRISI_GEMM_PLAIN, few = p->mainloop == IRISI_GEMM_FEW_MFMA;
-    const uint32_t at = plain || few ? p->xcds > 1 : (p->mainloop - IRISI_GEMM_MFMA_GFX90A) % 3;
+    const int plain = p->mainloop == IRISI_GEMM_PLAIN, skinny = p->mainloop == IRISI_GEMM_SKINNY_MFMA;
+    const uint32_t at = plain || skinny ? p->xcds > 1 : (p->mainloop - IRISI_GEMM_MFMA_GFX90A) % 3;
     const irisi_gemm_extent tile = irisi_gemm_plain_tile(p->element);
     const irisi_gemm_sheet sheet = irisi_gemm_sheet_of(at);
     irisi_gemm_rates r;
-    const uint32_t which = few ? irisi_few_which(p->tile_m, p->tile_n) : 0;
-    if (few)
-        r.tile_us = irisi_few_tile_us(which, p->k, (int)p->b_transposed, 0);
+    const uint32_t which = skinny ? irisi_skinny_which(p->tile_m, p->tile_n) : 0;
+    if (skinny)
+        r.tile_us = irisi_skinny_tile_us(which, p->k, (int)p->b_transposed, 0);
     else if (plain)
         r.tile_us = 2e-6 * tile.m * tile.n * p->k / (0.37 * sheet.plain_tflops / sheet.units);
     else
         r.tile_us = irisi_mfma_tile_us(p->mainloop, at, p->element, p->k);
-    r.beside_us = few ? irisi_few_tile_us(which, p->k, (int)p->b_transposed, 1) : r.tile_us / 0.8;
+    r.beside_us = skinny ? irisi_skinny_tile_us(which, p->k, (int)p->b_transposed, 1) : r.tile_us / 0.8;
     r.launch_us = 6, r.signal_us = 3;
     r.link_gbps = 0.75 * sheet.link_gbps, r.links_gbps = (at > 0 ? 7 : 4) * r.link_gbps;
     r.sender_gbps = 7 * r.link_gbps / 32;
@@ -232,8 +232,8 @@ static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gem
     const uint64_t lower = (uint64_t)((p->m + tile.m - 1) / tile.m) * ((p->n + tile.n - 1) / tile.n);
     const double rounds = (double)((lower + p->workgroups - 1) / p->workgroups);
     const double others = 1.5 + rounds * irisi_mfma_tile_us(small, (uint32_t)i, p->element, p->k); /* and a way out */
-    if (irisi_few_takes(p, gbps, others))
-        return irisi_few_gemm_shape(p, gbps);
+    if (irisi_skinny_takes(p, gbps, others))
+        return irisi_skinny_gemm_shape(p, gbps);
     if (irisi_gemm_has(p, small) && fits && (tiles < p->workgroups || p->tile_m || p->tile_n))
         return irisi_mfma_gemm_shape(small, p);
     if (irisi_gemm_has(p, large) && irisi_gemm_fits(p, irisi_gemm_largest_tile(large, p->element)))

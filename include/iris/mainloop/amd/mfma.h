@@ -314,13 +314,13 @@ IRIS_DEVICE void irisi_mfma_yield(void) { __builtin_amdgcn_s_sleep(0); }
 IRIS_DEVICE int irisi_mfma_in_image(uint32_t mainloop)
 {
 #if defined(__gfx90a__)
-    return mainloop == IRISI_GEMM_FEW_MFMA || mainloop == IRISI_GEMM_MFMA_GFX90A ||
+    return mainloop == IRISI_GEMM_SKINNY_MFMA || mainloop == IRISI_GEMM_MFMA_GFX90A ||
            mainloop == IRISI_GEMM_MFMA_GFX90A_SMALL;
 #elif defined(__gfx942__)
-    return mainloop == IRISI_GEMM_FEW_MFMA || mainloop == IRISI_GEMM_MFMA_GFX942 ||
+    return mainloop == IRISI_GEMM_SKINNY_MFMA || mainloop == IRISI_GEMM_MFMA_GFX942 ||
            mainloop == IRISI_GEMM_MFMA_GFX942_SMALL;
 #elif defined(__gfx950__)
-    return mainloop == IRISI_GEMM_FEW_MFMA || mainloop == IRISI_GEMM_MFMA_GFX950 ||
+    return mainloop == IRISI_GEMM_SKINNY_MFMA || mainloop == IRISI_GEMM_MFMA_GFX950 ||
            mainloop == IRISI_GEMM_MFMA_GFX950_SMALL;
 #else
     return (void)mainloop, 0;

@@ -4,7 +4,7 @@
  * sm_90a's, warpgroup products from a ring of blocks that the copy engine fetches.
  *
  *   irisi_gemm_workspace_begin irisi_gemm_registers irisi_gemm_ahead
- *   irisi_gemm_blocks irisi_gemm_blocks_of irisi_gemm_skip irisi_gemm_lines_skip irisi_gemm_pair_exchange
+ *   irisi_gemm_blocks irisi_gemm_blocks_of irisi_gemm_skip irisi_gemm_unaligned_b_skip irisi_gemm_pair_exchange
  *   irisi_gemm_scaled irisi_gemm_scale_lane irisi_gemm_scale_last
  *   and what gen/mainloop/gemm_simt.h and gen/mainloop/gemm_sm90a_nvidia.h have
  */
@@ -55,7 +55,7 @@ IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *wo
 {
 #if IRISI_WGMMA
     (void)bytes;
-    const int lines = plan->mainloop == IRISI_GEMM_SM90A_LINES;
+    const int lines = plan->mainloop == IRISI_GEMM_SM90A_UNALIGNED_B;
     if (!irisi_gemm_is_sm90a(plan->mainloop) || iris_lane() != 0)
         return;
     for (uint32_t i = iris_wave(); i < IRISI_GEMM_SM90A_RINGS; i += iris_waves()) {
@@ -183,7 +183,7 @@ IRIS_DEVICE void irisi_gemm_skip(const iris_gemm_plan *plan, irisi_gemm_ring *ri
 }
 
 /* The same where B comes line by line: for a warpgroup that has no columns. There each lane returns a block. */
-IRIS_DEVICE void irisi_gemm_lines_skip(irisi_gemm_ring *ring, irisi_gemm_blocks blocks)
+IRIS_DEVICE void irisi_gemm_unaligned_b_skip(irisi_gemm_ring *ring, irisi_gemm_blocks blocks)
 {
     for (uint32_t i = blocks.first; i < blocks.end; i++, irisi_gemm_ring_next(ring)) {
         irisi_mbar_wait(irisi_gemm_ring_full(ring), ring->parity);
@@ -312,15 +312,15 @@ IRIS_DEVICE void irisi_gemm_finish_i8_i32_sm90a(const iris_gemm_plan *plan, cons
     (void)plan, (void)tile, (void)v, (void)row, (void)col;
 }
 
-#include <iris/mainloop/nvidia/few.h>
-#include <iris/mainloop/nvidia/lines.h>
+#include <iris/mainloop/nvidia/skinny.h>
+#include <iris/mainloop/nvidia/sm90a_unaligned_b.h>
 
-#include <iris/gen/mainloop/gemm_few_nvidia.h>
-#include <iris/gen/mainloop/gemm_thin_nvidia.h>
+#include <iris/gen/mainloop/gemm_skinny_nvidia.h>
+#include <iris/gen/mainloop/gemm_gemv_nvidia.h>
 #include <iris/gen/mainloop/gemm_simt.h>
 #include <iris/gen/mainloop/gemm_sm80_nvidia.h>
 #include <iris/gen/mainloop/gemm_sm90a_leave_nvidia.h>
-#include <iris/gen/mainloop/gemm_sm90a_lines_nvidia.h>
+#include <iris/gen/mainloop/gemm_sm90a_unaligned_b_nvidia.h>
 #include <iris/gen/mainloop/gemm_sm90a_nvidia.h>
 
 #endif

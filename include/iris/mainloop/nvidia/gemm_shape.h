@@ -12,16 +12,16 @@
 enum { IRISI_GEMM_WAVE_LANES = 32, IRISI_GEMM_COMM_WAVES = 2 };
 
 #include <iris/mainloop/nvidia/mma_shape.h>
-#include <iris/mainloop/nvidia/thin_shape.h>
+#include <iris/mainloop/nvidia/gemv_shape.h>
 #include <iris/mainloop/simt_shape.h>
 
 /* The mainloops that this platform has. */
 #define IRISI_GEMM_HAS_PLAIN 1
 #define IRISI_GEMM_HAS_SM80 1
 #define IRISI_GEMM_HAS_SM90A 1
-#define IRISI_GEMM_HAS_SM90A_LINES 1
-#define IRISI_GEMM_HAS_FEW 1
-#define IRISI_GEMM_HAS_THIN 1
+#define IRISI_GEMM_HAS_SM90A_UNALIGNED_B 1
+#define IRISI_GEMM_HAS_SKINNY 1
+#define IRISI_GEMM_HAS_GEMV 1
 
 /*
  * The sm_90a loop: two warpgroups compute a tile of 128 x 256, each 64 rows of it, from a ring of blocks 128 bytes of K
@@ -52,18 +52,18 @@ enum {
 
 /* The other loop of sm_90a (lines.h): a warpgroup has 64 columns of a tile, and at most 128 rows. */
 enum {
-    IRISI_GEMM_LINES_N = 128,
-    IRISI_GEMM_LINE = 128 + 16,             /* bytes of a line in the ring: 16 more, for where it starts */
-    IRISI_GEMM_LINES_RUN = 64 * IRISI_GEMM_LINE, /* of 64 columns of B in a block */
-    IRISI_GEMM_LINE_WAVES = 3,              /* that fetch them, a block each: the last one may notify, or communicate */
-    IRISI_GEMM_LANES_SM90A_LINES = IRISI_GEMM_LANES_SM90A,
-    IRISI_GEMM_LANES_WITH_COMM_SM90A_LINES = IRISI_GEMM_LANES_WITH_COMM_SM90A
+    IRISI_GEMM_UNALIGNED_B_N = 128,
+    IRISI_GEMM_LINE = 128 + 16,                        /* bytes of a line in the ring: 16 more, for where it starts */
+    IRISI_GEMM_UNALIGNED_B_RUN = 64 * IRISI_GEMM_LINE, /* of 64 columns of B in a block */
+    IRISI_GEMM_UNALIGNED_B_WAVES = 3, /* that fetch them, a block each: the last one may notify, or communicate */
+    IRISI_GEMM_LANES_SM90A_UNALIGNED_B = IRISI_GEMM_LANES_SM90A,
+    IRISI_GEMM_LANES_WITH_COMM_SM90A_UNALIGNED_B = IRISI_GEMM_LANES_WITH_COMM_SM90A
 };
 
 /* 1 for the loops on a ring of blocks, for which TMA loads A. */
 IRIS_HOST_DEVICE int irisi_gemm_is_sm90a(uint32_t mainloop)
 {
-    return mainloop == IRISI_GEMM_SM90A || mainloop == IRISI_GEMM_SM90A_LINES;
+    return mainloop == IRISI_GEMM_SM90A || mainloop == IRISI_GEMM_SM90A_UNALIGNED_B;
 }
 
 /* Rows of A in a block: no more than the problem has, in steps of a warpgroup's. */
@@ -95,12 +95,12 @@ static inline irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint3
         tile = irisi_mma_extent(element);
     if (mainloop == IRISI_GEMM_SM90A)
         tile.m = IRISI_GEMM_SM90A_M, tile.n = IRISI_GEMM_SM90A_N;
-    if (mainloop == IRISI_GEMM_SM90A_LINES)
-        tile.m = IRISI_GEMM_SM90A_M, tile.n = IRISI_GEMM_LINES_N;
-    if (mainloop == IRISI_GEMM_FEW)
+    if (mainloop == IRISI_GEMM_SM90A_UNALIGNED_B)
+        tile.m = IRISI_GEMM_SM90A_M, tile.n = IRISI_GEMM_UNALIGNED_B_N;
+    if (mainloop == IRISI_GEMM_SKINNY)
         tile.m = 32, tile.n = 64;
-    if (mainloop == IRISI_GEMM_THIN)
-        tile.m = IRISI_THIN_M, tile.n = IRISI_THIN_LINES;
+    if (mainloop == IRISI_GEMM_GEMV)
+        tile.m = IRISI_GEMV_M, tile.n = IRISI_GEMV_LINES;
     return tile;
 }
 
@@ -127,11 +127,11 @@ static inline irisi_gemm_shape irisi_gemm_sm90a(const irisi_gemm_problem *p)
 }
 
 /* The other loop's: all of a tile is staged at once, in plain rows; the ring has what is left. */
-static inline irisi_gemm_shape irisi_gemm_lines_shape(const irisi_gemm_problem *p)
+static inline irisi_gemm_shape irisi_gemm_unaligned_b_shape(const irisi_gemm_problem *p)
 {
     irisi_gemm_shape s = irisi_gemm_sm90a(p);
-    s.mainloop = IRISI_GEMM_SM90A_LINES;
-    s.tile_n = s.stage_n = p->tile_n ? p->tile_n : (uint32_t)IRISI_GEMM_LINES_N;
+    s.mainloop = IRISI_GEMM_SM90A_UNALIGNED_B;
+    s.tile_n = s.stage_n = p->tile_n ? p->tile_n : (uint32_t)IRISI_GEMM_UNALIGNED_B_N;
     s.tma_store = s.window = 0, s.slots = s.slots_with_comm = 1;
     s.workspace_bytes = s.workspace_bytes_with_comm = IRISI_GEMM_SM90A_HEAD + 4 * IRISI_GEMM_SM90A_BLOCK;
     return s;
@@ -220,10 +220,10 @@ static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
     const double peak = plain && wide ? 9.7 : plain || p->element >= 4 ? 19.5 : 312; /* 10^12 operations a second */
     const double rate = (plain ? 0.37 : 0.6) * peak / 108;
     irisi_gemm_rates r;
-    if (p->mainloop == IRISI_GEMM_FEW)
-        return irisi_few_rates(p);
-    if (p->mainloop == IRISI_GEMM_THIN)
-        return irisi_thin_rates_of(p);
+    if (p->mainloop == IRISI_GEMM_SKINNY)
+        return irisi_skinny_rates(p);
+    if (p->mainloop == IRISI_GEMM_GEMV)
+        return irisi_gemv_rates_of(p);
     r.tile_us = (small ? 0.25 : 1) * 2e-6 * tile.m * tile.n * p->k / rate;
     r.beside_us = r.tile_us / 0.8;
     r.launch_us = 6, r.signal_us = 3;
@@ -250,13 +250,13 @@ static inline irisi_gemm_image irisi_gemm_image_of(const char *arch, uint32_t dt
  */
 static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gemm_problem *p)
 {
-    if (irisi_thin_takes(p))
-        return irisi_thin_gemm_shape(p);
-    if (irisi_few_takes(p))
-        return irisi_few_gemm_shape(p);
-    if (irisi_gemm_has(p, IRISI_GEMM_SM90A_LINES) && p->aligned && p->b_unaligned && p->m <= IRISI_GEMM_SM90A_M &&
-        irisi_gemm_fits(p, irisi_gemm_largest_tile(IRISI_GEMM_SM90A_LINES, p->element)))
-        return irisi_gemm_lines_shape(p);
+    if (irisi_gemv_takes(p))
+        return irisi_gemv_gemm_shape(p);
+    if (irisi_skinny_takes(p))
+        return irisi_skinny_gemm_shape(p);
+    if (irisi_gemm_has(p, IRISI_GEMM_SM90A_UNALIGNED_B) && p->aligned && p->b_unaligned && p->m <= IRISI_GEMM_SM90A_M &&
+        irisi_gemm_fits(p, irisi_gemm_largest_tile(IRISI_GEMM_SM90A_UNALIGNED_B, p->element)))
+        return irisi_gemm_unaligned_b_shape(p);
     if (irisi_gemm_has(p, IRISI_GEMM_SM90A) && p->aligned && p->tile_n % 8 == 0 && (p->element < 4 || p->tf32) &&
         (p->c_dtype != IRIS_I32 || p->no_epilogue) &&
         irisi_gemm_fits(p, irisi_gemm_largest_tile(IRISI_GEMM_SM90A, p->element)))

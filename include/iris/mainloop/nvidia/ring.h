@@ -75,7 +75,7 @@ IRIS_DEVICE void irisi_gemm_ring_fit(const iris_gemm_plan *plan, irisi_gemm_ring
     ring->bars += 16 * irisi_gemm_ring_first(runs);
     ring->runs = runs;
     ring->bytes = ring->a_bytes + runs * (plan->mainloop == IRISI_GEMM_SM90A ? (uint32_t)IRISI_GEMM_SM90A_RUN
-                                                                             : (uint32_t)IRISI_GEMM_LINES_RUN);
+                                                                             : (uint32_t)IRISI_GEMM_UNALIGNED_B_RUN);
     ring->count = ring->room / ring->bytes;
     ring->at = ring->left >> 5 * runs >> 1 & 15;
     ring->parity = ring->left >> 5 * runs & 1;

@@ -99,7 +99,7 @@ static irisi_gemm_cutting irisi_tune_row_cut(const irisi_tune_row *row)
 }
 
 /*
- * A problem's `compute_only`: what the thin loop is chosen for (cluster_split_k.h), all workgroups computing in the
+ * A problem's `compute_only`: what the gemv loop is chosen for (cluster_split_k.h), all workgroups computing in the
  * kernel that such a pattern comes to; where that is open, in fused_sequential's, or of one rank in bulk_synchronous'.
  * `full`: on every rank workgroups are as many as units. Fewer, as a row may have it, count for one rank alone.
  */
@@ -125,14 +125,16 @@ static int irisi_gemm_fit_tune_row(iris_world *w, const iris_gemm_plan *plan, co
     iris_gemm_plan p = *plan;
     q->workgroups = workgroups;
     q->tile_m = v[IRISI_TUNE_HEIGHT] ? v[IRISI_TUNE_HEIGHT] : plan->tile_m;
-    if (row->given >> IRISI_TUNE_FEW & 1)
-        q->few = v[IRISI_TUNE_FEW] == 2 ? IRISI_FEW_THIN : v[IRISI_TUNE_FEW] ? IRISI_FEW_MUST : IRISI_FEW_NEVER;
+    if (row->given >> IRISI_TUNE_SKINNY & 1)
+        q->skinny = v[IRISI_TUNE_SKINNY] == 2 ? IRISI_SKINNY_GEMV
+                    : v[IRISI_TUNE_SKINNY]    ? IRISI_SKINNY_MUST
+                                              : IRISI_SKINNY_NEVER;
     else if (v[IRISI_TUNE_HEIGHT] || c.width)
-        q->few = IRISI_FEW_NEVER; /* they are other loops' */
-    const int few = q->few == IRISI_FEW_MUST || q->few == IRISI_FEW_THIN;
-    if (few && c.width)
+        q->skinny = IRISI_SKINNY_NEVER; /* they are other loops' */
+    const int skinny = q->skinny == IRISI_SKINNY_MUST || q->skinny == IRISI_SKINNY_GEMV;
+    if (skinny && c.width)
         q->tile_n = c.width;
-    if (q->few == IRISI_FEW_THIN)
+    if (q->skinny == IRISI_SKINNY_GEMV)
         q->split_k = v[IRISI_TUNE_SPLIT_K], c.split_k = 1;
     q->compute_only = irisi_gemm_compute_only(w, plan, v[IRISI_TUNE_PATTERN] ? v[IRISI_TUNE_PATTERN] : plan->pattern,
                                               v[IRISI_TUNE_WORKGROUPS], q->full);
@@ -152,11 +154,13 @@ static int irisi_gemm_fit_tune_row(iris_world *w, const iris_gemm_plan *plan, co
     why[0] = 0;
     if (row->given == 0)
         return 1;
-    if (few && !(irisi_gemm_loop_is(s->mainloop, IRISI_GEMM_LOOPS_SKINNY) &&
-                 irisi_gemm_loop_is(s->mainloop, IRISI_GEMM_LOOPS_CLUSTER_SPLIT_K) == (q->few == IRISI_FEW_THIN)))
-        snprintf(why, room,
-                 "few=%u height=%u width=%u split_k=%u cannot be: no such loop for these types here, or no such tile",
-                 v[IRISI_TUNE_FEW], q->tile_m, q->tile_n, q->split_k);
+    if (skinny &&
+        !(irisi_gemm_loop_is(s->mainloop, IRISI_GEMM_LOOPS_SKINNY) &&
+          irisi_gemm_loop_is(s->mainloop, IRISI_GEMM_LOOPS_CLUSTER_SPLIT_K) == (q->skinny == IRISI_SKINNY_GEMV)))
+        snprintf(
+            why, room,
+            "skinny=%u height=%u width=%u split_k=%u cannot be: no such loop for these types here, or no such tile",
+            v[IRISI_TUNE_SKINNY], q->tile_m, q->tile_n, q->split_k);
     else if (comm >= workgroups)
         snprintf(why, room, "comm=%u of %u workgroups leaves none to compute", comm, workgroups);
     else if ((v[IRISI_TUNE_HEIGHT] && !irisi_gemm_fits(q, most)) || c.width > most.n)
@@ -225,7 +229,7 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     irisi_gemm_shape s;
     q.mainloops = (uint32_t)all->mainloops, q.tma_store = all->tma_store != 0;
     q.aligned = all->aligned & 1, q.a_unaligned = !(all->aligned >> 1 & 1), q.b_unaligned = !(all->aligned >> 2 & 1);
-    q.few = IRISI_FEW_MAY, q.split_k = 0;
+    q.skinny = IRISI_SKINNY_MAY, q.split_k = 0;
     q.full = all->full != 0, q.compute_only = irisi_gemm_compute_only(w, p, p->pattern, 0, q.full);
     q.no_epilogue = all->no_epilogue != 0, q.tf32 = p->tf32, q.c_dtype = p->c_dtype;
     q.dtype = p->dtype, q.element = p->element, q.c_element = p->c_element, q.accumulator = p->element == 8 ? 8 : 4;
@@ -257,9 +261,9 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     /* The same on every rank, though ranks with other numbers of workgroups may cut K otherwise, or not be able to. */
     p->copies = !irisi_gemm_reads_unaligned(p, 0) &&
                 (all->aligned != UINT64_MAX || irisi_gemm_most_split_k(p->mainloop) > 1);
-    const iris_status few = irisi_gemm_check_units(w, p, q.n), sends = irisi_gemm_ll_choose(w, p, row);
-    if (few != IRIS_OK || sends != IRIS_OK)
-        return few != IRIS_OK ? few : sends;
+    const iris_status skinny = irisi_gemm_check_units(w, p, q.n), sends = irisi_gemm_ll_choose(w, p, row);
+    if (skinny != IRIS_OK || sends != IRIS_OK)
+        return skinny != IRIS_OK ? skinny : sends;
     const double tflops = all->blas > 0 ? 1e-3 * (double)(all->blas - 1) : 0;
     if (!irisi_gemm_cut(p, senders, &cut, tflops)) {
         if (row->from[0])

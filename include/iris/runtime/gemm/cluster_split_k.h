@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cluster_split_k.h: a part of init.c: kernels of the thin loop with a workgroup for each split of a tile's K, several
+ * cluster_split_k.h: a part of init.c: kernels of the gemv loop with a workgroup for each split of a tile's K, several
  * on a compute unit, splits of a tile in a cluster.
  *
  *   irisi_gemm_can_cluster_split_k irisi_gemm_cluster_split_k irisi_gemm_cluster_split_k_fused

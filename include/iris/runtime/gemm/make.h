@@ -323,7 +323,7 @@ int irisi_gemm_capturing(iris_world *w, iris_stream stream)
 }
 
 /*
- * A kernel that only computes: where each workgroup computes by itself, no more of them than there are tiles. The thin
+ * A kernel that only computes: where each workgroup computes by itself, no more of them than there are tiles. The gemv
  * loop's are as many as tiles' splits.
  */
 static iris_status irisi_gemm_start_compute_only(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *k,
@@ -341,7 +341,7 @@ static iris_status irisi_gemm_start_compute_only(iris_world *w, const iris_gemm_
     return irisi_gemm_start(w, &p, k, workgroups > 0 ? workgroups : 1, 1, flags, stream);
 }
 
-/* The kernel of fused_sequential, also with clusters that cut K, as the thin loop's may be. */
+/* The kernel of fused_sequential, also with clusters that cut K, as the gemv loop's may be. */
 static iris_status irisi_gemm_start_fused(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *k,
                                           iris_stream stream)
 {

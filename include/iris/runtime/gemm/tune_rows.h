@@ -42,7 +42,7 @@ enum {
     IRISI_TUNE_TAIL_HALVES,
     IRISI_TUNE_EDGE_WIDTH,
     IRISI_TUNE_SENDER_TILES,
-    IRISI_TUNE_FEW,
+    IRISI_TUNE_SKINNY,
     IRISI_TUNE_LL,
     IRISI_TUNE_US,
     IRISI_TUNE_FIELDS,
@@ -53,14 +53,32 @@ enum {
 static const struct irisi_tune_field {
     const char *name;
     uint32_t least, most;
-} irisi_tune_fields[IRISI_TUNE_FIELDS] = {
-    {"op", 0, 0}, {"arch", 0, 0}, {"units", 1, 65535}, {"world", 1, IRISI_MOST_RANKS},
-    {"m", 1, INT32_MAX}, {"n", 1, INT32_MAX}, {"k", 1, INT32_MAX}, {"dtype", 0, 0},
-    {"out", 0, 0}, {"layout", 0, 0}, {"pattern", 0, 0}, {"workgroups", 1, 65535},
-    {"comm", 1, 65534}, {"height", 1, 65535}, {"width", 1, 65535}, {"pair", 1, 8},
-    {"split_k", 1, 64}, {"full", 0, INT32_MAX}, {"head_halves", 0, INT32_MAX}, {"tail_tiles", 0, INT32_MAX},
-    {"tail_halves", 0, INT32_MAX}, {"edge_width", 1, 65535}, {"sender_tiles", 0, 65535}, {"few", 0, 2},
-    {"ll", 0, 1}, {"us", 0, 0}};
+} irisi_tune_fields[IRISI_TUNE_FIELDS] = {{"op", 0, 0},
+                                          {"arch", 0, 0},
+                                          {"units", 1, 65535},
+                                          {"world", 1, IRISI_MOST_RANKS},
+                                          {"m", 1, INT32_MAX},
+                                          {"n", 1, INT32_MAX},
+                                          {"k", 1, INT32_MAX},
+                                          {"dtype", 0, 0},
+                                          {"out", 0, 0},
+                                          {"layout", 0, 0},
+                                          {"pattern", 0, 0},
+                                          {"workgroups", 1, 65535},
+                                          {"comm", 1, 65534},
+                                          {"height", 1, 65535},
+                                          {"width", 1, 65535},
+                                          {"pair", 1, 8},
+                                          {"split_k", 1, 64},
+                                          {"full", 0, INT32_MAX},
+                                          {"head_halves", 0, INT32_MAX},
+                                          {"tail_tiles", 0, INT32_MAX},
+                                          {"tail_halves", 0, INT32_MAX},
+                                          {"edge_width", 1, 65535},
+                                          {"sender_tiles", 0, 65535},
+                                          {"skinny", 0, 2},
+                                          {"ll", 0, 1},
+                                          {"us", 0, 0}};
 
 static const char *const irisi_tune_layouts[] = {"nn", "nt"};
 
@@ -183,11 +201,12 @@ static int irisi_gemm_read(irisi_tune_row *row, char *text, char *why, size_t ro
     for (char *field = strtok_r(text, between, &rest); field; field = strtok_r(NULL, between, &rest))
         if (!irisi_tune_field(row, field, why, room))
             return 0;
-    const uint32_t own = v[IRISI_TUNE_FEW] == 2 ? 1u << IRISI_TUNE_SPLIT_K : 0; /* splits that say nothing of widths */
+    const uint32_t own =
+        v[IRISI_TUNE_SKINNY] == 2 ? 1u << IRISI_TUNE_SPLIT_K : 0; /* splits that say nothing of widths */
     const uint32_t cuts = (row->given & ~own) >> IRISI_TUNE_PAIR & 255;
     why[0] = 0;
     if (row->given != 0 && (row->given & ((1u << IRISI_TUNE_US) - (1u << IRISI_TUNE_KEYS))) == 0)
-        snprintf(why, room, "it chooses nothing, neither pattern nor workgroups, comm, height, width, few or ll");
+        snprintf(why, room, "it chooses nothing, neither pattern nor workgroups, comm, height, width, skinny or ll");
     else if (v[IRISI_TUNE_WIDTH] == 0 && cuts != 0)
         snprintf(why, room,
                  "pair, split_k, full, head_halves, tail_tiles, tail_halves, edge_width and sender_tiles need a width");
@@ -235,7 +254,7 @@ static int irisi_gemm_applies(const irisi_tune_row *row, const irisi_tune_row *p
         return 0;
     if (v[IRISI_TUNE_COMM] && g->comm_workgroups && v[IRISI_TUNE_COMM] != g->comm_workgroups)
         return 0;
-    if ((v[IRISI_TUNE_HEIGHT] || v[IRISI_TUNE_WIDTH] || v[IRISI_TUNE_FEW]) && (g->tile_m || g->tile_n))
+    if ((v[IRISI_TUNE_HEIGHT] || v[IRISI_TUNE_WIDTH] || v[IRISI_TUNE_SKINNY]) && (g->tile_m || g->tile_n))
         return 0;
     return pattern != IRIS_GEMM_BLAS_GATHER || blas;
 }
@@ -374,7 +393,7 @@ static void irisi_gemm_print(const iris_world *w, const iris_gemm_plan *p, char 
     if (cluster)
         used += snprintf(row + used, room - (size_t)used, " split_k=%u", p->cluster_split_k);
     if (irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_SKINNY))
-        used += snprintf(row + used, room - (size_t)used, " few=%d", cluster ? 2 : 1);
+        used += snprintf(row + used, room - (size_t)used, " skinny=%d", cluster ? 2 : 1);
     if (p->pattern == IRIS_GEMM_FUSED_SEQUENTIAL && p->world > 1)
         snprintf(row + used, room - (size_t)used, " ll=%d", p->ll_pitch > 0);
 }

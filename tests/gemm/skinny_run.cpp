@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * few_run.cpp: NVIDIA's loop for few rows, executed on the host: mainloop/nvidia/few.h and
- * gen/mainloop/gemm_few_nvidia.h as the GPU's compiler gets them, on stand-ins for mma_instructions.h.
+ * skinny_run.cpp: NVIDIA's loop for few rows, executed on the host: mainloop/nvidia/skinny.h and
+ * gen/mainloop/gemm_skinny_nvidia.h as the GPU's compiler gets them, on stand-ins for mma_instructions.h.
  *
  * All lanes walk the tiles of a ragged problem, of which A and B start at any element and are surrounded by NaN; each
  * is a fiber that runs until a product or a meeting, waves in an order that changes every time. Every tile, staged or
@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 
 #define IRIST_WAVES 12
-#include "few_nvidia.h"
+#include "skinny_nvidia.h"
 
 static void irisi_read_words(uint32_t *w, const void *from, uint32_t bytes, uint32_t there)
 {
@@ -22,7 +22,7 @@ static void irisi_read_words(uint32_t *w, const void *from, uint32_t bytes, uint
         read_some(w, from, bytes);
 }
 
-#include <iris/gen/mainloop/gemm_few_nvidia.h>
+#include <iris/gen/mainloop/gemm_skinny_nvidia.h>
 
 /* ---- the trials -------------------------------------------------------------------------------------------------- */
 
@@ -32,20 +32,20 @@ namespace {
 #define WORK(type)                                                                                                     \
     void work_##type(iris_wave_group *group)                                                                           \
     {                                                                                                                  \
-        iris_gemm_pipe_##type##_few pipe =                                                                             \
-            iris_gemm_pipe_begin_##type##_few(&plan, wg.shared.data(), plan.workspace_bytes);                          \
+        iris_gemm_pipe_##type##_skinny pipe =                                                                          \
+            iris_gemm_pipe_begin_##type##_skinny(&plan, wg.shared.data(), plan.workspace_bytes);                       \
         iris_tile tile;                                                                                                \
         uint32_t tiles = 0;                                                                                            \
         for (iris_tile_begin(&plan, &tile, 0, 1); iris_tile_next(&plan, &tile); tiles++) {                             \
-            iris_gemm_acc_##type##_few acc;                                                                            \
+            iris_gemm_acc_##type##_skinny acc;                                                                         \
             if (with_comm)                                                                                             \
-                iris_gemm_mma_tile_##type##_few_with_comm(&plan, &tile, &pipe, group, &acc);                           \
+                iris_gemm_mma_tile_##type##_skinny_with_comm(&plan, &tile, &pipe, group, &acc);                        \
             else                                                                                                       \
-                iris_gemm_mma_tile_##type##_few(&plan, &tile, &pipe, group, &acc);                                     \
+                iris_gemm_mma_tile_##type##_skinny(&plan, &tile, &pipe, group, &acc);                                  \
             if (with_comm || tiles % 2)                                                                                \
-                iris_gemm_stage_tile_##type##_few(&plan, &tile, 0, &acc, group, stages[tiles].data() + MARGIN);        \
+                iris_gemm_stage_tile_##type##_skinny(&plan, &tile, 0, &acc, group, stages[tiles].data() + MARGIN);     \
             else                                                                                                       \
-                irisi_gemm_leave_##type##_few(nullptr, &plan, &tile, &acc, group, nullptr, nullptr, 0);                \
+                irisi_gemm_leave_##type##_skinny(nullptr, &plan, &tile, &acc, group, nullptr, nullptr, 0);             \
         }                                                                                                              \
     }
 WORK(f16)
@@ -64,8 +64,8 @@ irisi_gemm_shape shape_of(uint32_t which, uint32_t m, uint32_t n, uint32_t k)
 {
     irisi_gemm_problem q = {};
     q.element = 2, q.m = m, q.n = n, q.k = k, q.workgroups = 1;
-    q.tile_m = irisi_few_tile_of(which).m, q.tile_n = irisi_few_tile_of(which).n;
-    return irisi_few_gemm_shape(&q);
+    q.tile_m = irisi_skinny_tile_of(which).m, q.tile_n = irisi_skinny_tile_of(which).n;
+    return irisi_skinny_gemm_shape(&q);
 }
 
 void try_plan(uint32_t which, int spread)
@@ -78,7 +78,7 @@ void try_plan(uint32_t which, int spread)
 }
 
 /* So many random problems, of rows, columns and depths around every edge; how many failed. */
-uint32_t run_few(uint32_t seed, uint32_t trials)
+uint32_t run_skinny(uint32_t seed, uint32_t trials)
 {
     const uint32_t before = failures;
     random_state = seed;
@@ -88,10 +88,10 @@ uint32_t run_few(uint32_t seed, uint32_t trials)
         with_comm = random_below(4) == 0;
         const uint32_t k = 1 + random_below(deep == 0 ? 40 : deep == 1 ? 400 : 900);
         const uint32_t n = 1 + random_below(70), m = 1 + random_below(40);
-        make_plan(shape_of(i % IRISI_FEW_TILES, m, n, k), m, n, k, (int)(i / IRISI_FEW_TILES % 2), -1, -1, 0);
-        try_plan(i % IRISI_FEW_TILES, 0);
+        make_plan(shape_of(i % IRISI_SKINNY_TILES, m, n, k), m, n, k, (int)(i / IRISI_SKINNY_TILES % 2), -1, -1, 0);
+        try_plan(i % IRISI_SKINNY_TILES, 0);
     }
-    for (uint32_t i = 0; i < IRISI_FEW_TILES; i++) { /* a wave's last step is shorter than those before it */
+    for (uint32_t i = 0; i < IRISI_SKINNY_TILES; i++) { /* a wave's last step is shorter than those before it */
         gpu.dtype = IRIS_BF16, gpu.infinite = 1, with_comm = 0;
         make_plan(shape_of(i, 5, 70, 1510), 5, 70, 1510, 0, -1, -1, 0);
         try_plan(i, 0);
@@ -116,15 +116,15 @@ bool spread_matrix(matrix *m, uint64_t rows, uint64_t columns, void **lent, size
 uint32_t run_spread()
 {
     const uint32_t before = failures;
-    for (uint32_t i = 0; i < 2 * IRISI_FEW_TILES; i++) {
+    for (uint32_t i = 0; i < 2 * IRISI_SKINNY_TILES; i++) {
         void *lent[2];
         size_t bytes[2];
-        make_plan(shape_of(i % IRISI_FEW_TILES, 11, 37, 400), 11, 37, 400, (int)(i / IRISI_FEW_TILES), -1, -1, 0);
+        make_plan(shape_of(i % IRISI_SKINNY_TILES, 11, 37, 400), 11, 37, 400, (int)(i / IRISI_SKINNY_TILES), -1, -1, 0);
         const bool a = spread_matrix(&gpu.a, gpu.a.rows, gpu.a.columns, &lent[0], &bytes[0]);
         const bool b = spread_matrix(&gpu.b, gpu.b.rows, gpu.b.columns, &lent[1], &bytes[1]);
         plan.a = gpu.a.first, plan.b = gpu.b.first, plan.lda = gpu.a.ld, plan.ldb = gpu.b.ld;
         if (a && b)
-            try_plan(i % IRISI_FEW_TILES, 1);
+            try_plan(i % IRISI_SKINNY_TILES, 1);
         else
             std::printf("skipped: no addresses for rows that are gigabytes apart\n");
         if (a)
@@ -142,11 +142,11 @@ int main(int argc, char **argv)
 {
     const bool all = argc > 1 && std::strcmp(argv[1], "all") == 0;
     unsigned unnoticed = 0;
-    const uint32_t wrong = run_few(1, all ? 2000 : IRIST_SLOW ? 10 : 150) + run_spread();
+    const uint32_t wrong = run_skinny(1, all ? 2000 : IRIST_SLOW ? 10 : 150) + run_spread();
     std::printf("%u failures\n", wrong);
     made = FORGET_A_WAIT; /* says nothing of what fails from here on */
     for (gpu.broken = RIGHT + 1; gpu.broken < BREAKAGES && !IRIST_SLOW; gpu.broken++) {
-        const bool noticed = run_few(77, 10) > 0;
+        const bool noticed = run_skinny(77, 10) > 0;
         std::printf("%s - breakage %d is noticed\n", noticed ? "ok" : "not ok", gpu.broken);
         unnoticed += !noticed;
     }

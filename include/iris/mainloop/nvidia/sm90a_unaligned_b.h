@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lines.h (nvidia): a B whose rows start anywhere, for few rows of C: as sm_90a's other loop fetches and reads it.
+ * sm90a_unaligned_b.h (nvidia): a B whose rows start anywhere, for few rows of C: as sm_90a's other loop fetches and
+ * reads it.
  *
- *   irisi_gemm_lines irisi_gemm_lines_of irisi_gemm_lines_block        from memory to the ring
+ *   irisi_gemm_unaligned_b irisi_gemm_unaligned_b_of irisi_gemm_unaligned_b_block  from memory to the ring
  *   irisi_gemm_held irisi_gemm_held_of irisi_gemm_held_take            from there to registers
  *
  * Where rows of C are few, B's way from memory is what counts, and a copy of it that is aligned would go that way three
@@ -14,23 +15,23 @@
  * A line is what a row of B has in a run of a block: 64 elements of K of one column, or where B is k x n 64 columns of
  * one k. Of lines 8 apart the first bytes stand alike within 16: rows are whole elements of 2 bytes.
  */
-#ifndef IRIS_MAINLOOP_NVIDIA_LINES_H
-#define IRIS_MAINLOOP_NVIDIA_LINES_H
+#ifndef IRIS_MAINLOOP_NVIDIA_SM90A_UNALIGNED_B_H
+#define IRIS_MAINLOOP_NVIDIA_SM90A_UNALIGNED_B_H
 
 #include <iris/mainloop/shape.h>
 #include <iris/arch/nvidia/mma_instructions.h>
 #include <iris/gemm/scheduler.h>
 
 /* A lane's share of a run of a block: word `word` of every fourth line from `line` on, and two lines' last words. */
-typedef struct irisi_gemm_lines {
+typedef struct irisi_gemm_unaligned_b {
     const char *b;             /* the tile's first line of K's first block */
     uint64_t pitch, step, run; /* bytes from line to line, from block to block, from run to run */
     uint32_t line, word;
-} irisi_gemm_lines;
+} irisi_gemm_unaligned_b;
 
-IRIS_DEVICE irisi_gemm_lines irisi_gemm_lines_of(const iris_gemm_plan *plan, const iris_tile *tile)
+IRIS_DEVICE irisi_gemm_unaligned_b irisi_gemm_unaligned_b_of(const iris_gemm_plan *plan, const iris_tile *tile)
 {
-    irisi_gemm_lines lines;
+    irisi_gemm_unaligned_b lines;
     lines.b = (const char *)plan->b + 2 * (plan->b_transposed ? tile->n0 * plan->ldb : tile->n0);
     lines.pitch = 2 * plan->ldb;
     lines.step = plan->b_transposed ? 128 : 64 * lines.pitch;
@@ -40,13 +41,13 @@ IRIS_DEVICE irisi_gemm_lines irisi_gemm_lines_of(const iris_gemm_plan *plan, con
 }
 
 /* Of the 16 bytes from byte `at` on those before byte `end`. */
-IRIS_DEVICE uint32_t irisi_gemm_line_part(uint32_t at, uint32_t end)
+IRIS_DEVICE uint32_t irisi_gemm_unaligned_b_part(uint32_t at, uint32_t end)
 {
     return end <= at ? 0 : end - at < 16 ? end - at : 16;
 }
 
 /* Begins to copy a part of a word. Where nothing is read, it names `other`'s word. */
-IRIS_DEVICE void irisi_gemm_lines_copy(uint32_t to, const char *from, uint32_t bytes, const char *other)
+IRIS_DEVICE void irisi_gemm_unaligned_b_copy(uint32_t to, const char *from, uint32_t bytes, const char *other)
 {
     irisi_copy_chunk(to, bytes > 0 ? from : other - ((uintptr_t)other & 15), bytes);
 }
@@ -56,8 +57,8 @@ IRIS_DEVICE void irisi_gemm_lines_copy(uint32_t to, const char *from, uint32_t b
  * behind the end of B is read. `whole`, a constant: neither ends here, so that up to 16 bytes more may be read.
  * Straight code, an address and a copy each, from two places in turn: a loop with ends takes longer than a block.
  */
-IRIS_DEVICE void irisi_gemm_lines_fetch(const irisi_gemm_lines *lines, const char *from, uint32_t to, int whole,
-                                        uint32_t there, uint32_t bytes)
+IRIS_DEVICE void irisi_gemm_unaligned_b_fetch(const irisi_gemm_unaligned_b *lines, const char *from, uint32_t to,
+                                              int whole, uint32_t there, uint32_t bytes)
 {
     const char *line[2], *last = from + iris_lane() * lines->pitch;
     const uint32_t at = to + lines->line * IRISI_GEMM_LINE + 16 * lines->word;
@@ -67,7 +68,7 @@ IRIS_DEVICE void irisi_gemm_lines_fetch(const irisi_gemm_lines *lines, const cha
     for (uint32_t i = 0; i < 2; i++) {
         line[i] = from + (lines->line + 4 * i) * lines->pitch;
         const uint32_t skew = (uint32_t)(uintptr_t)line[i] & 15;
-        part[i] = irisi_gemm_line_part(16 * lines->word, skew + bytes);
+        part[i] = irisi_gemm_unaligned_b_part(16 * lines->word, skew + bytes);
         line[i] = line[i] - skew + 16 * lines->word;
     }
     IRISI_UNROLL
@@ -75,33 +76,35 @@ IRIS_DEVICE void irisi_gemm_lines_fetch(const irisi_gemm_lines *lines, const cha
         if (whole)
             irisi_copy_whole_chunk(at + 4 * i * IRISI_GEMM_LINE, line[i % 2]);
         else
-            irisi_gemm_lines_copy(at + 4 * i * IRISI_GEMM_LINE, line[i % 2],
-                                  lines->line + 4 * i < there ? part[i % 2] : 0, from);
+            irisi_gemm_unaligned_b_copy(at + 4 * i * IRISI_GEMM_LINE, line[i % 2],
+                                        lines->line + 4 * i < there ? part[i % 2] : 0, from);
         line[i % 2] += 8 * lines->pitch;
     }
     last = last - last_skew + 128;
     IRISI_UNROLL
     for (uint32_t i = 0; i < 64; i += 32, last += 32 * lines->pitch)
         if (!whole)
-            irisi_gemm_lines_copy(last_at + i * IRISI_GEMM_LINE, last,
-                                  iris_lane() + i < there ? irisi_gemm_line_part(128, last_skew + bytes) : 0, from);
+            irisi_gemm_unaligned_b_copy(
+                last_at + i * IRISI_GEMM_LINE, last,
+                iris_lane() + i < there ? irisi_gemm_unaligned_b_part(128, last_skew + bytes) : 0, from);
         else if (last_skew > 0)
             irisi_copy_whole_chunk(last_at + i * IRISI_GEMM_LINE, last);
 }
 
 /* It begins to fetch B's part of the block whose first k is `k`. */
-IRIS_DEVICE void irisi_gemm_lines_block(const iris_gemm_plan *plan, const iris_tile *tile,
-                                        const irisi_gemm_lines *lines, uint32_t to, uint32_t k, uint32_t runs)
+IRIS_DEVICE void irisi_gemm_unaligned_b_block(const iris_gemm_plan *plan, const iris_tile *tile,
+                                              const irisi_gemm_unaligned_b *lines, uint32_t to, uint32_t k,
+                                              uint32_t runs)
 {
     const uint32_t deep = plan->k - k < 64 ? plan->k - k : 64;
     const char *from = lines->b + k / 64 * lines->step;
-    for (uint32_t run = 0; run < runs; run++, to += IRISI_GEMM_LINES_RUN, from += lines->run) {
+    for (uint32_t run = 0; run < runs; run++, to += IRISI_GEMM_UNALIGNED_B_RUN, from += lines->run) {
         const uint32_t cols = tile->cols - 64 * run, wide = cols < 64 ? cols : 64;
         if (wide == 64 && plan->k - k > 64)
-            irisi_gemm_lines_fetch(lines, from, to, 1, 64, 128);
+            irisi_gemm_unaligned_b_fetch(lines, from, to, 1, 64, 128);
         else
-            irisi_gemm_lines_fetch(lines, from, to, 0, plan->b_transposed ? wide : deep,
-                                   2 * (plan->b_transposed ? deep : wide));
+            irisi_gemm_unaligned_b_fetch(lines, from, to, 0, plan->b_transposed ? wide : deep,
+                                         2 * (plan->b_transposed ? deep : wide));
     }
 }
 
@@ -118,7 +121,7 @@ IRIS_DEVICE irisi_gemm_held irisi_gemm_held_of(const iris_gemm_plan *plan, const
 {
     const uint32_t lane = iris_lane(), column = 16 * (wave % 4) + lane / 4, k = lane % 4 * 2;
     const uint32_t ld = 2 * (uint32_t)plan->ldb, b = (uint32_t)(uintptr_t)plan->b;
-    const uint32_t first = wave / 4 * IRISI_GEMM_LINES_RUN;
+    const uint32_t first = wave / 4 * IRISI_GEMM_UNALIGNED_B_RUN;
     irisi_gemm_held held;
     if (plan->b_transposed) {
         const uint32_t skew = (b + (tile->n0 + column) * ld) & 15;

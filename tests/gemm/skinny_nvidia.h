@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * few_nvidia.h: few_gpu.h for NVIDIA's loops, on stand-ins for mma_instructions.h.
+ * skinny_nvidia.h: skinny_gpu.h for NVIDIA's loops, on stand-ins for mma_instructions.h.
  */
-#ifndef TESTS_GEMM_FEW_NVIDIA_H
-#define TESTS_GEMM_FEW_NVIDIA_H
+#ifndef TESTS_GEMM_SKINNY_NVIDIA_H
+#define TESTS_GEMM_SKINNY_NVIDIA_H
 
 #include <cstdint>
 
 enum { LANES = 32 };
 #define IRIS_ARCH_NVIDIA_MMA_INSTRUCTIONS_H
 #define IRIST_GEMM_SHAPE <iris/mainloop/nvidia/gemm_shape.h>
-#include "few_gpu.h"
+#include "skinny_gpu.h"
 
 namespace {
 

@@ -5,7 +5,7 @@ import re
 import gemm_order
 
 TILES = 4  # each has two loops, of either layout of B, in each kernel that computes
-RING, RING_WITH_COMM = 4, 2  # steps that are loaded ahead (mainloop/amd/few_shape.h)
+RING, RING_WITH_COMM = 4, 2  # steps that are loaded ahead (mainloop/amd/skinny_shape.h)
 
 
 def main_loops(loops):
@@ -48,7 +48,7 @@ def sums_are_wide(kernel):
 
 def check(gemm, arch, kind, kernels, report):
     """All of it for every pattern's kernels, and those of gemm's checks that do not speak of the matrix loops."""
-    where, named = f"{arch} {kind}", lambda p: gemm.symbol(p, kind, "few_mfma")
+    where, named = f"{arch} {kind}", lambda p: gemm.symbol(p, kind, "skinny_mfma")
     anywhere = (gemm.tiles_arrive, gemm.tiles_are_waited_for, gemm_order.puts_go_through, gemm_order.nothing_is_written_back,
                 gemm_order.packets_are_of_the_system, gemm_order.polls_are_of_the_system, gemm.only_its_memory)
     # Its flag's address is in registers of its own, which FLAG does not know; wg_specialized's has the same source.

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * few.h (amd): the loop for few rows of C: from memory to operands of a matrix instruction of 16 x 16.
+ * skinny.h (amd): the loop for few rows of C: from memory to operands of a matrix instruction of 16 x 16.
  *
- *   irisi_few_shape irisi_few_job irisi_few_words irisi_few_operands
- *   irisi_few_begin irisi_few_fetch irisi_few_take          of a step, 32 elements of K
- *   irisi_few_sum irisi_few_place                           where a wave's sums stand
+ *   irisi_skinny_shape irisi_skinny_job irisi_skinny_words irisi_skinny_operands
+ *   irisi_skinny_begin irisi_skinny_fetch irisi_skinny_take  of a step, 32 elements of K
+ *   irisi_skinny_sum irisi_skinny_place                     where a wave's sums stand
  *
  * Where rows are few, all that counts is that B comes in on as many compute units as there are, and that loads are
  * under way all the time. The matrix loops' tiles are too wide for that: 16 rows of 2048 columns are 16 of theirs and
@@ -16,54 +16,54 @@
  * k x n it has its columns, neighbours too, of 8 lines. Loads are of rows that start at multiples of 16 bytes, and stay
  * within the 16-byte units that hold elements.
  */
-#ifndef IRIS_MAINLOOP_AMD_FEW_H
-#define IRIS_MAINLOOP_AMD_FEW_H
+#ifndef IRIS_MAINLOOP_AMD_SKINNY_H
+#define IRIS_MAINLOOP_AMD_SKINNY_H
 
-#include <iris/mainloop/amd/few_shape.h>
+#include <iris/mainloop/amd/skinny_shape.h>
 #include <iris/mainloop/amd/mfma.h>
 #include <iris/mainloop/amd/mfma_layout.h>
 #include <iris/gemm/tile.h>
 
 /* A tile's shape and B's, constants wherever they are handed on. */
-typedef struct irisi_few_shape {
+typedef struct irisi_skinny_shape {
     uint32_t groups; /* of 16 rows of C, at most 2 */
     uint32_t blocks; /* of 16 columns, 1, 2 or 4 */
     int n_major;     /* 1: B is k x n */
     uint32_t ring;   /* steps that are loaded ahead */
-} irisi_few_shape;
+} irisi_skinny_shape;
 
 /* At most; of elements of a tile, those that a lane adds the waves' sums up of. */
-enum { IRISI_FEW_GROUPS = 2, IRISI_FEW_BLOCKS = 4, IRISI_FEW_LINES = 8, IRISI_FEW_SHARE = 2 };
+enum { IRISI_SKINNY_GROUPS = 2, IRISI_SKINNY_BLOCKS = 4, IRISI_SKINNY_LINES = 8, IRISI_SKINNY_SHARE = 2 };
 
 /* Beside communication waves a lane has 168 registers, which are too few for all steps ahead. */
-IRIS_DEVICE irisi_few_shape irisi_few_shape_of(uint32_t m, uint32_t n, int n_major, int with_comm)
+IRIS_DEVICE irisi_skinny_shape irisi_skinny_shape_of(uint32_t m, uint32_t n, int n_major, int with_comm)
 {
-    irisi_few_shape s;
+    irisi_skinny_shape s;
     s.groups = m / 16, s.blocks = n / 16, s.n_major = n_major;
-    s.ring = with_comm ? (uint32_t)IRISI_FEW_RING_WITH_COMM : (uint32_t)IRISI_FEW_RING;
+    s.ring = with_comm ? (uint32_t)IRISI_SKINNY_RING_WITH_COMM : (uint32_t)IRISI_SKINNY_RING;
     return s;
 }
 
 /* Lines of B that a lane has in a step, of k or of columns, and the bytes of its run in each. */
-IRIS_DEVICE uint32_t irisi_few_lines(irisi_few_shape s) { return s.n_major ? 8 : s.blocks; }
-IRIS_DEVICE uint32_t irisi_few_run(irisi_few_shape s) { return s.n_major ? 2 * s.blocks : 16; }
+IRIS_DEVICE uint32_t irisi_skinny_lines(irisi_skinny_shape s) { return s.n_major ? 8 : s.blocks; }
+IRIS_DEVICE uint32_t irisi_skinny_run(irisi_skinny_shape s) { return s.n_major ? 2 * s.blocks : 16; }
 
 /* A wave's part of a tile, as one lane sees it. */
-typedef struct irisi_few_job {
+typedef struct irisi_skinny_job {
     const IRISI_GLOBAL char *a, *b;       /* the tile's first line, the same in all lanes */
     uint64_t b_step;                      /* bytes from step to step */
-    uint32_t a_at[IRISI_FEW_GROUPS];      /* the lane's run of a line, from there on */
-    uint32_t b_at[IRISI_FEW_LINES];
-    uint32_t b_first[IRISI_FEW_BLOCKS];   /* the same at a step's first element of K, of which there always is one */
+    uint32_t a_at[IRISI_SKINNY_GROUPS];   /* the lane's run of a line, from there on */
+    uint32_t b_at[IRISI_SKINNY_LINES];
+    uint32_t b_first[IRISI_SKINNY_BLOCKS]; /* the same at a step's first element of K, of which there always is one */
     uint32_t k, begin, end, last;         /* of all of K; the wave's steps; the last there is */
-} irisi_few_job;
+} irisi_skinny_job;
 
 /* Lanes of rows and columns beyond the tile's edge load ones inside it again; their products are not stored. */
-IRIS_DEVICE void irisi_few_begin(irisi_few_shape s, const iris_gemm_plan *plan, const iris_tile *tile, uint32_t wave,
-                                 irisi_few_job *job)
+IRIS_DEVICE void irisi_skinny_begin(irisi_skinny_shape s, const iris_gemm_plan *plan, const iris_tile *tile,
+                                    uint32_t wave, irisi_skinny_job *job)
 {
-    const uint32_t steps = (plan->k + IRISI_FEW_DEEP - 1) / IRISI_FEW_DEEP;
-    const uint32_t part = (steps + IRISI_FEW_WAVES - 1) / IRISI_FEW_WAVES;
+    const uint32_t steps = (plan->k + IRISI_SKINNY_DEEP - 1) / IRISI_SKINNY_DEEP;
+    const uint32_t part = (steps + IRISI_SKINNY_WAVES - 1) / IRISI_SKINNY_WAVES;
     const uint32_t line = iris_lane() % 16, own = iris_lane() / 16 * 8;
     const uint32_t lda = 2 * (uint32_t)plan->lda, ldb = 2 * (uint32_t)plan->ldb;
     job->k = plan->k, job->last = steps - 1;
@@ -71,14 +71,14 @@ IRIS_DEVICE void irisi_few_begin(irisi_few_shape s, const iris_gemm_plan *plan, 
     job->end = irisi_afresh_u32(steps - job->begin < part ? steps : job->begin + part);
     job->a = (const IRISI_GLOBAL char *)plan->a + (uint64_t)tile->m0 * lda;
     job->b = (const IRISI_GLOBAL char *)plan->b + (uint64_t)tile->n0 * (s.n_major ? 2 : ldb);
-    job->b_step = s.n_major ? (uint64_t)IRISI_FEW_DEEP * ldb : (uint64_t)2 * IRISI_FEW_DEEP;
+    job->b_step = s.n_major ? (uint64_t)IRISI_SKINNY_DEEP * ldb : (uint64_t)2 * IRISI_SKINNY_DEEP;
 #pragma unroll
     for (uint32_t j = 0; j < s.groups; j++) {
         const uint32_t row = 16 * j + line < tile->rows ? 16 * j + line : tile->rows - 1;
         job->a_at[j] = row * lda + 2 * own;
     }
 #pragma unroll
-    for (uint32_t i = 0; i < irisi_few_lines(s); i++) {
+    for (uint32_t i = 0; i < irisi_skinny_lines(s); i++) {
         const uint32_t column = s.n_major ? line * s.blocks : 16 * i + line;
         const uint32_t there = column < tile->cols ? column
                                : s.n_major         ? (tile->cols - 1) / s.blocks * s.blocks
@@ -90,25 +90,26 @@ IRIS_DEVICE void irisi_few_begin(irisi_few_shape s, const iris_gemm_plan *plan, 
 }
 
 /* What a lane loads for a step. */
-typedef struct irisi_few_words {
-    irisi_words a[IRISI_FEW_GROUPS];
-    uint32_t b[4 * IRISI_FEW_BLOCKS]; /* line by line, of 2 bytes too one word each */
-} irisi_few_words;
+typedef struct irisi_skinny_words {
+    irisi_words a[IRISI_SKINNY_GROUPS];
+    uint32_t b[4 * IRISI_SKINNY_BLOCKS]; /* line by line, of 2 bytes too one word each */
+} irisi_skinny_words;
 
-/* Words of a line in irisi_few_words. */
-IRIS_DEVICE uint32_t irisi_few_pitch(irisi_few_shape s) { return s.n_major ? (s.blocks + 1) / 2 : 4; }
+/* Words of a line in irisi_skinny_words. */
+IRIS_DEVICE uint32_t irisi_skinny_pitch(irisi_skinny_shape s) { return s.n_major ? (s.blocks + 1) / 2 : 4; }
 
 /* Begins to load a step's words: behind the last step that one's again, and behind the end of K what is before it. */
-IRIS_DEVICE void irisi_few_fetch(irisi_few_shape s, const irisi_few_job *job, uint32_t step, irisi_few_words *to)
+IRIS_DEVICE void irisi_skinny_fetch(irisi_skinny_shape s, const irisi_skinny_job *job, uint32_t step,
+                                    irisi_skinny_words *to)
 {
-    const uint32_t now = step < job->last ? step : job->last, left = job->k - now * IRISI_FEW_DEEP;
+    const uint32_t now = step < job->last ? step : job->last, left = job->k - now * IRISI_SKINNY_DEEP;
     const uint32_t own = iris_lane() / 16 * 8;
-    const IRISI_GLOBAL char *a = job->a + (uint64_t)now * 2 * IRISI_FEW_DEEP, *b = job->b + now * job->b_step;
+    const IRISI_GLOBAL char *a = job->a + (uint64_t)now * 2 * IRISI_SKINNY_DEEP, *b = job->b + now * job->b_step;
 #pragma unroll
-    for (uint32_t i = 0; i < irisi_few_lines(s); i++) {
+    for (uint32_t i = 0; i < irisi_skinny_lines(s); i++) {
         const uint32_t first = job->b_first[s.n_major ? 0 : i];
-        irisi_mfma_load_run(b, own + (s.n_major ? i : 0) < left ? job->b_at[i] : first, irisi_few_run(s),
-                            to->b + i * irisi_few_pitch(s));
+        irisi_mfma_load_run(b, own + (s.n_major ? i : 0) < left ? job->b_at[i] : first, irisi_skinny_run(s),
+                            to->b + i * irisi_skinny_pitch(s));
     }
 #pragma unroll
     for (uint32_t j = 0; j < s.groups; j++)
@@ -116,12 +117,12 @@ IRIS_DEVICE void irisi_few_fetch(irisi_few_shape s, const irisi_few_job *job, ui
 }
 
 /* Operands of a step: 8 neighbours along K of a row, and of a column. */
-typedef struct irisi_few_operands {
-    irisi_words m[IRISI_FEW_GROUPS], n[IRISI_FEW_BLOCKS];
-} irisi_few_operands;
+typedef struct irisi_skinny_operands {
+    irisi_words m[IRISI_SKINNY_GROUPS], n[IRISI_SKINNY_BLOCKS];
+} irisi_skinny_operands;
 
 /* Of 8 neighbours along K those behind its end become zeros; `left` are before it. */
-IRIS_DEVICE irisi_words irisi_few_clear(irisi_words pairs, int left)
+IRIS_DEVICE irisi_words irisi_skinny_clear(irisi_words pairs, int left)
 {
 #pragma unroll
     for (int i = 0; i < 4; i++)
@@ -129,10 +130,10 @@ IRIS_DEVICE irisi_words irisi_few_clear(irisi_words pairs, int left)
     return pairs;
 }
 
-IRIS_DEVICE void irisi_few_take(irisi_few_shape s, const irisi_few_job *job, const irisi_few_words *from,
-                                uint32_t step, irisi_few_operands *to)
+IRIS_DEVICE void irisi_skinny_take(irisi_skinny_shape s, const irisi_skinny_job *job, const irisi_skinny_words *from,
+                                   uint32_t step, irisi_skinny_operands *to)
 {
-    const uint32_t begun = step * IRISI_FEW_DEEP, pitch = irisi_few_pitch(s);
+    const uint32_t begun = step * IRISI_SKINNY_DEEP, pitch = irisi_skinny_pitch(s);
 #pragma unroll
     for (uint32_t block = 0; block < s.blocks; block++)
 #pragma unroll
@@ -143,15 +144,15 @@ IRIS_DEVICE void irisi_few_take(irisi_few_shape s, const irisi_few_job *job, con
 #pragma unroll
     for (uint32_t j = 0; j < s.groups; j++)
         to->m[j] = from->a[j];
-    if (job->k - begun >= IRISI_FEW_DEEP)
+    if (job->k - begun >= IRISI_SKINNY_DEEP)
         return;
     const int left = (int)(job->k - begun) - (int)(iris_lane() / 16 * 8);
 #pragma unroll
     for (uint32_t j = 0; j < s.groups; j++)
-        to->m[j] = irisi_few_clear(to->m[j], left);
+        to->m[j] = irisi_skinny_clear(to->m[j], left);
 #pragma unroll
     for (uint32_t block = 0; block < s.blocks; block++)
-        to->n[block] = irisi_few_clear(to->n[block], left);
+        to->n[block] = irisi_skinny_clear(to->n[block], left);
 }
 
 /*
@@ -159,16 +160,16 @@ IRIS_DEVICE void irisi_few_take(irisi_few_shape s, const irisi_few_job *job, con
  * are row lane % 16 of the group and, of the block's 16 columns, four neighbours, 4 * (lane / 16) on. Lanes change
  * places so that the 32 that read neighbours of a row find them in different banks.
  */
-IRIS_DEVICE uint32_t irisi_few_sum(irisi_few_shape s, uint32_t block, uint32_t group, uint32_t lane)
+IRIS_DEVICE uint32_t irisi_skinny_sum(irisi_skinny_shape s, uint32_t block, uint32_t group, uint32_t lane)
 {
     const uint32_t other = 2 * (lane / 16) ^ (block % 2 | block / 2 * 4);
     return (block * s.groups + group) * 256 + 4 * (lane ^ other);
 }
-IRIS_DEVICE uint32_t irisi_few_place(irisi_few_shape s, uint32_t row, uint32_t column)
+IRIS_DEVICE uint32_t irisi_skinny_place(irisi_skinny_shape s, uint32_t row, uint32_t column)
 {
     const uint32_t block = s.n_major ? column % s.blocks : column / 16;
     const uint32_t within = s.n_major ? column / s.blocks : column % 16;
-    return irisi_few_sum(s, block, row / 16, within / 4 * 16 + row % 16) + within % 4;
+    return irisi_skinny_sum(s, block, row / 16, within / 4 * 16 + row % 16) + within % 4;
 }
 
 #endif

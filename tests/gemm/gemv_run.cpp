@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * thin_run.cpp: NVIDIA's loop for up to 8 rows, executed on the host like few_run.cpp's: mainloop/nvidia/thin.h,
- * thin_join.h and gen/mainloop/gemm_thin_nvidia.h, on stand-ins for mma_instructions.h and cluster.h.
+ * gemv_run.cpp: NVIDIA's loop for up to 8 rows, executed on the host like skinny_run.cpp's: mainloop/nvidia/gemv.h,
+ * gemv_join.h and gen/mainloop/gemm_gemv_nvidia.h, on stand-ins for mma_instructions.h and cluster.h.
  *
  * Copies to shared memory arrive when they are waited for and no sooner; two waves that touch the same bytes between
  * two meetings are noticed. Splits of K are computed one after the other: the last one's workgroup finds what the
@@ -13,7 +13,7 @@
 #include <deque>
 #define IRIST_WAVES 8
 #define IRIS_ARCH_NVIDIA_CLUSTER_H
-#include "few_nvidia.h"
+#include "skinny_nvidia.h"
 
 namespace {
 
@@ -38,9 +38,9 @@ struct {
     std::vector<gift> gifts;
     uint32_t split_k, k_split, expected;
     bool joined, lost_gift, lost_wait;
-} thin;
+} gemv;
 
-std::deque<std::vector<transfer>> &own_groups() { return thin.groups[wg.now->wave][wg.now->lane]; }
+std::deque<std::vector<transfer>> &own_groups() { return gemv.groups[wg.now->wave][wg.now->lane]; }
 
 /* Reads shared memory, from wherever within 16 bytes. */
 void load_shared(void *to, uint32_t from, uint32_t bytes)
@@ -65,7 +65,7 @@ static void irisi_copy_chunk(uint32_t to, const void *from, uint32_t bytes)
 static void irisi_copies_close() { own_groups().emplace_back(); }
 static void irisi_copies_await(uint32_t open)
 {
-    for (; own_groups().size() - 1 > open + thin.lost_wait; own_groups().pop_front())
+    for (; own_groups().size() - 1 > open + gemv.lost_wait; own_groups().pop_front())
         for (const transfer &t : own_groups().front()) {
             touch_shared(t.to, 16, t.issued, true);
             std::memcpy(&wg.shared[t.to], t.bytes, 16);
@@ -100,7 +100,7 @@ static void irisi_store_short(uint32_t to, uint32_t v)
 /* ldmatrix.x4.trans (PTX ISA): lane 8 * i + r has row r of matrix i; a lane gets two elements of a column of each. */
 static void irisi_load_matrices_transposed(uint32_t *w, uint32_t from)
 {
-    matrices &l = thin.loads[wg.now->wave];
+    matrices &l = gemv.loads[wg.now->wave];
     const uint32_t done = l.done;
     expect(from % 16 == 0, "a row of a matrix is misaligned");
     l.from[wg.now->lane] = from, l.to[wg.now->lane] = w;
@@ -122,31 +122,31 @@ static void irisi_load_matrices_transposed(uint32_t *w, uint32_t from)
 /* The cluster's. */
 static uint32_t irisi_cluster_at(uint32_t at, uint32_t rank)
 {
-    expect(rank + 1 == thin.split_k && thin.k_split < rank, "given to another workgroup than the last split's");
+    expect(rank + 1 == gemv.split_k && gemv.k_split < rank, "given to another workgroup than the last split's");
     return at;
 }
 static void irisi_cluster_arrive() {}
 static void irisi_cluster_await() {}
 static void irisi_cluster_give(uint32_t to, uint32_t, float v)
 {
-    if (!thin.lost_gift || thin.gifts.size() != 5)
-        thin.gifts.push_back({to, v});
+    if (!gemv.lost_gift || gemv.gifts.size() != 5)
+        gemv.gifts.push_back({to, v});
 }
 static void irisi_mbar_init(uint32_t bar, uint32_t) { expect(bar % 8 == 0, "a barrier is misaligned"); }
 static void irisi_mbar_made() {}
-static void irisi_mbar_expect(uint32_t, uint32_t bytes) { thin.expected = bytes; }
+static void irisi_mbar_expect(uint32_t, uint32_t bytes) { gemv.expected = bytes; }
 static void irisi_mbar_wait_stored(uint32_t, uint32_t)
 {
-    expect(thin.k_split + 1 == thin.split_k, "another workgroup than the last split's waits");
-    for (const gift &g : thin.gifts)
-        if (!thin.joined)
+    expect(gemv.k_split + 1 == gemv.split_k, "another workgroup than the last split's waits");
+    for (const gift &g : gemv.gifts)
+        if (!gemv.joined)
             std::memcpy(&wg.shared[g.to], &g.v, 4);
-    if (!thin.joined)
-        expect(thin.expected == 4 * thin.gifts.size(), "not as many bytes are given as are expected");
-    thin.joined = true;
+    if (!gemv.joined)
+        expect(gemv.expected == 4 * gemv.gifts.size(), "not as many bytes are given as are expected");
+    gemv.joined = true;
 }
 
-#include <iris/gen/mainloop/gemm_thin_nvidia.h>
+#include <iris/gen/mainloop/gemm_gemv_nvidia.h>
 
 /* ---- the trials -------------------------------------------------------------------------------------------------- */
 
@@ -156,24 +156,24 @@ namespace {
 #define WORK(type)                                                                                                     \
     void work_##type(iris_wave_group *group)                                                                           \
     {                                                                                                                  \
-        iris_gemm_pipe_##type##_thin pipe =                                                                            \
-            iris_gemm_pipe_begin_##type##_thin(&plan, wg.shared.data(), plan.workspace_bytes);                         \
+        iris_gemm_pipe_##type##_gemv pipe =                                                                            \
+            iris_gemm_pipe_begin_##type##_gemv(&plan, wg.shared.data(), plan.workspace_bytes);                         \
         const irisi_tile_schedule schedule =                                                                           \
-            irisi_tile_schedule_all(&plan, gpu.turns, thin.split_k > 1 ? plan.positions : 1);                          \
+            irisi_tile_schedule_all(&plan, gpu.turns, gemv.split_k > 1 ? plan.positions : 1);                          \
         iris_tile tile;                                                                                                \
         for (irisi_tile_begin_schedule(&plan, &tile, &schedule); irisi_tile_next_even(&plan, &tile, &schedule);) {     \
-            iris_gemm_acc_##type##_thin acc;                                                                           \
-            thin.k_split = tile.k_split;                                                                               \
+            iris_gemm_acc_##type##_gemv acc;                                                                           \
+            gemv.k_split = tile.k_split;                                                                               \
             if (with_comm)                                                                                             \
-                iris_gemm_mma_tile_##type##_thin_with_comm(&plan, &tile, &pipe, group, &acc);                          \
+                iris_gemm_mma_tile_##type##_gemv_with_comm(&plan, &tile, &pipe, group, &acc);                          \
             else                                                                                                       \
-                iris_gemm_mma_tile_##type##_thin(&plan, &tile, &pipe, group, &acc);                                    \
+                iris_gemm_mma_tile_##type##_gemv(&plan, &tile, &pipe, group, &acc);                                    \
             if (tile.k_split + 1 < plan.split_k)                                                                       \
                 continue;                                                                                              \
             if (with_comm || tile.index % 2)                                                                           \
-                iris_gemm_stage_tile_##type##_thin(&plan, &tile, 0, &acc, group, stages[tile.index].data() + MARGIN);  \
+                iris_gemm_stage_tile_##type##_gemv(&plan, &tile, 0, &acc, group, stages[tile.index].data() + MARGIN);  \
             else                                                                                                       \
-                irisi_gemm_leave_##type##_thin(nullptr, &plan, &tile, &acc, group, nullptr, nullptr, 0);               \
+                irisi_gemm_leave_##type##_gemv(nullptr, &plan, &tile, &acc, group, nullptr, nullptr, 0);               \
         }                                                                                                              \
     }
 WORK(f16)
@@ -196,14 +196,14 @@ void try_plan(uint32_t split_k)
                   (unsigned long long)plan.ldb, plan.b_transposed, with_comm);
     begin_trial();
     const uint32_t tiles = plan.positions;
-    thin.split_k = plan.split_k = split_k;
+    gemv.split_k = plan.split_k = split_k;
     for (plan.split_k_shift = 0; 1u << plan.split_k_shift < split_k;)
         plan.split_k_shift++;
     plan.positions *= split_k;
     for (gpu.turns = 0; gpu.turns < (split_k > 1 ? plan.positions : 1); gpu.turns++) {
         if (gpu.turns % split_k == 0)
-            thin.gifts.clear(), thin.expected = 0;
-        thin.joined = false;
+            gemv.gifts.clear(), gemv.expected = 0;
+        gemv.joined = false;
         run_lanes(plan.workspace_bytes, work);
     }
     plan.split_k = 1, plan.split_k_shift = 0, plan.positions = tiles;
@@ -211,7 +211,7 @@ void try_plan(uint32_t split_k)
 }
 
 /* So many random problems, of rows, columns and depths around every edge; how many failed. */
-uint32_t run_thin(uint32_t seed, uint32_t trials)
+uint32_t run_gemv(uint32_t seed, uint32_t trials)
 {
     const uint32_t before = failures;
     random_state = seed;
@@ -227,7 +227,7 @@ uint32_t run_thin(uint32_t seed, uint32_t trials)
         q.element = 2, q.m = m, q.n = n, q.k = k, q.workgroups = 1, q.b_transposed = (uint32_t)transposed;
         q.b_unaligned = !aligned, q.mainloops = UINT32_MAX, q.split_k = with_comm ? 1 : 1u << random_below(4);
         q.tile_n = transposed && aligned ? 16u << random_below(4) : 0;
-        const irisi_gemm_shape s = irisi_thin_gemm_shape(&q);
+        const irisi_gemm_shape s = irisi_gemv_gemm_shape(&q);
         make_plan(s, m, n, k, transposed, -1, aligned ? (int)pad : -1, aligned);
         for (uint32_t split_k = s.cluster_split_k; split_k > 0; split_k /= 2)
             try_plan(split_k);
@@ -242,15 +242,15 @@ int main(int argc, char **argv)
 {
     const bool all = argc > 1 && std::strcmp(argv[1], "all") == 0;
     unsigned unnoticed = 0;
-    const uint32_t wrong = run_thin(1, all ? 1000 : IRIST_SLOW ? 8 : 80);
+    const uint32_t wrong = run_gemv(1, all ? 1000 : IRIST_SLOW ? 8 : 80);
     std::printf("%u failures\n", wrong);
     made = FORGET_A_WAIT; /* says nothing of what fails from here on */
     for (int broken = RIGHT + 1; broken < BREAKAGES + 2 && !IRIST_SLOW; broken++) {
         gpu.broken = broken < BREAKAGES ? broken : RIGHT;
-        thin.lost_gift = broken == BREAKAGES, thin.lost_wait = broken == BREAKAGES + 1;
+        gemv.lost_gift = broken == BREAKAGES, gemv.lost_wait = broken == BREAKAGES + 1;
         if (broken == OTHER_PAIRS)
             continue; /* nothing is permuted here */
-        const bool noticed = run_thin(77, 10) > 0;
+        const bool noticed = run_gemv(77, 10) > 0;
         std::printf("%s - breakage %d is noticed\n", noticed ? "ok" : "not ok", broken);
         unnoticed += !noticed;
     }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * few_gpu.h: what few_run.cpp, thin_run.cpp and few_amd_run.cpp have in common, which say LANES and IRIST_WAVES before:
- * stand-ins for memory, meetings and matrix instructions of a wave, random problems of which A and B start at any
- * element, or where they must, and are surrounded by NaN, and the check of a tile.
+ * skinny_gpu.h: what skinny_run.cpp, gemv_run.cpp and skinny_amd_run.cpp have in common, which say LANES and
+ * IRIST_WAVES before: stand-ins for memory, meetings and matrix instructions of a wave, random problems of which A and
+ * B start at any element, or where they must, and are surrounded by NaN, and the check of a tile.
  */
-#ifndef TESTS_GEMM_FEW_GPU_H
-#define TESTS_GEMM_FEW_GPU_H
+#ifndef TESTS_GEMM_SKINNY_GPU_H
+#define TESTS_GEMM_SKINNY_GPU_H
 
 #include <cmath>
 #include <cstdio>

@@ -1,51 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * thin_join.h (nvidia): how sums come together in the loop for up to 8 rows (thin.h): of a workgroup's waves, and of
+ * gemv_join.h (nvidia): how sums come together in the loop for up to 8 rows (gemv.h): of a workgroup's waves, and of
  * splits of K.
  *
- *   irisi_thin_pipe irisi_thin_pipe_begin irisi_thin_leave irisi_thin_expect irisi_thin_collect
+ *   irisi_gemv_pipe irisi_gemv_pipe_begin irisi_gemv_leave irisi_gemv_expect irisi_gemv_collect
  *
  * A kernel that only computes cuts K into splits for the workgroups of a cluster: the last one adds up what the others
  * put into its shared memory, and has the tile. A workgroup has one tile then.
  */
-#ifndef IRIS_MAINLOOP_NVIDIA_THIN_JOIN_H
-#define IRIS_MAINLOOP_NVIDIA_THIN_JOIN_H
+#ifndef IRIS_MAINLOOP_NVIDIA_GEMV_JOIN_H
+#define IRIS_MAINLOOP_NVIDIA_GEMV_JOIN_H
 
-#include <iris/mainloop/nvidia/thin.h>
+#include <iris/mainloop/nvidia/gemv.h>
 #include <iris/gemm/wave_group.h>
 
 /*
  * What the mainloop keeps from tile to tile: room for what it multiplies, or for waves' sums, and how many tiles there
  * have been. Where K is cut, a barrier is behind it, and what other splits' workgroups give the last one's.
  */
-typedef struct irisi_thin_pipe {
+typedef struct irisi_gemv_pipe {
     char *room;
     uint32_t bar;
     const float *given;
     uint32_t tiles;
-} irisi_thin_pipe;
+} irisi_gemv_pipe;
 
-IRIS_DEVICE irisi_thin_pipe irisi_thin_pipe_begin(const iris_gemm_plan *plan, char *workspace)
+IRIS_DEVICE irisi_gemv_pipe irisi_gemv_pipe_begin(const iris_gemm_plan *plan, char *workspace)
 {
-    char *behind = workspace + irisi_thin_room(!plan->b_transposed, plan->tile_m, plan->k, plan->split_k);
-    irisi_thin_pipe pipe;
+    char *behind = workspace + irisi_gemv_room(!plan->b_transposed, plan->tile_m, plan->k, plan->split_k);
+    irisi_gemv_pipe pipe;
     pipe.room = workspace, pipe.bar = irisi_shared_address(behind), pipe.given = (const float *)(void *)(behind + 16);
     pipe.tiles = 0;
     return pipe;
 }
 
 /* A lane's elements of a tile, row by row, as far apart as the wave group has lanes. */
-enum { IRISI_THIN_SHARE = IRISI_THIN_SUMS / IRISI_GEMM_LANES_THIN };
+enum { IRISI_GEMV_SHARE = IRISI_GEMV_SUMS / IRISI_GEMM_LANES_GEMV };
 
 /* How many waves' sums a column has. */
-IRIS_DEVICE uint32_t irisi_thin_parts(int n_major, const iris_gemm_plan *plan)
+IRIS_DEVICE uint32_t irisi_gemv_parts(int n_major, const iris_gemm_plan *plan)
 {
-    return n_major ? (uint32_t)IRISI_THIN_WAVES : IRISI_THIN_WAVES >> (irisi_thin_columns(plan) - 4);
+    return n_major ? (uint32_t)IRISI_GEMV_WAVES : IRISI_GEMV_WAVES >> (irisi_gemv_columns(plan) - 4);
 }
 
 /* A lane's accumulators of a wave's part into the waves' sums, row by row, an odd number of floats apart. */
-IRIS_DEVICE void irisi_thin_leave(int n_major, const iris_gemm_plan *plan, const iris_tile *tile,
-                                  const irisi_thin_job *job, const float *v, float *sums)
+IRIS_DEVICE void irisi_gemv_leave(int n_major, const iris_gemm_plan *plan, const iris_tile *tile,
+                                  const irisi_gemv_job *job, const float *v, float *sums)
 {
     const uint32_t quad = iris_lane() / 4, pitch = plan->tile_n + 1;
     IRISI_UNROLL
@@ -59,23 +59,23 @@ IRIS_DEVICE void irisi_thin_leave(int n_major, const iris_gemm_plan *plan, const
 }
 
 /* An element's sum. All its parts are read at once. */
-IRIS_DEVICE float irisi_thin_sum(const iris_gemm_plan *plan, const float *sums, uint32_t parts, uint32_t row,
+IRIS_DEVICE float irisi_gemv_sum(const iris_gemm_plan *plan, const float *sums, uint32_t parts, uint32_t row,
                                  uint32_t column)
 {
     const uint32_t pitch = plan->tile_n + 1, apart = plan->tile_m * pitch;
-    float part[IRISI_THIN_WAVES], v = 0;
+    float part[IRISI_GEMV_WAVES], v = 0;
     sums += row * pitch + column;
     IRISI_UNROLL
-    for (uint32_t i = 0; i < IRISI_THIN_WAVES; i++)
+    for (uint32_t i = 0; i < IRISI_GEMV_WAVES; i++)
         part[i] = i < parts ? sums[i * apart] : 0;
     IRISI_UNROLL
-    for (uint32_t i = 0; i < IRISI_THIN_WAVES; i++)
+    for (uint32_t i = 0; i < IRISI_GEMV_WAVES; i++)
         v += part[i];
     return v;
 }
 
 /* The last split's workgroup expects the others' sums, which have a barrier then. Every lane of the cluster. */
-IRIS_DEVICE void irisi_thin_expect(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_thin_pipe *pipe,
+IRIS_DEVICE void irisi_gemv_expect(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_gemv_pipe *pipe,
                                    const iris_wave_group *group)
 {
     if (plan->split_k == 1)
@@ -83,21 +83,21 @@ IRIS_DEVICE void irisi_thin_expect(const iris_gemm_plan *plan, const iris_tile *
     if (tile->k_split + 1 == plan->split_k && group->member == 0) {
         irisi_mbar_init(pipe->bar, 1);
         irisi_mbar_made();
-        irisi_mbar_expect(pipe->bar, (4 * tile->k_split * tile->rows) << irisi_thin_columns(plan));
+        irisi_mbar_expect(pipe->bar, (4 * tile->k_split * tile->rows) << irisi_gemv_columns(plan));
     }
     irisi_cluster_arrive();
 }
 
 /* Splits of K come together: the last one's workgroup adds what the others give it. Every lane of the cluster. */
-IRIS_DEVICE void irisi_thin_join(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_thin_pipe *pipe,
+IRIS_DEVICE void irisi_gemv_join(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_gemv_pipe *pipe,
                                  const iris_wave_group *group, float *v)
 {
-    const uint32_t last = plan->split_k - 1, all = tile->rows << irisi_thin_columns(plan);
+    const uint32_t last = plan->split_k - 1, all = tile->rows << irisi_gemv_columns(plan);
     const uint32_t given = irisi_shared_address(pipe->given) + 4 * tile->k_split * all;
     irisi_cluster_await(); /* there is a barrier */
     IRISI_UNROLL
-    for (uint32_t r = 0; r < IRISI_THIN_SHARE; r++) {
-        const uint32_t i = group->member + r * IRISI_GEMM_LANES_THIN;
+    for (uint32_t r = 0; r < IRISI_GEMV_SHARE; r++) {
+        const uint32_t i = group->member + r * IRISI_GEMM_LANES_GEMV;
         if (tile->k_split == last || i >= all)
             break;
         irisi_cluster_give(irisi_cluster_at(given + 4 * i, last), irisi_cluster_at(pipe->bar, last), v[r]);
@@ -106,8 +106,8 @@ IRIS_DEVICE void irisi_thin_join(const iris_gemm_plan *plan, const iris_tile *ti
         return;
     irisi_mbar_wait_stored(pipe->bar, 0);
     IRISI_UNROLL
-    for (uint32_t r = 0; r < IRISI_THIN_SHARE; r++) {
-        const uint32_t i = group->member + r * IRISI_GEMM_LANES_THIN;
+    for (uint32_t r = 0; r < IRISI_GEMV_SHARE; r++) {
+        const uint32_t i = group->member + r * IRISI_GEMM_LANES_GEMV;
         if (i >= all)
             break;
         for (uint32_t k_split = 0; k_split < last; k_split++)
@@ -116,23 +116,23 @@ IRIS_DEVICE void irisi_thin_join(const iris_gemm_plan *plan, const iris_tile *ti
 }
 
 /* A lane's elements, once all waves' sums are there. Every lane of the wave group. */
-IRIS_DEVICE void irisi_thin_collect(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_thin_pipe *pipe,
+IRIS_DEVICE void irisi_gemv_collect(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_gemv_pipe *pipe,
                                     const iris_wave_group *group, float *v)
 {
-    const uint32_t shift = irisi_thin_columns(plan), parts = irisi_thin_parts(!plan->b_transposed, plan);
+    const uint32_t shift = irisi_gemv_columns(plan), parts = irisi_gemv_parts(!plan->b_transposed, plan);
     const float *sums = (const float *)(const void *)pipe->room;
     IRISI_UNROLL
-    for (uint32_t r = 0; r < IRISI_THIN_SHARE; r++) {
-        const uint32_t i = group->member + r * IRISI_GEMM_LANES_THIN, row = i >> shift,
+    for (uint32_t r = 0; r < IRISI_GEMV_SHARE; r++) {
+        const uint32_t i = group->member + r * IRISI_GEMM_LANES_GEMV, row = i >> shift,
                        column = i & ((1u << shift) - 1);
         v[r] = 0;
         if (row < tile->rows && column < plan->tile_n)
-            v[r] = irisi_thin_sum(plan, sums, parts, row, column);
+            v[r] = irisi_gemv_sum(plan, sums, parts, row, column);
     }
     if (plan->next == IRISI_NEXT_SUMMED)
         irisi_launch_next();
     if (plan->split_k > 1)
-        irisi_thin_join(plan, tile, pipe, group, v);
+        irisi_gemv_join(plan, tile, pipe, group, v);
 }
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lines_model.cpp: how sm_90a's loop for few rows reads a B whose rows start anywhere, on the host:
- * mainloop/nvidia/lines.h as the GPU's compiler gets it, on stand-ins for mma_instructions.h, lane after lane.
+ * unaligned_b_model.cpp: how sm_90a's loop for few rows reads a B whose rows start anywhere, on the host:
+ * mainloop/nvidia/sm90a_unaligned_b.h as the GPU's compiler gets it, on stand-ins for mma_instructions.h, lane after
+ * lane.
  *
  * For random bands, tiles, leading dimensions and first elements, of both layouts, each lane's registers must hold the
  * pairs of B that the first operand of wgmma in registers has there (PTX ISA), and zeros behind the end of K; every
@@ -75,7 +76,7 @@ static uint32_t __funnelshift_r(uint32_t low, uint32_t high, uint32_t bits)
     return (uint32_t)(((uint64_t)high << 32 | low) >> bits % 32);
 }
 
-#include <iris/mainloop/nvidia/lines.h>
+#include <iris/mainloop/nvidia/sm90a_unaligned_b.h>
 
 namespace {
 
@@ -92,10 +93,10 @@ void check_tile(const iris_gemm_plan &plan, const iris_tile &tile)
     const uint32_t runs = (tile.cols + 63) / 64;
     const uint16_t *b = (const uint16_t *)plan.b;
     for (uint32_t k0 = 0; k0 < plan.k && gpu.wrong == 0; k0 += 64) {
-        gpu.shared.assign(runs * IRISI_GEMM_LINES_RUN, 0xff);
+        gpu.shared.assign(runs * IRISI_GEMM_UNALIGNED_B_RUN, 0xff);
         for (gpu.lane = 0; gpu.lane < 32; gpu.lane++) {
-            const irisi_gemm_lines lines = irisi_gemm_lines_of(&plan, &tile);
-            irisi_gemm_lines_block(&plan, &tile, &lines, 0, k0, runs);
+            const irisi_gemm_unaligned_b lines = irisi_gemm_unaligned_b_of(&plan, &tile);
+            irisi_gemm_unaligned_b_block(&plan, &tile, &lines, 0, k0, runs);
         }
         for (uint32_t wave = 0; wave < 4 * runs; wave++)
             for (gpu.lane = 0; gpu.lane < 32; gpu.lane++) {
@@ -132,7 +133,7 @@ void check_case(uint64_t seed, int breakage)
         all[i] = i < place || i >= place + count ? 0x7fff : (uint16_t)(1 + draw(60000));
     plan.b = all + place;
     gpu.first = (const char *)plan.b, gpu.end = gpu.first + 2 * count, gpu.breakage = breakage, gpu.wrong = 0;
-    const uint32_t width = draw(4) ? 64 << draw(2) : 1 + draw(IRISI_GEMM_LINES_N);
+    const uint32_t width = draw(4) ? 64 << draw(2) : 1 + draw(IRISI_GEMM_UNALIGNED_B_N);
     tile.n0 = draw((plan.columns + width - 1) / width) * width;
     tile.cols = plan.columns - tile.n0 < width ? plan.columns - tile.n0 : width;
     check_tile(plan, tile);

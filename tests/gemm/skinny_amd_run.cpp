@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * few_amd_run.cpp: AMD's loop for few rows, executed on the host like few_run.cpp's: mainloop/amd/few.h and
- * gen/mainloop/gemm_few_amd.h as the GPU's compiler gets them, on stand-ins for mfma.h.
+ * skinny_amd_run.cpp: AMD's loop for few rows, executed on the host like skinny_run.cpp's: mainloop/amd/skinny.h and
+ * gen/mainloop/gemm_skinny_amd.h as the GPU's compiler gets them, on stand-ins for mfma.h.
  *
  * Rows of A and B start at multiples of 16 bytes. Loads must be aligned and hold an element; no wave may touch sums
  * that another writes between two meetings, and the 32 lanes that read some at once must find them in different banks.
@@ -16,7 +16,7 @@ enum { LANES = 64 };
 #define IRIS_MAINLOOP_AMD_MFMA_H
 #define IRIST_GEMM_SHAPE <iris/mainloop/amd/gemm_shape.h>
 #define IRISI_GLOBAL
-#include "few_gpu.h"
+#include "skinny_gpu.h"
 
 typedef uint32_t irisi_words __attribute__((vector_size(16)));
 typedef char *irisi_mfma_lds;
@@ -108,7 +108,7 @@ static void irisi_mfma_write_sums(irisi_mfma_lds lds, uint32_t offset, irisi_mfm
 static int irisi_mfma_in_image(uint32_t) { return 1; }
 static void irisi_mfma_part() {}
 
-#include <iris/gen/mainloop/gemm_few_amd.h>
+#include <iris/gen/mainloop/gemm_skinny_amd.h>
 
 /* ---- the trials -------------------------------------------------------------------------------------------------- */
 
@@ -118,17 +118,17 @@ namespace {
 #define WORK(type)                                                                                                     \
     void work_##type(iris_wave_group *group)                                                                           \
     {                                                                                                                  \
-        iris_gemm_pipe_##type##_few_mfma pipe =                                                                        \
-            iris_gemm_pipe_begin_##type##_few_mfma(&plan, wg.shared.data(), plan.workspace_bytes);                     \
+        iris_gemm_pipe_##type##_skinny_mfma pipe =                                                                     \
+            iris_gemm_pipe_begin_##type##_skinny_mfma(&plan, wg.shared.data(), plan.workspace_bytes);                  \
         iris_tile tile;                                                                                                \
         uint32_t tiles = 0;                                                                                            \
         for (iris_tile_begin(&plan, &tile, 0, 1); iris_tile_next(&plan, &tile); tiles++) {                             \
-            iris_gemm_acc_##type##_few_mfma acc;                                                                       \
+            iris_gemm_acc_##type##_skinny_mfma acc;                                                                    \
             if (with_comm)                                                                                             \
-                iris_gemm_mma_tile_##type##_few_mfma_with_comm(&plan, &tile, &pipe, group, &acc);                      \
+                iris_gemm_mma_tile_##type##_skinny_mfma_with_comm(&plan, &tile, &pipe, group, &acc);                   \
             else                                                                                                       \
-                iris_gemm_mma_tile_##type##_few_mfma(&plan, &tile, &pipe, group, &acc);                                \
-            iris_gemm_stage_tile_##type##_few_mfma(&plan, &tile, 0, &acc, group, stages[tiles].data() + MARGIN);       \
+                iris_gemm_mma_tile_##type##_skinny_mfma(&plan, &tile, &pipe, group, &acc);                             \
+            iris_gemm_stage_tile_##type##_skinny_mfma(&plan, &tile, 0, &acc, group, stages[tiles].data() + MARGIN);    \
         }                                                                                                              \
     }
 WORK(f16)
@@ -148,9 +148,9 @@ void try_plan(uint32_t which, uint32_t m, uint32_t n, uint32_t k, int transposed
 {
     irisi_gemm_problem q = {};
     q.element = 2, q.m = m, q.n = n, q.k = k, q.workgroups = 1;
-    q.tile_m = irisi_few_tile_of(which).m, q.tile_n = irisi_few_tile_of(which).n;
+    q.tile_m = irisi_skinny_tile_of(which).m, q.tile_n = irisi_skinny_tile_of(which).n;
     const uint32_t columns = transposed ? k : n;
-    make_plan(irisi_few_gemm_shape(&q, 5300), m, n, k, transposed, (int)((8 - k % 8) % 8 + 8 * random_below(2)),
+    make_plan(irisi_skinny_gemm_shape(&q, 5300), m, n, k, transposed, (int)((8 - k % 8) % 8 + 8 * random_below(2)),
               (int)((8 - columns % 8) % 8 + 8 * random_below(2)), 1);
     std::snprintf(trial, sizeof trial, "dtype %d, tile %u, %u x %u x %u, B transposed %d, with comm %d",
                   (int)gpu.dtype, which, m, n, k, transposed, with_comm);
@@ -193,7 +193,7 @@ uint32_t schedule_chiplets(uint32_t trials)
 }
 
 /* So many random problems, of rows, columns and depths around every edge; how many failed. */
-uint32_t run_few(uint32_t seed, uint32_t trials)
+uint32_t run_skinny(uint32_t seed, uint32_t trials)
 {
     const uint32_t before = failures;
     random_state = seed;
@@ -203,7 +203,7 @@ uint32_t run_few(uint32_t seed, uint32_t trials)
         with_comm = random_below(4) == 0;
         const uint32_t k = 1 + random_below(deep == 0 ? 40 : deep == 1 ? 400 : 1900);
         const uint32_t n = 1 + random_below(100), m = 1 + random_below(40);
-        try_plan(i % IRISI_FEW_TILES, m, n, k, (int)(i / IRISI_FEW_TILES % 2));
+        try_plan(i % IRISI_SKINNY_TILES, m, n, k, (int)(i / IRISI_SKINNY_TILES % 2));
     }
     return failures - before;
 }
@@ -215,11 +215,11 @@ int main(int argc, char **argv)
 {
     const bool all = argc > 1 && std::strcmp(argv[1], "all") == 0;
     unsigned unnoticed = 0;
-    const uint32_t wrong = run_few(1, all ? 1500 : IRIST_SLOW ? 10 : 120) + schedule_chiplets(200);
+    const uint32_t wrong = run_skinny(1, all ? 1500 : IRIST_SLOW ? 10 : 120) + schedule_chiplets(200);
     std::printf("%u failures\n", wrong);
     made = FORGET_A_WAIT; /* says nothing of what fails from here on */
     for (gpu.broken = NEXT_WORD; gpu.broken < BREAKAGES && !IRIST_SLOW; gpu.broken++) {
-        const bool noticed = run_few(77, 10) > 0;
+        const bool noticed = run_skinny(77, 10) > 0;
         std::printf("%s - breakage %d is noticed\n", noticed ? "ok" : "not ok", gpu.broken);
         unnoticed += !noticed;
     }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * thin.h (nvidia): the loop for up to 8 rows of C, where B is much to read: all of it by whole words of 16 bytes, each
+ * gemv.h (nvidia): the loop for up to 8 rows of C, where B is much to read: all of it by whole words of 16 bytes, each
  * once but for those at tiles' ends, wherever its rows start.
  *
- *   irisi_thin_job irisi_thin_begin
- *   irisi_thin_fetch irisi_thin_take_rows                     steps of a B that is k x n, by copies
- *   irisi_thin_words irisi_thin_load irisi_thin_take_columns  and of one that is n x k, by loads
- *   irisi_thin_stage irisi_thin_clean irisi_thin_advance      A, by pieces
+ *   irisi_gemv_job irisi_gemv_begin
+ *   irisi_gemv_fetch irisi_gemv_take_rows                     steps of a B that is k x n, by copies
+ *   irisi_gemv_words irisi_gemv_load irisi_gemv_take_columns  and of one that is n x k, by loads
+ *   irisi_gemv_stage irisi_gemv_clean irisi_gemv_advance      A, by pieces
  *
  * Rows of B that start anywhere start at one of 8 places within 16 bytes, and as many rows further on at the same one
  * again: after 8 of them, or 4, 2 or 1, as the distance of rows has it. So each wave has rows of one such class alone.
@@ -15,10 +15,10 @@
  * A is read from there. What words hold of a row's neighbours comes to columns that nobody has, or is cleared.
  *
  * A stands in shared memory, two pieces of up to 8192 elements, copied beside the lanes; it may start anywhere too. The
- * product is transposed as by few.h. K may be cut into splits (thin_join.h).
+ * product is transposed as by skinny.h. K may be cut into splits (gemv_join.h).
  */
-#ifndef IRIS_MAINLOOP_NVIDIA_THIN_H
-#define IRIS_MAINLOOP_NVIDIA_THIN_H
+#ifndef IRIS_MAINLOOP_NVIDIA_GEMV_H
+#define IRIS_MAINLOOP_NVIDIA_GEMV_H
 
 #include <iris/mainloop/shape.h>
 #include <iris/arch/nvidia/cluster.h>
@@ -26,12 +26,12 @@
 #include <iris/gemm/scheduler.h>
 
 /* What a lane loads in a step of a B that is n x k. */
-typedef struct irisi_thin_words {
+typedef struct irisi_gemv_words {
     uint32_t w[4][4];
-} irisi_thin_words;
+} irisi_gemv_words;
 
 /* A wave's part of a tile, as one lane sees it. Positions along K count from where the split's first words begin. */
-typedef struct irisi_thin_job {
+typedef struct irisi_gemv_job {
     const char *at[2];   /* the words that the lane loads next: of its row of B, or of its two columns */
     const char *some;    /* a word of B, whichever */
     uint64_t row, leap;  /* B is k x n: bytes from a row of the lane's to its next, and from a step's last to one */
@@ -47,16 +47,16 @@ typedef struct irisi_thin_job {
     uint32_t slot;       /* bytes of a piece */
     uint32_t ring;       /* the wave's, where B is k x n */
     uint32_t part, column; /* which of the waves' sums of a column it has, and its first column */
-} irisi_thin_job;
+} irisi_gemv_job;
 
 /* The logarithm of a tile's columns, rounded up. */
-IRIS_DEVICE uint32_t irisi_thin_columns(const iris_gemm_plan *plan)
+IRIS_DEVICE uint32_t irisi_gemv_columns(const iris_gemm_plan *plan)
 {
     return plan->tile_n > 64 ? 7 : plan->tile_n > 32 ? 6 : plan->tile_n > 16 ? 5 : 4;
 }
 
 /* The split of K, in whole steps: the same for all waves, of which some begin up to 7 elements before it. */
-IRIS_DEVICE void irisi_thin_k_split(int n_major, const iris_gemm_plan *plan, uint32_t k_split, irisi_thin_job *job)
+IRIS_DEVICE void irisi_gemv_k_split(int n_major, const iris_gemm_plan *plan, uint32_t k_split, irisi_gemv_job *job)
 {
     const int ragged = !n_major && ((2 * plan->ldb | (uintptr_t)plan->b) & 15) != 0;
     const uint32_t whole = plan->k + (ragged ? 7 : 0), step = 1u << job->deep;
@@ -69,16 +69,16 @@ IRIS_DEVICE void irisi_thin_k_split(int n_major, const iris_gemm_plan *plan, uin
 }
 
 /* The split must begin at a multiple of 16 bytes of a row for `skew` to hold: steps are 64 elements and more. */
-IRIS_DEVICE void irisi_thin_begin(int n_major, const iris_gemm_plan *plan, const iris_tile *tile, uint32_t wave,
-                                  char *room, irisi_thin_job *job)
+IRIS_DEVICE void irisi_gemv_begin(int n_major, const iris_gemm_plan *plan, const iris_tile *tile, uint32_t wave,
+                                  char *room, irisi_gemv_job *job)
 {
     const uint32_t low = (uint32_t)plan->ldb & 7, quad = iris_lane() / 4, own = iris_lane() % 4;
-    const uint32_t blocks = irisi_thin_columns(plan) - 4; /* the logarithm of how many of 16 columns */
+    const uint32_t blocks = irisi_gemv_columns(plan) - 4; /* the logarithm of how many of 16 columns */
     const char *b = (const char *)plan->b;
     const uint64_t ldb = 2 * plan->ldb;
     const uint32_t row = quad < tile->rows ? quad : tile->rows - 1;
     job->apart = low == 0 ? 0 : low & 1 ? 3 : low & 2 ? 2 : 1;
-    job->piece = irisi_thin_piece(plan->tile_m), job->slot = plan->tile_m * irisi_thin_pitch(plan->tile_m);
+    job->piece = irisi_gemv_piece(plan->tile_m), job->slot = plan->tile_m * irisi_gemv_pitch(plan->tile_m);
     job->step = 0, job->some = b - (uintptr_t)b % 16;
     const uint32_t classes = 1u << job->apart, block = n_major ? wave : wave & ((1u << blocks) - 1);
     const uint32_t cls = block & (classes - 1);
@@ -90,18 +90,18 @@ IRIS_DEVICE void irisi_thin_begin(int n_major, const iris_gemm_plan *plan, const
         first = cls + (((wave >> job->apart) * 16 + 2 * own) << job->apart);
         b += 2 * (uint64_t)tile->n0;
         job->skew = (uint32_t)(uintptr_t)(b + cls * ldb) % 16 / 2;
-        irisi_thin_k_split(1, plan, tile->k_split, job);
+        irisi_gemv_k_split(1, plan, tile->k_split, job);
         job->at[0] = job->at[1] = b + (job->begin + job->first) * ldb + 16 * word - 2 * job->skew;
         job->there = 16 * word < 2 * (tile->cols + job->skew);
-        job->row = (4 * ldb) << job->apart, job->leap = IRISI_THIN_DEEP * ldb - 3 * job->row;
-        job->ring = irisi_shared_address(room) + wave * IRISI_THIN_RING * IRISI_THIN_STEP;
+        job->row = (4 * ldb) << job->apart, job->leap = IRISI_GEMV_DEEP * ldb - 3 * job->row;
+        job->ring = irisi_shared_address(room) + wave * IRISI_GEMV_RING * IRISI_GEMV_STEP;
     } else {
         job->deep = 9 - blocks, job->part = wave >> blocks;
         job->first = first = 64 * job->part + 8 * own;
         job->column = cls + (((block >> job->apart) * 16) << job->apart);
         b += (tile->n0 + job->column) * ldb;
         job->skew = (uint32_t)(uintptr_t)b % 16 / 2;
-        irisi_thin_k_split(0, plan, tile->k_split, job);
+        irisi_gemv_k_split(0, plan, tile->k_split, job);
         job->there = 0, job->row = 2u << job->deep, job->leap = 0;
         IRISI_UNROLL
         for (uint32_t i = 0; i < 2; i++) {
@@ -111,7 +111,7 @@ IRIS_DEVICE void irisi_thin_begin(int n_major, const iris_gemm_plan *plan, const
         }
     }
     const char *a = (const char *)plan->a + 2 * (tile->m0 + row) * plan->lda;
-    job->a = (n_major ? IRISI_THIN_RINGS : 0) + row * irisi_thin_pitch(plan->tile_m) + 16 +
+    job->a = (n_major ? IRISI_GEMV_RINGS : 0) + row * irisi_gemv_pitch(plan->tile_m) + 16 +
              (uint32_t)(uintptr_t)a % 16 + 2 * first - (n_major ? 0 : 2 * job->skew);
 }
 
@@ -119,7 +119,7 @@ IRIS_DEVICE void irisi_thin_begin(int n_major, const iris_gemm_plan *plan, const
  * B is n x k: begins to load the next step's words, zeros in place of those behind the end of K. Copies as below are
  * slower here: they pass by the first-level cache, which holds the sectors that a line shares with its neighbours.
  */
-IRIS_DEVICE void irisi_thin_load(irisi_thin_job *job, irisi_thin_words *to)
+IRIS_DEVICE void irisi_gemv_load(irisi_gemv_job *job, irisi_gemv_words *to)
 {
     const uint32_t first = (job->step++ << job->deep) + job->first;
     IRISI_UNROLL
@@ -132,16 +132,16 @@ IRIS_DEVICE void irisi_thin_load(irisi_thin_job *job, irisi_thin_words *to)
 }
 
 /* Where a wave's ring has a word of a line of a step: words change places, so that those of 8 lines have all banks. */
-IRIS_DEVICE uint32_t irisi_thin_place(const irisi_thin_job *job, uint32_t place, uint32_t line, uint32_t word)
+IRIS_DEVICE uint32_t irisi_gemv_place(const irisi_gemv_job *job, uint32_t place, uint32_t line, uint32_t word)
 {
-    return job->ring + place * IRISI_THIN_STEP + 128 * line + 16 * (word ^ (line & 7));
+    return job->ring + place * IRISI_GEMV_STEP + 128 * line + 16 * (word ^ (line & 7));
 }
 
 /*
  * B is k x n: begins to copy the next step's words into the wave's ring, likewise. Eight neighbouring lanes copy a
  * row's 128 bytes: the lanes that will multiply them would ask for each sector twice.
  */
-IRIS_DEVICE void irisi_thin_fetch(irisi_thin_job *job, uint32_t place)
+IRIS_DEVICE void irisi_gemv_fetch(irisi_gemv_job *job, uint32_t place)
 {
     const uint32_t first = (job->step << job->deep) + job->first;
     if (job->step++ >= job->steps)
@@ -149,7 +149,7 @@ IRIS_DEVICE void irisi_thin_fetch(irisi_thin_job *job, uint32_t place)
     IRISI_UNROLL
     for (uint32_t i = 0; i < 4; i++) {
         const int there = job->there && first + ((4 * i) << job->apart) < job->end;
-        irisi_copy_chunk(irisi_thin_place(job, place, 4 * i + iris_lane() / 8, iris_lane() % 8),
+        irisi_copy_chunk(irisi_gemv_place(job, place, 4 * i + iris_lane() / 8, iris_lane() % 8),
                          there ? job->at[0] : job->some, there ? 16 : 0);
         job->at[0] += i < 3 ? job->row : job->leap;
     }
@@ -159,33 +159,33 @@ IRIS_DEVICE void irisi_thin_fetch(irisi_thin_job *job, uint32_t place)
  * A lane's words of a piece of A: `step` apart, of a row that as many waves share as there are for one. Its bytes, and
  * the words from 8 elements before the piece's first one on.
  */
-typedef struct irisi_thin_row {
+typedef struct irisi_gemv_row {
     const char *begin, *end, *at;
     char *to;
     uint32_t first, step, words;
-} irisi_thin_row;
-IRIS_DEVICE irisi_thin_row irisi_thin_row_of(const iris_gemm_plan *plan, const iris_tile *tile,
-                                             const irisi_thin_job *job, uint32_t wave, uint32_t piece, char *room)
+} irisi_gemv_row;
+IRIS_DEVICE irisi_gemv_row irisi_gemv_row_of(const iris_gemm_plan *plan, const iris_tile *tile,
+                                             const irisi_gemv_job *job, uint32_t wave, uint32_t piece, char *room)
 {
     const uint32_t from = piece << job->piece, all = job->steps << job->deep, most = 1u << job->piece;
     const uint32_t left = all > from ? all - from : 0, rows = tile->rows;
     const uint32_t share = rows > 4 ? 0 : rows > 2 ? 1 : rows > 1 ? 2 : 3, row = wave >> share;
-    irisi_thin_row r;
+    irisi_gemv_row r;
     r.begin = (const char *)plan->a + 2 * (tile->m0 + row) * plan->lda, r.end = r.begin + 2 * (uint64_t)plan->k;
     r.at = r.begin + 2 * (uint64_t)(job->begin + from) - 16;
     r.at -= (uintptr_t)r.at % 16;
-    r.to = room + (plan->b_transposed ? 0 : IRISI_THIN_RINGS);
-    r.to += (piece % 2 * plan->tile_m + row) * irisi_thin_pitch(plan->tile_m);
+    r.to = room + (plan->b_transposed ? 0 : IRISI_GEMV_RINGS);
+    r.to += (piece % 2 * plan->tile_m + row) * irisi_gemv_pitch(plan->tile_m);
     r.first = 32 * (wave & ((1u << share) - 1)) + iris_lane(), r.step = 32u << share;
     r.words = left == 0 || row >= rows ? 0 : (left < most ? left : most) / 8 + 2;
     return r;
 }
 
 /* Begins to copy a piece of A; zeros in place of words without an element of the row. */
-IRIS_DEVICE void irisi_thin_stage(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_thin_job *job,
+IRIS_DEVICE void irisi_gemv_stage(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_gemv_job *job,
                                   uint32_t wave, uint32_t piece, char *room)
 {
-    const irisi_thin_row r = irisi_thin_row_of(plan, tile, job, wave, piece, room);
+    const irisi_gemv_row r = irisi_gemv_row_of(plan, tile, job, wave, piece, room);
     IRISI_ROLLED
     for (uint32_t i = r.first; i < r.words; i += r.step) {
         const char *from = r.at + 16 * i;
@@ -195,10 +195,10 @@ IRIS_DEVICE void irisi_thin_stage(const iris_gemm_plan *plan, const iris_tile *t
 }
 
 /* What a word of a row's begin or end holds of others becomes zeros, by the lane that has copied it. */
-IRIS_DEVICE void irisi_thin_clean(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_thin_job *job,
+IRIS_DEVICE void irisi_gemv_clean(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_gemv_job *job,
                                   uint32_t wave, uint32_t piece, char *room)
 {
-    const irisi_thin_row r = irisi_thin_row_of(plan, tile, job, wave, piece, room);
+    const irisi_gemv_row r = irisi_gemv_row_of(plan, tile, job, wave, piece, room);
     if (r.at >= r.begin && r.at + 16 * r.words <= r.end)
         return;
     IRISI_ROLLED
@@ -217,23 +217,23 @@ IRIS_DEVICE void irisi_thin_clean(const iris_gemm_plan *plan, const iris_tile *t
  * Before a step that is a piece's first: the piece is there, and the next one is begun. Every lane of the wave group
  * calls it.
  */
-IRIS_DEVICE void irisi_thin_advance(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_thin_job *job,
+IRIS_DEVICE void irisi_gemv_advance(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_gemv_job *job,
                                     uint32_t step, char *room, iris_wave_group *group)
 {
     const uint32_t piece = (step << job->deep) >> job->piece;
     if (plan->b_transposed) /* else it came with copies of B, at least 8 steps ago */
         irisi_copies_await(0);
-    irisi_thin_clean(plan, tile, job, group->wave, piece, room);
+    irisi_gemv_clean(plan, tile, job, group->wave, piece, room);
     iris_wave_group_sync(group); /* and the piece before has been read */
     if (((piece + 1) << job->piece) >= (job->steps << job->deep))
         return;
-    irisi_thin_stage(plan, tile, job, group->wave, piece + 1, room);
+    irisi_gemv_stage(plan, tile, job, group->wave, piece + 1, room);
     if (plan->b_transposed)
         irisi_copies_close();
 }
 
 /* Of 8 neighbours along K those before `low` and from `high` on become zeros. */
-IRIS_DEVICE void irisi_thin_clear(uint32_t *pairs, uint32_t low, uint32_t high)
+IRIS_DEVICE void irisi_gemv_clear(uint32_t *pairs, uint32_t low, uint32_t high)
 {
     IRISI_UNROLL
     for (uint32_t i = 0; i < 4; i++)
@@ -242,7 +242,7 @@ IRIS_DEVICE void irisi_thin_clear(uint32_t *pairs, uint32_t low, uint32_t high)
 }
 
 /* Of columns' words in the first and the last step, what is before and behind K. */
-IRIS_DEVICE void irisi_thin_trim(const irisi_thin_job *job, uint32_t step, irisi_thin_words *words)
+IRIS_DEVICE void irisi_gemv_trim(const irisi_gemv_job *job, uint32_t step, irisi_gemv_words *words)
 {
     if ((job->begin > 0 || step > 0) && (step + 1) << job->deep <= job->end)
         return;
@@ -250,12 +250,12 @@ IRIS_DEVICE void irisi_thin_trim(const irisi_thin_job *job, uint32_t step, irisi
     for (uint32_t i = 0; i < 4; i++) {
         const uint32_t position = (step << job->deep) + job->first + i % 2 * 32;
         const uint32_t low = job->begin + position < job->skew ? job->skew - position : 0;
-        irisi_thin_clear(words->w[i], low, job->end > position ? job->end - position : 0);
+        irisi_gemv_clear(words->w[i], low, job->end > position ? job->end - position : 0);
     }
 }
 
 /* A run of 8 elements of A that starts anywhere. */
-IRIS_DEVICE void irisi_thin_run(uint32_t *to, uint32_t from)
+IRIS_DEVICE void irisi_gemv_run(uint32_t *to, uint32_t from)
 {
     uint32_t w[5];
     if (from % 16 == 0) {
@@ -271,40 +271,40 @@ IRIS_DEVICE void irisi_thin_run(uint32_t *to, uint32_t from)
 }
 
 /* Where a step's first element of A stands that is the lane's. */
-IRIS_DEVICE uint32_t irisi_thin_a(const irisi_thin_job *job, uint32_t step, char *room)
+IRIS_DEVICE uint32_t irisi_gemv_a(const irisi_gemv_job *job, uint32_t step, char *room)
 {
     const uint32_t position = step << job->deep, piece = position >> job->piece;
     return irisi_shared_address(room) + piece % 2 * job->slot + job->a + 2 * (position & ((1u << job->piece) - 1));
 }
 
 /* A step's operands of four products, B being k x n: `a` of 16 columns each, `b` of rows, the first for all of them. */
-IRIS_DEVICE void irisi_thin_take_rows(const irisi_thin_job *job, uint32_t step, uint32_t place, char *room,
+IRIS_DEVICE void irisi_gemv_take_rows(const irisi_gemv_job *job, uint32_t step, uint32_t place, char *room,
                                       irisi_mma_operands_16 *to)
 {
-    const uint32_t a = irisi_thin_a(job, step, room), matrix = iris_lane() / 8;
+    const uint32_t a = irisi_gemv_a(job, step, room), matrix = iris_lane() / 8;
     uint32_t e[4];
     iris_sync_wave(); /* what all lanes have copied is there */
     IRISI_UNROLL
     for (uint32_t i = 0; i < 4; i++) {
         irisi_load_matrices_transposed(
-            to->a[i], irisi_thin_place(job, place, iris_lane() % 8 + matrix / 2 * 8, 2 * i + matrix % 2));
+            to->a[i], irisi_gemv_place(job, place, iris_lane() % 8 + matrix / 2 * 8, 2 * i + matrix % 2));
         e[i] = irisi_load_short(a + ((2 * (i % 2 + i / 2 * 8)) << job->apart));
     }
     to->b[0][0] = e[0] | e[1] << 16, to->b[0][1] = e[2] | e[3] << 16;
 }
 
 /* The same of a B that is n x k: `a` of the wave's 16 columns, each with `b` of its own. */
-IRIS_DEVICE void irisi_thin_take_columns(const irisi_thin_job *job, uint32_t step, char *room, irisi_thin_words *words,
+IRIS_DEVICE void irisi_gemv_take_columns(const irisi_gemv_job *job, uint32_t step, char *room, irisi_gemv_words *words,
                                          irisi_mma_operands_16 *to)
 {
-    const uint32_t a = irisi_thin_a(job, step, room);
-    irisi_thin_trim(job, step, words);
+    const uint32_t a = irisi_gemv_a(job, step, room);
+    irisi_gemv_trim(job, step, words);
     IRISI_UNROLL
     for (uint32_t i = 0; i < 4; i++) {
         const uint32_t *w = words->w[i / 2] + i % 2 * 2, *v = words->w[2 + i / 2] + i % 2 * 2;
         to->a[i][0] = w[0], to->a[i][1] = v[0], to->a[i][2] = w[1], to->a[i][3] = v[1];
         if (i % 2 == 0)
-            irisi_thin_run(to->b[i / 2], a + 32 * i);
+            irisi_gemv_run(to->b[i / 2], a + 32 * i);
     }
 }
 

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gemv_shape.h (nvidia): what the host must know of the loop for up to 8 rows of C (gemv.h): its tiles, in how many
+ * splits K is cut, and when it is the fastest one.
+ *
+ *   IRISI_GEMM_LANES_GEMV IRISI_GEMM_LANES_WITH_COMM_GEMV
+ *   irisi_gemv_choice irisi_gemv_best irisi_gemv_us irisi_gemv_takes irisi_gemv_gemm_shape irisi_gemv_rates_of
+ */
+#ifndef IRIS_MAINLOOP_NVIDIA_GEMV_SHAPE_H
+#define IRIS_MAINLOOP_NVIDIA_GEMV_SHAPE_H
+
+#include <iris/mainloop/nvidia/skinny_shape.h>
+
+enum {
+    IRISI_GEMV_WAVES = 8,   /* of a workgroup */
+    IRISI_GEMV_FITS = 2,    /* workgroups of a multiprocessor */
+    IRISI_GEMV_AHEAD = 2,   /* steps of a wave that are loaded at a time where B is n x k */
+    IRISI_GEMV_RING = 4,    /* where it is k x n: of which it has room, one is multiplied while the others come */
+    IRISI_GEMV_STEP = 2048, /* bytes of one: four words of 16 bytes by each lane */
+    IRISI_GEMV_M = 8,
+    IRISI_GEMV_ROW = 64,    /* columns of a tile where B is k x n: 8 words of 16 bytes of each of its rows; */
+    IRISI_GEMV_SHORT = 56,  /* where those start anywhere, 8 words hold so many for certain */
+    IRISI_GEMV_LINES = 128, /* the same where B is n x k: 16 columns of each of 8 places to start at */
+    IRISI_GEMV_DEEP = 16 * IRISI_GEMV_WAVES,           /* elements of K in a step where B is k x n */
+    IRISI_GEMV_SUMS = IRISI_GEMV_M * IRISI_GEMV_LINES, /* of a tile, at most */
+    IRISI_GEMV_COMM_WAVES = 1,
+    IRISI_GEMM_LANES_GEMV = 32 * IRISI_GEMV_WAVES,
+    IRISI_GEMM_LANES_WITH_COMM_GEMV = 32 * (IRISI_GEMV_WAVES + IRISI_GEMV_COMM_WAVES)
+};
+
+/* A tile's columns, and splits of K. */
+typedef struct irisi_gemv_choice {
+    uint32_t n, split_k;
+} irisi_gemv_choice;
+
+/* The i-th of those that a problem may have: of 4 widths where B is n x k and aligned, else of one, by 1, 2, 4, 8. */
+static inline irisi_gemv_choice irisi_gemv_choice_of(const irisi_gemm_problem *p, uint32_t i)
+{
+    const uint32_t n_major = !p->b_transposed, aligned = !p->b_unaligned;
+    irisi_gemv_choice c;
+    c.split_k = 1u << i % 4;
+    c.n = n_major ? (uint32_t)IRISI_GEMV_SHORT : (uint32_t)IRISI_GEMV_LINES >> i / 4;
+    if (n_major && aligned)
+        c.n = IRISI_GEMV_ROW;
+    if (i / 4 > (n_major || !aligned ? 0u : 3u))
+        c.n = 0; /* there are no more */
+    return c;
+}
+
+/*
+ * About how long a problem takes so: rounds of workgroups, whose steps of 16 KB of B take as long as the answers, as a
+ * multiprocessor's share of the way to the cache, or as all of the memory's: the largest. Clusters of 4 and 8 do not
+ * find all places. Two fits of the runs by width and splits in gemm_gemv_1xH200.json, for B k x n and n x k: 8 and 11 %
+ * off in the mean; what they chose there took 3 and 1 % more than the fastest. split_k_us of the first was 0.64, which
+ * took two splits of 1x4095x4097.
+ */
+typedef struct irisi_gemv_rates {
+    double begin_us, split_k_us, rows_us;   /* once; where K is cut; by what 8 rows take longer than one */
+    double round_us, two_us;                /* of workgroups, and of two on a multiprocessor */
+    double unshared_us, unshared_rows_us;   /* a step */
+    double each, all, all_of_two;           /* 10^12 bytes a second, of a multiprocessor and of the device */
+    double a;                               /* what A's bytes count for */
+} irisi_gemv_rates;
+static inline double irisi_gemv_us(const irisi_gemm_problem *p, irisi_gemv_choice c)
+{
+    static const irisi_gemv_rates rates[2] = {{0.76, 0.8, 0.65, 1.63, 0.41, 0.1, 0.22, 0.061, 4.19, 4.93, 1.6},
+                                              {0.79, 0.37, 0.36, 1.66, 0, 0.17, 0.3, 0.053, 3.51, 4.49, 1.1}};
+    const irisi_gemv_rates r = rates[p->b_transposed != 0];
+    const uint32_t deep = p->b_transposed ? 8192 / c.n : (uint32_t)IRISI_GEMV_DEEP, rows = p->m < 8 ? p->m : 8;
+    const double places = (c.split_k > 4 ? 0.8 : c.split_k > 2 ? 0.92 : 1) * (int)IRISI_GEMV_FITS * p->workgroups;
+    const uint64_t tiles = ((uint64_t)p->m + IRISI_GEMV_M - 1) / IRISI_GEMV_M * (((uint64_t)p->n + c.n - 1) / c.n);
+    const double groups = (double)tiles * c.split_k, full = (double)(uint64_t)(groups / places);
+    const double steps = (double)((p->k / c.split_k + deep - 1) / deep), more = (rows - 1) / 7.0;
+    const double ends = c.n == IRISI_GEMV_SHORT || c.n == IRISI_GEMV_LINES ? 1.2 : 1; /* words that are read twice */
+    const double mb = 0.016384 * (1 + r.a * rows / c.n) * ends, unshared = r.unshared_us + r.unshared_rows_us * more;
+    double us = r.begin_us + r.split_k_us * (c.split_k > 1) + r.rows_us * more;
+    for (int last = 0; last < 2; last++) {
+        const double busy = last ? groups - full * places : places, rounds = last ? busy > 0 : full;
+        const int two = busy > p->workgroups;
+        const double each = mb * (1 + two) / r.each, all = mb * busy / (two ? r.all_of_two : r.all);
+        const double step = unshared > each ? unshared : each;
+        us += rounds * (r.round_us + r.two_us * two + steps * (step > all ? step : all));
+    }
+    return us;
+}
+
+/* The fastest one, of those that are asked for; n 0: there is none. */
+static inline irisi_gemv_choice irisi_gemv_best(const irisi_gemm_problem *p)
+{
+    irisi_gemv_choice best = {0, 0};
+    for (uint32_t i = 0; irisi_gemv_choice_of(p, i).n > 0; i++) {
+        const irisi_gemv_choice c = irisi_gemv_choice_of(p, i);
+        const int clusters = irisi_gemm_has(p, IRISI_GEMM_SM90A) || c.split_k == 1;
+        if ((p->tile_n == 0 || p->tile_n == c.n) && (p->split_k == 0 || p->split_k == c.split_k) && clusters &&
+            (best.n == 0 || irisi_gemv_us(p, c) < irisi_gemv_us(p, best)))
+            best = c;
+    }
+    if (p->tile_m != 0 && p->tile_m != (p->m < IRISI_GEMV_M ? p->m : (uint32_t)IRISI_GEMV_M))
+        best.n = 0;
+    return best;
+}
+
+/*
+ * 1 when the loop is to compute a problem: it must, or rows are few, no tile is asked for, and it is faster than the
+ * others by a GEMM alone. Not on devices before Hopper, where it was not measured, and not where the copy engine takes
+ * all and B is large: Hopper's usual loop is faster then, if it begins while the kernel before it ends. In
+ * fused_sequential it does not begin so early, and this loop is taken.
+ */
+static inline int irisi_gemv_takes(const irisi_gemm_problem *p)
+{
+    if (!irisi_gemm_has(p, IRISI_GEMM_GEMV) || p->skinny == IRISI_SKINNY_NEVER || p->skinny == IRISI_SKINNY_MUST)
+        return 0;
+    const irisi_gemv_choice best = irisi_gemv_best(p);
+    if (best.n == 0 || p->skinny == IRISI_SKINNY_GEMV)
+        return best.n != 0;
+    if (p->m > IRISI_GEMV_M || p->tile_m > 0 || p->tile_n > 0 || !p->compute_only ||
+        !irisi_gemm_has(p, IRISI_GEMM_SM90A))
+        return 0;
+    const double us = irisi_gemv_us(p, best), skinny = irisi_skinny_us(p, irisi_skinny_best(p)),
+                 mb = 2e-6 * p->n * p->k;
+    /* The model of the other loop is too optimistic for few rows or a large B, by this factor. */
+    const double longer = p->m > 4 || mb < (p->b_transposed ? 3 : 1.5) ? 1 : mb < 8 ? 1.15 : 1.18;
+    if (mb > 20 && p->tma_store && !p->a_unaligned && !p->b_unaligned && (p->compute_only == 1 || p->m > 4))
+        return 0;
+    const double later = p->compute_only == 1 ? 0 : p->m > 4 ? 0.4 : 1.2;
+    return us < longer * skinny && us < irisi_skinny_others_us(p) + later;
+}
+
+/* Elements of a row of A in a piece, its logarithm; and bytes from row to row there, so that rows have other banks. */
+IRIS_HOST_DEVICE uint32_t irisi_gemv_piece(uint32_t rows) { return rows > 4 ? 10 : rows > 2 ? 11 : rows > 1 ? 12 : 13; }
+IRIS_HOST_DEVICE uint32_t irisi_gemv_pitch(uint32_t rows) { return (2u << irisi_gemv_piece(rows)) + 48; }
+
+/*
+ * Of the workspace, for a K of so many splits: the waves' rings where B is k x n, and two pieces of A, or one that is
+ * all of the split. The waves' sums take their place.
+ */
+enum { IRISI_GEMV_RINGS = IRISI_GEMV_WAVES * IRISI_GEMV_RING * IRISI_GEMV_STEP };
+IRIS_HOST_DEVICE uint32_t irisi_gemv_room(int n_major, uint32_t rows, uint32_t k, uint32_t split_k)
+{
+    const uint32_t most = k / split_k + 520; /* splits are in whole steps, and may begin up to 7 elements sooner */
+    return (n_major ? IRISI_GEMV_RINGS : 0) +
+           (most > 1u << irisi_gemv_piece(rows) ? 2 : 1) * rows * irisi_gemv_pitch(rows);
+}
+
+/* The loop's shape. Its workspace: that, a barrier, and other splits' sums. */
+static inline irisi_gemm_shape irisi_gemv_gemm_shape(const irisi_gemm_problem *p)
+{
+    const irisi_gemv_choice c = irisi_gemv_best(p);
+    irisi_gemm_shape s;
+    s.mainloop = IRISI_GEMM_GEMV;
+    s.tile_m = s.stage_m = p->m < IRISI_GEMV_M ? p->m : (uint32_t)IRISI_GEMV_M, s.tile_n = s.stage_n = c.n;
+    s.cluster_split_k = c.split_k;
+    s.tma_store = s.window = 0, s.slots = 2, s.slots_with_comm = 4;
+    const uint32_t columns = c.n == IRISI_GEMV_SHORT ? 64 : c.n;
+    s.workspace_bytes_with_comm = s.workspace_bytes = irisi_gemv_room(!p->b_transposed, s.tile_m, p->k, 1);
+    for (uint32_t split_k = c.split_k; split_k > 1; split_k /= 2) { /* fused_sequential may have to do with fewer */
+        const uint32_t own =
+            irisi_gemv_room(!p->b_transposed, s.tile_m, p->k, split_k) + 16 + 4 * (split_k - 1) * s.tile_m * columns;
+        s.workspace_bytes = s.workspace_bytes > own ? s.workspace_bytes : own;
+    }
+    s.math_waves = s.waves = IRISI_GEMV_WAVES;
+    s.comm_waves = IRISI_GEMV_COMM_WAVES;
+    s.waves_with_comm = s.waves + s.comm_waves;
+    return s;
+}
+
+/* What the model of whole tiles computes with, estimates: a workgroup a multiprocessor, K not cut, as there. */
+static inline irisi_gemm_rates irisi_gemv_rates_of(const iris_gemm_plan *p)
+{
+    const double steps = (double)p->k / (p->b_transposed ? 8192 / p->tile_n : (uint32_t)IRISI_GEMV_DEEP);
+    irisi_gemm_rates r;
+    r.tile_us = 1.8 + 0.3 * steps;
+    r.beside_us = r.tile_us;
+    r.launch_us = 6, r.signal_us = 3;
+    r.link_gbps = r.links_gbps = 340;
+    r.sender_gbps = 12;
+    r.memory_gbps = 4200;
+    return r;
+}
+
+#endif
