@@ -6,8 +6,8 @@
     python3 bench/few_rows.py --show FILE
 
 Runs gemm_local over the layers of two models as they are decoded, B given as k x n and as n x k, rows at multiples of
-16 bytes and not. Each path is forced where it can be (`skinny=1`, `skinny=2`, `skinny=0`; lines are what skinny=0 takes for a B
-that starts anywhere, so wide tiles stand for the copies that would replace them) and timed in the same rounds as the
+16 bytes and not. Each path is forced where it can be (`skinny=1`, `skinny=2`, `skinny=0`, which for an unaligned B
+is sm90a_unaligned_b; so wide tiles stand for the copies that would replace that) and timed in the same rounds as the
 choice of the library and the vendor's GEMM. The last table is the geometric mean, over the shapes for which the library
 chooses a path, of the best other path's time by that path's: below 1.1 a path is not worth its lines.
 """

@@ -337,7 +337,7 @@ static void tables_work(irist_rank *t)
     refused(t, &q, IRIS_ERR_ARGUMENT, (std::string("line 4 of ") + path + ": there is no field 'patern'").c_str(),
             "a file");
     irist_check(t, pwrite(file, padding.data(), padding.size(), 0) == (ssize_t)padding.size(), "no file");
-    refused(t, &q, IRIS_ERR_ARGUMENT, (std::string("line 1 of ") + path + ": it has 319 characters or more").c_str(),
+    refused(t, &q, IRIS_ERR_ARGUMENT, (std::string("line 1 of ") + path + ": it has 383 characters or more").c_str(),
             path);
     close(file);
     irist_meet(t);

@@ -4,7 +4,8 @@
  * faster one.
  *
  *   IRISI_GEMM_LANES_SKINNY IRISI_GEMM_LANES_WITH_COMM_SKINNY
- *   irisi_skinny_which irisi_skinny_takes irisi_skinny_us irisi_skinny_others_us irisi_skinny_gemm_shape irisi_skinny_rates
+ *   irisi_skinny_which irisi_skinny_takes irisi_skinny_us irisi_skinny_others_us irisi_skinny_gemm_shape
+ *   irisi_skinny_rates
  */
 #ifndef IRIS_MAINLOOP_NVIDIA_SKINNY_SHAPE_H
 #define IRIS_MAINLOOP_NVIDIA_SKINNY_SHAPE_H

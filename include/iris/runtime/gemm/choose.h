@@ -261,9 +261,9 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     /* The same on every rank, though ranks with other numbers of workgroups may cut K otherwise, or not be able to. */
     p->copies = !irisi_gemm_reads_unaligned(p, 0) &&
                 (all->aligned != UINT64_MAX || irisi_gemm_most_split_k(p->mainloop) > 1);
-    const iris_status skinny = irisi_gemm_check_units(w, p, q.n), sends = irisi_gemm_ll_choose(w, p, row);
-    if (skinny != IRIS_OK || sends != IRIS_OK)
-        return skinny != IRIS_OK ? skinny : sends;
+    const iris_status units = irisi_gemm_check_units(w, p, q.n), sends = irisi_gemm_ll_choose(w, p, row);
+    if (units != IRIS_OK || sends != IRIS_OK)
+        return units != IRIS_OK ? units : sends;
     const double tflops = all->blas > 0 ? 1e-3 * (double)(all->blas - 1) : 0;
     if (!irisi_gemm_cut(p, senders, &cut, tflops)) {
         if (row->from[0])
