@@ -352,10 +352,10 @@ static int run_shape(job *j, FILE *file, int first, double *ratio)
     time_all(j, best, laps, us, &peer_us);
     *ratio = best >= 0 ? peer_us / us[0] : 0;
     const iris_gemm_plan *p = &j->plan[0][0];
-    printf("%5llu x %5llu x %5llu  loop %u tile %3ux%3u pair %u split_k %u%s %9.1f us %6.1f TFLOP/s   peer %9.1f us "
+    printf("%5llu x %5llu x %5llu  loop %u tile %3ux%3u cluster %u split_k %u%s %9.1f us %6.1f TFLOP/s   peer %9.1f us "
            "%6.1f   ratio %.3f %s\n",
            (unsigned long long)j->m, (unsigned long long)j->n, (unsigned long long)j->k, p->mainloop, p->tile_m,
-           p->tile_n, p->pair, p->split_k, p->tma_store ? " tma_store" : "", us[0], work / us[0] * 1e-6, peer_us,
+           p->tile_n, p->cluster, p->split_k, p->tma_store ? " tma_store" : "", us[0], work / us[0] * 1e-6, peer_us,
            work / peer_us * 1e-6, *ratio, ok ? "ok" : "WRONG");
     time_copies(j, laps);
     fflush(stdout);

@@ -52,7 +52,7 @@ static int write_json(iris_world *w, const options *o, const iris_gemm_plan *pla
 {
     const uint32_t senders = o->pattern == IRIS_GEMM_WG_SPECIALIZED || o->pattern == IRIS_GEMM_PRODUCER_CONSUMER
                                  ? plan->comm_workgroups : 0;
-    const uint32_t grid = plan->workgroups - plan->workgroups % plan->pair;
+    const uint32_t grid = plan->workgroups - plan->workgroups % plan->cluster;
     const uint32_t by_senders = o->pattern == IRIS_GEMM_WG_SPECIALIZED ? irisi_gemm_by_senders(plan, grid, senders) : 0;
     const uint32_t workers = grid - senders; /* rows of the picture: these, then senders */
     FILE *file = fopen(o->json, "w");

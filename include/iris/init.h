@@ -11,7 +11,7 @@
 #include <iris/world.h>
 
 #ifdef IRIS_INIT_C
-#include <iris/arch/host_side.h>
+#include <iris/arch/runtime.h>
 #include <iris/runtime/heap_import.h>
 #include <iris/runtime/rendezvous.h>
 #include <iris/runtime/report.h>

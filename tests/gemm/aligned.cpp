@@ -128,8 +128,9 @@ static void leads_work(irist_rank *t)
         uint32_t sender_tiles;
     } rows[] = {
         {"pattern=wg_specialized comm=1 width=256 sender_tiles=1", 1},
-        {"pattern=wg_specialized comm=2 width=128 pair=2 tail_tiles=4 tail_halves=4 edge_width=64 sender_tiles=1", 1},
-        {"pattern=wg_specialized comm=2 width=64 pair=2 sender_tiles=2", 2},
+        {"pattern=wg_specialized comm=2 width=128 cluster=2 tail_tiles=4 tail_halves=4 edge_width=64 sender_tiles=1",
+         1},
+        {"pattern=wg_specialized comm=2 width=64 cluster=2 sender_tiles=2", 2},
         {"pattern=wg_specialized comm=3 width=64 sender_tiles=1", 1},
     };
     const uint32_t grid = 6 + 2 * (uint32_t)(t->rank % 3); /* ranks may differ, and some have no tiles left for it */
@@ -176,12 +177,13 @@ static void skinny_rows_work(irist_rank *t)
             const problem_shape shape = {m, 128, 2200};
             problem p;
             if (problem_create(&p, t, IRIS_BF16, shape, o, "skinny=0")) {
-                const char *row = m > 256 ? "pattern=fused_sequential width=64 split_k=2 pair=2" /* the last is alone */
-                                          : "pattern=fused_sequential width=64 split_k=4";
+                const char *row = m > 256
+                                      ? "pattern=fused_sequential width=64 split_k=2 cluster=2" /* the last is alone */
+                                      : "pattern=fused_sequential width=64 split_k=4";
                 if (irisi_gemm_most_split_k(p.plan.mainloop) >= 4) {
                     irist_ok(t, iris_gemm_release(t->world, &p.plan));
                     problem_plan(&p, 0, row);
-                    irist_check(t, p.plan.split_k * p.plan.pair == 4, "%u splits", p.plan.split_k);
+                    irist_check(t, p.plan.split_k * p.plan.cluster == 4, "%u splits", p.plan.split_k);
                 }
                 problem_expect(&p);
                 problem_by_patterns(&p, 1);
@@ -531,10 +533,10 @@ TEST_CASE("up to 8 rows of f16 are multiplied right wherever rows start", "[gemm
 static void pair_split_k_work(irist_rank *t)
 {
     static const char *const rows[] = {
-        "pattern=fused_sequential width=256 pair=2 tail_tiles=9 tail_halves=9 edge_width=64",
-        "pattern=wg_specialized comm=2 width=256 pair=2 head_halves=1 tail_tiles=4 tail_halves=1 edge_width=64",
-        "pattern=wave_specialized width=128 pair=2 head_halves=1 tail_tiles=2 tail_halves=2 edge_width=128",
-        "pattern=wg_specialized comm=2 width=256 pair=2 tail_tiles=4 tail_halves=4",
+        "pattern=fused_sequential width=256 cluster=2 tail_tiles=9 tail_halves=9 edge_width=64",
+        "pattern=wg_specialized comm=2 width=256 cluster=2 head_halves=1 tail_tiles=4 tail_halves=1 edge_width=64",
+        "pattern=wave_specialized width=128 cluster=2 head_halves=1 tail_tiles=2 tail_halves=2 edge_width=128",
+        "pattern=wg_specialized comm=2 width=256 cluster=2 tail_tiles=4 tail_halves=4",
     };
     const problem_options options[] = {
         {"pair_split_k", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 6, 0, 0, 8},

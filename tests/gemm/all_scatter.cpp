@@ -94,10 +94,10 @@ static void cut_plan(problem *p)
     if (irisi_gemm_most_split_k(p->plan.mainloop) < 4)
         return;
     g.tile_m = g.tile_n = 0, g.workgroups = 12, g.comm_workgroups = 0;
-    g.tune = "pattern=fused_sequential width=128 pair=2 split_k=4";
+    g.tune = "pattern=fused_sequential width=128 cluster=2 split_k=4";
     irist_ok(p->t, iris_gemm_release(p->t->world, &p->plan));
     irist_ok(p->t, iris_gemm_prepare(p->t->world, &p->plan, IRIS_GEMM_ALL_SCATTER, p->dtype, &g));
-    irist_check(p->t, p->plan.pair == 2 && p->plan.split_k == 4, "pairs are %u, split_k %u", p->plan.pair,
+    irist_check(p->t, p->plan.cluster == 2 && p->plan.split_k == 4, "pairs are %u, split_k %u", p->plan.cluster,
                 p->plan.split_k);
 }
 

@@ -269,7 +269,7 @@ static const struct {
     {"k=99999999999999999999,width=24", "k=99999999999999999999 is not a whole number from 1 to"},
     {"widths=24",
      "there is no field 'widths'; there are op arch units world m n k dtype out layout pattern workgroups comm "
-     "height width pair split_k full head_halves tail_tiles tail_halves edge_width sender_tiles skinny ll us"},
+     "height width cluster split_k full head_halves tail_tiles tail_halves edge_width sender_tiles skinny ll us"},
     {"=24", "there is no field ''"},
     {"width=24,width=24", "width stands there twice"},
     {"pattern=auto", "pattern=auto is none of bulk_synchronous producer_consumer"},
@@ -291,7 +291,7 @@ static const struct {
     {"skinny=2,split_k=4", "skinny=2 height=0 width=0 split_k=4 cannot be: no such loop for these types here"},
     {"skinny=1,height=8,width=24", "width=24 split_k=0 cannot be: no such loop for these types here, or no such tile"},
     {"head_halves=8",
-     "pair, split_k, full, head_halves, tail_tiles, tail_halves, edge_width and sender_tiles need a width"},
+     "cluster, split_k, full, head_halves, tail_tiles, tail_halves, edge_width and sender_tiles need a width"},
     {"pattern=fused_sequential,width=24,sender_tiles=1", "sender_tiles=1 needs pattern=wg_specialized and split_k=1"},
     {"width=24,sender_tiles=1", "sender_tiles=1 needs pattern=wg_specialized"},
     {"pattern=wg_specialized,width=24,split_k=2,sender_tiles=1",
@@ -302,9 +302,9 @@ static const struct {
     {"width=60000", "row 1 of tune: height=0 width=60000 is too large a tile; the kernel's is"},
     {"m=1,width=8;height=60000", "row 2 of tune: height=60000 width=0 is too large a tile"},
     {"pattern=wg_specialized,width=24,sender_tiles=3",
-     "head_halves=0 tail_tiles=0 pair=1 split_k=1 sender_tiles=3 cannot be"},
-    {"width=24,tail_tiles=3",
-     "head_halves=0 tail_tiles=3 pair=1 split_k=1 sender_tiles=0 cannot be: this kernel's tiles are all of one kind"},
+     "head_halves=0 tail_tiles=0 cluster=1 split_k=1 sender_tiles=3 cannot be"},
+    {"width=24,tail_tiles=3", "head_halves=0 tail_tiles=3 cluster=1 split_k=1 sender_tiles=0 cannot be: this kernel's "
+                              "tiles are all of one kind"},
     {"comm=65534", "comm=65534 of "},
 };
 

@@ -77,13 +77,13 @@ static void check_pairs(const question *q, const iris_gemm_plan *p)
 {
     const int splits = irisi_gemm_splits(p->pattern) && p->comm_workgroups < q->workgroups;
     const uint32_t senders = splits ? p->comm_workgroups : 0;
-    const uint32_t workers = p->workgroups - p->workgroups % p->pair - senders;
+    const uint32_t workers = p->workgroups - p->workgroups % p->cluster - senders;
     iris_tile upper, lower;
-    if (workers % p->pair != 0 || workers == 0 || p->comm_workgroups % p->pair != 0)
+    if (workers % p->cluster != 0 || workers == 0 || p->comm_workgroups % p->cluster != 0)
         fail(q, p->rank, "there are not whole pairs");
     if (p->split_k > 1 && p->positions > workers)
         fail(q, p->rank, "who adds up splits may stand before those who compute them");
-    if (p->pair == 1)
+    if (p->cluster == 1)
         return;
     iris_tile_begin(p, &upper, 2, 6), iris_tile_begin(p, &lower, 3, 6);
     while (iris_tile_next(p, &upper))
@@ -134,7 +134,7 @@ static void check(const question *q, const iris_gemm_plan *first, const iris_gem
     unsigned char *seen = (unsigned char *)calloc(units + 1, 1);
     uint64_t area = 0, positions = 0;
     iris_gemm_plan dealt = *p;
-    dealt.xcds = p->pair > 1 ? 1 : 1 + p->m % 4; /* workers are dealt to chiplets, as AMD does; 6 not to 4 */
+    dealt.xcds = p->cluster > 1 ? 1 : 1 + p->m % 4; /* workers are dealt to chiplets, as AMD does; 6 not to 4 */
     for (uint32_t worker = 0; seen && worker < workers; worker++) {
         iris_tile t;
         for (iris_tile_begin(&dealt, &t, worker, workers); iris_tile_next(&dealt, &t); positions++) {
@@ -156,12 +156,12 @@ static void check(const question *q, const iris_gemm_plan *first, const iris_gem
         fail(q, p->rank, "the tiles are not the band");
     if (units > irisi_gemm_units(first, 0))
         fail(q, p->rank, "flags are beyond the channel");
-    if (p->pattern != first->pattern || p->pair != first->pair || p->split_k != first->split_k ||
+    if (p->pattern != first->pattern || p->cluster != first->cluster || p->split_k != first->split_k ||
         p->tile_n != first->tile_n || p->unit != first->unit || p->comm_workgroups != first->comm_workgroups)
         fail(q, p->rank, "ranks have come to different ends");
     free(seen);
     check_pairs(q, p);
-    const uint32_t own = p->workgroups - p->workgroups % p->pair, senders = p->comm_workgroups;
+    const uint32_t own = p->workgroups - p->workgroups % p->cluster, senders = p->comm_workgroups;
     for (uint32_t grid = own; p->pattern == IRIS_GEMM_WG_SPECIALIZED && grid < own + 30; grid += 14)
         if (senders > 0 && senders < grid)
             check_ways(q, p, grid);
@@ -195,14 +195,14 @@ static unsigned check_asked(const question *q)
         c.tail_tiles = c.width > 64 ? draw(2 * first.workgroups) : 0,
         c.tail_halves = c.width > 128 ? draw(c.tail_tiles + 1) : c.tail_tiles;
         c.edge_width = 64 * (1 + draw(c.width / 64));
-        c.pair = 1 + draw(2), c.split_k = 1, c.full_n = draw(2) ? UINT32_MAX : draw(20);
+        c.cluster = 1 + draw(2), c.split_k = 1, c.full_n = draw(2) ? UINT32_MAX : draw(20);
         c.sender_tiles = draw(4) ? 0 : 1 + draw(3);
         c.head_halves = c.width > 64 && draw(2) ? draw(first.workgroups) : 0;
     } else {
         c.width = draw(2) ? 32 * draw(9) : draw(300);
         c.tail_tiles = draw(2 * first.workgroups), c.tail_halves = draw(c.tail_tiles + 2),
         c.full_n = draw(2) ? UINT32_MAX : draw(20);
-        c.pair = draw(4), c.split_k = draw(10), c.head_halves = draw(4) ? 0 : draw(first.workgroups);
+        c.cluster = draw(4), c.split_k = draw(10), c.head_halves = draw(4) ? 0 : draw(first.workgroups);
         c.edge_width = draw(2) ? c.width >> draw(3) : draw(300);
     }
     if (!irisi_gemm_covers(&first, &c, iris_gemm_band(q->n, q->world, 0).count) ||
@@ -250,7 +250,7 @@ static void check_skinny(void)
     iris_gemm_plan p;
     irisi_gemm_cutting c;
     memset(&c, 0, sizeof c);
-    c.width = c.edge_width = 256, c.tail_tiles = 18, c.pair = c.split_k = 1, c.full_n = INT32_MAX;
+    c.width = c.edge_width = 256, c.tail_tiles = 18, c.cluster = c.split_k = 1, c.full_n = INT32_MAX;
     cut(&p, &blas, 0, &c, 1e6);
     if (p.pattern != IRIS_GEMM_BLAS_GATHER)
         fail(&blas, 0, "a fast BLAS is not chosen");

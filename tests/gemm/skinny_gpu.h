@@ -171,7 +171,7 @@ void make_plan(const irisi_gemm_shape &s, uint32_t m, uint32_t n, uint32_t k, in
     plan.tile_m = s.tile_m, plan.tile_n = plan.unit = s.tile_n;
     plan.tiles_m = (m + s.tile_m - 1) / s.tile_m, plan.full_n = (n + s.tile_n - 1) / s.tile_n;
     plan.positions = plan.tiles_m * plan.full_n;
-    plan.pair = plan.split_k = plan.xcds = 1, plan.cluster_split_k = s.cluster_split_k;
+    plan.cluster = plan.split_k = plan.xcds = 1, plan.cluster_split_k = s.cluster_split_k;
     plan.runs[0].tiles = plan.positions, plan.runs[0].parts = 1, plan.runs[0].width = plan.tile_n;
     plan.stage_m = s.stage_m, plan.stage_n = s.stage_n, plan.pass_m = s.tile_m;
     plan.pitch = (s.stage_n * 2 + 15) / 16 * 16 + 16;

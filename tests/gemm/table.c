@@ -57,7 +57,7 @@ static void read_back(iris_world *w)
     p.world = p.units = p.workgroups = p.m = p.n = p.k = 1, p.tile_m = 128, p.pattern = IRIS_GEMM_FUSED_SEQUENTIAL;
     p.dtype = p.c_dtype = IRIS_BF16, p.tile_n = asked.width, p.edge_width = asked.edge_width,
     p.tail_tiles = asked.tail_tiles;
-    p.pair = asked.pair, p.split_k = asked.split_k, p.most_full_n = asked.full_n;
+    p.cluster = asked.cluster, p.split_k = asked.split_k, p.most_full_n = asked.full_n;
     irisi_gemm_print(w, &p, text, sizeof text);
     if (!irisi_gemm_read(&row, text, why, sizeof why))
         failures++, printf("%s\n", why);

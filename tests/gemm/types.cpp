@@ -317,7 +317,7 @@ static void pair_split_k_work(irist_rank *t)
         const problem_shape shape = {264, 140 * (t->ranks > 4 ? t->ranks : 4), 4200 / bytes};
         const problem_options options = {"pair_split_k", 0, 0, 0, IRIS_ACTIVATION_NONE, 1, 0, 0, 0, 0, 0, 4, 0, 0, 16};
         const asking asked = {
-            "pattern=fused_sequential width=128 pair=2 head_halves=1 tail_tiles=1 tail_halves=1 edge_width=128",
+            "pattern=fused_sequential width=128 cluster=2 head_halves=1 tail_tiles=1 tail_halves=1 edge_width=128",
             types.dtype != IRIS_I8, 1};
         if (hopper && types.launchers[1] != nullptr)
             every_pattern(t, types, shape, options, UINT32_MAX, &asked);

@@ -203,7 +203,7 @@ static void check_given(const question *given)
         fail(&q, &open, "nobody sends, or nobody computes");
     if (open.positions != (open.m + open.tile_m - 1) / open.tile_m * ((open.columns + open.tile_n - 1) / open.tile_n) ||
         open.runs[0].tiles != open.positions || open.runs[0].width != open.tile_n || open.sender_tiles != 0 ||
-        open.pair != 1)
+        open.cluster != 1)
         fail(&q, &open, "the tiles are not the band");
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hip_heap.h: the part of hip_host.h that makes and maps heaps. Only init.c includes it.
+ * hip_heap.h: the part of hip_runtime.h that makes and maps heaps. Only init.c includes it.
  *
  * IPC: a heap is one allocation. Ranks of one process use its address as it is, with peer access between devices; other
  * processes open its handle. VMM: a heap is reserved addresses with pieces of memory behind them (<platform>/vmm.h),

@@ -194,7 +194,7 @@ typedef struct iris_gemm_plan {
     uint32_t m, n, k;
     uint32_t band, columns;   /* own band of C: first column, number of columns */
     uint32_t tile_m, tile_n;  /* of a full tile */
-    uint32_t pair;            /* 2: neighbouring workgroups compute tiles one below the other, and share B, or where a
+    uint32_t cluster;         /* 2: neighbouring workgroups compute tiles one below the other, and share B, or where a
                                  run is pair_split_k tiles side by side; 1: each by itself */
     uint32_t split_k, split_k_shift; /* of K, each computed by a workgroup, 1: K is not cut; its logarithm */
     uint32_t tiles_m, full_n; /* rows of tiles, or of pairs of them; full tiles in a row */

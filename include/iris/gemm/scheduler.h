@@ -126,7 +126,7 @@ IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
     tile->k_split = tile->pair_split_k = 0;
     const irisi_tile_run *run = irisi_tile_run_of(plan, &position);
     if (irisi_tile_cuts()) {
-        below = position & (plan->pair - 1), position >>= plan->pair - 1;
+        below = position & (plan->cluster - 1), position >>= plan->cluster - 1;
         if (plan->split_k > 1)
             tile->k_split = position & (plan->split_k - 1), position >>= plan->split_k_shift;
         if (run->parts > 1) {
@@ -138,7 +138,7 @@ IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
     }
     irisi_tile_at(plan, irisi_tile_cuts() ? run->first + position : position, &i, &j);
     if (irisi_tile_cuts())
-        i = i * plan->pair + below;
+        i = i * plan->cluster + below;
     const uint32_t right = plan->columns - j * plan->tile_n; /* an edge may have several tiles' columns */
     const int narrow = right < plan->tile_n || (irisi_tile_cuts() && j == plan->full_n);
     const uint32_t left = (narrow ? right : plan->tile_n) - within;

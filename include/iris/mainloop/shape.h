@@ -11,11 +11,11 @@
  *   irisi_gemm_xcds(arch, units)                             chiplets that workgroups are dealt to in turn
  *   IRISI_GEMM_MOST_PITCH irisi_gemm_pass_m(mainloop, tile_m)
  *   irisi_gemm_narrowest(mainloop)                           columns that tiles may be cut to; 0: they are not cut
- *   irisi_gemm_most_pair(mainloop) irisi_gemm_most_split_k(mainloop)     workgroups that share B; splits of K
+ *   irisi_gemm_most_cluster(mainloop) irisi_gemm_most_split_k(mainloop)  workgroups that share B; splits of K
  *   irisi_gemm_can_pair_split_k(plan)                        1 when pairs compute parts of full tiles together
  *   irisi_gemm_tma_forwards(plan)                            1 when workgroups that only send use an engine
  *   IRISI_GEMM_PARTIAL_BYTES                                 what a position of a plan whose K is cut leaves behind
- *   irisi_gemm_tile_us(mainloop, pair, split_k, rows, columns, k, flagged)     about how long a tile takes
+ *   irisi_gemm_tile_us(mainloop, cluster, split_k, rows, columns, k, flagged)  about how long a tile takes
  *   irisi_gemm_pair_split_k_us(mainloop, rows, columns, k, flagged)    of a part that a pair computes together
  *   irisi_gemm_senders_us()                                  about how much longer it takes by workgroups that send
  *   irisi_gemm_memory_us(bytes)                              about how long the device's memory takes to read so many
@@ -57,12 +57,12 @@ static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return (void)ma
 enum { IRISI_GEMM_PARTIAL_BYTES = 0, IRISI_GEMM_PARTIAL_BYTE = 0 };
 static inline uint32_t irisi_gemm_can_pair_split_k(const iris_gemm_plan *plan) { return (void)plan, 0; }
 static inline uint32_t irisi_gemm_tma_forwards(const iris_gemm_plan *plan) { return (void)plan, 0; }
-static inline uint32_t irisi_gemm_most_pair(uint32_t mainloop) { return (void)mainloop, 1; }
+static inline uint32_t irisi_gemm_most_cluster(uint32_t mainloop) { return (void)mainloop, 1; }
 static inline uint32_t irisi_gemm_most_split_k(uint32_t mainloop) { return (void)mainloop, 1; }
-static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32_t split_k, uint32_t rows,
+static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t cluster, uint32_t split_k, uint32_t rows,
                                         uint32_t columns, uint32_t k, int flagged)
 {
-    return (void)mainloop, (void)pair, (void)rows, (void)flagged, (double)columns * k / split_k;
+    return (void)mainloop, (void)cluster, (void)rows, (void)flagged, (double)columns * k / split_k;
 }
 static inline double irisi_gemm_pair_split_k_us(uint32_t mainloop, uint32_t rows, uint32_t columns, uint32_t k,
                                                 int flagged)

@@ -6,7 +6,7 @@
 #define IRIS_RUNTIME_COLLECTIVE_SHAPE_H
 #ifdef IRIS_INIT_C
 
-#include <iris/runtime/world.h>
+#include <iris/runtime/world_state.h>
 
 /* How a platform shares work out: slices of a channel, their scratch, bytes worth one, lanes of a workgroup. */
 typedef struct irisi_collective_shape {

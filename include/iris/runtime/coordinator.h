@@ -6,7 +6,7 @@
 #define IRIS_RUNTIME_COORDINATOR_H
 #ifdef IRIS_INIT_C
 
-#include <iris/runtime/world.h>
+#include <iris/runtime/world_state.h>
 
 enum { IRISI_MAGIC = 0x49726953 };
 

@@ -6,7 +6,7 @@
 #define IRIS_RUNTIME_ENVIRONMENT_H
 #ifdef IRIS_INIT_C
 
-#include <iris/runtime/world.h>
+#include <iris/runtime/world_state.h>
 
 static const char *const irisi_variables[] = {
     "IRIS_RANK",        "IRIS_WORLD", "IRIS_HOST",    "IRIS_PORT",      "IRIS_JOB",  "IRIS_TOKEN",

@@ -8,7 +8,7 @@
 #define IRIS_RUNTIME_REPORT_H
 #ifdef IRIS_INIT_C
 
-#include <iris/runtime/world.h>
+#include <iris/runtime/world_state.h>
 
 /* Kernels do not know their own names: the world keeps those of its latest launches. */
 static void irisi_remember_launch(iris_world *w, const char *name, uint32_t workgroups)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hip_names.h (nvidia): the HIP names that hip_host.h uses, spelled in CUDA; nothing that is not used. HIP's own
+ * hip_names.h (nvidia): the HIP names that hip_runtime.h uses, spelled in CUDA; nothing that is not used. HIP's own
  * NVIDIA headers lag behind CUDA 13, so they are not needed, and where they are included they win.
  */
 #ifndef IRIS_ARCH_NVIDIA_HIP_NAMES_H

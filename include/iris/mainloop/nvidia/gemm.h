@@ -29,17 +29,17 @@ IRIS_DEVICE void irisi_gemm_registers(const iris_gemm_plan *plan, uint32_t mainl
     if (!irisi_gemm_is_sm90a(mainloop))
         return;
     __syncwarp();
-    if (begins && plan->pair > 1)
-        irisi_cluster_meet(plan->pair);
+    if (begins && plan->cluster > 1)
+        irisi_cluster_meet(plan->cluster);
     if (role == IRIS_GEMM_MATH && begins)
         asm volatile("setmaxnreg.inc.sync.aligned.u32 224;" ::: "memory");
     else if (begins)
         asm volatile("setmaxnreg.dec.sync.aligned.u32 56;" ::: "memory");
     else if (role == IRIS_GEMM_MATH) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 168;" ::: "memory");
-        irisi_cluster_meet(plan->pair);
+        irisi_cluster_meet(plan->cluster);
     } else {
-        irisi_cluster_meet(plan->pair);
+        irisi_cluster_meet(plan->cluster);
         asm volatile("setmaxnreg.inc.sync.aligned.u32 168;" ::: "memory");
     }
 #else
@@ -61,9 +61,9 @@ IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *wo
     for (uint32_t i = iris_wave(); i < IRISI_GEMM_SM90A_RINGS; i += iris_waves()) {
         const uint32_t full = irisi_shared_address(workspace) + 16 * i;
         irisi_mbar_init(full, lines ? 1 + IRISI_GEMM_WAVE_LANES : 2); /* who fetches A's part, and who B's */
-        irisi_mbar_init(full + 8, IRISI_GEMM_SM90A_MATH_WAVES * (lines ? IRISI_GEMM_WAVE_LANES : plan->pair));
+        irisi_mbar_init(full + 8, IRISI_GEMM_SM90A_MATH_WAVES * (lines ? IRISI_GEMM_WAVE_LANES : plan->cluster));
     }
-    if (plan->pair > 1 && iris_wave() < IRISI_GEMM_SM90A_MATH_WAVES) { /* irisi_gemm_pair_exchange's */
+    if (plan->cluster > 1 && iris_wave() < IRISI_GEMM_SM90A_MATH_WAVES) { /* irisi_gemm_pair_exchange's */
         const uint32_t full = irisi_shared_address(workspace) + 16 * (IRISI_GEMM_SM90A_RINGS + iris_wave());
         irisi_mbar_init(full, 1);
         irisi_mbar_init(full + 8, iris_wave() == 0 ? (uint32_t)IRISI_GEMM_SM90A_MATH_WAVES : IRISI_MBAR_MOST);
@@ -178,7 +178,7 @@ IRIS_DEVICE void irisi_gemm_skip(const iris_gemm_plan *plan, irisi_gemm_ring *ri
     const uint32_t end = irisi_gemm_k_split_begin(plan, k_split + 1, depth);
     for (uint32_t i = irisi_gemm_k_split_begin(plan, k_split, depth); i < end; i++, irisi_gemm_ring_next(ring)) {
         irisi_mbar_wait(irisi_gemm_ring_full(ring), ring->parity);
-        irisi_gemm_ring_return(irisi_gemm_ring_empty(ring), irisi_gemm_ring_notified(plan->pair));
+        irisi_gemm_ring_return(irisi_gemm_ring_empty(ring), irisi_gemm_ring_notified(plan->cluster));
     }
 }
 

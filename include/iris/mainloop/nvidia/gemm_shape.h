@@ -174,9 +174,9 @@ static inline uint32_t irisi_gemm_can_pair_split_k(const iris_gemm_plan *plan)
  */
 #define IRISI_GEMM_HAS_WIDTHS 1
 static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return irisi_gemm_is_sm90a(mainloop) ? 64 : 0; }
-static inline uint32_t irisi_gemm_most_pair(uint32_t mainloop) { return mainloop == IRISI_GEMM_SM90A ? 2 : 1; }
+static inline uint32_t irisi_gemm_most_cluster(uint32_t mainloop) { return mainloop == IRISI_GEMM_SM90A ? 2 : 1; }
 static inline uint32_t irisi_gemm_most_split_k(uint32_t mainloop) { return irisi_gemm_is_sm90a(mainloop) ? 8 : 1; }
-static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32_t split_k, uint32_t rows,
+static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t cluster, uint32_t split_k, uint32_t rows,
                                         uint32_t columns, uint32_t k, int flagged)
 {
     static const double blocks[3][4] = {
@@ -188,7 +188,7 @@ static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t pair, uint32
     const double block = blocks[(rows <= 256) + (rows <= 64)][columns > 192 ? 3 : columns > 128 ? 2 : columns > 64];
     (void)mainloop;
     return (flagged ? 4 : 1.7) * (0.5 + columns / 512.0) + joined +
-           (pair > 1 ? 1 : 1.04) * block * ((double)k / split_k / 64);
+           (cluster > 1 ? 1 : 1.04) * block * ((double)k / split_k / 64);
 }
 /* A part that a pair computes together: half of one twice as wide, of which nothing is shared, and the sums' way. */
 static inline double irisi_gemm_pair_split_k_us(uint32_t mainloop, uint32_t rows, uint32_t columns, uint32_t k,

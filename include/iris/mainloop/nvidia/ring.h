@@ -87,11 +87,11 @@ IRIS_DEVICE void irisi_gemm_ring_fit(const iris_gemm_plan *plan, irisi_gemm_ring
  * many accumulators.
  */
 enum { IRISI_GEMM_NOBODY = 2 };
-IRIS_DEVICE uint32_t irisi_gemm_ring_notified(uint32_t pair)
+IRIS_DEVICE uint32_t irisi_gemm_ring_notified(uint32_t cluster)
 {
     uint32_t lane;
     asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
-    return lane < pair ? lane : (uint32_t)IRISI_GEMM_NOBODY;
+    return lane < cluster ? lane : (uint32_t)IRISI_GEMM_NOBODY;
 }
 IRIS_DEVICE void irisi_gemm_ring_return(uint32_t empty, uint32_t notified)
 {

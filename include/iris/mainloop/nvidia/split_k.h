@@ -88,8 +88,8 @@ IRIS_DEVICE void irisi_gemm_join(const iris_gemm_plan *plan, const iris_tile *ti
                                   irisi_gemm_sum_out(own + 4 * i + 12, whole));
         return;
     }
-    at -= each * plan->pair * tile->k_split;
-    for (uint32_t k_split = 0; k_split < tile->k_split; k_split++, at += each * plan->pair)
+    at -= each * plan->cluster * tile->k_split;
+    for (uint32_t k_split = 0; k_split < tile->k_split; k_split++, at += each * plan->cluster)
 #pragma unroll
         for (uint32_t i = 0; i < n / 2; i += 4 * quads) {
             irisi_gemm_sums sums;

@@ -91,7 +91,8 @@ static irisi_gemm_cutting irisi_tune_row_cut(const irisi_tune_row *row)
     memset(&c, 0, sizeof c);
     c.width = v[IRISI_TUNE_WIDTH], c.tail_tiles = v[IRISI_TUNE_TAIL_TILES], c.tail_halves = v[IRISI_TUNE_TAIL_HALVES];
     c.edge_width = v[IRISI_TUNE_EDGE_WIDTH] ? v[IRISI_TUNE_EDGE_WIDTH] : c.width;
-    c.pair = v[IRISI_TUNE_PAIR] ? v[IRISI_TUNE_PAIR] : 1, c.split_k = v[IRISI_TUNE_SPLIT_K] ? v[IRISI_TUNE_SPLIT_K] : 1;
+    c.cluster = v[IRISI_TUNE_CLUSTER] ? v[IRISI_TUNE_CLUSTER] : 1,
+    c.split_k = v[IRISI_TUNE_SPLIT_K] ? v[IRISI_TUNE_SPLIT_K] : 1;
     c.head_halves = v[IRISI_TUNE_HEAD_HALVES];
     c.sender_tiles = c.width ? v[IRISI_TUNE_SENDER_TILES] : IRISI_GEMM_ANY_SENDER_TILES;
     c.full_n = row->given >> IRISI_TUNE_FULL & 1 ? v[IRISI_TUNE_FULL] : INT32_MAX; /* the most a row can say */
@@ -139,8 +140,8 @@ static int irisi_gemm_fit_tune_row(iris_world *w, const iris_gemm_plan *plan, co
     q->compute_only = irisi_gemm_compute_only(w, plan, v[IRISI_TUNE_PATTERN] ? v[IRISI_TUNE_PATTERN] : plan->pattern,
                                               v[IRISI_TUNE_WORKGROUPS], q->full);
     *s = irisi_gemm_pick(iris_arch_name(w), q);
-    if (q->b_unaligned &&
-        (c.width > irisi_gemm_largest_tile(s->mainloop, q->element).n || c.pair > irisi_gemm_most_pair(s->mainloop))) {
+    if (q->b_unaligned && (c.width > irisi_gemm_largest_tile(s->mainloop, q->element).n ||
+                           c.cluster > irisi_gemm_most_cluster(s->mainloop))) {
         q->b_unaligned = 0; /* a copy of B, then, and the loop that takes such tiles */
         *s = irisi_gemm_pick(iris_arch_name(w), q);
     }
@@ -166,11 +167,12 @@ static int irisi_gemm_fit_tune_row(iris_world *w, const iris_gemm_plan *plan, co
     else if ((v[IRISI_TUNE_HEIGHT] && !irisi_gemm_fits(q, most)) || c.width > most.n)
         snprintf(why, room, "height=%u width=%u is too large a tile; the kernel's is %u x %u", q->tile_m, c.width,
                  most.m, most.n);
-    else if (!cuts && (c.head_halves + c.tail_tiles > 0 || c.pair * c.split_k > 1 || v[IRISI_TUNE_SENDER_TILES] > 0))
-        snprintf(why, room,
-                 "head_halves=%u tail_tiles=%u pair=%u split_k=%u sender_tiles=%u cannot be: this kernel's tiles are "
-                 "all of one kind",
-                 c.head_halves, c.tail_tiles, c.pair, c.split_k, v[IRISI_TUNE_SENDER_TILES]);
+    else if (!cuts && (c.head_halves + c.tail_tiles > 0 || c.cluster * c.split_k > 1 || v[IRISI_TUNE_SENDER_TILES] > 0))
+        snprintf(
+            why, room,
+            "head_halves=%u tail_tiles=%u cluster=%u split_k=%u sender_tiles=%u cannot be: this kernel's tiles are "
+            "all of one kind",
+            c.head_halves, c.tail_tiles, c.cluster, c.split_k, v[IRISI_TUNE_SENDER_TILES]);
     else if (cuts && c.width &&
              !(irisi_gemm_covers(&p, &c, iris_gemm_band(p.n, p.world, 0).count) &&
                irisi_gemm_covers(&p, &c, iris_gemm_band(p.n, p.world, p.world - 1).count)))

@@ -12,7 +12,7 @@
 #ifdef IRIS_INIT_C
 
 #include <iris/gemm/plan.h>
-#include <iris/runtime/world.h>
+#include <iris/runtime/world_state.h>
 
 static uint64_t irisi_gemm_plans_made; /* in this process */
 

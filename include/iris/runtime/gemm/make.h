@@ -123,7 +123,7 @@ static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const ir
     if (s == IRIS_OK && p->pattern == IRIS_GEMM_AUTO)
         p->pattern = irisi_gemm_choose(p);
     p->workgroups = row->value[IRISI_TUNE_WORKGROUPS] ? row->value[IRISI_TUNE_WORKGROUPS] : own;
-    p->workgroups -= s == IRIS_OK ? p->workgroups % p->pair : 0;
+    p->workgroups -= s == IRIS_OK ? p->workgroups % p->cluster : 0;
     if (s == IRIS_OK && p->op != IRIS_GEMM_LOCAL) /* first: so far no rank has failed alone */
         s = irisi_gemm_hold_exchange(w, p, row);
     if (s == IRIS_OK)
@@ -266,7 +266,7 @@ iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages)
     const uint32_t waves = stages > 1 ? plan->waves_with_comm : plan->waves;
     iris_launch_config cfg = iris_cooperative(plan->workgroups, waves * plan->wave_lanes);
     cfg.shared_bytes = stages ? irisi_gemm_shared_bytes(plan, stages) : 0;
-    cfg.cluster = stages ? plan->pair : 0; /* a kernel that only sends works workgroup by workgroup */
+    cfg.cluster = stages ? plan->cluster : 0; /* a kernel that only sends works workgroup by workgroup */
     if (stages && irisi_gemm_loop_is(plan->mainloop, IRISI_GEMM_LOOPS_CLUSTER_SPLIT_K) && plan->split_k > 1)
         cfg.cluster = plan->split_k;
     return cfg;

@@ -58,7 +58,7 @@ uint32_t iris_gemm_candidates(iris_world *w, const iris_gemm_plan *plan, iris_ge
         p.comm_workgroups = c->senders, p.tile_n = c->width;
         p.sender_tiles = c->sender_tiles, p.head_halves = c->head_halves, p.tail_tiles = c->tail_tiles,
         p.tail_halves = c->tail_halves, p.edge_width = c->edge_width;
-        p.pair = c->pair, p.split_k = c->split_k, p.most_full_n = c->full_n;
+        p.cluster = c->cluster, p.split_k = c->split_k, p.most_full_n = c->full_n;
         irisi_gemm_print(w, &p, rows[i].text, sizeof rows[i].text);
     }
     free(best.rows);

@@ -17,7 +17,7 @@
 
 /* A candidate, and what it is tried on. */
 typedef struct irisi_gemm_cutting {
-    uint32_t pattern, senders, pair, split_k;
+    uint32_t pattern, senders, cluster, split_k;
     uint32_t sender_tiles;  /* tiles that each sender computes before it sends */
     uint32_t width, full_n; /* columns of a full tile, full tiles of a row */
     uint32_t head_halves;   /* full tiles or pairs that are halved at the schedule's begin: sending begins sooner */
@@ -43,14 +43,14 @@ static void irisi_gemm_add_run(iris_gemm_plan *p, uint32_t *used, uint32_t first
     irisi_tile_run *run = &p->runs[(*used)++];
     run->first = first, run->width = width;
     run->parts = (columns + width - 1) / width;
-    run->tiles = tiles * run->parts * p->pair * p->split_k;
+    run->tiles = tiles * run->parts * p->cluster * p->split_k;
     p->positions += run->tiles;
 }
 
 /* 1 when pairs compute parts of full tiles together. */
 static uint32_t irisi_gemm_pair_split_k(const iris_gemm_plan *p, const irisi_gemm_cutting *c)
 {
-    return c->pair > 1 && c->split_k == 1 && irisi_gemm_can_pair_split_k(p);
+    return c->cluster > 1 && c->split_k == 1 && irisi_gemm_can_pair_split_k(p);
 }
 
 /*
@@ -60,10 +60,10 @@ static uint32_t irisi_gemm_pair_split_k(const iris_gemm_plan *p, const irisi_gem
 static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint32_t columns)
 {
     const uint32_t rows = (p->m + p->tile_m - 1) / p->tile_m;
-    p->pair = c->pair, p->split_k = c->split_k, p->tiles_m = (rows + c->pair - 1) / c->pair;
+    p->cluster = c->cluster, p->split_k = c->split_k, p->tiles_m = (rows + c->cluster - 1) / c->cluster;
     for (p->split_k_shift = 0; 2u << p->split_k_shift <= c->split_k;)
         p->split_k_shift++;
-    p->group_shift = c->pair > 1 ? 2 : 3;
+    p->group_shift = c->cluster > 1 ? 2 : 3;
     p->tile_n = c->width, p->full_n = c->full_n < columns / c->width ? c->full_n : columns / c->width, p->positions = 0;
     const uint32_t full = p->tiles_m * p->full_n, edge = columns - p->full_n * c->width;
     const uint32_t tail_tiles = c->tail_tiles < full ? c->tail_tiles : full,
@@ -90,7 +90,7 @@ static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint3
 /* Workgroups that compute: whole pairs. */
 static uint32_t irisi_gemm_workers(const iris_gemm_plan *p, const irisi_gemm_cutting *c)
 {
-    return p->workgroups - p->workgroups % c->pair - c->senders;
+    return p->workgroups - p->workgroups % c->cluster - c->senders;
 }
 
 /* 1 when pairs of workgroups, or splits of K, can be: whole pairs compute and send, and a split is a block or more. */
@@ -98,14 +98,15 @@ static int irisi_gemm_shares(const iris_gemm_plan *p, const irisi_gemm_cutting *
 {
     const uint32_t rows = (p->m + p->tile_m - 1) / p->tile_m;
     const int even = p->workgroups >= 32 || (p->workgroups >= 4 && p->workgroups % 2 == 0);
-    if (c->pair == 0 || c->pair > irisi_gemm_most_pair(p->mainloop) || c->split_k == 0 ||
+    if (c->cluster == 0 || c->cluster > irisi_gemm_most_cluster(p->mainloop) || c->split_k == 0 ||
         c->split_k > irisi_gemm_most_split_k(p->mainloop) || (c->split_k & (c->split_k - 1)) != 0)
         return 0;
-    if (c->pair > 1 && (rows == 1 || !even || c->senders % 2 != 0))
+    if (c->cluster > 1 && (rows == 1 || !even || c->senders % 2 != 0))
         return 0;
     if (c->split_k > 1 && p->dtype == IRIS_I8 && p->k / c->split_k > 130000) /* of such a split no sum is INT32_MAX */
         return 0;
-    return irisi_gemm_workers(p, c) >= c->pair && (c->split_k == 1 || (uint64_t)p->k * p->element >= 128u * c->split_k);
+    return irisi_gemm_workers(p, c) >= c->cluster &&
+           (c->split_k == 1 || (uint64_t)p->k * p->element >= 128u * c->split_k);
 }
 
 /*
@@ -117,7 +118,7 @@ static int irisi_gemm_covers(const iris_gemm_plan *plan, const irisi_gemm_cuttin
     iris_gemm_plan p = *plan;
     uint64_t full = 0, edges = 0;
     if (c->width < p.unit || c->width % p.unit != 0 || c->tail_halves > c->tail_tiles || c->edge_width < p.unit ||
-        c->edge_width > c->width || c->edge_width % p.unit != 0 || c->pair == 0 || c->split_k == 0 || c->pair > 8)
+        c->edge_width > c->width || c->edge_width % p.unit != 0 || c->cluster == 0 || c->split_k == 0 || c->cluster > 8)
         return 0;
     irisi_gemm_lay(&p, c, columns);
     for (uint32_t r = 0; r < IRISI_GEMM_RUNS; r++) {
@@ -125,7 +126,7 @@ static int irisi_gemm_covers(const iris_gemm_plan *plan, const irisi_gemm_cuttin
         if (run->tiles > 0 && run->width % p.unit != 0)
             return 0;
         if (run->tiles > 0)
-            *(run->first < p.tiles_m * p.full_n ? &full : &edges) += run->tiles / run->parts / c->pair / c->split_k;
+            *(run->first < p.tiles_m * p.full_n ? &full : &edges) += run->tiles / run->parts / c->cluster / c->split_k;
     }
     return full == (uint64_t)p.tiles_m * p.full_n && edges == (p.full_n * c->width < columns ? p.tiles_m : 0);
 }
@@ -145,17 +146,17 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
         const irisi_tile_run *run = &p->runs[r];
         const uint32_t wide = run->first >= full ? columns - p->full_n * p->tile_n : p->tile_n;
         for (uint32_t i = 0; i < run->tiles; i++, position++) {
-            const uint32_t left = wide - i / p->pair / p->split_k % run->parts * run->width;
+            const uint32_t left = wide - i / p->cluster / p->split_k % run->parts * run->width;
             const uint32_t cols = left < run->width ? left : run->width;
-            const int sends = c->pattern != IRIS_GEMM_BULK_SYNCHRONOUS && i / p->pair % p->split_k == p->split_k - 1;
+            const int sends = c->pattern != IRIS_GEMM_BULK_SYNCHRONOUS && i / p->cluster % p->split_k == p->split_k - 1;
             const double bytes = sends ? irisi_gemm_link_bytes(p, p->tile_m, cols) : 0;
             const uint32_t senders = position < direct ? c->senders : p->workgroups;
             const uint32_t engine = position < direct ? irisi_gemm_tma_forwards(p) : p->tma_store;
             const double gbps = irisi_gemm_link_gbps(senders, (int)engine, p->world - 1);
             const double way = 1e-3 * bytes / gbps;
-            busy[worker] += run->pair_split_k
-                                ? irisi_gemm_pair_split_k_us(p->mainloop, p->m, cols, k, c->senders > 0)
-                                : irisi_gemm_tile_us(p->mainloop, p->pair, p->split_k, p->m, cols, k, c->senders > 0);
+            busy[worker] += run->pair_split_k ? irisi_gemm_pair_split_k_us(p->mainloop, p->m, cols, k, c->senders > 0)
+                                              : irisi_gemm_tile_us(p->mainloop, p->cluster, p->split_k, p->m, cols, k,
+                                                                   c->senders > 0);
             end = end > busy[worker] ? end : busy[worker];
             owed += position < by_senders ? way : 0; /* who computes it cannot send yet */
             link = position < by_senders ? end + owed : (link > busy[worker] ? link : busy[worker]) + way;
@@ -168,7 +169,7 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
     /* No sooner than A and B have been read once, and the last tile has left: what counts where rows are few. */
     const double bytes = ((double)p->m + columns) * p->k * p->element;
     const double least = irisi_gemm_memory_us(bytes) +
-                         irisi_gemm_tile_us(p->mainloop, p->pair, p->split_k, p->m, p->tile_n, 0, c->senders > 0);
+                         irisi_gemm_tile_us(p->mainloop, p->cluster, p->split_k, p->m, p->tile_n, 0, c->senders > 0);
     const double all = (link > end ? link : end) + (direct > 0 ? irisi_gemm_senders_us() : 0);
     return all > least ? all : least;
 }

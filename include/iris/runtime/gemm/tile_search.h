@@ -46,7 +46,7 @@ static void irisi_gemm_rank(irisi_gemm_ranking *r, const irisi_gemm_cutting *c)
     memmove(r->rows + at + 1, r->rows + at, (r->n - 1 - at) * sizeof *c);
     r->rows[at] = *c;
     for (uint32_t i = 0; i < r->n; i++)
-        if (r->rows[i].senders == c->senders && r->rows[i].width == c->width && r->rows[i].pair == c->pair &&
+        if (r->rows[i].senders == c->senders && r->rows[i].width == c->width && r->rows[i].cluster == c->cluster &&
             r->rows[i].split_k == c->split_k)
             alike++, last = i;
     if (alike > IRISI_GEMM_ALIKE) {
@@ -74,9 +74,9 @@ static void irisi_gemm_try(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t co
 static void irisi_gemm_try_tail(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
                                 irisi_gemm_ranking *best)
 {
-    const uint32_t workers = irisi_gemm_workers(p, c) / c->pair, step = (workers + 1) / 2;
-    const uint32_t full = ((p->m + p->tile_m - 1) / p->tile_m + c->pair - 1) / c->pair * c->full_n;
-    const uint32_t by_senders = c->sender_tiles * c->senders / c->pair;
+    const uint32_t workers = irisi_gemm_workers(p, c) / c->cluster, step = (workers + 1) / 2;
+    const uint32_t full = ((p->m + p->tile_m - 1) / p->tile_m + c->cluster - 1) / c->cluster * c->full_n;
+    const uint32_t by_senders = c->sender_tiles * c->senders / c->cluster;
     const uint32_t rest = full > by_senders ? full - by_senders : 0;
     const int halves = c->width / 2 % p->unit == 0, quarters = c->width / 4 % p->unit == 0;
     c->tail_tiles = c->tail_halves = 0;
@@ -103,8 +103,8 @@ static void irisi_gemm_try_tail(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32
 static void irisi_gemm_try_one_round(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
                                      irisi_gemm_ranking *best)
 {
-    const uint32_t pairs = ((p->m + p->tile_m - 1) / p->tile_m + c->pair - 1) / c->pair * c->full_n;
-    const uint32_t workers = irisi_gemm_workers(p, c) / c->pair;
+    const uint32_t pairs = ((p->m + p->tile_m - 1) / p->tile_m + c->cluster - 1) / c->cluster * c->full_n;
+    const uint32_t workers = irisi_gemm_workers(p, c) / c->cluster;
     if (!irisi_gemm_pair_split_k(p, c) || c->width / 2 % p->unit != 0 || pairs > workers || pairs <= workers / 2)
         return;
     for (uint32_t i = 4; i <= 6; i++) {
@@ -119,7 +119,7 @@ static void irisi_gemm_try_head(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32
                                 irisi_gemm_ranking *best)
 {
     const uint32_t full = (p->m + p->tile_m - 1) / p->tile_m * c->full_n;
-    const uint32_t quarter = irisi_gemm_workers(p, c) / c->pair / 4;
+    const uint32_t quarter = irisi_gemm_workers(p, c) / c->cluster / 4;
     c->head_halves = 0;
     irisi_gemm_try_tail(p, c, columns, busy, best);
     irisi_gemm_try_one_round(p, c, columns, busy, best);
@@ -168,7 +168,7 @@ static void irisi_gemm_try_widths(iris_gemm_plan *p, irisi_gemm_cutting *c, uint
 static void irisi_gemm_uncut(iris_gemm_plan *p)
 {
     memset(p->runs, 0, sizeof p->runs); /* of candidates that were tried */
-    p->pair = p->split_k = 1, p->split_k_shift = 0, p->group_shift = 3;
+    p->cluster = p->split_k = 1, p->split_k_shift = 0, p->group_shift = 3;
     p->tiles_m = (p->m + p->tile_m - 1) / p->tile_m;
     p->full_n = (p->columns + p->tile_n - 1) / p->tile_n;
     p->positions = p->tiles_m * p->full_n;
@@ -180,12 +180,12 @@ static void irisi_gemm_try_all(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_
                                double *busy, irisi_gemm_ranking *best)
 {
     const uint32_t rows = (p->m + p->tile_m - 1) / p->tile_m;
-    for (c->pair = irisi_gemm_most_pair(p->mainloop); c->pair >= 1; c->pair--) {
+    for (c->cluster = irisi_gemm_most_cluster(p->mainloop); c->cluster >= 1; c->cluster--) {
         uint32_t tried = 0;
         for (c->split_k = 1; c->split_k <= irisi_gemm_most_split_k(p->mainloop); c->split_k *= 2)
             if (irisi_gemm_shares(p, c))
                 irisi_gemm_try_widths(p, c, columns, widest, busy, best), tried++;
-        if (c->pair > 1 && tried > 0 && rows % 2 == 0)
+        if (c->cluster > 1 && tried > 0 && rows % 2 == 0)
             break; /* nothing is lost by pairs */
     }
 }
@@ -203,7 +203,7 @@ static void irisi_gemm_rank_whole(const iris_gemm_plan *p, uint32_t senders, iri
     const irisi_gemm_rates rates = irisi_gemm_rates_of(p);
     const uint32_t step = p->xcds > 1 ? p->xcds : 4;
     irisi_gemm_cutting c = irisi_gemm_open_cut();
-    c.width = p->tile_n, c.pair = c.split_k = 1, c.sender_tiles = 0;
+    c.width = p->tile_n, c.cluster = c.split_k = 1, c.sender_tiles = 0;
     for (size_t i = 0; rates.tile_us > 0 && i < sizeof patterns / sizeof patterns[0]; i++) {
         const int asked = senders > 0 && p->pattern != IRIS_GEMM_AUTO, few = p->workgroups / 4 < step;
         uint32_t most = 0;
@@ -302,7 +302,7 @@ static int irisi_gemm_cut(iris_gemm_plan *p, uint32_t senders, const irisi_gemm_
     p->pattern = best.pattern;
     p->comm_workgroups = best.senders ? best.senders : p->comm_workgroups;
     irisi_gemm_lay(p, &best, p->columns);
-    p->comm_workgroups += p->comm_workgroups % p->pair;
+    p->comm_workgroups += p->comm_workgroups % p->cluster;
     return 1;
 }
 

@@ -34,7 +34,7 @@ enum {
     IRISI_TUNE_COMM,
     IRISI_TUNE_HEIGHT,
     IRISI_TUNE_WIDTH,
-    IRISI_TUNE_PAIR,
+    IRISI_TUNE_CLUSTER,
     IRISI_TUNE_SPLIT_K,
     IRISI_TUNE_FULL,
     IRISI_TUNE_HEAD_HALVES,
@@ -68,7 +68,7 @@ static const struct irisi_tune_field {
                                           {"comm", 1, 65534},
                                           {"height", 1, 65535},
                                           {"width", 1, 65535},
-                                          {"pair", 1, 8},
+                                          {"cluster", 1, 8},
                                           {"split_k", 1, 64},
                                           {"full", 0, INT32_MAX},
                                           {"head_halves", 0, INT32_MAX},
@@ -203,13 +203,14 @@ static int irisi_gemm_read(irisi_tune_row *row, char *text, char *why, size_t ro
             return 0;
     const uint32_t own =
         v[IRISI_TUNE_SKINNY] == 2 ? 1u << IRISI_TUNE_SPLIT_K : 0; /* splits that say nothing of widths */
-    const uint32_t cuts = (row->given & ~own) >> IRISI_TUNE_PAIR & 255;
+    const uint32_t cuts = (row->given & ~own) >> IRISI_TUNE_CLUSTER & 255;
     why[0] = 0;
     if (row->given != 0 && (row->given & ((1u << IRISI_TUNE_US) - (1u << IRISI_TUNE_KEYS))) == 0)
         snprintf(why, room, "it chooses nothing, neither pattern nor workgroups, comm, height, width, skinny or ll");
     else if (v[IRISI_TUNE_WIDTH] == 0 && cuts != 0)
-        snprintf(why, room,
-                 "pair, split_k, full, head_halves, tail_tiles, tail_halves, edge_width and sender_tiles need a width");
+        snprintf(
+            why, room,
+            "cluster, split_k, full, head_halves, tail_tiles, tail_halves, edge_width and sender_tiles need a width");
     else if (v[IRISI_TUNE_SENDER_TILES] &&
              (v[IRISI_TUNE_PATTERN] != IRIS_GEMM_WG_SPECIALIZED || v[IRISI_TUNE_SPLIT_K] > 1))
         snprintf(why, room, "sender_tiles=%u needs pattern=wg_specialized and split_k=1", v[IRISI_TUNE_SENDER_TILES]);
@@ -383,8 +384,8 @@ static void irisi_gemm_print(const iris_world *w, const iris_gemm_plan *p, char 
     used += snprintf(row + used, room - (size_t)used, " height=%u width=%u", p->tile_m, p->tile_n);
     if (cuts)
         used += snprintf(row + used, room - (size_t)used,
-                         " pair=%u split_k=%u full=%u tail_tiles=%u tail_halves=%u edge_width=%u", p->pair, p->split_k,
-                         p->most_full_n, p->tail_tiles, p->tail_halves, p->edge_width);
+                         " cluster=%u split_k=%u full=%u tail_tiles=%u tail_halves=%u edge_width=%u", p->cluster,
+                         p->split_k, p->most_full_n, p->tail_tiles, p->tail_halves, p->edge_width);
     if (p->head_halves)
         used += snprintf(row + used, room - (size_t)used, " head_halves=%u", p->head_halves);
     if (p->sender_tiles)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * host.h (host): what init.c asks of the platform. Only init.c includes it.
+ * runtime.h (host): what init.c asks of the platform. Only init.c includes it.
  *
  *   irisi_dev
  *   irisi_dev_prepare irisi_dev_open irisi_dev_stop irisi_dev_abandon irisi_dev_close irisi_dev_use
@@ -11,8 +11,8 @@
  *
  * Every platform's host.h has the same functions. They return null, or what went wrong in a few words.
  */
-#ifndef IRIS_ARCH_HOST_HOST_H
-#define IRIS_ARCH_HOST_HOST_H
+#ifndef IRIS_ARCH_HOST_RUNTIME_H
+#define IRIS_ARCH_HOST_RUNTIME_H
 #ifdef IRIS_INIT_C
 
 #include <dirent.h>

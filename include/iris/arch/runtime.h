@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * host_side.h: what init.c asks of the platform, from the platform that select.h has chosen.
+ * runtime.h: what init.c asks of the platform, from the platform that select.h has chosen.
  */
-#ifndef IRIS_ARCH_HOST_SIDE_H
-#define IRIS_ARCH_HOST_SIDE_H
+#ifndef IRIS_ARCH_RUNTIME_H
+#define IRIS_ARCH_RUNTIME_H
 
 #include <iris/arch/descriptor.h>
 #include <iris/arch/select.h>
@@ -18,11 +18,11 @@ typedef enum irisi_heap_mode { IRISI_HEAP_AUTO, IRISI_HEAP_IPC, IRISI_HEAP_VMM }
 enum { IRISI_SYNC_NVIDIA = 128 << 20, IRISI_SYNC_AMD = 64 << 20, IRISI_SYNC_HOST = 8 << 20 };
 
 #if defined(IRIS_TARGET_NVIDIA)
-#include <iris/arch/nvidia/host.h>
+#include <iris/arch/nvidia/runtime.h>
 #elif defined(IRIS_TARGET_AMD)
-#include <iris/arch/amd/host.h>
+#include <iris/arch/amd/runtime.h>
 #else
-#include <iris/arch/host/host.h>
+#include <iris/arch/host/runtime.h>
 #endif
 
 #endif

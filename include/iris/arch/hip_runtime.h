@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hip_host.h: what init.c asks of a GPU, in HIP's names. nvidia/host.h spells them in CUDA, amd/host.h includes HIP;
- * both then include this file, and only init.c includes them. The functions are those of host/host.h.
+ * hip_runtime.h: what init.c asks of a GPU, in HIP's names. nvidia/runtime.h spells them in CUDA, amd/runtime.h
+ * includes HIP; both then include this file, and only init.c includes them. The functions are those of host/runtime.h.
  *
  * Heaps are in hip_heap.h. Streams that the caller made with the runtime itself are drained with the world's own once
  * a launch has named them. Never hipDeviceSynchronize: with several ranks on one device it would wait for a
  * peer's kernel, which may itself wait for this rank's next one.
  */
-#ifndef IRIS_ARCH_HIP_HOST_H
-#define IRIS_ARCH_HIP_HOST_H
+#ifndef IRIS_ARCH_HIP_RUNTIME_H
+#define IRIS_ARCH_HIP_RUNTIME_H
 #ifdef IRIS_INIT_C
 
 #include <pthread.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * host.h (amd): what init.c asks of the platform: hip_host.h, and what differs between HIP and CUDA or between ROCm's
- * versions (5.2, which Debian 12 has, to 7).
+ * runtime.h (amd): what init.c asks of the platform: hip_runtime.h, and what differs between HIP and CUDA or between
+ * ROCm's versions (5.2, which Debian 12 has, to 7).
  *
  *   irisi_gpu_prepare irisi_gpu_chiplets irisi_gpu_share irisi_gpu_identify irisi_gpu_malloc irisi_gpu_open
  *   irisi_gpu_allow_shared irisi_gpu_resident irisi_gpu_launch
  */
-#ifndef IRIS_ARCH_AMD_HOST_H
-#define IRIS_ARCH_AMD_HOST_H
+#ifndef IRIS_ARCH_AMD_RUNTIME_H
+#define IRIS_ARCH_AMD_RUNTIME_H
 #ifdef IRIS_INIT_C
 
 #include <stdio.h>
@@ -162,7 +162,7 @@ static const char *irisi_gpu_launch(irisi_kernel kernel, const void *args, const
 
 #include <iris/arch/amd/vmm.h>
 
-#include <iris/arch/hip_host.h>
+#include <iris/arch/hip_runtime.h>
 
 #endif
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * host.h (nvidia): what init.c asks of the platform: hip_host.h over CUDA's runtime, and what CUDA does its own way.
+ * runtime.h (nvidia): what init.c asks of the platform: hip_runtime.h over CUDA's runtime, and what CUDA does its own
+ * way.
  *
  *   irisi_gpu_prepare irisi_gpu_chiplets irisi_gpu_share irisi_gpu_identify irisi_gpu_malloc irisi_gpu_open
  *   irisi_gpu_allow_shared irisi_gpu_resident irisi_gpu_launch
  */
-#ifndef IRIS_ARCH_NVIDIA_HOST_H
-#define IRIS_ARCH_NVIDIA_HOST_H
+#ifndef IRIS_ARCH_NVIDIA_RUNTIME_H
+#define IRIS_ARCH_NVIDIA_RUNTIME_H
 #ifdef IRIS_INIT_C
 
 #include <stdio.h>
@@ -147,7 +148,7 @@ static const char *irisi_gpu_clustered(irisi_kernel kernel, const iris_launch_co
 
 #include <iris/arch/nvidia/vmm.h>
 
-#include <iris/arch/hip_host.h>
+#include <iris/arch/hip_runtime.h>
 
 #endif
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * world.h: what init.c and its parts share: the world's layout, limits, the frames that travel between ranks.
+ * world_state.h: what init.c and its parts share: the world's layout, limits, the frames that travel between ranks.
  *
  * The files of this folder are parts of init.c, and only it includes them (through init.h, so that the single header
  * holds them too): world.h, socket_list.h (every open socket), coordinator.h (rank 0's thread), fork.h (what a forked
  * child has), control_link.h (each rank's end), heap_allocator.h (the allocator), fd_exchange.h (how descriptors
  * travel), heap_map.h (how heaps are made, shared and grown) and rendezvous.h (how ranks find each other).
  */
-#ifndef IRIS_RUNTIME_WORLD_H
-#define IRIS_RUNTIME_WORLD_H
+#ifndef IRIS_RUNTIME_WORLD_STATE_H
+#define IRIS_RUNTIME_WORLD_STATE_H
 #ifdef IRIS_INIT_C
 
 #include <errno.h>
