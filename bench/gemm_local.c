@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gemm_local.c: the GEMM alone, beside the vendor's library in the same run (peer_cublaslt.h).
+ * gemm_local.c: the GEMM alone, IRIS_GEMM_LOCAL, beside the vendor's library in the same run (peer_cublaslt.h).
  *
  * For each shape the two are timed in turn, round after round, each from a graph of several calls, on inputs that do
  * not stay in the cache, and the medians compared. Before that both results are checked: sampled elements against sums
- * in double precision. With -T, once for each row of choices (docs/gemm-all-scatter.md, "Rows"), all of these are timed
- * in the same rounds, beside what the library chooses; a row that a shape cannot have is left out there.
+ * in double precision. With -T, once for each row of choices (docs/gemm-choosing.md, "Rows"), all of these are timed in
+ * the same rounds, beside what the library chooses; a row that a shape cannot have is left out there. With -P, a whole
+ * pattern of GEMM + AllScatter on one rank is timed instead.
  */
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* tests/compile: the others' take long */
-#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F16
-#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
-#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F64
-#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F8E4M3_BF16
-#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_I8_I32
+#define IRIS_INSTANTIATE_GEMM_LOCAL_F16
+#define IRIS_INSTANTIATE_GEMM_LOCAL_F32
+#define IRIS_INSTANTIATE_GEMM_LOCAL_F64
+#define IRIS_INSTANTIATE_GEMM_LOCAL_F8E4M3_BF16
+#define IRIS_INSTANTIATE_GEMM_LOCAL_I8_I32
 #endif
 #include <getopt.h>
 #include <math.h>
@@ -170,12 +171,13 @@ static int64_t padded(const job *j, uint64_t n)
 /* Plans of a path, of all sets, or a sentence and none where its row cannot be. 0, or 1 when that is no row's fault. */
 static int plan_path(job *j, int path, const iris_gemm_args *args)
 {
+    const iris_gemm_op op = j->o->pattern ? IRIS_GEMM_ALL_SCATTER : IRIS_GEMM_LOCAL;
     iris_gemm_args g = *args;
     g.tune = j->o->row[path];
     for (j->has[path] = 0; j->has[path] < j->sets; j->has[path]++) {
         const int i = j->has[path];
         g.a = j->a[i], g.b = j->b[i];
-        if (iris_gemm_prepare(j->w, &j->plan[path][i], IRIS_GEMM_ALL_SCATTER, j->o->kind->dtype, &g) == IRIS_OK)
+        if (iris_gemm_prepare(j->w, &j->plan[path][i], op, j->o->kind->dtype, &g) == IRIS_OK)
             continue;
         if (path == 0 || i > 0)
             return fprintf(stderr, "%s\n", iris_error_string(j->w)), 1;
@@ -330,7 +332,7 @@ static void time_all(job *j, int best, int laps, double *us, double *peer_us)
 /* One shape: 0, or 1 when something failed. */
 static int run_shape(job *j, FILE *file, int first, double *ratio)
 {
-    double us[PATHS], peer_us;
+    double us[PATHS] = {0}, peer_us;
     int fine[PATHS] = {0}, ok = 1;
     const double work = 2.0 * (double)j->m * (double)j->n * (double)j->k;
     if (prepare(j))

@@ -29,7 +29,7 @@ SKIP = re.compile("host/|gen/|gemm/(mf?ma|tma_forward|unaligned_b|skinny|gemv)_|
 LONGEST = ("gemm_kernels_bf16", "gemm_kernels_f16", "bench_gemm_timeline", "test_collective_all_reduce",
            "test_collective_tile", "bench_collectives", "test_memory_rma", "gemm_kernels", "test_gemm",
            "test_collective_r", "example_4", "test_gpu", "test_collective", "test_", "bench_")
-ASKS = re.compile(r"#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_(\w+)")
+ASKS = re.compile(r"#define IRIS_INSTANTIATE_GEMM_(ALL_SCATTER|LOCAL)_(\w+)")
 LAUNCHERS = "iris/gen/launch/gemm_all_scatter.h"
 OTHER_KERNELS = re.compile("#define IRIS_STAMPS")  # a program's own: not those of the archive
 
@@ -106,7 +106,7 @@ def ninja_file(chosen):
     words += shlex.split(os.environ.get("IRIS_GPU_FLAGS", "")) + ["-Iinclude", "-I../made", "-Itests"]
     catch2 = ["-lCatch2"] if compiles("#include <catch2/catch_session.hpp>", "c++", "-E") else []  # older: a header
     blas = ["-lopenblas"] if compiles("int main() {}", "c++", "-Wl,--no-as-needed", "-lopenblas") else []
-    objects, links, kernels = {}, [], {}
+    objects, links, asked = {}, [], {}
 
     def compile_to(name, source, flags=()):
         objects[name] = edge(f"../obj/{name}.o", "device", [source], flags=shlex.join(flags))
@@ -120,10 +120,9 @@ def ninja_file(chosen):
         text = (MIRROR / source).read_text(encoding="utf-8")
         flags, needs, more = [], [init], []
         if ASKS.search(text) and not OTHER_KERNELS.search(text):
-            for t in ASKS.findall(text):
-                if AMD or "FNUZ" not in t:
-                    kernels[t] = compile_to(f"gemm_kernels_{t.lower()}", f"../made/{LAUNCHERS}",
-                                            [f"-DIRIS_INSTANTIATE_GEMM_ALL_SCATTER_{t}"])
+            for op, t in ASKS.findall(text):
+                if AMD or "FNUZ" not in t or op == "LOCAL":
+                    asked.setdefault(t, set()).add(op)
             flags, needs = ["-include", LAUNCHERS], ["../libkernels.a", init]  # before it asks for kernels
         if name.startswith("test_"):
             needs, more = ["../libharness.a", *needs], catch2
@@ -134,8 +133,11 @@ def ninja_file(chosen):
             objects["reference"] = edge("../obj/reference.o", "host", [source.with_name("reference.c")])
             needs, more = ["../obj/reference.o", *needs], [*more, *blas]
         links.append(edge(f"../{name}", "link", [compile_to(name, source, flags), *needs], libraries=" ".join(more)))
-    if kernels:
-        links.append(edge("../libkernels.a", "archive", kernels.values()))
+    for t, ops in asked.items():  # kernels of an operation bring those of a GEMM alone
+        flag = f"-DIRIS_INSTANTIATE_GEMM_{min(ops)}_{t}"
+        asked[t] = compile_to(f"gemm_kernels_{t.lower()}", f"../made/{LAUNCHERS}", [flag])
+    if asked:
+        links.append(edge("../libkernels.a", "archive", asked.values()))
     order = sorted(objects, key=lambda name: next((i for i, n in enumerate(LONGEST) if name.startswith(n)), len(LONGEST)))
     rules = f"""ninja_required_version = 1.5
 builddir = ..

@@ -26,7 +26,7 @@ if "-c" in words:
     with open("../asked", "a") as f:
         f.write(" ".join(words) + "\\n")
 """
-ASKED = re.compile(r"-DIRIS_INSTANTIATE_GEMM_ALL_SCATTER_(\w+)")
+ASKED = re.compile(r"-DIRIS_INSTANTIATE_GEMM_(?:ALL_SCATTER|LOCAL)_(\w+)")
 PATTERN = "gemm/|gemm_(local|tune|timeline)|self_test"
 
 
