@@ -54,7 +54,7 @@ IRIS_DEVICE uint32_t irisi_channel_count_out(const iris_channel *ch)
     iris_sync_wg();
     if (iris_lane() == 0 && iris_wave() + 1 == iris_waves())
         out = (uint32_t)irisi_atomic_add_u64(ch->state + IRISI_LEFT, 1, IRIS_ACQ_REL, IRIS_SCOPE_AGENT) + 1;
-    return irisi_parked_u32(out);
+    return irisi_in_vector_register_u32(out);
 }
 IRIS_DEVICE void irisi_channel_close(const iris_channel *ch, uint64_t epoch, uint32_t out, uint32_t leavers)
 {

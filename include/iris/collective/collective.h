@@ -169,8 +169,8 @@ IRIS_DEVICE iris_slice iris_slice_enter_wg(const iris_ctx *ctx, const iris_chann
     s.turn = ch->bank_bytes;
     s.room = ch->room;
     /* As if new for each slice: else the places of members' offsets fill scalar registers all through the kernel. */
-    s.start = (int32_t)irisi_afresh_u32((uint32_t)start);
-    s.stride = (int32_t)irisi_afresh_u32((uint32_t)stride);
+    s.start = (int32_t)irisi_rematerialize_u32((uint32_t)start);
+    s.stride = (int32_t)irisi_rematerialize_u32((uint32_t)stride);
     s.member = stride == 1 ? ctx->rank - start : (ctx->rank - start) / stride; /* a division takes as long as a load */
     s.size = s.member >= 0 && s.member < size && start + s.member * stride == ctx->rank ? size : 0;
     s.step = 0;

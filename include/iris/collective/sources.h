@@ -33,11 +33,12 @@ IRIS_DEVICE irisi_sources irisi_from_rows(const void *first, size_t pitch, int n
  */
 IRIS_DEVICE irisi_sources irisi_from_scratch(const iris_slice *s, const void *first, size_t pitch)
 {
-    return irisi_from_rows(first, (size_t)irisi_afresh_u64(pitch), (int)irisi_afresh_u32((uint32_t)s->size));
+    return irisi_from_rows(first, (size_t)irisi_rematerialize_u64(pitch),
+                           (int)irisi_rematerialize_u32((uint32_t)s->size));
 }
 IRIS_DEVICE irisi_sources irisi_from_members(const iris_slice *s, const void *first)
 {
-    irisi_sources from = irisi_from_rows(first, 0, (int)irisi_afresh_u32((uint32_t)s->size));
+    irisi_sources from = irisi_from_rows(first, 0, (int)irisi_rematerialize_u32((uint32_t)s->size));
     from.remote = 1;
     return from;
 }

@@ -217,8 +217,8 @@ IRIS_DEVICE void irisi_gemm_await_all(const iris_ctx *ctx, const iris_signal *si
 IRIS_DEVICE void iris_gemm_await_peers(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch,
                                        iris_wave_group *group)
 {
-    plan = (const iris_gemm_plan *)irisi_afresh(plan);
-    if (irisi_afresh_u32(group->wave) == 0)
+    plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
+    if (irisi_rematerialize_u32(group->wave) == 0)
         irisi_gemm_await_all(ctx, irisi_exchange_ready(plan, 0), plan, epoch, 0);
     iris_wave_group_sync(group);
     group->stopped = irisi_atomic_fetch_u32(&ctx->control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) != 0;
@@ -231,8 +231,8 @@ IRIS_DEVICE void iris_gemm_await_peers(const iris_ctx *ctx, const iris_gemm_plan
 IRIS_DEVICE void iris_gemm_finish(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch)
 {
     const uint32_t out = irisi_channel_count_out(&plan->channel);
-    plan = (const iris_gemm_plan *)irisi_afresh(plan);
-    if (irisi_afresh_u32(iris_workgroup()) == 0 && iris_wave() == 0)
+    plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
+    if (irisi_rematerialize_u32(iris_workgroup()) == 0 && iris_wave() == 0)
         irisi_gemm_await_all(ctx, irisi_exchange_done(plan, 0), plan, epoch, 1);
     irisi_channel_close(&plan->channel, epoch, out, iris_workgroups());
 }
@@ -261,7 +261,7 @@ IRIS_DEVICE void iris_gemm_send(const iris_ctx *ctx, const iris_gemm_plan *plan,
 
 IRIS_DEVICE char *irisi_stage_pipe_stage(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t seq)
 {
-    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
     return part->workspace + plan->workspace_bytes_with_comm + seq % plan->slots_with_comm * plan->stage_bytes;
 }
 

@@ -57,7 +57,7 @@ IRIS_DEVICE uint32_t irisi_tile_place(const iris_gemm_plan *plan, uint32_t worke
 IRIS_DEVICE void iris_tile_begin(const iris_gemm_plan *plan, iris_tile *tile, uint32_t worker, uint32_t workers)
 {
     tile->position = irisi_tile_place(plan, worker, workers);
-    tile->step = irisi_parked_u32(workers);
+    tile->step = irisi_in_vector_register_u32(workers);
 }
 
 /*
@@ -120,7 +120,7 @@ IRIS_DEVICE int irisi_tile_ends(const iris_gemm_plan *plan, const iris_tile *til
 IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
 {
     uint32_t i, j, below = 0, within = 0, position = tile->position;
-    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
     if (position >= (irisi_tile_cuts() ? plan->positions : plan->tiles_m * plan->full_n))
         return 0;
     tile->k_split = tile->pair_split_k = 0;
@@ -151,14 +151,14 @@ IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
     tile->top = tile->left = 0;
     tile->index = irisi_tile_cuts() ? i * ((plan->columns + plan->unit - 1) / plan->unit) + tile->n0 / plan->unit
                                     : i * plan->full_n + j;
-    tile->position += irisi_afresh_u32(tile->step);
+    tile->position += irisi_rematerialize_u32(tile->step);
     return 1;
 }
 
 /* Which of the schedule's tiles it is. */
 IRIS_DEVICE uint32_t irisi_tile_position(const iris_tile *tile)
 {
-    return tile->position - irisi_afresh_u32(tile->step);
+    return tile->position - irisi_rematerialize_u32(tile->step);
 }
 
 /* The next of the schedule's first `positions` tiles: of all where tiles are of one width. */
@@ -274,7 +274,7 @@ IRIS_DEVICE int irisi_tile_cut(const iris_tile *tile, uint32_t i, uint32_t m, ui
  */
 IRIS_DEVICE int iris_tile_piece(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t i, iris_tile *piece)
 {
-    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
     return irisi_tile_cut(tile, i, plan->stage_m, plan->stage_n, piece);
 }
 
@@ -285,7 +285,7 @@ IRIS_DEVICE int iris_tile_pass(const iris_gemm_plan *plan, const iris_tile *tile
         *pass = *tile;
         return i == 0;
     }
-    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
     return irisi_tile_cut(tile, i, plan->pass_m, plan->tile_n, pass);
 }
 /** @} */

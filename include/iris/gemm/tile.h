@@ -225,7 +225,7 @@ IRIS_DEVICE uint32_t irisi_tile_share(uint32_t bytes)
 IRIS_DEVICE void irisi_tile_unstage(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
                                     const iris_wave_group *group, irisi_tile_ranks ranks)
 {
-    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
     const uint32_t bytes = tile->cols * plan->c_element;
     const int whole = irisi_tile_whole(plan, tile);
     const uint32_t share = whole ? 1 : irisi_tile_share(bytes);
@@ -246,7 +246,7 @@ IRIS_DEVICE void irisi_tile_unstage(const iris_ctx *ctx, const iris_gemm_plan *p
     }
     const irisi_span rows = irisi_split(tile->rows, group->member / share, group->members / share);
     for (size_t row = rows.first; row < rows.end; row += rows.step) {
-        char *own = irisi_parked(irisi_tile_c(plan, tile, (uint32_t)row));
+        char *own = irisi_in_vector_register(irisi_tile_c(plan, tile, (uint32_t)row));
         const char *from = iris_tile_row(plan, tile, stage, (uint32_t)row);
         if (!whole) {
             irisi_tile_unstage_row(ctx, own, from, bytes, plan->c_element, ranks, group->member % share, share);
@@ -323,12 +323,12 @@ IRIS_DEVICE void iris_tile_deliver(const iris_ctx *ctx, const iris_gemm_plan *pl
 IRIS_DEVICE void irisi_tile_copy(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
                                  const iris_wave_group *group, int rank)
 {
-    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
     const uint32_t bytes = tile->cols * plan->c_element;
     const uint32_t share = irisi_tile_share(bytes);
     const irisi_span rows = irisi_split(tile->rows, group->member / share, group->members / share);
     for (size_t row = rows.first; row < rows.end; row += rows.step) {
-        char *own = irisi_parked(irisi_tile_c(plan, tile, (uint32_t)row));
+        char *own = irisi_in_vector_register(irisi_tile_c(plan, tile, (uint32_t)row));
         irisi_tile_copy_row((char *)iris_at(ctx, own, rank), own, bytes, plan->c_element, group->member % share, share);
     }
 }
@@ -368,7 +368,7 @@ IRIS_DEVICE void iris_tile_flag(const iris_ctx *ctx, const iris_gemm_plan *plan,
     irisi_bulk_arrived();
     irisi_drain();
     iris_wave_group_sync(group);
-    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
     if (group->member == 0)
         irisi_raise(ctx, irisi_exchange_flag(plan, tile->index), epoch, IRIS_SIGNAL_SET, ctx->rank);
 }
@@ -401,7 +401,7 @@ IRIS_DEVICE void iris_tile_staged(const iris_gemm_plan *plan, iris_wave_group *g
  */
 IRIS_DEVICE char *iris_tile_stage(const iris_gemm_plan *plan, char *stages, uint32_t n, iris_wave_group *group)
 {
-    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
     irisi_bulk_reusable(plan->slots > 1);
     if (irisi_tile_tma_store(plan))
         iris_sync_wave();
@@ -417,7 +417,7 @@ IRIS_DEVICE char *iris_tile_stage(const iris_gemm_plan *plan, char *stages, uint
 IRIS_DEVICE void irisi_tile_raise_units(const iris_ctx *ctx, const iris_gemm_plan *plan, uint32_t units,
                                         const iris_wave_group *group)
 {
-    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
     for (int rank = (int)group->member; rank < ctx->world; rank += (int)group->members)
         if (rank != ctx->rank)
             irisi_raise(ctx, irisi_exchange_done(plan, ctx->rank), units, IRIS_SIGNAL_ADD, rank);

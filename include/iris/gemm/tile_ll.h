@@ -98,9 +98,10 @@ IRIS_DEVICE void irisi_tile_store_chunk(const iris_ctx *ctx, const iris_gemm_pla
 IRIS_DEVICE void irisi_tile_send_ll(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
                                     iris_wave_group *group, uint64_t epoch)
 {
-    plan = (const iris_gemm_plan *)irisi_afresh(plan);
-    const uint32_t size = plan->c_element, bytes = irisi_parked_u32(tile->cols * size), units = irisi_ll_units(bytes);
-    const uint32_t flag = irisi_parked_u32(iris_ll_flag(epoch));
+    plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
+    const uint32_t size = plan->c_element, bytes = irisi_in_vector_register_u32(tile->cols * size),
+                   units = irisi_ll_units(bytes);
+    const uint32_t flag = irisi_in_vector_register_u32(iris_ll_flag(epoch));
     iris_ll_packet *slots = irisi_gemm_ll_slots(plan, epoch, plan->rank);
     slots += (uint64_t)tile->m0 * plan->ll_pitch + 2 * (tile->n0 * size / 8);
     if (irisi_tile_tma_store(plan))
@@ -142,7 +143,7 @@ IRIS_DEVICE void irisi_gemm_ll_collect(const iris_ctx *ctx, const iris_gemm_plan
 IRIS_DEVICE void irisi_gemm_ll_finish(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch)
 {
     const uint32_t out = irisi_channel_count_out(&plan->ll);
-    plan = (const iris_gemm_plan *)irisi_afresh(plan);
+    plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
     uint32_t rank = plan->rank;
     if (plan->columns == 0 && iris_grid_lane() == 0)
         irisi_tile_write_ll(ctx, plan, irisi_gemm_ll_slots(plan, epoch, rank), 0, iris_ll_flag(epoch));

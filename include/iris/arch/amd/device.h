@@ -179,31 +179,31 @@ IRIS_DEVICE int irisi_gate_await(const void *gate, uint32_t phase) { return (voi
  * the compiler cannot recognise. What depends on them is read and computed where it is needed: the compiler would do it
  * before the loop, and keep it in more scalar registers than there are.
  */
-IRIS_DEVICE uint32_t irisi_afresh_u32(uint32_t v)
+IRIS_DEVICE uint32_t irisi_rematerialize_u32(uint32_t v)
 {
     uint32_t fresh;
     __asm__ __volatile__("" : "=s"(fresh) : "0"(__builtin_amdgcn_readfirstlane((int)v)));
     return fresh;
 }
-IRIS_DEVICE uint64_t irisi_afresh_u64(uint64_t v)
+IRIS_DEVICE uint64_t irisi_rematerialize_u64(uint64_t v)
 {
-    const uint64_t low = irisi_afresh_u32((uint32_t)v), high = irisi_afresh_u32((uint32_t)(v >> 32));
+    const uint64_t low = irisi_rematerialize_u32((uint32_t)v), high = irisi_rematerialize_u32((uint32_t)(v >> 32));
     return high << 32 | low;
 }
-IRIS_DEVICE const void *irisi_afresh(const void *args)
+IRIS_DEVICE const void *irisi_rematerialize(const void *args)
 {
-    return (const void *)(const IRISI_CONSTANT void *)irisi_afresh_u64((uint64_t)args);
+    return (const void *)(const IRISI_CONSTANT void *)irisi_rematerialize_u64((uint64_t)args);
 }
 
-/* Likewise a value that is needed rarely: it waits for irisi_afresh_u32 in a vector register. */
-IRIS_DEVICE uint32_t irisi_parked_u32(uint32_t v)
+/* Likewise a value that is needed rarely: it waits for irisi_rematerialize_u32 in a vector register. */
+IRIS_DEVICE uint32_t irisi_in_vector_register_u32(uint32_t v)
 {
     __asm__ __volatile__("" : "+v"(v));
     return v;
 }
 
 /* A lane's address: the compiler would take it apart and keep what is the same in all lanes many times over. */
-IRIS_DEVICE char *irisi_parked(char *p)
+IRIS_DEVICE char *irisi_in_vector_register(char *p)
 {
     __asm__ __volatile__("" : "+v"(p));
     return p;

@@ -197,11 +197,11 @@ IRIS_DEVICE int irisi_gate_arrive(void *gate) { return (void)gate, 0; }
 IRIS_DEVICE int irisi_gate_await(const void *gate, uint32_t phase) { return (void)gate, (void)phase, 0; }
 
 /* A kernel's arguments, or a part of them, which the compiler is to read where they are needed (AMD). */
-IRIS_DEVICE const void *irisi_afresh(const void *args) { return args; }
-IRIS_DEVICE uint32_t irisi_afresh_u32(uint32_t v) { return v; }
-IRIS_DEVICE uint64_t irisi_afresh_u64(uint64_t v) { return v; }
-IRIS_DEVICE uint32_t irisi_parked_u32(uint32_t v) { return v; }
-IRIS_DEVICE char *irisi_parked(char *p) { return p; }
+IRIS_DEVICE const void *irisi_rematerialize(const void *args) { return args; }
+IRIS_DEVICE uint32_t irisi_rematerialize_u32(uint32_t v) { return v; }
+IRIS_DEVICE uint64_t irisi_rematerialize_u64(uint64_t v) { return v; }
+IRIS_DEVICE uint32_t irisi_in_vector_register_u32(uint32_t v) { return v; }
+IRIS_DEVICE char *irisi_in_vector_register(char *p) { return p; }
 
 /* Counters in workgroup-shared memory: get acquires, set releases, add does both; within the workgroup. */
 IRIS_DEVICE uint32_t irisi_shared_get(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }

@@ -109,7 +109,7 @@ IRIS_DEVICE void irisi_mfma_copy(const irisi_mfma_source *s, uint32_t loads, iri
         }
         return;
     }
-    const uint32_t first = irisi_afresh_u32(s->first);
+    const uint32_t first = irisi_rematerialize_u32(s->first);
     irisi_mfma_share now = s->share;
     now.line = irisi_mfma_now(now.line);
 #pragma unroll

@@ -237,7 +237,7 @@ IRIS_DEVICE void irisi_mfma_write_sums(irisi_mfma_lds lds, uint32_t offset, iris
     *(IRISI_LOCAL irisi_mfma_acc_16 *)(lds + offset) = sums;
 }
 
-/* A lane's value as if it were new: see irisi_afresh. */
+/* A lane's value as if it were new: see irisi_rematerialize. */
 IRIS_DEVICE uint32_t irisi_mfma_now(uint32_t v)
 {
     __asm__ __volatile__("" : "+v"(v));

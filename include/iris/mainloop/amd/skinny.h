@@ -67,8 +67,8 @@ IRIS_DEVICE void irisi_skinny_begin(irisi_skinny_shape s, const iris_gemm_plan *
     const uint32_t line = iris_lane() % 16, own = iris_lane() / 16 * 8;
     const uint32_t lda = 2 * (uint32_t)plan->lda, ldb = 2 * (uint32_t)plan->ldb;
     job->k = plan->k, job->last = steps - 1;
-    job->begin = irisi_afresh_u32(wave * part < steps ? wave * part : steps);
-    job->end = irisi_afresh_u32(steps - job->begin < part ? steps : job->begin + part);
+    job->begin = irisi_rematerialize_u32(wave * part < steps ? wave * part : steps);
+    job->end = irisi_rematerialize_u32(steps - job->begin < part ? steps : job->begin + part);
     job->a = (const IRISI_GLOBAL char *)plan->a + (uint64_t)tile->m0 * lda;
     job->b = (const IRISI_GLOBAL char *)plan->b + (uint64_t)tile->n0 * (s.n_major ? 2 : ldb);
     job->b_step = s.n_major ? (uint64_t)IRISI_SKINNY_DEEP * ldb : (uint64_t)2 * IRISI_SKINNY_DEEP;
