@@ -322,7 +322,10 @@ static void blas_work(irist_rank *t)
 
 TEST_CASE("a GEMM alone may be the caller's BLAS", "[gemm]") { irist_spmd(blas_work, nullptr); }
 
-/* Rows of other operations are not for it, nor is any that names a pattern; its own row makes another plan like it. */
+/*
+ * Rows of other operations are not for it, nor is one of a pattern in which some workgroups send; of another pattern's
+ * the rest counts. Its own row makes another plan like it.
+ */
 static void rows_work(irist_rank *t)
 {
     const problem_options o = {"rows", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0};
@@ -331,8 +334,8 @@ static void rows_work(irist_rank *t)
         bool counts;
     } cases[] = {{"op=local height=16 width=16", true},      {"height=16 width=16", true},
                  {"world=1 height=16 width=16", true},       {"op=all_scatter height=16 width=16", false},
-                 {"world=9 height=16 width=16", false},      {"pattern=fused_sequential height=16 width=16", false},
-                 {"pattern=bulk_synchronous height=16 width=16", false}};
+                 {"world=9 height=16 width=16", false},      {"pattern=fused_sequential height=16 width=16", true},
+                 {"pattern=wg_specialized height=16 width=16", false}};
     alone g(t, type_of("f32"), {50, 60, 20}, o);
     for (const auto &row : cases) {
         iris_gemm_args a = g.args();

@@ -19,7 +19,7 @@
 
 /* Fields of a row: of the problem, of the choice, for the record. */
 enum {
-    IRISI_WORD_OP,
+    IRISI_TUNE_OP,
     IRISI_TUNE_ARCH,
     IRISI_TUNE_UNITS,
     IRISI_TUNE_WORLD,
@@ -121,7 +121,7 @@ static int irisi_tune_value(uint32_t field, const char *text, uint32_t *value, c
     char *end = NULL;
     double us = 0;
     switch (field) {
-    case IRISI_WORD_OP:
+    case IRISI_TUNE_OP:
         for (n = IRISI_GEMM_OPS; v < n && strcmp(text, irisi_gemm_op_names[v]) != 0;)
             v++;
         break;
@@ -148,7 +148,7 @@ static int irisi_tune_value(uint32_t field, const char *text, uint32_t *value, c
     *value = v;
     if (v != n)
         return 1;
-    if (field == IRISI_WORD_OP) {
+    if (field == IRISI_TUNE_OP) {
         snprintf(why, room, "op=%.40s is neither local nor all_scatter", text);
         return 0;
     }
@@ -237,7 +237,10 @@ static irisi_tune_row irisi_gemm_problem_of(const iris_world *w, const iris_gemm
     return row;
 }
 
-/* 1 when a row is for a problem, and says nothing else than the arguments do. A GEMM alone has no pattern to choose. */
+/*
+ * 1 when a row is for a problem, and says nothing else than the arguments do. A row whose pattern has all workgroups
+ * compute is for a GEMM alone too, but for a band: a world of one rank computes by it what a GEMM alone does.
+ */
 static int irisi_gemm_applies(const irisi_tune_row *row, const irisi_tune_row *problem, const iris_gemm_args *g,
                               int blas)
 {
@@ -248,7 +251,8 @@ static int irisi_gemm_applies(const irisi_tune_row *row, const irisi_tune_row *p
             return 0;
     if (pattern && g->pattern != IRIS_GEMM_AUTO && pattern != (uint32_t)g->pattern)
         return 0;
-    if (pattern && pattern != IRIS_GEMM_BLAS_GATHER && problem->value[IRISI_WORD_OP] == IRIS_GEMM_LOCAL)
+    const int all_compute = problem->value[IRISI_TUNE_WORLD] == 1 && !irisi_gemm_splits(pattern);
+    if (pattern && problem->value[IRISI_TUNE_OP] == IRIS_GEMM_LOCAL && pattern != IRIS_GEMM_BLAS_GATHER && !all_compute)
         return 0;
     if (v[IRISI_TUNE_WORKGROUPS] &&
         (g->workgroups ? v[IRISI_TUNE_WORKGROUPS] != g->workgroups : v[IRISI_TUNE_WORKGROUPS] <= senders))
@@ -360,6 +364,8 @@ static iris_status irisi_gemm_find(iris_world *w, const iris_gemm_plan *plan, co
     }
     *hash = s.hash;
     *found = s.found;
+    if (plan->op == IRIS_GEMM_LOCAL && found->value[IRISI_TUNE_PATTERN] != IRIS_GEMM_BLAS_GATHER)
+        found->value[IRISI_TUNE_PATTERN] = IRIS_GEMM_AUTO; /* its pattern stays open: there is none */
     if (g->plain_mainloop)
         memset(found, 0, sizeof *found);
     return status;
