@@ -17,6 +17,7 @@
  * that of blas+gather, with or without the copy; the GEMMs alone are in them. Without the vendor's libraries those rows
  * are left out, and the bound takes the own GEMM.
  */
+#define IRIS_GEMM_ALL_PATTERNS
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
 #include <iris/gen/launch/gemm_all_scatter.h>
 

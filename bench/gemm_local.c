@@ -8,6 +8,7 @@
  * the same rounds, beside what the library chooses; a row that a shape cannot have is left out there. With -P, a whole
  * pattern of GEMM + AllScatter on one rank is timed instead.
  */
+#define IRIS_GEMM_ALL_PATTERNS
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* tests/compile: the others' take long */
 #define IRIS_INSTANTIATE_GEMM_LOCAL_F16

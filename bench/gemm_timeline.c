@@ -5,6 +5,7 @@
  * bench/plot.py draws; deciles are printed.
  */
 #define IRIS_STAMPS 1
+#define IRIS_GEMM_ALL_PATTERNS
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
 #include <getopt.h>
 #include <stdio.h>

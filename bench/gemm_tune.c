@@ -8,6 +8,7 @@
  * Every C is checked on every rank, at sampled elements, before it is timed.
  */
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* tests/compile: gemm_all_scatter.c has the same */
+#define IRIS_GEMM_ALL_PATTERNS
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
 #endif
 #include <iris/gen/launch/gemm_all_scatter.h>

@@ -38,6 +38,7 @@ class GemmPattern:
     text: str
     parts: tuple
     local_first: bool = False  # the GEMM alone (LOCAL_PART) runs before these kernels
+    auto: bool = True         # False: AUTO chooses it with no mainloop; its kernels exist on request
     captured: str = ""         # the pattern that stands in for it in a graph, whose branches may run in turn
 
 
@@ -48,7 +49,8 @@ GEMM_PATTERNS = (
         "bulk_synchronous", "a GEMM kernel, then a kernel that sends", local_first=True,
         parts=(GemmPart("communicate", "_send"),)),
     GemmPattern(
-        "producer_consumer", "a kernel that computes and one that sends, on two streams", captured="wg_specialized",
+        "producer_consumer", "a kernel that computes and one that sends, on two streams", auto=False,
+        captured="wg_specialized",
         parts=(GemmPart("compute", "_compute"), GemmPart("communicate", "_send"))),
     GemmPattern(
         "fused_sequential", "workgroups that compute a tile, then send it",
@@ -166,7 +168,7 @@ GEMM_LOOPS = (
     GemmLoop(
         "SKINNY", "mma.sync's for few rows; all rows may start anywhere", "gemm_skinny_nvidia",
         "the mainloop for few rows of C, wherever rows start", SHORT, "_skinny", beside_comm=True, leaves=SHORT,
-        waits=True, next="even", unaligned_a=True, unaligned_b=True, skinny=True, early_beside=True),
+        waits=True, next="even", chosen=("fused_sequential", "wave_specialized"), unaligned_a=True, unaligned_b=True, skinny=True, early_beside=True),
     GemmLoop(
         "GEMV", "the same for up to 8, where B is much to read", "gemm_gemv_nvidia",
         "the mainloop for up to 8 rows of C and much of B", SHORT, "_gemv", beside_comm=True, leaves=SHORT,
@@ -194,6 +196,7 @@ class GemmKernel:
     waits_to_launch: bool
     next: str
     cluster_split_k: bool
+    chosen: tuple
 
 
 def gemm_kernel(loop, g):
@@ -202,7 +205,7 @@ def gemm_kernel(loop, g):
         loop.name, loop.suffix, g, sums=g.t.name + loop.suffix, name=name,
         beside_comm=name + "_with_comm" if loop.beside_comm else name,
         ahead=loop.ahead, leaves=g.name in loop.leaves, waits=loop.waits, waits_to_launch=loop.waits_to_launch,
-        next=loop.next, cluster_split_k=loop.cluster_split_k)
+        next=loop.next, cluster_split_k=loop.cluster_split_k, chosen=loop.chosen)
 
 
 GEMM_KERNELS = tuple(gemm_kernel(loop, g) for loop in GEMM_LOOPS for g in GEMM_TYPES if g.name in loop.types)

@@ -5,6 +5,7 @@
  * Rank r computes its band of C's columns and writes it into every rank's C while it computes the next tile. One
  * source for the CPU (cc), NVIDIA (nvcc -x cu) and AMD (hipcc -x hip); see README.md.
  */
+#define IRIS_GEMM_ALL_PATTERNS
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F16
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32

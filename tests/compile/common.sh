@@ -33,6 +33,7 @@ alone() {
 every_launcher() {
     { (cd "$scratch/iris/gen/launch" && ls) | sed 's/\.h$//' && echo self_test; } | tr a-z A-Z |
         sed 's/.*/#define IRIS_INSTANTIATE_&/'
+    echo '#define IRIS_GEMM_ALL_PATTERNS'
     echo '#include <iris/init.h>'
     headers "$1" | grep -v arch/ | sed 's/.*/#include <&>/'
 }

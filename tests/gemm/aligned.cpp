@@ -7,6 +7,7 @@
  */
 #include <iris/mainloop/shape.h>
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
+#define IRIS_GEMM_ALL_PATTERNS
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
 #if !defined(IRIST_PART)
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F16

@@ -5,6 +5,7 @@
  * The shapes take gemm_tiles.h over every edge: tiles that end early, ranks without columns.
  */
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
+#define IRIS_GEMM_ALL_PATTERNS
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F64

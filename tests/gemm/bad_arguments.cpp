@@ -3,6 +3,7 @@
  * bad_arguments.cpp: what iris_gemm_prepare and the launchers refuse, and the sentence that says why.
  */
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
+#define IRIS_GEMM_ALL_PATTERNS
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
 #endif
 #include <cmath>

@@ -4,6 +4,7 @@
  * the caller's BLAS as one of the choices. Rows that cannot be are in bad_arguments.cpp, cuts of sm_90a in cut.c.
  */
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
+#define IRIS_GEMM_ALL_PATTERNS
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
 #endif
 #include <cstdlib>

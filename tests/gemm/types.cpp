@@ -6,6 +6,7 @@
 #include <iris/mainloop/shape.h>
 
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
+#define IRIS_GEMM_ALL_PATTERNS
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F8E4M3_BF16
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_I8_I32
 #if !defined(IRIST_PART)

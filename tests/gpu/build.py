@@ -32,6 +32,8 @@ LONGEST = ("gemm_kernels_bf16", "gemm_kernels_f16", "bench_gemm_timeline", "test
 ASKS = re.compile(r"#define IRIS_INSTANTIATE_GEMM_(ALL_SCATTER|LOCAL)_(\w+)")
 LAUNCHERS = "iris/gen/launch/gemm_all_scatter.h"
 OTHER_KERNELS = re.compile("#define IRIS_STAMPS")  # a program's own: not those of the archive
+# A program that asks for the operation without the macro has kernels of its own: the archive has those of all patterns.
+FEWER_PATTERNS = re.compile(r"(?!.*#define IRIS_GEMM_ALL_PATTERNS).*#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_.*", re.S)
 
 
 def run(command, **how):
@@ -119,7 +121,7 @@ def ninja_file(chosen):
     for name, source in chosen:
         text = (MIRROR / source).read_text(encoding="utf-8")
         flags, needs, more = [], [init], []
-        if ASKS.search(text) and not OTHER_KERNELS.search(text):
+        if ASKS.search(text) and not OTHER_KERNELS.search(text) and not FEWER_PATTERNS.fullmatch(text):
             for op, t in ASKS.findall(text):
                 if AMD or "FNUZ" not in t or op == "LOCAL":
                     asked.setdefault(t, set()).add(op)
@@ -134,8 +136,8 @@ def ninja_file(chosen):
             needs, more = ["../obj/reference.o", *needs], [*more, *blas]
         links.append(edge(f"../{name}", "link", [compile_to(name, source, flags), *needs], libraries=" ".join(more)))
     for t, ops in asked.items():  # kernels of an operation bring those of a GEMM alone
-        flag = f"-DIRIS_INSTANTIATE_GEMM_{min(ops)}_{t}"
-        asked[t] = compile_to(f"gemm_kernels_{t.lower()}", f"../made/{LAUNCHERS}", [flag])
+        flags = ["-DIRIS_GEMM_ALL_PATTERNS", f"-DIRIS_INSTANTIATE_GEMM_{min(ops)}_{t}"]
+        asked[t] = compile_to(f"gemm_kernels_{t.lower()}", f"../made/{LAUNCHERS}", flags)
     if asked:
         links.append(edge("../libkernels.a", "archive", asked.values()))
     order = sorted(objects, key=lambda name: next((i for i, n in enumerate(LONGEST) if name.startswith(n)), len(LONGEST)))

@@ -6,6 +6,7 @@
  * the device. GPUs only: the host platform has no graphs.
  */
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
+#define IRIS_GEMM_ALL_PATTERNS
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
 #endif

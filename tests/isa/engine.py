@@ -12,6 +12,7 @@ SOURCE = """#include <iris/iris.h>
 #include <iris/mainloop/shape.h>
 #undef IRISI_GEMM_HAS_PLAIN
 #undef IRISI_GEMM_HAS_SM80
+#define IRIS_GEMM_ALL_PATTERNS
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
 #include <iris/gen/launch/gemm_all_scatter.h>
 """

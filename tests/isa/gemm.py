@@ -92,7 +92,7 @@ def build(arch, kind, include, folder, *macros):
     if kind == "bf16" and arch != "gfx942":  # the loop for few rows takes as long as all others; f16's speaks for it here
         without.append("#undef IRISI_GEMM_HAS_SKINNY_MFMA")
     lines = ["#include <iris/iris.h>", "#include <iris/mainloop/shape.h>", *without,
-             f"#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_{kind.upper()}",
+             "#define IRIS_GEMM_ALL_PATTERNS", f"#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_{kind.upper()}",
              "#include <iris/gen/launch/gemm_all_scatter.h>", ""]
     source.write_text("\n".join(lines), encoding="utf-8")
     done = subprocess.run(

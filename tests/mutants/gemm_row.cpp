@@ -8,6 +8,7 @@
  * next GEMM did not wait for this rank's.
  */
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
+#define IRIS_GEMM_ALL_PATTERNS
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F64
 #endif
 #include "../gemm/problem.h"

@@ -37,7 +37,7 @@ extern "C" {
 /**
  * Makes a plan: checks every value, lets the ranks compare what they passed, chooses what was left open, and creates
  * the plan's channel. Collective; when one rank's arguments are refused, every rank returns an error. The plan can be
- * used at once, without a barrier, by any pattern's launcher.
+ * used at once, without a barrier, by the launcher of any pattern that the program has kernels of.
  *
  * For IRIS_GEMM_LOCAL it is not collective, whatever the world's size: no other rank need call it, nothing is compared,
  * and nothing of the heap is taken. Its launchers are those of gen/launch/gemm.h.
@@ -61,7 +61,8 @@ extern "C" {
  *
  * @param plan  receives the plan; it may be copied, but only one copy is to be released
  * @param dtype of A and B; iris_gemm_args says which types go together, and what they accumulate in
- * @return IRIS_OK; IRIS_ERR_ARGUMENT for a value that cannot be; IRIS_ERR_UNSUPPORTED for types without kernels;
+ * @return IRIS_OK; IRIS_ERR_ARGUMENT for a value that cannot be; IRIS_ERR_UNSUPPORTED for types without kernels, or a
+ *         pattern whose kernels the program holds only with IRIS_GEMM_ALL_PATTERNS;
  *         IRIS_ERR_NOMEM when the heap cannot hold the channel, or packets that a row asks for, or the device an
  *         operand's copy; IRIS_ERR_MISMATCH when ranks differ
  */

@@ -80,6 +80,8 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
         s = iris_memcpy(w, &control, w->control, sizeof control);
     if (s == IRIS_OK)
         own->mainloops = control.mainloops, irisi_gemm_warn(w, p, own->mainloops);
+    if (p->pattern != IRIS_GEMM_AUTO) /* a mainloop that the program has this pattern with, if there is one */
+        own->mainloops &= irisi_gemm_offered_loops(p) | 1u << IRISI_GEMM_PLAIN;
     return s;
 }
 
@@ -294,7 +296,7 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
 /* The library's choice of a pattern where nothing is known of times, from what all ranks know alike. */
 static iris_gemm_pattern irisi_gemm_choose(const iris_gemm_plan *p)
 {
-    if (p->world == 1 || p->ll_pitch > 0)
+    if (p->world == 1 || p->ll_pitch > 0 || !irisi_gemm_may_choose(p->mainloop, IRIS_GEMM_WAVE_SPECIALIZED))
         return IRIS_GEMM_FUSED_SEQUENTIAL;
     /* With few tiles a workgroup there is little left to overlap once a tile waits in its second stage. */
     const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count;

@@ -2,7 +2,7 @@
 /*
  * cost_rounds.h: a part of init.c: about how long a pattern takes where tiles are all of one width.
  *
- *   irisi_gemm_splits irisi_gemm_tiles irisi_gemm_burst_us irisi_gemm_whole_us
+ *   irisi_gemm_may_choose irisi_gemm_splits irisi_gemm_tiles irisi_gemm_burst_us irisi_gemm_whole_us
  *
  * Workgroups compute in rounds, a tile each, and a round's tiles are all ready at one time. So what counts is how many
  * rounds there are, what goes on while a round's tiles leave, and what leaves after the last one. What a tile, a link
@@ -18,6 +18,18 @@
 static int irisi_gemm_splits(uint32_t pattern)
 {
     return pattern == IRIS_GEMM_WG_SPECIALIZED || pattern == IRIS_GEMM_PRODUCER_CONSUMER;
+}
+
+/* 1 when AUTO may choose a pattern for a mainloop: its row in gen/gemm.py says so. */
+static int irisi_gemm_may_choose(uint32_t mainloop, uint32_t pattern)
+{
+    switch (pattern) {
+    case IRIS_GEMM_PRODUCER_CONSUMER: return irisi_gemm_loop_is(mainloop, IRISI_GEMM_LOOPS_CHOOSE_PRODUCER_CONSUMER);
+    case IRIS_GEMM_FUSED_SEQUENTIAL: return irisi_gemm_loop_is(mainloop, IRISI_GEMM_LOOPS_CHOOSE_FUSED_SEQUENTIAL);
+    case IRIS_GEMM_WG_SPECIALIZED: return irisi_gemm_loop_is(mainloop, IRISI_GEMM_LOOPS_CHOOSE_WG_SPECIALIZED);
+    case IRIS_GEMM_WAVE_SPECIALIZED: return irisi_gemm_loop_is(mainloop, IRISI_GEMM_LOOPS_CHOOSE_WAVE_SPECIALIZED);
+    default: return 1;
+    }
 }
 
 /* Tiles of the widest band, uncut. */

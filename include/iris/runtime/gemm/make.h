@@ -57,25 +57,17 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     p->tile_m = g->tile_m, p->tile_n = g->tile_n, p->blas = g->blas, p->blas_arg = g->blas_arg;
 }
 
-/* The kernel of the plan's operation by a pattern, with its mainloop; null where no launch header offers it. */
-static const irisi_gemm_kernel *irisi_gemm_kernel_of(const iris_gemm_plan *p, iris_gemm_pattern pattern,
-                                                     irisi_gemm_kernel_role role)
+/* Refuses a pattern whose kernels the program could have and does not. */
+static iris_status irisi_gemm_check_offered(iris_world *w, const iris_gemm_plan *p, const char *who, uint32_t pattern)
 {
-    if (pattern == IRIS_GEMM_BLAS_GATHER) /* what comes behind the caller's BLAS comes behind a GEMM alone too */
-        pattern = IRIS_GEMM_BULK_SYNCHRONOUS;
-    if (pattern == IRIS_GEMM_BULK_SYNCHRONOUS && role == IRISI_GEMM_KERNEL_COMPUTE)
-        return irisi_gemm_find_kernel(p, IRIS_GEMM_LOCAL, IRIS_GEMM_AUTO, role);
-    return irisi_gemm_find_kernel(p, (iris_gemm_op)p->op, pattern, role);
-}
-
-/* What the kernel does that waits for peers, and that must be on the device at once, in a pattern. */
-static irisi_gemm_kernel_role irisi_gemm_waits_in(const iris_gemm_plan *p, iris_gemm_pattern pattern)
-{
-    if (pattern == IRIS_GEMM_BULK_SYNCHRONOUS || pattern == IRIS_GEMM_BLAS_GATHER ||
-        pattern == IRIS_GEMM_PRODUCER_CONSUMER)
-        return IRISI_GEMM_KERNEL_COMMUNICATE;
-    return pattern == IRIS_GEMM_FUSED_SEQUENTIAL && p->ll.banks != NULL ? IRISI_GEMM_KERNEL_PACKETS
-                                                                       : IRISI_GEMM_KERNEL_WHOLE;
+    const irisi_gemm_kernel_role role = irisi_gemm_computes_in(p, (iris_gemm_pattern)pattern);
+    if (p->op == IRIS_GEMM_LOCAL || pattern == IRIS_GEMM_BLAS_GATHER || !irisi_gemm_offers_op(p) ||
+        irisi_gemm_kernel_of(p, (iris_gemm_pattern)pattern, role) != NULL)
+        return IRIS_OK;
+    return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
+                      "%s: this program has no kernel of %s for %s with the plan's mainloop, since AUTO never chooses "
+                      "it: define IRIS_GEMM_ALL_PATTERNS where the kernels are made, or leave the pattern open",
+                      who, iris_gemm_pattern_name((iris_gemm_pattern)pattern), irisi_gemm_types_name(p));
 }
 
 /* Whether the workgroups of the plan's pattern that wait for peers can all be on the device at once. */
@@ -122,6 +114,8 @@ static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const ir
     iris_status s = irisi_gemm_shape_plan(w, p, common, senders, row);
     if (s == IRIS_OK && p->pattern == IRIS_GEMM_AUTO)
         p->pattern = irisi_gemm_choose(p);
+    if (s == IRIS_OK)
+        s = irisi_gemm_check_offered(w, p, "iris_gemm_prepare", p->pattern);
     p->workgroups = row->value[IRISI_TUNE_WORKGROUPS] ? row->value[IRISI_TUNE_WORKGROUPS] : own;
     p->workgroups -= s == IRIS_OK ? p->workgroups % p->cluster : 0;
     if (s == IRIS_OK && p->op != IRIS_GEMM_LOCAL) /* first: so far no rank has failed alone */
@@ -381,6 +375,10 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
     int found = 0;
     if (sound != IRIS_OK)
         return sound;
+    const iris_status offered =
+        op == IRIS_GEMM_LOCAL ? IRIS_OK : irisi_gemm_check_offered(w, plan, "GEMM launch", pattern);
+    if (offered != IRIS_OK)
+        return offered;
     if (op == IRIS_GEMM_LOCAL && plan->op == IRIS_GEMM_LOCAL && plan->pattern == IRIS_GEMM_BLAS_GATHER)
         return irisi_gemm_start_blas(w, plan, stream);
     for (int role = 0; role < IRISI_GEMM_KERNEL_ROLES; role++) {

@@ -5,6 +5,8 @@
  *   irisi_gemm_add_offer (gemm/prepare.h)
  *   irisi_gemm_base            the offer that has the probe and the copying kernel for a plan's types
  *   irisi_gemm_find_kernel     the kernel of an operation, pattern and role, for a plan's types and mainloop
+ *   irisi_gemm_kernel_of irisi_gemm_waits_in irisi_gemm_computes_in   a plan's kernels by a pattern
+ *   irisi_gemm_offers_op irisi_gemm_offered_loops                     what the program holds
  */
 #ifndef IRIS_RUNTIME_GEMM_OFFERS_H
 #define IRIS_RUNTIME_GEMM_OFFERS_H
@@ -46,6 +48,58 @@ static const irisi_gemm_kernel *irisi_gemm_find_kernel(const iris_gemm_plan *p, 
                 (row->mainloop == p->mainloop || row->mainloop == IRISI_GEMM_ANY_LOOP))
                 return row;
     return NULL;
+}
+
+/* The kernel of the plan's operation by a pattern, with its mainloop; null where no launch header offers it. */
+static const irisi_gemm_kernel *irisi_gemm_kernel_of(const iris_gemm_plan *p, iris_gemm_pattern pattern,
+                                                     irisi_gemm_kernel_role role)
+{
+    if (pattern == IRIS_GEMM_BLAS_GATHER) /* what comes behind the caller's BLAS comes behind a GEMM alone too */
+        pattern = IRIS_GEMM_BULK_SYNCHRONOUS;
+    if (pattern == IRIS_GEMM_BULK_SYNCHRONOUS && role == IRISI_GEMM_KERNEL_COMPUTE)
+        return irisi_gemm_find_kernel(p, IRIS_GEMM_LOCAL, IRIS_GEMM_AUTO, role);
+    return irisi_gemm_find_kernel(p, (iris_gemm_op)p->op, pattern, role);
+}
+
+/* What the kernel does that waits for peers, and that must be on the device at once, in a pattern. */
+static irisi_gemm_kernel_role irisi_gemm_waits_in(const iris_gemm_plan *p, iris_gemm_pattern pattern)
+{
+    if (pattern == IRIS_GEMM_BULK_SYNCHRONOUS || pattern == IRIS_GEMM_BLAS_GATHER ||
+        pattern == IRIS_GEMM_PRODUCER_CONSUMER)
+        return IRISI_GEMM_KERNEL_COMMUNICATE;
+    return pattern == IRIS_GEMM_FUSED_SEQUENTIAL && p->ll.banks != NULL ? IRISI_GEMM_KERNEL_PACKETS
+                                                                       : IRISI_GEMM_KERNEL_WHOLE;
+}
+
+/* What the kernel does that computes, in a pattern. */
+static irisi_gemm_kernel_role irisi_gemm_computes_in(const iris_gemm_plan *p, iris_gemm_pattern pattern)
+{
+    const irisi_gemm_kernel_role waits = irisi_gemm_waits_in(p, pattern);
+    return waits == IRISI_GEMM_KERNEL_COMMUNICATE ? IRISI_GEMM_KERNEL_COMPUTE : waits;
+}
+
+/* 1 when a launch header of the plan's operation offers kernels for its types. */
+static int irisi_gemm_offers_op(const iris_gemm_plan *p)
+{
+    const irisi_gemm_offer *offer = irisi_gemm_offer_for(p, irisi_gemm_offers);
+    for (; offer != NULL; offer = irisi_gemm_offer_for(p, offer->next))
+        if (offer->n > 0 && offer->rows[0].op == p->op)
+            return 1;
+    return 0;
+}
+
+/* The mainloops with which the program has the plan's pattern: all, where it has no kernels of the operation. */
+static uint32_t irisi_gemm_offered_loops(const iris_gemm_plan *p)
+{
+    const iris_gemm_pattern pattern = (iris_gemm_pattern)p->pattern;
+    iris_gemm_plan with = *p;
+    uint32_t loops = 0;
+    if (p->op == IRIS_GEMM_LOCAL || pattern == IRIS_GEMM_BLAS_GATHER || !irisi_gemm_offers_op(p))
+        return UINT32_MAX;
+    for (with.mainloop = 0; with.mainloop < IRISI_GEMM_LOOPS; with.mainloop++)
+        if (irisi_gemm_kernel_of(&with, pattern, irisi_gemm_computes_in(p, pattern)) != NULL)
+            loops |= 1u << with.mainloop;
+    return loops;
 }
 
 #endif

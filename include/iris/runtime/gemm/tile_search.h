@@ -212,6 +212,8 @@ static void irisi_gemm_rank_whole(const iris_gemm_plan *p, uint32_t senders, iri
             continue;
         if (p->pattern == IRIS_GEMM_AUTO && p->ll_pitch > 0 && c.pattern != IRIS_GEMM_FUSED_SEQUENTIAL)
             continue; /* none but this one sends packets */
+        if (p->pattern == IRIS_GEMM_AUTO && !irisi_gemm_may_choose(p->mainloop, c.pattern))
+            continue;
         if (irisi_gemm_splits(c.pattern)) {
             c.senders = asked ? senders : few ? irisi_gemm_sixth(p) : step;
             most = asked || few ? c.senders : p->workgroups / 4;
@@ -256,6 +258,8 @@ static void irisi_gemm_rank_all(iris_gemm_plan *p, uint32_t senders, uint32_t wi
                                                  : (uint32_t)IRIS_GEMM_WG_SPECIALIZED;
         c.senders = n > 0 && (senders || c.pattern == IRIS_GEMM_PRODUCER_CONSUMER) ? p->comm_workgroups : n;
         if (irisi_gemm_splits(c.pattern) == (n == 0) || c.senders >= p->workgroups)
+            continue;
+        if (p->pattern == IRIS_GEMM_AUTO && !irisi_gemm_may_choose(p->mainloop, c.pattern))
             continue;
         if (n > 0 && p->pattern == IRIS_GEMM_AUTO && (p->world == 1 || !irisi_gemm_tma_forwards(p) || p->ll_pitch > 0))
             continue; /* there is nothing to send; or only lanes could, which are slower; or packets do */
