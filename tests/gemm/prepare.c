@@ -50,7 +50,7 @@ static int shape(iris_world *w, iris_gemm_plan *p, const question *q, uint32_t w
     p->op = IRIS_GEMM_ALL_SCATTER;
     p->dtype = p->c_dtype = IRIS_BF16, p->element = p->c_element = 2, p->xcds = 1;
     p->m = q->m, p->n = q->n, p->k = q->k, p->world = q->world, p->pattern = q->pattern;
-    p->columns = iris_gemm_band(q->n, q->world, 0).count, p->workgroups = p->units = workgroups;
+    p->columns = iris_gemm_band(q->n, q->world, 0).count, p->workgroups = p->default_workgroups = workgroups;
     p->comm_workgroups = senders ? senders : irisi_gemm_sixth(p);
     p->workgroups = q->fewest;
     if (irisi_gemm_shape_plan(w, p, &all, senders, row) == IRIS_OK)

@@ -54,7 +54,8 @@ static void read_back(iris_world *w)
     irisi_gemm_read(&row, text, why, sizeof why);
     const irisi_gemm_cutting asked = irisi_tune_row_cut(&row);
     p.op = IRIS_GEMM_ALL_SCATTER;
-    p.world = p.units = p.workgroups = p.m = p.n = p.k = 1, p.tile_m = 128, p.pattern = IRIS_GEMM_FUSED_SEQUENTIAL;
+    p.world = p.default_workgroups = p.workgroups = p.m = p.n = p.k = 1, p.tile_m = 128,
+    p.pattern = IRIS_GEMM_FUSED_SEQUENTIAL;
     p.dtype = p.c_dtype = IRIS_BF16, p.tile_n = asked.width, p.edge_width = asked.edge_width,
     p.tail_tiles = asked.tail_tiles;
     p.cluster = asked.cluster, p.split_k = asked.split_k, p.most_full_n = asked.full_n;

@@ -205,7 +205,7 @@ typedef struct iris_gemm_plan {
     uint32_t tail_tiles, tail_halves; /* those that are cut at its end; those of them that are halved */
     uint32_t edge_width;      /* columns of edges' parts */
     uint32_t most_full_n;     /* the widest band's full tiles of a row */
-    uint32_t units;           /* workgroups before a row chose their number */
+    uint32_t default_workgroups; /* workgroups before a row chose their number */
     irisi_tile_run runs[IRISI_GEMM_RUNS];
     uint32_t group_shift;      /* the logarithm of the rows of tiles or pairs that are taken together */
     uint32_t rotate, rotate_m; /* where the schedule of full tiles and of edges starts: ranks are spread over C */

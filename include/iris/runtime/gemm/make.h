@@ -53,7 +53,7 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
         p->workgroups = g->comm_workgroups + 1;
     p->xcds = irisi_gemm_xcds(iris_arch_name(w), units);
     p->comm_workgroups = g->comm_workgroups ? g->comm_workgroups : irisi_gemm_sixth(p);
-    p->units = p->workgroups;
+    p->default_workgroups = p->workgroups;
     p->tile_m = g->tile_m, p->tile_n = g->tile_n, p->blas = g->blas, p->blas_arg = g->blas_arg;
 }
 

@@ -230,9 +230,16 @@ static irisi_tune_row irisi_gemm_problem_of(const iris_world *w, const iris_gemm
 {
     irisi_tune_row row;
     memset(&row, 0, sizeof row);
-    const uint32_t keys[IRISI_TUNE_KEYS] = {
-        p->op,          irisi_tune_arch(iris_arch_name(w)), p->units, p->world, p->m, p->n, p->k, p->dtype, p->c_dtype,
-        p->b_transposed};
+    const uint32_t keys[IRISI_TUNE_KEYS] = {p->op,
+                                            irisi_tune_arch(iris_arch_name(w)),
+                                            p->default_workgroups,
+                                            p->world,
+                                            p->m,
+                                            p->n,
+                                            p->k,
+                                            p->dtype,
+                                            p->c_dtype,
+                                            p->b_transposed};
     memcpy(row.value, keys, sizeof keys);
     return row;
 }
@@ -377,13 +384,13 @@ static void irisi_gemm_print(const iris_world *w, const iris_gemm_plan *p, char 
     const char *arch = iris_arch_name(w);
     const int cuts = p->edge_width != 0;
     int used = snprintf(row, room, "op=%s arch=%.*s units=%u world=%u m=%u n=%u k=%u dtype=%s out=%s layout=%s",
-                        irisi_gemm_op_names[p->op], (int)strcspn(arch, ":"), arch, p->units, p->world, p->m, p->n, p->k,
-                        iris_dtype_name((iris_dtype)p->dtype), iris_dtype_name((iris_dtype)p->c_dtype),
-                        irisi_tune_layouts[p->b_transposed]);
+                        irisi_gemm_op_names[p->op], (int)strcspn(arch, ":"), arch, p->default_workgroups, p->world,
+                        p->m, p->n, p->k, iris_dtype_name((iris_dtype)p->dtype),
+                        iris_dtype_name((iris_dtype)p->c_dtype), irisi_tune_layouts[p->b_transposed]);
     if (p->op != IRIS_GEMM_LOCAL || p->pattern == IRIS_GEMM_BLAS_GATHER)
         used += snprintf(row + used, room - (size_t)used, " pattern=%s",
                          iris_gemm_pattern_name((iris_gemm_pattern)p->pattern));
-    if (p->workgroups != p->units)
+    if (p->workgroups != p->default_workgroups)
         used += snprintf(row + used, room - (size_t)used, " workgroups=%u", p->workgroups);
     if (irisi_gemm_splits(p->pattern))
         used += snprintf(row + used, room - (size_t)used, " comm=%u", p->comm_workgroups);
