@@ -17,11 +17,11 @@ import sys
 import tempfile
 from dataclasses import dataclass
 
-import few
 import gates
 import gemm_order
 import listing
 import page
+import skinny
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -409,7 +409,7 @@ def check(arch, kind, built, report, table):
     if kind == "f16":
         check_edits(arch, where, lambda pattern: kernels[names([pattern])[0]], report)
     if kind == "f16":  # bf16's differ in the instruction; their registers are looked at above
-        few.check(sys.modules[__name__], arch, kind, kernels, report)
+        skinny.check(sys.modules[__name__], arch, kind, kernels, report)
     for n in names(COMPUTE):
         for loop, layout in zip(main_loops(kernels[n]), ("transposed", "as it is")):
             size = "small" if n.endswith("_small") else "large"

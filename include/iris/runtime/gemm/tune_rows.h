@@ -230,16 +230,9 @@ static irisi_tune_row irisi_gemm_problem_of(const iris_world *w, const iris_gemm
 {
     irisi_tune_row row;
     memset(&row, 0, sizeof row);
-    const uint32_t keys[IRISI_TUNE_KEYS] = {p->op,
-                                            irisi_tune_arch(iris_arch_name(w)),
-                                            p->default_workgroups,
-                                            p->world,
-                                            p->m,
-                                            p->n,
-                                            p->k,
-                                            p->dtype,
-                                            p->c_dtype,
-                                            p->b_transposed};
+    const uint32_t keys[IRISI_TUNE_KEYS] = {
+        p->op, irisi_tune_arch(iris_arch_name(w)), p->default_workgroups, p->world, p->m, p->n, p->k, p->dtype,
+        p->c_dtype, p->b_transposed};
     memcpy(row.value, keys, sizeof keys);
     return row;
 }
