@@ -54,6 +54,7 @@ tests/gemm/offers.c
 tests/gemm/prepare.c
 tests/gemm/table.c
 tests/gemm/whole.c
+tests/gen/mainloop/star.c
 tests/host/crowded.c
 tests/host/log.c
 tests/host/small_stack.c

@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 from pace import slowness  # noqa: E402
-from gen import check, registry, render  # noqa: E402
+from gen import check, gemm, registry, render  # noqa: E402
 
 GOLDEN = ROOT / "tests/gen/golden"
 GOLDEN_DTYPES = [d for d in registry.DTYPES if d.name in ("i32", "u32", "bf16")]  # enough to see a template's loops
@@ -126,6 +126,29 @@ class Launchers(unittest.TestCase):
             self.assertNotEqual(linked.returncode, 0)
             self.assertIn("iris_all_reduce_sum_f32__needs_IRIS_INSTANTIATE_ALL_REDUCE_SUM_F32", linked.stderr)
             self.assertIn("iris_gemm_all_scatter_bf16__needs_IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16", linked.stderr)
+
+
+class Mainloop(unittest.TestCase):
+    maxDiff = None
+    """A new mainloop is one row: numbers, properties, kernels, probe and launchers follow (docs/adding-a-variant.md)."""
+
+    def test_made_up_one_is_a_row_and_a_header(self):
+        star = gemm.GemmLoop("STAR", "a made-up one", "gemm_star", "a made-up mainloop", ("f32",), "_star",
+                             chosen=("fused_sequential",), unaligned_a=True)
+        more = dict(gemm_loops=gemm.GEMM_LOOPS + (star,),
+                    gemm_kernels=gemm.GEMM_KERNELS + (gemm.gemm_kernel(star, gemm.gemm_type("f32")),))
+        rows = tuple(dataclasses.replace(r, rows={**r.rows, **more}) if "gemm_loops" in r.rows else r
+                     for r in registry.TEMPLATES)
+        files, failures = render.render_all(rows)
+        self.assertEqual(failures, [])
+        with tempfile.TemporaryDirectory() as folder:
+            render.write_changed(files, folder + "/iris/gen")
+            made = subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-O1", f"-I{ROOT}/include", f"-I{folder}",
+                                   ROOT / "tests/gen/mainloop/star.c", "-pthread", "-lm", "-o", f"{folder}/star"],
+                                  capture_output=True, text=True)
+            self.assertEqual((made.returncode, made.stderr[:2000]), (0, ""))
+            ran = subprocess.run([f"{folder}/star"], capture_output=True, text=True, timeout=60 * slowness())
+            self.assertEqual((ran.returncode, ran.stdout), (0, "ok\n"), ran.stderr)
 
 
 class Table(unittest.TestCase):
