@@ -46,7 +46,8 @@ def hand(rows, like):
 
 
 def bandwidths(rows):
-    """(operation, best row, best with at most 16 workgroups, best by hand) at each size from 64 MiB on, or the largest."""
+    """(operation, best row, best with at most 16 workgroups, best by hand) at each size from 64 MiB on, or the
+    largest."""
     sizes = {v: max(r["bytes"] for r in rows if r["variant"] == v) for v in {r["variant"] for r in rows}}
     for case in OPERATIONS:
         own = [r for r in rows if r["case"] == case and r["dtype"] == "u32" and r["variant"] in ("pair", "all")]
@@ -152,8 +153,8 @@ def gemm_table(rows):
         bound = max(us.get("blas", us.get("gemm", 0)), us.get("push", 0))
         best, both = min(us[p] for p in (*PATTERNS, "auto") if p in us), us.get("blas+gather")
         over = {None: best, **us}
-        cells.append((f"`{shape}`", *(f"{us[v]:.0f}" if v in us else "" for v in ("gemm", "blas", "push", "blas+gather")),
-                      *(f"{us[p]:.0f}" if p in us else "" for p in PATTERNS), f"{us['auto']:.0f}" if "auto" in us else "",
+        timed = ("gemm", "blas", "push", "blas+gather", *PATTERNS, "auto")
+        cells.append((f"`{shape}`", *(f"{us[v]:.0f}" if v in us else "" for v in timed),
                       f"{best - us['blas']:.0f}" if "blas" in us else "",
                       f"{bound / best:.2f}", f"{both / best:.2f}" if both else "",
                       *(f"{us[a] / over[b]:.2f}" if a in us and b in over else "" for _, a, b in more)))
@@ -172,7 +173,8 @@ def gemm_summary(rows):
         both, bound = us.get("blas+gather"), max(us.get("blas", us.get("gemm", 0)), us.get("push", 0))
         cells.append((f"`{shape}`", f"{us['auto']:.0f}", f"{us[best]:.0f} (`{best}`)", f"{both:.0f}" if both else "",
                       f"{both / us['auto']:.2f}" if both else "", f"{bound / us['auto']:.2f}"))
-    return table(("shape", "auto, µs", "best pattern, µs", "BLAS + NCCL, µs", "BLAS + NCCL / auto", "bound / auto"), cells)
+    return table(("shape", "auto, µs", "best pattern, µs", "BLAS + NCCL, µs", "BLAS + NCCL / auto", "bound / auto"),
+                 cells)
 
 
 def local_table(rows):
@@ -196,7 +198,8 @@ def types_table(runs):
 def tiles_table(rows):
     """A kernel that all-reduces its own tiles, beside its arithmetic alone and its all-reduces alone."""
     us = {(r["bytes"], r["variant"]): r["us"] for r in rows}
-    return table(("bytes", "arithmetic alone, µs", "all-reduce alone, µs", "both in one kernel, µs", "over the longer one"),
+    return table(("bytes", "arithmetic alone, µs", "all-reduce alone, µs", "both in one kernel, µs",
+                  "over the longer one"),
                  [(size(n), f"{us[n, 'compute']:.0f}", f"{us[n, 'all_reduce']:.0f}", f"{us[n, 'both']:.0f}",
                    f"{us[n, 'both'] / max(us[n, 'compute'], us[n, 'all_reduce']):.2f}")
                   for n in dict.fromkeys(r["bytes"] for r in rows)])

@@ -6,8 +6,8 @@
     build-gpu/bench_gemm_tune -n 4 -c $commit -o bench/results/gemm_tune/4xH200/$commit.txt
     python3 bench/tune.py
 
-Every bench/results/gemm_tune/*/*.txt counts; tests/docs/check.py compares the header with them. iris_gemm_prepare reads the
-header's rows as it reads those of a file: the first one for a problem counts.
+Every bench/results/gemm_tune/*/*.txt counts; tests/docs/check.py compares the header with them. iris_gemm_prepare reads
+the header's rows as it reads those of a file: the first one for a problem counts.
 """
 import pathlib
 import sys

@@ -157,7 +157,8 @@ def line_of(section):
 
 
 def tidy(xml):
-    """Makes Doxygen's XML what the pages need, and yields a sentence for each public name or parameter without a word."""
+    """Makes Doxygen's XML what the pages need, and yields a sentence for each public name or parameter without a
+    word."""
     for file in [*xml.glob("*_8h.xml"), *xml.glob("struct*.xml")]:
         tree = ElementTree.parse(file)
         for compound in tree.iter("compounddef"):
@@ -222,7 +223,8 @@ def main():
     source = out / "source"
     for folder in (source, out / "examples", out / "templates"):
         shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("*.py[c]", "build.py", "figures.py", "whole_run.py", "Doxyfile", "meson.build"))
+    shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("*.py[c]", "build.py", "figures.py", "whole_run.py",
+                                                                "Doxyfile", "meson.build"))
     for folder in ("examples", "templates"):
         shutil.copytree(ROOT / folder, out / folder)  # pages show them
     write_reference(source / "reference", headers)

@@ -12,13 +12,15 @@ from gen import check, registry, render, single  # noqa: E402
 def arguments():
     p = argparse.ArgumentParser(prog="python3 -m gen", description="Generates the headers of <iris/gen/>.")
     p.add_argument("--out", metavar="DIR", help="write the generated headers under DIR; only what changed")
-    p.add_argument("--folder", metavar="NAME", help="with --out: outputs of one folder (. is the top), without its name")
+    p.add_argument("--folder", metavar="NAME",
+                   help="with --out: outputs of one folder (. is the top), without its name")
     p.add_argument("--outputs", metavar="NAME", help="print the outputs of a folder, for Meson")
     p.add_argument("--depfile", metavar="FILE", help="with --out or --check STAMP: what went into it, for ninja")
     p.add_argument("--check", metavar="STAMP", nargs="?", const="", help="check rows, templates and tests; make STAMP")
     p.add_argument("--list", choices=("text", "json"), nargs="?", const="text", help="list every function")
     p.add_argument("--single", metavar="FILE", help="fold all headers into FILE (iris.h); init.c and init.h beside it")
-    p.add_argument("--preset", choices=single.PRESETS, nargs="+", default=[], help="with --single: for a platform, or a "
+    p.add_argument("--preset", choices=single.PRESETS, nargs="+", default=[],
+                   help="with --single: for a platform, or a "
                    "part of the families (docs/how-to/add-to-a-project.md has their sizes)")
     every = {}
     for option, known in (("platforms", registry.PLATFORMS), ("dtypes", [d.name for d in registry.DTYPES]),

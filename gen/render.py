@@ -77,7 +77,8 @@ def joined(lines):
     whole = ""
     for line in lines:
         whole += line.strip() if whole.endswith("(") else " " + line.strip() if whole else line
-        if whole.lstrip()[:1] not in ("*", "/", "#") and whole.endswith((",", "(")) and whole.count("(") > whole.count(")"):
+        open_ended = whole.endswith((",", "(")) and whole.count("(") > whole.count(")")
+        if open_ended and whole.lstrip()[:1] not in ("*", "/", "#"):
             continue
         yield whole
         whole = ""
@@ -99,7 +100,11 @@ def environment():
 
 def subset(value, dtypes):
     """A row variable without the parts that are for a dtype outside the subset."""
-    needs = lambda v: [v] if isinstance(v, registry.DType) else [getattr(getattr(v, "g", v), n, dtypes[0]) for n in ("t", "out", "acc")]
+    def needs(v):
+        if isinstance(v, registry.DType):
+            return [v]
+        return [getattr(getattr(v, "g", v), n, dtypes[0]) for n in ("t", "out", "acc")]
+
     return tuple(v for v in value if all(t in dtypes for t in needs(v))) if isinstance(value, (tuple, list)) else value
 
 def context(row, dtypes, files):

@@ -11,7 +11,8 @@ _PART = ("arch", "mainloop", "dtype", "create", "memory", "op", "signal", "atomi
 PRESETS = {**{p: dict(platforms=(p,)) for p in registry.PLATFORMS}, "vocabulary": dict(families=_PART),
            "collectives": dict(families=(*_PART, "collective")), "gemm": dict(families=(*_PART, "gemm"))}
 # Conditions whose macros keep their meaning throughout a compilation.
-STABLE = re.compile(r"#\s*(ifdef|ifndef|if|elif|else)\b([\s!()&|]|defined\b|\b(IRIS_INIT_C|IRIS_TARGET_\w+|IRIS_HAS_DEVICE|__cplusplus)\b)*")
+STABLE = re.compile(r"#\s*(ifdef|ifndef|if|elif|else)\b"
+                    r"([\s!()&|]|defined\b|\b(IRIS_INIT_C|IRIS_TARGET_\w+|IRIS_HAS_DEVICE|__cplusplus)\b)*")
 ROOTS = ("iris/iris.h", "iris/init.h", "iris/self_test.h")
 
 def platform(name):
@@ -61,7 +62,8 @@ def single(path, platforms, dtypes, families):
     files.update((f"iris/gen/{name}", text) for name, text in rendered.items())
     left_out = {f"iris/gen/{r.output}" for r in registry.TEMPLATES if r.family not in ("arch", "mainloop", *families)}
     left_out |= {f for f in files if platform(f) not in (None, "host", *platforms)}
-    roots = [*ROOTS, *sorted((f for f in files if DEVICE.fullmatch(f) and f not in left_out), key=lambda f: f.count("/"))]
+    roots = [*ROOTS, *sorted((f for f in files if DEVICE.fullmatch(f) and f not in left_out),
+                             key=lambda f: f.count("/"))]
     try:
         parts = ["\n".join(fold(root, files, left_out, done)) for root in roots if root not in done]
     except KeyError as e:

@@ -27,7 +27,8 @@ def shown(script, folder):
     run = {"dtype": "bf16", "b_transposed": 0, "ragged": 1, "rows": rows, "complete": True}
     file = pathlib.Path(folder, "made_up.json")
     file.write_text(json.dumps({"device": "none", "commit": "none", "runs": [run]}), encoding="utf-8")
-    text = subprocess.run([sys.executable, "-B", script, "--show", file], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run([sys.executable, "-B", script, "--show", file], check=True, capture_output=True,
+                          text=True).stdout
     last = {tuple(line.split()[1:3]): line.split() for line in text.splitlines() if " shapes " in line}
     assert last["gemv", "all"][5] == "1.000" and last["gemv", "all"][3] == "2", last
     assert last["sm90a_unaligned_b", "ragged"][5] == "1.210", last

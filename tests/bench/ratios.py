@@ -66,7 +66,8 @@ def problems(result):
 
 def main():
     results, program = pathlib.Path(sys.argv[1]), sys.argv[2]
-    files = {str(p.relative_to(results)): json.loads(p.read_text(encoding="utf-8")) for p in sorted(results.rglob("*.json"))}
+    files = {str(p.relative_to(results)): json.loads(p.read_text(encoding="utf-8"))
+             for p in sorted(results.rglob("*.json"))}
     with tempfile.TemporaryDirectory() as folder:
         made = pathlib.Path(folder, "made.json")
         subprocess.run([program, "-n", "2", "-r", "1", "-l", "1", "-M", "65536", "-j", made, "64x96x32", "32x64x128"],

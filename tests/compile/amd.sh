@@ -14,10 +14,10 @@ device="$flags --cuda-device-only --no-gpu-bundle-output"
 # The C++ library as it is, not as clang wraps it for HIP's headers; Catch2 uses __COUNTER__.
 plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-dir)/include"
 {
-    # Code for every file for gfx942, as users would make it; with little optimisation for its neighbours, and for tests,
-    # which hold hundreds of instances: a part of the types, another one for each device (tests/types.h). For the
-    # neighbours isa/collectives.c has what tests of collectives have, isa/gemm.py and docs/programs/gemm.c the kernels of
-    # examples/07, less those of f64.
+    # Code for every file for gfx942, as users would make it; with little optimisation for its neighbours, and for
+    # tests, which hold hundreds of instances: a part of the types, another one for each device (tests/types.h). For the
+    # neighbours isa/collectives.c has what tests of collectives have, isa/gemm.py and docs/programs/gemm.c the kernels
+    # of examples/07, less those of f64.
     part=0
     for arch in $archs; do
         for file in $(programs); do
@@ -28,30 +28,42 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
             *-bench/* | *-examples/07_*) continue ;;
             *) effort="-O1 -c" ;;
             esac
-            check "$arch $file" "$compiler $device $effort -o /dev/null --offload-arch=$arch $(more "$file") $root/$file"
+            check "$arch $file" "$compiler $device $effort -o /dev/null --offload-arch=$arch $(more "$file") \
+                $root/$file"
         done
         for file in $(tests); do
-            case $arch-$file in gfx942-*) ;; *-tests/host/* | *-tests/harness.cpp | *-tests/collective/*) continue ;; esac
-            check "$arch $file" "$compiler $device -O1 -c -o /dev/null $plain --offload-arch=$arch -DIRIST_PART=$part -DIRIST_KERNELS_ELSEWHERE -I$root/tests $root/$file"
+            case $arch-$file in
+            gfx942-*) ;;
+            *-tests/host/* | *-tests/harness.cpp | *-tests/collective/*) continue ;;
+            esac
+            check "$arch $file" "$compiler $device -O1 -c -o /dev/null $plain --offload-arch=$arch -DIRIST_PART=$part \
+                -DIRIST_KERNELS_ELSEWHERE -I$root/tests $root/$file"
         done
         part=$((part + 1))
     done
     for header in $(headers amd); do
-        check "gfx942 $header" "printf '%s\\n' $(alone "$header") | $compiler $flags --cuda-device-only -fsyntax-only --offload-arch=gfx942 -"
+        check "gfx942 $header" "printf '%s\\n' $(alone "$header") | $compiler $flags --cuda-device-only -fsyntax-only \
+            --offload-arch=gfx942 -"
     done
     every_launcher amd >"$scratch/every_launcher.c"
     for arch in $archs; do
-        check "$arch c++20 every launcher" "$compiler $(echo "$device" | sed 's/c++17/c++20/') -fsyntax-only --offload-arch=$arch $scratch/every_launcher.c"
+        check "$arch c++20 every launcher" \
+            "$compiler $(echo "$device" | sed 's/c++17/c++20/') -fsyntax-only --offload-arch=$arch \
+                $scratch/every_launcher.c"
     done
     # A program that includes nothing before these headers: what HIP's own need of C++20, they bring.
     for standard in c++20 c++23; do
         file=examples/00_pass_right/main.c
-        check "hip host $standard $file" "$compiler $(echo "$flags" | sed "s/c++17/$standard/") --cuda-host-only -fsyntax-only $root/$file"
+        check "hip host $standard $file" \
+            "$compiler $(echo "$flags" | sed "s/c++17/$standard/") --cuda-host-only -fsyntax-only $root/$file"
     done
-    check "hip host c++20 every launcher" "$compiler $(echo "$flags" | sed 's/c++17/c++20/') $plain --cuda-host-only -fsyntax-only $scratch/every_launcher.c"
+    check "hip host c++20 every launcher" \
+        "$compiler $(echo "$flags" | sed 's/c++17/c++20/') $plain --cuda-host-only -fsyntax-only \
+            $scratch/every_launcher.c"
     # The host's half of HIP files, and init.c as HIP and as plain C for HIP. The index names device functions only.
     for file in include/iris/init.c $(programs | tr ' ' '\n' | grep -v gen/index); do
         check "hip host $file" "$compiler $flags --cuda-host-only -c -o /dev/null $(more "$file") $root/$file"
     done
-    check "c11 for amd init.c" "clang-22 -std=c11 -DIRIS_TARGET_AMD -D__HIP_PLATFORM_AMD__ -fsyntax-only $warnings $includes $root/include/iris/init.c"
+    check "c11 for amd init.c" "clang-22 -std=c11 -DIRIS_TARGET_AMD -D__HIP_PLATFORM_AMD__ -fsyntax-only $warnings \
+        $includes $root/include/iris/init.c"
 } | check_all

@@ -43,11 +43,12 @@ check() { printf '%s|%s\n' "$1" "$2"; }
 
 # What a user or a test compiles: kernels in one file with the host code that launches them.
 programs() {
-    (cd "$root" && find examples docs bench tests -name '*.c' -not -path 'tests/consumers/*' -not -path 'tests/isa/*' -not -path '*/stand_in/*') | sort | grep -vxF "$host_only"
+    (cd "$root" && find examples docs bench tests -name '*.c' -not -path 'tests/consumers/*' -not -path 'tests/isa/*' \
+        -not -path '*/stand_in/*') | sort | grep -vxF "$host_only"
 }
-# cut.c and crowded.c call device functions from main, log.c expects what is chosen on the host, small_stack.c has a frame
-# that no GPU has room for, wake.c looks into the host's streams, the others hold init.c with another platform's shapes
-# or another table.
+# cut.c and crowded.c call device functions from main, log.c expects what is chosen on the host, small_stack.c has a
+# frame that no GPU has room for, wake.c looks into the host's streams, the others hold init.c with another platform's
+# shapes or another table.
 host_only="tests/collective/room.c
 tests/gemm/cut.c
 tests/gemm/offers.c

@@ -17,15 +17,16 @@ for language in $languages; do
         check "$compiler ${rest#*;} $file" "$compiler $flags $root/$file"
     done
 done >"$scratch/checks"
-# Newer languages deprecate what these headers could hold, such as arithmetic on two enumerations. c++2b is what compilers
-# called C++23 before it was one.
+# Newer languages deprecate what these headers could hold, such as arithmetic on two enumerations. c++2b is what
+# compilers called C++23 before it was one.
 every_launcher host >"$scratch/every_launcher.c"
 for compiler in g++ clang++ clang++-22; do
     command -v "$compiler" >/dev/null || continue
     for standard in c++20 c++2b; do
         flags="-x c++ -std=$standard -fsyntax-only $warnings $includes"
         check "$compiler $standard every launcher" "$compiler $flags $scratch/every_launcher.c"
-        check "$compiler $standard -ffast-math every launcher" "$compiler $flags -O1 -ffast-math $scratch/every_launcher.c"
+        check "$compiler $standard -ffast-math every launcher" \
+            "$compiler $flags -O1 -ffast-math $scratch/every_launcher.c"
         check "$compiler $standard include/iris/init.c" "$compiler $flags $root/include/iris/init.c"
     done
 done >>"$scratch/checks"

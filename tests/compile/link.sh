@@ -1,14 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Programs linked for MI300X and for H100, and what they say on a machine without a GPU: one sentence, no crash. What
-# init.c does on AMD, on a stand-in of HIP. Then devices that are too old: a compiler's sentence. A pattern as argument chooses checks by name.
+# init.c does on AMD, on a stand-in of HIP. Then devices that are too old: a compiler's sentence. A pattern as argument
+# chooses checks by name.
 . "$(dirname "$0")/common.sh"
 
 no_gpu="there is no GPU on this machine"
 clang=$(command -v clang++-22 || command -v hipcc) || clang=
 nvcc=$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc) || nvcc=
 init=$root/include/iris/init.c
-simple=$(cd "$root" && ls examples/0*/main.c docs/programs/*.c bench/*.c tests/gen/*.c | grep -vE '07_gemm|gemm_tune|gemm_local' | sort) # their kernels are gemm_all_scatter's, or many
+# Left out are programs whose kernels are gemm_all_scatter's, or many.
+simple=$(cd "$root" && ls examples/0*/main.c docs/programs/*.c bench/*.c tests/gen/*.c |
+    grep -vE '07_gemm|gemm_tune|gemm_local' | sort)
 [ -e /usr/include/hip/hip_runtime_api.h ] || [ -e /opt/rocm/include/hip/hip_runtime_api.h ] || hip=missing
 
 # program NAME COMPILE FILE…: an executable $scratch/NAME.
@@ -32,23 +35,27 @@ silent() {
             $includes -c "$init" -o amd_c11.o) || echo "init.c for AMD does not compile" >&2
         for file in $simple; do
             name=amd_$(echo "${file%.c}" | tr / _)
-            check "gfx942 links $file" "$(program "$name" "$hip" "$root/$file" -x none "$scratch/amd.o" -lamdhip64 -pthread -lm)"
+            check "gfx942 links $file" "$(program "$name" "$hip" "$root/$file" -x none "$scratch/amd.o" -lamdhip64 \
+                -pthread -lm)"
         done
         name=amd_refuses
         check "gfx942 without a GPU" \
-            "$(program "$name" "$hip" "$root/examples/00_pass_right/main.c" -x none "$scratch/amd.o" -lamdhip64 -pthread) && $(silent $name)"
+            "$(program "$name" "$hip" "$root/examples/00_pass_right/main.c" -x none "$scratch/amd.o" -lamdhip64 \
+            -pthread) && $(silent $name)"
         name=amd_refuses_c11
         check "gfx942 without a GPU, init.c as C11" \
-            "$(program "$name" "$hip" "$root/examples/40_self_test/main.c" -x none "$scratch/amd_c11.o" -lamdhip64 -pthread) && $(silent $name)"
+            "$(program "$name" "$hip" "$root/examples/40_self_test/main.c" -x none "$scratch/amd_c11.o" -lamdhip64 \
+            -pthread) && $(silent $name)"
         run=true small="IRIS_HEAP_MB=2 IRIS_SYNC_MB=1"
         for how in IRIS_SPAWN=process IRIS_SPAWN=thread IRIST_HIP=5.0 IRIST_HIP=6.0; do
             run="$run && env $small $how $scratch/host_half 3 304"
         done
-        # Of 8 ranks two share each of the 4 devices: each counts on less than half, or on half of every chiplet's compute
-        # units; where a chiplet has fewer of them than there are ranks, start-up refuses.
+        # Of 8 ranks two share each of the 4 devices: each counts on less than half, or on half of every chiplet's
+        # compute units; where a chiplet has fewer of them than there are ranks, start-up refuses.
         check "gfx942, the host's half on a stand-in of HIP" \
             "c++ -std=c++17 -O1 -Wall -Wextra -D__HIP_PLATFORM_AMD__ -c $here/stand_in/hip.cpp -o $scratch/hip.o && \
-            $(program host_half "$hip" "$here/stand_in/host_half.c" -x none "$scratch/hip.o" "$scratch/amd_c11.o" -pthread -lm) && \
+            $(program host_half "$hip" "$here/stand_in/host_half.c" -x none "$scratch/hip.o" "$scratch/amd_c11.o" \
+            -pthread -lm) && \
             $run && env $small IRIS_SPAWN=thread $scratch/host_half 8 145 && \
             env $small IRIST_UNITS=16 IRIS_SPAWN=thread $scratch/host_half 8 8 && \
             $here/refuses.sh 'whose 8 chiplets have 1 compute units each' \
@@ -56,7 +63,8 @@ silent() {
     fi
     if [ -n "$clang" ]; then
         check "an AMD device that is too old" "$here/refuses.sh 'Iris supports the AMD GPUs gfx90a, gfx942 and gfx950' \
-            $clang -x hip --offload-arch=gfx906 -nogpuinc -nogpulib --cuda-device-only -c -o /dev/null $includes $root/examples/00_pass_right/main.c"
+            $clang -x hip --offload-arch=gfx906 -nogpuinc -nogpulib --cuda-device-only -c -o /dev/null $includes \
+            $root/examples/00_pass_right/main.c"
     fi
     if [ -n "$nvcc" ]; then
         cuda="$nvcc -x cu -std=c++17 $includes"

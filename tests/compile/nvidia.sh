@@ -11,11 +11,11 @@ compiler=$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc) || {
 # Not -Wpedantic: the code that nvcc itself makes for the host does not pass it.
 flags="-x cu -std=c++17 -Werror all-warnings -Xcompiler -Wall,-Wextra -o /dev/null $includes"
 archs="-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a"
-# Examples are compiled as users would, and so are benchmarks, for the device that they are run on; those whose kernels are
-# the library's end at PTX, since examples have those kernels' machine code. GEMMs take ptxas longest: bench/gemm_local.c
-# has their machine code, of bf16 for sm_90a, the tests that of kernels of their own, and the rest ends at PTX. Tests
-# hold hundreds of instances: as quickly as this nvcc can (ptxas then says that warpgroup products wait for each other),
-# and kernels alone, without host code, of a part of the types (tests/types.h).
+# Examples are compiled as users would, and so are benchmarks, for the device that they are run on; those whose kernels
+# are the library's end at PTX, since examples have those kernels' machine code. GEMMs take ptxas longest:
+# bench/gemm_local.c has their machine code, of bf16 for sm_90a, the tests that of kernels of their own, and the rest
+# ends at PTX. Tests hold hundreds of instances: as quickly as this nvcc can (ptxas then says that warpgroup products
+# wait for each other), and kernels alone, without host code, of a part of the types (tests/types.h).
 quick="-Xptxas -O1" ptx="-gencode arch=compute_90a,code=compute_90a"
 ! "$compiler" --help | grep -q -- --Ofast-compile || quick=-Ofc=max ptx="$ptx -Ofc=max"
 quietly="$here/without.sh 'ptxas info .*(C75[02][04])' $compiler"
@@ -32,7 +32,8 @@ quietly="$here/without.sh 'ptxas info .*(C75[02][04])' $compiler"
         check "sm_80 sm_90a $file" "$compiler $flags -c $as $(more "$file") $root/$file"
     done
     for file in $(tests); do
-        check "sm_80 sm_90a $file" "$quietly $flags -fatbin $archs $quick -DIRIST_PART=1 -DIRIST_KERNELS_ELSEWHERE -I$root/tests $root/$file"
+        check "sm_80 sm_90a $file" "$quietly $flags -fatbin $archs $quick -DIRIST_PART=1 -DIRIST_KERNELS_ELSEWHERE \
+            -I$root/tests $root/$file"
     done
     (echo '#include <iris/init.h>' && headers nvidia | sed 's/.*/#include <&>/') >"$scratch/every_header.cu"
     check "sm_80 sm_90a every header" "$compiler $flags -c $archs $scratch/every_header.cu"
@@ -43,7 +44,9 @@ quietly="$here/without.sh 'ptxas info .*(C75[02][04])' $compiler"
     done
     # HIP's headers are not needed, and where they came first the alias file stands back: a stand-in has only its guard.
     hip="-DHIP_INCLUDE_HIP_HIP_RUNTIME_API_H $root/include/iris/init.c"
-    check "no HIP header for nvidia" "! $compiler -x cu -std=c++17 -arch=sm_90 $includes -M $root/include/iris/init.c | grep /hip/"
+    check "no HIP header for nvidia" "! $compiler -x cu -std=c++17 -arch=sm_90 $includes -M $root/include/iris/init.c \
+        | grep /hip/"
     check "HIP's own names win" "$here/refuses.sh hipError_t $compiler $flags -c -arch=sm_90 $hip"
-    check "c11 for nvidia init.c" "cc -std=c11 -DIRIS_TARGET_NVIDIA -isystem $(dirname "$compiler")/../include -fsyntax-only $warnings $includes $root/include/iris/init.c"
+    check "c11 for nvidia init.c" "cc -std=c11 -DIRIS_TARGET_NVIDIA -isystem $(dirname "$compiler")/../include \
+        -fsyntax-only $warnings $includes $root/include/iris/init.c"
 } | check_all

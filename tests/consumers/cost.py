@@ -41,12 +41,14 @@ def app(folder):
     text = re.sub(r"#include <iris/init.h>.*\n", "", re.sub(r"#include <iris/iris.h>.*", '#include "iris.h"', text))
     (folder / "app.c").write_text(text, encoding="utf-8")
     (folder / "without.c").write_text("#include <stdio.h>\nint main(void) { return 0; }\n", encoding="utf-8")
-    (folder / "with.c").write_text('#include "iris.h"\n#include <stdio.h>\nint main(void) { return (int)iris_lane(); }\n',
+    (folder / "with.c").write_text('#include "iris.h"\n#include <stdio.h>\n'
+                                   'int main(void) { return (int)iris_lane(); }\n',
                                    encoding="utf-8")
 
 
 def kernels(command, pattern):
-    return len(set(re.findall(pattern, subprocess.run(command, capture_output=True, text=True, check=True).stdout, re.M)))
+    return len(set(re.findall(pattern, subprocess.run(command, capture_output=True, text=True, check=True).stdout,
+                              re.M)))
 
 
 def main():

@@ -41,8 +41,9 @@ def complete():
 
 
 def measured():
-    """A result is bench/results/<benchmark>/<n>x<device>/<commit>.json, and each folder of one benchmark holds the newest
-    one, but for gemm_local's, whose runs are of different shapes and types; performance.md shows what there is."""
+    """A result is bench/results/<benchmark>/<n>x<device>/<commit>.json, and each folder of one benchmark holds the
+    newest one, but for gemm_local's, whose runs are of different shapes and types; performance.md shows what there
+    is."""
     for file in sorted((ROOT / "bench/results").rglob("*")):
         name = str(file.relative_to(ROOT / "bench/results"))
         if file.is_file() and not re.fullmatch(r"\w+/\d+x\w+/[0-9a-f]{7,12}\.(json|txt)", name):
@@ -76,7 +77,8 @@ def whole_runs():
 
 
 def timed_comments():
-    """A comment gives a reason; what took how long stands in docs/notes or with the commit. Cost models have numbers."""
+    """A comment gives a reason; what took how long stands in docs/notes or with the commit. Cost models have
+    numbers."""
     for pattern in ("include/**/*.[hc]", "templates/**/*.j2", "gen/*.py", "examples/**/*.c"):
         for file in sorted(ROOT.glob(pattern)):
             for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):

@@ -18,8 +18,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
 COMMAND = re.compile(r"^( +)\$ ((?:.*\\\n)*.*)\n((?:\1(?!\$ ).*\n)*)", re.M)
-BARE = re.compile(r"^ {4,}((?:\w+=\S* )*(?:\./|tests/|build/|(?:cc|c\+\+|nvcc|clang\+\+\S*|hipcc|python3|meson|ninja|cmake|"
-                  r"apt-get|export|git|mpirun|torchrun|srun|gdb|sudo)(?: |$)).*)", re.M)
+BARE = re.compile(r"^ {4,}((?:\w+=\S* )*(?:\./|tests/|build/|(?:cc|c\+\+|nvcc|clang\+\+\S*|hipcc|python3|meson|ninja|"
+                  r"cmake|apt-get|export|git|mpirun|torchrun|srun|gdb|sudo)(?: |$)).*)", re.M)
 FENCED = re.compile(r"^( *)```.*?^\1```$", re.M | re.S)
 
 # Commands that are not run, by what they hold, and why.
@@ -37,17 +37,20 @@ INSTEAD = (
     ("", r"/path/to/your/project", r"project"),
     ("add-to-a-project", r"^cc -O2 -I\. app\.c", r"cp app.c project && cd project && cc -O2 -I. app.c"),
     ("add-to-a-project", r"--prefix=/usr/local", r"--prefix=$PWD/usr_local"),
-    ("add-to-a-project", r"^(nvcc) ", r"installed nvidia && nvcc "), ("add-to-a-project", r"^(clang\S+) ", r"installed amd && \1 "),
+    ("add-to-a-project", r"^(nvcc) ", r"installed nvidia && nvcc "),
+    ("add-to-a-project", r"^(clang\S+) ", r"installed amd && \1 "),
     ("", r"/etc/iris/our_cluster.txt", r"rows.txt"),
     ("", r"^\./run demo(?! -)", r"./run demo --repeats 1 --shape 96x80x64"),  # seven large shapes
-    ("", r"--shape 1024x1024x3584", r"--repeats 1 --shape 102x102x358"), ("", r"--shape 1000x777x512", r"--repeats 1 --shape 100x77x51"),
+    ("", r"--shape 1024x1024x3584", r"--repeats 1 --shape 102x102x358"),
+    ("", r"--shape 1000x777x512", r"--repeats 1 --shape 100x77x51"),
     ("", r"^meson compile -C build 07_gemm_all_scatter", r"test -x build/examples/07_gemm_all_scatter"),
 )
 # Programs that exit with another status than 0, as the page says.
 FAILS = (r"\./hang$",)
 PRELUDE = r"""
 set -e
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 CPATH=/usr/local/cuda/include
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 CPATH=/usr/local/cuda/include
 export PKG_CONFIG_PATH=$(echo "$PWD"/usr_local/lib*/pkgconfig "$PWD"/usr_local/lib/*/pkgconfig | tr ' ' ':')
 installed() {
     meson setup build_$1 --prefix=$PWD/usr_$1 --libdir lib -Dtests=false -Dtarget=$1 >/dev/null
@@ -102,7 +105,8 @@ class Page:
     def __init__(self, path, build):
         text = path.read_text(encoding="utf-8")
         self.name, self.build = str(path.relative_to(ROOT)), build
-        self.commands = [(re.sub(r"\s+#.*", "", re.sub(r"\\\n\s*", "", m[2])).strip(), m[3]) for m in COMMAND.finditer(text)]
+        self.commands = [(re.sub(r"\s+#.*", "", re.sub(r"\\\n\s*", "", m[2])).strip(), m[3])
+                         for m in COMMAND.finditer(text)]
         prose = FENCED.sub("", text)
         self.problems = [f"`{line}` is a command without `$ `" for line in BARE.findall(COMMAND.sub("", prose))]
         self.problems += [f"`{c}` compiles for a Hopper without its matrix loop: code=sm_90a" for c, _ in self.commands
@@ -177,7 +181,8 @@ def main():
         problems += [f"{page.name}: {p}" for p in page.problems]
     if not only:
         problems += [f"NOT_HERE['{p}'] fits no command any more" for p in NOT_HERE if p not in used]
-        problems += [f"INSTEAD row '{row[1]}' fits no command any more" for i, row in enumerate(INSTEAD) if i not in used]
+        problems += [f"INSTEAD row '{row[1]}' fits no command any more"
+                     for i, row in enumerate(INSTEAD) if i not in used]
     print("\n".join(problems) or f"{sum(p.ran for p in pages)} commands do what their pages say")
     return 1 if problems else 0
 

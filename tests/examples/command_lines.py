@@ -71,7 +71,8 @@ class Run(unittest.TestCase):
 
     def test_mistakes_are_told_before_anything_is_built(self):
         with tempfile.TemporaryDirectory() as folder:
-            for arguments, says in ((["test", "smoke", "smok"], "no suite 'smok'"), (["dmeo"], "'dmeo' is not a command")):
+            for arguments, says in ((["test", "smoke", "smok"], "no suite 'smok'"),
+                                    (["dmeo"], "'dmeo' is not a command")):
                 said = call(ROOT / "run", *arguments, IRIS_BUILD=f"{folder}/build")
                 self.assertEqual((said.returncode, said.stdout, os.listdir(folder)), (1, "", []), arguments)
                 self.assertIn(says, said.stderr)

@@ -109,14 +109,17 @@ class Launchers(unittest.TestCase):
                     self.assertEqual(function, name, f"{header.name}: the prototype needs nothing, or another's")
                 for function, name, macro in (needs[0], needs[1 % len(needs)], needs[-1]):
                     made = subprocess.run([os.environ.get("CC", "cc"), "-E", "-P", f"-D{macro}", f"-I{ROOT}/include",
-                                           f"-I{folder}", "-x", "c", header], capture_output=True, text=True, check=True)
-                    self.assertRegex(made.stdout, rf"iris_status {function}\([^;{{]*\)\s*{{", f"{macro} does not make it")
+                                           f"-I{folder}", "-x", "c", header], capture_output=True, text=True,
+                                           check=True)
+                    self.assertRegex(made.stdout, rf"iris_status {function}\([^;{{]*\)\s*{{",
+                                     f"{macro} does not make it")
 
     def test_missing_at_link_time_are_told_of_their_macro(self):
         with tempfile.TemporaryDirectory() as folder:
             gen("--out", folder + "/iris/gen")
             source = pathlib.Path(folder, "main.c")
-            source.write_text("#include <iris/iris.h>\n#include <iris/init.h>\n#include <iris/gen/launch/all_reduce.h>\n"
+            source.write_text("#include <iris/iris.h>\n#include <iris/init.h>\n"
+                              "#include <iris/gen/launch/all_reduce.h>\n"
                               "#include <iris/gen/launch/gemm_all_scatter.h>\nvoid *both[] = {\n"
                               "(void *)iris_all_reduce_sum_f32, (void *)iris_gemm_all_scatter_bf16};\n"
                               "int main(void) { return both[0] == both[1]; }\n", encoding="utf-8")
@@ -130,7 +133,8 @@ class Launchers(unittest.TestCase):
 
 class Mainloop(unittest.TestCase):
     maxDiff = None
-    """A new mainloop is one row: numbers, properties, kernels, probe and launchers follow (docs/adding-a-variant.md)."""
+    """A new mainloop is one row: numbers, properties, kernels, probe and launchers follow
+    (docs/adding-a-variant.md)."""
 
     def test_made_up_one_is_a_row_and_a_header(self):
         star = gemm.GemmLoop("STAR", "a made-up one", "gemm_star", "a made-up mainloop", ("f32",), "_star",

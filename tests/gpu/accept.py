@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: MIT
 """Runs what tests/gpu/run.sh built on every topology that this machine's GPUs make, several topologies at once.
 
-    tests/gpu/run.sh accept [--commit HASH] [--only REGEX] [--skip REGEX] [--budget N] [--at-once N] [--gpus N] [--again]
+    tests/gpu/run.sh accept [--commit HASH] [--only REGEX] [--skip REGEX] [--budget N] [--at-once N] [--gpus N]
+                           [--again]
                             [--list]
 
-One GPU with four ranks as threads, two, four and eight GPUs with a process each: the smoke tier three times and the full
-tier once, all in one job of each test, since starting takes seconds; compute-sanitizer on a GPU of its own meanwhile.
-Most of a test is its start, so a few run at once on the same GPUs; those that are about time run alone, and first. A run
-has a time limit; what fails is noted and the rest goes on. --only and --skip choose runs whose "topology test tier"
-matches, or does not; --budget ends everything after so many seconds, shared out among the phases. What passed is noted
-in the build folder with the contents of its program and is not run again, so that a call goes on where the one before
-had to stop; --again runs it all. In $OUT (default build-gpu/logs): results.json with every verdict, and one log. What
-failed is printed as it fails and once more at the end; the last line is "N passed, N failed, N not run".
+One GPU with four ranks as threads, two, four and eight GPUs with a process each: the smoke tier three times and the
+full tier once, all in one job of each test, since starting takes seconds; compute-sanitizer on a GPU of its own
+meanwhile. Most of a test is its start, so a few run at once on the same GPUs; those that are about time run alone, and
+first. A run has a time limit; what fails is noted and the rest goes on. --only and --skip choose runs whose "topology
+test tier" matches, or does not; --budget ends everything after so many seconds, shared out among the phases. What
+passed is noted in the build folder with the contents of its program and is not run again, so that a call goes on where
+the one before had to stop; --again runs it all. In $OUT (default build-gpu/logs): results.json with every verdict, and
+one log. What failed is printed as it fails and once more at the end; the last line is "N passed, N failed, N not run".
 """
 import argparse
 import hashlib
@@ -40,7 +41,8 @@ KILLER_LIMIT = max(150, SLOW)  # four jobs one after the other: 8 s alone, more 
 AT_ONCE = 10  # sanitizer runs: of one rank each or of one process, so that they may share a GPU
 KILLER = "gpu_killed"  # kills processes
 ALONE = (KILLER, "signal_deadline")  # how long something takes is what they are about
-FIRST = re.compile("collective|aligned|example|graph")  # the others have run on more machines: last, should time run out
+# the others have run on more machines: last, should time run out
+FIRST = re.compile("collective|aligned|example|graph")
 BLAS_ARGUMENTS = {"example_07_gemm_all_scatter": ["--shape", "96x80x64", "-n"]}  # before the number of ranks
 
 # tool: [(test, ranks, which of its cases)]. Ranks are threads of one process. A tool that lets one kernel run at a time
@@ -62,8 +64,8 @@ SANITIZERS = {
     "synccheck": [("memory_load_store", 1), ("memory_rma", 1), ("memory_put_signal", 1), ("gemm_all_scatter", 1),
                   ("gemm_aligned", 1), ("gemm_own_kernel", 1), ("collective_all_reduce", 1), ("collective_tile", 1)],
 }
-# What API calls return is the tests' business: some are made to fail. The others would count on the compiler to tell how
-# many barriers in shared memory a kernel has.
+# What API calls return is the tests' business: some are made to fail. The others would count on the compiler to tell
+# how many barriers in shared memory a kernel has.
 OPTIONS = {"memcheck": ["--report-api-errors", "no"], "racecheck": ["--num-cuda-barriers", "96"],
            "synccheck": ["--num-cuda-barriers", "96"], "initcheck": []}
 SUMMARY = re.compile(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard")
@@ -107,9 +109,10 @@ def sanitizers(device):
     """Those of CUDA, which AMD's runtime has no match for."""
     if AMD:
         return []
-    env = {"CUDA_VISIBLE_DEVICES": str(device), "IRIS_SPAWN": "thread", "IRIS_TIMEOUT_MS": "1000000", "IRIS_TEST_SLOW": "1"}
-    # initcheck keeps a shadow of all memory: a small heap of the plain kind. With one rank no kernel waits for another's
-    # launch, so kernels may be loaded, and patched by the tool, as they are needed: a test has hundreds.
+    env = {"CUDA_VISIBLE_DEVICES": str(device), "IRIS_SPAWN": "thread", "IRIS_TIMEOUT_MS": "1000000",
+           "IRIS_TEST_SLOW": "1"}
+    # initcheck keeps a shadow of all memory: a small heap of the plain kind. With one rank no kernel waits for
+    # another's launch, so kernels may be loaded, and patched by the tool, as they are needed: a test has hundreds.
     small, lazy = {"IRIS_HEAP": "ipc", "IRIS_HEAP_MB": "64"}, {"CUDA_MODULE_LOADING": "LAZY"}
     tool = ["compute-sanitizer", "--target-processes", "all", "--error-exitcode", "9", "--tool"]
     return [Run("sanitizers", f"{test}, {ranks} rank{'s' * (ranks > 1)}{', ' * bool(cases)}{', '.join(cases)}", name,
@@ -175,7 +178,8 @@ def start_and_wait(run, limit):
     """Exit status, None when the time limit came first, and what the program printed."""
     with tempfile.TemporaryFile() as out:
         try:
-            child = subprocess.Popen(list(map(str, run.command)), env={**os.environ, **run.env}, stdin=subprocess.DEVNULL,
+            child = subprocess.Popen(list(map(str, run.command)), env={**os.environ, **run.env},
+                                     stdin=subprocess.DEVNULL,
                                      stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
         except OSError as why:
             return 127, str(why)
@@ -206,7 +210,8 @@ def execute(run, end, logs, lock, passed):
         if not run.verdict.startswith(("ok", "not run")):
             print(f"FAILED {run.name()} ({run.seconds} s)", flush=True)
             lines = [line for line in text.splitlines() if line.strip() and not re.fullmatch(r"[-~=.]+", line.strip())]
-            print("\n".join("       " + line for line in [run.verdict, *(line[:200] for line in lines[-8:])]), flush=True)
+            print("\n".join("       " + line for line in [run.verdict, *(line[:200] for line in lines[-8:])]),
+                  flush=True)
 
 
 def run_topology(runs, at_once, *how):
@@ -296,7 +301,8 @@ def main():
     gpus = args.gpus or len(names)
     if not gpus:
         sys.exit(f"accept: {'HIP' if AMD else 'nvidia-smi'} shows no GPU")
-    plan = [[([r for r in runs if re.search(args.only, r.name()) and not (args.skip and re.search(args.skip, r.name()))],
+    plan = [[([r for r in runs if re.search(args.only, r.name())
+               and not (args.skip and re.search(args.skip, r.name()))],
               n) for runs, n in phase] for phase in phases(gpus, args.at_once)]
     chosen = [run for phase in plan for runs, _ in phase for run in runs]
     if args.list or not chosen:

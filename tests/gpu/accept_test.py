@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """accept.py with shell scripts in the place of programs: what has passed is not run again, until its program changes or
---again asks for it; what failed is; verdicts of earlier calls are in the results; what there was no time for is told."""
+--again asks for it; what failed is; verdicts of earlier calls are in the results; what there was no time for is
+told."""
 import json
 import os
 import subprocess
@@ -27,7 +28,8 @@ def accept(build, *options):
     assert done.stdout, done.stderr
     ran = {p.name.removesuffix(".ran"): len(p.read_text(encoding="utf-8").split()) for p in build.glob("*.ran")}
     results = json.loads((build / "logs/results.json").read_text(encoding="utf-8"))["runs"]
-    return done.returncode, done.stdout.splitlines()[-1], ran, {(r["topology"], r["test"]): r["verdict"] for r in results}
+    return done.returncode, done.stdout.splitlines()[-1], ran, {(r["topology"], r["test"]): r["verdict"]
+                                                                for r in results}
 
 
 def main():

@@ -25,7 +25,8 @@ AMD = ARCH.startswith("gfx")
 
 # What drives the host platform's own processes and files, or has no kernels.
 SKIP = re.compile("host/|gen/|gemm/(mf?ma|tma_forward|unaligned_b|skinny|gemv)_|mutants/(tma_forward|skinny|gemv)")
-# Objects by the beginnings of their names, in the order in which they are begun: what takes a compiler longest is first.
+# Objects by the beginnings of their names, in the order in which they are begun: what takes a compiler longest is
+# first.
 LONGEST = ("gemm_kernels_bf16", "gemm_kernels_f16", "bench_gemm_timeline", "test_collective_all_reduce",
            "test_collective_tile", "bench_collectives", "test_memory_rma", "gemm_kernels", "test_gemm",
            "test_collective_r", "example_4", "test_gpu", "test_collective", "test_", "bench_")
@@ -42,7 +43,8 @@ def run(command, **how):
 
 def amd_compiler():
     rocm = os.environ.get("ROCM_PATH", "/opt/rocm")
-    known = (os.environ.get("IRIS_HIPCC"), f"{rocm}/llvm/bin/clang++", f"{rocm}/lib/llvm/bin/clang++", "clang++-22", "hipcc")
+    known = (os.environ.get("IRIS_HIPCC"), f"{rocm}/llvm/bin/clang++", f"{rocm}/lib/llvm/bin/clang++", "clang++-22",
+             "hipcc")
     return next((c for c in known if c and shutil.which(c)), None), rocm
 
 
@@ -117,7 +119,8 @@ def ninja_file(chosen):
     init = compile_to("init", "include/iris/init.c")
     if any(name.startswith("test_") for name, _ in chosen):
         harness = [compile_to(n, f"tests/{n}.cpp") for n in ("harness", "session")]
-        links.append(edge("../libharness.a", "archive", harness))  # an archive: tests with a main of their own do without
+        # an archive: tests with a main of their own do without
+        links.append(edge("../libharness.a", "archive", harness))
     for name, source in chosen:
         text = (MIRROR / source).read_text(encoding="utf-8")
         flags, needs, more = [], [init], []
@@ -140,7 +143,8 @@ def ninja_file(chosen):
         asked[t] = compile_to(f"gemm_kernels_{t.lower()}", f"../made/{LAUNCHERS}", flags)
     if asked:
         links.append(edge("../libkernels.a", "archive", asked.values()))
-    order = sorted(objects, key=lambda name: next((i for i, n in enumerate(LONGEST) if name.startswith(n)), len(LONGEST)))
+    order = sorted(objects, key=lambda name: next((i for i, n in enumerate(LONGEST) if name.startswith(n)),
+                                                  len(LONGEST)))
     rules = f"""ninja_required_version = 1.5
 builddir = ..
 rule device

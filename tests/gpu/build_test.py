@@ -20,7 +20,9 @@ out = words[words.index("-o") + 1]
 open(out, "w").close()
 if "-c" in words:
     source = words[words.index("-c") + 1]
-    needs = [source] + ["bench/gemm_inputs.h"] * source.startswith("bench/gemm") + ["include/iris/init.h"] * ("init.c" in source)
+    needs = [source]
+    needs += ["bench/gemm_inputs.h"] if source.startswith("bench/gemm") else []
+    needs += ["include/iris/init.h"] if "init.c" in source else []
     with open(words[words.index("-MF") + 1], "w") as d:
         d.write(out + ": " + " ".join(needs) + "\\n")
     with open("../asked", "a") as f:

@@ -3,9 +3,11 @@
 #   tests/gpu/run.sh build [REGEX]            everything, or what matches, on all cores, what has changed: build.py says
 #   tests/gpu/run.sh tests MODE RANKS TIER    MODE process (a GPU each) or thread (ranks share one process)
 #   tests/gpu/run.sh examples MODE RANKS
-#   tests/gpu/run.sh accept [OPTION...]       everything on 1, 2 and 4 GPUs and under sanitizers, at once: accept.py says
-# IRIS_GPU_ARCH: sm_90a (default), sm_80 …: nvcc. gfx942, gfx90a, gfx950: ROCm's clang, or clang 22 (IRIS_HIPCC: another).
-# IRIS_GPU_BUILD: where to (default build-gpu). IRIS_GPU_FLAGS: more options of the compiler. Closes with "N passed, N failed".
+#   tests/gpu/run.sh accept [OPTION...]       everything on 1, 2 and 4 GPUs and under sanitizers, at once
+# IRIS_GPU_ARCH: sm_90a (default), sm_80 …: nvcc. gfx942, gfx90a, gfx950: ROCm's clang, or clang 22
+# (IRIS_HIPCC: another).
+# IRIS_GPU_BUILD: where to (default build-gpu). IRIS_GPU_FLAGS: more options of the compiler.
+# The last line is "N passed, N failed".
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 dir=${IRIS_GPU_BUILD:-build-gpu}

@@ -10,7 +10,8 @@ musl-gcc -std=c11 -O1 -Iinclude -I"$generated" -c include/iris/init.c -o "$work/
 ar rcs "$work/libiris.a" "$work/init.o" # gemm/prepare.c includes init.c itself
 for source in gemm/cut gemm/prepare gemm/table gemm/whole host/small_stack; do
     program=$work/$(basename $source)
-    musl-gcc -std=c11 -O1 -Wall -Wextra -Werror -Iinclude -I"$generated" "tests/$source.c" "$work/libiris.a" -lm -o "$program"
+    musl-gcc -std=c11 -O1 -Wall -Wextra -Werror -Iinclude -I"$generated" "tests/$source.c" "$work/libiris.a" -lm \
+        -o "$program"
     for ranks in process thread; do
         IRIS_SPAWN=$ranks "$program" || { echo "musl: $source failed, ranks by IRIS_SPAWN=$ranks" && exit 1; }
     done

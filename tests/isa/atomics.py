@@ -53,4 +53,5 @@ def gate(report, here, includes, archs, call):
             wrong = [text] if status else list(problems(text))
             report.line(arch, f"{name}: atomics of system scope are those that the bus carries", wrong)
     broken = "isa_or_u32:\n\tglobal_atomic_or v0, v[0:1], v2, off sc0 sc1\n"
-    report.line("amd", "  notices a native OR", [] if "isa_or_u32: global_atomic_or" in problems(broken) else ["unnoticed"])
+    report.line("amd", "  notices a native OR", [] if "isa_or_u32: global_atomic_or" in problems(broken)
+                else ["unnoticed"])

@@ -32,7 +32,8 @@ ROOT = HERE.parent.parent
 WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 AMD = ("gfx90a", "gfx942", "gfx950")
 NVIDIA = ("sm_90a", "sm_80")
-SOURCES = {"kernels.c": ("-O0", "-O3"), "orders.c": ("-O0", "-O3"), "matrix.c": ("-O0", "-O3"), "collectives.c": ("-O3",)}
+SOURCES = {"kernels.c": ("-O0", "-O3"), "orders.c": ("-O0", "-O3"), "matrix.c": ("-O0", "-O3"),
+           "collectives.c": ("-O3",)}
 NVIDIA_SOURCES = ("kernels.c", "orders.c", "tiles.c")
 
 
@@ -249,7 +250,8 @@ def look_at_page(include, folder, kernels, table, report, write):
     version = call([os.environ.get("IRIS_HIPCC") or find("clang++-22", "clang++"), "--version"])[1].split("\n")[0]
     parts = {"compiler": page.compiler(version),
              "translation-gfx942": page.listing_of(kernels["gfx942"]["isa_translate"]),
-             "vocabulary": page.table([r for r in table if r[0] in AMD and r[1].startswith("isa_") and not r[1].startswith("isa_order")], AMD)}
+             "vocabulary": page.table([r for r in table if r[0] in AMD and r[1].startswith("isa_")
+                                       and not r[1].startswith("isa_order")], AMD)}
     if write:
         parts["library"] = page.table(library(include, folder, names, launched), AMD)
         parts.update({"translation-sm_90a": text for text in [disassembled(folder)] if text})

@@ -60,7 +60,8 @@ GFX90A = Isa(
     **AMD_TRANSLATION)
 PTX = Isa(
     store=r"^st\.(?!param)", data_store=r"^st\.global", wide=r"^st\.global\.v4", barrier=r"^bar\.(sync|red)",
-    add=r"^red\.(relaxed|release)\.sys\.global\.add\.u64", set=r"^st\.(relaxed|release)\.sys\.global\.u64", poll=r"^ld\.(relaxed|acquire)\.sys\.global\.u64",
+    add=r"^red\.(relaxed|release)\.sys\.global\.add\.u64", set=r"^st\.(relaxed|release)\.sys\.global\.u64",
+    poll=r"^ld\.(relaxed|acquire)\.sys\.global\.u64",
     end=r"^ret", write_back=r"^fence\.release\.sys", invalidate=r"^fence\.acquire\.sys",
     stream_load=r"^ld\.global\.L1::no_allocate", stream_store=r"^st\.global\.cs",
     delta_load=rf"^ld\.param\.u64 .*\[%rd\d+\+{DELTA}\]", address_add=r"^add\.s64",
@@ -308,9 +309,11 @@ GFX90A_GATES = (
 )
 # What needs signals that differ from other stores of 8 bytes.
 GFX942_GATES = (
-    Gate("a barrier raises its signals after the workgroup has met", ("isa_barrier_wg",) + SLICES[:1], signal_follows_barrier,
+    Gate("a barrier raises its signals after the workgroup has met", ("isa_barrier_wg",) + SLICES[:1],
+         signal_follows_barrier,
          (("^s_barrier", NOP),)),
-    Gate("a barrier raises its signals after a write-back", ("isa_barrier_wg", "isa_slice_barrier"), release, (("^buffer_wbl2", NOP),)),
+    Gate("a barrier raises its signals after a write-back", ("isa_barrier_wg", "isa_slice_barrier"), release,
+         (("^buffer_wbl2", NOP),)),
     Gate("a barrier polls at system scope and then drops stale lines", ("isa_barrier_wg",) + SLICES[:2], acquire,
          (("^buffer_inv", NOP), ("^global_load_dwordx2", "global_load_dwordx2 v[2:3], v1, s[4:5]"))),
     Gate("puts and signals reach the system", PUTS + SLICES[2:] + ("isa_store", "isa_store_vec"), system_scope,
@@ -321,7 +324,8 @@ GFX942_GATES = (
 PTX_GATES = (
     Gate("a workgroup's signal follows its barrier", ("isa_put_signal_wg", "isa_signal_add_wg", "isa_barrier_wg"),
          signal_follows_barrier, ((r"^bar\.sync", "nop"), (r"^red\.relaxed\.sys", "red.relaxed.gpu.global.add.u64"))),
-    Gate("a signal releases what comes before it", ("isa_signal_set", "isa_signal_add_wg", "isa_barrier_wg") + SIGNAL_PUTS,
+    Gate("a signal releases what comes before it", ("isa_signal_set", "isa_signal_add_wg", "isa_barrier_wg")
+         + SIGNAL_PUTS,
          releases_first, ((r"^fence\.release", "nop"), (r"^fence\.release", "fence.release.gpu;"))),
     Gate("a wait polls at system scope, then the workgroup meets, then data is used", ("isa_wait_wg",),
          use_follows_wait, ((r"^bar\.red", "nop"), (r"^ld\.relaxed\.sys\.global\.u64", "ld.relaxed.gpu.global.u64"))),

@@ -27,8 +27,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PAGE = ROOT / "docs/notes/mainloops-amd.md"
 ARCHS = ("gfx90a", "gfx942", "gfx950")
-# f32 and i8 of one architecture speak for the others, whose loops differ in the instruction: all took half a minute more.
-# i8_i32 on gfx950 has the address of its flag in registers of its own, and FLAG knows no such store.
+# f32 and i8 of one architecture speak for the others, whose loops differ in the instruction: all took half a minute
+# more. i8_i32 on gfx950 has the address of its flag in registers of its own, and FLAG knows no such store.
 TYPES = {"gfx90a": ("f16", "bf16", "f32"),
          "gfx942": ("f16", "bf16", "f32", "i8_i32", "i8_bf16", "bf16_f32", "f8e4m3fnuz_bf16", "f8e5m2fnuz_bf16"),
          "gfx950": ("f16", "bf16", "i8_bf16", "bf16_f32", "f8e4m3_bf16", "f8e5m2_bf16")}
@@ -61,7 +61,8 @@ UNITS = {"gfx90a": {"f16": Unit(r"^v_mfma_f32_32x32x8", 64, 128), "i8": Unit(r"^
                     "f8": Unit(r"^v_mfma_f32_32x32x16_(fp8_fp8|bf8_bf8)", 32, 128),
                     "f32": Unit(r"^v_mfma_f32_32x32x2_f32", 64, 128)},
          "gfx950": {"f16": Unit(r"^v_mfma_f32_32x32x16", 32, 256), "i8": Unit(r"^v_mfma_i32_32x32x32_i8", 32, 256),
-                    "f8": Unit(r"^v_mfma_f32_32x32x64_f8f6f4", 64, 256), "f32": Unit(r"^v_mfma_f32_32x32x2_f32", 64, 256)}}
+                    "f8": Unit(r"^v_mfma_f32_32x32x64_f8f6f4", 64, 256),
+                    "f32": Unit(r"^v_mfma_f32_32x32x2_f32", 64, 256)}}
 # What a turn of a loop multiplies, rows x columns x bytes of K: of the large tile and of the small one. Beside
 # communication waves a large tile is computed in two passes.
 TURNS = {"gfx90a": ((256, 256, 128), (128, 128, 128)), "gfx942": ((256, 256, 128), (128, 128, 128)),
@@ -89,7 +90,8 @@ def build(arch, kind, include, folder, *macros):
     out = pathlib.Path(folder) / f"{arch}.{kind}{''.join(macros)}.co"
     source = out.with_suffix(".c")
     without = [] if kind in WITH_PLAIN and not macros else ["#undef IRISI_GEMM_HAS_PLAIN"]
-    if kind == "bf16" and arch != "gfx942":  # the loop for few rows takes as long as all others; f16's speaks for it here
+    # the loop for few rows takes as long as all others; f16's speaks for it here
+    if kind == "bf16" and arch != "gfx942":
         without.append("#undef IRISI_GEMM_HAS_SKINNY_MFMA")
     lines = ["#include <iris/iris.h>", "#include <iris/mainloop/shape.h>", *without,
              "#define IRIS_GEMM_ALL_PATTERNS", f"#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_{kind.upper()}",
@@ -110,7 +112,8 @@ def build(arch, kind, include, folder, *macros):
     used = {}
     for name, block in re.findall(r"Function Name: (\S+)(.*?)(?=Function Name|\Z)", done.stdout, re.S):
         if name.startswith("irisi_gemm_"):  # the plain loop's, and those that copy operands, too
-            used[name] = {k.strip(): int(v) for k, v in re.findall(r"remark:\s+([A-Za-z ]+?)(?: \[.*?\])?: (\d+) ", block)}
+            used[name] = {k.strip(): int(v) for k, v in re.findall(r"remark:\s+([A-Za-z ]+?)(?: \[.*?\])?: (\d+) ",
+                                                                   block)}
     return "", used, {name: l for name, l in listings(text).items() if name in wanted}
 
 
@@ -138,7 +141,8 @@ def dominators(code, blocks, start):
     while changed:
         changed = False
         for b in sorted(blocks):
-            new = {b}.union(set.intersection(*(over[p] for p in before[b])) if before[b] else set()) if b != start else {b}
+            above = [over[p] for p in before[b]] if b != start else []
+            new = {b}.union(set.intersection(*above) if above else set())
             changed, over[b] = changed or new != over[b], new
     return over, before
 
@@ -288,7 +292,8 @@ def tiles_arrive(arch, kernel):
     if "producer_consumer_compute" in kernel.name or "wg_specialized" in kernel.name:
         signals.append((FLAG, "flag"))
     for signal, what in signals:
-        yield from gates.reaches(kernel, kernel.find(PUTS), signal, [isa.arrived], f"a tile's {what} before its stores have arrived")
+        yield from gates.reaches(kernel, kernel.find(PUTS), signal, [isa.arrived],
+                                 f"a tile's {what} before its stores have arrived")
         if "wave_specialized" not in kernel.name:  # communication waves count each other
             yield from gates.reaches(kernel, kernel.find(PUTS), signal, [isa.barrier],
                                      f"a tile's {what} before the workgroup has met")
@@ -304,7 +309,8 @@ def tiles_arrive(arch, kernel):
 def tiles_are_waited_for(arch, kernel):
     isa = ISAS[arch]
     loads = kernel.find(isa.poll)
-    polls = [i for i in loads if kernel.path(i, kernel.find("^s_sleep"), loads) is not None]  # who sees too little sleeps
+    # who sees too little sleeps
+    polls = [i for i in loads if kernel.path(i, kernel.find("^s_sleep"), loads) is not None]
     if not polls or not kernel.find(TILE):
         yield "no look at a signal, or no 16-byte load"
     for goal in (TILE, isa.barrier):
@@ -324,16 +330,19 @@ def only_its_memory(arch, kernel):
 NOP, FUSED, SENDS = "s_nop 0", "fused_sequential", "producer_consumer_send"
 CHECKS = (  # text, check, whose, edits that it must notice: kernel, what, by what
     ("matrix units are the limit of each loop", matrix_units_are_the_limit, COMPUTE,
-     ((FUSED, r"^[sv]_(?!mfma|.*branch|endpgm)", "ds_read_b128 v[0:3], v0"), (FUSED, r"^v_mfma", "v_mfma_f32_16x16x16_f16"))),
+     ((FUSED, r"^[sv]_(?!mfma|.*branch|endpgm)", "ds_read_b128 v[0:3], v0"),
+      (FUSED, r"^v_mfma", "v_mfma_f32_16x16x16_f16"))),
     ("a turn of each loop multiplies a whole tile, 128 or 256 bytes of K deep", turns_are_whole, COMPUTE,
      ((FUSED, r"^s_setprio 1", "v_mfma_f32_32x32x8_f16 a[0:15], v[0:1], v[2:3], a[0:15]"),)),
     ("16 bytes a lane, from global memory and to shared memory", accesses_are_wide, COMPUTE,
-     ((FUSED, r"^global_load(_lds)?_dwordx4", "global_load_dword v0, v1, s[0:1]"), (FUSED, r"^ds_read_b128", "ds_read_u16 v0, v1"))),
+     ((FUSED, r"^global_load(_lds)?_dwordx4", "global_load_dword v0, v1, s[0:1]"),
+      (FUSED, r"^ds_read_b128", "ds_read_u16 v0, v1"))),
     ("matrix phases and memory phases are apart", phases_are_pure, COMPUTE,
      ((FUSED, r"^s_setprio", NOP), (FUSED, r"^s_setprio 0", "s_setprio 1"))),
     ("fetches stay under way from phase to phase", fetches_stay_under_way, COMPUTE,
      ((FUSED, r"^s_setprio 0", "s_waitcnt vmcnt(0)"),)),
-    ("waves meet once their accesses to shared memory are done", meetings_wait, COMPUTE, ((FUSED, r"lgkmcnt\(0\)", NOP),)),
+    ("waves meet once their accesses to shared memory are done", meetings_wait, COMPUTE,
+     ((FUSED, r"lgkmcnt\(0\)", NOP),)),
     ("a tile's stores go through and arrive before its signal and its flag", tiles_arrive, PUTTING + SEND,
      tuple((at, what, by) for at in (FUSED, "wave_specialized", "wg_specialized", SENDS)
            for what, by in ((r"^s_waitcnt vmcnt\(0\)", NOP), (r"^global_atomic_add_x2", NOP),
@@ -349,7 +358,8 @@ CHECKS = (  # text, check, whose, edits that it must notice: kernel, what, by wh
     ("packets are stored and looked at in the system", gemm_order.packets_are_of_the_system, LL, ()),
     ("signals are looked at in the system, then stale lines dropped", gemm_order.polls_are_of_the_system, WAIT, ()),
     ("neither scratch nor spilled registers nor generic addresses", only_its_memory, COMPUTE + SEND,
-     ((FUSED, r"^ds_write_b128|^ds_write_b16", "scratch_store_dword v0"), (FUSED, r"^s_setprio", "v_writelane_b32 v0, s0, 0"),
+     ((FUSED, r"^ds_write_b128|^ds_write_b16", "scratch_store_dword v0"),
+      (FUSED, r"^s_setprio", "v_writelane_b32 v0, s0, 0"),
       (FUSED, r"^s_setprio", "v_accvgpr_write_b32 a0, v0"))),
 )
 
@@ -456,7 +466,8 @@ def main():
     p.add_argument("--include", metavar="DIR", help="where iris/gen/ lies (default: generated for this run)")
     p.add_argument("--arch", action="append", choices=ARCHS, help="only this architecture (may be repeated)")
     p.add_argument("--type", action="append", help="these types instead, as kernels' names end (may be repeated)")
-    p.add_argument("--table", action="store_true", help="write what a turn of each loop costs into docs/notes/mainloops-amd.md")
+    p.add_argument("--table", action="store_true",
+                   help="write what a turn of each loop costs into docs/notes/mainloops-amd.md")
     args = p.parse_args()
     if not clang():
         print("skipped: no compiler for AMD GPUs here\n0 passed, 0 failed")

@@ -55,7 +55,8 @@ def kept(listing, isa, stores):
 
 
 def raised(listing, isa):
-    """Indices of the stores that are signals. Where no modifier says so, those to a scalar address may be other ones."""
+    """Indices of the stores that are signals. Where no modifier says so, those to a scalar address may be other
+    ones."""
     stores = [i for i in listing.find(isa.set) if not any(origin(listing, i, r).startswith(("global_load", "v_or"))
                                                           for r in registers(listing.code[i].args)[-1])]
     scalar = [] if isa.through else [i for i in stores if ", off" not in listing.code[i].text]
@@ -74,7 +75,8 @@ def signals_follow_puts(listing, isa):
     puts = [i for i in listing.find(TO_PEERS) if i not in signals]
     if not signals or not puts:
         yield "no signal" if puts else "no put"
-    for start, first in ((puts, "a put"), (without_wait(listing, isa, puts), "a barrier that puts have not arrived at")):
+    for start, first in ((puts, "a put"), (without_wait(listing, isa, puts),
+                                           "a barrier that puts have not arrived at")):
         hit = led_to(listing, start, signals + barriers) & set(signals)
         if hit:
             yield f"between {first} and a signal nothing waits, or nobody meets: {listing.code[min(hit)].text}"

@@ -28,7 +28,8 @@ def loads_are_under_way(name, loops):
 
 
 def accesses_are_wide(loops):
-    """Problems: of a B that is n x k all loads are 16 bytes a lane; of one that is k x n those of A, and B's by tile."""
+    """Problems: of a B that is n x k all loads are 16 bytes a lane; of one that is k x n those of A, and B's by
+    tile."""
     widths = sorted("".join(sorted({i.op.split("_")[2] for i in loop if i.op.startswith("global_load")}))
                     for loop in main_loops(loops))
     wanted = sorted(["dwordx4"] * TILES + ["dwordx4ushort", "dworddwordx4", "dworddwordx4", "dwordx2dwordx4"])
@@ -49,7 +50,8 @@ def sums_are_wide(kernel):
 def check(gemm, arch, kind, kernels, report):
     """All of it for every pattern's kernels, and those of gemm's checks that do not speak of the matrix loops."""
     where, named = f"{arch} {kind}", lambda p: gemm.symbol(p, kind, "skinny_mfma")
-    anywhere = (gemm.tiles_arrive, gemm.tiles_are_waited_for, gemm_order.puts_go_through, gemm_order.nothing_is_written_back,
+    anywhere = (gemm.tiles_arrive, gemm.tiles_are_waited_for, gemm_order.puts_go_through,
+                gemm_order.nothing_is_written_back,
                 gemm_order.packets_are_of_the_system, gemm_order.polls_are_of_the_system, gemm.only_its_memory)
     # Its flag's address is in registers of its own, which FLAG does not know; wg_specialized's has the same source.
     without_flag = (gemm.tiles_arrive, "producer_consumer_compute")
@@ -67,7 +69,8 @@ def check(gemm, arch, kind, kernels, report):
             report.line(where, f"few rows: {text}", [f"{p}: {x}" for p in whose if (function, p) != without_flag
                                                      for x in function(arch, kernels[named(p)])])
     for text, function, pattern, replacement in own:
-        report.line(where, f"few rows: {text}", [f"{p}: {x}" for p in gemm.COMPUTE for x in function(kernels[named(p)])])
+        report.line(where, f"few rows: {text}", [f"{p}: {x}" for p in gemm.COMPUTE
+                                                 for x in function(kernels[named(p)])])
         if arch != "gfx942":
             continue  # one architecture's edits speak for the others
         edited = gemm.broken(kernels[named(gemm.FUSED)], pattern, replacement)

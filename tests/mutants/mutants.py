@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The mutants: one wrong line each, and the test that must notice it.
 
-A pattern must occur exactly once in its header, or is the first one behind `after`, which does; `tsan` mutants are run with ranks as threads under thread sanitizer,
-where a missing order is a data race even on a machine that never shows it.
+A pattern must occur exactly once in its header, or is the first one behind `after`, which does; `tsan` mutants are run
+with ranks as threads under thread sanitizer, where a missing order is a data race even on a machine that never shows
+it.
 """
 from dataclasses import dataclass
 
@@ -103,9 +104,10 @@ MUTANTS = (
            "if (k > 1)\n            irisi_wait_signal(s->ctx, irisi_slice_word(s, row, from), IRISI_GE, value, from);",
            "collective/launch.cpp", AGAIN, tries=3),
     Mutant("two shots without the last meeting", "iris/gen/all_reduce_two_shot.h",
-           """    irisi_reduce_i32(s, op, dst + own.first, IRISI_FOR_ALL, irisi_from_members(s, src + own.first), own.count);
-    irisi_slice_meet_puts(s);""",
-           """    irisi_reduce_i32(s, op, dst + own.first, IRISI_FOR_ALL, irisi_from_members(s, src + own.first), own.count);""",
+           "    irisi_reduce_i32(s, op, dst + own.first, IRISI_FOR_ALL, irisi_from_members(s, src + own.first), "
+           "own.count);\n    irisi_slice_meet_puts(s);",
+           "    irisi_reduce_i32(s, op, dst + own.first, IRISI_FOR_ALL, irisi_from_members(s, src + own.first), "
+           "own.count);",
            "collective/launch.cpp", AGAIN, tries=3),
     Mutant("a piece goes on around before it is here", "iris/collective/sources.h", "if (k > 0)",
            "if (k > 1)", "collective/launch.cpp", AGAIN, ranks=3, tries=3),
@@ -160,20 +162,25 @@ MUTANTS = (
     irisi_put_raise_wg(at, value, op);""", """    irisi_put_raise_wg(at, value, op);
     iris_put_u32_wg(ctx, dst, src, n, rank);""", "self_test/self_test.cpp", SELF_TEST, tries=20),
     Mutant("atomic add that loses updates", "iris/gen/arch/atomic_host.h",
-           ATOMIC.format("uint64_t irisi_atomic_add_u64(uint64_t *p, uint64_t", "__atomic_fetch_add(p, value, __ATOMIC_RELAXED)"),
-           ATOMIC.format("uint64_t irisi_atomic_add_u64(uint64_t *p, uint64_t", "__atomic_load_n(p, 0); __atomic_store_n(p, *p + value, 0)"), "self_test/self_test.cpp", SELF_TEST, tries=3),
+           ATOMIC.format("uint64_t irisi_atomic_add_u64(uint64_t *p, uint64_t",
+                         "__atomic_fetch_add(p, value, __ATOMIC_RELAXED)"),
+           ATOMIC.format("uint64_t irisi_atomic_add_u64(uint64_t *p, uint64_t",
+                         "__atomic_load_n(p, 0); __atomic_store_n(p, *p + value, 0)"), "self_test/self_test.cpp",
+           SELF_TEST, tries=3),
     Mutant("exchange that is a load and a store", "iris/gen/arch/atomic_host.h",
            ATOMIC.format("uint64_t irisi_atomic_xchg_u64(uint64_t *p, uint64_t",
                          "__atomic_exchange_n(p, value, __ATOMIC_RELAXED)"),
            ATOMIC.format("uint64_t irisi_atomic_xchg_u64(uint64_t *p, uint64_t",
-                         "__atomic_load_n(p, 0); __atomic_store_n(p, value, 0)"), "self_test/self_test.cpp", SELF_TEST, tries=3),
+                         "__atomic_load_n(p, 0); __atomic_store_n(p, value, 0)"), "self_test/self_test.cpp", SELF_TEST,
+           tries=3),
     # LL messages
     Mutant("LL flag compared with >=", "iris/collective/ll.h",
            "return bits >> 32 == flag;", "return bits >> 32 >= flag;", "ll/ll.cpp", "LL flags begin anew", tries=3),
     Mutant("LL bank not switched", "iris/collective/ll.h",
            "iris_channel_bank(ch, epoch)", "iris_channel_bank(ch, epoch * 0)", "ll/ll.cpp", LL_EPOCHS, tries=3),
     Mutant("LL flag the same in every epoch", "iris/collective/ll.h",
-           "return (uint32_t)epoch | 0x80000000u;", "return (uint32_t)(epoch * 0) | 0x80000000u;", "ll/ll.cpp", LL_EPOCHS),
+           "return (uint32_t)epoch | 0x80000000u;", "return (uint32_t)(epoch * 0) | 0x80000000u;", "ll/ll.cpp",
+           LL_EPOCHS),
     Mutant("LL barrier waits for itself only", "iris/collective/ll.h",
            "iris_ll_receive(ctx, slots + rank, iris_ll_flag(epoch), rank);",
            "iris_ll_receive(ctx, slots + ctx->rank, iris_ll_flag(epoch), rank);",
@@ -182,7 +189,8 @@ MUTANTS = (
     Mutant("roots are not compared", "iris/collective/collective.h", "return (uint32_t)root | ", "return (uint64_t)",
            "collective/checked.cpp", "calls that differ*", section="root of gather push"),
     Mutant("a message's length is not looked at", "iris/collective/message.h",
-           "const uint64_t sent = right ? irisi_load_64(row, IRIS_CACHE_DEFAULT) : whole;", "const uint64_t sent = whole;",
+           "const uint64_t sent = right ? irisi_load_64(row, IRIS_CACHE_DEFAULT) : whole;",
+           "const uint64_t sent = whole;",
            "collective/checked.cpp", "messages of another length*", section="shorter than sent"),
     Mutant("what scratch held is taken for a piece that has come", "iris/collective/message.h",
            """irisi_message_reached(s, IRISI_WORD_MOVED, received, from) &&
@@ -311,10 +319,12 @@ MUTANTS = (
            "(int)skew + most > (int)run", "(int)skew + most >= (int)run", "mutants/skinny.cpp", SKINNY, ranks=1),
     # up to 8 rows
     Mutant("sums where others still multiply", "iris/gen/mainloop/gemm_gemv_nvidia.h",
-           "    iris_wave_group_sync(group);\n    irisi_gemv_leave(", "    irisi_gemv_leave(", "mutants/gemv.cpp", GEMV, ranks=1,
+           "    iris_wave_group_sync(group);\n    irisi_gemv_leave(", "    irisi_gemv_leave(", "mutants/gemv.cpp",
+           GEMV, ranks=1,
            after="void irisi_gemv_part_bf16_gemv("),
     Mutant("sums added up before all waves have left theirs", "iris/gen/mainloop/gemm_gemv_nvidia.h",
-           "    iris_wave_group_sync(group);\n    irisi_gemv_collect(", "    irisi_gemv_collect(", "mutants/gemv.cpp", GEMV, ranks=1,
+           "    iris_wave_group_sync(group);\n    irisi_gemv_collect(", "    irisi_gemv_collect(", "mutants/gemv.cpp",
+           GEMV, ranks=1,
            after="void iris_gemm_mma_tile_bf16_gemv("),
     Mutant("a step multiplied before it has come", "iris/gen/mainloop/gemm_gemv_nvidia.h",
            "irisi_copies_await(IRISI_GEMV_RING - 2);", "irisi_copies_await(IRISI_GEMV_RING - 1);", "mutants/gemv.cpp",
@@ -324,7 +334,8 @@ MUTANTS = (
            "    iris_wave_group_sync(group); /* and the piece before has been read */\n", "", "mutants/gemv.cpp", GEMV,
            ranks=1),
     Mutant("what words of columns hold of their neighbours counts", "iris/mainloop/nvidia/gemv.h",
-           "    if ((job->begin > 0 || step > 0) && (step + 1) << job->deep <= job->end)\n        return;\n", "    return;\n",
+           "    if ((job->begin > 0 || step > 0) && (step + 1) << job->deep <= job->end)\n        return;\n",
+           "    return;\n",
            "mutants/gemv.cpp", GEMV, ranks=1),
     Mutant("what words of A hold of its neighbours counts", "iris/mainloop/nvidia/gemv.h",
            "    if (r.at >= r.begin && r.at + 16 * r.words <= r.end)\n        return;\n", "    return;\n",

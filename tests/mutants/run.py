@@ -99,7 +99,8 @@ def try_mutant(number, mutant, mode, include, work):
             noticed = noticed or mode.fails(program, mutant, seed, 10000 if mutant.tsan else mutant.patience, SECONDS)
         wrong = None if noticed else f"not noticed by {mutant.test} ({mode.name})"
     shutil.rmtree(folder)
-    return f"{'not ok' if wrong else 'ok'}: {mutant.name}: {wrong or noticed[0]}, {time.monotonic() - start:.0f} s", not wrong
+    verdict = "not ok" if wrong else "ok"
+    return f"{verdict}: {mutant.name}: {wrong or noticed[0]}, {time.monotonic() - start:.0f} s", not wrong
 
 
 def try_control(test, mode, mutants, folder):
@@ -119,7 +120,8 @@ def try_all(chosen, modes, control, work):
     """Everything that can go on at the same time does, three at once: some wait for a deadline."""
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(lambda mode: mode.prepare(control / "include"), modes.values()))
-        jobs = [pool.submit(try_control, test, modes[tsan], [m for m in chosen if (m.test, m.tsan) == (test, tsan)], control)
+        jobs = [pool.submit(try_control, test, modes[tsan], [m for m in chosen if (m.test, m.tsan) == (test, tsan)],
+                            control)
                 for test, tsan in sorted({(m.test, m.tsan) for m in chosen})]
         jobs += [pool.submit(try_mutant, i, m, modes[m.tsan], control / "include", work) for i, m in enumerate(chosen)]
         return [job.result() for job in jobs]

@@ -22,10 +22,12 @@ grep -q 'find_package(iris 0.1 REQUIRED)' block1
 [ -f block3 ]
 for block in block?; do
     mkdir "project_$block"
-    (echo 'cmake_minimum_required(VERSION 3.16)' && echo 'project(consumer C)' && cat "$block") >"project_$block/CMakeLists.txt"
+    (echo 'cmake_minimum_required(VERSION 3.16)' && echo 'project(consumer C)' && cat "$block") \
+        >"project_$block/CMakeLists.txt"
     cp -r "$root/examples/00_pass_right/main.c" "project_$block/app.c"
     ! grep -q iris/init.c "$block" || cp -r copied/iris "project_$block"
-    { cmake -S "project_$block" -B "build_$block" -DCMAKE_BUILD_TYPE=Release && cmake --build "build_$block"; } >log 2>&1 ||
+    { cmake -S "project_$block" -B "build_$block" -DCMAKE_BUILD_TYPE=Release && cmake --build "build_$block"; } \
+        >log 2>&1 ||
         { cat log; exit 1; }
     passes "./build_$block/app"
 done

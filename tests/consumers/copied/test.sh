@@ -23,7 +23,8 @@ cc -I. -fsyntax-only -Wall -Wextra -Werror other_order.c
 
 # Without any IRIS_INSTANTIATE_… it shows every function that the headers it was made of show, all of them together.
 (cd "$root" && python3 -B -m gen --out "$work/many/iris/gen")
-(cd many && find iris -name '*.h' ! -path '*/arch/*' ! -path '*/mainloop/*' ! -name index.h && cd "$root/include" && echo iris/self_test.h) |
+(cd many && find iris -name '*.h' ! -path '*/arch/*' ! -path '*/mainloop/*' ! -name index.h &&
+    cd "$root/include" && echo iris/self_test.h) |
     sed 's/.*/#include <&>/' >every.c
 words() { cc -E "$@" | grep -oE '\biris_\w+' | sort -u; }
 words -I"$root/include" -Imany every.c >expected
@@ -34,7 +35,8 @@ if comm -23 expected seen | grep .; then
     exit 1
 fi
 
-cc -std=c11 -I. -O1 -Wall -Wextra -Wpedantic -Werror "$here/families.c" "$here/launchers.c" iris/init.c -pthread -o families
+cc -std=c11 -I. -O1 -Wall -Wextra -Wpedantic -Werror "$here/families.c" "$here/launchers.c" iris/init.c -pthread \
+    -o families
 said=$(./families | sort | tr '\n' ';')
 [ "$said" = "rank 0: every family;rank 1: every family;" ] || { echo "families: $said"; exit 1; }
 echo "every family runs"
@@ -47,7 +49,8 @@ passes ./part/app
 
 # Presets have the sizes that the page says, to a tenth, and hold what the program needs.
 page=$root/docs/how-to/add-to-a-project.md
-sed -nE 's/^\| `--preset ([a-z ]+)` \|.* ([0-9.]+) MB \|$/\1;\2/p; s/^\| none \|.* ([0-9.]+) MB \|$/;\1/p' "$page" >presets
+sed -nE 's/^\| `--preset ([a-z ]+)` \|.* ([0-9.]+) MB \|$/\1;\2/p; s/^\| none \|.* ([0-9.]+) MB \|$/;\1/p' "$page" \
+    >presets
 [ "$(wc -l <presets)" -ge 8 ]
 while IFS=';' read -r preset says; do
     single "preset/iris" "${preset:+--preset $preset}"

@@ -3,7 +3,8 @@
 # A program built against an installed iris by pkg-config, also from a second folder of headers only.
 . "$(dirname "$0")/../common.sh"
 
-meson setup build "$root" --prefix "$work/prefix" --libdir lib -Dtests=false --buildtype release >log || { cat log; exit 1; }
+meson setup build "$root" --prefix "$work/prefix" --libdir lib -Dtests=false --buildtype release >log ||
+    { cat log; exit 1; }
 meson install -C build >>log || { cat log; exit 1; }
 export PKG_CONFIG_PATH="$work/prefix/lib/pkgconfig"
 [ -f prefix/include/iris/gen/load_store.h ] && [ -f prefix/include/iris/gen/arch/atomic_host.h ]

@@ -6,7 +6,8 @@
 . "$(dirname "$0")/../common.sh"
 
 (cd "$root" && python3 -B -m gen --single "$work/iris.h")
-sed '/#include <iris\/init.h>/d; s|#include <iris/iris.h>.*|#include "iris.h"|' "$root/examples/00_pass_right/main.c" >app.c
+sed '/#include <iris\/init.h>/d; s|#include <iris/iris.h>.*|#include "iris.h"|' "$root/examples/00_pass_right/main.c" \
+    >app.c
 {
     (cd "$root" && python3 -B -m gen --outputs launch && echo self_test.h) | sed 's/\.h$//' | tr a-z A-Z |
         sed 's/.*/#define IRIS_INSTANTIATE_&/'

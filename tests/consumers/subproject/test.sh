@@ -10,5 +10,7 @@ cp "$root/examples/00_pass_right/main.c" .
 meson setup build --buildtype release >log || { cat log; exit 1; }
 ninja -C build >>log || { cat log; exit 1; }
 passes ./build/app
-targets=$(meson introspect build --targets | python3 -c 'import json, sys; print(*sorted(t["name"] for t in json.load(sys.stdin)))')
-[ "$targets" = "app gen gen_arch gen_launch gen_mainloop iris" ] || { echo "the subproject builds more than it should: $targets"; exit 1; }
+targets=$(meson introspect build --targets |
+    python3 -c 'import json, sys; print(*sorted(t["name"] for t in json.load(sys.stdin)))')
+[ "$targets" = "app gen gen_arch gen_launch gen_mainloop iris" ] ||
+    { echo "the subproject builds more than it should: $targets"; exit 1; }
