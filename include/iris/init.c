@@ -110,28 +110,81 @@ static iris_status irisi_fail_stopped(iris_world *w)
     return w->failed;
 }
 
-/* Hashes of the sentences that the ranks of iris_spawn have printed, in memory that they share; null elsewhere. */
-static __thread uint64_t *irisi_reported;
+/* What this job has printed, and which rank this thread is; null and -1 outside the ranks of iris_spawn. */
+static __thread irisi_reported *irisi_job_reported;
+static __thread int irisi_job_rank = -1;
+
+/* FNV-1a of a sentence without the rank before it. `kind`: each number counts as 0, hexadecimal ones too. */
+static uint64_t irisi_sentence_hash(const char *sentence, int kind)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (const char *p = irisi_bare(sentence); *p;) {
+        char c = *p++;
+        if (kind && c >= '0' && c <= '9') {
+            p += c == '0' && *p == 'x' ? 1 + strspn(p + 1, "0123456789abcdef") : strspn(p, "0123456789");
+            c = '0';
+        }
+        hash = (hash ^ (unsigned char)c) * 1099511628211u;
+    }
+    return hash | 1;
+}
+
+/* The entry that is equal to `mine` in the bits of `mask`; `mine`, where it was added just now; 0: there is no room. */
+static uint64_t irisi_reported_entry(uint64_t *entries, uint64_t mine, uint64_t mask, int *added)
+{
+    *added = 0;
+    for (int i = 0; i < IRISI_REPORTED; i++) {
+        uint64_t there = 0;
+        *added = __atomic_compare_exchange_n(&entries[i], &there, mine, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+        if (*added || (there & mask) == (mine & mask))
+            return *added ? mine : there;
+    }
+    return 0;
+}
 
 /* 1 for the first rank of a job that has this to say; the others would print it again. */
 static int irisi_first_to_report(const char *sentence)
 {
-    uint64_t hash = 14695981039346656037u;
-    for (const char *p = irisi_bare(sentence); *p; p++)
-        hash = (hash ^ (unsigned char)*p) * 1099511628211u; /* FNV-1a */
-    for (int i = 0; irisi_reported && i < IRISI_REPORTED; i++) {
-        uint64_t there = 0;
-        if (__atomic_compare_exchange_n(&irisi_reported[i], &there, hash | 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-            return 1;
-        if (there == (hash | 1))
-            return 0;
-    }
-    return 1;
+    const uint64_t hash = irisi_sentence_hash(sentence, 0);
+    int added = 0;
+    return !irisi_job_reported ||
+           !irisi_reported_entry(irisi_job_reported->sentences, hash, UINT64_MAX, &added) || added;
+}
+
+/*
+ * Whether a failure of `rank` is to be printed. Ranks run one program and often fail alike, each for itself. Of
+ * sentences that differ in numbers alone (addresses, sizes, ranks) one rank's is printed, and irisi_report_likewise
+ * says how many other ranks had one.
+ */
+static int irisi_to_be_reported(int rank, const char *sentence)
+{
+    const uint64_t mask = ~(uint64_t)0xffff;
+    const uint64_t mine = (irisi_sentence_hash(sentence, 1) & mask) | (uint64_t)(rank + 1);
+    int added;
+    if (!irisi_first_to_report(sentence))
+        return 0;
+    if (!irisi_job_reported || rank < 0)
+        return 1;
+    const uint64_t first = irisi_reported_entry(irisi_job_reported->kinds, mine, mask, &added);
+    if (first == 0 || first == mine)
+        return 1;
+    irisi_job_reported->likewise[rank] = 1;
+    return 0;
+}
+
+/* When all ranks are gone. */
+static void irisi_report_likewise(const irisi_reported *reported, int n)
+{
+    int others = 0;
+    for (int r = 0; r < n; r++)
+        others += reported->likewise[r];
+    if (others)
+        fprintf(stderr, "iris: %d other rank%s failed likewise\n", others, others > 1 ? "s" : "");
 }
 
 int irisi_try_failed(iris_status status, const char *call)
 {
-    if (irisi_first_to_report(irisi_last_error))
+    if (irisi_to_be_reported(irisi_job_rank, irisi_last_error))
         fprintf(stderr, "iris: %s failed: %s (%s)\n", call, irisi_last_error, iris_status_name(status));
     return 1;
 }
@@ -1023,7 +1076,7 @@ typedef struct irisi_seat {
     int caused; /* it failed because another rank did */
     iris_status status;
     char error[IRISI_SENTENCE];
-    uint64_t reported[IRISI_REPORTED]; /* the first seat's: sentences that ranks have printed */
+    irisi_reported reported; /* the first seat's: of all ranks */
 } irisi_seat;
 
 /* What a process exits with for its main's value: not 0 unless that is. */
@@ -1034,8 +1087,10 @@ static void *irisi_seat_run(void *arg)
 {
     irisi_seat *seat = (irisi_seat *)arg;
     char text[96];
-    if (seat->main)
-        irisi_reported = (seat - seat->settings.c.rank)->reported;
+    if (seat->main) {
+        irisi_job_reported = &(seat - seat->settings.c.rank)->reported;
+        irisi_job_rank = seat->settings.c.rank;
+    }
     seat->status = irisi_start(&seat->world, &seat->settings, &seat->link);
     if (seat->status != IRIS_OK || !seat->main) {
         snprintf(seat->error, sizeof seat->error, "%s", irisi_last_error);
@@ -1054,9 +1109,9 @@ static void *irisi_seat_run(void *arg)
     if (seat->result != 0) {
         seat->caused = irisi_take_notice(seat->world) == IRIS_ERR_PEER;
         snprintf(text, sizeof text, "rank %d failed: its main returned %d", rank, seat->result);
-        if (__atomic_load_n(&irisi_reported[0], __ATOMIC_ACQUIRE))
-            irisi_first_to_report(
-                text); /* why it failed has been printed: that it did is no news for who hears of it */
+        /* Where it has been printed why the rank failed, those who hear that it did print nothing. */
+        if (__atomic_load_n(&irisi_job_reported->sentences[0], __ATOMIC_ACQUIRE))
+            irisi_first_to_report(text);
         irisi_stop(seat->world, IRIS_ERR_PEER, text);
         irisi_leave(seat->world, text);
         irisi_world_free(seat->world);
@@ -1190,7 +1245,7 @@ static int irisi_child_ended(int rank, int how, int hub)
     snprintf(text, sizeof text, "rank %d died (killed by signal %d, %s)%s", rank, WTERMSIG(how),
              strsignal(WTERMSIG(how)),
              touched ? irisi_build_checked : "");
-    if (irisi_first_to_report(text))
+    if (irisi_to_be_reported(rank, text))
         fprintf(stderr, "iris: %s\n", text);
     irisi_send_text(hub, IRISI_DIED, rank, IRIS_ERR_PEER, text);
     return 128 + WTERMSIG(how);
@@ -1266,9 +1321,9 @@ static int irisi_spawn_processes(irisi_seat *seats, int n, int *hub, int *ends)
     irisi_close_all(ends, n);
     if (failed)
         fprintf(stderr, "iris: cannot fork %d ranks: %s\n", n, strerror(errno));
-    irisi_reported = seats[0].reported;
+    irisi_job_reported = &seats[0].reported;
     const int result = irisi_wait_children(seats, pids, n, ends[n], failed ? -1 : seats[0].settings.c.timeout_ms);
-    irisi_reported = NULL;
+    irisi_job_reported = NULL;
     irisi_socket_close(ends[n]);
     return failed ? 1 : result;
 }
@@ -1310,6 +1365,7 @@ int iris_spawn_config(int n, iris_rank_main main, void *arg, const iris_config *
             irisi_judge(&verdict, seats[r].result, seats[r].caused);
         result = verdict.own ? verdict.own : verdict.any;
     }
+    irisi_report_likewise(&seats[0].reported, n);
     irisi_seats_free(seats, n);
     return result;
 }

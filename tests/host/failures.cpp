@@ -495,6 +495,33 @@ TEST_CASE("one failure is printed once, however many ranks hear of it", "[host]"
     }
 }
 
+/* Every rank frees what was never allocated, each at an address of its own, after all have come that far. */
+static int fail_alike(iris_world *w, void *)
+{
+    IRIS_TRY(iris_barrier(w));
+    const int result = iris_free(w, (char *)iris_malloc(w, 4096) + 8 * (1 + iris_rank(w))) == IRIS_ERR_ARGUMENT
+                           ? irisi_try_failed(IRIS_ERR_ARGUMENT, "iris_free")
+                           : 0;
+    IRIS_TRY(iris_barrier(w)); /* nobody leaves before all have failed */
+    return result;
+}
+
+TEST_CASE("ranks that fail alike print one sentence, and how many they are", "[host]")
+{
+    const iris_config c = patient(10000);
+    for (int threads = 0; threads < 2; threads++) {
+        setenv("IRIS_SPAWN", threads ? "thread" : "process", 1);
+        const std::vector<std::string> lines = lines_of([&] { return iris_spawn_config(4, fail_alike, nullptr, &c); });
+        unsetenv("IRIS_SPAWN");
+        std::string all;
+        for (const std::string &line : lines)
+            all += line + "\n";
+        INFO("threads " << threads << ": " << all);
+        CHECK(lines_with(lines, "is not the start of a live allocation") == 1);
+        CHECK(lines_with(lines, "iris: 3 other ranks failed likewise") == 1);
+    }
+}
+
 /* The last rank's main fails while the others wait in iris_finalize; it says why, or nothing. */
 static int fail_late(iris_world *w, void *arg)
 {

@@ -58,6 +58,13 @@ typedef struct irisi_record {
 /* How many sentences of a job are remembered as printed. */
 enum { IRISI_REPORTED = 32 };
 
+/* What the ranks of iris_spawn have printed, in memory that they share. */
+typedef struct irisi_reported {
+    uint64_t sentences[IRISI_REPORTED]; /* hashes */
+    uint64_t kinds[IRISI_REPORTED];     /* hashes without numbers, their lowest 16 bits 1 + the rank that failed so */
+    unsigned char likewise[IRISI_MOST_RANKS]; /* 1: failed as another rank did, and printed nothing */
+} irisi_reported;
+
 /* A kernel that was launched. */
 typedef struct irisi_launched {
     const char *name;
