@@ -41,6 +41,7 @@ typedef struct irisi_dev {
     char bus_id[IRISI_BUS_ID];
     iris_stream side;       /* copies of control blocks, while kernels run */
     irisi_control *bounce;  /* pinned */
+    void *touched;          /* a few bytes of the device's, which every new stream sets once */
     pthread_mutex_t lock;   /* of side and bounce: the thread that listens uses them too */
     int open;
     /* What a caller got wrong about a kernel. */
@@ -94,6 +95,8 @@ static const char *irisi_dev_open(irisi_dev *d, int ordinal)
         why = irisi_hip(hipStreamCreateWithFlags(&d->side, hipStreamNonBlocking));
     if (!why)
         why = irisi_hip(hipHostMalloc((void **)&d->bounce, sizeof *d->bounce, 0));
+    if (!why)
+        why = irisi_hip(hipMalloc(&d->touched, 256));
     d->chiplets = why ? 1 : irisi_gpu_chiplets(d->device, d->arch, d->compute_units);
     size_t free_bytes = 0;
     if (!why)
@@ -119,6 +122,8 @@ static void irisi_dev_close(irisi_dev *d)
         (void)hipStreamDestroy(d->side);
     if (d->bounce)
         (void)hipHostFree(d->bounce);
+    if (d->touched)
+        (void)hipFree(d->touched);
     pthread_mutex_destroy(&d->lock);
     d->open = 0;
 }
@@ -208,16 +213,20 @@ static const char *irisi_stream_note(irisi_dev *d, iris_stream s, int own)
 /*
  * Streams that were given back are handed out again before new ones are made: a context deals its few hardware queues
  * to streams as they are made, so that a late one may share the queue of another rank of this process and stand behind
- * that rank's waiting kernel for good (seen on an H100 with 4 ranks).
+ * that rank's waiting kernel for good (seen on an H100 with 4 ranks). The first work of a new stream is a fill of a few
+ * bytes, done on return: where a stream's first work was a kernel that waits, other ranks' kernels on streams as new
+ * did not begin now and then, though all of them were submitted.
  */
 static const char *irisi_dev_stream_create(irisi_dev *d, iris_stream *out)
 {
-    const char *why = NULL;
-    if (d->n_spare > 0)
+    if (d->n_spare > 0) {
         *out = d->spare[--d->n_spare];
-    else
-        why = irisi_hip(hipStreamCreateWithFlags(out, hipStreamNonBlocking));
-    return why ? why : irisi_stream_note(d, *out, 1);
+        return irisi_stream_note(d, *out, 1);
+    }
+    const char *why = irisi_hip(hipStreamCreateWithFlags(out, hipStreamNonBlocking));
+    if (!why)
+        why = irisi_stream_note(d, *out, 1);
+    return why ? why : irisi_dev_fill(d, d->touched, 0, 1, *out);
 }
 
 static const char *irisi_dev_stream_destroy(irisi_dev *d, iris_stream s)
