@@ -35,6 +35,11 @@ static const char *const irisi_gemm_table[] = {
 """
 
 
+# What AUTO does not choose with Hopper's mainloop, so that programs need not hold it (gen/gemm.py, `chosen`). On one
+# rank such a row's tiles are those of a GEMM alone.
+UNCHOSEN = ("wave_specialized",)
+
+
 def rows(files):
     """(problem, choice) of each row; two of a problem must be BLAS's and the library's own, in this order."""
     seen = {}
@@ -48,8 +53,12 @@ def rows(files):
             before = seen.setdefault(problem, [])
             if before and before != ["blas_gather"]:
                 sys.exit(f"{file}, line {number}: this problem has a row already: {problem}")
-            before.append(choice.split()[0])
-            yield problem, "pattern=" + choice
+            pattern, rest = choice.split(maxsplit=1)
+            before.append(pattern)
+            if pattern not in UNCHOSEN:
+                yield problem, "pattern=" + choice
+            elif " world=1 " in problem:
+                yield "op=local " + problem, rest
 
 
 def header(files=None):

@@ -156,7 +156,8 @@ GEMM_LOOPS = (
         ("f16", "bf16", "f32", "f64"), "_sm80", beside_comm=True, f32_b_by_rows=True),
     GemmLoop(
         "SM90A", "products by warpgroups, of blocks that TMA loads", "gemm_sm90a_nvidia",
-        "the mainloop of GEMMs on Hopper", SM90A_TYPES, "_sm90a", ahead=True, leaves=SM90A_LEAVES, early_launch=True),
+        "the mainloop of GEMMs on Hopper", SM90A_TYPES, "_sm90a", ahead=True, leaves=SM90A_LEAVES,
+        chosen=("fused_sequential", "wg_specialized"), early_launch=True),
     *(GemmLoop(
         f"MFMA_{arch.upper()}{small.upper()}", f"{arch}'s matrix units{', small tiles' if small else ''}",
         "gemm_mfma_amd", "mainloops of GEMMs on AMD's matrix units", types, f"_{arch}{small}", beside_comm=True)

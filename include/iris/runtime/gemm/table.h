@@ -25,9 +25,8 @@ static const char *const irisi_gemm_table[] = {
     "arch=sm_90 units=132 world=1 m=8192 n=4096 k=14336 dtype=bf16 out=bf16 layout=nn "
     "pattern=fused_sequential height=128 width=256 cluster=2 split_k=1 full=14 tail_tiles=0 tail_halves=0 "
     "edge_width=128 us=1278.3",
-    "arch=sm_90 units=132 world=1 m=8192 n=4608 k=36864 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wave_specialized height=128 width=256 cluster=2 split_k=1 full=18 tail_tiles=48 tail_halves=33 "
-    "edge_width=256 us=3739.6",
+    "op=local arch=sm_90 units=132 world=1 m=8192 n=4608 k=36864 dtype=bf16 out=bf16 layout=nn "
+    "height=128 width=256 cluster=2 split_k=1 full=18 tail_tiles=48 tail_halves=33 edge_width=256 us=3739.6",
     "arch=sm_90 units=132 world=1 m=8192 n=8192 k=28672 dtype=bf16 out=bf16 layout=nn "
     "pattern=fused_sequential height=128 width=256 cluster=2 split_k=1 full=29 tail_tiles=0 tail_halves=0 "
     "edge_width=192 us=5695.7",
@@ -54,9 +53,8 @@ static const char *const irisi_gemm_table[] = {
     "edge_width=192 us=185.5",
     "arch=sm_90 units=132 world=1 m=64 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
     "pattern=blas_gather height=128 width=256 us=36.5",
-    "arch=sm_90 units=132 world=1 m=64 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wave_specialized height=128 width=128 cluster=1 split_k=1 full=64 tail_tiles=64 tail_halves=64 "
-    "edge_width=128 us=42.4",
+    "op=local arch=sm_90 units=132 world=1 m=64 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
+    "height=128 width=128 cluster=1 split_k=1 full=64 tail_tiles=64 tail_halves=64 edge_width=128 us=42.4",
     "arch=sm_90 units=132 world=1 m=8191 n=4095 k=4097 dtype=bf16 out=bf16 layout=nn "
     "pattern=bulk_synchronous height=128 width=256 cluster=2 split_k=1 full=15 tail_tiles=0 tail_halves=0 "
     "edge_width=256 us=537.6",
@@ -117,9 +115,6 @@ static const char *const irisi_gemm_table[] = {
     "arch=sm_90 units=132 world=4 m=64 n=8192 k=8192 dtype=bf16 out=bf16 layout=nn "
     "pattern=wg_specialized comm=2 height=128 width=64 cluster=1 split_k=4 full=32 tail_tiles=0 tail_halves=0 "
     "edge_width=64 us=26.2",
-    "arch=sm_90 units=132 world=4 m=8191 n=4095 k=4097 dtype=bf16 out=bf16 layout=nn "
-    "pattern=wave_specialized height=128 width=256 cluster=2 split_k=1 full=4 tail_tiles=0 tail_halves=0 "
-    "edge_width=256 us=301.7",
     "arch=sm_90 units=132 world=4 m=8192 n=4608 k=36864 dtype=bf16 out=bf16 layout=nn "
     "pattern=wg_specialized comm=2 height=128 width=192 cluster=2 split_k=1 full=6 tail_tiles=0 tail_halves=0 "
     "edge_width=192 sender_tiles=1 us=970.6",
