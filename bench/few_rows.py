@@ -6,7 +6,7 @@
     python3 bench/few_rows.py --show FILE
 
 Runs gemm_local over the layers of two models as they are decoded, B given as k x n and as n x k, rows at multiples of
-16 bytes and not. Each path is forced where it can be (`skinny=1`, `skinny=2`, `skinny=0`, which for an unaligned B
+16 bytes and not. Each path is forced where it can be (`skinny=2`, `skinny=0`, which for an unaligned B
 is sm90a_unaligned_b; so wide tiles stand for the copies that would replace that) and timed in the same rounds as the
 choice of the library and the vendor's GEMM. The last table is the geometric mean, over the shapes for which the library
 chooses a path, of the best other path's time by that path's: below 1.1 a path is not worth its lines.
@@ -27,7 +27,7 @@ from pathlib import Path
 LAYERS = ((6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336),
           (1280, 8192), (8192, 1024), (7168, 8192), (8192, 3584))
 ROWS = (1, 2, 4, 8, 16, 32, 64, 128)
-PATHS = ("skinny=0", "skinny=1", "skinny=2", "skinny=0 width=256", "skinny=0 width=192")
+PATHS = ("skinny=0", "skinny=2", "skinny=0 width=256", "skinny=0 width=192")
 KINDS = tuple((transposed, ragged) for ragged in (0, 1) for transposed in (0, 1))
 
 

@@ -264,7 +264,6 @@ static const char *loop_name(uint32_t mainloop)
 {
     return mainloop == IRISI_GEMM_SM90A               ? "sm90a"
            : mainloop == IRISI_GEMM_SM90A_UNALIGNED_B ? "sm90a_unaligned_b"
-           : mainloop == IRISI_GEMM_SKINNY            ? "skinny"
            : mainloop == IRISI_GEMM_GEMV              ? "gemv"
            : mainloop == IRISI_GEMM_PLAIN             ? "plain"
                                                       : "other";

@@ -167,12 +167,7 @@ GEMM_LOOPS = (
         "Hopper's for few rows of C and a B whose rows start anywhere", SHORT, "_sm90a_unaligned_b",
         chosen=("fused_sequential",), unaligned_b=True, early_launch=True),
     GemmLoop(
-        "SKINNY", "mma.sync's for few rows; all rows may start anywhere", "gemm_skinny_nvidia",
-        "the mainloop for few rows of C, wherever rows start", SHORT, "_skinny", beside_comm=True, leaves=SHORT,
-        waits=True, next="even", chosen=("fused_sequential", "wave_specialized"), unaligned_a=True, unaligned_b=True,
-        skinny=True, early_beside=True),
-    GemmLoop(
-        "GEMV", "the same for up to 8, where B is much to read", "gemm_gemv_nvidia",
+        "GEMV", "mma.sync's for up to 8 rows; all rows may start anywhere", "gemm_gemv_nvidia",
         "the mainloop for up to 8 rows of C and much of B", SHORT, "_gemv", beside_comm=True, leaves=SHORT,
         waits=True, next="even", waits_to_launch=True, chosen=("fused_sequential",), unaligned_a=True,
         unaligned_b=True, skinny=True, cluster_split_k=True, early_beside=True),

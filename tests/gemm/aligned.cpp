@@ -324,21 +324,15 @@ TEST_CASE("an f16 B of rows that start anywhere is multiplied right", "[gemm][f1
 }
 #endif
 
-#if defined(IRISI_GEMM_HAS_SKINNY) || defined(IRISI_GEMM_HAS_SKINNY_MFMA)
+#if defined(IRISI_GEMM_HAS_SKINNY_MFMA)
 /*
  * The loop for few rows, by each of its tiles: A, B and C start anywhere or not, in both layouts, with K shorter than a
  * wave's step and longer than all waves' together, and more tiles than workgroups.
  */
 static void skinny_work(irist_rank *t)
 {
-#if defined(IRISI_GEMM_HAS_SKINNY)
-    static const char *const tunes[] = {"skinny=1 height=8 width=16",  "skinny=1 height=8 width=32",
-                                        "skinny=1 height=8 width=64",  "skinny=1 height=16 width=32",
-                                        "skinny=1 height=32 width=32", "skinny=1"};
-#else
     static const char *const tunes[] = {"skinny=1 height=16 width=16", "skinny=1 height=16 width=32",
                                         "skinny=1 height=16 width=64", "skinny=1 height=32 width=32", "skinny=1"};
-#endif
     static const int64_t depths[] = {7, 400, 33, 1150, 768};
     const iris_dtype dtype = *(const iris_dtype *)t->arg;
     uint64_t turn = 0;

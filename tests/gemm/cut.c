@@ -8,7 +8,7 @@
  * who adds up splits of K stands behind those who compute them. One
  * workgroup that computes, and huge problems, must come to an end too. Then bands themselves; and cuts that somebody
  * asks for: of any numbers, those that cover the band are laid as asked, and the others are told apart. A fast BLAS is
- * chosen, a slow one is not.
+ * chosen, a slow one is not. And the loops that few rows of bf16 take.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -238,11 +238,43 @@ static void check_blas(void)
     }
 }
 
+/* The loops for few rows of bf16, of problems that one H100 was timed with (docs/notes/mainloops.md). */
+static void check_gemv(void)
+{
+    const uint32_t hopper = IRISI_GEMM_SM90A, unaligned = IRISI_GEMM_SM90A_UNALIGNED_B, gemv = IRISI_GEMM_GEMV;
+    const uint32_t all = 1u << IRISI_GEMM_SM80 | 1u << hopper | 1u << unaligned | 1u << gemv;
+    const uint32_t before = all & ~(1u << hopper | 1u << unaligned);
+    const struct {
+        uint32_t m, n, k, transposed, ragged, compute_only, mainloops, loop;
+    } rows[] = {{1, 4095, 4095, 0, 1, 1, all, gemv},          {8, 28671, 4095, 1, 1, 1, all, gemv},
+                {8, 4095, 14335, 0, 1, 1, all, gemv},         {16, 6143, 4095, 1, 1, 1, all, gemv},
+                {16, 8191, 1023, 0, 1, 1, all, gemv},         {16, 28671, 4095, 0, 1, 1, all, unaligned},
+                {16, 4095, 14335, 1, 1, 1, all, unaligned},   {32, 1279, 8191, 0, 1, 1, all, unaligned},
+                {128, 8191, 3583, 1, 1, 1, all, unaligned},   {8, 4095, 4095, 0, 1, 0, all, unaligned},
+                {8, 4096, 4096, 0, 0, 1, all, hopper},        {16, 8192, 1024, 0, 0, 1, all, hopper},
+                {1, 8192, 1024, 1, 0, 1, all, gemv},          {129, 4095, 4095, 0, 1, 1, all, hopper},
+                {8, 4095, 4095, 0, 1, 1, before, IRISI_GEMM_SM80}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        irisi_gemm_problem q;
+        memset(&q, 0, sizeof q);
+        q.mainloops = rows[i].mainloops, q.dtype = q.c_dtype = IRIS_BF16, q.element = q.c_element = 2;
+        q.accumulator = 4, q.aligned = q.full = q.no_epilogue = 1, q.workgroups = 132;
+        q.m = rows[i].m, q.n = rows[i].n, q.k = rows[i].k, q.b_transposed = rows[i].transposed;
+        q.a_unaligned = q.b_unaligned = rows[i].ragged, q.tma_store = !rows[i].ragged;
+        q.compute_only = rows[i].compute_only;
+        const uint32_t loop = irisi_gemm_pick("sm_90", &q).mainloop;
+        if (loop != rows[i].loop) {
+            printf("%u x %u x %u: mainloop %u, not %u\n", q.m, q.n, q.k, loop, rows[i].loop);
+            failures++;
+        }
+    }
+}
+
 /*
  * What a row asks for without a pattern, where a fast BLAS is chosen after all: the schedule is whole, whatever was
  * tried before. K may be shorter than a block, and workgroups few.
  */
-static void check_skinny(void)
+static void check_few(void)
 {
     const question blas = {90, 4922, 4044, 5, 132, 0, IRIS_GEMM_AUTO, 0, 0, 1};
     const question four = {150, 331, 40, 4, 4, 1, IRIS_GEMM_WG_SPECIALIZED, 0, 0, 1};
@@ -367,7 +399,8 @@ int main(void)
         failures++, printf("only %u pairs compute tiles together\n", pairs_split_k);
     check_bands();
     check_blas();
-    check_skinny();
+    check_gemv();
+    check_few();
     check_senders();
     check_uncut();
     printf("%u failures\n", failures);

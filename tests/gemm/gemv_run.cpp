@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gemv_run.cpp: NVIDIA's loop for up to 8 rows, executed on the host like skinny_run.cpp's: mainloop/nvidia/gemv.h,
- * gemv_join.h and gen/mainloop/gemm_gemv_nvidia.h, on stand-ins for mma_instructions.h and cluster.h.
+ * gemv_run.cpp: NVIDIA's loop for up to 8 rows, executed on the host: mainloop/nvidia/gemv.h, gemv_join.h and
+ * gen/mainloop/gemm_gemv_nvidia.h as the GPU's compiler gets them, on stand-ins for mma_instructions.h and cluster.h.
+ *
+ * All lanes walk the tiles of a ragged problem, of which A and B start at any element and are surrounded by NaN; each
+ * is a fiber that runs until a product or a meeting, waves in an order that changes every time. Every tile, staged or
+ * written by lanes, must be the product and touch nothing else; every word that is read is aligned and has a byte of
+ * the matrix. Then each part is broken in turn, and that must be noticed.
  *
  * Copies to shared memory arrive when they are waited for and no sooner; two waves that touch the same bytes between
  * two meetings are noticed. Splits of K are computed one after the other: the last one's workgroup finds what the
@@ -10,10 +15,52 @@
 #include <iris/gemm/tile.h>
 
 #if defined(IRIS_TARGET_HOST)
+#include <cstdint>
 #include <deque>
+
+enum { LANES = 32 };
 #define IRIST_WAVES 8
 #define IRIS_ARCH_NVIDIA_CLUSTER_H
-#include "skinny_nvidia.h"
+#define IRIS_ARCH_NVIDIA_MMA_INSTRUCTIONS_H
+#define IRIST_GEMM_SHAPE <iris/mainloop/nvidia/gemm_shape.h>
+#include "skinny_gpu.h"
+
+namespace {
+
+/* mma.m16n8k16: two elements of K a register (PTX ISA). */
+void carry_out(const product &p)
+{
+    for (uint32_t lane = 0; lane < LANES; lane++)
+        for (uint32_t e = 0; e < 4; e++) {
+            const uint32_t row = lane / 4 * 4, column = (lane % 4 * 2 + e % 2) * 4;
+            float sum = 0;
+            for (uint32_t k = 0; k < 16; k++) {
+                const uint32_t a = p.a[row + k % 8 / 2][k / 8 * 2 + e / 2], b = p.b[column + k % 8 / 2][k / 8];
+                sum += widened((uint16_t)(a >> k % 2 * 16)) * widened((uint16_t)(b >> k % 2 * 16));
+            }
+            p.c[lane][e] += sum;
+        }
+}
+
+} // namespace
+
+static uint32_t __funnelshift_r(uint32_t low, uint32_t high, uint32_t bits)
+{
+    bits = gpu.broken == OTHER_SHIFT ? 16 - bits : bits;
+    return (uint32_t)(((uint64_t)high << 32 | low) >> bits % 32);
+}
+
+struct irisi_mma_operands_16 {
+    uint32_t a[4][4], b[4][4];
+};
+static void irisi_mma_f16(float *c, const irisi_mma_operands_16 *o, uint32_t m, uint32_t n)
+{
+    multiply(c, o->a[m], 4, o->b[n / 2] + n % 2 * 2, 2);
+}
+static void irisi_mma_bf16(float *c, const irisi_mma_operands_16 *o, uint32_t m, uint32_t n)
+{
+    irisi_mma_f16(c, o, m, n);
+}
 
 namespace {
 
@@ -248,8 +295,6 @@ int main(int argc, char **argv)
     for (int broken = RIGHT + 1; broken < BREAKAGES + 2 && !IRIST_SLOW; broken++) {
         gpu.broken = broken < BREAKAGES ? broken : RIGHT;
         gemv.lost_gift = broken == BREAKAGES, gemv.lost_wait = broken == BREAKAGES + 1;
-        if (broken == OTHER_PAIRS)
-            continue; /* nothing is permuted here */
         const bool noticed = run_gemv(77, 10) > 0;
         std::printf("%s - breakage %d is noticed\n", noticed ? "ok" : "not ok", broken);
         unnoticed += !noticed;

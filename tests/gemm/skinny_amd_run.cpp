@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * skinny_amd_run.cpp: AMD's loop for few rows, executed on the host like skinny_run.cpp's: mainloop/amd/skinny.h and
+ * skinny_amd_run.cpp: AMD's loop for few rows, executed on the host like gemv_run.cpp's: mainloop/amd/skinny.h and
  * gen/mainloop/gemm_skinny_amd.h as the GPU's compiler gets them, on stand-ins for mfma.h.
  *
  * Rows of A and B start at multiples of 16 bytes. Loads must be aligned and hold an element; no wave may touch sums

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * skinny_gpu.h: what skinny_run.cpp, gemv_run.cpp and skinny_amd_run.cpp have in common, which say LANES and
+ * skinny_gpu.h: what gemv_run.cpp and skinny_amd_run.cpp have in common, which say LANES and
  * IRIST_WAVES before: stand-ins for memory, meetings and matrix instructions of a wave, random problems of which A and
  * B start at any element, or where they must, and are surrounded by NaN, and the check of a tile.
  */
@@ -16,7 +16,7 @@
 
 namespace {
 
-enum breakage { RIGHT, OTHER_SHIFT, OTHER_PAIRS, NEXT_WORD, LOST_WORDS, LOST_MEETING, BREAKAGES };
+enum breakage { RIGHT, OTHER_SHIFT, NEXT_WORD, LOST_WORDS, LOST_MEETING, BREAKAGES };
 
 /* A product of a wave, which is carried out when its last lane has come. */
 struct product {

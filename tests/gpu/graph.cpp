@@ -302,8 +302,8 @@ void gemm(irist_rank *t, const family &f, int pattern)
     const problem_options options = {"graph", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0};
     naive_blas blas = {t->world, 0, 0, {}};
     const char *tune = nullptr;
-#if defined(IRISI_GEMM_HAS_SKINNY)
-    tune = f.shape.m < 8 ? "skinny=2" : f.shape.m < 16 ? "skinny=1" : tune;
+#if defined(IRISI_GEMM_HAS_GEMV)
+    tune = f.shape.m < 16 ? "skinny=2" : tune;
 #elif defined(IRISI_GEMM_HAS_SKINNY_MFMA)
     tune = f.shape.m < 16 ? "skinny=1" : tune;
 #endif
@@ -408,9 +408,9 @@ void gemm_row(irist_rank *t)
         if (i == 4)
             g.m = ROW_MORE;
         g.tune = "skinny=0";
-#if defined(IRISI_GEMM_HAS_SKINNY)
+#if defined(IRISI_GEMM_HAS_GEMV)
         if (i == 5) /* lower rows of what the GEMM before wrote, times an x, added to its upper ones */
-            g.tune = "skinny=1", g.a = x[2] + ROW_SKINNY * ROW_N, g.lda = ROW_N;
+            g.tune = "skinny=2", g.a = x[2] + ROW_SKINNY * ROW_N, g.lda = ROW_N;
 #endif
         g.band = i % 2; /* plans of both operations can be launched alone */
         const iris_gemm_op op = g.band ? IRIS_GEMM_LOCAL : IRIS_GEMM_ALL_SCATTER;

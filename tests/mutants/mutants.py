@@ -35,7 +35,6 @@ SELF_TEST = "a sound machine passes*"
 LL_ROW = "GEMMs by packets in a row*"
 TMA_FORWARD = "a workgroup that only sends*"
 SKINNY_AMD = "few rows are multiplied right on AMD's matrix units"
-SKINNY = "few rows are multiplied right*"
 GEMV = "up to 8 rows are multiplied right*"
 
 ATOMIC = """{} value, iris_order order, iris_scope scope)
@@ -301,22 +300,6 @@ MUTANTS = (
            "for (uint32_t wave = 1; wave < IRISI_SKINNY_WAVES; wave++)",
            "for (uint32_t wave = 2; wave < IRISI_SKINNY_WAVES; wave++)",
            "mutants/skinny_amd.cpp", SKINNY_AMD, ranks=1, after="void irisi_skinny_tile_bf16_skinny_mfma("),
-    # few rows
-    Mutant("waves' sums written over those of the last tile", "iris/gen/mainloop/gemm_skinny_nvidia.h",
-           "    if (pipe->tiles++ > 0)\n        iris_wave_group_sync(group);", "    pipe->tiles++;",
-           "mutants/skinny.cpp",
-           SKINNY, ranks=1,
-           after="void irisi_skinny_tile_bf16_skinny("),
-    Mutant("waves' sums added up before all are there", "iris/gen/mainloop/gemm_skinny_nvidia.h",
-           "= v[i];\n    iris_wave_group_sync(group);\n", "= v[i];\n", "mutants/skinny.cpp", SKINNY, ranks=1,
-           after="void irisi_skinny_tile_bf16_skinny("),
-    Mutant("what is behind the end of K counts", "iris/mainloop/nvidia/skinny.h",
-           "    if (job->size - k >= IRISI_SKINNY_DEEP)\n        return;\n", "    return;\n", "mutants/skinny.cpp",
-           SKINNY, ranks=1),
-    Mutant("a line of B behind the end of K counts", "iris/mainloop/nvidia/skinny.h",
-           "else if ((int)i >= left)", "else if (0)", "mutants/skinny.cpp", SKINNY, ranks=1),
-    Mutant("words read that hold nothing of a run", "iris/mainloop/nvidia/skinny.h",
-           "(int)skew + most > (int)run", "(int)skew + most >= (int)run", "mutants/skinny.cpp", SKINNY, ranks=1),
     # up to 8 rows
     Mutant("sums where others still multiply", "iris/gen/mainloop/gemm_gemv_nvidia.h",
            "    iris_wave_group_sync(group);\n    irisi_gemv_leave(", "    irisi_gemv_leave(", "mutants/gemv.cpp",

@@ -7,7 +7,7 @@
  *   irisi_load_matrices irisi_load_matrices_transposed irisi_load_double irisi_load_quad irisi_load_two irisi_load_word
  *   irisi_load_short irisi_load_words                          shared memory to registers
  *   irisi_store_short                                          and back
- *   irisi_read_words irisi_read_chunk                          global memory to registers
+ *   irisi_read_chunk                                           global memory to registers
  *   irisi_mma_operands_16 irisi_mma_operands_64                operands of a step
  *   irisi_mma_f16 irisi_mma_bf16 irisi_mma_f64                 products of a block
  */
@@ -110,29 +110,10 @@ IRIS_DEVICE void irisi_load_two(float *v, uint32_t from)
 }
 
 /*
- * 4, 8 or 16 bytes, a constant, at a multiple of as many, if they are `there`; else w is as it was. Their line comes
- * into the cache. Not by the path for what is constant (.nc): a kernel that begins early reads what the one before it
- * still writes when it begins.
+ * 16 bytes at a multiple of 16 that nobody reads again soon, or zeros where they are not `there`. Their line comes into
+ * the cache. Not by the path for what is constant (.nc): a kernel that begins early reads what the one before it still
+ * writes when it begins.
  */
-IRIS_DEVICE void irisi_read_words(uint32_t *w, const void *from, uint32_t bytes, uint32_t there)
-{
-    const size_t at = __cvta_generic_to_global(from);
-    if (bytes == 16)
-        asm volatile("{\n .reg .pred p;\n setp.ne.u32 p, %5, 0;\n"
-                     " @p ld.global.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];\n}"
-                     : "+r"(w[0]), "+r"(w[1]), "+r"(w[2]), "+r"(w[3])
-                     : "l"(at), "r"(there));
-    else if (bytes == 8)
-        asm volatile("{\n .reg .pred p;\n setp.ne.u32 p, %3, 0;\n @p ld.global.L2::128B.v2.u32 {%0, %1}, [%2];\n}"
-                     : "+r"(w[0]), "+r"(w[1])
-                     : "l"(at), "r"(there));
-    else
-        asm volatile("{\n .reg .pred p;\n setp.ne.u32 p, %2, 0;\n @p ld.global.L2::128B.u32 %0, [%1];\n}"
-                     : "+r"(w[0])
-                     : "l"(at), "r"(there));
-}
-
-/* 16 bytes at a multiple of 16 that nobody reads again soon, or zeros where they are not `there`. Likewise. */
 IRIS_DEVICE void irisi_read_chunk(uint32_t *w, const void *from, uint32_t there)
 {
     asm volatile("{\n .reg .pred p;\n setp.ne.u32 p, %5, 0;\n"

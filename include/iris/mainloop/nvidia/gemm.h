@@ -312,10 +312,8 @@ IRIS_DEVICE void irisi_gemm_finish_i8_i32_sm90a(const iris_gemm_plan *plan, cons
     (void)plan, (void)tile, (void)v, (void)row, (void)col;
 }
 
-#include <iris/mainloop/nvidia/skinny.h>
 #include <iris/mainloop/nvidia/sm90a_unaligned_b.h>
 
-#include <iris/gen/mainloop/gemm_skinny_nvidia.h>
 #include <iris/gen/mainloop/gemm_gemv_nvidia.h>
 #include <iris/gen/mainloop/gemm_simt.h>
 #include <iris/gen/mainloop/gemm_sm80_nvidia.h>

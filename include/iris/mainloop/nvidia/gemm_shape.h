@@ -20,7 +20,6 @@ enum { IRISI_GEMM_WAVE_LANES = 32, IRISI_GEMM_COMM_WAVES = 2 };
 #define IRISI_GEMM_HAS_SM80 1
 #define IRISI_GEMM_HAS_SM90A 1
 #define IRISI_GEMM_HAS_SM90A_UNALIGNED_B 1
-#define IRISI_GEMM_HAS_SKINNY 1
 #define IRISI_GEMM_HAS_GEMV 1
 
 /*
@@ -50,7 +49,7 @@ enum {
     IRISI_GEMM_LANES_WITH_COMM_SM90A = 384
 };
 
-/* The other loop of sm_90a (lines.h): a warpgroup has 64 columns of a tile, and at most 128 rows. */
+/* The other loop of sm_90a (sm90a_unaligned_b.h): a warpgroup has 64 columns of a tile, and at most 128 rows. */
 enum {
     IRISI_GEMM_UNALIGNED_B_N = 128,
     IRISI_GEMM_LINE = 128 + 16,                        /* bytes of a line in the ring: 16 more, for where it starts */
@@ -97,8 +96,6 @@ static inline irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint3
         tile.m = IRISI_GEMM_SM90A_M, tile.n = IRISI_GEMM_SM90A_N;
     if (mainloop == IRISI_GEMM_SM90A_UNALIGNED_B)
         tile.m = IRISI_GEMM_SM90A_M, tile.n = IRISI_GEMM_UNALIGNED_B_N;
-    if (mainloop == IRISI_GEMM_SKINNY)
-        tile.m = 32, tile.n = 64;
     if (mainloop == IRISI_GEMM_GEMV)
         tile.m = IRISI_GEMV_M, tile.n = IRISI_GEMV_LINES;
     return tile;
@@ -220,8 +217,6 @@ static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
     const double peak = plain && wide ? 9.7 : plain || p->element >= 4 ? 19.5 : 312; /* 10^12 operations a second */
     const double rate = (plain ? 0.37 : 0.6) * peak / 108;
     irisi_gemm_rates r;
-    if (p->mainloop == IRISI_GEMM_SKINNY)
-        return irisi_skinny_rates(p);
     if (p->mainloop == IRISI_GEMM_GEMV)
         return irisi_gemv_rates_of(p);
     r.tile_us = (small ? 0.25 : 1) * 2e-6 * tile.m * tile.n * p->k / rate;
@@ -252,8 +247,6 @@ static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gem
 {
     if (irisi_gemv_takes(p))
         return irisi_gemv_gemm_shape(p);
-    if (irisi_skinny_takes(p))
-        return irisi_skinny_gemm_shape(p);
     if (irisi_gemm_has(p, IRISI_GEMM_SM90A_UNALIGNED_B) && p->aligned && p->b_unaligned && p->m <= IRISI_GEMM_SM90A_M &&
         irisi_gemm_fits(p, irisi_gemm_largest_tile(IRISI_GEMM_SM90A_UNALIGNED_B, p->element)))
         return irisi_gemm_unaligned_b_shape(p);

@@ -15,7 +15,8 @@
  * A is read from there. What words hold of a row's neighbours comes to columns that nobody has, or is cleared.
  *
  * A stands in shared memory, two pieces of up to 8192 elements, copied beside the lanes; it may start anywhere too. The
- * product is transposed as by skinny.h. K may be cut into splits (gemv_join.h).
+ * product is transposed, since its rows come by 16 and its columns by 8: C's columns are its rows. K may be cut into
+ * splits (gemv_join.h).
  */
 #ifndef IRIS_MAINLOOP_NVIDIA_GEMV_H
 #define IRIS_MAINLOOP_NVIDIA_GEMV_H
