@@ -2,7 +2,7 @@
 """bench/few_rows.py says by how much a path wins where it is chosen, of numbers that are made up; and what gemm_local
 writes of several paths on this machine is whole: each in turn, checked, and none where its row cannot be.
 
-    few_rows.py SCRIPT GEMM_LOCAL_PROGRAM
+    few_rows.py SCRIPT [GEMM_LOCAL_PROGRAM]
 """
 import json
 import pathlib
@@ -47,6 +47,8 @@ def written(program, folder):
     assert all(r["paths"][1]["tile"][1] == 16 for r in rows), rows
 
 
+if len(sys.argv) not in (2, 3):
+    sys.exit("usage: few_rows.py SCRIPT [GEMM_LOCAL_PROGRAM], where SCRIPT is bench/few_rows.py")
 with tempfile.TemporaryDirectory() as scratch:
     shown(sys.argv[1], scratch)
     if len(sys.argv) > 2:
