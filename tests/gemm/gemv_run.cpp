@@ -17,6 +17,7 @@
 #if defined(IRIS_TARGET_HOST)
 #include <cstdint>
 #include <deque>
+#include <sys/mman.h>
 
 enum { LANES = 32 };
 #define IRIST_WAVES 8
@@ -257,6 +258,15 @@ void try_plan(uint32_t split_k)
     check_tiles();
 }
 
+irisi_gemm_shape shape_of(uint32_t m, uint32_t n, uint32_t k, int transposed, int aligned, uint32_t width,
+                          uint32_t split_k)
+{
+    irisi_gemm_problem q = {};
+    q.element = 2, q.m = m, q.n = n, q.k = k, q.workgroups = 1, q.b_transposed = (uint32_t)transposed;
+    q.b_unaligned = !aligned, q.mainloops = UINT32_MAX, q.split_k = split_k, q.tile_n = width;
+    return irisi_gemv_gemm_shape(&q);
+}
+
 /* So many random problems, of rows, columns and depths around every edge; how many failed. */
 uint32_t run_gemv(uint32_t seed, uint32_t trials)
 {
@@ -270,14 +280,47 @@ uint32_t run_gemv(uint32_t seed, uint32_t trials)
         const uint64_t columns = transposed ? k : n, pad = aligned ? (8 - columns % 8) % 8 : 0;
         gpu.dtype = random_below(2) ? IRIS_BF16 : IRIS_F16;
         with_comm = random_below(4) == 0;
-        irisi_gemm_problem q = {};
-        q.element = 2, q.m = m, q.n = n, q.k = k, q.workgroups = 1, q.b_transposed = (uint32_t)transposed;
-        q.b_unaligned = !aligned, q.mainloops = UINT32_MAX, q.split_k = with_comm ? 1 : 1u << random_below(4);
-        q.tile_n = transposed && aligned ? 16u << random_below(4) : 0;
-        const irisi_gemm_shape s = irisi_gemv_gemm_shape(&q);
+        const uint32_t split_k = with_comm ? 1 : 1u << random_below(4);
+        const uint32_t width = transposed && aligned ? 16u << random_below(4) : 0;
+        const irisi_gemm_shape s = shape_of(m, n, k, transposed, aligned, width, split_k);
         make_plan(s, m, n, k, transposed, -1, aligned ? (int)pad : -1, aligned);
-        for (uint32_t split_k = s.cluster_split_k; split_k > 0; split_k /= 2)
-            try_plan(split_k);
+        for (uint32_t fewer = s.cluster_split_k; fewer > 0; fewer /= 2)
+            try_plan(fewer);
+    }
+    return failures - before;
+}
+
+/* A matrix whose rows are so far apart that offsets take more than 32 bits, where the system lends the addresses. */
+bool spread_matrix(matrix *m, void **lent, size_t *bytes)
+{
+    m->ld = ((uint64_t)1 << (m->rows > 64 ? 27 : 31)) + 2 * random_below(8) + 1;
+    *bytes = 2 * (m->rows * m->ld + 64);
+    *lent = mmap(nullptr, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    m->first = *lent == MAP_FAILED ? nullptr : (uint16_t *)*lent + 9;
+    if (m->first)
+        fill_matrix(m, -1);
+    return m->first != nullptr;
+}
+
+/* Rows of A and B that are gigabytes apart, in both layouts, by one split and two; how many failed. */
+uint32_t run_spread()
+{
+    const uint32_t before = failures;
+    gpu.dtype = IRIS_BF16, with_comm = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+        void *lent[2];
+        size_t bytes[2];
+        make_plan(shape_of(11, 37, 400, (int)(i % 2), 0, 0, 1 + i / 2), 11, 37, 400, (int)(i % 2), -1, -1, 0);
+        const bool a = spread_matrix(&gpu.a, &lent[0], &bytes[0]), b = spread_matrix(&gpu.b, &lent[1], &bytes[1]);
+        plan.a = gpu.a.first, plan.b = gpu.b.first, plan.lda = gpu.a.ld, plan.ldb = gpu.b.ld;
+        if (a && b)
+            try_plan(1 + i / 2);
+        else
+            std::printf("skipped: no addresses for rows that are gigabytes apart\n");
+        if (a)
+            munmap(lent[0], bytes[0]);
+        if (b)
+            munmap(lent[1], bytes[1]);
     }
     return failures - before;
 }
@@ -289,7 +332,7 @@ int main(int argc, char **argv)
 {
     const bool all = argc > 1 && std::strcmp(argv[1], "all") == 0;
     unsigned unnoticed = 0;
-    const uint32_t wrong = run_gemv(1, all ? 1000 : IRIST_SLOW ? 8 : 80);
+    const uint32_t wrong = run_gemv(1, all ? 1000 : IRIST_SLOW ? 8 : 80) + run_spread();
     std::printf("%u failures\n", wrong);
     made = FORGET_A_WAIT; /* says nothing of what fails from here on */
     for (int broken = RIGHT + 1; broken < BREAKAGES + 2 && !IRIST_SLOW; broken++) {
