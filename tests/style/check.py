@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""House rules that a machine can see: columns, and where a platform may be asked for. One sentence for each breach."""
+"""House rules that a machine can see: columns, where platform macros and names of mainloops may stand, how many options
+the build has. One sentence for each breach. Breaches that are made up show that each rule finds its own.
+"""
 import pathlib
 import re
 import sys
@@ -7,78 +9,78 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 sys.dont_write_bytecode = True
+from gen.gemm import GEMM_LOOPS  # noqa: E402
 from gen.registry import DTYPES  # noqa: E402
 
-COLUMNS = 120
 MACRO = re.compile(r"\b__(CUDA|NVCC|HIP|HCC|gfx|AMDGCN|AMDGPU|NVPTX)\w*")
-# A comparison with a platform's or an architecture's name: strcmp, or == and != in the logic of a template.
-NAME = r"""["'](?:host|amd|nvidia|sm_\d+a?|gfx\w+)["']"""
-STRING = re.compile(rf"strn?cmp\([^;{{}}]*{NAME}|[=!]= *{NAME}|{NAME} *[=!]=")
+LOOP = rf"IRISI_GEMM_(?:{'|'.join(sorted(row.name for row in GEMM_LOOPS))})\b"
+COMPARISON = re.compile(rf"(?:[=!<>]=|\bcase) *{LOOP}|{LOOP} *[=!<>]=")
 CODE = ("include/iris/**/*.[ch]", "templates/**/*.j2", "tests/**/*.[ch]", "tests/**/*.cpp", "examples/**/*.[ch]",
         "bench/**/*.[ch]", "bench/**/*.cpp")
-SCRIPTS = ("run", ".ci/run", "gen/*.py", "docs/*.py", "bench/*.py", "tests/**/*.py", "**/meson.build", "**/*.sh",
-           "docs/Doxyfile", "meson_options.txt")
-PLATFORM_CODE = ("include/iris/arch/", "include/iris/mainloop/", "templates/arch/", "templates/mainloop/", "tests/isa/")
-# What asks for a platform by name and is not below arch: what runs on the CPU has other limits than what runs on GPUs.
-BY_NAME = {
-    "include/iris/runtime/collective_shape.h": "the one question whether a world is the host's",
-    "bench/nccl.h": "NCCL is for GPUs",
-    "bench/bandwidth.c": "a CPU with few cores takes fewer grids",
-    "tests/harness.cpp": "a CPU takes fewer laps than a GPU",
-    "tests/collective/room.c": "a GPU's default of sync memory is no limit of the host's",
-}
+PLATFORM_CODE = ("include/iris/arch", "include/iris/mainloop", "templates/arch", "templates/mainloop", "tests/isa")
+LIBRARY = ("include/iris/", "templates/")
+MAINLOOPS = ("include/iris/mainloop/", "templates/mainloop/")
 
 
-def files(*patterns):
-    """Paths below ROOT, without those of build folders."""
+def of_code(path, text):
+    for n, line in enumerate(text.splitlines(), 1):
+        if len(line) > 120:
+            yield f"{path}:{n} has {len(line)} columns, more than 120"
+        if not path.startswith(PLATFORM_CODE) and MACRO.search(line):
+            yield f"{path}:{n} tests {MACRO.search(line)[0]}: only include/iris/arch may know the platform"
+        if path.startswith(LIBRARY) and not path.startswith(MAINLOOPS) and COMPARISON.search(line):
+            yield f"{path}:{n} compares with a mainloop's name: ask irisi_gemm_loop_is for a property (gen/gemm.py)"
+
+
+def of_types(samples, dtypes):
+    for d in dtypes:
+        if samples.count(f"X({d.name}, {d.name.upper()}, ") != 1:
+            yield f"tests/types.h has {d.name} in no part, or in two"
+
+
+def of_options(text):
+    if text.count("option(") > 5:
+        yield f"meson_options.txt has {text.count('option(')} options, more than 5"
+
+
+def read(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def each(rule, patterns):
     for pattern in patterns:
         for file in sorted(ROOT.glob(pattern)):
-            path = file.relative_to(ROOT).as_posix()
-            if file.is_file() and not path.startswith(("build", "subprojects/")):
-                yield path
+            yield from rule(file.relative_to(ROOT).as_posix(), file.read_text(encoding="utf-8"))
 
 
-def breaches(path, text):
-    """Sentences about one file."""
-    for n, line in enumerate(text.splitlines(), 1):
-        if len(line) > COLUMNS and not path.endswith(".j2"):
-            yield f"{path}:{n} has {len(line)} columns, more than {COLUMNS}"
-        if not path.endswith((".h", ".c", ".cpp", ".j2")) or path.startswith(PLATFORM_CODE):
-            continue
-        if MACRO.search(line):
-            yield f"{path}:{n} tests {MACRO.search(line)[0]}: only include/iris/arch may know the platform"
-        if STRING.search(line) and path not in BY_NAME:
-            yield f"{path}:{n} compares with a platform's name: only include/iris/arch may know the platform"
+def teeth(samples):
+    """Breaches that are made up, and what is none beside each."""
+    header, own = "include/iris/gemm/x.h", "include/iris/mainloop/x.h"
+    for rule, path, breach, none in (
+            (of_code, header, "x" * 121, "x" * 120),
+            (of_code, "templates/x.h.j2", "{" * 121, "{" * 120),
+            (of_code, header, "#ifdef __CUDA_ARCH__", "#if IRIS_NVIDIA"),
+            (of_code, header, "if (p->mainloop == IRISI_GEMM_SM90A)", "m = 1u << IRISI_GEMM_PLAIN;"),
+            (of_code, header, "case IRISI_GEMM_GEMV:", "x == IRISI_GEMM_LOOPS"),
+            (of_code, "templates/gemm/x.h.j2", "IRISI_GEMM_SM80 != m", "m != IRISI_GEMM_SM80_STAGES")):
+        assert len(list(rule(path, breach))) == 1, f"{breach} went unnoticed"
+        assert not list(rule(path, none)), f"{none} is no breach"
+    for path in (own, "tests/isa/x.c"):
+        assert not list(of_code(path, "#ifdef __HIP__\nif (p->mainloop == IRISI_GEMM_SM90A)")), path
+    row = f"X({DTYPES[0].name}, {DTYPES[0].name.upper()}, "
+    for text in (samples.replace(row, ""), samples + row):
+        assert len(list(of_types(text, DTYPES))) == 1, "a type in no part, or in two, went unnoticed"
+    assert list(of_options("option('a')\n" * 6)) and not list(of_options("option('a')\n" * 5))
 
 
 def problems():
-    for path in files(*CODE, *SCRIPTS):
-        yield from breaches(path, (ROOT / path).read_text(encoding="utf-8"))
-    for path in BY_NAME:
-        if not STRING.search((ROOT / path).read_text(encoding="utf-8")):
-            yield f"{path} compares with no platform's name any more: take it from the list of those that may"
-    parts = (ROOT / "tests/types.h").read_text(encoding="utf-8").partition("IRIST_EACH_SAMPLE(X) X")[0]
-    for d in DTYPES:
-        if parts.count(f"X({d.name}, {d.name.upper()}, ") != 1:
-            yield f"tests/types.h has {d.name} in no part, or in two"
-    options = (ROOT / "meson_options.txt").read_text(encoding="utf-8").count("option(")
-    if options > 5:
-        yield f"meson_options.txt has {options} options, more than 5"
+    samples = read("tests/types.h").partition("IRIST_EACH_SAMPLE(X) X")[0]
+    teeth(samples)
+    yield from each(of_code, CODE)
+    yield from of_types(samples, DTYPES)
+    yield from of_options(read("meson_options.txt"))
 
 
-# The check has teeth: each made-up breach is found, and what only looks like one is not.
-LONG, AT_MOST = "x" * (COLUMNS + 1), "x" * COLUMNS
-for where, what in (("include/iris/x.h", LONG), ("tests/x.cpp", LONG), ("gen/x.py", LONG), ("tests/x.sh", LONG),
-                    ("meson.build", LONG), ("include/iris/signal.h", "#ifdef __HIP_DEVICE_COMPILE__"),
-                    ("templates/gemm/x.h.j2", "#if defined(__CUDA_ARCH__)"),
-                    ("include/iris/runtime/x.h", 'if (strcmp(arch, "sm_90") == 0)'),
-                    ("bench/x.c", 'return !strncmp(iris_arch_name(w), "gfx942", 6);'),
-                    ("templates/collective/x.h.j2", "{% if platform == 'amd' %}")):
-    assert len(list(breaches(where, what))) == 1, f"{what} went unnoticed in {where}"
-for where, what in (("include/iris/x.h", AT_MOST), ("include/iris/arch/amd/x.h", "#ifdef __HIP__"),
-                    ("include/iris/arch/amd/x.h", 'strcmp(arch, "gfx90a")'), ("tests/x.c", 'strcmp(name, "sum")'),
-                    ("tests/x.py", 'if arch == "gfx942":')):
-    assert not list(breaches(where, what)), f"{what} is no breach in {where}"
 found = list(problems())
 print("\n".join(f"style: {p}." for p in found) or "every rule holds")
 sys.exit(bool(found))

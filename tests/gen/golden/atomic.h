@@ -48,7 +48,8 @@
 IRIS_DEVICE int32_t iris_atomic_fetch_i32(const iris_ctx *ctx, const int32_t *p, int rank, iris_order order,
                                           iris_scope scope)
 {
-    const uint32_t *at = (const uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
+    const uint32_t *at =
+        (const uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
     return irisi_unbits_i32(irisi_atomic_fetch_u32(at, order, scope));
 }
 /** Writes `value` to `*p` on `rank` in one piece. */
@@ -79,7 +80,8 @@ IRIS_DEVICE int32_t iris_atomic_cas_i32(const iris_ctx *ctx, int32_t *p, int32_t
 IRIS_DEVICE uint32_t iris_atomic_fetch_u32(const iris_ctx *ctx, const uint32_t *p, int rank, iris_order order,
                                            iris_scope scope)
 {
-    const uint32_t *at = (const uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
+    const uint32_t *at =
+        (const uint32_t *)irisi_reach(ctx, p, rank, sizeof *p, IRISI_ACCESS_ATOMIC);
     return irisi_unbits_u32(irisi_atomic_fetch_u32(at, order, scope));
 }
 /** Writes `value` to `*p` on `rank` in one piece. */
