@@ -17,6 +17,7 @@ LOOP = rf"IRISI_GEMM_(?:{'|'.join(sorted(row.name for row in GEMM_LOOPS))})\b"
 COMPARISON = re.compile(rf"(?:[=!<>]=|\bcase) *{LOOP}|{LOOP} *[=!<>]=")
 CODE = ("include/iris/**/*.[ch]", "templates/**/*.j2", "tests/**/*.[ch]", "tests/**/*.cpp", "examples/**/*.[ch]",
         "bench/**/*.[ch]", "bench/**/*.cpp")
+PROSE = ("*.md", "docs/**/*.md", "bench/**/*.md", "examples/**/*.md")
 PLATFORM_CODE = ("include/iris/arch", "include/iris/mainloop", "templates/arch", "templates/mainloop", "tests/isa")
 LIBRARY = ("include/iris/", "templates/")
 MAINLOOPS = ("include/iris/mainloop/", "templates/mainloop/")
@@ -30,6 +31,16 @@ def of_code(path, text):
             yield f"{path}:{n} tests {MACRO.search(line)[0]}: only include/iris/arch may know the platform"
         if path.startswith(LIBRARY) and not path.startswith(MAINLOOPS) and COMPARISON.search(line):
             yield f"{path}:{n} compares with a mainloop's name: ask irisi_gemm_loop_is for a property (gen/gemm.py)"
+
+
+def of_prose(path, text):
+    code = False
+    for n, line in enumerate(text.splitlines(), 1):
+        fence = line.lstrip().startswith(("```", "~~~"))
+        code ^= fence
+        free = code or fence or line.lstrip().startswith("|") or "](" in line or "://" in line
+        if len(line) > 120 and not free:
+            yield f"{path}:{n} has {len(line)} columns, more than 120"
 
 
 def of_types(samples, dtypes):
@@ -62,7 +73,9 @@ def teeth(samples):
             (of_code, header, "#ifdef __CUDA_ARCH__", "#if IRIS_NVIDIA"),
             (of_code, header, "if (p->mainloop == IRISI_GEMM_SM90A)", "m = 1u << IRISI_GEMM_PLAIN;"),
             (of_code, header, "case IRISI_GEMM_GEMV:", "x == IRISI_GEMM_LOOPS"),
-            (of_code, "templates/gemm/x.h.j2", "IRISI_GEMM_SM80 != m", "m != IRISI_GEMM_SM80_STAGES")):
+            (of_code, "templates/gemm/x.h.j2", "IRISI_GEMM_SM80 != m", "m != IRISI_GEMM_SM80_STAGES"),
+            (of_prose, "x.md", "word " * 25, "word\n" * 25),
+            (of_prose, "x.md", "```\n```\n" + "word " * 25, "```\n" + "word " * 25 + "\n```\n| " + "cell | " * 25)):
         assert len(list(rule(path, breach))) == 1, f"{breach} went unnoticed"
         assert not list(rule(path, none)), f"{none} is no breach"
     for path in (own, "tests/isa/x.c"):
@@ -77,6 +90,7 @@ def problems():
     samples = read("tests/types.h").partition("IRIST_EACH_SAMPLE(X) X")[0]
     teeth(samples)
     yield from each(of_code, CODE)
+    yield from each(of_prose, PROSE)
     yield from of_types(samples, DTYPES)
     yield from of_options(read("meson_options.txt"))
 
