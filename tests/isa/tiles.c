@@ -22,6 +22,6 @@ IRIS_KERNEL(isa_tile_put, isa_args, a, 256)
         ((float *)(void *)stage)[iris_wg_lane()] = 1;
         iris_tile_staged(&a->plan, &group);
         iris_tile_put_all(&a->ctx, &a->plan, &tile, stage, &group);
-        iris_tile_raise_all(&a->ctx, &a->plan, &tile, &group);
+        iris_tile_notify(&a->ctx, &a->plan, &tile, &group);
     }
 }

@@ -254,7 +254,7 @@ IRIS_DEVICE void iris_gemm_send(const iris_ctx *ctx, const iris_gemm_plan *plan,
         if (flagged)
             iris_tile_await(ctx, plan, &tile, epoch, group);
         iris_tile_send(ctx, plan, &tile, group);
-        iris_tile_raise_all(ctx, plan, &tile, group);
+        iris_tile_notify(ctx, plan, &tile, group);
     }
 }
 /** @} */
@@ -341,7 +341,7 @@ IRIS_DEVICE int irisi_gemm_sink_announce(const iris_ctx *ctx, const iris_gemm_pl
     if (notifier && arrived)
         irisi_gemm_notify_request(part, plan, sink->seq++);
     else if (arrived)
-        iris_tile_raise_all(ctx, plan, &sink->last, &part->group);
+        iris_tile_notify(ctx, plan, &sink->last, &part->group);
     return arrived;
 }
 
@@ -385,7 +385,7 @@ IRIS_DEVICE void irisi_gemm_notify_wave(const iris_ctx *ctx, const iris_gemm_pla
             continue;
         irisi_stage_pipe_await(part, plan, IRISI_FULL, seq, seq / plan->slots_with_comm, plan->math_waves);
         if (irisi_gemm_puts(way) && (way.directly == IRISI_GEMM_DIRECTLY_ALL || tile.position >= schedule->direct))
-            iris_tile_raise_all(ctx, plan, &tile, &self);
+            iris_tile_notify(ctx, plan, &tile, &self);
         else
             iris_tile_flag(ctx, plan, &tile, part->epoch, &self);
         irisi_stage_pipe_arrive(part, plan, IRISI_EMPTY, seq++);
@@ -433,7 +433,7 @@ IRIS_DEVICE void irisi_gemm_tma_forward_put(const iris_ctx *ctx, const iris_gemm
     irisi_drain(); /* what lanes have sent */
     iris_wave_group_sync(&part->group);
     if (units > 0)
-        irisi_tile_raise_units(ctx, plan, units, &part->group);
+        irisi_tile_notify_units(ctx, plan, units, &part->group);
 }
 
 /*
@@ -483,7 +483,7 @@ IRIS_DEVICE void irisi_gemm_send_piped(const iris_ctx *ctx, const iris_gemm_plan
             iris_tile_put_all(ctx, plan, &piece, stage, &part->group);
             irisi_stage_pipe_release(part, plan, seq);
         }
-        iris_tile_raise_all(ctx, plan, &tile, &part->group);
+        iris_tile_notify(ctx, plan, &tile, &part->group);
     }
 }
 

@@ -4,7 +4,7 @@
  *
  *   iris_tile_row                                                 a row of the staging tile
  *   iris_tile_put iris_tile_store iris_tile_put_all iris_tile_send iris_tile_deliver
- *   iris_tile_stage iris_tile_staged iris_tile_flag iris_tile_await irisi_tile_raise_units iris_tile_raise_all
+ *   iris_tile_stage iris_tile_staged iris_tile_flag iris_tile_await irisi_tile_notify_units iris_tile_notify
  *
  * A finished tile, or a piece of it where it is large, stands in workgroup-shared memory, row after row in C's
  * own type ("staging tile"). Each row starts at the same place within 16 bytes as its row of C does, so that copies
@@ -220,7 +220,7 @@ IRIS_DEVICE uint32_t irisi_tile_share(uint32_t bytes)
 
 /*
  * Copies the rows of a staging tile to C on some ranks. Where the device has an engine for it, that copies while the
- * lanes go on: iris_tile_stage and iris_tile_raise_all wait for it. Else rows are dealt to the wave group.
+ * lanes go on: iris_tile_stage and iris_tile_notify wait for it. Else rows are dealt to the wave group.
  */
 IRIS_DEVICE void irisi_tile_unstage(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
                                     const iris_wave_group *group, irisi_tile_ranks ranks)
@@ -414,8 +414,8 @@ IRIS_DEVICE char *iris_tile_stage(const iris_gemm_plan *plan, char *stages, uint
  * Says on every peer that tiles of this rank of so many units have arrived there. Every lane of the wave group calls
  * it, once all waves that put them know that they have.
  */
-IRIS_DEVICE void irisi_tile_raise_units(const iris_ctx *ctx, const iris_gemm_plan *plan, uint32_t units,
-                                        const iris_wave_group *group)
+IRIS_DEVICE void irisi_tile_notify_units(const iris_ctx *ctx, const iris_gemm_plan *plan, uint32_t units,
+                                         const iris_wave_group *group)
 {
     plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
     for (int rank = (int)group->member; rank < ctx->world; rank += (int)group->members)
@@ -426,13 +426,13 @@ IRIS_DEVICE void irisi_tile_raise_units(const iris_ctx *ctx, const iris_gemm_pla
 /**
  * Says on every peer that a tile of this rank has arrived there. Every lane of the wave group calls it, after its puts.
  */
-IRIS_DEVICE void iris_tile_raise_all(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
-                                     iris_wave_group *group)
+IRIS_DEVICE void iris_tile_notify(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
+                                  iris_wave_group *group)
 {
     irisi_bulk_arrived();
     irisi_drain();
     iris_wave_group_sync(group);
-    irisi_tile_raise_units(ctx, plan, irisi_tile_units(plan, tile), group);
+    irisi_tile_notify_units(ctx, plan, irisi_tile_units(plan, tile), group);
     irisi_tile_stamp(plan, tile, group->member, IRISI_STAMP_ARRIVED);
 }
 /** @} */
