@@ -16,7 +16,6 @@
 
 #if defined(IRIS_TARGET_HOST)
 #include <cstdint>
-#include <deque>
 #include <sys/mman.h>
 
 enum { LANES = 32 };
@@ -25,6 +24,8 @@ enum { LANES = 32 };
 #define IRIS_ARCH_NVIDIA_MMA_INSTRUCTIONS_H
 #define IRIST_GEMM_SHAPE <iris/mainloop/nvidia/gemm_shape.h>
 #include "skinny_gpu.h"
+
+#include "copies.h"
 
 namespace {
 
@@ -65,11 +66,7 @@ static void irisi_mma_bf16(float *c, const irisi_mma_operands_16 *o, uint32_t m,
 
 namespace {
 
-/* A copy under way, and what a workgroup gives the last one. */
-struct transfer {
-    uint32_t to, issued;
-    char bytes[16];
-};
+/* What a workgroup gives the last one. */
 struct gift {
     uint32_t to;
     float v;
@@ -81,14 +78,11 @@ struct matrices {
 };
 
 struct {
-    std::deque<std::vector<transfer>> groups[WAVES][LANES];
     matrices loads[WAVES];
     std::vector<gift> gifts;
     uint32_t split_k, k_split, expected;
     bool joined, lost_gift, lost_wait;
 } gemv;
-
-std::deque<std::vector<transfer>> &own_groups() { return gemv.groups[wg.now->wave][wg.now->lane]; }
 
 /* Reads shared memory, from wherever within 16 bytes. */
 void load_shared(void *to, uint32_t from, uint32_t bytes)
@@ -103,22 +97,13 @@ static uint32_t irisi_shared_address(const void *p) { return (uint32_t)((const c
 
 static void irisi_copy_chunk(uint32_t to, const void *from, uint32_t bytes)
 {
-    transfer t = {to, wg.now->met, {}};
+    char words[16] = {};
     if (bytes > 0)
-        read_some(t.bytes, from, 16);
-    touch_shared(to, 16, t.issued, true);
-    std::memset(&wg.shared[to], 0xff, 16); /* NaN */
-    own_groups().back().push_back(t);
+        read_some(words, from, 16);
+    copy_chunk(to, words);
 }
-static void irisi_copies_close() { own_groups().emplace_back(); }
-static void irisi_copies_await(uint32_t open)
-{
-    for (; own_groups().size() - 1 > open + gemv.lost_wait; own_groups().pop_front())
-        for (const transfer &t : own_groups().front()) {
-            touch_shared(t.to, 16, t.issued, true);
-            std::memcpy(&wg.shared[t.to], t.bytes, 16);
-        }
-}
+static void irisi_copies_close() { close_copies(); }
+static void irisi_copies_await(uint32_t open) { await_copies(open + gemv.lost_wait); }
 static void irisi_read_chunk(uint32_t *w, const void *from, uint32_t there)
 {
     std::memset(w, 0, 16);
@@ -230,7 +215,7 @@ WORK(bf16)
 void work()
 {
     iris_wave_group group = wave_group_of_all();
-    own_groups().assign(1, {});
+    begin_copies();
     if (gpu.dtype == IRIS_F16)
         work_f16(&group);
     else

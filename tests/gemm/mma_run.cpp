@@ -17,26 +17,20 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <deque>
 #include <vector>
 
 enum { LANES = 32 };
 #include "fibers.h"
 
+#include "copies.h"
+
 namespace {
 
 enum { OPS = 256 };
 
-/* 16 bytes on their way. */
-struct transfer {
-    uint32_t to, issued;
-    char bytes[16];
-};
-
 /* What a lane has of its own. */
 struct lane_state {
-    uint32_t loads, ops;                      /* instructions of the wave so far */
-    std::deque<std::vector<transfer>> groups; /* the last one is open */
+    uint32_t loads, ops; /* instructions of the wave so far */
 };
 
 /* ldmatrix of a wave: addresses, and what registers hold then: two elements each. */
@@ -117,30 +111,21 @@ static uint32_t irisi_shared_address(const char *p) { return (uint32_t)(p - wg.s
 static void irisi_copy_chunk(uint32_t to, const void *from, uint32_t bytes)
 {
     const char *at = (const char *)from;
-    transfer t = {to, wg.now->met, {}};
+    char words[16] = {};
     bytes += made == READ_BEYOND && bytes > 0 ? 16 : 0;
     bool inside = bytes <= 32 && ((uintptr_t)at % 16 == 0);
     inside &= (at >= gpu.a.data() && at + bytes <= gpu.a.data() + gpu.a.size()) ||
               (at >= gpu.b.data() && at + bytes <= gpu.b.data() + gpu.b.size());
     expect(inside, "a load beyond the matrix, or misaligned");
     if (inside)
-        std::memcpy(t.bytes, at, std::min(bytes, 16u));
-    touch_shared(to, 16, t.issued, true);
-    std::memset(&wg.shared[to], 0xff, 16); /* NaN */
-    own().groups.back().push_back(t);
+        std::memcpy(words, at, std::min(bytes, 16u));
+    copy_chunk(to, words);
 }
-static void irisi_copies_close() { own().groups.emplace_back(); }
+static void irisi_copies_close() { close_copies(); }
 static void irisi_copies_await(uint32_t open)
 {
-    std::deque<std::vector<transfer>> &groups = own().groups;
-    for (; groups.size() - 1 > open; groups.pop_front()) {
-        if (made == FORGET_A_WAIT && wg.now->wave == 2 && wg.now->met > 2)
-            return;
-        for (const transfer &t : groups.front()) {
-            touch_shared(t.to, 16, t.issued, true);
-            std::memcpy(&wg.shared[t.to], t.bytes, 16);
-        }
-    }
+    if (made != FORGET_A_WAIT || wg.now->wave != 2 || wg.now->met <= 2)
+        await_copies(open);
 }
 
 /* Registers are named by the load that fills them. */
@@ -265,7 +250,7 @@ void work()
     group.wave = wg.now->wave, group.waves = WAVES;
     group.member = group.wave * LANES + wg.now->lane, group.members = WAVES * LANES;
     own().loads = own().ops = 0;
-    own().groups.assign(1, {});
+    begin_copies();
     run->work(&group);
 }
 
