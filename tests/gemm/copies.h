@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * copies.h: cp.async on the host, for mma_run.cpp and gemv_run.cpp, which include fibers.h before: copies of 16 bytes
- * to shared memory by groups, which arrive when their lane waits for them and no sooner. What is copied over is NaN till
- * then; another wave may not touch it from the copy's issue on.
+ * to shared memory by groups, which arrive when their lane waits for them and no sooner. What is copied over is NaN
+ * till then; another wave may not touch it from the copy's issue on.
  *
  *   copy_chunk                           begins one, of bytes that are read at once
  *   close_copies await_copies            a lane's group of copies; `open` of them may stay under way

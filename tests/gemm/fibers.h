@@ -7,6 +7,8 @@
  *                                                     goes on beside them, where something does, has its turns too
  *   touch_shared                                      no wave touches what another writes between two meetings
  *   expect failures trial made                        what went wrong, and what is done wrong on purpose
+ *   notices                                           a trial fails while something is done wrong
+ *   group_of_all                                      the group of all waves, for the lane that asks
  *   random_below random_state expect_untouched
  *   widened_16 narrowed_16                            f16 and bf16 as bits
  *
@@ -202,6 +204,28 @@ static inline float widened_16(iris_dtype dtype, uint16_t bits)
 static inline uint16_t narrowed_16(iris_dtype dtype, float v)
 {
     return dtype == IRIS_BF16 ? iris_narrow_bf16(v).bits : iris_narrow_f16(v).bits;
+}
+
+/* An iris_wave_group. */
+template <typename wave_group> static inline void group_of_all(wave_group *group)
+{
+    *group = {};
+    group->wave = wg.now->wave, group->waves = WAVES;
+    group->member = group->wave * LANES + wg.now->lane, group->members = WAVES * LANES;
+}
+
+/* 1 when a trial fails while a mistake is made; its failures do not count. */
+template <typename trial_function> static inline bool notices(mistake m, trial_function try_it)
+{
+    const uint32_t before = failures;
+    made = m;
+    try_it();
+    const bool noticed = failures > before;
+    made = NONE;
+    if (!noticed)
+        std::printf("mistake %d goes unnoticed\n", (int)m);
+    failures = before;
+    return noticed;
 }
 
 /* A staging tile whose piece has been looked at and covered holds nothing else. */

@@ -136,11 +136,7 @@ WORK(bf16)
 
 void work()
 {
-    iris_wave_group group = wave_group_of_all();
-    if (gpu.dtype == IRIS_F16)
-        work_f16(&group);
-    else
-        work_bf16(&group);
+    work_of_type(work_f16, work_bf16);
 }
 
 /* By tile `which`; rows are padded to 16 bytes, and some more. */
@@ -214,16 +210,9 @@ uint32_t run_skinny(uint32_t seed, uint32_t trials)
 int main(int argc, char **argv)
 {
     const bool all = argc > 1 && std::strcmp(argv[1], "all") == 0;
-    unsigned unnoticed = 0;
     const uint32_t wrong = run_skinny(1, all ? 1500 : IRIST_SLOW ? 10 : 120) + schedule_chiplets(200);
     std::printf("%u failures\n", wrong);
-    made = FORGET_A_WAIT; /* says nothing of what fails from here on */
-    for (gpu.broken = NEXT_WORD; gpu.broken < BREAKAGES && !IRIST_SLOW; gpu.broken++) {
-        const bool noticed = run_skinny(77, 10) > 0;
-        std::printf("%s - breakage %d is noticed\n", noticed ? "ok" : "not ok", gpu.broken);
-        unnoticed += !noticed;
-    }
-    return wrong || unnoticed;
+    return wrong || count_unnoticed(NEXT_WORD, BREAKAGES, run_skinny, [](int broken) { gpu.broken = broken; });
 }
 #endif
 #else

@@ -198,15 +198,6 @@ void check_tile(const iris_tile *tile, std::vector<char> &stage, bool staged)
     expect_untouched(stage);
 }
 
-iris_wave_group wave_group_of_all()
-{
-    iris_wave_group group;
-    std::memset(&group, 0, sizeof group);
-    group.wave = wg.now->wave, group.waves = WAVES;
-    group.member = group.wave * LANES + wg.now->lane, group.members = WAVES * LANES;
-    return group;
-}
-
 void begin_trial()
 {
     std::memset(gpu.products, 0, sizeof gpu.products);
@@ -225,6 +216,29 @@ void check_tiles(int every = 0)
         check_tile(&tile, stages[tiles], every || with_comm || tiles % 2);
     for (uint16_t bits : gpu.c.room)
         expect(bits == 0xffff, "C is written beside the tiles");
+}
+
+/* A lane's share, by the function of the elements' type. */
+void work_of_type(void (*f16)(iris_wave_group *), void (*bf16)(iris_wave_group *))
+{
+    iris_wave_group group;
+    group_of_all(&group);
+    (gpu.dtype == IRIS_F16 ? f16 : bf16)(&group);
+}
+
+/* How many of the breakages from `first` on no trial of `run` notices; what fails is not printed any more. */
+inline unsigned count_unnoticed(int first, int last, uint32_t (*run)(uint32_t seed, uint32_t trials),
+                                void (*do_break)(int))
+{
+    unsigned unnoticed = 0;
+    made = FORGET_A_WAIT;
+    for (int broken = first; broken < last && !IRIST_SLOW; broken++) {
+        do_break(broken);
+        const bool noticed = run(77, 10) > 0;
+        std::printf("%s - breakage %d is noticed\n", noticed ? "ok" : "not ok", broken);
+        unnoticed += !noticed;
+    }
+    return unnoticed;
 }
 
 } // namespace
