@@ -264,8 +264,8 @@ static int run_shape(job *j)
         row.name = shape, row.dtype = "bf16", row.variant = name;
         row.bytes = (size_t)band, row.ok = ok;
         if (planned)
-            row.workgroups = (int)j->g.plan[0].workgroups,
-            row.lanes = (int)(j->g.plan[0].waves * j->g.plan[0].wave_lanes);
+            row.workgroups = (int)j->g.plan[0].machine.workgroups,
+            row.lanes = (int)(j->g.plan[0].machine.waves * j->g.plan[0].machine.wave_lanes);
         row.us = us[v], row.gbps = (v == PUSH || v == GATHER) && us[v] > 0 ? band / us[v] * 1e-3 : 0;
         row.ceiling = ceiling_of(us, v);
         bench_put(j->b, &row);

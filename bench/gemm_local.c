@@ -252,8 +252,9 @@ static void time_copies(job *j, int laps)
 {
     double bytes = 0;
     for (int i = 0; i < 2; i++)
-        if (j->plan[0][0].packs[i].to)
-            bytes += 2 * (double)j->plan[0][0].packs[i].rows * (double)j->plan[0][0].packs[i].row_bytes;
+        if (j->plan[0][0].launcher.packs[i].to)
+            bytes +=
+                2 * (double)j->plan[0][0].launcher.packs[i].rows * (double)j->plan[0][0].launcher.packs[i].row_bytes;
     const double us = bytes > 0 ? once(j, COPIES, laps) : 0;
     if (us > 0)
         printf("    of that, aligned copies of operands take %.1f us: %.0f GB/s read and written\n", us,
@@ -290,8 +291,9 @@ static void put_paths(const job *j, FILE *file, const double *us, const int *fin
         fprintf(file,
                 "%s{\"row\": \"%s\", \"loop\": \"%s\", \"tile\": [%u, %u], \"split_k\": %u, \"copies\": %d, "
                 "\"us\": %.2f, \"ok\": %s}",
-                comma, path ? j->o->row[path] : "", loop_name(p->mainloop), p->tile_m, p->tile_n, p->split_k,
-                p->packs[0].to || p->packs[1].to, us[path], fine[path] ? "true" : "false");
+                comma, path ? j->o->row[path] : "", loop_name(p->mainloop), p->tiling.tile_m, p->tiling.tile_n,
+                p->tiling.split_k, p->launcher.packs[0].to || p->launcher.packs[1].to, us[path],
+                fine[path] ? "true" : "false");
         comma = ", ";
     }
     fprintf(file, "]");
@@ -356,9 +358,9 @@ static int run_shape(job *j, FILE *file, int first, double *ratio)
     const iris_gemm_plan *p = &j->plan[0][0];
     printf("%5llu x %5llu x %5llu  loop %u tile %3ux%3u cluster %u split_k %u%s %9.1f us %6.1f TFLOP/s   peer %9.1f us "
            "%6.1f   ratio %.3f %s\n",
-           (unsigned long long)j->m, (unsigned long long)j->n, (unsigned long long)j->k, p->mainloop, p->tile_m,
-           p->tile_n, p->cluster, p->split_k, p->tma_store ? " tma_store" : "", us[0], work / us[0] * 1e-6, peer_us,
-           work / peer_us * 1e-6, *ratio, ok ? "ok" : "WRONG");
+           (unsigned long long)j->m, (unsigned long long)j->n, (unsigned long long)j->k, p->mainloop, p->tiling.tile_m,
+           p->tiling.tile_n, p->tiling.cluster, p->tiling.split_k, p->machine.tma_store ? " tma_store" : "", us[0],
+           work / us[0] * 1e-6, peer_us, work / peer_us * 1e-6, *ratio, ok ? "ok" : "WRONG");
     time_copies(j, laps);
     fflush(stdout);
     if (file) {

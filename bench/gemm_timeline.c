@@ -52,8 +52,9 @@ static int write_json(iris_world *w, const options *o, const iris_gemm_plan *pla
                       uint64_t from, double tick_us)
 {
     const uint32_t senders = o->pattern == IRIS_GEMM_WG_SPECIALIZED || o->pattern == IRIS_GEMM_PRODUCER_CONSUMER
-                                 ? plan->comm_workgroups : 0;
-    const uint32_t grid = plan->workgroups - plan->workgroups % plan->cluster;
+                                 ? plan->machine.comm_workgroups
+                                 : 0;
+    const uint32_t grid = plan->machine.workgroups - plan->machine.workgroups % plan->tiling.cluster;
     const uint32_t by_senders = o->pattern == IRIS_GEMM_WG_SPECIALIZED ? irisi_gemm_by_senders(plan, grid, senders) : 0;
     const uint32_t workers = grid - senders; /* rows of the picture: these, then senders */
     FILE *file = fopen(o->json, "w");
@@ -65,7 +66,7 @@ static int write_json(iris_world *w, const options *o, const iris_gemm_plan *pla
             "  \"tiles\": [",
             iris_device_name(w), o->commit, iris_world_size(w), o->m, o->n, o->k,
             iris_gemm_pattern_name((iris_gemm_pattern)o->pattern), us);
-    for (uint32_t i = 0; i < plan->positions; i++)
+    for (uint32_t i = 0; i < plan->tiling.positions; i++)
         fprintf(file, "%s\n    [%u, %.2f, %.2f, %.2f, %.2f]", i ? "," : "",
                 i < by_senders ? workers + i % senders : (i - by_senders) % workers,
                 (double)(s[i].begun - from) * tick_us, (double)(s[i].computed - from) * tick_us,
@@ -122,8 +123,8 @@ static int rank_main(iris_world *w, void *arg)
             from = host[i].begun < from ? host[i].begun : from;
         printf("%ld x %ld x %ld, %s, %d ranks: %.1f us; %u tiles;", o->m, o->n, o->k,
                iris_gemm_pattern_name((iris_gemm_pattern)o->pattern), o->ranks, 1e3 * ms, tiles);
-        for (int r = 0; r < IRISI_GEMM_RUNS && plan.runs[r].tiles; r++)
-            printf(" %u of %u columns", plan.runs[r].tiles, plan.runs[r].width);
+        for (int r = 0; r < IRISI_GEMM_RUNS && plan.tiling.runs[r].tiles; r++)
+            printf(" %u of %u columns", plan.tiling.runs[r].tiles, plan.tiling.runs[r].width);
         printf("\n");
         for (int i = 0; i < 4; i++)
             print(host, tiles, i, from, tick_us);

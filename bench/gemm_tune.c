@@ -107,7 +107,8 @@ static int try_row(job *j, const char *row, const bench_options *how, const char
     t->us = r.us;
     r.name = shape, r.dtype = "bf16", r.variant = choice_of(t->row);
     r.bytes = (size_t)(j->g.m * j->g.own.count * 2) * (size_t)(iris_world_size(j->b->w) - 1);
-    r.workgroups = (int)j->g.plan[0].workgroups, r.lanes = (int)(j->g.plan[0].waves * j->g.plan[0].wave_lanes);
+    r.workgroups = (int)j->g.plan[0].machine.workgroups,
+    r.lanes = (int)(j->g.plan[0].machine.waves * j->g.plan[0].machine.wave_lanes);
     bench_put(j->b, &r);
     j->n_tried += r.ok;
     return r.ok;

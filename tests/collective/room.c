@@ -73,7 +73,7 @@ static int rank_main(iris_world *w, void *arg)
     if (strcmp(p->arch, "host") != 0 && banks > left / 4)
         return printf("%s: banks of %zu bytes are more than a quarter of %zu\n", p->arch, banks, left), 1;
     IRIS_TRY(make_plan(w, &plan));
-    if (plan.ll_pitch == 0 || plan.ll.banks == NULL)
+    if (plan.exchange.ll_pitch == 0 || plan.exchange.ll.banks == NULL)
         return printf("%s: the plan has no room to send as LL packets\n", p->arch), 1;
     IRIS_TRY(iris_gemm_release(w, &plan));
     return 0;

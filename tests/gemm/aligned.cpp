@@ -148,8 +148,8 @@ static void leads_work(irist_rank *t)
             if (problem_create(&p, t, IRIS_BF16, several, o) && irisi_gemm_narrowest(p.plan.mainloop) != 0) {
                 irist_ok(t, iris_gemm_release(t->world, &p.plan));
                 problem_plan(&p, 0, row.row);
-                irist_check(t, p.plan.sender_tiles == row.sender_tiles, "%s: senders compute %u tiles first", row.row,
-                            p.plan.sender_tiles);
+                irist_check(t, p.plan.tiling.sender_tiles == row.sender_tiles, "%s: senders compute %u tiles first",
+                            row.row, p.plan.tiling.sender_tiles);
                 problem_expect(&p);
                 for (int lap = 0; lap < 3; lap++) {
                     const std::vector<unsigned char> before = problem_poison(&p);
@@ -184,7 +184,8 @@ static void skinny_rows_work(irist_rank *t)
                 if (irisi_gemm_most_split_k(p.plan.mainloop) >= 4) {
                     irist_ok(t, iris_gemm_release(t->world, &p.plan));
                     problem_plan(&p, 0, row);
-                    irist_check(t, p.plan.split_k * p.plan.cluster == 4, "%u splits", p.plan.split_k);
+                    irist_check(t, p.plan.tiling.split_k * p.plan.tiling.cluster == 4, "%u splits",
+                                p.plan.tiling.split_k);
                 }
                 problem_expect(&p);
                 problem_by_patterns(&p, 1);
@@ -242,8 +243,9 @@ static void unaligned_b_work(irist_rank *t)
                     }
                     irist_check(t, !hopper || (p.plan.mainloop == IRISI_GEMM_SM90A_UNALIGNED_B) == (m <= 128 && !wide),
                                 "m %lld, %s: mainloop %u", (long long)m, tune ? tune : "no row", p.plan.mainloop);
-                    irist_check(t, p.plan.mainloop != IRISI_GEMM_SM90A_UNALIGNED_B || p.plan.packs[1].to == nullptr,
-                                "B is copied");
+                    irist_check(
+                        t, p.plan.mainloop != IRISI_GEMM_SM90A_UNALIGNED_B || p.plan.launcher.packs[1].to == nullptr,
+                        "B is copied");
                     if (hopper || m == 16) { /* elsewhere it is a problem like others */
                         problem_expect(&p);
                         problem_by_patterns(&p, 1);
@@ -364,7 +366,7 @@ static void skinny_work(irist_rank *t)
                 if (turn++ % (t->full ? 2 : 5) != (dtype == IRIS_BF16 ? 0u : 1u))
                     continue;
                 if (problem_create(&p, t, dtype, shape, turn % 3 ? plain : full, tune)) {
-                    const int copies = p.plan.packs[0].to || p.plan.packs[1].to;
+                    const int copies = p.plan.launcher.packs[0].to || p.plan.launcher.packs[1].to;
                     irist_check(t, irisi_gemm_loop_is(p.plan.mainloop, IRISI_GEMM_LOOPS_SKINNY) &&
                                        !(copies && irisi_gemm_loop_is(p.plan.mainloop, IRISI_GEMM_LOOPS_UNALIGNED_A)),
                                 "%s: mainloop %u, or copies", tune, p.plan.mainloop);
@@ -460,7 +462,9 @@ static void gemv_work(irist_rank *t)
                 if (turn++ % (t->full ? 2 : 5) != (dtype == IRIS_BF16 ? 0u : 1u) || (aligned && !transposed))
                     continue;
                 if (problem_create(&p, t, dtype, shape, turn % 3 ? plain : full, tune)) {
-                    irist_check(t, p.plan.mainloop == IRISI_GEMM_GEMV && !p.plan.packs[0].to && !p.plan.packs[1].to,
+                    irist_check(t,
+                                p.plan.mainloop == IRISI_GEMM_GEMV && !p.plan.launcher.packs[0].to &&
+                                    !p.plan.launcher.packs[1].to,
                                 "%s: mainloop %u, or copies", tune, p.plan.mainloop);
                     iris_gemm_row row;
                     irist_ok(t, iris_gemm_choice(t->world, &p.plan, &row));
@@ -549,7 +553,7 @@ static void pair_split_k_work(irist_rank *t)
                 irist_ok(t, iris_gemm_release(t->world, &p.plan));
                 problem_plan(&p, 0, row);
                 uint32_t pair_split_k = 0;
-                for (const irisi_tile_run &run : p.plan.runs)
+                for (const irisi_tile_run &run : p.plan.tiling.runs)
                     pair_split_k += run.tiles * run.pair_split_k;
                 irist_check(t, (pair_split_k > 0) == (shape.m > 64), "%s: pairs compute %u tiles together", row,
                             pair_split_k);
@@ -672,12 +676,13 @@ static void copies_work(irist_rank *t)
         problem_plan(&p, 1)) {
         problem_expect(&p);
         for (int i = 0; i < 2; i++) {
-            irisi_gemm_packing *copy = &p.plan.packs[i];
+            irisi_gemm_packing *copy = &p.plan.launcher.packs[i];
             copy->from = i ? p.b : p.a, copy->from_pitch = 2 * (uint64_t)(i ? p.ldb : p.lda);
             copy->rows = i ? p.own.count : (uint64_t)shape.m, copy->row_bytes = 2 * (uint64_t)shape.k;
             copy->to = copies[i], copy->to_pitch = pitch;
         }
-        p.plan.a = copies[0], p.plan.b = copies[1], p.plan.lda = p.plan.ldb = pitch / 2;
+        p.plan.operands.a = copies[0], p.plan.operands.b = copies[1],
+        p.plan.operands.lda = p.plan.operands.ldb = pitch / 2;
         for (int pattern = 0; pattern < IRIS_GEMM_PATTERNS; pattern++) {
             const std::vector<unsigned char> before = problem_poison(&p);
             for (int i = 0; i < 2; i++)
@@ -686,7 +691,7 @@ static void copies_work(irist_rank *t)
             irist_ok(t, iris_synchronize(t->world));
             problem_check(&p, before, iris_gemm_pattern_name((iris_gemm_pattern)pattern));
         }
-        std::memset(p.plan.packs, 0, sizeof p.plan.packs); /* this memory is not the plan's */
+        std::memset(p.plan.launcher.packs, 0, sizeof p.plan.launcher.packs); /* this memory is not the plan's */
     }
     problem_free(&p);
     irist_ok(t, iris_free(t->world, copies[1]));

@@ -98,8 +98,8 @@ static void cut_plan(problem *p)
     g.tune = "pattern=fused_sequential width=128 cluster=2 split_k=4";
     irist_ok(p->t, iris_gemm_release(p->t->world, &p->plan));
     irist_ok(p->t, iris_gemm_prepare(p->t->world, &p->plan, IRIS_GEMM_ALL_SCATTER, p->dtype, &g));
-    irist_check(p->t, p->plan.cluster == 2 && p->plan.split_k == 4, "pairs are %u, split_k %u", p->plan.cluster,
-                p->plan.split_k);
+    irist_check(p->t, p->plan.tiling.cluster == 2 && p->plan.tiling.split_k == 4, "pairs are %u, split_k %u",
+                p->plan.tiling.cluster, p->plan.tiling.split_k);
 }
 
 /* Bitwise equal, however often and by whichever pattern; nothing but the first launch is checked against the oracle. */
@@ -116,7 +116,7 @@ static void repeat_work(irist_rank *t)
         problem_launch(&p, IRIS_GEMM_AUTO);
         problem_check(&p, before, "auto");
         const std::vector<unsigned char> first = irist_download(t, p.c, p.c_bytes);
-        const int patterns = p.plan.ll.banks ? PROBLEM_BY_PUTS : IRIS_GEMM_PATTERNS - 1;
+        const int patterns = p.plan.exchange.ll.banks ? PROBLEM_BY_PUTS : IRIS_GEMM_PATTERNS - 1;
         const int laps = (int)irist_epochs(t, 4, 100) * patterns;
         for (int lap = 0; lap < laps; lap++) {
             const int pattern = 1 + lap % patterns;
@@ -165,7 +165,7 @@ static void row_work(irist_rank *t)
         char *kept = (char *)iris_malloc(t->world, KEPT * p.c_bytes);
         problem_expect(&p);
         problem_poison(&p);
-        const int patterns = p.plan.ll.banks ? PROBLEM_BY_PUTS : IRIS_GEMM_PATTERNS - 1;
+        const int patterns = p.plan.exchange.ll.banks ? PROBLEM_BY_PUTS : IRIS_GEMM_PATTERNS - 1;
         for (int lap = 0; lap < KEPT; lap++) {
             const iris_launch_config one = iris_grid(1, 64);
             const keep_args args = {p.c, kept + (size_t)lap * p.c_bytes, p.c_bytes};

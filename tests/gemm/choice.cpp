@@ -116,14 +116,14 @@ static void lookup_work(irist_rank *t)
                 continue;
             irist_check(t, p.plan.pattern == (l.pattern ? l.pattern : model.pattern), "%s: %s was chosen",
                         l.rows.c_str(), iris_gemm_pattern_name((iris_gemm_pattern)p.plan.pattern));
-            irist_check(t, p.plan.comm_workgroups == (l.comm ? l.comm : model.comm_workgroups),
-                        "%s: %u workgroups send", l.rows.c_str(), p.plan.comm_workgroups);
+            irist_check(t, p.plan.machine.comm_workgroups == (l.comm ? l.comm : model.machine.comm_workgroups),
+                        "%s: %u workgroups send", l.rows.c_str(), p.plan.machine.comm_workgroups);
             irist_check(t,
-                        p.plan.tile_m == (l.tile_m ? l.tile_m : model.tile_m) &&
-                            p.plan.tile_n == (l.tile_n ? l.tile_n : model.tile_n),
-                        "%s: tiles are %u x %u", l.rows.c_str(), p.plan.tile_m, p.plan.tile_n);
-            irist_check(t, p.plan.workgroups == (l.workgroups ? l.workgroups : model.workgroups), "%s: %u workgroups",
-                        l.rows.c_str(), p.plan.workgroups);
+                        p.plan.tiling.tile_m == (l.tile_m ? l.tile_m : model.tiling.tile_m) &&
+                            p.plan.tiling.tile_n == (l.tile_n ? l.tile_n : model.tiling.tile_n),
+                        "%s: tiles are %u x %u", l.rows.c_str(), p.plan.tiling.tile_m, p.plan.tiling.tile_n);
+            irist_check(t, p.plan.machine.workgroups == (l.workgroups ? l.workgroups : model.machine.workgroups),
+                        "%s: %u workgroups", l.rows.c_str(), p.plan.machine.workgroups);
             if (!g.b_transposed)
                 run_plan(&p, l.rows.c_str());
         }
@@ -147,19 +147,19 @@ static void workgroups_work(irist_rank *t)
         iris_gemm_args g = problem_args(&p);
         g.tune = "workgroups=3,comm=2,pattern=wg_specialized";
         if (plan_again(&p, &g)) {
-            irist_check(t, p.plan.workgroups == 3 && p.plan.comm_workgroups == 2, "%u workgroups, %u of them send",
-                        p.plan.workgroups, p.plan.comm_workgroups);
+            irist_check(t, p.plan.machine.workgroups == 3 && p.plan.machine.comm_workgroups == 2,
+                        "%u workgroups, %u of them send", p.plan.machine.workgroups, p.plan.machine.comm_workgroups);
             run_plan(&p, g.tune);
             const std::string row = choice(&p);
             g.tune = row.c_str();
             if (plan_again(&p, &g))
-                irist_check(t, p.plan.workgroups == 3 && choice(&p) == row, "\"%s\" became \"%s\"", row.c_str(),
+                irist_check(t, p.plan.machine.workgroups == 3 && choice(&p) == row, "\"%s\" became \"%s\"", row.c_str(),
                             choice(&p).c_str());
         }
         g.tune = "workgroups=6,pattern=wg_specialized";
         if (plan_again(&p, &g)) {
-            irist_check(t, p.plan.workgroups == 6 && p.plan.comm_workgroups == 1, "%u workgroups, %u of them send",
-                        p.plan.workgroups, p.plan.comm_workgroups);
+            irist_check(t, p.plan.machine.workgroups == 6 && p.plan.machine.comm_workgroups == 1,
+                        "%u workgroups, %u of them send", p.plan.machine.workgroups, p.plan.machine.comm_workgroups);
             run_plan(&p, g.tune);
         }
         g.tune = "workgroups=1", g.pattern = IRIS_GEMM_PRODUCER_CONSUMER; /* somebody must send */
@@ -168,7 +168,7 @@ static void workgroups_work(irist_rank *t)
         g.pattern = IRIS_GEMM_AUTO;
         g.tune = "workgroups=3,pattern=wg_specialized;workgroups=4,pattern=wg_specialized", g.comm_workgroups = 3;
         if (plan_again(&p, &g))
-            irist_check(t, p.plan.workgroups == 4, "%u workgroups, 3 of them send", p.plan.workgroups);
+            irist_check(t, p.plan.machine.workgroups == 4, "%u workgroups, 3 of them send", p.plan.machine.workgroups);
     }
     problem_free(&p);
 }
@@ -231,8 +231,8 @@ static void file_work(irist_rank *t)
         iris_gemm_args g = problem_args(&p);
         g.tune = path.c_str();
         if (plan_again(&p, &g)) {
-            irist_check(t, p.plan.pattern == IRIS_GEMM_WG_SPECIALIZED && p.plan.comm_workgroups == 3, "%s was chosen",
-                        choice(&p).c_str());
+            irist_check(t, p.plan.pattern == IRIS_GEMM_WG_SPECIALIZED && p.plan.machine.comm_workgroups == 3,
+                        "%s was chosen", choice(&p).c_str());
             run_plan(&p, "a file");
         }
         irist_meet(t);
@@ -248,11 +248,12 @@ static void environment_work(irist_rank *t)
 {
     problem p;
     if (problem_create(&p, t, IRIS_F32, shape, plain)) {
-        irist_check(t, p.plan.pattern == IRIS_GEMM_WAVE_SPECIALIZED && p.plan.tile_n == 24, "%s", choice(&p).c_str());
+        irist_check(t, p.plan.pattern == IRIS_GEMM_WAVE_SPECIALIZED && p.plan.tiling.tile_n == 24, "%s",
+                    choice(&p).c_str());
         iris_gemm_args g = problem_args(&p);
         g.tune = "pattern=wg_specialized";
         plan_again(&p, &g);
-        irist_check(t, p.plan.pattern == IRIS_GEMM_WG_SPECIALIZED && p.plan.tile_n != 24, "tune: %s",
+        irist_check(t, p.plan.pattern == IRIS_GEMM_WG_SPECIALIZED && p.plan.tiling.tile_n != 24, "tune: %s",
                     choice(&p).c_str());
     }
     problem_free(&p);
@@ -349,15 +350,16 @@ enum { COPY_PITCH = 512, COPY_BYTES = 128 * COPY_PITCH };
 static void add_copies(problem *p, char *const *to, int transposed)
 {
     for (int i = 0; i < 2; i++) {
-        irisi_gemm_packing *copy = &p->plan.packs[i];
+        irisi_gemm_packing *copy = &p->plan.launcher.packs[i];
         copy->from = i ? p->b : p->a, copy->from_pitch = 4 * (uint64_t)(i ? p->ldb : p->lda);
         copy->rows = (uint64_t)(i ? p->shape.k : p->shape.m);
         copy->row_bytes = 4 * (i ? p->own.count : (uint64_t)p->shape.k);
         copy->to = to[i], copy->to_pitch = COPY_PITCH, copy->transposed = i && transposed ? 4 : 0;
         irist_ok(p->t, iris_memset(p->t->world, to[i], 0xff, COPY_BYTES));
     }
-    p->plan.a = to[0], p->plan.b = to[1], p->plan.lda = p->plan.ldb = COPY_PITCH / 4;
-    p->plan.b_transposed = (uint32_t)transposed;
+    p->plan.operands.a = to[0], p->plan.operands.b = to[1],
+    p->plan.operands.lda = p->plan.operands.ldb = COPY_PITCH / 4;
+    p->plan.operands.b_transposed = (uint32_t)transposed;
 }
 
 static void blas_copies_work(irist_rank *t)
@@ -384,7 +386,7 @@ static void blas_copies_work(irist_rank *t)
             problem_launch(&p, IRIS_GEMM_FUSED_SEQUENTIAL); /* which reads them */
             irist_ok(t, iris_synchronize(t->world));
             problem_check(&p, before, "a pattern by copies, after BLAS");
-            std::memset(p.plan.packs, 0, sizeof p.plan.packs); /* this memory is not the plan's */
+            std::memset(p.plan.launcher.packs, 0, sizeof p.plan.launcher.packs); /* this memory is not the plan's */
         }
     }
     problem_free(&p);

@@ -49,15 +49,15 @@ static void fill(iris_gemm_plan *p, const question *q, uint32_t rank)
     const iris_gemm_columns own = iris_gemm_band(q->n, q->world, rank);
     memset(p, 0, sizeof *p);
     p->op = IRIS_GEMM_ALL_SCATTER;
-    p->m = q->m, p->n = q->n, p->k = q->k, p->world = q->world, p->rank = rank;
-    p->band = own.first, p->columns = own.count, p->element = 2, p->mainloop = IRISI_GEMM_SM90A;
-    p->c_element = q->n % 3 == 0 ? 4 : 2; /* boxes of 4-byte C are sent by no engine */
-    p->pattern = q->pattern, p->workgroups = q->workgroups, p->tma_store = (uint32_t)q->tma_store;
-    p->xcds = 1;
-    p->comm_workgroups = q->senders ? q->senders : irisi_gemm_sixth(p);
-    p->tile_m = q->tile_m ? q->tile_m : (uint32_t)IRISI_GEMM_SM90A_M;
-    p->tile_n = q->tile_n ? q->tile_n : (uint32_t)IRISI_GEMM_SM90A_N;
-    p->unit = q->tile_n ? q->tile_n : irisi_gemm_narrowest(p->mainloop);
+    p->m = p->region.rows = q->m, p->n = q->n, p->k = q->k, p->world = q->world, p->rank = rank;
+    p->region.n0 = own.first, p->region.columns = own.count, p->operands.element = 2, p->mainloop = IRISI_GEMM_SM90A;
+    p->operands.c_element = q->n % 3 == 0 ? 4 : 2; /* boxes of 4-byte C are sent by no engine */
+    p->pattern = q->pattern, p->machine.workgroups = q->workgroups, p->machine.tma_store = (uint32_t)q->tma_store;
+    p->machine.xcds = 1;
+    p->machine.comm_workgroups = q->senders ? q->senders : irisi_gemm_sixth(p);
+    p->tiling.tile_m = q->tile_m ? q->tile_m : (uint32_t)IRISI_GEMM_SM90A_M;
+    p->tiling.tile_n = q->tile_n ? q->tile_n : (uint32_t)IRISI_GEMM_SM90A_N;
+    p->tiling.unit = q->tile_n ? q->tile_n : irisi_gemm_narrowest(p->mainloop);
 }
 
 /* Cuts: as asked, if anything is; 0 when that cannot be. */
@@ -65,7 +65,8 @@ static int cut(iris_gemm_plan *p, const question *q, uint32_t rank, const irisi_
 {
     fill(p, q, rank);
     const int laid = irisi_gemm_cut(p, q->senders, asked, tflops);
-    p->rotate_m = (uint32_t)((uint64_t)p->tiles_m * rank / p->world), p->rotate = p->rotate_m * p->full_n;
+    p->tiling.rotate_m = (uint32_t)((uint64_t)p->tiling.tiles_m * rank / p->world),
+    p->tiling.rotate = p->tiling.rotate_m * p->tiling.full_n;
     return laid;
 }
 
@@ -75,21 +76,21 @@ static int cut(iris_gemm_plan *p, const question *q, uint32_t rank, const irisi_
  */
 static void check_pairs(const question *q, const iris_gemm_plan *p)
 {
-    const int splits = irisi_gemm_splits(p->pattern) && p->comm_workgroups < q->workgroups;
-    const uint32_t senders = splits ? p->comm_workgroups : 0;
-    const uint32_t workers = p->workgroups - p->workgroups % p->cluster - senders;
+    const int splits = irisi_gemm_splits(p->pattern) && p->machine.comm_workgroups < q->workgroups;
+    const uint32_t senders = splits ? p->machine.comm_workgroups : 0;
+    const uint32_t workers = p->machine.workgroups - p->machine.workgroups % p->tiling.cluster - senders;
     iris_tile upper, lower;
-    if (workers % p->cluster != 0 || workers == 0 || p->comm_workgroups % p->cluster != 0)
+    if (workers % p->tiling.cluster != 0 || workers == 0 || p->machine.comm_workgroups % p->tiling.cluster != 0)
         fail(q, p->rank, "there are not whole pairs");
-    if (p->split_k > 1 && p->positions > workers)
+    if (p->tiling.split_k > 1 && p->tiling.positions > workers)
         fail(q, p->rank, "who adds up splits may stand before those who compute them");
-    if (p->cluster == 1)
+    if (p->tiling.cluster == 1)
         return;
     iris_tile_begin(p, &upper, 2, 6), iris_tile_begin(p, &lower, 3, 6);
     while (iris_tile_next(p, &upper))
         if (!iris_tile_next(p, &lower) || lower.cols != upper.cols || lower.k_split != upper.k_split ||
             lower.pair_split_k != upper.pair_split_k || (upper.pair_split_k && (upper.cols % 64 != 0 || p->m <= 64)) ||
-            lower.m0 != upper.m0 + (upper.pair_split_k ? 0 : p->tile_m) ||
+            lower.m0 != upper.m0 + (upper.pair_split_k ? 0 : p->tiling.tile_m) ||
             lower.n0 != upper.n0 + (upper.pair_split_k ? upper.cols : 0))
             fail(q, p->rank, "a pair falls apart");
         else
@@ -102,9 +103,9 @@ static void check_pairs(const question *q, const iris_gemm_plan *p)
  */
 static void check_ways(const question *q, const iris_gemm_plan *p, uint32_t grid)
 {
-    const uint32_t senders = p->comm_workgroups, first = irisi_gemm_by_senders(p, grid, senders);
+    const uint32_t senders = p->machine.comm_workgroups, first = irisi_gemm_by_senders(p, grid, senders);
     const uint32_t sent = irisi_tile_sent(p, grid - senders);
-    unsigned char *seen = (unsigned char *)calloc(p->positions + 1, 1);
+    unsigned char *seen = (unsigned char *)calloc(p->tiling.positions + 1, 1);
     uint32_t met = 0;
     iris_tile t;
     by_senders += first > 0;
@@ -113,7 +114,7 @@ static void check_ways(const question *q, const iris_gemm_plan *p, uint32_t grid
         uint32_t own = 0;
         for (irisi_tile_begin_schedule(p, &t, &schedule); irisi_tile_next_scheduled(p, &t, &schedule); met++, own++) {
             const uint32_t position = irisi_tile_position(&t);
-            if (position >= p->positions || seen[position]++)
+            if (position >= p->tiling.positions || seen[position]++)
                 fail(q, p->rank, "a tile is computed twice");
             if ((t.position >= schedule.direct) == (position < sent))
                 fail(q, p->rank, "a tile goes to nobody, or by two ways");
@@ -123,18 +124,20 @@ static void check_ways(const question *q, const iris_gemm_plan *p, uint32_t grid
         if (first > 0 && own == 0)
             fail(q, p->rank, "senders compute while others have nothing to do");
     }
-    if (met != p->positions)
+    if (met != p->tiling.positions)
         fail(q, p->rank, "a tile is not computed");
     free(seen);
 }
 
 static void check(const question *q, const iris_gemm_plan *first, const iris_gemm_plan *p)
 {
-    const uint32_t units = irisi_gemm_units(p, p->rank), across = (p->columns + p->unit - 1) / p->unit, workers = 6;
+    const uint32_t units = irisi_gemm_units(p, p->rank),
+                   across = (p->region.columns + p->tiling.unit - 1) / p->tiling.unit, workers = 6;
     unsigned char *seen = (unsigned char *)calloc(units + 1, 1);
     uint64_t area = 0, positions = 0;
     iris_gemm_plan dealt = *p;
-    dealt.xcds = p->cluster > 1 ? 1 : 1 + p->m % 4; /* workers are dealt to chiplets, as AMD does; 6 not to 4 */
+    dealt.machine.xcds =
+        p->tiling.cluster > 1 ? 1 : 1 + p->m % 4; /* workers are dealt to chiplets, as AMD does; 6 not to 4 */
     for (uint32_t worker = 0; seen && worker < workers; worker++) {
         iris_tile t;
         for (iris_tile_begin(&dealt, &t, worker, workers); iris_tile_next(&dealt, &t); positions++) {
@@ -142,8 +145,8 @@ static void check(const question *q, const iris_gemm_plan *first, const iris_gem
             if (!irisi_tile_ends(p, &t))
                 continue;
             area += (uint64_t)t.rows * t.cols;
-            if (t.rows == 0 || t.cols == 0 || t.cols > p->tile_n || t.n0 % p->unit != 0 || t.index + many > units ||
-                t.index != t.m0 / p->tile_m * across + t.n0 / p->unit) {
+            if (t.rows == 0 || t.cols == 0 || t.cols > p->tiling.tile_n || t.n0 % p->tiling.unit != 0 ||
+                t.index + many > units || t.index != t.m0 / p->tiling.tile_m * across + t.n0 / p->tiling.unit) {
                 fail(q, p->rank, "a tile is outside its band");
                 continue;
             }
@@ -152,21 +155,23 @@ static void check(const question *q, const iris_gemm_plan *first, const iris_gem
                     fail(q, p->rank, "two tiles have the same unit");
         }
     }
-    if (positions != p->positions || area != (uint64_t)p->m * p->columns)
+    if (positions != p->tiling.positions || area != (uint64_t)p->m * p->region.columns)
         fail(q, p->rank, "the tiles are not the band");
     if (units > irisi_gemm_units(first, 0))
         fail(q, p->rank, "flags are beyond the channel");
-    if (p->pattern != first->pattern || p->cluster != first->cluster || p->split_k != first->split_k ||
-        p->tile_n != first->tile_n || p->unit != first->unit || p->comm_workgroups != first->comm_workgroups)
+    if (p->pattern != first->pattern || p->tiling.cluster != first->tiling.cluster ||
+        p->tiling.split_k != first->tiling.split_k || p->tiling.tile_n != first->tiling.tile_n ||
+        p->tiling.unit != first->tiling.unit || p->machine.comm_workgroups != first->machine.comm_workgroups)
         fail(q, p->rank, "ranks have come to different ends");
     free(seen);
     check_pairs(q, p);
-    const uint32_t own = p->workgroups - p->workgroups % p->cluster, senders = p->comm_workgroups;
+    const uint32_t own = p->machine.workgroups - p->machine.workgroups % p->tiling.cluster,
+                   senders = p->machine.comm_workgroups;
     for (uint32_t grid = own; p->pattern == IRIS_GEMM_WG_SPECIALIZED && grid < own + 30; grid += 14)
         if (senders > 0 && senders < grid)
             check_ways(q, p, grid);
-    if (p->sender_tiles > 0 &&
-        (p->pattern != IRIS_GEMM_WG_SPECIALIZED || p->split_k > 1 || p->sender_tiles != first->sender_tiles))
+    if (p->tiling.sender_tiles > 0 && (p->pattern != IRIS_GEMM_WG_SPECIALIZED || p->tiling.split_k > 1 ||
+                                       p->tiling.sender_tiles != first->tiling.sender_tiles))
         fail(q, p->rank, "there is nobody to compute before sending, or not on every rank");
 }
 
@@ -192,17 +197,17 @@ static unsigned check_asked(const question *q)
     fill(&first, q, 0);
     if (sound) {
         c.width = 64u << draw(3);
-        c.tail_tiles = c.width > 64 ? draw(2 * first.workgroups) : 0,
+        c.tail_tiles = c.width > 64 ? draw(2 * first.machine.workgroups) : 0,
         c.tail_halves = c.width > 128 ? draw(c.tail_tiles + 1) : c.tail_tiles;
         c.edge_width = 64 * (1 + draw(c.width / 64));
         c.cluster = 1 + draw(2), c.split_k = 1, c.full_n = draw(2) ? UINT32_MAX : draw(20);
         c.sender_tiles = draw(4) ? 0 : 1 + draw(3);
-        c.head_halves = c.width > 64 && draw(2) ? draw(first.workgroups) : 0;
+        c.head_halves = c.width > 64 && draw(2) ? draw(first.machine.workgroups) : 0;
     } else {
         c.width = draw(2) ? 32 * draw(9) : draw(300);
-        c.tail_tiles = draw(2 * first.workgroups), c.tail_halves = draw(c.tail_tiles + 2),
+        c.tail_tiles = draw(2 * first.machine.workgroups), c.tail_halves = draw(c.tail_tiles + 2),
         c.full_n = draw(2) ? UINT32_MAX : draw(20);
-        c.cluster = draw(4), c.split_k = draw(10), c.head_halves = draw(4) ? 0 : draw(first.workgroups);
+        c.cluster = draw(4), c.split_k = draw(10), c.head_halves = draw(4) ? 0 : draw(first.machine.workgroups);
         c.edge_width = draw(2) ? c.width >> draw(3) : draw(300);
     }
     if (!irisi_gemm_covers(&first, &c, iris_gemm_band(q->n, q->world, 0).count) ||
@@ -216,8 +221,9 @@ static unsigned check_asked(const question *q)
         if (cut(&p, q, rank, &c, 0) != laid)
             fail(q, rank, "not all ranks are cut as is asked for");
         check(q, &first, &p);
-        if (laid && (p.tile_n != c.width || p.head_halves != c.head_halves || p.tail_tiles != c.tail_tiles ||
-                     p.tail_halves != c.tail_halves || p.sender_tiles != c.sender_tiles))
+        if (laid && (p.tiling.tile_n != c.width || p.tiling.head_halves != c.head_halves ||
+                     p.tiling.tail_tiles != c.tail_tiles || p.tiling.tail_halves != c.tail_halves ||
+                     p.tiling.sender_tiles != c.sender_tiles))
             fail(q, rank, "another cut was laid than was asked for");
     }
     return (unsigned)laid;
@@ -292,7 +298,7 @@ static void check_few(void)
         fail(&gemv, 0, "a cut is refused for a short K");
     check(&gemv, &p, &p);
     c.width = c.edge_width = 64, c.sender_tiles = 1;
-    if (!cut(&p, &four, 0, &c, 0) || p.sender_tiles != 1)
+    if (!cut(&p, &four, 0, &c, 0) || p.tiling.sender_tiles != 1)
         fail(&four, 0, "one sender of four workgroups cannot compute first");
     check(&four, &p, &p);
 }
@@ -311,14 +317,17 @@ static void check_uncut(void)
         for (uint32_t last = 0; last < 2; last++) {
             iris_gemm_plan *p = &plans[last];
             fill(p, &q, last * (q.world - 1));
-            p->element = p->c_element = elements[i % 4], p->mainloop = i % 4 == 3 ? IRISI_GEMM_PLAIN : IRISI_GEMM_SM80;
+            p->operands.element = p->operands.c_element = elements[i % 4],
+            p->mainloop = i % 4 == 3 ? IRISI_GEMM_PLAIN : IRISI_GEMM_SM80;
             irisi_gemm_cut(p, 0, &none, 0);
             const int splits = irisi_gemm_splits(p->pattern);
-            if (p->pattern == IRIS_GEMM_AUTO || p->pattern > IRIS_GEMM_WAVE_SPECIALIZED || p->edge_width != 0 ||
-                p->runs[1].tiles != 0 || (splits && (p->comm_workgroups == 0 || p->comm_workgroups >= q.workgroups)))
+            if (p->pattern == IRIS_GEMM_AUTO || p->pattern > IRIS_GEMM_WAVE_SPECIALIZED || p->tiling.edge_width != 0 ||
+                p->tiling.runs[1].tiles != 0 ||
+                (splits && (p->machine.comm_workgroups == 0 || p->machine.comm_workgroups >= q.workgroups)))
                 fail(&q, p->rank, "whole tiles: what is chosen cannot be");
         }
-        if (plans[0].pattern != plans[1].pattern || plans[0].comm_workgroups != plans[1].comm_workgroups)
+        if (plans[0].pattern != plans[1].pattern ||
+            plans[0].machine.comm_workgroups != plans[1].machine.comm_workgroups)
             fail(&q, 0, "whole tiles: ranks have come to different ends");
         if (q.world == 1 && plans[0].pattern != IRIS_GEMM_FUSED_SEQUENTIAL)
             fail(&q, 0, "whole tiles: there is nobody to send to");
@@ -333,9 +342,9 @@ static void check_senders(void)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         iris_gemm_plan p;
         memset(&p, 0, sizeof p);
-        p.workgroups = rows[i][0], p.xcds = rows[i][1];
+        p.machine.workgroups = rows[i][0], p.machine.xcds = rows[i][1];
         if (irisi_gemm_sixth(&p) != rows[i][2])
-            failures++, printf("%u of %u workgroups send\n", irisi_gemm_sixth(&p), p.workgroups);
+            failures++, printf("%u of %u workgroups send\n", irisi_gemm_sixth(&p), p.machine.workgroups);
     }
 }
 

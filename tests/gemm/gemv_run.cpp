@@ -190,9 +190,9 @@ namespace {
     void work_##type(iris_wave_group *group)                                                                           \
     {                                                                                                                  \
         iris_gemm_pipe_##type##_gemv pipe =                                                                            \
-            iris_gemm_pipe_begin_##type##_gemv(&plan, wg.shared.data(), plan.workspace_bytes);                         \
+            iris_gemm_pipe_begin_##type##_gemv(&plan, wg.shared.data(), plan.machine.workspace_bytes);                 \
         const irisi_tile_schedule schedule =                                                                           \
-            irisi_tile_schedule_all(&plan, gpu.turns, gemv.split_k > 1 ? plan.positions : 1);                          \
+            irisi_tile_schedule_all(&plan, gpu.turns, gemv.split_k > 1 ? plan.tiling.positions : 1);                   \
         iris_tile tile;                                                                                                \
         for (irisi_tile_begin_schedule(&plan, &tile, &schedule); irisi_tile_next_even(&plan, &tile, &schedule);) {     \
             iris_gemm_acc_##type##_gemv acc;                                                                           \
@@ -201,7 +201,7 @@ namespace {
                 iris_gemm_mma_tile_##type##_gemv_with_comm(&plan, &tile, &pipe, group, &acc);                          \
             else                                                                                                       \
                 iris_gemm_mma_tile_##type##_gemv(&plan, &tile, &pipe, group, &acc);                                    \
-            if (tile.k_split + 1 < plan.split_k)                                                                       \
+            if (tile.k_split + 1 < plan.tiling.split_k)                                                                \
                 continue;                                                                                              \
             if (with_comm || tile.index % 2)                                                                           \
                 iris_gemm_stage_tile_##type##_gemv(&plan, &tile, 0, &acc, group, stages[tile.index].data() + MARGIN);  \
@@ -221,21 +221,21 @@ void work()
 void try_plan(uint32_t split_k)
 {
     std::snprintf(trial, sizeof trial, "dtype %d, %u splits, tile %u x %u, %u x %u x %u, ldb %llu, n_major %u, comm %d",
-                  (int)gpu.dtype, split_k, plan.tile_m, plan.tile_n, plan.m, plan.n, plan.k,
-                  (unsigned long long)plan.ldb, plan.b_transposed, with_comm);
+                  (int)gpu.dtype, split_k, plan.tiling.tile_m, plan.tiling.tile_n, plan.m, plan.n, plan.k,
+                  (unsigned long long)plan.operands.ldb, plan.operands.b_transposed, with_comm);
     begin_trial();
-    const uint32_t tiles = plan.positions;
-    gemv.split_k = plan.split_k = split_k;
-    for (plan.split_k_shift = 0; 1u << plan.split_k_shift < split_k;)
-        plan.split_k_shift++;
-    plan.positions *= split_k;
-    for (gpu.turns = 0; gpu.turns < (split_k > 1 ? plan.positions : 1); gpu.turns++) {
+    const uint32_t tiles = plan.tiling.positions;
+    gemv.split_k = plan.tiling.split_k = split_k;
+    for (plan.tiling.split_k_shift = 0; 1u << plan.tiling.split_k_shift < split_k;)
+        plan.tiling.split_k_shift++;
+    plan.tiling.positions *= split_k;
+    for (gpu.turns = 0; gpu.turns < (split_k > 1 ? plan.tiling.positions : 1); gpu.turns++) {
         if (gpu.turns % split_k == 0)
             gemv.gifts.clear(), gemv.expected = 0;
         gemv.joined = false;
-        run_lanes(plan.workspace_bytes, work);
+        run_lanes(plan.machine.workspace_bytes, work);
     }
-    plan.split_k = 1, plan.split_k_shift = 0, plan.positions = tiles;
+    plan.tiling.split_k = 1, plan.tiling.split_k_shift = 0, plan.tiling.positions = tiles;
     check_tiles();
 }
 
@@ -293,7 +293,8 @@ uint32_t run_spread()
         size_t bytes[2];
         make_plan(shape_of(11, 37, 400, (int)(i % 2), 0, 0, 1 + i / 2), 11, 37, 400, (int)(i % 2), -1, -1, 0);
         const bool a = spread_matrix(&gpu.a, &lent[0], &bytes[0]), b = spread_matrix(&gpu.b, &lent[1], &bytes[1]);
-        plan.a = gpu.a.first, plan.b = gpu.b.first, plan.lda = gpu.a.ld, plan.ldb = gpu.b.ld;
+        plan.operands.a = gpu.a.first, plan.operands.b = gpu.b.first, plan.operands.lda = gpu.a.ld,
+        plan.operands.ldb = gpu.b.ld;
         if (a && b)
             try_plan(1 + i / 2);
         else

@@ -222,7 +222,7 @@ static void single_work(irist_rank *t)
         alone g(t, type_of(name), {67, 141, 45}, ragged, 0, 1);
         if (!g.around || !g.prepare(g.args()))
             return;
-        irist_check(t, g.p.plan.columns == 141, "%u columns, not all 141", g.p.plan.columns);
+        irist_check(t, g.p.plan.region.columns == 141, "%u columns, not all 141", g.p.plan.region.columns);
         irist_check(t,
                     iris_heap_used(t->world, IRIS_MEM_SYNC) == sync && iris_heap_used(t->world, IRIS_MEM_DATA) == data,
                     "a GEMM alone takes memory of the heap");
@@ -242,8 +242,8 @@ static void band_work(irist_rank *t)
             alone g(t, type_of(name), {33, n, 29}, ragged, 1);
             if (!g.around || !g.prepare(g.args()))
                 return;
-            irist_check(t, g.p.plan.columns == g.p.own.count, "%u columns, not the band's %u", g.p.plan.columns,
-                        g.p.own.count);
+            irist_check(t, g.p.plan.region.columns == g.p.own.count, "%u columns, not the band's %u",
+                        g.p.plan.region.columns, g.p.own.count);
             g.run("a band");
             g.release();
         }
@@ -343,8 +343,8 @@ static void rows_work(irist_rank *t)
         a.tune = row.rows;
         if (!g.around || !g.prepare(a))
             return;
-        irist_check(t, (g.p.plan.tile_m == 16 && g.p.plan.tile_n == 16) == row.counts, "'%s': a tile of %u x %u",
-                    row.rows, g.p.plan.tile_m, g.p.plan.tile_n);
+        irist_check(t, (g.p.plan.tiling.tile_m == 16 && g.p.plan.tiling.tile_n == 16) == row.counts,
+                    "'%s': a tile of %u x %u", row.rows, g.p.plan.tiling.tile_m, g.p.plan.tiling.tile_n);
         g.run(row.rows);
         irist_ok(t, iris_gemm_choice(t->world, &g.p.plan, &choice));
         irist_check(t, std::strstr(choice.text, "op=local ") != nullptr && !std::strstr(choice.text, "pattern="), "%s",
@@ -353,15 +353,16 @@ static void rows_work(irist_rank *t)
         irist_check(t, iris_gemm_candidates(t->world, &g.p.plan, IRIS_GEMM_FUSED_SEQUENTIAL, rows, 3) == 0,
                     "a pattern of a GEMM alone");
         irist_check(t, iris_gemm_candidates(t->world, &g.p.plan, IRIS_GEMM_AUTO, rows, 3) > 0, "nothing to try");
-        const uint32_t tile_m = g.p.plan.tile_m, tile_n = g.p.plan.tile_n;
+        const uint32_t tile_m = g.p.plan.tiling.tile_m, tile_n = g.p.plan.tiling.tile_n;
         for (const char *again : {(const char *)choice.text, (const char *)rows[0].text}) {
             g.release();
             a.tune = again;
             if (!g.prepare(a))
                 return;
             g.run(again);
-            irist_check(t, again != choice.text || (g.p.plan.tile_m == tile_m && g.p.plan.tile_n == tile_n),
-                        "'%s' made a tile of %u x %u", again, g.p.plan.tile_m, g.p.plan.tile_n);
+            irist_check(t,
+                        again != choice.text || (g.p.plan.tiling.tile_m == tile_m && g.p.plan.tiling.tile_n == tile_n),
+                        "'%s' made a tile of %u x %u", again, g.p.plan.tiling.tile_m, g.p.plan.tiling.tile_n);
         }
         g.release();
     }

@@ -339,7 +339,7 @@ void work()
     own().transfers.clear();
     group_of_all(&group);
     group.counter = run->with_comm ? &counter : NULL;
-    irisi_mfma_pipe pipe = run->begin(&plan, wg.shared.data(), plan.workspace_bytes);
+    irisi_mfma_pipe pipe = run->begin(&plan, wg.shared.data(), plan.machine.workspace_bytes);
     for (iris_tile_begin(&plan, &tile, 0, 1); iris_tile_next(&plan, &tile);)
         for (uint32_t p = 0; iris_tile_pass(&plan, &tile, p, &pass); p++) {
             irisi_mfma_accs acc;
@@ -378,25 +378,26 @@ void make_plan(uint32_t m, uint32_t n, uint32_t k, int transposed, uint32_t tile
     problem.tile_m = tile_m, problem.tile_n = tile_n;
     const irisi_gemm_shape s = irisi_mfma_gemm_shape(run->mainloop, &problem);
     std::memset(&plan, 0, sizeof plan);
-    plan.m = m, plan.n = plan.columns = n, plan.k = k;
-    plan.b_transposed = (uint32_t)transposed;
-    plan.lda = (k + unit - 1) / unit * unit + unit;
-    plan.ldb = ((transposed ? k : n) + unit - 1) / unit * unit;
-    plan.ldc = n + 3;
-    plan.c = (void *)(uintptr_t)(0x1000000 + 3 * c_bytes()); /* only where it stands within 16 bytes counts */
-    plan.alpha = 1;
-    plan.element = element_bytes(), plan.c_element = c_bytes();
-    plan.tile_m = s.tile_m, plan.tile_n = s.tile_n;
-    plan.tiles_m = (m + s.tile_m - 1) / s.tile_m, plan.full_n = (n + s.tile_n - 1) / s.tile_n;
-    plan.xcds = plan.slots = 1;
-    plan.stage_m = s.stage_m, plan.stage_n = s.stage_n;
-    plan.pass_m = run->with_comm ? irisi_gemm_pass_m(run->mainloop, s.tile_m) : s.tile_m;
-    plan.pitch = (s.stage_n * c_bytes() + 15) / 16 * 16 + 16;
-    plan.stage_bytes = (s.stage_m * plan.pitch + 127) / 128 * 128;
-    plan.workspace_bytes = run->with_comm ? s.workspace_bytes_with_comm : s.workspace_bytes;
-    gpu.a = random_matrix(m, k, plan.lda);
-    gpu.b = transposed ? random_matrix(n, k, plan.ldb) : random_matrix(k, n, plan.ldb);
-    plan.a = gpu.a.data(), plan.b = gpu.b.data();
+    plan.m = plan.region.rows = m, plan.n = plan.region.columns = n, plan.k = k;
+    plan.operands.b_transposed = (uint32_t)transposed;
+    plan.operands.lda = (k + unit - 1) / unit * unit + unit;
+    plan.operands.ldb = ((transposed ? k : n) + unit - 1) / unit * unit;
+    plan.operands.ldc = n + 3;
+    plan.operands.c = (void *)(uintptr_t)(0x1000000 + 3 * c_bytes()); /* only where it stands within 16 bytes counts */
+    plan.operands.alpha = 1;
+    plan.operands.element = element_bytes(), plan.operands.c_element = c_bytes();
+    irisi_gemm_route_c(&plan);
+    plan.tiling.tile_m = s.tile_m, plan.tiling.tile_n = s.tile_n;
+    plan.tiling.tiles_m = (m + s.tile_m - 1) / s.tile_m, plan.tiling.full_n = (n + s.tile_n - 1) / s.tile_n;
+    plan.machine.xcds = plan.machine.slots = 1;
+    plan.machine.stage_m = s.stage_m, plan.machine.stage_n = s.stage_n;
+    plan.machine.pass_m = run->with_comm ? irisi_gemm_pass_m(run->mainloop, s.tile_m) : s.tile_m;
+    plan.machine.pitch = (s.stage_n * c_bytes() + 15) / 16 * 16 + 16;
+    plan.machine.stage_bytes = (s.stage_m * plan.machine.pitch + 127) / 128 * 128;
+    plan.machine.workspace_bytes = run->with_comm ? s.workspace_bytes_with_comm : s.workspace_bytes;
+    gpu.a = random_matrix(m, k, plan.operands.lda);
+    gpu.b = transposed ? random_matrix(n, k, plan.operands.ldb) : random_matrix(k, n, plan.operands.ldb);
+    plan.operands.a = gpu.a.data(), plan.operands.b = gpu.b.data();
 }
 
 /* What must stand at a place of C. */
@@ -404,8 +405,9 @@ uint32_t product(uint64_t i, uint64_t j)
 {
     float sum = 0;
     for (uint64_t k = 0; k < plan.k; k++)
-        sum += widened(gpu.a.data(), i * plan.lda + k) *
-               widened(gpu.b.data(), plan.b_transposed ? j * plan.ldb + k : k * plan.ldb + j);
+        sum +=
+            widened(gpu.a.data(), i * plan.operands.lda + k) *
+            widened(gpu.b.data(), plan.operands.b_transposed ? j * plan.operands.ldb + k : k * plan.operands.ldb + j);
     if (c_bytes() == 4)
         return gpu.type == I8_I32 ? (uint32_t)(int32_t)sum : irisi_f32_bits(sum);
     return gpu.type == F16 ? irisi_narrow_f16(sum) : irisi_narrow_bf16(sum);
@@ -442,8 +444,8 @@ void try_loop(const loop *l, uint32_t m, uint32_t n, uint32_t k, int transposed,
         for (uint32_t p = 0; iris_tile_pass(&plan, &tile, p, &pass); p++)
             for (uint32_t i = 0; iris_tile_piece(&plan, &pass, i, &piece); i++)
                 pieces.push_back(piece);
-    stages.assign(pieces.size(), std::vector<char>(plan.stage_bytes + 2 * MARGIN, (char)0xaa));
-    run_lanes(plan.workspace_bytes, work);
+    stages.assign(pieces.size(), std::vector<char>(plan.machine.stage_bytes + 2 * MARGIN, (char)0xaa));
+    run_lanes(plan.machine.workspace_bytes, work);
     for (size_t i = 0; i < pieces.size(); i++)
         check_piece(&pieces[i], stages[i]);
 }

@@ -274,8 +274,9 @@ static void check_choice(const char *arch, uint32_t shared, uint32_t bytes, uint
     expect(s.workspace_bytes >= 3 * irisi_mma_slab_bytes(irisi_mma_shape_of(bytes, small, 0)) &&
                s.workspace_bytes_with_comm >= 3 * irisi_mma_slab_bytes(p.shape),
            p, "a ring has less than three slabs");
-    plan.tile_m = s.tile_m, plan.tile_n = s.tile_n, plan.stage_m = s.stage_m, plan.stage_n = s.stage_n;
-    plan.pass_m = irisi_gemm_pass_m(s.mainloop, s.tile_m);
+    plan.tiling.tile_m = s.tile_m, plan.tiling.tile_n = s.tile_n, plan.machine.stage_m = s.stage_m,
+    plan.machine.stage_n = s.stage_n;
+    plan.machine.pass_m = irisi_gemm_pass_m(s.mainloop, s.tile_m);
     for (p.m = 1; p.m <= s.tile_m; p.m++)
         for (p.n = 1; p.n <= s.tile_n; p.n += 7)
             check_pieces(plan, p);

@@ -210,7 +210,8 @@ std::vector<std::vector<char>> stages; /* one for each piece, with a margin on b
 #define WORK(name, loop, with_comm)                                                                                    \
     void work_##name(iris_wave_group *group)                                                                           \
     {                                                                                                                  \
-        iris_gemm_pipe_##loop pipe = iris_gemm_pipe_begin_##loop(&plan, wg.shared.data(), plan.workspace_bytes);       \
+        iris_gemm_pipe_##loop pipe =                                                                                   \
+            iris_gemm_pipe_begin_##loop(&plan, wg.shared.data(), plan.machine.workspace_bytes);                        \
         iris_tile tile, pass, piece;                                                                                   \
         uint32_t pieces = 0;                                                                                           \
         for (iris_tile_begin(&plan, &tile, 0, 1); iris_tile_next(&plan, &tile);)                                       \
@@ -259,8 +260,8 @@ double get(const char *from)
         float f;
         double d;
     } v;
-    std::memcpy(&v, from, plan.element);
-    return plan.element == 8 ? v.d : plan.element == 4 ? (double)v.f : (double)widened(v.bits);
+    std::memcpy(&v, from, plan.operands.element);
+    return plan.operands.element == 8 ? v.d : plan.operands.element == 4 ? (double)v.f : (double)widened(v.bits);
 }
 
 /* The element that a number is, at `to`. */
@@ -268,13 +269,17 @@ void set(char *to, double v)
 {
     const uint16_t bits = narrowed((float)v);
     const float f = (float)v;
-    std::memcpy(to, plan.element == 8 ? (const void *)&v : plan.element == 4 ? (const void *)&f : &bits, plan.element);
+    std::memcpy(to,
+                plan.operands.element == 8   ? (const void *)&v
+                : plan.operands.element == 4 ? (const void *)&f
+                                             : &bits,
+                plan.operands.element);
 }
 
 /* Whole numbers from -4 to 4, so that sums are exact; what is no element is NaN, and nothing follows the last. */
 std::vector<char> random_matrix(uint64_t rows, uint64_t columns, uint64_t ld)
 {
-    const uint32_t e = plan.element;
+    const uint32_t e = plan.operands.element;
     std::vector<char> v(((rows - 1) * ld + columns) * e, (char)0xff);
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t j = 0; j < columns; j++)
@@ -290,39 +295,41 @@ void make_plan(const char *arch, uint32_t m, uint32_t n, uint32_t k, int n_major
     q.element = e, q.m = m, q.n = n, q.workgroups = 1, q.tile_m = tile_m, q.tile_n = tile_n;
     const irisi_gemm_shape s = irisi_mma_gemm_shape(arch, &q);
     std::memset(&plan, 0, sizeof plan);
-    plan.m = m, plan.n = plan.columns = n, plan.k = k;
-    plan.b_transposed = !n_major;
-    plan.lda = (k + unit - 1) / unit * unit + unit;
-    plan.ldb = ((n_major ? n : k) + unit - 1) / unit * unit;
-    plan.ldc = n + 3;
-    plan.c = (void *)(uintptr_t)(0x1000000 + e); /* only where it stands within 16 bytes counts */
-    plan.alpha = 1;
-    plan.element = e;
-    plan.tile_m = s.tile_m, plan.tile_n = s.tile_n;
-    plan.tiles_m = (m + s.tile_m - 1) / s.tile_m, plan.full_n = (n + s.tile_n - 1) / s.tile_n;
-    plan.xcds = 1;
-    plan.stage_m = s.stage_m, plan.stage_n = s.stage_n;
-    plan.pass_m = run->with_comm ? irisi_gemm_pass_m(IRISI_GEMM_SM80, s.tile_m) : s.tile_m;
-    plan.pitch = (s.stage_n * e + 15) / 16 * 16 + 16;
-    plan.stage_bytes = (s.stage_m * plan.pitch + 127) / 128 * 128;
-    plan.workspace_bytes = run->with_comm ? s.workspace_bytes_with_comm : s.workspace_bytes;
-    gpu.a = random_matrix(m, k, plan.lda);
-    gpu.b = n_major ? random_matrix(k, n, plan.ldb) : random_matrix(n, k, plan.ldb);
-    plan.a = gpu.a.data(), plan.b = gpu.b.data();
+    plan.m = plan.region.rows = m, plan.n = plan.region.columns = n, plan.k = k;
+    plan.operands.b_transposed = !n_major;
+    plan.operands.lda = (k + unit - 1) / unit * unit + unit;
+    plan.operands.ldb = ((n_major ? n : k) + unit - 1) / unit * unit;
+    plan.operands.ldc = n + 3;
+    plan.operands.c = (void *)(uintptr_t)(0x1000000 + e); /* only where it stands within 16 bytes counts */
+    plan.operands.alpha = 1;
+    plan.operands.element = plan.operands.c_element = e;
+    irisi_gemm_route_c(&plan);
+    plan.tiling.tile_m = s.tile_m, plan.tiling.tile_n = s.tile_n;
+    plan.tiling.tiles_m = (m + s.tile_m - 1) / s.tile_m, plan.tiling.full_n = (n + s.tile_n - 1) / s.tile_n;
+    plan.machine.xcds = 1;
+    plan.machine.stage_m = s.stage_m, plan.machine.stage_n = s.stage_n;
+    plan.machine.pass_m = run->with_comm ? irisi_gemm_pass_m(IRISI_GEMM_SM80, s.tile_m) : s.tile_m;
+    plan.machine.pitch = (s.stage_n * e + 15) / 16 * 16 + 16;
+    plan.machine.stage_bytes = (s.stage_m * plan.machine.pitch + 127) / 128 * 128;
+    plan.machine.workspace_bytes = run->with_comm ? s.workspace_bytes_with_comm : s.workspace_bytes;
+    gpu.a = random_matrix(m, k, plan.operands.lda);
+    gpu.b = n_major ? random_matrix(k, n, plan.operands.ldb) : random_matrix(n, k, plan.operands.ldb);
+    plan.operands.a = gpu.a.data(), plan.operands.b = gpu.b.data();
 }
 
 /* A piece's staging tile: the product, and nothing else. */
 void check_piece(const iris_tile *piece, std::vector<char> &stage)
 {
-    const uint32_t e = plan.element;
+    const uint32_t e = plan.operands.element;
     for (uint32_t row = 0; row < piece->rows; row++) {
         char *at = iris_tile_row(&plan, piece, stage.data() + MARGIN, row);
         for (uint32_t column = 0; column < piece->cols; column++, at += e) {
             const uint64_t i = piece->m0 + row, j = piece->n0 + column;
             double sum = 0;
             for (uint64_t k = 0; k < plan.k; k++)
-                sum += get(&gpu.a[(i * plan.lda + k) * e]) *
-                       get(&gpu.b[(plan.b_transposed ? j * plan.ldb + k : k * plan.ldb + j) * e]);
+                sum += get(&gpu.a[(i * plan.operands.lda + k) * e]) *
+                       get(&gpu.b[(plan.operands.b_transposed ? j * plan.operands.ldb + k : k * plan.operands.ldb + j) *
+                                  e]);
             char want[8];
             set(want, sum);
             expect(std::memcmp(at, want, e) == 0, "an element is not the product's");
@@ -347,8 +354,8 @@ void try_loop(const loop *l, const char *arch, uint32_t m, uint32_t n, uint32_t 
     for (iris_tile_begin(&plan, &tile, 0, 1); iris_tile_next(&plan, &tile);)
         for (uint32_t i = 0; iris_tile_piece(&plan, &tile, i, &piece); i++)
             pieces.push_back(piece);
-    stages.assign(pieces.size(), std::vector<char>(plan.stage_bytes + 2 * MARGIN, (char)0xaa));
-    run_lanes(plan.workspace_bytes, work);
+    stages.assign(pieces.size(), std::vector<char>(plan.machine.stage_bytes + 2 * MARGIN, (char)0xaa));
+    run_lanes(plan.machine.workspace_bytes, work);
     for (size_t i = 0; i < pieces.size(); i++)
         check_piece(&pieces[i], stages[i]);
 }

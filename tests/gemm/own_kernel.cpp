@@ -49,8 +49,8 @@ static bool start(problem *p, own_args *a, uint32_t workgroups)
                                      0};
     if (!problem_create(p, p->t, IRIS_F32, shape, options))
         return false;
-    irist_check(p->t, (p->plan.ll.banks != nullptr) == (p->t->ranks > 1), "a short band has %s",
-                p->plan.ll.banks ? "banks" : "none");
+    irist_check(p->t, (p->plan.exchange.ll.banks != nullptr) == (p->t->ranks > 1), "a short band has %s",
+                p->plan.exchange.ll.banks ? "banks" : "none");
     problem_expect(p);
     a->ctx = iris_device_ctx(p->t->world);
     a->plan = p->plan;
@@ -80,7 +80,7 @@ static void run_ways(problem *p, own_args *a, int laps, const char *when)
 {
     for (int lap = 0; lap < laps * WAYS; lap++) {
         const int way = lap % WAYS;
-        if (way == BY_PACKETS && p->plan.ll.banks == nullptr)
+        if (way == BY_PACKETS && p->plan.exchange.ll.banks == nullptr)
             continue;
         const std::vector<unsigned char> before = problem_poison(p);
         irist_delay(p->t, (uint64_t)lap);
@@ -101,7 +101,7 @@ static void own_work(irist_rank *t)
         p.t = t;
         if (start(&p, &a, uneven ? 2 + (uint32_t)t->rank % 3 : 3)) {
             run_ways(&p, &a, (int)laps, uneven ? "own kernel, grids differ" : "own kernel");
-            std::vector<uint32_t> after(p.plan.workgroups);
+            std::vector<uint32_t> after(p.plan.machine.workgroups);
             irist_ok(t, iris_memcpy(t->world, after.data(), a.after, after.size() * sizeof after[0]));
             for (uint32_t n : after)
                 irist_check(t, n == laps * ways, "a workgroup came out of the GEMM %u times, not %u", n, laps * ways);
@@ -165,13 +165,13 @@ static void exhausted_work(irist_rank *t)
         return;
     if (start(&p, &a, 3)) {
         iris_gemm_args g = problem_args(&p);
-        const size_t banks = 2 * p.plan.ll.bank_bytes, halves[] = {6, 1}; /* of the banks */
+        const size_t banks = 2 * p.plan.exchange.ll.bank_bytes, halves[] = {6, 1}; /* of the banks */
         for (const size_t half : halves) {
             irist_ok(t, iris_gemm_release(t->world, &p.plan));
             void *filler = fill_heap(t, half * banks / 2);
             g.tune = nullptr;
             if (irist_ok(t, iris_gemm_prepare(t->world, &p.plan, IRIS_GEMM_ALL_SCATTER, p.dtype, &g))) {
-                irist_check(t, p.plan.ll.banks == nullptr, "%zu halves: banks unasked", half);
+                irist_check(t, p.plan.exchange.ll.banks == nullptr, "%zu halves: banks unasked", half);
                 run_ways(&p, &a, 1, "without banks");
                 irist_ok(t, iris_gemm_release(t->world, &p.plan));
             }
@@ -179,7 +179,7 @@ static void exhausted_work(irist_rank *t)
             g.tune = "ll=1";
             const iris_status s = iris_gemm_prepare(t->world, &p.plan, IRIS_GEMM_ALL_SCATTER, p.dtype, &g);
             if (half > 2) {
-                irist_check(t, s == IRIS_OK && p.plan.ll.banks, "room is there, and asked for: %s",
+                irist_check(t, s == IRIS_OK && p.plan.exchange.ll.banks, "room is there, and asked for: %s",
                             iris_status_name(s));
                 run_ways(&p, &a, 1, "banks that were asked for");
             } else {
@@ -192,7 +192,8 @@ static void exhausted_work(irist_rank *t)
             g.tune = nullptr;
             irist_ok(t, iris_gemm_release(t->world, &p.plan));
             irist_ok(t, iris_gemm_prepare(t->world, &p.plan, IRIS_GEMM_ALL_SCATTER, p.dtype, &g));
-            irist_check(t, p.plan.ll.banks != nullptr, "%zu halves: no banks though there is room again", half);
+            irist_check(t, p.plan.exchange.ll.banks != nullptr, "%zu halves: no banks though there is room again",
+                        half);
         }
         run_ways(&p, &a, 1, "banks again");
     }

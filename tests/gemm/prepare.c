@@ -48,11 +48,13 @@ static int shape(iris_world *w, iris_gemm_plan *p, const question *q, uint32_t w
     all.aligned = all.tma_store = all.no_epilogue = UINT64_MAX;
     memset(p, 0, sizeof *p);
     p->op = IRIS_GEMM_ALL_SCATTER;
-    p->dtype = p->c_dtype = IRIS_BF16, p->element = p->c_element = 2, p->xcds = 1;
-    p->m = q->m, p->n = q->n, p->k = q->k, p->world = q->world, p->pattern = q->pattern;
-    p->columns = iris_gemm_band(q->n, q->world, 0).count, p->workgroups = p->default_workgroups = workgroups;
-    p->comm_workgroups = senders ? senders : irisi_gemm_sixth(p);
-    p->workgroups = q->fewest;
+    p->operands.dtype = p->operands.c_dtype = IRIS_BF16, p->operands.element = p->operands.c_element = 2,
+    p->machine.xcds = 1;
+    p->m = p->region.rows = q->m, p->n = q->n, p->k = q->k, p->world = q->world, p->pattern = q->pattern;
+    p->region.columns = iris_gemm_band(q->n, q->world, 0).count,
+    p->machine.workgroups = p->machine.default_workgroups = workgroups;
+    p->machine.comm_workgroups = senders ? senders : irisi_gemm_sixth(p);
+    p->machine.workgroups = q->fewest;
     if (irisi_gemm_shape_plan(w, p, &all, senders, row) == IRIS_OK)
         return 1;
     failures++, printf("%u x %u x %u: %s\n", q->m, q->n, q->k, iris_error_string(w));
@@ -66,9 +68,10 @@ static void check_many(iris_world *w)
     irisi_tune_row none;
     iris_gemm_plan p;
     memset(&all, 0, sizeof all), memset(&none, 0, sizeof none), memset(&p, 0, sizeof p);
-    all.mainloops = 1u << IRISI_GEMM_PLAIN, all.workgroups = p.workgroups = 2, p.op = IRIS_GEMM_ALL_SCATTER;
-    p.dtype = p.c_dtype = IRIS_BF16, p.element = p.c_element = 2, p.xcds = p.world = p.m = p.k = p.tile_n = 1;
-    p.n = p.columns = (uint32_t)1 << 29;
+    all.mainloops = 1u << IRISI_GEMM_PLAIN, all.workgroups = p.machine.workgroups = 2, p.op = IRIS_GEMM_ALL_SCATTER;
+    p.operands.dtype = p.operands.c_dtype = IRIS_BF16, p.operands.element = p.operands.c_element = 2,
+    p.machine.xcds = p.world = p.m = p.region.rows = p.k = p.tiling.tile_n = 1;
+    p.n = p.region.columns = (uint32_t)1 << 29;
     if (irisi_gemm_shape_plan(w, &p, &all, 0, &none) != IRIS_ERR_ARGUMENT ||
         strstr(iris_error_string(w), "tiles of 64 x 1 are too small: 536870912 of them") == NULL)
         failures++, printf("2^29 tiles: %s\n", iris_error_string(w));
@@ -100,7 +103,7 @@ static void check_unaligned_b_room(void)
         iris_gemm_plan p;
         memset(&q, 0, sizeof q);
         memset(&p, 0, sizeof p);
-        q.element = q.c_element = 2, q.accumulator = 4, q.m = p.m = m, q.n = q.k = 4096;
+        q.element = q.c_element = 2, q.accumulator = 4, q.m = p.m = p.region.rows = m, q.n = q.k = 4096;
         q.tile_n = m % 3 == 0 ? m : 0;
         const irisi_gemm_shape s = irisi_gemm_unaligned_b_shape(&q);
         const uint32_t stage = s.stage_m * ((s.stage_n * 2 + 15) / 16 * 16 + 16);
@@ -125,12 +128,12 @@ static unsigned check_ranks(iris_world *w, const question *q)
     if (!shape(w, &a, q, q->fewest + draw(30), draw(3) ? 1 + draw(16) : 0, &none) ||
         !shape(w, &b, q, q->fewest, draw(3) ? 1 + draw(16) : 0, &none))
         return 0;
-    if (a.copies != b.copies || irisi_gemm_units(&a, 1) != irisi_gemm_units(&b, 1))
-        failures++,
-            printf("%u x %u x %u, %s: one rank has %u splits of K, another %u, and only one meets the others "
-                   "when it releases the plan\n",
-                   q->m, q->n, q->k, iris_gemm_pattern_name((iris_gemm_pattern)q->pattern), a.split_k, b.split_k);
-    return a.split_k != b.split_k;
+    if (a.launcher.copies != b.launcher.copies || irisi_gemm_units(&a, 1) != irisi_gemm_units(&b, 1))
+        failures++, printf("%u x %u x %u, %s: one rank has %u splits of K, another %u, and only one meets the others "
+                           "when it releases the plan\n",
+                           q->m, q->n, q->k, iris_gemm_pattern_name((iris_gemm_pattern)q->pattern), a.tiling.split_k,
+                           b.tiling.split_k);
+    return a.tiling.split_k != b.tiling.split_k;
 }
 
 /* A row of a plan for the problem makes a plan that says the same of itself. */
@@ -177,7 +180,7 @@ static void check_candidates(iris_world *w, const question *q)
     memset(&none, 0, sizeof none);
     if (!shape(w, &p, &open, q->fewest, 0, &none))
         return;
-    p.magic = irisi_gemm_magic;
+    p.launcher.magic = irisi_gemm_magic;
     for (int pattern = 1; pattern < IRIS_GEMM_PATTERNS; pattern++) {
         iris_gemm_row rows[3];
         const uint32_t n = iris_gemm_candidates(w, &p, (iris_gemm_pattern)pattern, rows, 3);
@@ -219,8 +222,8 @@ static const char *warning(iris_world *w, irisi_kernel probe, iris_dtype dtype, 
     all->probe = probe, all->rows = rows, all->n = dtype == IRIS_F64 ? 1 : 2;
     irisi_gemm_add_offer(all);
     memset(&p, 0, sizeof p), memset(&own, 0, sizeof own);
-    p.dtype = p.c_dtype = (uint32_t)dtype, p.element = p.c_element = 2;
-    p.m = p.n = p.k = 64, p.world = 1, p.tf32 = tf32;
+    p.operands.dtype = p.operands.c_dtype = (uint32_t)dtype, p.operands.element = p.operands.c_element = 2;
+    p.m = p.region.rows = p.n = p.k = 64, p.world = 1, p.operands.tf32 = tf32;
     w->gemm_warned = 0;
     dup2(fileno(file), 2);
     for (int i = 0; i < 2; i++)

@@ -366,7 +366,7 @@ static inline bool problem_launch(problem *p, int pattern)
 {
     iris_gemm_plan plan = p->plan;
     if (pattern == PROBLEM_BY_PUTS)
-        pattern = IRIS_GEMM_FUSED_SEQUENTIAL, std::memset(&plan.ll, 0, sizeof plan.ll);
+        pattern = IRIS_GEMM_FUSED_SEQUENTIAL, std::memset(&plan.exchange.ll, 0, sizeof plan.exchange.ll);
     return irist_ok(p->t, problem_launcher_of(p, pattern)(p->t->world, &plan, iris_default_stream(p->t->world)));
 }
 
@@ -400,7 +400,7 @@ static inline bool problem_check(problem *p, const std::vector<unsigned char> &b
 /* Runs a plan by every pattern, so many times, each on poisoned memory; the problem knows what to expect. */
 static inline void problem_by_patterns(problem *p, int laps)
 {
-    const int patterns = IRIS_GEMM_PATTERNS + (p->plan.ll.banks != nullptr);
+    const int patterns = IRIS_GEMM_PATTERNS + (p->plan.exchange.ll.banks != nullptr);
     for (int lap = 0; lap < laps * patterns; lap++) {
         const int pattern = lap % patterns;
         const std::vector<unsigned char> before = problem_poison(p);

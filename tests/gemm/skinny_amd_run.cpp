@@ -119,7 +119,7 @@ namespace {
     void work_##type(iris_wave_group *group)                                                                           \
     {                                                                                                                  \
         iris_gemm_pipe_##type##_skinny_mfma pipe =                                                                     \
-            iris_gemm_pipe_begin_##type##_skinny_mfma(&plan, wg.shared.data(), plan.workspace_bytes);                  \
+            iris_gemm_pipe_begin_##type##_skinny_mfma(&plan, wg.shared.data(), plan.machine.workspace_bytes);          \
         iris_tile tile;                                                                                                \
         uint32_t tiles = 0;                                                                                            \
         for (iris_tile_begin(&plan, &tile, 0, 1); iris_tile_next(&plan, &tile); tiles++) {                             \
@@ -154,7 +154,7 @@ void try_plan(uint32_t which, uint32_t m, uint32_t n, uint32_t k, int transposed
     for (auto &wave : banks)
         for (auto &lane : wave)
             lane.clear();
-    run_lanes(plan.workspace_bytes, work);
+    run_lanes(plan.machine.workspace_bytes, work);
     if (made == NONE)
         check_banks();
     check_tiles(1);
@@ -166,19 +166,22 @@ uint32_t schedule_chiplets(uint32_t trials)
     const uint32_t before = failures;
     for (uint32_t i = 0; i < trials; i++) {
         std::memset(&plan, 0, sizeof plan);
-        plan.xcds = 1 + random_below(8);
-        plan.m = plan.tile_m = 16, plan.tile_n = 16, plan.tiles_m = 1;
-        plan.positions = plan.full_n = 1 + random_below(i % 2 ? 64 : 900);
-        plan.n = plan.columns = 16 * plan.full_n;
-        const uint32_t each = 1 + random_below(40), workers = plan.xcds * each;
-        const uint32_t most = (plan.positions + workers - 1) / workers * each;
-        const uint32_t fair = plan.positions > workers ? most : (plan.positions + plan.xcds - 1) / plan.xcds;
-        std::vector<uint32_t> met(plan.positions), busy(plan.xcds);
-        std::snprintf(trial, sizeof trial, "%u tiles, %u workers on %u chiplets", plan.positions, workers, plan.xcds);
+        plan.machine.xcds = 1 + random_below(8);
+        plan.m = plan.region.rows = plan.tiling.tile_m = 16, plan.tiling.tile_n = 16, plan.tiling.tiles_m = 1;
+        plan.tiling.positions = plan.tiling.full_n = 1 + random_below(i % 2 ? 64 : 900);
+        plan.n = plan.region.columns = 16 * plan.tiling.full_n;
+        const uint32_t each = 1 + random_below(40), workers = plan.machine.xcds * each;
+        const uint32_t most = (plan.tiling.positions + workers - 1) / workers * each;
+        const uint32_t fair = plan.tiling.positions > workers
+                                  ? most
+                                  : (plan.tiling.positions + plan.machine.xcds - 1) / plan.machine.xcds;
+        std::vector<uint32_t> met(plan.tiling.positions), busy(plan.machine.xcds);
+        std::snprintf(trial, sizeof trial, "%u tiles, %u workers on %u chiplets", plan.tiling.positions, workers,
+                      plan.machine.xcds);
         for (uint32_t worker = 0; worker < workers; worker++) {
             iris_tile tile;
             for (iris_tile_begin(&plan, &tile, worker, workers); iris_tile_next(&plan, &tile);)
-                met[tile.n0 / 16]++, busy[worker % plan.xcds]++;
+                met[tile.n0 / 16]++, busy[worker % plan.machine.xcds]++;
         }
         for (uint32_t times : met)
             expect(times == 1, "a tile is not met once");

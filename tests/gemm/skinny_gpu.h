@@ -163,20 +163,24 @@ void make_plan(const irisi_gemm_shape &s, uint32_t m, uint32_t n, uint32_t k, in
                 infinite ? 40 : -1, aligned);
     make_matrix(&gpu.c, m, n, random_below(9), -1);
     std::memset(&plan, 0, sizeof plan);
-    plan.m = m, plan.n = plan.columns = n, plan.k = k, plan.b_transposed = (uint32_t)transposed;
-    plan.a = element(gpu.a, 0, 0), plan.b = element(gpu.b, 0, 0), plan.c = element(gpu.c, 0, 0);
-    plan.lda = gpu.a.ld, plan.ldb = gpu.b.ld, plan.ldc = gpu.c.ld;
-    plan.alpha = 1;
-    plan.element = plan.c_element = 2;
-    plan.tile_m = s.tile_m, plan.tile_n = plan.unit = s.tile_n;
-    plan.tiles_m = (m + s.tile_m - 1) / s.tile_m, plan.full_n = (n + s.tile_n - 1) / s.tile_n;
-    plan.positions = plan.tiles_m * plan.full_n;
-    plan.cluster = plan.split_k = plan.xcds = 1, plan.cluster_split_k = s.cluster_split_k;
-    plan.runs[0].tiles = plan.positions, plan.runs[0].parts = 1, plan.runs[0].width = plan.tile_n;
-    plan.stage_m = s.stage_m, plan.stage_n = s.stage_n, plan.pass_m = s.tile_m;
-    plan.pitch = (s.stage_n * 2 + 15) / 16 * 16 + 16;
-    plan.stage_bytes = (s.stage_m * plan.pitch + 127) / 128 * 128;
-    plan.workspace_bytes = s.workspace_bytes;
+    plan.m = plan.region.rows = m, plan.n = plan.region.columns = n, plan.k = k;
+    plan.operands.b_transposed = (uint32_t)transposed;
+    plan.operands.a = element(gpu.a, 0, 0), plan.operands.b = element(gpu.b, 0, 0),
+    plan.operands.c = element(gpu.c, 0, 0);
+    plan.operands.lda = gpu.a.ld, plan.operands.ldb = gpu.b.ld, plan.operands.ldc = gpu.c.ld;
+    plan.operands.alpha = 1;
+    plan.operands.element = plan.operands.c_element = 2;
+    irisi_gemm_route_c(&plan);
+    plan.tiling.tile_m = s.tile_m, plan.tiling.tile_n = plan.tiling.unit = s.tile_n;
+    plan.tiling.tiles_m = (m + s.tile_m - 1) / s.tile_m, plan.tiling.full_n = (n + s.tile_n - 1) / s.tile_n;
+    plan.tiling.positions = plan.tiling.tiles_m * plan.tiling.full_n;
+    plan.tiling.cluster = plan.tiling.split_k = plan.machine.xcds = 1, plan.tiling.cluster_split_k = s.cluster_split_k;
+    plan.tiling.runs[0].tiles = plan.tiling.positions, plan.tiling.runs[0].parts = 1,
+    plan.tiling.runs[0].width = plan.tiling.tile_n;
+    plan.machine.stage_m = s.stage_m, plan.machine.stage_n = s.stage_n, plan.machine.pass_m = s.tile_m;
+    plan.machine.pitch = (s.stage_n * 2 + 15) / 16 * 16 + 16;
+    plan.machine.stage_bytes = (s.stage_m * plan.machine.pitch + 127) / 128 * 128;
+    plan.machine.workspace_bytes = s.workspace_bytes;
 }
 
 /* A tile is the product, where it was to be written, and becomes NaN. */
@@ -188,7 +192,7 @@ void check_tile(const iris_tile *tile, std::vector<char> &stage, bool staged)
             float sum = 0;
             for (uint64_t k = 0; k < plan.k; k++)
                 sum += widened(*element(gpu.a, i, k)) *
-                       widened(plan.b_transposed ? *element(gpu.b, j, k) : *element(gpu.b, k, j));
+                       widened(plan.operands.b_transposed ? *element(gpu.b, j, k) : *element(gpu.b, k, j));
             uint16_t *out = element(gpu.c, i, j), want = narrowed(sum);
             char *at = staged ? iris_tile_row(&plan, tile, stage.data() + MARGIN, row) + 2 * column : (char *)out;
             expect(std::memcmp(at, &want, 2) == 0, "an element is not the product's");
@@ -201,7 +205,7 @@ void check_tile(const iris_tile *tile, std::vector<char> &stage, bool staged)
 void begin_trial()
 {
     std::memset(gpu.products, 0, sizeof gpu.products);
-    stages.assign(plan.positions, std::vector<char>(plan.stage_bytes + 2 * MARGIN, (char)0xaa));
+    stages.assign(plan.tiling.positions, std::vector<char>(plan.machine.stage_bytes + 2 * MARGIN, (char)0xaa));
     std::memset(gpu.waited, 0, sizeof gpu.waited);
     gpu.turns = 0;
     wg.beside = another_turn;

@@ -54,11 +54,11 @@ static void read_back(iris_world *w)
     irisi_gemm_read(&row, text, why, sizeof why);
     const irisi_gemm_cutting asked = irisi_tune_row_cut(&row);
     p.op = IRIS_GEMM_ALL_SCATTER;
-    p.world = p.default_workgroups = p.workgroups = p.m = p.n = p.k = 1, p.tile_m = 128,
-    p.pattern = IRIS_GEMM_FUSED_SEQUENTIAL;
-    p.dtype = p.c_dtype = IRIS_BF16, p.tile_n = asked.width, p.edge_width = asked.edge_width,
-    p.tail_tiles = asked.tail_tiles;
-    p.cluster = asked.cluster, p.split_k = asked.split_k, p.most_full_n = asked.full_n;
+    p.world = p.machine.default_workgroups = p.machine.workgroups = p.m = p.region.rows = p.n = p.k = 1,
+    p.tiling.tile_m = 128, p.pattern = IRIS_GEMM_FUSED_SEQUENTIAL;
+    p.operands.dtype = p.operands.c_dtype = IRIS_BF16, p.tiling.tile_n = asked.width,
+    p.tiling.edge_width = asked.edge_width, p.tiling.tail_tiles = asked.tail_tiles;
+    p.tiling.cluster = asked.cluster, p.tiling.split_k = asked.split_k, p.tiling.most_full_n = asked.full_n;
     irisi_gemm_print(w, &p, text, sizeof text);
     if (!irisi_gemm_read(&row, text, why, sizeof why))
         failures++, printf("%s\n", why);
@@ -75,9 +75,9 @@ static int rank_main(iris_world *w, void *arg)
         iris_gemm_plan model = plan(w, m, "model"), found = plan(w, m, NULL), tuned;
         const int hit = m == 64 || m == 66; /* the others cannot be, or there is none */
         expect(m, &found, "the pattern", found.pattern, hit ? bulk : model.pattern);
-        expect(m, &found, "the height of a tile", found.tile_m, m == 66 ? 16 : model.tile_m);
-        expect(m, &found, "the width of a tile", found.tile_n, m == 66 ? 32 : model.tile_n);
-        expect(m, &found, "the number of senders", found.comm_workgroups, model.comm_workgroups);
+        expect(m, &found, "the height of a tile", found.tiling.tile_m, m == 66 ? 16 : model.tiling.tile_m);
+        expect(m, &found, "the width of a tile", found.tiling.tile_n, m == 66 ? 32 : model.tiling.tile_n);
+        expect(m, &found, "the number of senders", found.machine.comm_workgroups, model.machine.comm_workgroups);
         tuned = plan(w, m, "n=64,pattern=wave_specialized");
         expect(m, &tuned, "the pattern of tune", tuned.pattern, wave);
         if (iris_gemm_release(w, &tuned))

@@ -568,14 +568,14 @@ void make_tiles()
 void make_plan()
 {
     std::memset(&plan, 0, sizeof plan);
-    plan.mainloop = IRISI_GEMM_SM90A, plan.tma_store = 1, plan.c_element = 2;
+    plan.mainloop = IRISI_GEMM_SM90A, plan.machine.tma_store = 1, plan.operands.c_element = 2;
     plan.rank = world.rank, plan.world = world.ranks;
-    plan.split_k = 2, plan.split_k_shift = 1, plan.unit = 64, plan.xcds = 1;
-    plan.math_waves = MATH_WAVES, plan.comm_waves = IRISI_GEMM_SM90A_COMM_WAVES;
-    plan.slots_with_comm = 4;
-    plan.workspace_bytes = HEAD - IRISI_GEMM_COUNTERS + BOXES * BOX_BYTES;
-    plan.channel.signals = (iris_signal *)world.signals[world.rank];
-    plan.channel.state = channel_state;
+    plan.tiling.split_k = 2, plan.tiling.split_k_shift = 1, plan.tiling.unit = 64, plan.machine.xcds = 1;
+    plan.machine.math_waves = MATH_WAVES, plan.machine.comm_waves = IRISI_GEMM_SM90A_COMM_WAVES;
+    plan.machine.slots_with_comm = 4;
+    plan.machine.workspace_bytes = HEAD - IRISI_GEMM_COUNTERS + BOXES * BOX_BYTES;
+    plan.exchange.channel.signals = (iris_signal *)world.signals[world.rank];
+    plan.exchange.channel.state = channel_state;
     stamps.assign(TILES, iris_gemm_stamp());
     plan.stamps = stamps.data();
     channel_state[IRISI_EPOCH] = world.epoch - 1;
@@ -639,7 +639,7 @@ uint32_t run_tma_forward(uint32_t first, uint32_t trials)
         make_plan();
         std::snprintf(trial, sizeof trial, "seed %u, rank %u of %u, %zu tiles, %u computed before%s", seed, world.rank,
                       world.ranks, world.tiles.size(), computed.end, world.stops < 0 ? "" : ", stops");
-        run_lanes(IRISI_GEMM_COUNTERS + plan.workspace_bytes, work);
+        run_lanes(IRISI_GEMM_COUNTERS + plan.machine.workspace_bytes, work);
         if (failures == 0)
             check_world();
         boxes += world.boxes;

@@ -150,9 +150,10 @@ static void every_pattern(irist_rank *t, const pair &types, problem_shape shape,
         if ((own || asked) && irist_ok(t, iris_gemm_release(t->world, &p.plan)))
             problem_plan(&p, own, asked ? asked->row : nullptr);
         irist_check(t,
-                    !asked || (p.plan.runs[0].pair_split_k == asked->pair_split_k && p.plan.split_k == asked->split_k),
+                    !asked || (p.plan.tiling.runs[0].pair_split_k == asked->pair_split_k &&
+                               p.plan.tiling.split_k == asked->split_k),
                     "%s: pairs compute %s together, of %u splits", iris_dtype_name(types.dtype),
-                    p.plan.runs[0].pair_split_k ? "tiles" : "nothing", p.plan.split_k);
+                    p.plan.tiling.runs[0].pair_split_k ? "tiles" : "nothing", p.plan.tiling.split_k);
         irist_check(t, loops >> p.plan.mainloop & 1, "%s %s, %s: the plan has mainloop %u, not one of %#x",
                     iris_dtype_name(types.dtype), iris_dtype_name(types.c_dtype), options.name, p.plan.mainloop, loops);
         problem_expect(&p);
@@ -358,7 +359,8 @@ static void exact_work(irist_rank *t)
                                          2, 1, 1, 0};
         problem p;
         if (problem_create(&p, t, IRIS_I8, shape, options)) {
-            irist_check(t, p.plan.c_dtype == IRIS_I32, "C of i8 is %s", iris_dtype_name((iris_dtype)p.plan.c_dtype));
+            irist_check(t, p.plan.operands.c_dtype == IRIS_I32, "C of i8 is %s",
+                        iris_dtype_name((iris_dtype)p.plan.operands.c_dtype));
             irist_ok(t, iris_memset(t->world, p.a, 0x7f, (size_t)(shape.m * p.lda)));
             irist_ok(t, iris_memset(t->world, p.b, 0x7f, (size_t)(p.own.count * p.ldb)));
             problem_poison(&p);

@@ -91,7 +91,7 @@ uint32_t draw(uint32_t most)
 void check_tile(const iris_gemm_plan &plan, const iris_tile &tile)
 {
     const uint32_t runs = (tile.cols + 63) / 64;
-    const uint16_t *b = (const uint16_t *)plan.b;
+    const uint16_t *b = (const uint16_t *)plan.operands.b;
     for (uint32_t k0 = 0; k0 < plan.k && gpu.wrong == 0; k0 += 64) {
         gpu.shared.assign(runs * IRISI_GEMM_UNALIGNED_B_RUN, 0xff);
         for (gpu.lane = 0; gpu.lane < 32; gpu.lane++) {
@@ -102,11 +102,12 @@ void check_tile(const iris_gemm_plan &plan, const iris_tile &tile)
             for (gpu.lane = 0; gpu.lane < 32; gpu.lane++) {
                 const irisi_gemm_held held = irisi_gemm_held_of(&plan, &tile, wave);
                 uint32_t v[4][4];
-                irisi_gemm_held_take(&held, 0, !plan.b_transposed, v);
+                irisi_gemm_held_take(&held, 0, !plan.operands.b_transposed, v);
                 for (uint32_t e = 0; e < 32; e++) { /* product, register, half of it */
                     const uint32_t j = e / 2 % 4, n = wave * 16 + gpu.lane / 4 + j % 2 * 8;
                     const uint32_t k = k0 + e / 8 * 16 + j / 2 * 8 + gpu.lane % 4 * 2 + e % 2;
-                    const uint64_t at = plan.b_transposed ? (tile.n0 + n) * plan.ldb + k : k * plan.ldb + tile.n0 + n;
+                    const uint64_t at = plan.operands.b_transposed ? (tile.n0 + n) * plan.operands.ldb + k
+                                                                   : k * plan.operands.ldb + tile.n0 + n;
                     if (n < tile.cols)
                         note((uint16_t)(v[e / 8][j] >> e % 2 * 16) == (k < plan.k ? b[at] : 0));
                 }
@@ -122,20 +123,21 @@ void check_case(uint64_t seed, int breakage)
     state = seed;
     std::memset(&plan, 0, sizeof plan);
     std::memset(&tile, 0, sizeof tile);
-    plan.k = 1 + draw(200), plan.columns = 1 + draw(300), plan.b_transposed = draw(2);
-    const uint64_t rows = plan.b_transposed ? plan.columns : plan.k, cols = plan.b_transposed ? plan.k : plan.columns;
-    plan.ldb = cols + (draw(2) ? draw(20) : 0);
-    const uint64_t count = (rows - 1) * plan.ldb + cols;
+    plan.k = 1 + draw(200), plan.region.columns = 1 + draw(300), plan.operands.b_transposed = draw(2);
+    const uint64_t rows = plan.operands.b_transposed ? plan.region.columns : plan.k,
+                   cols = plan.operands.b_transposed ? plan.k : plan.region.columns;
+    plan.operands.ldb = cols + (draw(2) ? draw(20) : 0);
+    const uint64_t count = (rows - 1) * plan.operands.ldb + cols;
     std::vector<uint64_t> room(count / 4 + 16); /* 8 bytes each, and the first element at any place within 16 */
     uint16_t *all = (uint16_t *)(((uintptr_t)room.data() + 15) & ~(uintptr_t)15);
     const uint32_t place = 8 + draw(8);
     for (uint64_t i = 0; i < count + 24; i++)
         all[i] = i < place || i >= place + count ? 0x7fff : (uint16_t)(1 + draw(60000));
-    plan.b = all + place;
-    gpu.first = (const char *)plan.b, gpu.end = gpu.first + 2 * count, gpu.breakage = breakage, gpu.wrong = 0;
+    plan.operands.b = all + place;
+    gpu.first = (const char *)plan.operands.b, gpu.end = gpu.first + 2 * count, gpu.breakage = breakage, gpu.wrong = 0;
     const uint32_t width = draw(4) ? 64 << draw(2) : 1 + draw(IRISI_GEMM_UNALIGNED_B_N);
-    tile.n0 = draw((plan.columns + width - 1) / width) * width;
-    tile.cols = plan.columns - tile.n0 < width ? plan.columns - tile.n0 : width;
+    tile.n0 = draw((plan.region.columns + width - 1) / width) * width;
+    tile.cols = plan.region.columns - tile.n0 < width ? plan.region.columns - tile.n0 : width;
     check_tile(plan, tile);
 }
 

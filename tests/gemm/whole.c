@@ -46,7 +46,7 @@ static void fail(const question *q, const iris_gemm_plan *p, const char *what)
 {
     if (failures++ < 20)
         printf("%s, %u x %u x %u, %u ranks, %u workgroups, pattern %u of %u, %u senders: %s\n", devices[q->device].arch,
-               q->m, q->n, q->k, q->world, q->workgroups, p->pattern, q->pattern, p->comm_workgroups, what);
+               q->m, q->n, q->k, q->world, q->workgroups, p->pattern, q->pattern, p->machine.comm_workgroups, what);
 }
 
 /* Fills in what iris_gemm_prepare has before the cut. */
@@ -65,11 +65,12 @@ static iris_gemm_plan fill(const question *q, uint32_t rank, uint32_t senders)
     const irisi_gemm_shape s = irisi_gemm_pick(d->arch, &problem);
     const iris_gemm_columns own = iris_gemm_band(q->n, q->world, rank);
     p.op = IRIS_GEMM_ALL_SCATTER;
-    p.m = q->m, p.n = q->n, p.k = q->k, p.world = q->world, p.rank = rank;
-    p.band = own.first, p.columns = own.count, p.element = q->element, p.c_element = q->c_element;
-    p.mainloop = s.mainloop, p.tile_m = s.tile_m, p.tile_n = p.unit = s.tile_n;
-    p.pattern = q->pattern, p.workgroups = q->workgroups, p.xcds = irisi_gemm_xcds(d->arch, d->units);
-    p.comm_workgroups = senders ? senders : irisi_gemm_sixth(&p);
+    p.m = p.region.rows = q->m, p.n = q->n, p.k = q->k, p.world = q->world, p.rank = rank;
+    p.region.n0 = own.first, p.region.columns = own.count, p.operands.element = q->element,
+    p.operands.c_element = q->c_element;
+    p.mainloop = s.mainloop, p.tiling.tile_m = s.tile_m, p.tiling.tile_n = p.tiling.unit = s.tile_n;
+    p.pattern = q->pattern, p.machine.workgroups = q->workgroups, p.machine.xcds = irisi_gemm_xcds(d->arch, d->units);
+    p.machine.comm_workgroups = senders ? senders : irisi_gemm_sixth(&p);
     return p;
 }
 
@@ -114,7 +115,7 @@ static void check_model(const question *q)
         const double us = irisi_gemm_whole_us(&p, &rates, pattern, senders);
         if (!(us >= rates.tile_us) || !(us < 1e18))
             fail(q, &p, "it takes no time, or for ever");
-        more.c_element *= 2;
+        more.operands.c_element *= 2;
         if (irisi_gemm_whole_us(&more, &rates, pattern, senders) < us)
             fail(q, &p, "more bytes are faster");
         more = p, more.k += 1 + draw(1000);
@@ -146,8 +147,8 @@ static double best_us(const iris_gemm_plan *p, const irisi_gemm_rates *rates)
 {
     double best = irisi_gemm_whole_us(p, rates, IRIS_GEMM_FUSED_SEQUENTIAL, 0);
     for (uint32_t pattern = 1; pattern < IRIS_GEMM_PATTERNS && p->world > 1; pattern++) {
-        const uint32_t step = p->xcds > 1 ? p->xcds : 4, splits = (uint32_t)irisi_gemm_splits(pattern);
-        for (uint32_t n = splits ? step : 0; n <= (splits ? p->workgroups / 4 : 0); n += step) {
+        const uint32_t step = p->machine.xcds > 1 ? p->machine.xcds : 4, splits = (uint32_t)irisi_gemm_splits(pattern);
+        for (uint32_t n = splits ? step : 0; n <= (splits ? p->machine.workgroups / 4 : 0); n += step) {
             const double us = irisi_gemm_whole_us(p, rates, pattern, n);
             best = us < best ? us : best;
         }
@@ -164,26 +165,26 @@ static void check_choice(const question *q)
     chosen[first.pattern]++;
     if (first.pattern == IRIS_GEMM_AUTO || first.pattern >= IRIS_GEMM_PATTERNS)
         fail(q, &first, "nothing is chosen");
-    if (splits && (first.comm_workgroups == 0 || first.comm_workgroups >= q->workgroups))
+    if (splits && (first.machine.comm_workgroups == 0 || first.machine.comm_workgroups >= q->workgroups))
         fail(q, &first, "nobody sends, or nobody computes");
-    if (splits && q->workgroups >= 32 && first.comm_workgroups % first.xcds != 0)
+    if (splits && q->workgroups >= 32 && first.machine.comm_workgroups % first.machine.xcds != 0)
         fail(q, &first, "chiplets have different numbers of senders");
     if (q->world == 1 && first.pattern != IRIS_GEMM_FUSED_SEQUENTIAL)
         fail(q, &first, "there is nobody to send to");
     if (tiles <= 3 * (uint64_t)q->workgroups / 4 && first.pattern != IRIS_GEMM_FUSED_SEQUENTIAL)
         fail(q, &first, "there is one round, and nothing to send beside it");
-    if (q->workgroups >= 32 && irisi_gemm_whole_us(&first, &rates, first.pattern, first.comm_workgroups) >
+    if (q->workgroups >= 32 && irisi_gemm_whole_us(&first, &rates, first.pattern, first.machine.comm_workgroups) >
                                    best_us(&first, &rates) * (1 + 1e-9))
         fail(q, &first, "another choice would end sooner");
     for (uint32_t rank = 1; rank < q->world; rank++) {
         const iris_gemm_plan p = choose(q, rank, 0, 0);
         const uint32_t senders = 1 + draw(q->workgroups);
         const iris_gemm_plan asked = choose(q, rank, senders, 0);
-        if (p.pattern != first.pattern || p.comm_workgroups != first.comm_workgroups)
+        if (p.pattern != first.pattern || p.machine.comm_workgroups != first.machine.comm_workgroups)
             fail(q, &p, "ranks have come to different ends");
         if (asked.pattern != first.pattern)
             fail(q, &asked, "a number of senders that one rank is asked for changes its pattern");
-        if (asked.comm_workgroups != senders)
+        if (asked.machine.comm_workgroups != senders)
             fail(q, &asked, "another number of senders was chosen than was asked for");
     }
 }
@@ -197,13 +198,14 @@ static void check_given(const question *given)
     const iris_gemm_plan open = choose(&q, 0, 0, 1e9), asked = choose(&q, 0, senders, 1e9);
     if (open.pattern != q.pattern || asked.pattern != q.pattern)
         fail(&q, &open, "another pattern was chosen than was asked for");
-    if (asked.comm_workgroups != senders)
+    if (asked.machine.comm_workgroups != senders)
         fail(&q, &asked, "another number of senders was chosen than was asked for");
-    if (q.workgroups > 1 && (open.comm_workgroups == 0 || open.comm_workgroups >= q.workgroups))
+    if (q.workgroups > 1 && (open.machine.comm_workgroups == 0 || open.machine.comm_workgroups >= q.workgroups))
         fail(&q, &open, "nobody sends, or nobody computes");
-    if (open.positions != (open.m + open.tile_m - 1) / open.tile_m * ((open.columns + open.tile_n - 1) / open.tile_n) ||
-        open.runs[0].tiles != open.positions || open.runs[0].width != open.tile_n || open.sender_tiles != 0 ||
-        open.cluster != 1)
+    if (open.tiling.positions != (open.m + open.tiling.tile_m - 1) / open.tiling.tile_m *
+                                     ((open.region.columns + open.tiling.tile_n - 1) / open.tiling.tile_n) ||
+        open.tiling.runs[0].tiles != open.tiling.positions || open.tiling.runs[0].width != open.tiling.tile_n ||
+        open.tiling.sender_tiles != 0 || open.tiling.cluster != 1)
         fail(&q, &open, "the tiles are not the band");
 }
 
@@ -234,7 +236,7 @@ static void check_shapes(void)
     for (size_t i = 0; i < sizeof large / sizeof large[0]; i++) {
         const iris_gemm_plan p = choose(&large[i], 0, 0, 0);
         if ((p.pattern != IRIS_GEMM_WG_SPECIALIZED && p.pattern != IRIS_GEMM_WAVE_SPECIALIZED) ||
-            p.comm_workgroups % 8 != 0)
+            p.machine.comm_workgroups % 8 != 0)
             fail(&large[i], &p, "nothing is sent beside long products");
     }
 }
@@ -251,7 +253,7 @@ static void check_candidates(const question *given)
     if (best.n == 0 && (q.workgroups > 1 || !irisi_gemm_splits(q.pattern)))
         fail(&q, &p, "a pattern has no candidate");
     for (uint32_t i = 0; i < best.n; i++) {
-        if (rows[i].pattern != q.pattern || rows[i].width != p.tile_n || rows[i].senders >= q.workgroups ||
+        if (rows[i].pattern != q.pattern || rows[i].width != p.tiling.tile_n || rows[i].senders >= q.workgroups ||
             (rows[i].senders == 0) == irisi_gemm_splits(q.pattern))
             fail(&q, &p, "a candidate cannot be");
         if (i > 0 && (rows[i].us < rows[i - 1].us || rows[i].senders == rows[i - 1].senders))

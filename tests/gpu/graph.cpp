@@ -319,7 +319,8 @@ void gemm(irist_rank *t, const family &f, int pattern)
             g.tune = "pattern=wg_specialized comm=1 width=64 sender_tiles=1"; /* senders that compute first */
             irist_ok(t, iris_gemm_release(t->world, &s.gemm.plan));
             irist_ok(t, iris_gemm_prepare(t->world, &s.gemm.plan, IRIS_GEMM_ALL_SCATTER, f.dtype, &g));
-            irist_check(t, s.gemm.plan.sender_tiles == 1, "senders compute %u tiles first", s.gemm.plan.sender_tiles);
+            irist_check(t, s.gemm.plan.tiling.sender_tiles == 1, "senders compute %u tiles first",
+                        s.gemm.plan.tiling.sender_tiles);
         }
         problem_expect(&s.gemm);
         const std::vector<unsigned char> before = problem_poison(&s.gemm);

@@ -62,7 +62,7 @@ static void row(irist_rank *t)
     const iris_launch_config one = iris_grid(1, 64);
     const iris_stream stream = iris_default_stream(t->world);
     if (problem_create(&p, t, IRIS_F64, shape, options, "ll=1")) {
-        irist_check(t, t->ranks == 1 || p.plan.ll.banks != nullptr, "there is no room for packets");
+        irist_check(t, t->ranks == 1 || p.plan.exchange.ll.banks != nullptr, "there is no room for packets");
         row_args args = {p.c, (char *)iris_malloc(t->world, 2 * LAPS * p.c_bytes), p.c_bytes, 0, 0};
         char *const kept = args.kept;
         irist_ok(t, iris_launch(t->world, poison_c, &args, sizeof args, &one, stream));

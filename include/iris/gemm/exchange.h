@@ -31,17 +31,17 @@ IRIS_HOST_DEVICE size_t irisi_exchange_signals(const iris_gemm_plan *plan)
 /* A rank's signal; those of the ranks behind it follow. */
 IRIS_DEVICE iris_signal *irisi_exchange_ready(const iris_gemm_plan *plan, int rank)
 {
-    return plan->channel.signals + rank;
+    return plan->exchange.channel.signals + rank;
 }
 IRIS_DEVICE iris_signal *irisi_exchange_done(const iris_gemm_plan *plan, int rank)
 {
-    return plan->channel.signals + plan->world + rank;
+    return plan->exchange.channel.signals + plan->world + rank;
 }
 
 /* The flag of the tile whose first unit is `index`. */
 IRIS_DEVICE iris_signal *irisi_exchange_flag(const iris_gemm_plan *plan, uint32_t index)
 {
-    return plan->channel.signals + 2 * plan->world + index;
+    return plan->exchange.channel.signals + 2 * plan->world + index;
 }
 
 #endif

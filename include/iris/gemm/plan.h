@@ -150,7 +150,7 @@ enum {
     IRISI_GEMM_MAP_TAIL = 10,
     IRISI_GEMM_MAP_BYTES = 128,
     IRISI_GEMM_TMA_STORE_RANKS = 8,
-    IRISI_GEMM_PLAN_BYTES = 2176
+    IRISI_GEMM_PLAN_BYTES = 2240
 };
 
 /*
@@ -180,23 +180,45 @@ typedef struct iris_gemm_stamp {
     uint64_t arrived;  /**< on every rank, or on its way by packets, or given to the engine by who only sends; else 0 */
 } iris_gemm_stamp;
 
-/**
- * Everything a kernel needs to know besides iris_ctx; from iris_gemm_prepare. One layout on every platform; embed it
- * by value in a kernel's argument struct. Its fields are the library's business.
- */
-typedef struct iris_gemm_plan {
-    IRISI_ALIGN(64) unsigned char maps[IRISI_GEMM_MAPS][IRISI_GEMM_MAP_BYTES];
+/* What is multiplied, and what becomes of the sums. */
+typedef struct irisi_gemm_operands {
     const void *a, *b, *bias;
-    void *c;
+    void *c;                                  /* own C, which beta reads */
     const float *scale_a, *scale_b, *scale_c; /* null: none */
     uint64_t lda, ldb, ldc;
     double alpha, beta;
-    uint32_t m, n, k;
-    uint32_t band, columns;   /* own band of C: first column, number of columns */
+    uint32_t dtype, c_dtype, activation;
+    uint32_t b_transposed;
+    uint32_t element, c_element;         /* bytes of one of A and B, and of C */
+    uint32_t scale_a_step, scale_b_step; /* 0: one value; 1: one for each row or column */
+    uint32_t tf32, fast_accum;
+} irisi_gemm_operands;
+
+/* The part of C whose products this rank computes: rows m0, m0 + 1, ... and columns n0, n0 + 1, ... */
+typedef struct irisi_gemm_region {
+    uint32_t m0, rows;
+    uint32_t n0, columns;
+} irisi_gemm_region;
+
+/*
+ * Where finished tiles go: into C on this rank, and to the same place of C on whoever gets them. An operation whose
+ * tiles are parts of a sum names its slots here.
+ */
+typedef struct irisi_gemm_route {
+    void *base;       /* the region's first element */
+    uint64_t pitch;   /* bytes from row to row */
+    uint32_t element; /* bytes of one */
+    uint32_t reserved;
+} irisi_gemm_route;
+
+/* How the region is cut into tiles, and in which order they are computed: tile.h, scheduler.h. */
+typedef struct irisi_gemm_tiling {
     uint32_t tile_m, tile_n;  /* of a full tile */
     uint32_t cluster;         /* 2: neighbouring workgroups compute tiles one below the other, and share B, or where a
                                  run is pair_split_k tiles side by side; 1: each by itself */
     uint32_t split_k, split_k_shift; /* of K, each computed by a workgroup, 1: K is not cut; its logarithm */
+    uint32_t cluster_split_k; /* splits that kernels which only compute cut K into, for workgroups of a cluster, or 1 */
+    uint32_t cluster_split_k_fused; /* the same of the gemv loop's fused_sequential; 0: by one workgroup a tile */
     uint32_t tiles_m, full_n; /* rows of tiles, or of pairs of them; full tiles in a row */
     uint32_t unit;            /* columns that the narrowest tiles start at multiples of: each such part has a flag */
     uint32_t positions;       /* tiles of all runs */
@@ -205,50 +227,84 @@ typedef struct iris_gemm_plan {
     uint32_t tail_tiles, tail_halves; /* those that are cut at its end; those of them that are halved */
     uint32_t edge_width;      /* columns of edges' parts */
     uint32_t most_full_n;     /* the widest band's full tiles of a row */
-    uint32_t default_workgroups; /* workgroups before a row chose their number */
     irisi_tile_run runs[IRISI_GEMM_RUNS];
     uint32_t group_shift;      /* the logarithm of the rows of tiles or pairs that are taken together */
     uint32_t rotate, rotate_m; /* where the schedule of full tiles and of edges starts: ranks are spread over C */
-    uint32_t xcds;            /* chiplets that workgroups are dealt to in turn; 1 where there are none */
-    uint32_t stage_m, stage_n; /* of a staging tile; a larger tile leaves in pieces */
-    uint32_t pass_m;          /* rows that math waves beside communication waves compute at a time */
-    uint32_t tma_store;       /* 1: staging tiles are laid out for maps[2 + rank], 16 rows of 128 bytes a box */
+    void *partials;            /* sums of splits of K, one for each position */
+} irisi_gemm_tiling;
+
+/* The kernels' grids, waves and shared memory. */
+typedef struct irisi_gemm_machine {
+    uint32_t workgroups, comm_workgroups;
+    uint32_t default_workgroups;     /* workgroups before a row chose their number */
+    uint32_t xcds;                   /* chiplets that workgroups are dealt to in turn; 1 where there are none */
+    uint32_t stage_m, stage_n;       /* of a staging tile; a larger tile leaves in pieces */
+    uint32_t pass_m;                 /* rows that math waves beside communication waves compute at a time */
+    uint32_t tma_store;              /* 1: staging tiles are laid out for maps[2 + rank], 16 rows of 128 bytes a box */
     uint32_t slots, slots_with_comm; /* staging tiles, without and with communication waves */
-    uint32_t pitch;           /* bytes from row to row of a staging tile */
-    uint32_t stage_bytes;     /* of one staging tile */
-    uint32_t workspace_bytes; /* shared memory of the mainloop, without and with communication waves */
+    uint32_t pitch;                  /* bytes from row to row of a staging tile */
+    uint32_t stage_bytes;            /* of one staging tile */
+    uint32_t workspace_bytes;        /* shared memory of the mainloop, without and with communication waves */
     uint32_t workspace_bytes_with_comm;
-    uint32_t math_waves, comm_waves;  /* of a workgroup, by role; loader waves are those left */
-    uint32_t waves, waves_with_comm;  /* of a workgroup, without and with communication waves */
+    uint32_t math_waves, comm_waves; /* of a workgroup, by role; loader waves are those left */
+    uint32_t waves, waves_with_comm; /* of a workgroup, without and with communication waves */
     uint32_t wave_lanes;
-    uint32_t window;          /* boxes of each communication wave that may be under way at a time; 0: any number */
-    uint32_t dtype, c_dtype, op, pattern, activation, mainloop;
-    uint32_t b_transposed;
-    uint32_t element, c_element;         /* bytes of one of A and B, and of C */
-    uint32_t scale_a_step, scale_b_step; /* 0: one value; 1: one for each row or column */
-    uint32_t tf32, fast_accum;
-    uint32_t early_launch;    /* 1: kernels that wait for no rank may begin while the one before them ends */
-    uint32_t workgroups, comm_workgroups, rank, world;
-    iris_channel channel; /* its signals: exchange.h */
-    iris_gemm_stamp *stamps;  /* null, or one for each position */
-    void *partials;           /* sums of splits of K, one for each position */
-    uint32_t cluster_split_k; /* splits that kernels which only compute cut K into, for workgroups of a cluster, or 1 */
-    uint32_t next;            /* in such a kernel of the gemv loop, when the one after it may begin (irisi_gemm_next) */
-    iris_channel ll;         /* banks for LL packets, by which fused_sequential sends; null: it puts tiles */
-    uint32_t ll_pitch;       /* packets from row to row of a bank; 0: fused_sequential is not to send any */
-    uint32_t cluster_split_k_fused; /* the same of the gemv loop's fused_sequential; 0: by one workgroup a tile */
-    uint64_t reserved[2];
-    uint64_t number; /* host only: no other plan of the process has it; 0: not made */
-    irisi_gemm_packing packs[2]; /* host only: of A and B, which a and b above are the copies of */
-    uint64_t copies;             /* host only: 1 when some rank may have such copies, or `partials` */
-    iris_gemm_blas blas;         /* host only */
+    uint32_t window;       /* boxes of each communication wave that may be under way at a time; 0: any number */
+    uint32_t early_launch; /* 1: kernels that wait for no rank may begin while the one before them ends */
+    uint32_t next;         /* in a kernel of the gemv loop that only computes, when the one after it may begin
+                              (irisi_gemm_next) */
+} irisi_gemm_machine;
+
+/* What ranks tell each other by: exchange.h. */
+typedef struct irisi_gemm_exchange {
+    iris_channel channel; /* the plan's signals */
+    iris_channel ll;      /* banks for LL packets, by which fused_sequential sends; null: it puts tiles */
+    uint32_t ll_pitch;    /* packets from row to row of a bank; 0: fused_sequential is not to send any */
+    uint32_t reserved;
+} irisi_gemm_exchange;
+
+/* What launches need and kernels do not. */
+typedef struct irisi_gemm_launcher {
+    uint64_t number;             /* no other plan of the process has it; 0: not made */
+    irisi_gemm_packing packs[2]; /* of A and B, which operands.a and operands.b are the copies of */
+    uint64_t copies;             /* 1 when some rank may have such copies, or tiling.partials */
+    iris_gemm_blas blas;
     void *blas_arg;
-    iris_stream second; /* host only: the stream that sends in producer_consumer, and its events */
+    iris_stream second; /* the stream that sends in producer_consumer, and its events */
     iris_event fork, join;
     uint64_t magic; /* tells a plan from memory that never was one */
+} irisi_gemm_launcher;
+
+/**
+ * Everything a kernel needs to know besides iris_ctx; from iris_gemm_prepare. One layout on every platform; embed it
+ * by value in a kernel's argument struct. Its fields are the library's business.
+ */
+typedef struct iris_gemm_plan {
+    IRISI_ALIGN(64) unsigned char maps[IRISI_GEMM_MAPS][IRISI_GEMM_MAP_BYTES];
+    uint32_t op, pattern, mainloop;
+    uint32_t m, n, k; /* of the whole product */
+    uint32_t rank, world;
+    irisi_gemm_operands operands;
+    irisi_gemm_region region;
+    irisi_gemm_route route;
+    irisi_gemm_tiling tiling;
+    irisi_gemm_machine machine;
+    irisi_gemm_exchange exchange;
+    iris_gemm_stamp *stamps; /* null, or one for each position */
+    uint64_t reserved[2];
+    irisi_gemm_launcher launcher;
 } iris_gemm_plan;
 
 enum { IRISI_GEMM_PLAN_FITS = 1 / (sizeof(iris_gemm_plan) == IRISI_GEMM_PLAN_BYTES) };
+
+/* The region and the route of operations whose tiles are whole sums of all rows, in columns n0 and on of C. */
+IRIS_HOST_DEVICE void irisi_gemm_route_c(iris_gemm_plan *plan)
+{
+    plan->region.m0 = 0, plan->region.rows = plan->m;
+    plan->route.base = (void *)((uintptr_t)plan->operands.c + (uintptr_t)plan->region.n0 * plan->operands.c_element);
+    plan->route.pitch = plan->operands.ldc * plan->operands.c_element;
+    plan->route.element = plan->operands.c_element;
+}
 
 /* Bytes of counters at the start of a workgroup's shared memory; the mainloop's workspace and the stages follow. */
 enum { IRISI_GEMM_COUNTERS = 128 };
@@ -257,8 +313,10 @@ enum { IRISI_GEMM_COUNTERS = 128 };
 IRIS_HOST_DEVICE uint32_t irisi_gemm_shared_bytes(const iris_gemm_plan *plan, uint32_t stages)
 {
     if (stages > 1)
-        return IRISI_GEMM_COUNTERS + plan->workspace_bytes_with_comm + plan->slots_with_comm * plan->stage_bytes;
-    return IRISI_GEMM_COUNTERS + plan->workspace_bytes + stages * plan->slots * plan->stage_bytes;
+        return IRISI_GEMM_COUNTERS + plan->machine.workspace_bytes_with_comm +
+               plan->machine.slots_with_comm * plan->machine.stage_bytes;
+    return IRISI_GEMM_COUNTERS + plan->machine.workspace_bytes +
+           stages * plan->machine.slots * plan->machine.stage_bytes;
 }
 
 /* Argument struct of the library's own GEMM kernels. */
@@ -315,15 +373,16 @@ IRIS_HOST_DEVICE iris_gemm_columns iris_gemm_band(uint32_t n, uint32_t world, ui
  */
 IRIS_HOST_DEVICE uint32_t irisi_gemm_by_senders(const iris_gemm_plan *plan, uint32_t workgroups, uint32_t senders)
 {
-    const uint32_t by_senders = plan->sender_tiles * senders, workers = workgroups - senders;
-    return plan->positions >= workers && by_senders <= plan->positions - workers ? by_senders : 0;
+    const uint32_t by_senders = plan->tiling.sender_tiles * senders, workers = workgroups - senders;
+    return plan->tiling.positions >= workers && by_senders <= plan->tiling.positions - workers ? by_senders : 0;
 }
 
 /* Units of a rank's band: what its tiles, of whatever widths, come to. 0 for an empty band. */
 IRIS_HOST_DEVICE uint32_t irisi_gemm_units(const iris_gemm_plan *plan, uint32_t rank)
 {
     const uint32_t columns = iris_gemm_band(plan->n, plan->world, rank).count;
-    return (plan->m + plan->tile_m - 1) / plan->tile_m * ((columns + plan->unit - 1) / plan->unit);
+    return (plan->region.rows + plan->tiling.tile_m - 1) / plan->tiling.tile_m *
+           ((columns + plan->tiling.unit - 1) / plan->tiling.unit);
 }
 
 #endif

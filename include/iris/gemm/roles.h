@@ -86,17 +86,18 @@ IRIS_DEVICE int irisi_gemm_puts(irisi_gemm_way way)
 IRIS_DEVICE uint32_t *irisi_stage_pipe_gate(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t gates,
                                             uint32_t seq)
 {
-    return part->counters + gates + 2 * (seq % plan->slots_with_comm);
+    return part->counters + gates + 2 * (seq % plan->machine.slots_with_comm);
 }
 
 /* One lane calls it, before a barrier of the workgroup. Each lane of a wave will arrive, or one for all of them. */
 IRIS_DEVICE void irisi_stage_pipe_begin(const iris_gemm_part *part, const iris_gemm_plan *plan)
 {
     const uint32_t each = irisi_tile_tma_store(plan) ? 1 : iris_wave_lanes();
-    for (uint32_t slot = 0; slot < plan->slots_with_comm; slot++) {
+    for (uint32_t slot = 0; slot < plan->machine.slots_with_comm; slot++) {
         uint32_t *full = irisi_stage_pipe_gate(part, plan, IRISI_FULL, slot);
         uint32_t *empty = irisi_stage_pipe_gate(part, plan, IRISI_EMPTY, slot);
-        if (!irisi_gate_make(full, plan->math_waves * each) || !irisi_gate_make(empty, plan->comm_waves * each))
+        if (!irisi_gate_make(full, plan->machine.math_waves * each) ||
+            !irisi_gate_make(empty, plan->machine.comm_waves * each))
             *full = *empty = 0;
     }
 }
@@ -139,13 +140,13 @@ IRIS_DEVICE void irisi_stage_pipe_await(const iris_gemm_part *part, const iris_g
 /* iris_gemm_begin for a kernel whose epoch is known, or, where it waits for no rank and tells none, any number. */
 IRIS_DEVICE iris_gemm_part irisi_gemm_begin_epoch(const iris_gemm_plan *plan, uint32_t comm_waves, uint64_t epoch)
 {
-    const uint32_t math = plan->math_waves;
+    const uint32_t math = plan->machine.math_waves;
     const uint32_t loaders = iris_waves() - math - comm_waves;
     char *shared = (char *)iris_shared();
     iris_gemm_part part;
     part.counters = (uint32_t *)shared;
     part.workspace = shared + IRISI_GEMM_COUNTERS;
-    part.workspace_bytes = comm_waves ? plan->workspace_bytes_with_comm : plan->workspace_bytes;
+    part.workspace_bytes = comm_waves ? plan->machine.workspace_bytes_with_comm : plan->machine.workspace_bytes;
     part.stages = part.workspace + part.workspace_bytes;
     part.epoch = epoch;
     for (uint32_t i = iris_wg_lane(); i < IRISI_FULL; i += iris_wg_lanes())
@@ -174,11 +175,11 @@ IRIS_DEVICE iris_gemm_part irisi_gemm_begin_epoch(const iris_gemm_plan *plan, ui
  * last `comm_waves` waves communicate; those between load. Every lane of the workgroup calls it. The plan is one of an
  * operation that communicates.
  *
- * @param comm_waves 0, or plan->comm_waves
+ * @param comm_waves 0, or plan->machine.comm_waves
  */
 IRIS_DEVICE iris_gemm_part iris_gemm_begin(const iris_gemm_plan *plan, uint32_t comm_waves)
 {
-    return irisi_gemm_begin_epoch(plan, comm_waves, iris_channel_enter_wg(&plan->channel));
+    return irisi_gemm_begin_epoch(plan, comm_waves, iris_channel_enter_wg(&plan->exchange.channel));
 }
 
 /** Tells every peer that this rank has begun epoch `epoch`. Every lane of the grid calls it; workgroup 0 does it. */
@@ -190,7 +191,7 @@ IRIS_DEVICE void iris_gemm_enter(const iris_ctx *ctx, const iris_gemm_plan *plan
         if (rank == ctx->rank)
             continue;
         irisi_raise(ctx, irisi_exchange_ready(plan, ctx->rank), epoch, IRIS_SIGNAL_SET, rank);
-        if (plan->columns == 0) /* nothing will come from here: say so at once */
+        if (plan->region.columns == 0) /* nothing will come from here: say so at once */
             irisi_raise(ctx, irisi_exchange_done(plan, ctx->rank), 1, IRIS_SIGNAL_ADD, rank);
     }
 }
@@ -230,11 +231,11 @@ IRIS_DEVICE void iris_gemm_await_peers(const iris_ctx *ctx, const iris_gemm_plan
  */
 IRIS_DEVICE void iris_gemm_finish(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch)
 {
-    const uint32_t out = irisi_channel_count_out(&plan->channel);
+    const uint32_t out = irisi_channel_count_out(&plan->exchange.channel);
     plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
     if (irisi_rematerialize_u32(iris_workgroup()) == 0 && iris_wave() == 0)
         irisi_gemm_await_all(ctx, irisi_exchange_done(plan, 0), plan, epoch, 1);
-    irisi_channel_close(&plan->channel, epoch, out, iris_workgroups());
+    irisi_channel_close(&plan->exchange.channel, epoch, out, iris_workgroups());
 }
 
 /**
@@ -262,13 +263,15 @@ IRIS_DEVICE void iris_gemm_send(const iris_ctx *ctx, const iris_gemm_plan *plan,
 IRIS_DEVICE char *irisi_stage_pipe_stage(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t seq)
 {
     plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
-    return part->workspace + plan->workspace_bytes_with_comm + seq % plan->slots_with_comm * plan->stage_bytes;
+    return part->workspace + plan->machine.workspace_bytes_with_comm +
+           seq % plan->machine.slots_with_comm * plan->machine.stage_bytes;
 }
 
 /* Math waves: waits until piece `seq` may be filled in. */
 IRIS_DEVICE char *irisi_stage_pipe_acquire(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t seq)
 {
-    irisi_stage_pipe_await(part, plan, IRISI_EMPTY, seq, seq / plan->slots_with_comm - 1, plan->comm_waves);
+    irisi_stage_pipe_await(part, plan, IRISI_EMPTY, seq, seq / plan->machine.slots_with_comm - 1,
+                           plan->machine.comm_waves);
     return irisi_stage_pipe_stage(part, plan, seq);
 }
 
@@ -282,7 +285,7 @@ IRIS_DEVICE void irisi_stage_pipe_commit(const iris_gemm_part *part, const iris_
 /* Communication waves: waits for piece `seq`. */
 IRIS_DEVICE char *irisi_stage_pipe_wait(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t seq)
 {
-    irisi_stage_pipe_await(part, plan, IRISI_FULL, seq, seq / plan->slots_with_comm, plan->math_waves);
+    irisi_stage_pipe_await(part, plan, IRISI_FULL, seq, seq / plan->machine.slots_with_comm, plan->machine.math_waves);
     return irisi_stage_pipe_stage(part, plan, seq);
 }
 
@@ -306,7 +309,8 @@ IRIS_DEVICE void irisi_gemm_notify_request(const iris_gemm_part *part, const iri
 {
     irisi_bulk_arrived();
     irisi_drain();
-    irisi_stage_pipe_await(part, plan, IRISI_EMPTY, seq, seq / plan->slots_with_comm - 1, plan->comm_waves);
+    irisi_stage_pipe_await(part, plan, IRISI_EMPTY, seq, seq / plan->machine.slots_with_comm - 1,
+                           plan->machine.comm_waves);
     irisi_stage_pipe_arrive(part, plan, IRISI_FULL, seq);
 }
 
@@ -383,7 +387,8 @@ IRIS_DEVICE void irisi_gemm_notify_wave(const iris_ctx *ctx, const iris_gemm_pla
     for (irisi_tile_begin_schedule(plan, &tile, schedule); irisi_tile_next_scheduled(plan, &tile, schedule);) {
         if (!irisi_tile_ends(plan, &tile))
             continue;
-        irisi_stage_pipe_await(part, plan, IRISI_FULL, seq, seq / plan->slots_with_comm, plan->math_waves);
+        irisi_stage_pipe_await(part, plan, IRISI_FULL, seq, seq / plan->machine.slots_with_comm,
+                               plan->machine.math_waves);
         if (irisi_gemm_puts(way) && (way.directly == IRISI_GEMM_DIRECTLY_ALL || tile.position >= schedule->direct))
             iris_tile_notify(ctx, plan, &tile, &self);
         else
@@ -462,7 +467,7 @@ IRIS_DEVICE void irisi_gemm_send_beside(const iris_ctx *ctx, const iris_gemm_pla
  */
 IRIS_DEVICE void irisi_stage_pipe_release(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t seq)
 {
-    const uint32_t behind = irisi_bulk_can() && plan->slots_with_comm > 1;
+    const uint32_t behind = irisi_bulk_can() && plan->machine.slots_with_comm > 1;
     irisi_bulk_reusable(behind);
     if (seq >= behind)
         irisi_stage_pipe_arrive(part, plan, IRISI_EMPTY, seq - behind);
@@ -474,7 +479,7 @@ IRIS_DEVICE void irisi_gemm_send_piped(const iris_ctx *ctx, const iris_gemm_plan
     iris_tile tile, piece;
     uint32_t seq = 0;
     iris_gemm_await_peers(ctx, plan, part->epoch, &part->group);
-    part->group.window = plan->window;
+    part->group.window = plan->machine.window;
     for (iris_tile_begin(plan, &tile, iris_workgroup(), iris_workgroups()); iris_tile_next(plan, &tile);) {
         if (!irisi_tile_ends(plan, &tile))
             continue;
@@ -493,10 +498,10 @@ IRIS_DEVICE void irisi_gemm_send_piped(const iris_ctx *ctx, const iris_gemm_plan
  */
 IRIS_DEVICE void irisi_gemm_communicate_all_scatter(const iris_ctx *ctx, const iris_gemm_plan *plan, int flagged)
 {
-    const uint64_t epoch = iris_channel_enter_wg(&plan->channel);
+    const uint64_t epoch = iris_channel_enter_wg(&plan->exchange.channel);
     iris_wave_group group = iris_wave_group_all();
     iris_gemm_enter(ctx, plan, epoch);
-    iris_gemm_send(ctx, plan, epoch, &group, iris_workgroup(), iris_workgroups(), flagged, plan->positions);
+    iris_gemm_send(ctx, plan, epoch, &group, iris_workgroup(), iris_workgroups(), flagged, plan->tiling.positions);
     iris_gemm_finish(ctx, plan, epoch);
 }
 

@@ -31,11 +31,11 @@ typedef struct iris_tile {
  */
 IRIS_DEVICE uint32_t irisi_tile_place(const iris_gemm_plan *plan, uint32_t worker, uint32_t workers)
 {
-    if (plan->xcds <= 1 || workers % plan->xcds != 0)
+    if (plan->machine.xcds <= 1 || workers % plan->machine.xcds != 0)
         return worker;
-    const uint32_t busy = plan->positions < workers ? plan->positions : workers,
-                   each = (busy + plan->xcds - 1) / plan->xcds;
-    const uint32_t slot = worker / plan->xcds, chiplet = worker - slot * plan->xcds;
+    const uint32_t busy = plan->tiling.positions < workers ? plan->tiling.positions : workers,
+                   each = (busy + plan->machine.xcds - 1) / plan->machine.xcds;
+    const uint32_t slot = worker / plan->machine.xcds, chiplet = worker - slot * plan->machine.xcds;
     return slot < each ? chiplet * each + slot : worker;
 }
 
@@ -67,19 +67,20 @@ IRIS_DEVICE void iris_tile_begin(const iris_gemm_plan *plan, iris_tile *tile, ui
  */
 IRIS_DEVICE void irisi_tile_at(const iris_gemm_plan *plan, uint32_t n, uint32_t *i, uint32_t *j)
 {
-    const uint32_t full = plan->tiles_m * plan->full_n;
+    const uint32_t full = plan->tiling.tiles_m * plan->tiling.full_n;
     if (irisi_tile_cuts() && n >= full) {
-        *i = (n - full + plan->rotate_m) % plan->tiles_m;
-        *j = plan->full_n;
+        *i = (n - full + plan->tiling.rotate_m) % plan->tiling.tiles_m;
+        *j = plan->tiling.full_n;
         return;
     }
-    const uint32_t rotated = n + plan->rotate, place = rotated < full ? rotated : rotated - full;
-    if (plan->tiles_m == 1) {
+    const uint32_t rotated = n + plan->tiling.rotate, place = rotated < full ? rotated : rotated - full;
+    if (plan->tiling.tiles_m == 1) {
         *i = 0, *j = place;
         return;
     }
-    const uint32_t shift = plan->group_shift, group = (place >> shift) / plan->full_n, first = group << shift;
-    const uint32_t within = place - first * plan->full_n, left = plan->tiles_m - first;
+    const uint32_t shift = plan->tiling.group_shift, group = (place >> shift) / plan->tiling.full_n,
+                   first = group << shift;
+    const uint32_t within = place - first * plan->tiling.full_n, left = plan->tiling.tiles_m - first;
     *j = left >> shift ? within >> shift : within / left;
     *i = first + within - *j * (left >> shift ? 1u << shift : left);
 }
@@ -90,7 +91,7 @@ IRIS_DEVICE void irisi_tile_at(const iris_gemm_plan *plan, uint32_t n, uint32_t 
  */
 IRIS_DEVICE const irisi_tile_run *irisi_tile_run_of(const iris_gemm_plan *plan, uint32_t *position)
 {
-    const irisi_tile_run *run = plan->runs;
+    const irisi_tile_run *run = plan->tiling.runs;
     if (irisi_tile_cuts())
         for (; *position >= run->tiles; run++)
             *position -= run->tiles;
@@ -100,7 +101,7 @@ IRIS_DEVICE const irisi_tile_run *irisi_tile_run_of(const iris_gemm_plan *plan, 
 /* Units of a tile: what it counts for where tiles are counted. */
 IRIS_DEVICE uint32_t irisi_tile_units(const iris_gemm_plan *plan, const iris_tile *tile)
 {
-    return irisi_tile_cuts() ? (tile->cols + plan->unit - 1) / plan->unit : 1;
+    return irisi_tile_cuts() ? (tile->cols + plan->tiling.unit - 1) / plan->tiling.unit : 1;
 }
 
 /*
@@ -109,7 +110,7 @@ IRIS_DEVICE uint32_t irisi_tile_units(const iris_gemm_plan *plan, const iris_til
  */
 IRIS_DEVICE int irisi_tile_ends(const iris_gemm_plan *plan, const iris_tile *tile)
 {
-    return !irisi_tile_cuts() || (tile->rows > 0 && tile->k_split + 1 == plan->split_k);
+    return !irisi_tile_cuts() || (tile->rows > 0 && tile->k_split + 1 == plan->tiling.split_k);
 }
 
 /**
@@ -121,14 +122,14 @@ IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
 {
     uint32_t i, j, below = 0, within = 0, position = tile->position;
     plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
-    if (position >= (irisi_tile_cuts() ? plan->positions : plan->tiles_m * plan->full_n))
+    if (position >= (irisi_tile_cuts() ? plan->tiling.positions : plan->tiling.tiles_m * plan->tiling.full_n))
         return 0;
     tile->k_split = tile->pair_split_k = 0;
     const irisi_tile_run *run = irisi_tile_run_of(plan, &position);
     if (irisi_tile_cuts()) {
-        below = position & (plan->cluster - 1), position >>= plan->cluster - 1;
-        if (plan->split_k > 1)
-            tile->k_split = position & (plan->split_k - 1), position >>= plan->split_k_shift;
+        below = position & (plan->tiling.cluster - 1), position >>= plan->tiling.cluster - 1;
+        if (plan->tiling.split_k > 1)
+            tile->k_split = position & (plan->tiling.split_k - 1), position >>= plan->tiling.split_k_shift;
         if (run->parts > 1) {
             const uint32_t part = position % run->parts;
             position /= run->parts, within = part * run->width;
@@ -138,19 +139,21 @@ IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
     }
     irisi_tile_at(plan, irisi_tile_cuts() ? run->first + position : position, &i, &j);
     if (irisi_tile_cuts())
-        i = i * plan->cluster + below;
-    const uint32_t right = plan->columns - j * plan->tile_n; /* an edge may have several tiles' columns */
-    const int narrow = right < plan->tile_n || (irisi_tile_cuts() && j == plan->full_n);
-    const uint32_t left = (narrow ? right : plan->tile_n) - within;
-    tile->m0 = i * plan->tile_m;
-    tile->n0 = j * plan->tile_n + within;
-    tile->rows = plan->m - tile->m0 < plan->tile_m ? plan->m - tile->m0 : plan->tile_m;
-    if (irisi_tile_cuts() && tile->m0 >= plan->m)
+        i = i * plan->tiling.cluster + below;
+    const uint32_t right = plan->region.columns - j * plan->tiling.tile_n; /* an edge may have several tiles' columns */
+    const int narrow = right < plan->tiling.tile_n || (irisi_tile_cuts() && j == plan->tiling.full_n);
+    const uint32_t left = (narrow ? right : plan->tiling.tile_n) - within;
+    tile->m0 = i * plan->tiling.tile_m;
+    tile->n0 = j * plan->tiling.tile_n + within;
+    tile->rows =
+        plan->region.rows - tile->m0 < plan->tiling.tile_m ? plan->region.rows - tile->m0 : plan->tiling.tile_m;
+    if (irisi_tile_cuts() && tile->m0 >= plan->region.rows)
         tile->rows = 0;
     tile->cols = irisi_tile_cuts() && run->width < left ? run->width : left;
     tile->top = tile->left = 0;
-    tile->index = irisi_tile_cuts() ? i * ((plan->columns + plan->unit - 1) / plan->unit) + tile->n0 / plan->unit
-                                    : i * plan->full_n + j;
+    tile->index = irisi_tile_cuts() ? i * ((plan->region.columns + plan->tiling.unit - 1) / plan->tiling.unit) +
+                                          tile->n0 / plan->tiling.unit
+                                    : i * plan->tiling.full_n + j;
     tile->position += irisi_rematerialize_u32(tile->step);
     return 1;
 }
@@ -177,7 +180,7 @@ typedef struct irisi_tile_schedule {
 
 IRIS_DEVICE irisi_tile_schedule irisi_tile_schedule_all(const iris_gemm_plan *plan, uint32_t worker, uint32_t workers)
 {
-    const irisi_tile_schedule t = {worker, workers, 0, UINT32_MAX, plan->positions};
+    const irisi_tile_schedule t = {worker, workers, 0, UINT32_MAX, plan->tiling.positions};
     return t;
 }
 
@@ -186,7 +189,7 @@ IRIS_DEVICE irisi_tile_schedule irisi_tile_schedule_split(const iris_gemm_plan *
                                                           uint32_t workgroups, uint32_t senders)
 {
     const uint32_t by_senders = irisi_tile_cuts() ? irisi_gemm_by_senders(plan, workgroups, senders) : 0;
-    irisi_tile_schedule t = {workgroup - senders, workgroups - senders, by_senders, UINT32_MAX, plan->positions};
+    irisi_tile_schedule t = {workgroup - senders, workgroups - senders, by_senders, UINT32_MAX, plan->tiling.positions};
     if (workgroup < senders)
         t.worker = workgroup, t.workers = senders, t.first = 0, t.end = by_senders, t.direct = UINT32_MAX;
     return t;
@@ -196,8 +199,8 @@ IRIS_DEVICE irisi_tile_schedule irisi_tile_schedule_split(const iris_gemm_plan *
 IRIS_DEVICE uint32_t irisi_tile_sent(const iris_gemm_plan *plan, uint32_t workers)
 {
     if (!irisi_tile_cuts())
-        return plan->positions;
-    return plan->positions > workers ? plan->positions - workers : 0;
+        return plan->tiling.positions;
+    return plan->tiling.positions > workers ? plan->tiling.positions - workers : 0;
 }
 
 /* The schedule over them. */
@@ -217,15 +220,17 @@ IRIS_DEVICE int irisi_tile_next_scheduled(const iris_gemm_plan *plan, iris_tile 
 IRIS_DEVICE int irisi_tile_next_even(const iris_gemm_plan *plan, iris_tile *tile, const irisi_tile_schedule *schedule)
 {
     uint32_t i, j;
-    if (tile->position >= plan->positions || tile->position >= schedule->end)
+    if (tile->position >= plan->tiling.positions || tile->position >= schedule->end)
         return 0;
-    irisi_tile_at(plan, tile->position >> plan->split_k_shift, &i, &j);
-    tile->m0 = i * plan->tile_m, tile->n0 = j * plan->tile_n;
-    tile->rows = plan->m - tile->m0 < plan->tile_m ? plan->m - tile->m0 : plan->tile_m;
-    tile->cols = plan->columns - tile->n0 < plan->tile_n ? plan->columns - tile->n0 : plan->tile_n;
+    irisi_tile_at(plan, tile->position >> plan->tiling.split_k_shift, &i, &j);
+    tile->m0 = i * plan->tiling.tile_m, tile->n0 = j * plan->tiling.tile_n;
+    tile->rows =
+        plan->region.rows - tile->m0 < plan->tiling.tile_m ? plan->region.rows - tile->m0 : plan->tiling.tile_m;
+    tile->cols =
+        plan->region.columns - tile->n0 < plan->tiling.tile_n ? plan->region.columns - tile->n0 : plan->tiling.tile_n;
     tile->top = tile->left = tile->pair_split_k = 0;
-    tile->k_split = tile->position & (plan->split_k - 1);
-    tile->index = i * plan->full_n + j;
+    tile->k_split = tile->position & (plan->tiling.split_k - 1);
+    tile->index = i * plan->tiling.full_n + j;
     tile->position += tile->step;
     return 1;
 }
@@ -275,18 +280,19 @@ IRIS_DEVICE int irisi_tile_cut(const iris_tile *tile, uint32_t i, uint32_t m, ui
 IRIS_DEVICE int iris_tile_piece(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t i, iris_tile *piece)
 {
     plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
-    return irisi_tile_cut(tile, i, plan->stage_m, plan->stage_n, piece);
+    return irisi_tile_cut(tile, i, plan->machine.stage_m, plan->machine.stage_n, piece);
 }
 
 /** The part that math waves beside communication waves compute at a time; likewise. */
 IRIS_DEVICE int iris_tile_pass(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t i, iris_tile *pass)
 {
-    if (irisi_tile_cuts() && plan->pass_m >= plan->tile_m) { /* all of it, even without rows: a pair loads it */
+    if (irisi_tile_cuts() &&
+        plan->machine.pass_m >= plan->tiling.tile_m) { /* all of it, even without rows: a pair loads it */
         *pass = *tile;
         return i == 0;
     }
     plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
-    return irisi_tile_cut(tile, i, plan->pass_m, plan->tile_n, pass);
+    return irisi_tile_cut(tile, i, plan->machine.pass_m, plan->tiling.tile_n, pass);
 }
 /** @} */
 

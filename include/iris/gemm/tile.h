@@ -22,11 +22,18 @@
 
 #if IRIS_HAS_DEVICE
 
-/* Where row `row` of a tile stands in this rank's C. */
+/* Where row `row` of a tile goes, on this rank. */
+IRIS_DEVICE char *irisi_tile_out(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t row)
+{
+    return (char *)plan->route.base + (uint64_t)(tile->m0 + row) * plan->route.pitch +
+           (uint64_t)tile->n0 * plan->route.element;
+}
+
+/* Where row `row` of a tile stands in this rank's C, which beta reads. */
 IRIS_DEVICE char *irisi_tile_c(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t row)
 {
-    const uint64_t at = (uint64_t)(tile->m0 + row) * plan->ldc + plan->band + tile->n0;
-    return (char *)plan->c + at * plan->c_element;
+    const uint64_t at = (uint64_t)(tile->m0 + row) * plan->operands.ldc + plan->region.n0 + tile->n0;
+    return (char *)plan->operands.c + at * plan->operands.c_element;
 }
 
 /**
@@ -50,7 +57,7 @@ IRIS_DEVICE char *irisi_tile_c(const iris_gemm_plan *plan, const iris_tile *tile
 /** Where row `row` of a tile starts in its staging tile. */
 IRIS_DEVICE char *iris_tile_row(const iris_gemm_plan *plan, const iris_tile *tile, char *stage, uint32_t row)
 {
-    return stage + (size_t)row * plan->pitch + ((uintptr_t)irisi_tile_c(plan, tile, row) & 15);
+    return stage + (size_t)row * plan->machine.pitch + ((uintptr_t)irisi_tile_out(plan, tile, row) & 15);
 }
 
 /*
@@ -150,13 +157,13 @@ IRIS_DEVICE void irisi_tile_copy_row(char *to, const char *from, uint32_t bytes,
 }
 
 /* 1 when staging tiles are laid out in boxes for the copy engine. */
-IRIS_DEVICE int irisi_tile_tma_store(const iris_gemm_plan *plan) { return irisi_bulk_can() && plan->tma_store; }
+IRIS_DEVICE int irisi_tile_tma_store(const iris_gemm_plan *plan) { return irisi_bulk_can() && plan->machine.tma_store; }
 
 /* 1 when the rows of a tile stand at multiples of 16 bytes on every rank and are whole chunks of 16 bytes. */
 IRIS_DEVICE int irisi_tile_whole(const iris_gemm_plan *plan, const iris_tile *tile)
 {
-    const uint64_t all = (uint64_t)(uintptr_t)irisi_tile_c(plan, tile, 0) | plan->ldc * plan->c_element;
-    return irisi_bulk_can() && ((all | tile->cols * plan->c_element) & 15) == 0;
+    const uint64_t all = (uint64_t)(uintptr_t)irisi_tile_out(plan, tile, 0) | plan->route.pitch;
+    return irisi_bulk_can() && ((all | tile->cols * plan->operands.c_element) & 15) == 0;
 }
 
 /*
@@ -184,7 +191,7 @@ IRIS_DEVICE void irisi_tile_put_by_tma(const iris_gemm_plan *plan, const iris_ti
  */
 IRIS_DEVICE uint32_t irisi_tile_rest(const iris_gemm_plan *plan, const iris_tile *tile)
 {
-    return tile->cols & (16 / plan->c_element - 1);
+    return tile->cols & (16 / plan->operands.c_element - 1);
 }
 
 /*
@@ -194,11 +201,11 @@ IRIS_DEVICE uint32_t irisi_tile_rest(const iris_gemm_plan *plan, const iris_tile
 IRIS_DEVICE void irisi_tile_put_rest(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
                                      uint32_t row, const char *box, irisi_tile_ranks ranks)
 {
-    const uint32_t unit = plan->c_element, count = irisi_tile_rest(plan, tile), lane = iris_lane();
+    const uint32_t unit = plan->operands.c_element, count = irisi_tile_rest(plan, tile), lane = iris_lane();
     const uint32_t whole = (tile->cols - count) * unit; /* bytes */
     if (count == 0 || lane >= 16 || row + lane >= tile->rows)
         return;
-    char *own = irisi_tile_c(plan, tile, row + lane) + whole;
+    char *own = irisi_tile_out(plan, tile, row + lane) + whole;
     const char *from = box + 128 * lane + ((whole % 128) ^ (lane % 8 * 16));
     for (uint32_t i = 0; i < count * unit; i += unit) {
         const uint64_t bits = irisi_tile_staged_unit(from + i, unit);
@@ -226,7 +233,7 @@ IRIS_DEVICE void irisi_tile_unstage(const iris_ctx *ctx, const iris_gemm_plan *p
                                     const iris_wave_group *group, irisi_tile_ranks ranks)
 {
     plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
-    const uint32_t bytes = tile->cols * plan->c_element;
+    const uint32_t bytes = tile->cols * plan->operands.c_element;
     const int whole = irisi_tile_whole(plan, tile);
     const uint32_t share = whole ? 1 : irisi_tile_share(bytes);
     int rank;
@@ -246,10 +253,11 @@ IRIS_DEVICE void irisi_tile_unstage(const iris_ctx *ctx, const iris_gemm_plan *p
     }
     const irisi_span rows = irisi_split(tile->rows, group->member / share, group->members / share);
     for (size_t row = rows.first; row < rows.end; row += rows.step) {
-        char *own = irisi_in_vector_register(irisi_tile_c(plan, tile, (uint32_t)row));
+        char *own = irisi_in_vector_register(irisi_tile_out(plan, tile, (uint32_t)row));
         const char *from = iris_tile_row(plan, tile, stage, (uint32_t)row);
         if (!whole) {
-            irisi_tile_unstage_row(ctx, own, from, bytes, plan->c_element, ranks, group->member % share, share);
+            irisi_tile_unstage_row(ctx, own, from, bytes, plan->operands.c_element, ranks, group->member % share,
+                                   share);
             continue;
         }
         rank = ranks.first;
@@ -324,12 +332,13 @@ IRIS_DEVICE void irisi_tile_copy(const iris_ctx *ctx, const iris_gemm_plan *plan
                                  const iris_wave_group *group, int rank)
 {
     plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
-    const uint32_t bytes = tile->cols * plan->c_element;
+    const uint32_t bytes = tile->cols * plan->operands.c_element;
     const uint32_t share = irisi_tile_share(bytes);
     const irisi_span rows = irisi_split(tile->rows, group->member / share, group->members / share);
     for (size_t row = rows.first; row < rows.end; row += rows.step) {
-        char *own = irisi_in_vector_register(irisi_tile_c(plan, tile, (uint32_t)row));
-        irisi_tile_copy_row((char *)iris_at(ctx, own, rank), own, bytes, plan->c_element, group->member % share, share);
+        char *own = irisi_in_vector_register(irisi_tile_out(plan, tile, (uint32_t)row));
+        irisi_tile_copy_row((char *)iris_at(ctx, own, rank), own, bytes, plan->operands.c_element,
+                            group->member % share, share);
     }
 }
 
@@ -402,12 +411,12 @@ IRIS_DEVICE void iris_tile_staged(const iris_gemm_plan *plan, iris_wave_group *g
 IRIS_DEVICE char *iris_tile_stage(const iris_gemm_plan *plan, char *stages, uint32_t n, iris_wave_group *group)
 {
     plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
-    irisi_bulk_reusable(plan->slots > 1);
+    irisi_bulk_reusable(plan->machine.slots > 1);
     if (irisi_tile_tma_store(plan))
         iris_sync_wave();
     else
         iris_wave_group_sync(group);
-    return stages + n % plan->slots * plan->stage_bytes;
+    return stages + n % plan->machine.slots * plan->machine.stage_bytes;
 }
 
 /*

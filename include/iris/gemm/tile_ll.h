@@ -24,7 +24,7 @@
 /* The own slots of `rank`'s band in an epoch. */
 IRIS_DEVICE iris_ll_packet *irisi_gemm_ll_slots(const iris_gemm_plan *plan, uint64_t epoch, uint32_t rank)
 {
-    return iris_ll_bank(&plan->ll, epoch) + (uint64_t)rank * plan->m * plan->ll_pitch;
+    return iris_ll_bank(&plan->exchange.ll, epoch) + (uint64_t)rank * plan->region.rows * plan->exchange.ll_pitch;
 }
 
 /* 8 bytes of a row of C, of which `left` are there, into own memory: elements of `size` bytes where it must be. */
@@ -83,8 +83,9 @@ IRIS_DEVICE void irisi_tile_store_chunk(const iris_ctx *ctx, const iris_gemm_pla
     irisi_store_128(own, chunk, IRIS_CACHE_DEFAULT);
     if (ll == 0)
         return;
-    iris_ll_packet *to = irisi_gemm_ll_slots(plan, ll, plan->rank) + (uint64_t)(tile->m0 + row) * plan->ll_pitch +
-                         2 * ((tile->n0 * plan->c_element + at) / 8);
+    iris_ll_packet *to = irisi_gemm_ll_slots(plan, ll, plan->rank) +
+                         (uint64_t)(tile->m0 + row) * plan->exchange.ll_pitch +
+                         2 * ((tile->n0 * plan->operands.c_element + at) / 8);
     uint64_t both[2];
     __builtin_memcpy(both, &chunk, 16);
     irisi_tile_write_ll(ctx, plan, to, both[0], iris_ll_flag(ll));
@@ -99,18 +100,18 @@ IRIS_DEVICE void irisi_tile_send_ll(const iris_ctx *ctx, const iris_gemm_plan *p
                                     iris_wave_group *group, uint64_t epoch)
 {
     plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
-    const uint32_t size = plan->c_element, bytes = irisi_in_vector_register_u32(tile->cols * size),
+    const uint32_t size = plan->operands.c_element, bytes = irisi_in_vector_register_u32(tile->cols * size),
                    units = irisi_ll_units(bytes);
     const uint32_t flag = irisi_in_vector_register_u32(iris_ll_flag(epoch));
     iris_ll_packet *slots = irisi_gemm_ll_slots(plan, epoch, plan->rank);
-    slots += (uint64_t)tile->m0 * plan->ll_pitch + 2 * (tile->n0 * size / 8);
+    slots += (uint64_t)tile->m0 * plan->exchange.ll_pitch + 2 * (tile->n0 * size / 8);
     if (irisi_tile_tma_store(plan))
         iris_wave_group_sync(group); /* each wave has waited for itself alone */
     for (uint32_t i = group->member; i < tile->rows * units; i += group->members) {
         const uint32_t row = i / units, unit = i - row * units, left = bytes - 8 * unit;
         const uint64_t both = irisi_tile_load_8(irisi_tile_staged_8(plan, tile, stage, row, unit), left, size);
-        irisi_tile_write_ll(ctx, plan, slots + (uint64_t)row * plan->ll_pitch + 2 * unit, both, flag);
-        irisi_tile_store_8(irisi_tile_c(plan, tile, row) + 8 * unit, both, left, size);
+        irisi_tile_write_ll(ctx, plan, slots + (uint64_t)row * plan->exchange.ll_pitch + 2 * unit, both, flag);
+        irisi_tile_store_8(irisi_tile_out(plan, tile, row) + 8 * unit, both, left, size);
     }
 }
 
@@ -118,20 +119,20 @@ IRIS_DEVICE void irisi_tile_send_ll(const iris_ctx *ctx, const iris_gemm_plan *p
 IRIS_DEVICE void irisi_gemm_ll_collect(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch, uint32_t rank)
 {
     const iris_gemm_columns band = iris_gemm_band(plan->n, plan->world, rank);
-    const uint32_t size = plan->c_element, bytes = band.count * size, units = irisi_ll_units(bytes);
-    const uint32_t all = units ? plan->m * units : 1, step = iris_workgroups() * iris_wg_lanes();
+    const uint32_t size = plan->operands.c_element, bytes = band.count * size, units = irisi_ll_units(bytes);
+    const uint32_t all = units ? plan->region.rows * units : 1, step = iris_workgroups() * iris_wg_lanes();
     const uint32_t flag = iris_ll_flag(epoch);
     const iris_ll_packet *slots = irisi_gemm_ll_slots(plan, epoch, rank);
-    char *c = (char *)plan->c + (uint64_t)band.first * size;
+    char *c = (char *)plan->operands.c + (uint64_t)band.first * size;
     /* Wave by wave over all workgroups: each has few that wait, its last ones the fewest. */
     uint32_t i = (iris_wave() * iris_workgroups() + iris_workgroup()) * iris_wave_lanes() + iris_lane();
     for (; i < all; i += step) {
         const uint32_t row = units ? i / units : 0, unit = units ? i % units : 0;
         uint64_t seen[2];
-        const iris_ll_packet *from = slots + (uint64_t)row * plan->ll_pitch + 2 * unit;
+        const iris_ll_packet *from = slots + (uint64_t)row * plan->exchange.ll_pitch + 2 * unit;
         irisi_ll_await_units(ctx, from, 0, 1, -1, flag, 1, (int)rank, seen);
         if (units)
-            irisi_tile_store_8(c + row * plan->ldc * size + 8 * unit, seen[1] << 32 | (uint32_t)seen[0],
+            irisi_tile_store_8(c + row * plan->operands.ldc * size + 8 * unit, seen[1] << 32 | (uint32_t)seen[0],
                                bytes - 8 * unit, size);
     }
 }
@@ -142,16 +143,16 @@ IRIS_DEVICE void irisi_gemm_ll_collect(const iris_ctx *ctx, const iris_gemm_plan
  */
 IRIS_DEVICE void irisi_gemm_ll_finish(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch)
 {
-    const uint32_t out = irisi_channel_count_out(&plan->ll);
+    const uint32_t out = irisi_channel_count_out(&plan->exchange.ll);
     plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
     uint32_t rank = plan->rank;
-    if (plan->columns == 0 && iris_grid_lane() == 0)
+    if (plan->region.columns == 0 && iris_grid_lane() == 0)
         irisi_tile_write_ll(ctx, plan, irisi_gemm_ll_slots(plan, epoch, rank), 0, iris_ll_flag(epoch));
     for (uint32_t k = 1; k < plan->world; k++) {
         rank = rank == 0 ? plan->world - 1 : rank - 1;
         irisi_gemm_ll_collect(ctx, plan, epoch, rank);
     }
-    irisi_channel_close(&plan->ll, epoch, out, iris_workgroups());
+    irisi_channel_close(&plan->exchange.ll, epoch, out, iris_workgroups());
 }
 
 #endif

@@ -33,11 +33,11 @@ IRIS_DEVICE irisi_mfma_source irisi_mfma_source_a(irisi_mfma_shape shape, const 
                                                   const iris_tile *tile, const iris_wave_group *group)
 {
     irisi_mfma_source s;
-    s.base = (const IRISI_GLOBAL char *)plan->a + tile->m0 * plan->lda * shape.element;
+    s.base = (const IRISI_GLOBAL char *)plan->operands.a + tile->m0 * plan->operands.lda * shape.element;
     s.step = shape.depth;
     s.part = 0;
     s.first = 1024 * group->wave;
-    s.share = irisi_mfma_share_a(shape, group->member, plan->lda, tile->rows);
+    s.share = irisi_mfma_share_a(shape, group->member, plan->operands.lda, tile->rows);
     return s;
 }
 
@@ -45,14 +45,15 @@ IRIS_DEVICE irisi_mfma_source irisi_mfma_source_b(irisi_mfma_shape shape, const 
                                                   const iris_tile *tile, const iris_wave_group *group, int n_major)
 {
     irisi_mfma_source s;
-    s.base = (const IRISI_GLOBAL char *)plan->b + tile->n0 * (n_major ? 1 : plan->ldb) * shape.element;
-    s.step = shape.depth * (n_major ? plan->ldb : 1);
+    s.base =
+        (const IRISI_GLOBAL char *)plan->operands.b + tile->n0 * (n_major ? 1 : plan->operands.ldb) * shape.element;
+    s.step = shape.depth * (n_major ? plan->operands.ldb : 1);
     s.part = irisi_mfma_tile_m(shape) * shape.depth;
     s.first = s.part + 1024 * group->wave;
     if (n_major)
-        s.share = irisi_mfma_share_b(shape, group->member, plan->ldb, tile->cols);
+        s.share = irisi_mfma_share_b(shape, group->member, plan->operands.ldb, tile->cols);
     else
-        s.share = irisi_mfma_share_bt(shape, group->member, plan->ldb, tile->cols);
+        s.share = irisi_mfma_share_bt(shape, group->member, plan->operands.ldb, tile->cols);
     return s;
 }
 

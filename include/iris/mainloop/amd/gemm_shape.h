@@ -179,18 +179,18 @@ static inline double irisi_mfma_tile_us(uint32_t mainloop, uint32_t i, uint32_t 
 static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
 {
     const int plain = p->mainloop == IRISI_GEMM_PLAIN, skinny = p->mainloop == IRISI_GEMM_SKINNY_MFMA;
-    const uint32_t at = plain || skinny ? p->xcds > 1 : (p->mainloop - IRISI_GEMM_MFMA_GFX90A) % 3;
-    const irisi_gemm_extent tile = irisi_gemm_plain_tile(p->element);
+    const uint32_t at = plain || skinny ? p->machine.xcds > 1 : (p->mainloop - IRISI_GEMM_MFMA_GFX90A) % 3;
+    const irisi_gemm_extent tile = irisi_gemm_plain_tile(p->operands.element);
     const irisi_gemm_sheet sheet = irisi_gemm_sheet_of(at);
     irisi_gemm_rates r;
-    const uint32_t which = skinny ? irisi_skinny_which(p->tile_m, p->tile_n) : 0;
+    const uint32_t which = skinny ? irisi_skinny_which(p->tiling.tile_m, p->tiling.tile_n) : 0;
     if (skinny)
-        r.tile_us = irisi_skinny_tile_us(which, p->k, (int)p->b_transposed, 0);
+        r.tile_us = irisi_skinny_tile_us(which, p->k, (int)p->operands.b_transposed, 0);
     else if (plain)
         r.tile_us = 2e-6 * tile.m * tile.n * p->k / (0.37 * sheet.plain_tflops / sheet.units);
     else
-        r.tile_us = irisi_mfma_tile_us(p->mainloop, at, p->element, p->k);
-    r.beside_us = skinny ? irisi_skinny_tile_us(which, p->k, (int)p->b_transposed, 1) : r.tile_us / 0.8;
+        r.tile_us = irisi_mfma_tile_us(p->mainloop, at, p->operands.element, p->k);
+    r.beside_us = skinny ? irisi_skinny_tile_us(which, p->k, (int)p->operands.b_transposed, 1) : r.tile_us / 0.8;
     r.launch_us = 6, r.signal_us = 3;
     r.link_gbps = 0.75 * sheet.link_gbps, r.links_gbps = (at > 0 ? 7 : 4) * r.link_gbps;
     r.sender_gbps = 7 * r.link_gbps / 32;

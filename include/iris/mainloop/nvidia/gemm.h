@@ -29,17 +29,17 @@ IRIS_DEVICE void irisi_gemm_registers(const iris_gemm_plan *plan, uint32_t mainl
     if (!irisi_gemm_is_sm90a(mainloop))
         return;
     __syncwarp();
-    if (begins && plan->cluster > 1)
-        irisi_cluster_meet(plan->cluster);
+    if (begins && plan->tiling.cluster > 1)
+        irisi_cluster_meet(plan->tiling.cluster);
     if (role == IRIS_GEMM_MATH && begins)
         asm volatile("setmaxnreg.inc.sync.aligned.u32 224;" ::: "memory");
     else if (begins)
         asm volatile("setmaxnreg.dec.sync.aligned.u32 56;" ::: "memory");
     else if (role == IRIS_GEMM_MATH) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 168;" ::: "memory");
-        irisi_cluster_meet(plan->cluster);
+        irisi_cluster_meet(plan->tiling.cluster);
     } else {
-        irisi_cluster_meet(plan->cluster);
+        irisi_cluster_meet(plan->tiling.cluster);
         asm volatile("setmaxnreg.inc.sync.aligned.u32 168;" ::: "memory");
     }
 #else
@@ -61,9 +61,9 @@ IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *wo
     for (uint32_t i = iris_wave(); i < IRISI_GEMM_SM90A_RINGS; i += iris_waves()) {
         const uint32_t full = irisi_shared_address(workspace) + 16 * i;
         irisi_mbar_init(full, lines ? 1 + IRISI_GEMM_WAVE_LANES : 2); /* who fetches A's part, and who B's */
-        irisi_mbar_init(full + 8, IRISI_GEMM_SM90A_MATH_WAVES * (lines ? IRISI_GEMM_WAVE_LANES : plan->cluster));
+        irisi_mbar_init(full + 8, IRISI_GEMM_SM90A_MATH_WAVES * (lines ? IRISI_GEMM_WAVE_LANES : plan->tiling.cluster));
     }
-    if (plan->cluster > 1 && iris_wave() < IRISI_GEMM_SM90A_MATH_WAVES) { /* irisi_gemm_pair_exchange's */
+    if (plan->tiling.cluster > 1 && iris_wave() < IRISI_GEMM_SM90A_MATH_WAVES) { /* irisi_gemm_pair_exchange's */
         const uint32_t full = irisi_shared_address(workspace) + 16 * (IRISI_GEMM_SM90A_RINGS + iris_wave());
         irisi_mbar_init(full, 1);
         irisi_mbar_init(full + 8, iris_wave() == 0 ? (uint32_t)IRISI_GEMM_SM90A_MATH_WAVES : IRISI_MBAR_MOST);
@@ -84,8 +84,8 @@ IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *wo
 IRIS_DEVICE uint32_t irisi_gemm_k_split_begin(const iris_gemm_plan *plan, uint32_t k_split, uint32_t depth)
 {
     const uint32_t blocks = (plan->k + depth - 1) / depth; /* fewer than 2^27, and at most 8 splits */
-    const uint32_t more = plan->split_k > 1 && blocks >= 8 * plan->split_k ? 4 : 0;
-    return k_split == plan->split_k ? blocks : (blocks - more) * k_split >> plan->split_k_shift;
+    const uint32_t more = plan->tiling.split_k > 1 && blocks >= 8 * plan->tiling.split_k ? 4 : 0;
+    return k_split == plan->tiling.split_k ? blocks : (blocks - more) * k_split >> plan->tiling.split_k_shift;
 }
 
 /* The blocks of K of a tile: those of its split; of one that a pair computes together this workgroup's half. */
@@ -168,7 +168,7 @@ IRIS_DEVICE void irisi_gemm_ahead(const iris_gemm_plan *plan, const iris_wave_gr
     for (uint32_t i = first; i < end && i < first + most; i++)
         for (uint32_t run = 0; run < runs; run++) {
             const uint32_t k = i * depth, n = tile.n0 + 64 * run;
-            irisi_prefetch_box(plan->maps[1], plan->b_transposed ? k : n, plan->b_transposed ? n : k);
+            irisi_prefetch_box(plan->maps[1], plan->operands.b_transposed ? k : n, plan->operands.b_transposed ? n : k);
         }
 }
 
@@ -178,7 +178,7 @@ IRIS_DEVICE void irisi_gemm_skip(const iris_gemm_plan *plan, irisi_gemm_ring *ri
     const uint32_t end = irisi_gemm_k_split_begin(plan, k_split + 1, depth);
     for (uint32_t i = irisi_gemm_k_split_begin(plan, k_split, depth); i < end; i++, irisi_gemm_ring_next(ring)) {
         irisi_mbar_wait(irisi_gemm_ring_full(ring), ring->parity);
-        irisi_gemm_ring_return(irisi_gemm_ring_empty(ring), irisi_gemm_ring_notified(plan->cluster));
+        irisi_gemm_ring_return(irisi_gemm_ring_empty(ring), irisi_gemm_ring_notified(plan->tiling.cluster));
     }
 }
 
@@ -243,13 +243,13 @@ IRIS_DEVICE uint32_t irisi_gemm_pair_f16(const float *v)
 /* 1 when nothing but the product is asked for; and when tiles leave in boxes too. */
 IRIS_DEVICE int irisi_gemm_no_epilogue(const iris_gemm_plan *plan)
 {
-    return plan->alpha == 1 && plan->beta == 0 && plan->bias == NULL &&
-           plan->activation == IRIS_ACTIVATION_NONE && plan->scale_a == NULL && plan->scale_b == NULL &&
-           plan->scale_c == NULL;
+    return plan->operands.alpha == 1 && plan->operands.beta == 0 && plan->operands.bias == NULL &&
+           plan->operands.activation == IRIS_ACTIVATION_NONE && plan->operands.scale_a == NULL &&
+           plan->operands.scale_b == NULL && plan->operands.scale_c == NULL;
 }
 IRIS_DEVICE int irisi_gemm_leaves(const iris_gemm_plan *plan)
 {
-    return plan->tma_store && irisi_gemm_no_epilogue(plan);
+    return plan->machine.tma_store && irisi_gemm_no_epilogue(plan);
 }
 
 /*
@@ -274,24 +274,26 @@ IRIS_DEVICE float irisi_gemm_scaled(float v, float alpha)
 IRIS_DEVICE void irisi_gemm_scale_lane(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t row, uint32_t col,
                                        float *v)
 {
-    if (plan->alpha != 1)
+    if (plan->operands.alpha != 1)
 #pragma unroll
         for (uint32_t i = 0; i < 32; i++)
-            v[i] = irisi_gemm_scaled(v[i], (float)plan->alpha);
-    if (plan->scale_a != NULL && plan->alpha != 0)
+            v[i] = irisi_gemm_scaled(v[i], (float)plan->operands.alpha);
+    if (plan->operands.scale_a != NULL && plan->operands.alpha != 0)
 #pragma unroll
         for (uint32_t half = 0; half < 2; half++) {
             const uint32_t r = row + 8 * half;
-            const float scale = r < tile->rows ? plan->scale_a[(tile->m0 + r) * plan->scale_a_step] : 0;
+            const float scale =
+                r < tile->rows ? plan->operands.scale_a[(tile->m0 + r) * plan->operands.scale_a_step] : 0;
 #pragma unroll
             for (uint32_t i = 2 * half; i < 32; i += i % 2 ? 3 : 1)
                 v[i] *= scale;
         }
-    if (plan->scale_b != NULL && plan->alpha != 0)
+    if (plan->operands.scale_b != NULL && plan->operands.alpha != 0)
 #pragma unroll
         for (uint32_t i = 0; i < 32; i += i % 2 ? 3 : 1) {
             const uint32_t c = col + i / 4 * 8 + i % 2;
-            const float scale = c < tile->cols ? plan->scale_b[(tile->n0 + c) * plan->scale_b_step] : 0;
+            const float scale =
+                c < tile->cols ? plan->operands.scale_b[(tile->n0 + c) * plan->operands.scale_b_step] : 0;
             v[i] *= scale, v[i + 2] *= scale;
         }
 }
@@ -299,10 +301,10 @@ IRIS_DEVICE void irisi_gemm_scale_lane(const iris_gemm_plan *plan, const iris_ti
 /* Multiplies a lane's 32 accumulators by the scale of C. */
 IRIS_DEVICE void irisi_gemm_scale_last(const iris_gemm_plan *plan, float *v)
 {
-    if (plan->scale_c != NULL)
+    if (plan->operands.scale_c != NULL)
 #pragma unroll
         for (uint32_t i = 0; i < 32; i++)
-            v[i] *= plan->scale_c[0];
+            v[i] *= plan->operands.scale_c[0];
 }
 
 /* Nothing is to be done to what becomes i32: plans that ask for more have another mainloop (gemm_shape.h). */

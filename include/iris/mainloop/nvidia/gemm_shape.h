@@ -143,7 +143,7 @@ enum { IRISI_GEMM_PARTIAL_BYTES = 4 * IRISI_GEMM_SM90A_M * IRISI_GEMM_SM90A_N, I
  */
 IRIS_HOST_DEVICE uint32_t irisi_gemm_tma_forwards(const iris_gemm_plan *plan)
 {
-    return plan->tma_store && plan->c_element == 2;
+    return plan->machine.tma_store && plan->operands.c_element == 2;
 }
 
 /*
@@ -154,8 +154,8 @@ IRIS_HOST_DEVICE uint32_t irisi_gemm_tma_forwards(const iris_gemm_plan *plan)
  */
 static inline uint32_t irisi_gemm_can_pair_split_k(const iris_gemm_plan *plan)
 {
-    return irisi_gemm_a_rows(plan) == IRISI_GEMM_SM90A_M && plan->dtype != IRIS_I8 &&
-           (uint64_t)plan->k * plan->element >= 4096;
+    return irisi_gemm_a_rows(plan) == IRISI_GEMM_SM90A_M && plan->operands.dtype != IRIS_I8 &&
+           (uint64_t)plan->k * plan->operands.element >= 4096;
 }
 
 /*
@@ -211,10 +211,13 @@ static inline double irisi_gemm_link_gbps(uint32_t workgroups, int tma_store, ui
 #define IRISI_GEMM_HAS_RATES 1
 static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
 {
-    const int plain = p->mainloop != IRISI_GEMM_SM80, wide = p->element == 8;
-    const int small = !plain && irisi_mma_is_small(p->element, p->tile_m, p->tile_n);
-    const irisi_gemm_extent tile = plain ? irisi_gemm_plain_tile(p->element) : irisi_mma_extent(p->element);
-    const double peak = plain && wide ? 9.7 : plain || p->element >= 4 ? 19.5 : 312; /* 10^12 operations a second */
+    const int plain = p->mainloop != IRISI_GEMM_SM80, wide = p->operands.element == 8;
+    const int small = !plain && irisi_mma_is_small(p->operands.element, p->tiling.tile_m, p->tiling.tile_n);
+    const irisi_gemm_extent tile =
+        plain ? irisi_gemm_plain_tile(p->operands.element) : irisi_mma_extent(p->operands.element);
+    const double peak = plain && wide                       ? 9.7
+                        : plain || p->operands.element >= 4 ? 19.5
+                                                            : 312; /* 10^12 operations a second */
     const double rate = (plain ? 0.37 : 0.6) * peak / 108;
     irisi_gemm_rates r;
     if (p->mainloop == IRISI_GEMM_GEMV)

@@ -53,15 +53,15 @@ typedef struct irisi_gemv_job {
 /* The logarithm of a tile's columns, rounded up. */
 IRIS_DEVICE uint32_t irisi_gemv_columns(const iris_gemm_plan *plan)
 {
-    return plan->tile_n > 64 ? 7 : plan->tile_n > 32 ? 6 : plan->tile_n > 16 ? 5 : 4;
+    return plan->tiling.tile_n > 64 ? 7 : plan->tiling.tile_n > 32 ? 6 : plan->tiling.tile_n > 16 ? 5 : 4;
 }
 
 /* The split of K, in whole steps: the same for all waves, of which some begin up to 7 elements before it. */
 IRIS_DEVICE void irisi_gemv_k_split(int n_major, const iris_gemm_plan *plan, uint32_t k_split, irisi_gemv_job *job)
 {
-    const int ragged = !n_major && ((2 * plan->ldb | (uintptr_t)plan->b) & 15) != 0;
+    const int ragged = !n_major && ((2 * plan->operands.ldb | (uintptr_t)plan->operands.b) & 15) != 0;
     const uint32_t whole = plan->k + (ragged ? 7 : 0), step = 1u << job->deep;
-    const uint32_t each = (((whole + plan->split_k - 1) >> plan->split_k_shift) + step - 1) & ~(step - 1);
+    const uint32_t each = (((whole + plan->tiling.split_k - 1) >> plan->tiling.split_k_shift) + step - 1) & ~(step - 1);
     job->begin = k_split * each;
     const uint32_t all = whole > job->begin ? whole - job->begin : 0, own = plan->k + (n_major ? 0 : job->skew);
     job->steps = ((all < each ? all : each) + step - 1) >> job->deep;
@@ -73,13 +73,14 @@ IRIS_DEVICE void irisi_gemv_k_split(int n_major, const iris_gemm_plan *plan, uin
 IRIS_DEVICE void irisi_gemv_begin(int n_major, const iris_gemm_plan *plan, const iris_tile *tile, uint32_t wave,
                                   char *room, irisi_gemv_job *job)
 {
-    const uint32_t low = (uint32_t)plan->ldb & 7, quad = iris_lane() / 4, own = iris_lane() % 4;
+    const uint32_t low = (uint32_t)plan->operands.ldb & 7, quad = iris_lane() / 4, own = iris_lane() % 4;
     const uint32_t blocks = irisi_gemv_columns(plan) - 4; /* the logarithm of how many of 16 columns */
-    const char *b = (const char *)plan->b;
-    const uint64_t ldb = 2 * plan->ldb;
+    const char *b = (const char *)plan->operands.b;
+    const uint64_t ldb = 2 * plan->operands.ldb;
     const uint32_t row = quad < tile->rows ? quad : tile->rows - 1;
     job->apart = low == 0 ? 0 : low & 1 ? 3 : low & 2 ? 2 : 1;
-    job->piece = irisi_gemv_piece(plan->tile_m), job->slot = plan->tile_m * irisi_gemv_pitch(plan->tile_m);
+    job->piece = irisi_gemv_piece(plan->tiling.tile_m),
+    job->slot = plan->tiling.tile_m * irisi_gemv_pitch(plan->tiling.tile_m);
     job->step = 0, job->some = b - (uintptr_t)b % 16;
     const uint32_t classes = 1u << job->apart, block = n_major ? wave : wave & ((1u << blocks) - 1);
     const uint32_t cls = block & (classes - 1);
@@ -111,8 +112,8 @@ IRIS_DEVICE void irisi_gemv_begin(int n_major, const iris_gemm_plan *plan, const
             job->at[i] = b + column * ldb + 2 * (uint64_t)(job->begin + job->first) - 2 * job->skew;
         }
     }
-    const char *a = (const char *)plan->a + 2 * (tile->m0 + row) * plan->lda;
-    job->a = (n_major ? IRISI_GEMV_RINGS : 0) + row * irisi_gemv_pitch(plan->tile_m) + 16 +
+    const char *a = (const char *)plan->operands.a + 2 * (tile->m0 + row) * plan->operands.lda;
+    job->a = (n_major ? IRISI_GEMV_RINGS : 0) + row * irisi_gemv_pitch(plan->tiling.tile_m) + 16 +
              (uint32_t)(uintptr_t)a % 16 + 2 * first - (n_major ? 0 : 2 * job->skew);
 }
 
@@ -172,11 +173,12 @@ IRIS_DEVICE irisi_gemv_row irisi_gemv_row_of(const iris_gemm_plan *plan, const i
     const uint32_t left = all > from ? all - from : 0, rows = tile->rows;
     const uint32_t share = rows > 4 ? 0 : rows > 2 ? 1 : rows > 1 ? 2 : 3, row = wave >> share;
     irisi_gemv_row r;
-    r.begin = (const char *)plan->a + 2 * (tile->m0 + row) * plan->lda, r.end = r.begin + 2 * (uint64_t)plan->k;
+    r.begin = (const char *)plan->operands.a + 2 * (tile->m0 + row) * plan->operands.lda,
+    r.end = r.begin + 2 * (uint64_t)plan->k;
     r.at = r.begin + 2 * (uint64_t)(job->begin + from) - 16;
     r.at -= (uintptr_t)r.at % 16;
-    r.to = room + (plan->b_transposed ? 0 : IRISI_GEMV_RINGS);
-    r.to += (piece % 2 * plan->tile_m + row) * irisi_gemv_pitch(plan->tile_m);
+    r.to = room + (plan->operands.b_transposed ? 0 : IRISI_GEMV_RINGS);
+    r.to += (piece % 2 * plan->tiling.tile_m + row) * irisi_gemv_pitch(plan->tiling.tile_m);
     r.first = 32 * (wave & ((1u << share) - 1)) + iris_lane(), r.step = 32u << share;
     r.words = left == 0 || row >= rows ? 0 : (left < most ? left : most) / 8 + 2;
     return r;
@@ -222,14 +224,14 @@ IRIS_DEVICE void irisi_gemv_advance(const iris_gemm_plan *plan, const iris_tile 
                                     uint32_t step, char *room, iris_wave_group *group)
 {
     const uint32_t piece = (step << job->deep) >> job->piece;
-    if (plan->b_transposed) /* else it came with copies of B, at least 8 steps ago */
+    if (plan->operands.b_transposed) /* else it came with copies of B, at least 8 steps ago */
         irisi_copies_await(0);
     irisi_gemv_clean(plan, tile, job, group->wave, piece, room);
     iris_wave_group_sync(group); /* and the piece before has been read */
     if (((piece + 1) << job->piece) >= (job->steps << job->deep))
         return;
     irisi_gemv_stage(plan, tile, job, group->wave, piece + 1, room);
-    if (plan->b_transposed)
+    if (plan->operands.b_transposed)
         irisi_copies_close();
 }
 

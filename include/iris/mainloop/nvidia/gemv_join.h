@@ -27,7 +27,8 @@ typedef struct irisi_gemv_pipe {
 
 IRIS_DEVICE irisi_gemv_pipe irisi_gemv_pipe_begin(const iris_gemm_plan *plan, char *workspace)
 {
-    char *behind = workspace + irisi_gemv_room(!plan->b_transposed, plan->tile_m, plan->k, plan->split_k);
+    char *behind =
+        workspace + irisi_gemv_room(!plan->operands.b_transposed, plan->tiling.tile_m, plan->k, plan->tiling.split_k);
     irisi_gemv_pipe pipe;
     pipe.room = workspace, pipe.bar = irisi_shared_address(behind), pipe.given = (const float *)(void *)(behind + 16);
     pipe.tiles = 0;
@@ -47,14 +48,14 @@ IRIS_DEVICE uint32_t irisi_gemv_parts(int n_major, const iris_gemm_plan *plan)
 IRIS_DEVICE void irisi_gemv_leave(int n_major, const iris_gemm_plan *plan, const iris_tile *tile,
                                   const irisi_gemv_job *job, const float *v, float *sums)
 {
-    const uint32_t quad = iris_lane() / 4, pitch = plan->tile_n + 1;
+    const uint32_t quad = iris_lane() / 4, pitch = plan->tiling.tile_n + 1;
     IRISI_UNROLL
     for (uint32_t i = 0; i < (n_major ? 16u : 4u); i++) {
         const uint32_t row = iris_lane() % 4 * 2 + i % 2, second = i / 2 % 2;
         const uint32_t column =
             n_major ? 16 * (i / 4) + quad + 8 * second - job->skew : job->column + ((quad + 8 * second) << job->apart);
-        if (row < tile->rows && column < plan->tile_n)
-            sums[(job->part * plan->tile_m + row) * pitch + column] = v[i];
+        if (row < tile->rows && column < plan->tiling.tile_n)
+            sums[(job->part * plan->tiling.tile_m + row) * pitch + column] = v[i];
     }
 }
 
@@ -62,7 +63,7 @@ IRIS_DEVICE void irisi_gemv_leave(int n_major, const iris_gemm_plan *plan, const
 IRIS_DEVICE float irisi_gemv_sum(const iris_gemm_plan *plan, const float *sums, uint32_t parts, uint32_t row,
                                  uint32_t column)
 {
-    const uint32_t pitch = plan->tile_n + 1, apart = plan->tile_m * pitch;
+    const uint32_t pitch = plan->tiling.tile_n + 1, apart = plan->tiling.tile_m * pitch;
     float part[IRISI_GEMV_WAVES], v = 0;
     sums += row * pitch + column;
     IRISI_UNROLL
@@ -78,9 +79,9 @@ IRIS_DEVICE float irisi_gemv_sum(const iris_gemm_plan *plan, const float *sums, 
 IRIS_DEVICE void irisi_gemv_expect(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_gemv_pipe *pipe,
                                    const iris_wave_group *group)
 {
-    if (plan->split_k == 1)
+    if (plan->tiling.split_k == 1)
         return;
-    if (tile->k_split + 1 == plan->split_k && group->member == 0) {
+    if (tile->k_split + 1 == plan->tiling.split_k && group->member == 0) {
         irisi_mbar_init(pipe->bar, 1);
         irisi_mbar_made();
         irisi_mbar_expect(pipe->bar, (4 * tile->k_split * tile->rows) << irisi_gemv_columns(plan));
@@ -92,7 +93,7 @@ IRIS_DEVICE void irisi_gemv_expect(const iris_gemm_plan *plan, const iris_tile *
 IRIS_DEVICE void irisi_gemv_join(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_gemv_pipe *pipe,
                                  const iris_wave_group *group, float *v)
 {
-    const uint32_t last = plan->split_k - 1, all = tile->rows << irisi_gemv_columns(plan);
+    const uint32_t last = plan->tiling.split_k - 1, all = tile->rows << irisi_gemv_columns(plan);
     const uint32_t given = irisi_shared_address(pipe->given) + 4 * tile->k_split * all;
     irisi_cluster_await(); /* there is a barrier */
     IRISI_UNROLL
@@ -119,19 +120,19 @@ IRIS_DEVICE void irisi_gemv_join(const iris_gemm_plan *plan, const iris_tile *ti
 IRIS_DEVICE void irisi_gemv_collect(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_gemv_pipe *pipe,
                                     const iris_wave_group *group, float *v)
 {
-    const uint32_t shift = irisi_gemv_columns(plan), parts = irisi_gemv_parts(!plan->b_transposed, plan);
+    const uint32_t shift = irisi_gemv_columns(plan), parts = irisi_gemv_parts(!plan->operands.b_transposed, plan);
     const float *sums = (const float *)(const void *)pipe->room;
     IRISI_UNROLL
     for (uint32_t r = 0; r < IRISI_GEMV_SHARE; r++) {
         const uint32_t i = group->member + r * IRISI_GEMM_LANES_GEMV, row = i >> shift,
                        column = i & ((1u << shift) - 1);
         v[r] = 0;
-        if (row < tile->rows && column < plan->tile_n)
+        if (row < tile->rows && column < plan->tiling.tile_n)
             v[r] = irisi_gemv_sum(plan, sums, parts, row, column);
     }
-    if (plan->next == IRISI_NEXT_SUMMED)
+    if (plan->machine.next == IRISI_NEXT_SUMMED)
         irisi_launch_next();
-    if (plan->split_k > 1)
+    if (plan->tiling.split_k > 1)
         irisi_gemv_join(plan, tile, pipe, group, v);
 }
 

@@ -181,7 +181,8 @@ static inline irisi_gemm_shape irisi_gemv_gemm_shape(const irisi_gemm_problem *p
 /* What the model of whole tiles computes with, estimates: a workgroup a multiprocessor, K not cut, as there. */
 static inline irisi_gemm_rates irisi_gemv_rates_of(const iris_gemm_plan *p)
 {
-    const double steps = (double)p->k / (p->b_transposed ? 8192 / p->tile_n : (uint32_t)IRISI_GEMV_DEEP);
+    const double steps =
+        (double)p->k / (p->operands.b_transposed ? 8192 / p->tiling.tile_n : (uint32_t)IRISI_GEMV_DEEP);
     irisi_gemm_rates r;
     r.tile_us = 1.8 + 0.3 * steps;
     r.beside_us = r.tile_us;

@@ -90,8 +90,8 @@ IRIS_DEVICE void irisi_mma_fetch(irisi_mma_shape shape, const iris_gemm_plan *pl
     const uint32_t whole = IRISI_MMA_DEPTH / shape.bytes;
     if (job->left > 0) {
         const uint32_t left = job->left < whole ? job->left : whole;
-        irisi_mma_copy(shape, 0, &job->a, irisi_mma_loads_a(shape), plan->a, job->fill, left);
-        irisi_mma_copy(shape, n_major, &job->b, irisi_mma_loads_b(shape), plan->b,
+        irisi_mma_copy(shape, 0, &job->a, irisi_mma_loads_a(shape), plan->operands.a, job->fill, left);
+        irisi_mma_copy(shape, n_major, &job->b, irisi_mma_loads_b(shape), plan->operands.b,
                        job->fill + irisi_mma_tile_m(shape) * IRISI_MMA_DEPTH, left);
         job->left -= left;
     }
@@ -122,8 +122,10 @@ IRIS_DEVICE void irisi_mma_begin(irisi_mma_shape shape, const iris_gemm_plan *pl
 {
     const uint32_t lane = iris_lane(), b = irisi_mma_tile_m(shape) * IRISI_MMA_DEPTH;
     const uint32_t slabs = ring->bytes / irisi_mma_slab_bytes(shape);
-    job->a = irisi_mma_source_of(shape, 0, plan->a, plan->lda * shape.bytes, tile->m0, tile->rows, group->member);
-    job->b = irisi_mma_source_of(shape, n_major, plan->b, plan->ldb * shape.bytes, tile->n0, tile->cols, group->member);
+    job->a = irisi_mma_source_of(shape, 0, plan->operands.a, plan->operands.lda * shape.bytes, tile->m0, tile->rows,
+                                 group->member);
+    job->b = irisi_mma_source_of(shape, n_major, plan->operands.b, plan->operands.ldb * shape.bytes, tile->n0,
+                                 tile->cols, group->member);
     job->left = plan->k;
     job->begin = job->fill = job->read = ring->begin;
     job->end = ring->begin + slabs * irisi_mma_slab_bytes(shape);

@@ -32,10 +32,11 @@ typedef struct irisi_gemm_unaligned_b {
 IRIS_DEVICE irisi_gemm_unaligned_b irisi_gemm_unaligned_b_of(const iris_gemm_plan *plan, const iris_tile *tile)
 {
     irisi_gemm_unaligned_b lines;
-    lines.b = (const char *)plan->b + 2 * (plan->b_transposed ? tile->n0 * plan->ldb : tile->n0);
-    lines.pitch = 2 * plan->ldb;
-    lines.step = plan->b_transposed ? 128 : 64 * lines.pitch;
-    lines.run = plan->b_transposed ? 64 * lines.pitch : 128;
+    lines.b =
+        (const char *)plan->operands.b + 2 * (plan->operands.b_transposed ? tile->n0 * plan->operands.ldb : tile->n0);
+    lines.pitch = 2 * plan->operands.ldb;
+    lines.step = plan->operands.b_transposed ? 128 : 64 * lines.pitch;
+    lines.run = plan->operands.b_transposed ? 64 * lines.pitch : 128;
     lines.line = iris_lane() / 8, lines.word = iris_lane() % 8;
     return lines;
 }
@@ -103,8 +104,8 @@ IRIS_DEVICE void irisi_gemm_unaligned_b_block(const iris_gemm_plan *plan, const 
         if (wide == 64 && plan->k - k > 64)
             irisi_gemm_unaligned_b_fetch(lines, from, to, 1, 64, 128);
         else
-            irisi_gemm_unaligned_b_fetch(lines, from, to, 0, plan->b_transposed ? wide : deep,
-                                         2 * (plan->b_transposed ? deep : wide));
+            irisi_gemm_unaligned_b_fetch(lines, from, to, 0, plan->operands.b_transposed ? wide : deep,
+                                         2 * (plan->operands.b_transposed ? deep : wide));
     }
 }
 
@@ -120,10 +121,10 @@ typedef struct irisi_gemm_held {
 IRIS_DEVICE irisi_gemm_held irisi_gemm_held_of(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t wave)
 {
     const uint32_t lane = iris_lane(), column = 16 * (wave % 4) + lane / 4, k = lane % 4 * 2;
-    const uint32_t ld = 2 * (uint32_t)plan->ldb, b = (uint32_t)(uintptr_t)plan->b;
+    const uint32_t ld = 2 * (uint32_t)plan->operands.ldb, b = (uint32_t)(uintptr_t)plan->operands.b;
     const uint32_t first = wave / 4 * IRISI_GEMM_UNALIGNED_B_RUN;
     irisi_gemm_held held;
-    if (plan->b_transposed) {
+    if (plan->operands.b_transposed) {
         const uint32_t skew = (b + (tile->n0 + column) * ld) & 15;
         held.first = held.second = first + column * IRISI_GEMM_LINE + skew / 4 * 4 + 2 * k;
         held.bits = skew % 4 * 8;

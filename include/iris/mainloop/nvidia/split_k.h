@@ -76,10 +76,10 @@ IRIS_DEVICE void irisi_gemm_join(const iris_gemm_plan *plan, const iris_tile *ti
     char *own = (char *)v;
     const size_t each = IRISI_GEMM_PARTIAL_BYTES / sizeof(uint32_t);
     const uint32_t quads = n > 192 ? 4 : IRISI_GEMM_LOOKS, last = irisi_tile_position(tile);
-    uint32_t *at = (uint32_t *)plan->partials + each * last + 4 * group->member;
-    if (plan->split_k == 1 || group->wave * 16 >= tile->rows)
+    uint32_t *at = (uint32_t *)plan->tiling.partials + each * last + 4 * group->member;
+    if (plan->tiling.split_k == 1 || group->wave * 16 >= tile->rows)
         return;
-    if (tile->k_split + 1 < plan->split_k) {
+    if (tile->k_split + 1 < plan->tiling.split_k) {
 #pragma unroll
         for (uint32_t i = 0; i < n / 2; i += 4)
             irisi_gemm_leave_sums(at + 256 * i, irisi_gemm_sum_out(own + 4 * i, whole),
@@ -88,8 +88,8 @@ IRIS_DEVICE void irisi_gemm_join(const iris_gemm_plan *plan, const iris_tile *ti
                                   irisi_gemm_sum_out(own + 4 * i + 12, whole));
         return;
     }
-    at -= each * plan->cluster * tile->k_split;
-    for (uint32_t k_split = 0; k_split < tile->k_split; k_split++, at += each * plan->cluster)
+    at -= each * plan->tiling.cluster * tile->k_split;
+    for (uint32_t k_split = 0; k_split < tile->k_split; k_split++, at += each * plan->tiling.cluster)
 #pragma unroll
         for (uint32_t i = 0; i < n / 2; i += 4 * quads) {
             irisi_gemm_sums sums;

@@ -60,26 +60,29 @@ static const char *irisi_gemm_map(irisi_encode_map encode, unsigned char *map, u
 /* Fills a plan's maps, where its mainloop uses them: null, or what went wrong. */
 static const char *irisi_gemm_maps(const iris_world *w, iris_gemm_plan *p)
 {
-    if (!irisi_gemm_is_sm90a(p->mainloop) || p->columns == 0)
+    if (!irisi_gemm_is_sm90a(p->mainloop) || p->region.columns == 0)
         return NULL;
     const irisi_encode_map encode = irisi_find_encode_map();
     if (encode == NULL)
         return "the driver has no cuTensorMapEncodeTiled: it is older than CUDA 12";
-    const uint32_t rows = p->m < p->tile_m ? p->m : p->tile_m, tail = p->m % p->tile_m;
-    const uint32_t whole = p->columns - p->columns % (16 / p->c_element); /* what boxes take of a row of C */
-    const char *why =
-        irisi_gemm_map(encode, p->maps[0], p->element, p->a, p->m, p->k, p->lda, irisi_gemm_a_box(rows));
-    if (!why && tail > 0 && p->m > p->tile_m)
-        why = irisi_gemm_map(encode, p->maps[IRISI_GEMM_MAP_TAIL], p->element, p->a, p->m, p->k, p->lda,
-                             irisi_gemm_a_box(tail));
+    const uint32_t rows = p->m < p->tiling.tile_m ? p->m : p->tiling.tile_m, tail = p->m % p->tiling.tile_m;
+    const uint32_t whole =
+        p->region.columns - p->region.columns % (16 / p->operands.c_element); /* what boxes take of a row of C */
+    const char *why = irisi_gemm_map(encode, p->maps[0], p->operands.element, p->operands.a, p->m, p->k,
+                                     p->operands.lda, irisi_gemm_a_box(rows));
+    if (!why && tail > 0 && p->m > p->tiling.tile_m)
+        why = irisi_gemm_map(encode, p->maps[IRISI_GEMM_MAP_TAIL], p->operands.element, p->operands.a, p->m, p->k,
+                             p->operands.lda, irisi_gemm_a_box(tail));
     if (!why && p->mainloop == IRISI_GEMM_SM90A)
-        why = irisi_gemm_map(encode, p->maps[1], p->element, p->b, p->b_transposed ? p->columns : p->k,
-                             p->b_transposed ? p->k : p->columns, p->ldb, 64);
+        why = irisi_gemm_map(encode, p->maps[1], p->operands.element, p->operands.b,
+                             p->operands.b_transposed ? p->region.columns : p->k,
+                             p->operands.b_transposed ? p->k : p->region.columns, p->operands.ldb, 64);
     const int own = p->op == IRIS_GEMM_LOCAL, first = own ? w->rank : 0, end = own ? w->rank + 1 : (int)p->world;
-    for (int r = first; p->tma_store && r < end && !why; r++) {
-        const char *c = (const char *)(own ? p->c : iris_translate(w, p->c, r)) + (uint64_t)p->band * p->c_element;
+    for (int r = first; p->machine.tma_store && r < end && !why; r++) {
+        const char *c = (const char *)(own ? p->operands.c : iris_translate(w, p->operands.c, r)) +
+                        (uint64_t)p->region.n0 * p->operands.c_element;
         unsigned char *map = p->maps[2 + r % IRISI_GEMM_TMA_STORE_RANKS];
-        why = irisi_gemm_map(encode, map, p->c_element, c, p->m, whole, p->ldc, 16);
+        why = irisi_gemm_map(encode, map, p->operands.c_element, c, p->m, whole, p->operands.ldc, 16);
     }
     return why;
 }

@@ -45,27 +45,27 @@ static int irisi_gemm_meet(const irisi_gemm_term *t, int64_t first, int64_t thei
  */
 static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris_status own, irisi_gemm_common *common)
 {
-    common->xcds = p->xcds;
+    common->xcds = p->machine.xcds;
     if (p->op == IRIS_GEMM_LOCAL) /* no other rank need know, and `common` has what this one has */
         return own == IRIS_OK ? irisi_enter(w, "iris_gemm_prepare") : own;
-    const int64_t place = own == IRIS_OK ? (int64_t)((uintptr_t)p->c - (uintptr_t)iris_device_ctx(w).base) : 0;
+    const int64_t place = own == IRIS_OK ? (int64_t)((uintptr_t)p->operands.c - (uintptr_t)iris_device_ctx(w).base) : 0;
     const irisi_gemm_term terms[] = {
         {"op", p->op, IRISI_AGREE_SAME, NULL, 0},
-        {"dtype", p->dtype, IRISI_AGREE_SAME, NULL, 0},
-        {"c_dtype", p->c_dtype, IRISI_AGREE_SAME, NULL, 0},
-        {"tf32", p->tf32, IRISI_AGREE_SAME, NULL, 0},
-        {"fast_accum", p->fast_accum, IRISI_AGREE_SAME, NULL, 0},
+        {"dtype", p->operands.dtype, IRISI_AGREE_SAME, NULL, 0},
+        {"c_dtype", p->operands.c_dtype, IRISI_AGREE_SAME, NULL, 0},
+        {"tf32", p->operands.tf32, IRISI_AGREE_SAME, NULL, 0},
+        {"fast_accum", p->operands.fast_accum, IRISI_AGREE_SAME, NULL, 0},
         {"m", p->m, IRISI_AGREE_SAME, NULL, 0},
         {"n", p->n, IRISI_AGREE_SAME, NULL, 0},
         {"k", p->k, IRISI_AGREE_SAME, NULL, 0},
         {"c's place in the heap, which equal allocations in one order make equal,", place, IRISI_AGREE_SAME, NULL, 0},
-        {"ldc", (int64_t)p->ldc, IRISI_AGREE_SAME, NULL, 0},
-        {"tile_m", p->tile_m, IRISI_AGREE_SAME, NULL, 0},
-        {"tile_n", p->unit ? p->unit : p->tile_n, IRISI_AGREE_SAME, NULL, 0},
+        {"ldc", (int64_t)p->operands.ldc, IRISI_AGREE_SAME, NULL, 0},
+        {"tile_m", p->tiling.tile_m, IRISI_AGREE_SAME, NULL, 0},
+        {"tile_n", p->tiling.unit ? p->tiling.unit : p->tiling.tile_n, IRISI_AGREE_SAME, NULL, 0},
         {"pattern", p->pattern, IRISI_AGREE_SAME, NULL, 0},
         {"the checksum of IRIS_TUNE or tune and of the built-in table", (int64_t)(common->rows & UINT32_MAX),
          IRISI_AGREE_SAME, NULL, 0},
-        {"the room for packets", p->ll.banks != NULL, IRISI_AGREE_SAME, NULL, 0},
+        {"the room for packets", p->exchange.ll.banks != NULL, IRISI_AGREE_SAME, NULL, 0},
         {"the mainloop that fits", p->mainloop, IRISI_AGREE_SAME, NULL, 0},
         {"mainloops", (int64_t)common->mainloops, IRISI_AGREE_AND, &common->mainloops, 0},
         {"aligned", (int64_t)common->aligned, IRISI_AGREE_AND, &common->aligned, 0},

@@ -16,17 +16,20 @@
 static iris_status irisi_gemm_start_blas(iris_world *w, const iris_gemm_plan *plan, iris_stream stream)
 {
     iris_gemm_blas_call call;
-    const irisi_gemm_packing *a = &plan->packs[0], *b = &plan->packs[1]; /* BLAS reads what they are copies of */
+    const irisi_gemm_packing *a = &plan->launcher.packs[0],
+                             *b = &plan->launcher.packs[1]; /* BLAS reads what they are copies of */
     memset(&call, 0, sizeof call);
-    call.m = plan->m, call.n = plan->columns, call.k = plan->k;
-    call.a = a->to ? a->from : plan->a, call.b = b->to ? b->from : plan->b;
-    call.lda = (int64_t)(a->to ? a->from_pitch / plan->element : plan->lda);
-    call.ldb = (int64_t)(b->to ? b->from_pitch / plan->element : plan->ldb);
-    call.c = (char *)plan->c + (uint64_t)plan->band * plan->c_element, call.ldc = (int64_t)plan->ldc;
-    call.alpha = plan->alpha, call.beta = plan->beta;
-    call.dtype = (iris_dtype)plan->dtype, call.c_dtype = (iris_dtype)plan->c_dtype;
-    call.b_transposed = (int)plan->b_transposed && !b->transposed; /* whose copy alone has K side by side */
-    const int failed = plan->columns > 0 ? plan->blas(plan->blas_arg, &call, stream ? stream : w->stream) : 0;
+    call.m = plan->m, call.n = plan->region.columns, call.k = plan->k;
+    call.a = a->to ? a->from : plan->operands.a, call.b = b->to ? b->from : plan->operands.b;
+    call.lda = (int64_t)(a->to ? a->from_pitch / plan->operands.element : plan->operands.lda);
+    call.ldb = (int64_t)(b->to ? b->from_pitch / plan->operands.element : plan->operands.ldb);
+    call.c = (char *)plan->operands.c + (uint64_t)plan->region.n0 * plan->operands.c_element,
+    call.ldc = (int64_t)plan->operands.ldc;
+    call.alpha = plan->operands.alpha, call.beta = plan->operands.beta;
+    call.dtype = (iris_dtype)plan->operands.dtype, call.c_dtype = (iris_dtype)plan->operands.c_dtype;
+    call.b_transposed = (int)plan->operands.b_transposed && !b->transposed; /* whose copy alone has K side by side */
+    const int failed =
+        plan->region.columns > 0 ? plan->launcher.blas(plan->launcher.blas_arg, &call, stream ? stream : w->stream) : 0;
     if (failed == 0)
         return IRIS_OK;
     if (irisi_take_notice(w) != IRIS_OK || w->failed != IRIS_OK) /* what it uses of this library failed for that */

@@ -34,7 +34,7 @@ typedef struct irisi_gemm_common {
 static void irisi_gemm_warn(iris_world *w, const iris_gemm_plan *p, uint64_t mainloops)
 {
     const irisi_gemm_offer *offered = irisi_gemm_base(p);
-    const irisi_gemm_image best = irisi_gemm_image_of(iris_arch_name(w), p->dtype, p->tf32);
+    const irisi_gemm_image best = irisi_gemm_image_of(iris_arch_name(w), p->operands.dtype, p->operands.tf32);
     size_t i = 0;
     while (i < offered->n && offered->rows[i].mainloop != best.mainloop)
         i++;
@@ -55,8 +55,10 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
     irisi_gemm_probe args;
     irisi_control control;
     /* The engine that copies boxes writes whole 16 bytes, lanes what is behind the last of them. */
-    const uint64_t c = (uint64_t)(uintptr_t)p->c | p->ldc * p->c_element | (uint64_t)p->band * p->c_element;
-    const int fits = p->columns == 0 || (c % 16 == 0 && p->columns * (uint64_t)p->c_element >= 16);
+    const uint64_t c = (uint64_t)(uintptr_t)p->operands.c | p->operands.ldc * p->operands.c_element |
+                       (uint64_t)p->region.n0 * p->operands.c_element;
+    const int fits =
+        p->region.columns == 0 || (c % 16 == 0 && p->region.columns * (uint64_t)p->operands.c_element >= 16);
     own->aligned = UINT64_MAX;
     for (int i = 0; i < 2; i++) {
         const irisi_gemm_packing copy = irisi_gemm_packing_of(p, i);
@@ -65,13 +67,15 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
     }
     const int mapped =
         p->op == IRIS_GEMM_LOCAL || p->world <= IRISI_GEMM_TMA_STORE_RANKS; /* C wherever it is written */
-    own->tma_store = fits && p->ldc <= IRISI_GEMM_MOST_PITCH / p->c_element && mapped ? UINT64_MAX : 0;
-    own->no_epilogue = p->alpha == 1 && p->beta == 0 && p->bias == NULL && p->activation == IRIS_ACTIVATION_NONE &&
-                               p->scale_a == NULL && p->scale_b == NULL && p->scale_c == NULL
+    own->tma_store =
+        fits && p->operands.ldc <= IRISI_GEMM_MOST_PITCH / p->operands.c_element && mapped ? UINT64_MAX : 0;
+    own->no_epilogue = p->operands.alpha == 1 && p->operands.beta == 0 && p->operands.bias == NULL &&
+                               p->operands.activation == IRIS_ACTIVATION_NONE && p->operands.scale_a == NULL &&
+                               p->operands.scale_b == NULL && p->operands.scale_c == NULL
                            ? UINT64_MAX
                            : 0;
-    own->mainloops = 1u << IRISI_GEMM_PLAIN, own->workgroups = p->workgroups;
-    own->full = p->workgroups >= (uint32_t)iris_compute_units(w) ? UINT64_MAX : 0;
+    own->mainloops = 1u << IRISI_GEMM_PLAIN, own->workgroups = p->machine.workgroups;
+    own->full = p->machine.workgroups >= (uint32_t)iris_compute_units(w) ? UINT64_MAX : 0;
     if (base == NULL || plain)
         return IRIS_OK;
     args.control = w->control;
@@ -127,7 +131,7 @@ static int irisi_gemm_fit_tune_row(iris_world *w, const iris_gemm_plan *plan, co
     irisi_gemm_cutting c = irisi_tune_row_cut(row);
     iris_gemm_plan p = *plan;
     q->workgroups = workgroups;
-    q->tile_m = v[IRISI_TUNE_HEIGHT] ? v[IRISI_TUNE_HEIGHT] : plan->tile_m;
+    q->tile_m = v[IRISI_TUNE_HEIGHT] ? v[IRISI_TUNE_HEIGHT] : plan->tiling.tile_m;
     if (row->given >> IRISI_TUNE_SKINNY & 1)
         q->skinny = v[IRISI_TUNE_SKINNY] == 2 ? IRISI_SKINNY_GEMV
                     : v[IRISI_TUNE_SKINNY]    ? IRISI_SKINNY_MUST
@@ -153,7 +157,7 @@ static int irisi_gemm_fit_tune_row(iris_world *w, const iris_gemm_plan *plan, co
         *s = irisi_gemm_pick(iris_arch_name(w), q);
     }
     const irisi_gemm_extent most = irisi_gemm_largest_tile(s->mainloop, q->element);
-    p.unit = irisi_gemm_narrowest(s->mainloop), p.tile_m = s->tile_m;
+    p.tiling.unit = irisi_gemm_narrowest(s->mainloop), p.tiling.tile_m = s->tile_m;
     why[0] = 0;
     if (row->given == 0)
         return 1;
@@ -181,7 +185,7 @@ static int irisi_gemm_fit_tune_row(iris_world *w, const iris_gemm_plan *plan, co
         snprintf(why, room,
                  "width=%u head_halves=%u tail_tiles=%u tail_halves=%u edge_width=%u do not cut the band into "
                  "multiples of %u columns",
-                 c.width, c.head_halves, c.tail_tiles, c.tail_halves, c.edge_width, p.unit);
+                 c.width, c.head_halves, c.tail_tiles, c.tail_halves, c.edge_width, p.tiling.unit);
     return why[0] == 0;
 }
 
@@ -205,24 +209,25 @@ static iris_status irisi_gemm_obey(iris_world *w, iris_gemm_plan *p, irisi_tune_
     if (v[IRISI_TUNE_PATTERN])
         p->pattern = v[IRISI_TUNE_PATTERN];
     if (v[IRISI_TUNE_WORKGROUPS])
-        p->workgroups = v[IRISI_TUNE_WORKGROUPS];
+        p->machine.workgroups = v[IRISI_TUNE_WORKGROUPS];
     if (v[IRISI_TUNE_COMM])
-        *senders = p->comm_workgroups = v[IRISI_TUNE_COMM];
+        *senders = p->machine.comm_workgroups = v[IRISI_TUNE_COMM];
     else if (v[IRISI_TUNE_WORKGROUPS] && *senders == 0)
-        p->comm_workgroups = irisi_gemm_sixth(p);
+        p->machine.comm_workgroups = irisi_gemm_sixth(p);
     return IRIS_OK;
 }
 
 /* The schedule counts up to twice as many tiles as a band of so many columns has, in 32 bits (gemm/scheduler.h). */
 static iris_status irisi_gemm_check_units(iris_world *w, const iris_gemm_plan *p, uint32_t columns)
 {
-    const uint64_t units = (p->m + p->tile_m - 1) / p->tile_m * (((uint64_t)columns + p->unit - 1) / p->unit);
+    const uint64_t units =
+        (p->m + p->tiling.tile_m - 1) / p->tiling.tile_m * (((uint64_t)columns + p->tiling.unit - 1) / p->tiling.unit);
     const int most = INT32_MAX / 8;
     if (units <= (uint64_t)most)
         return IRIS_OK;
     return irisi_fail(w, IRIS_ERR_ARGUMENT,
                       "iris_gemm_prepare: tiles of %u x %u are too small: %llu of them for a band, at most %d",
-                      p->tile_m, p->tile_n, (unsigned long long)units, most);
+                      p->tiling.tile_m, p->tiling.tile_n, (unsigned long long)units, most);
 }
 
 /* The mainloop and all that follows from its shape, once the ranks know what they have in common. */
@@ -235,11 +240,12 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     q.aligned = all->aligned & 1, q.a_unaligned = !(all->aligned >> 1 & 1), q.b_unaligned = !(all->aligned >> 2 & 1);
     q.skinny = IRISI_SKINNY_MAY, q.split_k = 0;
     q.full = all->full != 0, q.compute_only = irisi_gemm_compute_only(w, p, p->pattern, 0, q.full);
-    q.no_epilogue = all->no_epilogue != 0, q.tf32 = p->tf32, q.c_dtype = p->c_dtype;
-    q.dtype = p->dtype, q.element = p->element, q.c_element = p->c_element, q.accumulator = p->element == 8 ? 8 : 4;
+    q.no_epilogue = all->no_epilogue != 0, q.tf32 = p->operands.tf32, q.c_dtype = p->operands.c_dtype;
+    q.dtype = p->operands.dtype, q.element = p->operands.element, q.c_element = p->operands.c_element,
+    q.accumulator = p->operands.element == 8 ? 8 : 4;
     q.m = p->m, q.n = iris_gemm_band(p->n, p->world, 0).count, q.k = p->k;
-    q.b_transposed = p->b_transposed, q.workgroups = p->workgroups;
-    q.tile_m = p->tile_m, q.tile_n = p->tile_n;
+    q.b_transposed = p->operands.b_transposed, q.workgroups = p->machine.workgroups;
+    q.tile_m = p->tiling.tile_m, q.tile_n = p->tiling.tile_n;
     const iris_status obeyed = irisi_gemm_obey(w, p, row, &q, &s, &senders);
     if (obeyed != IRIS_OK)
         return obeyed;
@@ -252,19 +258,22 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: a tile of %u x %u is too large; the %s kernel's is %u x %u", q.tile_m,
                           q.tile_n, irisi_gemm_types_name(p), most.m, most.n);
-    p->mainloop = s.mainloop, p->cluster_split_k = s.cluster_split_k, p->tile_m = s.tile_m, p->tile_n = s.tile_n,
-    p->stage_n = s.stage_n;
-    p->stage_m = s.stage_m, p->pass_m = irisi_gemm_pass_m(s.mainloop, s.tile_m);
-    p->math_waves = s.math_waves, p->comm_waves = s.comm_waves, p->wave_lanes = IRISI_GEMM_WAVE_LANES;
-    p->tma_store = s.tma_store, p->window = s.window, p->slots = s.slots, p->slots_with_comm = s.slots_with_comm;
-    p->waves = s.waves, p->waves_with_comm = s.waves_with_comm;
-    p->early_launch = irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_EARLY_LAUNCH) ||
-                      (irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_EARLY_BESIDE) &&
-                       (all->mainloops & IRISI_GEMM_LOOPS_EARLY_LAUNCH) != 0);
-    p->unit = q.tile_n == 0 && irisi_gemm_narrowest(p->mainloop) ? irisi_gemm_narrowest(p->mainloop) : p->tile_n;
+    p->mainloop = s.mainloop, p->tiling.cluster_split_k = s.cluster_split_k, p->tiling.tile_m = s.tile_m,
+    p->tiling.tile_n = s.tile_n, p->machine.stage_n = s.stage_n;
+    p->machine.stage_m = s.stage_m, p->machine.pass_m = irisi_gemm_pass_m(s.mainloop, s.tile_m);
+    p->machine.math_waves = s.math_waves, p->machine.comm_waves = s.comm_waves,
+    p->machine.wave_lanes = IRISI_GEMM_WAVE_LANES;
+    p->machine.tma_store = s.tma_store, p->machine.window = s.window, p->machine.slots = s.slots,
+    p->machine.slots_with_comm = s.slots_with_comm;
+    p->machine.waves = s.waves, p->machine.waves_with_comm = s.waves_with_comm;
+    p->machine.early_launch = irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_EARLY_LAUNCH) ||
+                              (irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_EARLY_BESIDE) &&
+                               (all->mainloops & IRISI_GEMM_LOOPS_EARLY_LAUNCH) != 0);
+    p->tiling.unit =
+        q.tile_n == 0 && irisi_gemm_narrowest(p->mainloop) ? irisi_gemm_narrowest(p->mainloop) : p->tiling.tile_n;
     /* The same on every rank, though ranks with other numbers of workgroups may cut K otherwise, or not be able to. */
-    p->copies = !irisi_gemm_reads_unaligned(p, 0) &&
-                (all->aligned != UINT64_MAX || irisi_gemm_most_split_k(p->mainloop) > 1);
+    p->launcher.copies =
+        !irisi_gemm_reads_unaligned(p, 0) && (all->aligned != UINT64_MAX || irisi_gemm_most_split_k(p->mainloop) > 1);
     const iris_status units = irisi_gemm_check_units(w, p, q.n), sends = irisi_gemm_ll_choose(w, p, row);
     if (units != IRIS_OK || sends != IRIS_OK)
         return units != IRIS_OK ? units : sends;
@@ -275,33 +284,33 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
                 w, IRIS_ERR_ARGUMENT,
                 "iris_gemm_prepare: %s: width=%u tail_tiles=%u split_k=%u sender_tiles=%u cannot be with %u "
                 "workgroups, %u to send, and a K of %u",
-                row->from, cut.width, cut.tail_tiles, cut.split_k, row->value[IRISI_TUNE_SENDER_TILES], p->workgroups,
-                p->comm_workgroups, p->k);
+                row->from, cut.width, cut.tail_tiles, cut.split_k, row->value[IRISI_TUNE_SENDER_TILES],
+                p->machine.workgroups, p->machine.comm_workgroups, p->k);
         cut = irisi_gemm_open_cut();
         irisi_gemm_cut(p, senders, &cut, tflops);
     }
     if (!asked && irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_CLUSTER_SPLIT_K) &&
         p->pattern != IRIS_GEMM_BLAS_GATHER) /* what it was chosen for */
         p->pattern = p->world == 1 ? IRIS_GEMM_BULK_SYNCHRONOUS : IRIS_GEMM_FUSED_SEQUENTIAL;
-    p->rotate_m = (uint32_t)((uint64_t)p->tiles_m * p->rank / p->world);
-    p->rotate = p->rotate_m * p->full_n;
+    p->tiling.rotate_m = (uint32_t)((uint64_t)p->tiling.tiles_m * p->rank / p->world);
+    p->tiling.rotate = p->tiling.rotate_m * p->tiling.full_n;
     /* 16 bytes more than a row needs: room for a start within 16 bytes, and rows spread over the memory's banks. */
-    p->pitch = (p->stage_n * p->c_element + 15) / 16 * 16 + (p->tma_store ? 0 : 16);
-    p->stage_bytes = (s.stage_m * p->pitch + 127) / 128 * 128;
-    p->workspace_bytes = (s.workspace_bytes + 127) / 128 * 128;
-    p->workspace_bytes_with_comm = (s.workspace_bytes_with_comm + 127) / 128 * 128;
+    p->machine.pitch = (p->machine.stage_n * p->operands.c_element + 15) / 16 * 16 + (p->machine.tma_store ? 0 : 16);
+    p->machine.stage_bytes = (s.stage_m * p->machine.pitch + 127) / 128 * 128;
+    p->machine.workspace_bytes = (s.workspace_bytes + 127) / 128 * 128;
+    p->machine.workspace_bytes_with_comm = (s.workspace_bytes_with_comm + 127) / 128 * 128;
     return IRIS_OK;
 }
 
 /* The library's choice of a pattern where nothing is known of times, from what all ranks know alike. */
 static iris_gemm_pattern irisi_gemm_choose(const iris_gemm_plan *p)
 {
-    if (p->world == 1 || p->ll_pitch > 0 || !irisi_gemm_may_choose(p->mainloop, IRIS_GEMM_WAVE_SPECIALIZED))
+    if (p->world == 1 || p->exchange.ll_pitch > 0 || !irisi_gemm_may_choose(p->mainloop, IRIS_GEMM_WAVE_SPECIALIZED))
         return IRIS_GEMM_FUSED_SEQUENTIAL;
     /* With few tiles a workgroup there is little left to overlap once a tile waits in its second stage. */
     const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count;
-    const uint32_t tiles = p->tiles_m * ((columns + p->tile_n - 1) / p->tile_n);
-    return tiles >= 2 * p->workgroups ? IRIS_GEMM_WAVE_SPECIALIZED : IRIS_GEMM_FUSED_SEQUENTIAL;
+    const uint32_t tiles = p->tiling.tiles_m * ((columns + p->tiling.tile_n - 1) / p->tiling.tile_n);
+    return tiles >= 2 * p->machine.workgroups ? IRIS_GEMM_WAVE_SPECIALIZED : IRIS_GEMM_FUSED_SEQUENTIAL;
 }
 
 #endif

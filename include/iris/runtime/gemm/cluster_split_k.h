@@ -20,17 +20,17 @@
  */
 static int irisi_gemm_can_cluster_split_k(const iris_world *w, const iris_gemm_plan *p)
 {
-    return irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_CLUSTER_SPLIT_K) && p->positions > 0 && p->stamps == NULL &&
-           p->workgroups >= (uint32_t)w->dev.compute_units;
+    return irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_CLUSTER_SPLIT_K) && p->tiling.positions > 0 &&
+           p->stamps == NULL && p->machine.workgroups >= (uint32_t)w->dev.compute_units;
 }
 
 /* Makes of a plan that of a kernel with such clusters, and gives the number of its workgroups. */
 static uint32_t irisi_gemm_cluster_split_k(iris_gemm_plan *p, uint32_t split_k)
 {
-    for (p->split_k = split_k; 1u << p->split_k_shift < split_k;)
-        p->split_k_shift++;
-    p->positions *= split_k, p->runs[0].tiles *= split_k;
-    return p->positions;
+    for (p->tiling.split_k = split_k; 1u << p->tiling.split_k_shift < split_k;)
+        p->tiling.split_k_shift++;
+    p->tiling.positions *= split_k, p->tiling.runs[0].tiles *= split_k;
+    return p->tiling.positions;
 }
 
 /* Workgroups of a kernel that can be on the device at once. */
@@ -49,7 +49,8 @@ static uint32_t irisi_gemm_resident(iris_world *w, irisi_kernel kernel, const ir
 /* Into how many splits fused_sequential's kernel cuts K; 0: it has no clusters. */
 static uint32_t irisi_gemm_cluster_split_k_fused(iris_world *w, const iris_gemm_plan *p, irisi_kernel kernel)
 {
-    for (uint32_t split_k = irisi_gemm_can_cluster_split_k(w, p) ? p->cluster_split_k : 0; split_k > 0; split_k /= 2) {
+    for (uint32_t split_k = irisi_gemm_can_cluster_split_k(w, p) ? p->tiling.cluster_split_k : 0; split_k > 0;
+         split_k /= 2) {
         iris_gemm_plan cluster_split_k = *p;
         const uint32_t workgroups = irisi_gemm_cluster_split_k(&cluster_split_k, split_k);
         const iris_launch_config cfg = iris_gemm_grid(&cluster_split_k, 1);

@@ -36,7 +36,8 @@ static int irisi_gemm_may_choose(uint32_t mainloop, uint32_t pattern)
 static uint64_t irisi_gemm_tiles(const iris_gemm_plan *p)
 {
     const uint64_t columns = iris_gemm_band(p->n, p->world, 0).count;
-    return ((uint64_t)p->m + p->tile_m - 1) / p->tile_m * ((columns + p->tile_n - 1) / p->tile_n);
+    return ((uint64_t)p->m + p->tiling.tile_m - 1) / p->tiling.tile_m *
+           ((columns + p->tiling.tile_n - 1) / p->tiling.tile_n);
 }
 
 /* Until so many tiles, ready at one time, have been sent by so many workgroups to all peers. */
@@ -44,10 +45,10 @@ static double irisi_gemm_burst_us(const iris_gemm_plan *p, const irisi_gemm_rate
                                   uint32_t workgroups)
 {
     const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count;
-    const double peers = p->world - 1.0, wide = columns < p->tile_n ? columns : p->tile_n;
+    const double peers = p->world - 1.0, wide = columns < p->tiling.tile_n ? columns : p->tiling.tile_n;
     if (!irisi_gemm_has_peers(p))
         return 0;
-    const double rows = p->m < p->tile_m ? p->m : p->tile_m;
+    const double rows = p->m < p->tiling.tile_m ? p->m : p->tiling.tile_m;
     const double bytes = irisi_gemm_link_bytes(p, rows, wide) / peers; /* of one tile, to one peer */
     const double gbps = r->link_gbps < r->links_gbps / peers ? r->link_gbps : r->links_gbps / peers;
     const double each = 1e-3 * bytes * peers / r->sender_gbps + r->signal_us;
@@ -65,11 +66,11 @@ static double irisi_gemm_whole_us(const iris_gemm_plan *p, const irisi_gemm_rate
                                   uint32_t senders)
 {
     const int splits = irisi_gemm_splits(pattern);
-    const uint32_t workers = splits ? p->workgroups - senders : p->workgroups;
-    const uint32_t sending = splits ? senders : p->workgroups;
+    const uint32_t workers = splits ? p->machine.workgroups - senders : p->machine.workgroups;
+    const uint32_t sending = splits ? senders : p->machine.workgroups;
     const uint64_t tiles = irisi_gemm_tiles(p), before = (tiles - 1) / workers; /* rounds before the last one */
     const double tile = pattern == IRIS_GEMM_WAVE_SPECIALIZED ? r->beside_us : r->tile_us;
-    const double bytes = ((double)p->m + iris_gemm_band(p->n, p->world, 0).count) * p->k * p->element;
+    const double bytes = ((double)p->m + iris_gemm_band(p->n, p->world, 0).count) * p->k * p->operands.element;
     const double least = 1e-3 * bytes / r->memory_gbps, computed = tile * (double)(before + 1);
     const double products = computed > least ? computed : least, first = products / (double)(before + 1);
     const double full = before > 0 ? (double)before * irisi_gemm_burst_us(p, r, workers, sending) : 0;

@@ -20,7 +20,7 @@ static inline int irisi_gemm_has_peers(const iris_gemm_plan *p) { return p->worl
  */
 static inline double irisi_gemm_link_bytes(const iris_gemm_plan *p, double rows, double columns)
 {
-    return irisi_gemm_has_peers(p) ? rows * columns * p->c_element * (p->world - 1.0) : 0;
+    return irisi_gemm_has_peers(p) ? rows * columns * p->operands.c_element * (p->world - 1.0) : 0;
 }
 
 #endif

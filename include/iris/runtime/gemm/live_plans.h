@@ -33,8 +33,8 @@ static size_t irisi_gemm_plan_place(const iris_world *w, uint64_t number)
 /* 1 for a plan of this world that was not released, not as another copy of it either. */
 static int irisi_gemm_plan_lives(const iris_world *w, const iris_gemm_plan *p)
 {
-    const size_t at = irisi_gemm_plan_place(w, p->number);
-    return at < w->gemm_plans && w->gemm_numbers[at] == p->number;
+    const size_t at = irisi_gemm_plan_place(w, p->launcher.number);
+    return at < w->gemm_plans && w->gemm_numbers[at] == p->launcher.number;
 }
 
 /* Gives a plan its number and lists it. */
@@ -47,15 +47,15 @@ static iris_status irisi_gemm_plan_enlist(iris_world *w, iris_gemm_plan *p)
             return irisi_fail(w, IRIS_ERR_NOMEM, "iris_gemm_prepare: no memory for a list of %zu plans", room);
         w->gemm_numbers = numbers, w->gemm_room = room;
     }
-    p->number = __atomic_add_fetch(&irisi_gemm_plans_made, 1, __ATOMIC_RELAXED);
-    w->gemm_numbers[w->gemm_plans++] = p->number;
+    p->launcher.number = __atomic_add_fetch(&irisi_gemm_plans_made, 1, __ATOMIC_RELAXED);
+    w->gemm_numbers[w->gemm_plans++] = p->launcher.number;
     return IRIS_OK;
 }
 
 /* Takes a plan off the list, if it is there. */
 static void irisi_gemm_plan_strike(iris_world *w, const iris_gemm_plan *p)
 {
-    const size_t at = irisi_gemm_plan_place(w, p->number);
+    const size_t at = irisi_gemm_plan_place(w, p->launcher.number);
     if (!irisi_gemm_plan_lives(w, p))
         return;
     w->gemm_plans--;

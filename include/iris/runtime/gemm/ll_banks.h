@@ -25,13 +25,14 @@ enum { IRISI_GEMM_LL_MOST = 1 << 24 };
 /* Packets from row to row of a bank: two for each 8 bytes of the widest band. */
 static uint32_t irisi_gemm_ll_pitch(const iris_gemm_plan *p)
 {
-    return 2 * (uint32_t)(((uint64_t)iris_gemm_band(p->n, p->world, 0).count * p->c_element + 7) / 8);
+    return 2 * (uint32_t)(((uint64_t)iris_gemm_band(p->n, p->world, 0).count * p->operands.c_element + 7) / 8);
 }
 
 /* 1 when the plan's tiles can go so: all their pieces begin at whole units, which lanes count in 32 bits. */
 static int irisi_gemm_ll_can(const iris_gemm_plan *p)
 {
-    return irisi_gemm_has_peers(p) && p->unit * p->c_element % 8 == 0 && p->stage_n * p->c_element % 8 == 0 &&
+    return irisi_gemm_has_peers(p) && p->tiling.unit * p->operands.c_element % 8 == 0 &&
+           p->machine.stage_n * p->operands.c_element % 8 == 0 &&
            (uint64_t)p->m * irisi_gemm_ll_pitch(p) <= IRISI_GEMM_LL_MOST;
 }
 
@@ -46,13 +47,13 @@ static iris_status irisi_gemm_ll_choose(iris_world *w, iris_gemm_plan *p, const 
     const uint64_t banks = (uint64_t)p->world * p->m * irisi_gemm_ll_pitch(p) * 16;
     const uint64_t room = iris_heap_size(w, IRIS_MEM_SYNC) - iris_heap_used(w, IRIS_MEM_SYNC);
     const int wants = given ? row->value[IRISI_TUNE_LL] == 1 : bytes <= IRISI_GEMM_LL_BYTES && banks <= room / 4;
-    p->ll_pitch = can && wants ? irisi_gemm_ll_pitch(p) : 0;
+    p->exchange.ll_pitch = can && wants ? irisi_gemm_ll_pitch(p) : 0;
     if (can || !row->from[0] || row->value[IRISI_TUNE_LL] == 0 || !irisi_gemm_has_peers(p))
         return IRIS_OK;
     return irisi_fail(w, IRIS_ERR_ARGUMENT,
                       "iris_gemm_prepare: %s: ll=1 cannot be: tiles must begin at multiples of 8 bytes, not of %u "
                       "columns of %u, and C have at most %u packets for a rank",
-                      row->from, p->unit, p->c_element, IRISI_GEMM_LL_MOST);
+                      row->from, p->tiling.unit, p->operands.c_element, IRISI_GEMM_LL_MOST);
 }
 
 /*
@@ -62,11 +63,11 @@ static iris_status irisi_gemm_ll_choose(iris_world *w, iris_gemm_plan *p, const 
 static iris_status irisi_gemm_ll_hold(iris_world *w, iris_gemm_plan *p, const irisi_tune_row *row)
 {
     const int asked = row->from[0] && row->value[IRISI_TUNE_LL] == 1;
-    const uint64_t bytes = (uint64_t)p->world * p->m * p->ll_pitch * 8;
-    if (p->ll_pitch == 0 || p->pattern != IRIS_GEMM_FUSED_SEQUENTIAL)
+    const uint64_t bytes = (uint64_t)p->world * p->m * p->exchange.ll_pitch * 8;
+    if (p->exchange.ll_pitch == 0 || p->pattern != IRIS_GEMM_FUSED_SEQUENTIAL)
         return IRIS_OK;
-    const iris_status s = iris_channel_create(w, &p->ll, 0, bytes);
-    p->ll_pitch = s == IRIS_OK ? p->ll_pitch : 0;
+    const iris_status s = iris_channel_create(w, &p->exchange.ll, 0, bytes);
+    p->exchange.ll_pitch = s == IRIS_OK ? p->exchange.ll_pitch : 0;
     if (s == IRIS_ERR_NOMEM && asked)
         return irisi_fail(w, s, "iris_gemm_prepare: %s: ll=1 cannot be: its two banks need %llu bytes of the heap for "
                           "signals, which is too full; make it larger (IRIS_SYNC_MB), or let tiles be put (ll=0)",

@@ -19,7 +19,7 @@ static const uint64_t irisi_gemm_magic = 0x6972697367656d6dull; /* "irisgemm" */
 /* 1 for a plan of this world that was not released, not as another copy of it either. */
 static int irisi_gemm_whole(const iris_world *w, const iris_gemm_plan *p)
 {
-    return w != NULL && p != NULL && p->magic == irisi_gemm_magic && irisi_gemm_plan_lives(w, p);
+    return w != NULL && p != NULL && p->launcher.magic == irisi_gemm_magic && irisi_gemm_plan_lives(w, p);
 }
 
 /*
@@ -30,31 +30,34 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
                             const iris_gemm_args *g)
 {
     const uint32_t units = (uint32_t)iris_compute_units(w);
-    p->op = op, p->dtype = dtype, p->c_dtype = irisi_gemm_types_of(dtype, g->c_dtype)->out;
-    p->activation = g->activation, p->pattern = g->pattern;
+    p->op = op, p->operands.dtype = dtype, p->operands.c_dtype = irisi_gemm_types_of(dtype, g->c_dtype)->out;
+    p->operands.activation = g->activation, p->pattern = g->pattern;
     if (op == IRIS_GEMM_LOCAL && p->pattern == IRIS_GEMM_AUTO)
         p->pattern = IRIS_GEMM_BULK_SYNCHRONOUS;
     const int all = op == IRIS_GEMM_LOCAL && !g->band;
     p->rank = all ? 0 : (uint32_t)iris_rank(w), p->world = all ? 1 : (uint32_t)iris_world_size(w);
     p->m = (uint32_t)g->m, p->n = (uint32_t)g->n, p->k = (uint32_t)g->k;
-    p->a = g->a, p->b = g->b, p->c = g->c, p->bias = g->bias;
-    p->scale_a = g->scale_a, p->scale_b = g->scale_b, p->scale_c = g->scale_c;
-    p->scale_a_step = g->scale_a_rows != 0, p->scale_b_step = g->scale_b_columns != 0;
-    p->alpha = g->alpha != 0 ? g->alpha : g->zero_alpha ? 0 : 1, p->beta = g->beta;
-    p->tf32 = g->tf32 != 0, p->fast_accum = g->fast_accum != 0, p->b_transposed = g->b_transposed != 0;
-    p->element = (uint32_t)iris_dtype_bytes(dtype);
-    p->c_element = (uint32_t)iris_dtype_bytes((iris_dtype)p->c_dtype);
+    p->operands.a = g->a, p->operands.b = g->b, p->operands.c = g->c, p->operands.bias = g->bias;
+    p->operands.scale_a = g->scale_a, p->operands.scale_b = g->scale_b, p->operands.scale_c = g->scale_c;
+    p->operands.scale_a_step = g->scale_a_rows != 0, p->operands.scale_b_step = g->scale_b_columns != 0;
+    p->operands.alpha = g->alpha != 0 ? g->alpha : g->zero_alpha ? 0 : 1, p->operands.beta = g->beta;
+    p->operands.tf32 = g->tf32 != 0, p->operands.fast_accum = g->fast_accum != 0,
+    p->operands.b_transposed = g->b_transposed != 0;
+    p->operands.element = (uint32_t)iris_dtype_bytes(dtype);
+    p->operands.c_element = (uint32_t)iris_dtype_bytes((iris_dtype)p->operands.c_dtype);
     const iris_gemm_columns own = iris_gemm_band(p->n, p->world, p->rank);
-    p->band = own.first, p->columns = own.count;
-    p->lda = (uint64_t)(g->lda ? g->lda : g->k), p->ldc = (uint64_t)(g->ldc ? g->ldc : g->n);
-    p->ldb = (uint64_t)(g->ldb ? g->ldb : p->b_transposed ? g->k : own.count);
-    p->workgroups = g->workgroups ? g->workgroups : units > 2 ? units : 2;
-    if (p->workgroups <= g->comm_workgroups)
-        p->workgroups = g->comm_workgroups + 1;
-    p->xcds = irisi_gemm_xcds(iris_arch_name(w), units);
-    p->comm_workgroups = g->comm_workgroups ? g->comm_workgroups : irisi_gemm_sixth(p);
-    p->default_workgroups = p->workgroups;
-    p->tile_m = g->tile_m, p->tile_n = g->tile_n, p->blas = g->blas, p->blas_arg = g->blas_arg;
+    p->region.n0 = own.first, p->region.columns = own.count;
+    p->operands.lda = (uint64_t)(g->lda ? g->lda : g->k), p->operands.ldc = (uint64_t)(g->ldc ? g->ldc : g->n);
+    irisi_gemm_route_c(p);
+    p->operands.ldb = (uint64_t)(g->ldb ? g->ldb : p->operands.b_transposed ? g->k : own.count);
+    p->machine.workgroups = g->workgroups ? g->workgroups : units > 2 ? units : 2;
+    if (p->machine.workgroups <= g->comm_workgroups)
+        p->machine.workgroups = g->comm_workgroups + 1;
+    p->machine.xcds = irisi_gemm_xcds(iris_arch_name(w), units);
+    p->machine.comm_workgroups = g->comm_workgroups ? g->comm_workgroups : irisi_gemm_sixth(p);
+    p->machine.default_workgroups = p->machine.workgroups;
+    p->tiling.tile_m = g->tile_m, p->tiling.tile_n = g->tile_n, p->launcher.blas = g->blas,
+    p->launcher.blas_arg = g->blas_arg;
 }
 
 /* Refuses a pattern whose kernels the program could have and does not. */
@@ -78,7 +81,8 @@ static iris_status irisi_gemm_check_grid(iris_world *w, const iris_gemm_plan *p)
     const irisi_gemm_kernel *k = irisi_gemm_kernel_of(p, pattern, role);
     const uint32_t stages = role == IRISI_GEMM_KERNEL_COMMUNICATE ? 0 : pattern == IRIS_GEMM_WAVE_SPECIALIZED ? 2 : 1;
     const iris_launch_config cfg = iris_gemm_grid(p, stages);
-    const uint32_t workgroups = pattern == IRIS_GEMM_PRODUCER_CONSUMER ? p->comm_workgroups : p->workgroups;
+    const uint32_t workgroups =
+        pattern == IRIS_GEMM_PRODUCER_CONSUMER ? p->machine.comm_workgroups : p->machine.workgroups;
     const uint32_t most = k ? irisi_max_workgroups(w, k->kernel, cfg.lanes, cfg.shared_bytes) : UINT32_MAX;
     if (workgroups <= most)
         return IRIS_OK;
@@ -94,30 +98,30 @@ static iris_status irisi_gemm_check_grid(iris_world *w, const iris_gemm_plan *p)
  */
 static iris_status irisi_gemm_hold_exchange(iris_world *w, iris_gemm_plan *p, const irisi_tune_row *row)
 {
-    iris_status s = iris_channel_create(w, &p->channel, irisi_exchange_signals(p), 0);
+    iris_status s = iris_channel_create(w, &p->exchange.channel, irisi_exchange_signals(p), 0);
     if (s == IRIS_OK)
         s = irisi_gemm_ll_hold(w, p, row);
     if (s == IRIS_OK)
-        s = iris_stream_create(w, &p->second);
+        s = iris_stream_create(w, &p->launcher.second);
     if (s == IRIS_OK)
-        s = iris_event_create(w, &p->fork);
-    return s == IRIS_OK ? iris_event_create(w, &p->join) : s;
+        s = iris_event_create(w, &p->launcher.fork);
+    return s == IRIS_OK ? iris_event_create(w, &p->launcher.join) : s;
 }
 
 /* What the ranks choose together, and what a plan holds besides values. */
 static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const irisi_gemm_common *common,
                                       uint32_t senders, irisi_tune_row *row)
 {
-    const uint32_t own = p->workgroups;
-    p->workgroups = (uint32_t)common->workgroups;
-    p->xcds = (uint32_t)common->xcds; /* the model asks for them, and must say the same everywhere */
+    const uint32_t own = p->machine.workgroups;
+    p->machine.workgroups = (uint32_t)common->workgroups;
+    p->machine.xcds = (uint32_t)common->xcds; /* the model asks for them, and must say the same everywhere */
     iris_status s = irisi_gemm_shape_plan(w, p, common, senders, row);
     if (s == IRIS_OK && p->pattern == IRIS_GEMM_AUTO)
         p->pattern = irisi_gemm_choose(p);
     if (s == IRIS_OK)
         s = irisi_gemm_check_offered(w, p, "iris_gemm_prepare", p->pattern);
-    p->workgroups = row->value[IRISI_TUNE_WORKGROUPS] ? row->value[IRISI_TUNE_WORKGROUPS] : own;
-    p->workgroups -= s == IRIS_OK ? p->workgroups % p->cluster : 0;
+    p->machine.workgroups = row->value[IRISI_TUNE_WORKGROUPS] ? row->value[IRISI_TUNE_WORKGROUPS] : own;
+    p->machine.workgroups -= s == IRIS_OK ? p->machine.workgroups % p->tiling.cluster : 0;
     if (s == IRIS_OK && p->op != IRIS_GEMM_LOCAL) /* first: so far no rank has failed alone */
         s = irisi_gemm_hold_exchange(w, p, row);
     if (s == IRIS_OK)
@@ -132,7 +136,7 @@ static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const ir
         s = irisi_gemm_plan_enlist(w, p);
     const iris_gemm_pattern sequential = IRIS_GEMM_FUSED_SEQUENTIAL;
     const irisi_gemm_kernel *fused = irisi_gemm_kernel_of(p, sequential, irisi_gemm_waits_in(p, sequential));
-    p->cluster_split_k_fused = s == IRIS_OK && fused ? irisi_gemm_cluster_split_k_fused(w, p, fused->kernel) : 0;
+    p->tiling.cluster_split_k_fused = s == IRIS_OK && fused ? irisi_gemm_cluster_split_k_fused(w, p, fused->kernel) : 0;
     return s == IRIS_OK ? irisi_gemm_check_grid(w, p) : s;
 }
 
@@ -140,15 +144,15 @@ static iris_status irisi_gemm_free(iris_world *w, iris_gemm_plan *p)
 {
     iris_status s = IRIS_OK, t;
     irisi_gemm_plan_strike(w, p);
-    if (p->join != NULL && (t = iris_event_destroy(w, p->join)) != IRIS_OK)
+    if (p->launcher.join != NULL && (t = iris_event_destroy(w, p->launcher.join)) != IRIS_OK)
         s = t;
-    if (p->fork != NULL && (t = iris_event_destroy(w, p->fork)) != IRIS_OK)
+    if (p->launcher.fork != NULL && (t = iris_event_destroy(w, p->launcher.fork)) != IRIS_OK)
         s = t;
-    if (p->second != NULL && (t = iris_stream_destroy(w, p->second)) != IRIS_OK)
+    if (p->launcher.second != NULL && (t = iris_stream_destroy(w, p->launcher.second)) != IRIS_OK)
         s = t;
-    if (p->ll.state != NULL && (t = iris_channel_destroy(w, &p->ll)) != IRIS_OK)
+    if (p->exchange.ll.state != NULL && (t = iris_channel_destroy(w, &p->exchange.ll)) != IRIS_OK)
         s = t;
-    if (p->channel.signals != NULL && (t = iris_channel_destroy(w, &p->channel)) != IRIS_OK)
+    if (p->exchange.channel.signals != NULL && (t = iris_channel_destroy(w, &p->exchange.channel)) != IRIS_OK)
         s = t;
     if ((t = irisi_gemm_free_copies(w, p)) != IRIS_OK)
         s = t;
@@ -174,7 +178,7 @@ static void irisi_gemm_log_choice(const iris_world *w, const iris_gemm_plan *p, 
     const int local = p->op == IRIS_GEMM_LOCAL && p->pattern != IRIS_GEMM_BLAS_GATHER;
     irisi_log(w->rank, IRISI_DEBUG, "iris_gemm_prepare: pattern %s%s, tile %u x %u%s, kernel %s, by %s: %s",
               local ? "none" : iris_gemm_pattern_name((iris_gemm_pattern)p->pattern),
-              pattern_asked ? " (asked for)" : "", p->tile_m, p->tile_n, tile_asked ? " (asked for)" : "",
+              pattern_asked ? " (asked for)" : "", p->tiling.tile_m, p->tiling.tile_n, tile_asked ? " (asked for)" : "",
               kernel ? kernel->name : "of the caller's own", by, text);
 }
 
@@ -216,7 +220,7 @@ iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op 
         irisi_gemm_free(w, plan);
         return s;
     }
-    plan->magic = irisi_gemm_magic;
+    plan->launcher.magic = irisi_gemm_magic;
     if (irisi_verbose(w))
         irisi_gemm_log_choice(w, plan, args, &row);
     return s;
@@ -226,7 +230,7 @@ iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan)
 {
     if (w == NULL || plan == NULL)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_release: world and plan must not be null");
-    if (plan->magic != irisi_gemm_magic)
+    if (plan->launcher.magic != irisi_gemm_magic)
         return IRIS_OK;
     if (!irisi_gemm_whole(w, plan))
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_release: another copy of the plan was released already");
@@ -245,7 +249,7 @@ const char *iris_gemm_pattern_name(iris_gemm_pattern pattern)
     return (unsigned)pattern <= IRIS_GEMM_BLAS_GATHER ? names[pattern] : "none";
 }
 
-uint32_t iris_gemm_tiles(const iris_gemm_plan *plan) { return plan ? plan->positions : 0; }
+uint32_t iris_gemm_tiles(const iris_gemm_plan *plan) { return plan ? plan->tiling.positions : 0; }
 
 void iris_gemm_watch(iris_gemm_plan *plan, iris_gemm_stamp *stamps)
 {
@@ -257,12 +261,12 @@ iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages)
 {
     if (plan == NULL)
         return iris_cooperative(0, 0);
-    const uint32_t waves = stages > 1 ? plan->waves_with_comm : plan->waves;
-    iris_launch_config cfg = iris_cooperative(plan->workgroups, waves * plan->wave_lanes);
+    const uint32_t waves = stages > 1 ? plan->machine.waves_with_comm : plan->machine.waves;
+    iris_launch_config cfg = iris_cooperative(plan->machine.workgroups, waves * plan->machine.wave_lanes);
     cfg.shared_bytes = stages ? irisi_gemm_shared_bytes(plan, stages) : 0;
-    cfg.cluster = stages ? plan->cluster : 0; /* a kernel that only sends works workgroup by workgroup */
-    if (stages && irisi_gemm_loop_is(plan->mainloop, IRISI_GEMM_LOOPS_CLUSTER_SPLIT_K) && plan->split_k > 1)
-        cfg.cluster = plan->split_k;
+    cfg.cluster = stages ? plan->tiling.cluster : 0; /* a kernel that only sends works workgroup by workgroup */
+    if (stages && irisi_gemm_loop_is(plan->mainloop, IRISI_GEMM_LOOPS_CLUSTER_SPLIT_K) && plan->tiling.split_k > 1)
+        cfg.cluster = plan->tiling.split_k;
     return cfg;
 }
 
@@ -287,20 +291,21 @@ static iris_status irisi_gemm_start_two(iris_world *w, const iris_gemm_plan *pla
                                         const irisi_gemm_kernel *send, iris_stream stream)
 {
     const uint32_t most = irisi_max_workgroups(w, send->kernel, iris_gemm_grid(plan, 0).lanes, 0);
-    if (plan->comm_workgroups > most)
+    if (plan->machine.comm_workgroups > most)
         return irisi_fail(w, IRIS_ERR_GRID,
                           "GEMM launch: %u workgroups that send cannot be on the device at once, %u can",
-                          plan->comm_workgroups, most);
-    iris_status s = iris_event_record(w, plan->fork, stream);
+                          plan->machine.comm_workgroups, most);
+    iris_status s = iris_event_record(w, plan->launcher.fork, stream);
     if (s == IRIS_OK)
-        s = iris_stream_wait_event(w, plan->second, plan->fork);
+        s = iris_stream_wait_event(w, plan->launcher.second, plan->launcher.fork);
     if (s == IRIS_OK)
-        s = irisi_gemm_start(w, plan, compute, plan->workgroups - plan->comm_workgroups, 1, 0, stream);
+        s = irisi_gemm_start(w, plan, compute, plan->machine.workgroups - plan->machine.comm_workgroups, 1, 0, stream);
     if (s == IRIS_OK)
-        s = irisi_gemm_start(w, plan, send, plan->comm_workgroups, 0, IRIS_LAUNCH_COOPERATIVE, plan->second);
+        s = irisi_gemm_start(w, plan, send, plan->machine.comm_workgroups, 0, IRIS_LAUNCH_COOPERATIVE,
+                             plan->launcher.second);
     if (s == IRIS_OK)
-        s = iris_event_record(w, plan->join, plan->second);
-    return s == IRIS_OK ? iris_stream_wait_event(w, stream, plan->join) : s;
+        s = iris_event_record(w, plan->launcher.join, plan->launcher.second);
+    return s == IRIS_OK ? iris_stream_wait_event(w, stream, plan->launcher.join) : s;
 }
 
 iris_status iris_gemm_pack(iris_world *w, const iris_gemm_plan *plan, iris_stream stream)
@@ -324,14 +329,15 @@ static iris_status irisi_gemm_start_compute_only(iris_world *w, const iris_gemm_
                                                  uint32_t flags, iris_stream stream)
 {
     iris_gemm_plan p = *plan;
-    uint32_t workgroups = p.workgroups;
+    uint32_t workgroups = p.machine.workgroups;
     if (irisi_gemm_can_cluster_split_k(w, plan)) {
-        workgroups = irisi_gemm_cluster_split_k(&p, p.cluster_split_k);
-        p.slots = 0; /* tiles leave by lanes: nothing is staged */
-        p.next = p.split_k > 1 || p.positions > plan->workgroups ? IRISI_NEXT_READ : IRISI_NEXT_SUMMED;
+        workgroups = irisi_gemm_cluster_split_k(&p, p.tiling.cluster_split_k);
+        p.machine.slots = 0; /* tiles leave by lanes: nothing is staged */
+        p.machine.next =
+            p.tiling.split_k > 1 || p.tiling.positions > plan->machine.workgroups ? IRISI_NEXT_READ : IRISI_NEXT_SUMMED;
     }
-    if (irisi_gemm_loop_is(p.mainloop, IRISI_GEMM_LOOPS_SKINNY) && p.positions < workgroups)
-        workgroups = p.positions;
+    if (irisi_gemm_loop_is(p.mainloop, IRISI_GEMM_LOOPS_SKINNY) && p.tiling.positions < workgroups)
+        workgroups = p.tiling.positions;
     return irisi_gemm_start(w, &p, k, workgroups > 0 ? workgroups : 1, 1, flags, stream);
 }
 
@@ -340,9 +346,9 @@ static iris_status irisi_gemm_start_fused(iris_world *w, const iris_gemm_plan *p
                                           iris_stream stream)
 {
     iris_gemm_plan p = *plan;
-    const uint32_t cluster_split_k = p.cluster_split_k_fused > 0 && irisi_gemm_can_cluster_split_k(w, plan);
+    const uint32_t cluster_split_k = p.tiling.cluster_split_k_fused > 0 && irisi_gemm_can_cluster_split_k(w, plan);
     const uint32_t workgroups =
-        cluster_split_k ? irisi_gemm_cluster_split_k(&p, p.cluster_split_k_fused) : p.workgroups;
+        cluster_split_k ? irisi_gemm_cluster_split_k(&p, p.tiling.cluster_split_k_fused) : p.machine.workgroups;
     return irisi_gemm_start(w, &p, k, workgroups, 1, IRIS_LAUNCH_COOPERATIVE, stream);
 }
 
@@ -354,13 +360,13 @@ static iris_status irisi_gemm_check_launch(iris_world *w, const iris_gemm_plan *
         return irisi_refuse_fork(w, "GEMM launch");
     if (!irisi_gemm_whole(w, plan))
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "GEMM launch: the plan is not from iris_gemm_prepare, or was released");
-    if (plan->dtype != (uint32_t)dtype || plan->c_dtype != (uint32_t)c_dtype)
+    if (plan->operands.dtype != (uint32_t)dtype || plan->operands.c_dtype != (uint32_t)c_dtype)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "GEMM launch: a launcher for %s was given a plan for %s",
                           irisi_gemm_types_of(dtype, c_dtype)->name, irisi_gemm_types_name(plan));
     const int split = pattern == IRIS_GEMM_PRODUCER_CONSUMER || pattern == IRIS_GEMM_WG_SPECIALIZED;
-    if (split && plan->comm_workgroups >= plan->workgroups)
+    if (split && plan->machine.comm_workgroups >= plan->machine.workgroups)
         return irisi_fail(w, IRIS_ERR_GRID, "GEMM launch: %s needs 2 or more workgroups, but the plan has %u",
-                          iris_gemm_pattern_name(pattern), plan->workgroups);
+                          iris_gemm_pattern_name(pattern), plan->machine.workgroups);
     if (op != IRIS_GEMM_LOCAL && plan->op != (uint32_t)op)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "GEMM launch: a launcher of %s was given a plan for %s",
                           irisi_gemm_op_names[op], irisi_gemm_op_names[plan->op]);
@@ -394,7 +400,7 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
     if (ready != IRIS_OK)
         return ready;
     /* The GEMM alone waits for no rank: it may begin while another such one ends. Without a tile it would not wait. */
-    const uint32_t early_launch = plan->early_launch && plan->positions > 0 ? IRISI_LAUNCH_EARLY : 0;
+    const uint32_t early_launch = plan->machine.early_launch && plan->tiling.positions > 0 ? IRISI_LAUNCH_EARLY : 0;
     const irisi_gemm_kernel *whole = part[IRISI_GEMM_KERNEL_WHOLE], *compute = part[IRISI_GEMM_KERNEL_COMPUTE];
     const irisi_gemm_kernel *communicate = part[IRISI_GEMM_KERNEL_COMMUNICATE];
     if (op == IRIS_GEMM_LOCAL)
@@ -403,21 +409,20 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
     case IRIS_GEMM_BLAS_GATHER:
         if (plan->world == 1)
             return IRIS_OK;
-        return irisi_gemm_start(w, plan, communicate, plan->workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);
+        return irisi_gemm_start(w, plan, communicate, plan->machine.workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);
     case IRIS_GEMM_BULK_SYNCHRONOUS: {
         const iris_status s = irisi_gemm_start_compute_only(w, plan, compute, early_launch, stream);
         if (s != IRIS_OK)
             return s;
-        return irisi_gemm_start(w, plan, communicate, plan->workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);
+        return irisi_gemm_start(w, plan, communicate, plan->machine.workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);
     }
     case IRIS_GEMM_PRODUCER_CONSUMER:
         return irisi_gemm_start_two(w, plan, compute, communicate, stream);
     case IRIS_GEMM_WAVE_SPECIALIZED:
-        return irisi_gemm_start(w, plan, whole, plan->workgroups, 2, IRIS_LAUNCH_COOPERATIVE, stream);
+        return irisi_gemm_start(w, plan, whole, plan->machine.workgroups, 2, IRIS_LAUNCH_COOPERATIVE, stream);
     case IRIS_GEMM_FUSED_SEQUENTIAL:
         return irisi_gemm_start_fused(w, plan, part[irisi_gemm_waits_in(plan, pattern)], stream);
-    default:
-        return irisi_gemm_start(w, plan, whole, plan->workgroups, 1, IRIS_LAUNCH_COOPERATIVE, stream);
+    default: return irisi_gemm_start(w, plan, whole, plan->machine.workgroups, 1, IRIS_LAUNCH_COOPERATIVE, stream);
     }
 }
 

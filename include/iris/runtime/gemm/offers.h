@@ -25,7 +25,8 @@ void irisi_gemm_add_offer(irisi_gemm_offer *offer)
 /* The next offer for a plan's types, from `offer` on; null: there is none. */
 static const irisi_gemm_offer *irisi_gemm_offer_for(const iris_gemm_plan *p, const irisi_gemm_offer *offer)
 {
-    while (offer != NULL && ((uint32_t)offer->dtype != p->dtype || (uint32_t)offer->c_dtype != p->c_dtype))
+    while (offer != NULL &&
+           ((uint32_t)offer->dtype != p->operands.dtype || (uint32_t)offer->c_dtype != p->operands.c_dtype))
         offer = offer->next;
     return offer;
 }
@@ -67,8 +68,8 @@ static irisi_gemm_kernel_role irisi_gemm_waits_in(const iris_gemm_plan *p, iris_
     if (pattern == IRIS_GEMM_BULK_SYNCHRONOUS || pattern == IRIS_GEMM_BLAS_GATHER ||
         pattern == IRIS_GEMM_PRODUCER_CONSUMER)
         return IRISI_GEMM_KERNEL_COMMUNICATE;
-    return pattern == IRIS_GEMM_FUSED_SEQUENTIAL && p->ll.banks != NULL ? IRISI_GEMM_KERNEL_PACKETS
-                                                                       : IRISI_GEMM_KERNEL_WHOLE;
+    return pattern == IRIS_GEMM_FUSED_SEQUENTIAL && p->exchange.ll.banks != NULL ? IRISI_GEMM_KERNEL_PACKETS
+                                                                                 : IRISI_GEMM_KERNEL_WHOLE;
 }
 
 /* What the kernel does that computes, in a pattern. */

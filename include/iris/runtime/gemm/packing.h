@@ -23,7 +23,7 @@
 static int irisi_gemm_transposes(const iris_gemm_plan *p)
 {
     const int either = irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_F32_B_BY_ROWS);
-    return (p->element == 1 || (p->element == 4 && !either)) && !p->b_transposed;
+    return (p->operands.element == 1 || (p->operands.element == 4 && !either)) && !p->operands.b_transposed;
 }
 
 /* 1 when the plan's mainloop reads A (which: 0) or B (1) wherever its rows start. */
@@ -45,18 +45,18 @@ static int irisi_gemm_reads(const irisi_gemm_packing *copy)
  */
 static irisi_gemm_packing irisi_gemm_packing_of(const iris_gemm_plan *p, int which)
 {
-    const uint64_t b_rows = p->b_transposed ? p->columns : p->k;
-    const uint64_t b_cols = p->b_transposed ? p->k : p->columns;
+    const uint64_t b_rows = p->operands.b_transposed ? p->region.columns : p->k;
+    const uint64_t b_cols = p->operands.b_transposed ? p->k : p->region.columns;
     irisi_gemm_packing copy;
     memset(&copy, 0, sizeof copy);
-    if (p->columns == 0)
+    if (p->region.columns == 0)
         return copy;
-    copy.from = which ? p->b : p->a;
-    copy.from_pitch = (which ? p->ldb : p->lda) * p->element;
+    copy.from = which ? p->operands.b : p->operands.a;
+    copy.from_pitch = (which ? p->operands.ldb : p->operands.lda) * p->operands.element;
     copy.rows = which ? b_rows : p->m;
-    copy.row_bytes = (which ? b_cols : p->k) * p->element;
-    copy.transposed = which && irisi_gemm_transposes(p) ? p->element : 0;
-    copy.to_pitch = ((copy.transposed ? copy.rows * p->element : copy.row_bytes) + 127) / 128 * 128;
+    copy.row_bytes = (which ? b_cols : p->k) * p->operands.element;
+    copy.transposed = which && irisi_gemm_transposes(p) ? p->operands.element : 0;
+    copy.to_pitch = ((copy.transposed ? copy.rows * p->operands.element : copy.row_bytes) + 127) / 128 * 128;
     return copy;
 }
 
@@ -75,13 +75,14 @@ static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
                               "needs, since not all rows of %s at %p, ld%s %llu, start at multiples of 16 bytes%s "
                               "(%s); align them, or set plain_mainloop",
                               (unsigned long long)bytes, i ? "b" : "a", i ? "b" : "a", copy.from, i ? "b" : "a",
-                              (unsigned long long)(i ? p->ldb : p->lda), copy.transposed ? ", or run along N" : "",
-                              why);
-        p->packs[i] = copy;
+                              (unsigned long long)(i ? p->operands.ldb : p->operands.lda),
+                              copy.transposed ? ", or run along N" : "", why);
+        p->launcher.packs[i] = copy;
         if (i)
-            p->b = copy.to, p->ldb = copy.to_pitch / p->element, p->b_transposed |= copy.transposed != 0;
+            p->operands.b = copy.to, p->operands.ldb = copy.to_pitch / p->operands.element,
+            p->operands.b_transposed |= copy.transposed != 0;
         else
-            p->a = copy.to, p->lda = copy.to_pitch / p->element;
+            p->operands.a = copy.to, p->operands.lda = copy.to_pitch / p->operands.element;
     }
     return IRIS_OK;
 }
@@ -89,15 +90,15 @@ static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
 /* Gives a plan whose K is cut room for the splits' sums, none of which is there between launches. */
 static iris_status irisi_gemm_hold_partials(iris_world *w, iris_gemm_plan *p)
 {
-    const uint64_t sums = (uint64_t)p->positions * IRISI_GEMM_PARTIAL_BYTES;
-    if (p->split_k <= 1 || p->positions == 0)
+    const uint64_t sums = (uint64_t)p->tiling.positions * IRISI_GEMM_PARTIAL_BYTES;
+    if (p->tiling.split_k <= 1 || p->tiling.positions == 0)
         return IRIS_OK;
-    const char *why = irisi_dev_local(&w->dev, sums, &p->partials);
+    const char *why = irisi_dev_local(&w->dev, sums, &p->tiling.partials);
     if (why)
         return irisi_fail(w, IRIS_ERR_NOMEM,
                           "iris_gemm_prepare: no %llu bytes of device memory for sums of splits of K (%s)",
                           (unsigned long long)sums, why);
-    return iris_memset(w, p->partials, IRISI_GEMM_PARTIAL_BYTE, sums);
+    return iris_memset(w, p->tiling.partials, IRISI_GEMM_PARTIAL_BYTE, sums);
 }
 
 /*
@@ -108,11 +109,11 @@ static iris_status irisi_gemm_hold_partials(iris_world *w, iris_gemm_plan *p)
 static iris_status irisi_gemm_free_copies(iris_world *w, iris_gemm_plan *p)
 {
     for (int i = 0; i < 2; i++)
-        if (p->packs[i].to != NULL)
-            irisi_dev_local_free(&w->dev, p->packs[i].to);
-    if (p->partials != NULL)
-        irisi_dev_local_free(&w->dev, p->partials);
-    return p->copies && p->op != IRIS_GEMM_LOCAL ? iris_barrier(w) : IRIS_OK;
+        if (p->launcher.packs[i].to != NULL)
+            irisi_dev_local_free(&w->dev, p->launcher.packs[i].to);
+    if (p->tiling.partials != NULL)
+        irisi_dev_local_free(&w->dev, p->tiling.partials);
+    return p->launcher.copies && p->op != IRIS_GEMM_LOCAL ? iris_barrier(w) : IRIS_OK;
 }
 
 /* Copies what has to be copied, by enough workgroups to keep the memory busy. */
@@ -122,15 +123,15 @@ static iris_status irisi_gemm_start_pack(iris_world *w, const iris_gemm_plan *pl
     irisi_gemm_pack_launch args;
     uint64_t words = 0;
     for (int i = 0; i < 2; i++) {
-        args.packs[i] = plan->packs[i];
-        if (plan->packs[i].to != NULL)
-            words += plan->packs[i].rows * ((plan->packs[i].row_bytes + 15) / 16);
+        args.packs[i] = plan->launcher.packs[i];
+        if (plan->launcher.packs[i].to != NULL)
+            words += plan->launcher.packs[i].rows * ((plan->launcher.packs[i].row_bytes + 15) / 16);
     }
     if (words == 0)
         return IRIS_OK;
     const uint64_t workgroups = words / (IRISI_PACK_LANES * IRISI_PACK_WORDS) + 1;
     const iris_launch_config cfg = iris_grid(workgroups < most ? (uint32_t)workgroups : most, IRISI_PACK_LANES);
-    const uint32_t early_launch = plan->early_launch ? IRISI_LAUNCH_EARLY : 0;
+    const uint32_t early_launch = plan->machine.early_launch ? IRISI_LAUNCH_EARLY : 0;
     return irisi_launch_with(w, irisi_gemm_base(plan)->pack, "irisi_gemm_pack", &args, sizeof args, &cfg, early_launch,
                              stream);
 }

@@ -10,7 +10,7 @@
 
 iris_status iris_gemm_choice(iris_world *w, const iris_gemm_plan *plan, iris_gemm_row *row)
 {
-    if (w == NULL || plan == NULL || row == NULL || plan->magic != irisi_gemm_magic)
+    if (w == NULL || plan == NULL || row == NULL || plan->launcher.magic != irisi_gemm_magic)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_choice: a null pointer, or the plan is not from iris_gemm_prepare or released");
     irisi_gemm_print(w, plan, row->text, sizeof row->text);
@@ -22,10 +22,10 @@ static void irisi_gemm_rank_senders(const iris_gemm_plan *p, irisi_gemm_ranking 
 {
     irisi_gemm_cutting c;
     memset(&c, 0, sizeof c);
-    c.width = p->tile_n;
+    c.width = p->tiling.tile_n;
     for (uint32_t part = 12; part > 1; part /= 2, c.us++) {
-        c.senders = irisi_gemm_splits(p->pattern) ? (p->workgroups + part - 1) / part : 0;
-        if (c.us == 0 || (c.senders > best->rows[best->n - 1].senders && c.senders < p->workgroups))
+        c.senders = irisi_gemm_splits(p->pattern) ? (p->machine.workgroups + part - 1) / part : 0;
+        if (c.us == 0 || (c.senders > best->rows[best->n - 1].senders && c.senders < p->machine.workgroups))
             irisi_gemm_rank(best, &c);
     }
 }
@@ -34,7 +34,7 @@ uint32_t iris_gemm_candidates(iris_world *w, const iris_gemm_plan *plan, iris_ge
                               uint32_t most)
 {
     const int local = plan != NULL && plan->op == IRIS_GEMM_LOCAL;
-    if (w == NULL || plan == NULL || rows == NULL || plan->magic != irisi_gemm_magic || most == 0 ||
+    if (w == NULL || plan == NULL || rows == NULL || plan->launcher.magic != irisi_gemm_magic || most == 0 ||
         pattern >= IRIS_GEMM_PATTERNS || local != (pattern == IRIS_GEMM_AUTO))
         return 0;
     pattern = local ? IRIS_GEMM_BULK_SYNCHRONOUS : pattern;
@@ -43,22 +43,23 @@ uint32_t iris_gemm_candidates(iris_world *w, const iris_gemm_plan *plan, iris_ge
     iris_gemm_plan p = *plan;
     best.n = 0, best.most = most;
     best.rows = (irisi_gemm_cutting *)malloc(most * sizeof *best.rows);
-    if (best.rows == NULL || (irisi_gemm_splits(pattern) && (p.workgroups < 2 || p.world < 2))) /* nobody to send to */
+    if (best.rows == NULL ||
+        (irisi_gemm_splits(pattern) && (p.machine.workgroups < 2 || p.world < 2))) /* nobody to send to */
         best.most = 0;
     p.pattern = pattern;
     if (best.most > 0 && irisi_gemm_narrowest(p.mainloop) == 0)
         irisi_gemm_rank_whole(&p, 0, &best);
     else if (best.most > 0)
-        irisi_gemm_rank_all(&p, 0, irisi_gemm_largest_tile(p.mainloop, p.element).n, &any, &best);
+        irisi_gemm_rank_all(&p, 0, irisi_gemm_largest_tile(p.mainloop, p.operands.element).n, &any, &best);
     p = *plan, p.pattern = pattern;
     if (best.most > 0 && best.n == 0)
         irisi_gemm_rank_senders(&p, &best);
     for (uint32_t i = 0; i < best.n; i++) {
         const irisi_gemm_cutting *c = &best.rows[i];
-        p.comm_workgroups = c->senders, p.tile_n = c->width;
-        p.sender_tiles = c->sender_tiles, p.head_halves = c->head_halves, p.tail_tiles = c->tail_tiles,
-        p.tail_halves = c->tail_halves, p.edge_width = c->edge_width;
-        p.cluster = c->cluster, p.split_k = c->split_k, p.most_full_n = c->full_n;
+        p.machine.comm_workgroups = c->senders, p.tiling.tile_n = c->width;
+        p.tiling.sender_tiles = c->sender_tiles, p.tiling.head_halves = c->head_halves,
+        p.tiling.tail_tiles = c->tail_tiles, p.tiling.tail_halves = c->tail_halves, p.tiling.edge_width = c->edge_width;
+        p.tiling.cluster = c->cluster, p.tiling.split_k = c->split_k, p.tiling.most_full_n = c->full_n;
         irisi_gemm_print(w, &p, rows[i].text, sizeof rows[i].text);
     }
     free(best.rows);

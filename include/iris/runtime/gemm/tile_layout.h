@@ -40,11 +40,11 @@ static void irisi_gemm_add_run(iris_gemm_plan *p, uint32_t *used, uint32_t first
 {
     if (tiles == 0)
         return;
-    irisi_tile_run *run = &p->runs[(*used)++];
+    irisi_tile_run *run = &p->tiling.runs[(*used)++];
     run->first = first, run->width = width;
     run->parts = (columns + width - 1) / width;
-    run->tiles = tiles * run->parts * p->cluster * p->split_k;
-    p->positions += run->tiles;
+    run->tiles = tiles * run->parts * p->tiling.cluster * p->tiling.split_k;
+    p->tiling.positions += run->tiles;
 }
 
 /* 1 when pairs compute parts of full tiles together. */
@@ -59,21 +59,24 @@ static uint32_t irisi_gemm_pair_split_k(const iris_gemm_plan *p, const irisi_gem
  */
 static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint32_t columns)
 {
-    const uint32_t rows = (p->m + p->tile_m - 1) / p->tile_m;
-    p->cluster = c->cluster, p->split_k = c->split_k, p->tiles_m = (rows + c->cluster - 1) / c->cluster;
-    for (p->split_k_shift = 0; 2u << p->split_k_shift <= c->split_k;)
-        p->split_k_shift++;
-    p->group_shift = c->cluster > 1 ? 2 : 3;
-    p->tile_n = c->width, p->full_n = c->full_n < columns / c->width ? c->full_n : columns / c->width, p->positions = 0;
-    const uint32_t full = p->tiles_m * p->full_n, edge = columns - p->full_n * c->width;
+    const uint32_t rows = (p->m + p->tiling.tile_m - 1) / p->tiling.tile_m;
+    p->tiling.cluster = c->cluster, p->tiling.split_k = c->split_k,
+    p->tiling.tiles_m = (rows + c->cluster - 1) / c->cluster;
+    for (p->tiling.split_k_shift = 0; 2u << p->tiling.split_k_shift <= c->split_k;)
+        p->tiling.split_k_shift++;
+    p->tiling.group_shift = c->cluster > 1 ? 2 : 3;
+    p->tiling.tile_n = c->width, p->tiling.full_n = c->full_n < columns / c->width ? c->full_n : columns / c->width,
+    p->tiling.positions = 0;
+    const uint32_t full = p->tiling.tiles_m * p->tiling.full_n, edge = columns - p->tiling.full_n * c->width;
     const uint32_t tail_tiles = c->tail_tiles < full ? c->tail_tiles : full,
                    tail_halves = c->tail_halves < tail_tiles ? c->tail_halves : tail_tiles;
     const uint32_t head_halves = c->head_halves < full - tail_tiles ? c->head_halves : full - tail_tiles;
     const uint32_t counts[3] = {full - tail_tiles - head_halves, tail_halves, tail_tiles - tail_halves};
-    uint32_t first = head_halves, used = 0, edges = edge ? p->tiles_m : 0;
-    p->sender_tiles = c->sender_tiles, p->head_halves = c->head_halves, p->tail_tiles = c->tail_tiles,
-    p->tail_halves = c->tail_halves, p->edge_width = c->edge_width, p->most_full_n = c->full_n;
-    memset(p->runs, 0, sizeof p->runs);
+    uint32_t first = head_halves, used = 0, edges = edge ? p->tiling.tiles_m : 0;
+    p->tiling.sender_tiles = c->sender_tiles, p->tiling.head_halves = c->head_halves,
+    p->tiling.tail_tiles = c->tail_tiles, p->tiling.tail_halves = c->tail_halves, p->tiling.edge_width = c->edge_width,
+    p->tiling.most_full_n = c->full_n;
+    memset(p->tiling.runs, 0, sizeof p->tiling.runs);
     irisi_gemm_add_run(p, &used, 0, head_halves, c->width, c->width / 2);
     for (uint32_t i = 0; i < 3; first += counts[i++]) {
         if (c->edge_width > c->width >> i) {
@@ -84,29 +87,31 @@ static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint3
     }
     irisi_gemm_add_run(p, &used, full, edges, edge, c->edge_width);
     for (uint32_t i = 0; i < used; i++)
-        p->runs[i].pair_split_k = p->runs[i].parts > 1 && p->runs[i].first < full && irisi_gemm_pair_split_k(p, c);
+        p->tiling.runs[i].pair_split_k =
+            p->tiling.runs[i].parts > 1 && p->tiling.runs[i].first < full && irisi_gemm_pair_split_k(p, c);
 }
 
 /* Workgroups that compute: whole pairs. */
 static uint32_t irisi_gemm_workers(const iris_gemm_plan *p, const irisi_gemm_cutting *c)
 {
-    return p->workgroups - p->workgroups % c->cluster - c->senders;
+    return p->machine.workgroups - p->machine.workgroups % c->cluster - c->senders;
 }
 
 /* 1 when pairs of workgroups, or splits of K, can be: whole pairs compute and send, and a split is a block or more. */
 static int irisi_gemm_shares(const iris_gemm_plan *p, const irisi_gemm_cutting *c)
 {
-    const uint32_t rows = (p->m + p->tile_m - 1) / p->tile_m;
-    const int even = p->workgroups >= 32 || (p->workgroups >= 4 && p->workgroups % 2 == 0);
+    const uint32_t rows = (p->m + p->tiling.tile_m - 1) / p->tiling.tile_m;
+    const int even = p->machine.workgroups >= 32 || (p->machine.workgroups >= 4 && p->machine.workgroups % 2 == 0);
     if (c->cluster == 0 || c->cluster > irisi_gemm_most_cluster(p->mainloop) || c->split_k == 0 ||
         c->split_k > irisi_gemm_most_split_k(p->mainloop) || (c->split_k & (c->split_k - 1)) != 0)
         return 0;
     if (c->cluster > 1 && (rows == 1 || !even || c->senders % 2 != 0))
         return 0;
-    if (c->split_k > 1 && p->dtype == IRIS_I8 && p->k / c->split_k > 130000) /* of such a split no sum is INT32_MAX */
+    if (c->split_k > 1 && p->operands.dtype == IRIS_I8 &&
+        p->k / c->split_k > 130000) /* of such a split no sum is INT32_MAX */
         return 0;
     return irisi_gemm_workers(p, c) >= c->cluster &&
-           (c->split_k == 1 || (uint64_t)p->k * p->element >= 128u * c->split_k);
+           (c->split_k == 1 || (uint64_t)p->k * p->operands.element >= 128u * c->split_k);
 }
 
 /*
@@ -117,59 +122,64 @@ static int irisi_gemm_covers(const iris_gemm_plan *plan, const irisi_gemm_cuttin
 {
     iris_gemm_plan p = *plan;
     uint64_t full = 0, edges = 0;
-    if (c->width < p.unit || c->width % p.unit != 0 || c->tail_halves > c->tail_tiles || c->edge_width < p.unit ||
-        c->edge_width > c->width || c->edge_width % p.unit != 0 || c->cluster == 0 || c->split_k == 0 || c->cluster > 8)
+    if (c->width < p.tiling.unit || c->width % p.tiling.unit != 0 || c->tail_halves > c->tail_tiles ||
+        c->edge_width < p.tiling.unit || c->edge_width > c->width || c->edge_width % p.tiling.unit != 0 ||
+        c->cluster == 0 || c->split_k == 0 || c->cluster > 8)
         return 0;
     irisi_gemm_lay(&p, c, columns);
     for (uint32_t r = 0; r < IRISI_GEMM_RUNS; r++) {
-        const irisi_tile_run *run = &p.runs[r];
-        if (run->tiles > 0 && run->width % p.unit != 0)
+        const irisi_tile_run *run = &p.tiling.runs[r];
+        if (run->tiles > 0 && run->width % p.tiling.unit != 0)
             return 0;
         if (run->tiles > 0)
-            *(run->first < p.tiles_m * p.full_n ? &full : &edges) += run->tiles / run->parts / c->cluster / c->split_k;
+            *(run->first < p.tiling.tiles_m * p.tiling.full_n ? &full : &edges) +=
+                run->tiles / run->parts / c->cluster / c->split_k;
     }
-    return full == (uint64_t)p.tiles_m * p.full_n && edges == (p.full_n * c->width < columns ? p.tiles_m : 0);
+    return full == (uint64_t)p.tiling.tiles_m * p.tiling.full_n &&
+           edges == (p.tiling.full_n * c->width < columns ? p.tiling.tiles_m : 0);
 }
 
 /* Simulates a candidate that stands in the plan. `busy` has room for each workgroup. */
 static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutting *c, uint32_t columns, double *busy)
 {
-    const uint32_t workers = irisi_gemm_workers(p, c), full = p->tiles_m * p->full_n,
+    const uint32_t workers = irisi_gemm_workers(p, c), full = p->tiling.tiles_m * p->tiling.full_n,
                    by_senders = c->sender_tiles * c->senders;
     const uint32_t own = c->pattern == IRIS_GEMM_PRODUCER_CONSUMER ? 0 : workers; /* last tiles, sent by who has them */
-    const uint32_t direct = c->senders == 0 ? 0 : p->positions > own ? p->positions - own : 0;
-    const uint32_t k = (uint32_t)((uint64_t)p->k * p->element / 2); /* as if of 16-bit elements */
+    const uint32_t direct = c->senders == 0 ? 0 : p->tiling.positions > own ? p->tiling.positions - own : 0;
+    const uint32_t k = (uint32_t)((uint64_t)p->k * p->operands.element / 2); /* as if of 16-bit elements */
     double end = 0, link = 0, owed = 0;
     uint32_t position = 0, worker = by_senders ? workers : 0; /* senders stand behind the others */
     memset(busy, 0, (workers + c->senders) * sizeof *busy);
     for (uint32_t r = 0; r < IRISI_GEMM_RUNS; r++) {
-        const irisi_tile_run *run = &p->runs[r];
-        const uint32_t wide = run->first >= full ? columns - p->full_n * p->tile_n : p->tile_n;
+        const irisi_tile_run *run = &p->tiling.runs[r];
+        const uint32_t wide = run->first >= full ? columns - p->tiling.full_n * p->tiling.tile_n : p->tiling.tile_n;
         for (uint32_t i = 0; i < run->tiles; i++, position++) {
-            const uint32_t left = wide - i / p->cluster / p->split_k % run->parts * run->width;
+            const uint32_t left = wide - i / p->tiling.cluster / p->tiling.split_k % run->parts * run->width;
             const uint32_t cols = left < run->width ? left : run->width;
-            const int sends = c->pattern != IRIS_GEMM_BULK_SYNCHRONOUS && i / p->cluster % p->split_k == p->split_k - 1;
-            const double bytes = sends ? irisi_gemm_link_bytes(p, p->tile_m, cols) : 0;
-            const uint32_t senders = position < direct ? c->senders : p->workgroups;
-            const uint32_t engine = position < direct ? irisi_gemm_tma_forwards(p) : p->tma_store;
+            const int sends = c->pattern != IRIS_GEMM_BULK_SYNCHRONOUS &&
+                              i / p->tiling.cluster % p->tiling.split_k == p->tiling.split_k - 1;
+            const double bytes = sends ? irisi_gemm_link_bytes(p, p->tiling.tile_m, cols) : 0;
+            const uint32_t senders = position < direct ? c->senders : p->machine.workgroups;
+            const uint32_t engine = position < direct ? irisi_gemm_tma_forwards(p) : p->machine.tma_store;
             const double gbps = irisi_gemm_link_gbps(senders, (int)engine, p->world - 1);
             const double way = 1e-3 * bytes / gbps;
             busy[worker] += run->pair_split_k ? irisi_gemm_pair_split_k_us(p->mainloop, p->m, cols, k, c->senders > 0)
-                                              : irisi_gemm_tile_us(p->mainloop, p->cluster, p->split_k, p->m, cols, k,
-                                                                   c->senders > 0);
+                                              : irisi_gemm_tile_us(p->mainloop, p->tiling.cluster, p->tiling.split_k,
+                                                                   p->m, cols, k, c->senders > 0);
             end = end > busy[worker] ? end : busy[worker];
             owed += position < by_senders ? way : 0; /* who computes it cannot send yet */
             link = position < by_senders ? end + owed : (link > busy[worker] ? link : busy[worker]) + way;
             if (c->senders == 0) /* who sends a tile is held up by the links until it has left */
-                busy[worker] += way * (workers < p->positions ? workers : p->positions);
+                busy[worker] += way * (workers < p->tiling.positions ? workers : p->tiling.positions);
             if (++worker == (position < by_senders ? workers + c->senders : workers) || position + 1 == by_senders)
                 worker = position + 1 < by_senders ? workers : 0;
         }
     }
     /* No sooner than A and B have been read once, and the last tile has left: what counts where rows are few. */
-    const double bytes = ((double)p->m + columns) * p->k * p->element;
-    const double least = irisi_gemm_memory_us(bytes) +
-                         irisi_gemm_tile_us(p->mainloop, p->cluster, p->split_k, p->m, p->tile_n, 0, c->senders > 0);
+    const double bytes = ((double)p->m + columns) * p->k * p->operands.element;
+    const double least =
+        irisi_gemm_memory_us(bytes) + irisi_gemm_tile_us(p->mainloop, p->tiling.cluster, p->tiling.split_k, p->m,
+                                                         p->tiling.tile_n, 0, c->senders > 0);
     const double all = (link > end ? link : end) + (direct > 0 ? irisi_gemm_senders_us() : 0);
     return all > least ? all : least;
 }

@@ -23,8 +23,8 @@
  */
 static uint32_t irisi_gemm_sixth(const iris_gemm_plan *p)
 {
-    const uint32_t sixth = (p->workgroups + 5) / 6;
-    return sixth < p->xcds ? sixth : sixth / p->xcds * p->xcds;
+    const uint32_t sixth = (p->machine.workgroups + 5) / 6;
+    return sixth < p->machine.xcds ? sixth : sixth / p->machine.xcds * p->machine.xcds;
 }
 
 /* The best candidates so far, by their times, and no more than a few that are almost alike. */
@@ -61,7 +61,7 @@ static void irisi_gemm_try(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t co
 {
     irisi_gemm_lay(p, c, columns);
     const uint32_t workers = irisi_gemm_workers(p, c);
-    if (c->split_k > 1 && p->positions > workers)
+    if (c->split_k > 1 && p->tiling.positions > workers)
         return; /* who adds up splits must not stand before those who compute them */
     if (c->sender_tiles > 0 && (c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->split_k > 1 ||
                                 irisi_gemm_by_senders(p, workers + c->senders, c->senders) == 0))
@@ -75,10 +75,10 @@ static void irisi_gemm_try_tail(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32
                                 irisi_gemm_ranking *best)
 {
     const uint32_t workers = irisi_gemm_workers(p, c) / c->cluster, step = (workers + 1) / 2;
-    const uint32_t full = ((p->m + p->tile_m - 1) / p->tile_m + c->cluster - 1) / c->cluster * c->full_n;
+    const uint32_t full = ((p->m + p->tiling.tile_m - 1) / p->tiling.tile_m + c->cluster - 1) / c->cluster * c->full_n;
     const uint32_t by_senders = c->sender_tiles * c->senders / c->cluster;
     const uint32_t rest = full > by_senders ? full - by_senders : 0;
-    const int halves = c->width / 2 % p->unit == 0, quarters = c->width / 4 % p->unit == 0;
+    const int halves = c->width / 2 % p->tiling.unit == 0, quarters = c->width / 4 % p->tiling.unit == 0;
     c->tail_tiles = c->tail_halves = 0;
     irisi_gemm_try(p, c, columns, busy, best);
     if (full > 1u << 13 || !halves || c->split_k > 1) /* nobody sees what the last ones of so many do */
@@ -103,9 +103,9 @@ static void irisi_gemm_try_tail(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32
 static void irisi_gemm_try_one_round(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
                                      irisi_gemm_ranking *best)
 {
-    const uint32_t pairs = ((p->m + p->tile_m - 1) / p->tile_m + c->cluster - 1) / c->cluster * c->full_n;
+    const uint32_t pairs = ((p->m + p->tiling.tile_m - 1) / p->tiling.tile_m + c->cluster - 1) / c->cluster * c->full_n;
     const uint32_t workers = irisi_gemm_workers(p, c) / c->cluster;
-    if (!irisi_gemm_pair_split_k(p, c) || c->width / 2 % p->unit != 0 || pairs > workers || pairs <= workers / 2)
+    if (!irisi_gemm_pair_split_k(p, c) || c->width / 2 % p->tiling.unit != 0 || pairs > workers || pairs <= workers / 2)
         return;
     for (uint32_t i = 4; i <= 6; i++) {
         c->head_halves = c->tail_tiles = c->tail_halves = pairs * i / 16;
@@ -118,13 +118,13 @@ static void irisi_gemm_try_one_round(iris_gemm_plan *p, irisi_gemm_cutting *c, u
 static void irisi_gemm_try_head(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
                                 irisi_gemm_ranking *best)
 {
-    const uint32_t full = (p->m + p->tile_m - 1) / p->tile_m * c->full_n;
+    const uint32_t full = (p->m + p->tiling.tile_m - 1) / p->tiling.tile_m * c->full_n;
     const uint32_t quarter = irisi_gemm_workers(p, c) / c->cluster / 4;
     c->head_halves = 0;
     irisi_gemm_try_tail(p, c, columns, busy, best);
     irisi_gemm_try_one_round(p, c, columns, busy, best);
-    if (c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->split_k > 1 || c->width / 2 % p->unit != 0 || quarter == 0 ||
-        full < p->workgroups || full > 1u << 10)
+    if (c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->split_k > 1 || c->width / 2 % p->tiling.unit != 0 ||
+        quarter == 0 || full < p->machine.workgroups || full > 1u << 10)
         return;
     c->head_halves = quarter;
     irisi_gemm_try_tail(p, c, columns, busy, best);
@@ -135,7 +135,8 @@ static void irisi_gemm_try_head(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32
 static void irisi_gemm_try_leads(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
                                  irisi_gemm_ranking *best)
 {
-    const uint32_t full = (p->m + p->tile_m - 1) / p->tile_m * c->full_n, half = full / p->workgroups / 2;
+    const uint32_t full = (p->m + p->tiling.tile_m - 1) / p->tiling.tile_m * c->full_n,
+                   half = full / p->machine.workgroups / 2;
     const int never = c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->split_k > 1 || full > 1u << 13;
     const uint32_t most = never ? 0 : half > 0 ? half : 1, asked = c->sender_tiles;
     for (c->sender_tiles = 0; c->sender_tiles <= most && asked == IRISI_GEMM_ANY_SENDER_TILES;
@@ -150,11 +151,11 @@ static void irisi_gemm_try_leads(iris_gemm_plan *p, irisi_gemm_cutting *c, uint3
 static void irisi_gemm_try_widths(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, uint32_t widest,
                                   double *busy, irisi_gemm_ranking *best)
 {
-    for (c->width = widest; c->width >= p->unit; c->width -= p->unit)
+    for (c->width = widest; c->width >= p->tiling.unit; c->width -= p->tiling.unit)
         for (uint32_t less = 0; less <= 3 && less <= columns / c->width; less++) {
             c->full_n = columns / c->width - less;
-            c->edge_width = less ? c->width - p->unit : c->width;
-            for (; c->edge_width >= p->unit; c->edge_width -= p->unit) {
+            c->edge_width = less ? c->width - p->tiling.unit : c->width;
+            for (; c->edge_width >= p->tiling.unit; c->edge_width -= p->tiling.unit) {
                 irisi_gemm_try_leads(p, c, columns, busy, best);
                 if (c->full_n * c->width == columns || c->split_k > 1)
                     break;
@@ -167,19 +168,20 @@ static void irisi_gemm_try_widths(iris_gemm_plan *p, irisi_gemm_cutting *c, uint
 /* One run of tiles of one width, the last ones of each row narrower. */
 static void irisi_gemm_uncut(iris_gemm_plan *p)
 {
-    memset(p->runs, 0, sizeof p->runs); /* of candidates that were tried */
-    p->cluster = p->split_k = 1, p->split_k_shift = 0, p->group_shift = 3;
-    p->tiles_m = (p->m + p->tile_m - 1) / p->tile_m;
-    p->full_n = (p->columns + p->tile_n - 1) / p->tile_n;
-    p->positions = p->tiles_m * p->full_n;
-    p->runs[0].tiles = p->positions, p->runs[0].parts = 1, p->runs[0].width = p->tile_n;
+    memset(p->tiling.runs, 0, sizeof p->tiling.runs); /* of candidates that were tried */
+    p->tiling.cluster = p->tiling.split_k = 1, p->tiling.split_k_shift = 0, p->tiling.group_shift = 3;
+    p->tiling.tiles_m = (p->m + p->tiling.tile_m - 1) / p->tiling.tile_m;
+    p->tiling.full_n = (p->region.columns + p->tiling.tile_n - 1) / p->tiling.tile_n;
+    p->tiling.positions = p->tiling.tiles_m * p->tiling.full_n;
+    p->tiling.runs[0].tiles = p->tiling.positions, p->tiling.runs[0].parts = 1,
+    p->tiling.runs[0].width = p->tiling.tile_n;
 }
 
 /* All candidates of a pattern and a number of senders. */
 static void irisi_gemm_try_all(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, uint32_t widest,
                                double *busy, irisi_gemm_ranking *best)
 {
-    const uint32_t rows = (p->m + p->tile_m - 1) / p->tile_m;
+    const uint32_t rows = (p->m + p->tiling.tile_m - 1) / p->tiling.tile_m;
     for (c->cluster = irisi_gemm_most_cluster(p->mainloop); c->cluster >= 1; c->cluster--) {
         uint32_t tried = 0;
         for (c->split_k = 1; c->split_k <= irisi_gemm_most_split_k(p->mainloop); c->split_k *= 2)
@@ -201,24 +203,24 @@ static void irisi_gemm_rank_whole(const iris_gemm_plan *p, uint32_t senders, iri
                                         IRIS_GEMM_WAVE_SPECIALIZED, IRIS_GEMM_BULK_SYNCHRONOUS,
                                         IRIS_GEMM_PRODUCER_CONSUMER}; /* of equals the first */
     const irisi_gemm_rates rates = irisi_gemm_rates_of(p);
-    const uint32_t step = p->xcds > 1 ? p->xcds : 4;
+    const uint32_t step = p->machine.xcds > 1 ? p->machine.xcds : 4;
     irisi_gemm_cutting c = irisi_gemm_open_cut();
-    c.width = p->tile_n, c.cluster = c.split_k = 1, c.sender_tiles = 0;
+    c.width = p->tiling.tile_n, c.cluster = c.split_k = 1, c.sender_tiles = 0;
     for (size_t i = 0; rates.tile_us > 0 && i < sizeof patterns / sizeof patterns[0]; i++) {
-        const int asked = senders > 0 && p->pattern != IRIS_GEMM_AUTO, few = p->workgroups / 4 < step;
+        const int asked = senders > 0 && p->pattern != IRIS_GEMM_AUTO, few = p->machine.workgroups / 4 < step;
         uint32_t most = 0;
         c.pattern = patterns[i], c.senders = 0;
         if (p->pattern != IRIS_GEMM_AUTO && p->pattern != c.pattern)
             continue;
-        if (p->pattern == IRIS_GEMM_AUTO && p->ll_pitch > 0 && c.pattern != IRIS_GEMM_FUSED_SEQUENTIAL)
+        if (p->pattern == IRIS_GEMM_AUTO && p->exchange.ll_pitch > 0 && c.pattern != IRIS_GEMM_FUSED_SEQUENTIAL)
             continue; /* none but this one sends packets */
         if (p->pattern == IRIS_GEMM_AUTO && !irisi_gemm_may_choose(p->mainloop, c.pattern))
             continue;
         if (irisi_gemm_splits(c.pattern)) {
             c.senders = asked ? senders : few ? irisi_gemm_sixth(p) : step;
-            most = asked || few ? c.senders : p->workgroups / 4;
+            most = asked || few ? c.senders : p->machine.workgroups / 4;
         }
-        for (; c.senders <= most && c.senders < p->workgroups; c.senders += step) {
+        for (; c.senders <= most && c.senders < p->machine.workgroups; c.senders += step) {
             c.us = irisi_gemm_whole_us(p, &rates, c.pattern, c.senders);
             irisi_gemm_rank(best, &c);
         }
@@ -232,11 +234,11 @@ static double irisi_gemm_blas_us(const iris_gemm_plan *p, uint32_t columns, doub
     const double area = (double)p->m * columns, launch = 6; /* of the kernel that sends */
     const double bytes = irisi_gemm_link_bytes(p, p->m, columns);
     const double us = 2e-6 * area * p->k / tflops;
-    const double gbps = irisi_gemm_link_gbps(p->workgroups, (int)p->tma_store, p->world - 1);
+    const double gbps = irisi_gemm_link_gbps(p->machine.workgroups, (int)p->machine.tma_store, p->world - 1);
     if (!irisi_gemm_has_peers(p))
         return us;
     if (irisi_gemm_narrowest(p->mainloop) == 0)
-        return us + rates.launch_us + irisi_gemm_burst_us(p, &rates, irisi_gemm_tiles(p), p->workgroups);
+        return us + rates.launch_us + irisi_gemm_burst_us(p, &rates, irisi_gemm_tiles(p), p->machine.workgroups);
     return us + launch + 1e-3 * bytes / gbps;
 }
 
@@ -248,20 +250,22 @@ static void irisi_gemm_rank_all(iris_gemm_plan *p, uint32_t senders, uint32_t wi
                                 irisi_gemm_ranking *best)
 {
     const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count;
-    double *busy = (double *)malloc(p->workgroups * sizeof *busy); /* none: as if nothing were known of times */
+    double *busy = (double *)malloc(p->machine.workgroups * sizeof *busy); /* none: as if nothing were known of times */
     const int known = busy != NULL && irisi_gemm_narrowest(p->mainloop) != 0;
     irisi_gemm_cutting c = *fixed;
     const uint32_t step = irisi_gemm_tma_forwards(p) ? 2 : 4, most = irisi_gemm_tma_forwards(p) ? 12 : 20;
-    for (uint32_t n = 0; known && n <= most && (n <= step || n < p->workgroups); n += step) { /* or what is asked for */
+    for (uint32_t n = 0; known && n <= most && (n <= step || n < p->machine.workgroups);
+         n += step) { /* or what is asked for */
         c.pattern = p->pattern != IRIS_GEMM_AUTO ? p->pattern
                     : n == 0                     ? (uint32_t)IRIS_GEMM_FUSED_SEQUENTIAL
                                                  : (uint32_t)IRIS_GEMM_WG_SPECIALIZED;
-        c.senders = n > 0 && (senders || c.pattern == IRIS_GEMM_PRODUCER_CONSUMER) ? p->comm_workgroups : n;
-        if (irisi_gemm_splits(c.pattern) == (n == 0) || c.senders >= p->workgroups)
+        c.senders = n > 0 && (senders || c.pattern == IRIS_GEMM_PRODUCER_CONSUMER) ? p->machine.comm_workgroups : n;
+        if (irisi_gemm_splits(c.pattern) == (n == 0) || c.senders >= p->machine.workgroups)
             continue;
         if (p->pattern == IRIS_GEMM_AUTO && !irisi_gemm_may_choose(p->mainloop, c.pattern))
             continue;
-        if (n > 0 && p->pattern == IRIS_GEMM_AUTO && (p->world == 1 || !irisi_gemm_tma_forwards(p) || p->ll_pitch > 0))
+        if (n > 0 && p->pattern == IRIS_GEMM_AUTO &&
+            (p->world == 1 || !irisi_gemm_tma_forwards(p) || p->exchange.ll_pitch > 0))
             continue; /* there is nothing to send; or only lanes could, which are slower; or packets do */
         if (fixed->width == 0)
             irisi_gemm_try_all(p, &c, columns, widest, busy, best);
@@ -280,7 +284,7 @@ static void irisi_gemm_rank_all(iris_gemm_plan *p, uint32_t senders, uint32_t wi
  */
 static int irisi_gemm_cut(iris_gemm_plan *p, uint32_t senders, const irisi_gemm_cutting *fixed, double blas_tflops)
 {
-    const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count, widest = p->tile_n;
+    const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count, widest = p->tiling.tile_n;
     irisi_gemm_cutting best;
     irisi_gemm_ranking first;
     memset(&best, 0, sizeof best);
@@ -292,21 +296,22 @@ static int irisi_gemm_cut(iris_gemm_plan *p, uint32_t senders, const irisi_gemm_
     if ((p->pattern == IRIS_GEMM_AUTO || p->op == IRIS_GEMM_LOCAL) && first.n && blas_tflops > 0 &&
         irisi_gemm_blas_us(p, columns, blas_tflops) < best.us)
         p->pattern = IRIS_GEMM_BLAS_GATHER, first.n = 0;
-    p->sender_tiles = p->head_halves = p->tail_tiles = p->tail_halves = p->edge_width = p->most_full_n = 0;
+    p->tiling.sender_tiles = p->tiling.head_halves = p->tiling.tail_tiles = p->tiling.tail_halves =
+        p->tiling.edge_width = p->tiling.most_full_n = 0;
     if (first.n > 0 && irisi_gemm_narrowest(p->mainloop) == 0) {
         p->pattern = best.pattern;
-        p->comm_workgroups = best.senders > 0 && senders == 0 ? best.senders : p->comm_workgroups;
+        p->machine.comm_workgroups = best.senders > 0 && senders == 0 ? best.senders : p->machine.comm_workgroups;
         first.n = 0;
     }
     if (first.n == 0) { /* tiles are not cut, times not known or needed, or workgroups too few to choose from */
-        p->tile_n = widest;
+        p->tiling.tile_n = widest;
         irisi_gemm_uncut(p);
         return fixed->width == 0 || p->pattern == IRIS_GEMM_BLAS_GATHER || irisi_gemm_narrowest(p->mainloop) == 0;
     }
     p->pattern = best.pattern;
-    p->comm_workgroups = best.senders ? best.senders : p->comm_workgroups;
-    irisi_gemm_lay(p, &best, p->columns);
-    p->comm_workgroups += p->comm_workgroups % p->cluster;
+    p->machine.comm_workgroups = best.senders ? best.senders : p->machine.comm_workgroups;
+    irisi_gemm_lay(p, &best, p->region.columns);
+    p->machine.comm_workgroups += p->machine.comm_workgroups % p->tiling.cluster;
     return 1;
 }
 

@@ -230,9 +230,16 @@ static irisi_tune_row irisi_gemm_problem_of(const iris_world *w, const iris_gemm
 {
     irisi_tune_row row;
     memset(&row, 0, sizeof row);
-    const uint32_t keys[IRISI_TUNE_KEYS] = {
-        p->op, irisi_tune_arch(iris_arch_name(w)), p->default_workgroups, p->world, p->m, p->n, p->k, p->dtype,
-        p->c_dtype, p->b_transposed};
+    const uint32_t keys[IRISI_TUNE_KEYS] = {p->op,
+                                            irisi_tune_arch(iris_arch_name(w)),
+                                            p->machine.default_workgroups,
+                                            p->world,
+                                            p->m,
+                                            p->n,
+                                            p->k,
+                                            p->operands.dtype,
+                                            p->operands.c_dtype,
+                                            p->operands.b_transposed};
     memcpy(row.value, keys, sizeof keys);
     return row;
 }
@@ -375,34 +382,35 @@ static iris_status irisi_gemm_find(iris_world *w, const iris_gemm_plan *plan, co
 static void irisi_gemm_print(const iris_world *w, const iris_gemm_plan *p, char *row, size_t room)
 {
     const char *arch = iris_arch_name(w);
-    const int cuts = p->edge_width != 0;
+    const int cuts = p->tiling.edge_width != 0;
     int used = snprintf(row, room, "op=%s arch=%.*s units=%u world=%u m=%u n=%u k=%u dtype=%s out=%s layout=%s",
-                        irisi_gemm_op_names[p->op], (int)strcspn(arch, ":"), arch, p->default_workgroups, p->world,
-                        p->m, p->n, p->k, iris_dtype_name((iris_dtype)p->dtype),
-                        iris_dtype_name((iris_dtype)p->c_dtype), irisi_tune_layouts[p->b_transposed]);
+                        irisi_gemm_op_names[p->op], (int)strcspn(arch, ":"), arch, p->machine.default_workgroups,
+                        p->world, p->m, p->n, p->k, iris_dtype_name((iris_dtype)p->operands.dtype),
+                        iris_dtype_name((iris_dtype)p->operands.c_dtype), irisi_tune_layouts[p->operands.b_transposed]);
     if (p->op != IRIS_GEMM_LOCAL || p->pattern == IRIS_GEMM_BLAS_GATHER)
         used += snprintf(row + used, room - (size_t)used, " pattern=%s",
                          iris_gemm_pattern_name((iris_gemm_pattern)p->pattern));
-    if (p->workgroups != p->default_workgroups)
-        used += snprintf(row + used, room - (size_t)used, " workgroups=%u", p->workgroups);
+    if (p->machine.workgroups != p->machine.default_workgroups)
+        used += snprintf(row + used, room - (size_t)used, " workgroups=%u", p->machine.workgroups);
     if (irisi_gemm_splits(p->pattern))
-        used += snprintf(row + used, room - (size_t)used, " comm=%u", p->comm_workgroups);
-    used += snprintf(row + used, room - (size_t)used, " height=%u width=%u", p->tile_m, p->tile_n);
+        used += snprintf(row + used, room - (size_t)used, " comm=%u", p->machine.comm_workgroups);
+    used += snprintf(row + used, room - (size_t)used, " height=%u width=%u", p->tiling.tile_m, p->tiling.tile_n);
     if (cuts)
         used += snprintf(row + used, room - (size_t)used,
-                         " cluster=%u split_k=%u full=%u tail_tiles=%u tail_halves=%u edge_width=%u", p->cluster,
-                         p->split_k, p->most_full_n, p->tail_tiles, p->tail_halves, p->edge_width);
-    if (p->head_halves)
-        used += snprintf(row + used, room - (size_t)used, " head_halves=%u", p->head_halves);
-    if (p->sender_tiles)
-        used += snprintf(row + used, room - (size_t)used, " sender_tiles=%u", p->sender_tiles);
+                         " cluster=%u split_k=%u full=%u tail_tiles=%u tail_halves=%u edge_width=%u", p->tiling.cluster,
+                         p->tiling.split_k, p->tiling.most_full_n, p->tiling.tail_tiles, p->tiling.tail_halves,
+                         p->tiling.edge_width);
+    if (p->tiling.head_halves)
+        used += snprintf(row + used, room - (size_t)used, " head_halves=%u", p->tiling.head_halves);
+    if (p->tiling.sender_tiles)
+        used += snprintf(row + used, room - (size_t)used, " sender_tiles=%u", p->tiling.sender_tiles);
     const int cluster = irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_CLUSTER_SPLIT_K);
     if (cluster)
-        used += snprintf(row + used, room - (size_t)used, " split_k=%u", p->cluster_split_k);
+        used += snprintf(row + used, room - (size_t)used, " split_k=%u", p->tiling.cluster_split_k);
     if (irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_SKINNY))
         used += snprintf(row + used, room - (size_t)used, " skinny=%d", cluster ? 2 : 1);
     if (p->pattern == IRIS_GEMM_FUSED_SEQUENTIAL && p->world > 1)
-        snprintf(row + used, room - (size_t)used, " ll=%d", p->ll_pitch > 0);
+        snprintf(row + used, room - (size_t)used, " ll=%d", p->exchange.ll_pitch > 0);
 }
 
 #endif

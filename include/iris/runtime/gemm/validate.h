@@ -33,7 +33,7 @@ static const irisi_gemm_types *irisi_gemm_types_of(iris_dtype in, iris_dtype out
 /* What the names of a plan's kernels end in. */
 static const char *irisi_gemm_types_name(const iris_gemm_plan *p)
 {
-    return irisi_gemm_types_of((iris_dtype)p->dtype, (iris_dtype)p->c_dtype)->name;
+    return irisi_gemm_types_of((iris_dtype)p->operands.dtype, (iris_dtype)p->operands.c_dtype)->name;
 }
 
 /* Bytes from the first to behind the last element of a matrix; 0 when that overflows. */
@@ -117,26 +117,30 @@ static int irisi_gemm_places_meet(const irisi_gemm_place *x, const irisi_gemm_pl
 /* Refuses a C of which an element is one of what is read for it. */
 static iris_status irisi_gemm_check_apart(iris_world *w, const iris_gemm_plan *p)
 {
-    const uint64_t b_rows = p->b_transposed ? p->columns : p->k, b_cols = p->b_transposed ? p->k : p->columns;
-    const uint64_t bias = iris_dtype_bytes(irisi_gemm_types_of((iris_dtype)p->dtype, (iris_dtype)p->c_dtype)->bias);
-    const irisi_gemm_place c = irisi_gemm_place_of(p->c, p->m, p->n, p->ldc, p->c_element);
+    const uint64_t b_rows = p->operands.b_transposed ? p->region.columns : p->k,
+                   b_cols = p->operands.b_transposed ? p->k : p->region.columns;
+    const uint64_t bias =
+        iris_dtype_bytes(irisi_gemm_types_of((iris_dtype)p->operands.dtype, (iris_dtype)p->operands.c_dtype)->bias);
+    const irisi_gemm_place c = irisi_gemm_place_of(p->operands.c, p->m, p->n, p->operands.ldc, p->operands.c_element);
     const struct {
         const char *name;
         irisi_gemm_place place;
     } inputs[] = {
-        {"a", irisi_gemm_place_of(p->a, p->m, p->k, p->lda, p->element)},
-        {"b", irisi_gemm_place_of(p->b, b_rows, b_cols, p->ldb, p->element)},
-        {"bias", irisi_gemm_place_of(p->bias, 1, p->columns, p->columns, bias)},
-        {"scale_a", irisi_gemm_place_of(p->scale_a, 1, p->scale_a_step ? p->m : 1, 1, sizeof *p->scale_a)},
-        {"scale_b", irisi_gemm_place_of(p->scale_b, 1, p->scale_b_step ? p->columns : 1, 1, sizeof *p->scale_b)},
-        {"scale_c", irisi_gemm_place_of(p->scale_c, 1, 1, 1, sizeof *p->scale_c)},
+        {"a", irisi_gemm_place_of(p->operands.a, p->m, p->k, p->operands.lda, p->operands.element)},
+        {"b", irisi_gemm_place_of(p->operands.b, b_rows, b_cols, p->operands.ldb, p->operands.element)},
+        {"bias", irisi_gemm_place_of(p->operands.bias, 1, p->region.columns, p->region.columns, bias)},
+        {"scale_a", irisi_gemm_place_of(p->operands.scale_a, 1, p->operands.scale_a_step ? p->m : 1, 1,
+                                        sizeof *p->operands.scale_a)},
+        {"scale_b", irisi_gemm_place_of(p->operands.scale_b, 1, p->operands.scale_b_step ? p->region.columns : 1, 1,
+                                        sizeof *p->operands.scale_b)},
+        {"scale_c", irisi_gemm_place_of(p->operands.scale_c, 1, 1, 1, sizeof *p->operands.scale_c)},
     };
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
         if (irisi_gemm_places_meet(&c, &inputs[i].place))
             return irisi_fail(w, IRIS_ERR_ARGUMENT,
                               "iris_gemm_prepare: c at %p, %u x %u with ldc %llu, and %s at %p have elements in "
                               "common; c must be apart from all that is read for it",
-                              p->c, p->m, p->n, (unsigned long long)p->ldc, inputs[i].name,
+                              p->operands.c, p->m, p->n, (unsigned long long)p->operands.ldc, inputs[i].name,
                               (const void *)inputs[i].place.first);
     return IRIS_OK;
 }
@@ -244,31 +248,33 @@ static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_
 /* The operands, once sizes are known to be sound. */
 static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan *p)
 {
-    const int64_t b_rows = p->b_transposed ? p->columns : p->k;
-    const int64_t b_cols = p->b_transposed ? p->k : p->columns;
-    iris_status s = irisi_gemm_check_matrix(w, "a", p->a, p->m, p->k, (int64_t)p->lda, p->element);
+    const int64_t b_rows = p->operands.b_transposed ? p->region.columns : p->k;
+    const int64_t b_cols = p->operands.b_transposed ? p->k : p->region.columns;
+    iris_status s =
+        irisi_gemm_check_matrix(w, "a", p->operands.a, p->m, p->k, (int64_t)p->operands.lda, p->operands.element);
     if (s == IRIS_OK)
-        s = irisi_gemm_check_matrix(w, "b", p->b, b_rows, b_cols, (int64_t)p->ldb, p->element);
+        s = irisi_gemm_check_matrix(w, "b", p->operands.b, b_rows, b_cols, (int64_t)p->operands.ldb,
+                                    p->operands.element);
     if (s == IRIS_OK)
-        s = irisi_gemm_check_matrix(w, "c", p->c, p->m, p->n, (int64_t)p->ldc, p->c_element);
+        s = irisi_gemm_check_matrix(w, "c", p->operands.c, p->m, p->n, (int64_t)p->operands.ldc, p->operands.c_element);
     if (s != IRIS_OK)
         return s;
-    const iris_dtype bias = irisi_gemm_types_of((iris_dtype)p->dtype, (iris_dtype)p->c_dtype)->bias;
-    s = irisi_gemm_check_vector(w, "bias", p->bias, iris_dtype_bytes(bias));
+    const iris_dtype bias = irisi_gemm_types_of((iris_dtype)p->operands.dtype, (iris_dtype)p->operands.c_dtype)->bias;
+    s = irisi_gemm_check_vector(w, "bias", p->operands.bias, iris_dtype_bytes(bias));
     if (s == IRIS_OK)
-        s = irisi_gemm_check_vector(w, "scale_a", p->scale_a, sizeof *p->scale_a);
+        s = irisi_gemm_check_vector(w, "scale_a", p->operands.scale_a, sizeof *p->operands.scale_a);
     if (s == IRIS_OK)
-        s = irisi_gemm_check_vector(w, "scale_b", p->scale_b, sizeof *p->scale_b);
+        s = irisi_gemm_check_vector(w, "scale_b", p->operands.scale_b, sizeof *p->operands.scale_b);
     if (s == IRIS_OK)
-        s = irisi_gemm_check_vector(w, "scale_c", p->scale_c, sizeof *p->scale_c);
+        s = irisi_gemm_check_vector(w, "scale_c", p->operands.scale_c, sizeof *p->operands.scale_c);
     if (s != IRIS_OK)
         return s;
-    const uint64_t bytes = irisi_gemm_span(p->m, p->n, (int64_t)p->ldc, p->c_element);
-    if (p->op != IRIS_GEMM_LOCAL && !iris_is_symmetric(w, p->c, bytes))
+    const uint64_t bytes = irisi_gemm_span(p->m, p->n, (int64_t)p->operands.ldc, p->operands.c_element);
+    if (p->op != IRIS_GEMM_LOCAL && !iris_is_symmetric(w, p->operands.c, bytes))
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: c must lie in the symmetric heap, so that peers can write it: its %llu "
                           "bytes at %p do not; allocate it with iris_malloc",
-                          (unsigned long long)bytes, p->c);
+                          (unsigned long long)bytes, p->operands.c);
     return irisi_gemm_check_apart(w, p);
 }
 
