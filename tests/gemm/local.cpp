@@ -93,7 +93,6 @@ struct alone {
             irist_upload(t, p.bias, problem_matrix(&p, INPUT_BIAS, 1, p.own.count, p.own.count, 0, p.own.first, 0));
         }
         problem_upload_scales(&p);
-        problem_expect(&p);
     }
 
     iris_gemm_args args() const
@@ -103,9 +102,12 @@ struct alone {
         return g;
     }
 
+    /* What to expect is known with the plan: some mainloops keep fewer bits of a sum. */
     bool prepare(const iris_gemm_args &g)
     {
-        return irist_ok(p.t, iris_gemm_prepare(p.t->world, &p.plan, IRIS_GEMM_LOCAL, p.dtype, &g));
+        const bool made = irist_ok(p.t, iris_gemm_prepare(p.t->world, &p.plan, IRIS_GEMM_LOCAL, p.dtype, &g));
+        problem_expect(&p);
+        return made;
     }
 
     void release() { irist_ok(p.t, iris_gemm_release(p.t->world, &p.plan)); }
