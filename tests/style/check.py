@@ -38,7 +38,8 @@ def of_prose(path, text):
     for n, line in enumerate(text.splitlines(), 1):
         fence = line.lstrip().startswith(("```", "~~~"))
         code ^= fence
-        free = code or fence or line.lstrip().startswith("|") or "](" in line or "://" in line
+        free = code or fence or line.startswith("    ") or line.lstrip().startswith("|")
+        free = free or "](" in line or "://" in line
         if len(line) > 120 and not free:
             yield f"{path}:{n} has {len(line)} columns, more than 120"
 
@@ -75,6 +76,7 @@ def teeth(samples):
             (of_code, header, "case IRISI_GEMM_GEMV:", "x == IRISI_GEMM_LOOPS"),
             (of_code, "templates/gemm/x.h.j2", "IRISI_GEMM_SM80 != m", "m != IRISI_GEMM_SM80_STAGES"),
             (of_prose, "x.md", "word " * 25, "word\n" * 25),
+            (of_prose, "x.md", "word " * 25, "    $ " + "word " * 25),
             (of_prose, "x.md", "```\n```\n" + "word " * 25, "```\n" + "word " * 25 + "\n```\n| " + "cell | " * 25)):
         assert len(list(rule(path, breach))) == 1, f"{breach} went unnoticed"
         assert not list(rule(path, none)), f"{none} is no breach"
