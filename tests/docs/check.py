@@ -76,6 +76,19 @@ def whole_runs():
         yield "docs/whole_run.py does not write a run's commit and verdicts"
 
 
+def walks():
+    """Every function that the page on architecture names stands in the file that it names."""
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\|[^|]*\| `([\w./]+)` \| (.*) \|$", text, re.M)
+    if len(rows) < 30:
+        yield "docs/architecture.md: its walks have no rows `file` | `function`"
+    for file, functions in rows:
+        path = ROOT / (file if file.startswith("templates/") else f"include/iris/{file}")
+        source = path.read_text(encoding="utf-8") if path.is_file() else ""
+        yield from (f"docs/architecture.md: {name} is not in {file}" for name in re.findall(r"`(\w+)`", functions)
+                    if not re.search(rf"\b{name}" + ("" if name.endswith("_") else r"\b"), source))
+
+
 def timed_comments():
     """A comment gives a reason; what took how long stands in docs/notes or with the commit. Cost models have
     numbers."""
@@ -99,6 +112,7 @@ def problems():
     yield from measured()
     yield from whole_runs()
     yield from timed_comments()
+    yield from walks()
     known = known_names()
     for page in PAGES:
         name, text = page.relative_to(ROOT), page.read_text(encoding="utf-8")
