@@ -3,7 +3,8 @@
  * harness.h: what a test is written with.
  *
  *   irist_rank irist_spmd irist_check irist_ok irist_run
- *   irist_random irist_pick irist_poison irist_upload irist_download irist_delay irist_laps irist_epochs
+ *   irist_poisoned irist_upload irist_download irist_delay irist_laps irist_epochs
+ *   and random.h: irist_random irist_pick irist_poison
  *
  * A test binary forks its ranks once; every rank runs the same cases in the same order. Catch2 is not thread-safe and
  * ranks may be threads of one process (IRIS_SPAWN=thread), so a case hands its work to irist_spmd as a plain function
@@ -32,6 +33,8 @@
 
 #include <iris/arch/select.h>
 #include <iris/init.h>
+
+#include "random.h"
 
 /** What a rank knows while it runs a case's function. */
 typedef struct irist_rank {
@@ -78,23 +81,7 @@ int irist_slow(void);
  */
 uint32_t irist_epochs(const irist_rank *t, uint32_t smoke, uint32_t full);
 
-/** Counter-based random bits (SplitMix64): the same numbers on every rank and platform. */
-IRIS_HOST_DEVICE uint64_t irist_random(uint64_t seed, uint64_t stream, uint64_t index)
-{
-    uint64_t z = seed * 0xD1342543DE82EF95u + stream * 0x2545F4914F6CDD1Du + (index + 1) * 0x9E3779B97F4A7C15u;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-}
-
-/** A number below `n` that depends on seed, stream and index. */
-IRIS_HOST_DEVICE uint32_t irist_pick(uint64_t seed, uint64_t stream, uint64_t index, uint32_t n)
-{
-    return (uint32_t)((irist_random(seed, stream, index) >> 32) * n >> 32);
-}
-
-/** What untouched memory holds: every byte depends on its place, so a shifted copy of it shows. */
-IRIS_HOST_DEVICE unsigned char irist_poison(size_t i) { return (unsigned char)(0x5B ^ (i * 37) ^ (i >> 8)); }
+/** Memory of so many bytes that nobody has touched (irist_poison). */
 std::vector<unsigned char> irist_poisoned(size_t bytes);
 
 /** Host to device and back; the case fails when the copy does. */

@@ -177,11 +177,11 @@ static void row_work(irist_rank *t)
         const std::vector<unsigned char> got = irist_download(t, kept, KEPT * p.c_bytes);
         std::vector<double> c(p.expect.size());
         for (size_t i = 0; i < c.size(); i++) /* what the product alone adds each time */
-            c[i] = problem_input(&p, INPUT_C, (int64_t)i / shape.n, (int64_t)i % shape.n);
+            c[i] = problem_input(&p, ORACLE_C, (int64_t)i / shape.n, (int64_t)i % shape.n);
         for (int lap = 0; lap < KEPT; lap++)
             for (size_t i = 0; i < c.size() && t->failures == 0; i++) {
                 const double product =
-                    p.expect[i] - 0.5 * problem_input(&p, INPUT_C, (int64_t)i / shape.n, (int64_t)i % shape.n);
+                    p.expect[i] - 0.5 * problem_input(&p, ORACLE_C, (int64_t)i / shape.n, (int64_t)i % shape.n);
                 c[i] = product + 0.5 * c[i];
                 const double v = element_get(IRIS_F64, &got[(size_t)lap * p.c_bytes + 8 * i]);
                 irist_check(t, v == c[i], "launch %d: element %zu is %.17g, expected %.17g", lap, i, v, c[i]);
@@ -238,9 +238,9 @@ static void zero_work(irist_rank *t)
             irist_ok(t, iris_gemm_prepare(t->world, &p.plan, IRIS_GEMM_ALL_SCATTER, dtype, &g));
             problem_expect(&p);
             for (int64_t i = 0; i < shape.m * shape.n; i++) {
-                const double c = problem_input(&p, INPUT_C, i / shape.n, i % shape.n);
-                const double x = options.beta * c + problem_input(&p, INPUT_BIAS, 0, i % shape.n);
-                p.expect[(size_t)i] = problem_activate(options.activation, x);
+                const double c = problem_input(&p, ORACLE_C, i / shape.n, i % shape.n);
+                const double x = options.beta * c + problem_input(&p, ORACLE_BIAS, 0, i % shape.n);
+                p.expect[(size_t)i] = oracle_activate(options.activation, x);
             }
             for (int loops = 1 + irisi_gemm_loop_is(p.plan.mainloop, IRISI_GEMM_LOOPS_SKINNY); loops-- > 0;) {
                 const std::vector<unsigned char> before = problem_poison(&p);

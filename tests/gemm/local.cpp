@@ -86,11 +86,11 @@ struct alone {
             return;
         p.a = base, p.b = base + at[1], p.bias = base + at[2], p.scales = (float *)(void *)(base + at[3]);
         around = base + at[4], p.c = around + BORDER + shift * out; /* within the border: a start that is not aligned */
-        irist_upload(t, p.a, problem_matrix(&p, INPUT_A, shape.m, shape.k, p.lda, 0, 0, 0));
+        irist_upload(t, p.a, problem_matrix(&p, ORACLE_A, shape.m, shape.k, p.lda, 0, 0, 0));
         if (p.own.count > 0) {
-            irist_upload(t, p.b, problem_matrix(&p, INPUT_B, b_rows, b_cols, p.ldb, 0, p.own.first,
+            irist_upload(t, p.b, problem_matrix(&p, ORACLE_B, b_rows, b_cols, p.ldb, 0, p.own.first,
                                                 options.b_transposed));
-            irist_upload(t, p.bias, problem_matrix(&p, INPUT_BIAS, 1, p.own.count, p.own.count, 0, p.own.first, 0));
+            irist_upload(t, p.bias, problem_matrix(&p, ORACLE_BIAS, 1, p.own.count, p.own.count, 0, p.own.first, 0));
         }
         problem_upload_scales(&p);
     }
@@ -129,7 +129,7 @@ struct alone {
             for (int64_t j = p.own.first; j < (int64_t)(p.own.first + p.own.count); j++) {
                 const size_t at = first + (size_t)(i * p.ldc + j) * size;
                 const double v = element_get(p.c_dtype, &got[at]), want = p.expect[(size_t)(i * p.shape.n + j)];
-                const double slack = p.bound[(size_t)(i * p.shape.n + j)] + problem_half_unit(p.c_dtype, want);
+                const double slack = p.bound[(size_t)(i * p.shape.n + j)] + element_half_unit(p.c_dtype, want);
                 if (!irist_check(p.t, std::fabs(v - want) <= slack,
                                  "%s %s %lldx%lldx%lld, %s: C[%lld][%lld] is %.17g, expected %.17g", what, types->name,
                                  (long long)p.shape.m, (long long)p.shape.n, (long long)p.shape.k, p.options.name,
@@ -264,7 +264,7 @@ static void row_work(irist_rank *t)
     for (int lap = 0; lap < 6; lap++)
         irist_ok(t, g.types->launch(t->world, &g.p.plan, nullptr));
     for (size_t i = 0; i < g.p.expect.size(); i++) { /* what the first launch gives, five times halved and added to */
-        const double product = g.p.expect[i] - 0.5 * problem_input(&g.p, INPUT_C, (int64_t)i / 45, (int64_t)i % 45);
+        const double product = g.p.expect[i] - 0.5 * problem_input(&g.p, ORACLE_C, (int64_t)i / 45, (int64_t)i % 45);
         for (int lap = 1; lap < 6; lap++)
             g.p.expect[i] = product + 0.5 * g.p.expect[i];
     }

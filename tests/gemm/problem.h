@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * problem.h: a GEMM on a rank's heap, and the plain triple loop that says what must come out.
+ * problem.h: a GEMM + AllScatter on a rank's heap, and what must come out, by the plain triple loop of oracle.h.
  *
- *   element                    one value of a dtype
  *   problem_shape problem_options
  *   problem_create problem_free problem_poison problem_launch problem_expect problem_check
  *   problem_by_patterns problem_by_loops
@@ -20,6 +19,7 @@
 #include <iris/gen/launch/gemm_all_scatter.h>
 
 #include "harness.h"
+#include "oracle.h"
 
 struct problem_shape {
     int64_t m, n, k;
@@ -52,104 +52,22 @@ struct problem {
     float *scales; /* of A, of the own columns of B, of C */
     size_t c_bytes;
     iris_gemm_plan plan;
+    oracle question; /* what it is asked; problem_expect makes one of it */
     std::vector<double> expect, bound; /* m x n */
 };
 
-/* One element of a dtype, as a double and back (rounded once: v is exact in f32 wherever that matters). */
-static inline double element_get(iris_dtype dtype, const unsigned char *p)
+/* The value at (row, col) of an input, exact in its type; of C the one that its band's owner has there. */
+static inline double problem_input(const problem *p, oracle_matrix which, int64_t row, int64_t col)
 {
-    union {
-        iris_f16 h;
-        iris_bf16 b;
-        float f;
-        double d;
-        int8_t i;
-        int32_t n;
-        iris_f8e4m3 e4;
-        iris_f8e5m2 e5;
-        iris_f8e4m3fnuz e4z;
-        iris_f8e5m2fnuz e5z;
-    } v;
-    v.d = 0;
-    std::memcpy(&v, p, iris_dtype_bytes(dtype));
-    switch (dtype) {
-    case IRIS_F16: return (double)iris_widen_f16(v.h);
-    case IRIS_BF16: return (double)iris_widen_bf16(v.b);
-    case IRIS_F32: return (double)v.f;
-    case IRIS_I8: return v.i;
-    case IRIS_I32: return v.n;
-    case IRIS_F8E4M3: return (double)iris_widen_f8e4m3(v.e4);
-    case IRIS_F8E5M2: return (double)iris_widen_f8e5m2(v.e5);
-    case IRIS_F8E4M3FNUZ: return (double)iris_widen_f8e4m3fnuz(v.e4z);
-    case IRIS_F8E5M2FNUZ: return (double)iris_widen_f8e5m2fnuz(v.e5z);
-    default: return v.d;
-    }
-}
-
-static inline void element_set(iris_dtype dtype, unsigned char *p, double v)
-{
-    const float f = (float)v;
-    const iris_f16 h = iris_narrow_f16(f);
-    const iris_bf16 b = iris_narrow_bf16(f);
-    const int8_t i = irisi_round_i8(f);
-    const int32_t n = irisi_round_i32(v);
-    const iris_f8e4m3 e4 = iris_narrow_f8e4m3(f);
-    const iris_f8e5m2 e5 = iris_narrow_f8e5m2(f);
-    const iris_f8e4m3fnuz e4z = iris_narrow_f8e4m3fnuz(f);
-    const iris_f8e5m2fnuz e5z = iris_narrow_f8e5m2fnuz(f);
-    const void *from;
-    switch (dtype) {
-    case IRIS_F16: from = &h; break;
-    case IRIS_BF16: from = &b; break;
-    case IRIS_F32: from = &f; break;
-    case IRIS_I8: from = &i; break;
-    case IRIS_I32: from = &n; break;
-    case IRIS_F8E4M3: from = &e4; break;
-    case IRIS_F8E5M2: from = &e5; break;
-    case IRIS_F8E4M3FNUZ: from = &e4z; break;
-    case IRIS_F8E5M2FNUZ: from = &e5z; break;
-    default: from = &v; break;
-    }
-    std::memcpy(p, from, iris_dtype_bytes(dtype));
-}
-
-static inline bool element_whole(iris_dtype dtype) { return dtype == IRIS_I8 || dtype == IRIS_I32; }
-
-enum { INPUT_A = 11, INPUT_B, INPUT_C, INPUT_BIAS, INPUT_SCALE_A, INPUT_SCALE_B, INPUT_SCALE_C };
-
-static inline iris_dtype problem_dtype(const problem *p, uint64_t which)
-{
-    return which == INPUT_C ? p->c_dtype : which == INPUT_BIAS ? p->bias_dtype : p->dtype;
-}
-
-/* The value at (row, col) of input `which`, the same on every rank and exact in the dtype. */
-static inline double problem_input(const problem *p, uint64_t which, int64_t row, int64_t col)
-{
-    const uint64_t bits = irist_random(p->t->seed, which, (uint64_t)row * 1000003u + (uint64_t)col);
-    const iris_dtype dtype = problem_dtype(p, which);
-    if (!p->options.real)
-        return ((double)(bits >> 40) - (double)((bits >> 40) / 17 * 17) - 8) / (element_whole(dtype) ? 1 : 8);
-    unsigned char rounded[8];
-    element_set(dtype, rounded, ((double)(bits >> 11) / 9007199254740992.0 * 2 - 1) * (element_whole(dtype) ? 128 : 1));
-    return element_get(dtype, rounded);
-}
-
-/* A scale: a power of 2, or any positive number where inputs are any. */
-static inline double problem_scale(const problem *p, uint64_t which, int64_t i)
-{
-    const uint64_t bits = irist_random(p->t->seed, which, p->options.scales == 2 ? (uint64_t)i : 0);
-    if (p->options.scales == 0)
-        return 1;
-    if (p->options.real)
-        return (double)(float)(0.25 + (double)(bits >> 40) / 16777216.0);
-    return std::ldexp(1, (int)(bits >> 40) % 3 - 1);
+    return oracle_input(&p->question, which, which == ORACLE_C ? oracle_owner(&p->question, 0, row, col) : 0, row, col);
 }
 
 /* A matrix of rows x cols with leading dimension ld; the rest is poison. */
-static inline std::vector<unsigned char> problem_matrix(const problem *p, uint64_t which, int64_t rows, int64_t cols,
-                                                        int64_t ld, int64_t row0, int64_t col0, int transposed)
+static inline std::vector<unsigned char> problem_matrix(const problem *p, oracle_matrix which, int64_t rows,
+                                                        int64_t cols, int64_t ld, int64_t row0, int64_t col0,
+                                                        int transposed)
 {
-    const iris_dtype dtype = problem_dtype(p, which);
+    const iris_dtype dtype = oracle_dtype(&p->question, which);
     const size_t size = iris_dtype_bytes(dtype);
     std::vector<unsigned char> bytes = irist_poisoned((size_t)(rows * ld) * size);
     for (int64_t i = 0; i < rows; i++)
@@ -169,42 +87,9 @@ static inline std::vector<unsigned char> problem_poison(problem *p)
         for (int64_t i = 0; i < p->shape.m; i++)
             for (int64_t j = 0; j < (int64_t)p->own.count; j++)
                 element_set(p->c_dtype, &bytes[(size_t)(i * p->ldc + p->own.first + j) * size],
-                            problem_input(p, INPUT_C, i, p->own.first + j));
+                            problem_input(p, ORACLE_C, i, p->own.first + j));
     irist_upload(p->t, p->c, bytes);
     return bytes;
-}
-
-static inline double problem_activate(iris_activation activation, double x)
-{
-    switch (activation) {
-    case IRIS_ACTIVATION_RELU: return x > 0 ? x : 0;
-    case IRIS_ACTIVATION_GELU: return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-    case IRIS_ACTIVATION_SILU: return x / (1 + std::exp(-x));
-    default: return x;
-    }
-}
-
-/* Half a unit in the last place of a value of a dtype; none of a whole number that is one. */
-static inline double problem_half_unit(iris_dtype dtype, double v)
-{
-    static const int digits[][3] = {{IRIS_F16, 11, -24},   {IRIS_BF16, 8, -133}, {IRIS_F32, 24, -149},
-                                    {IRIS_F64, 53, -1074}, {IRIS_F8E4M3, 4, -9}};
-    if (element_whole(dtype))
-        return v == std::floor(v) ? 0 : 0.5;
-    for (const int *row : digits) {
-        const int last = v == 0 ? row[2] : std::ilogb(v) - row[1] + 1;
-        if (row[0] == dtype)
-            return std::ldexp(0.5, last > row[2] ? last : row[2]);
-    }
-    return 0;
-}
-
-/* A value within what a dtype can hold, where the library cuts what is beyond. */
-static inline double problem_cut(iris_dtype dtype, double v)
-{
-    const double high = dtype == IRIS_I8 ? 127 : dtype == IRIS_I32 ? 2147483647 : dtype == IRIS_F8E4M3 ? 448 : HUGE_VAL;
-    const double low = element_whole(dtype) ? -high - 1 : -high;
-    return v > high ? high : v < low ? low : v;
 }
 
 /* What matrix units lose of products and sums besides, as a part of all of them (iris_gemm_args). */
@@ -217,43 +102,20 @@ static inline double problem_units_lose(const problem *p)
     return std::ldexp(1, p->dtype == IRIS_F32 ? -9 : cut && !p->options.fast_accum ? -11 : -8);
 }
 
-/* The triple loop. The bound is on what the accumulator's type may lose; rounding to the dtype comes on top. */
+/* The triple loop. The bound is on what the accumulator's type may lose; rounding to C's type comes on top. */
 static inline void problem_expect(problem *p)
 {
     const problem_shape s = p->shape;
-    const problem_options &o = p->options;
-    const bool wide = p->c_dtype == IRIS_F64 || p->c_dtype == IRIS_I32;
-    const double unit = std::ldexp(1, wide ? -53 : -24);
-    const double alpha = o.alpha == 0 ? 1 : o.alpha;
-    std::vector<double> a((size_t)(s.m * s.k)), b((size_t)(s.k * s.n));
-    for (int64_t i = 0; i < s.m * s.k; i++)
-        a[(size_t)i] = problem_input(p, INPUT_A, i / s.k, i % s.k);
-    for (int64_t i = 0; i < s.k * s.n; i++)
-        b[(size_t)i] = problem_input(p, INPUT_B, i / s.n, i % s.n);
+    oracle o = p->question;
+    o.units_lose = problem_units_lose(p);
     p->expect.assign((size_t)(s.m * s.n), 0);
     p->bound.assign((size_t)(s.m * s.n), 0);
-    for (int64_t i = 0; i < s.m; i++)
-        for (int64_t j = 0; j < s.n; j++) {
-            double sum = 0, size = 0;
-            for (int64_t k = 0; k < s.k; k++) {
-                sum += a[(size_t)(i * s.k + k)] * b[(size_t)(k * s.n + j)];
-                size += std::fabs(a[(size_t)(i * s.k + k)] * b[(size_t)(k * s.n + j)]);
-            }
-            const double c = o.beta == 0 ? 0 : o.beta * problem_input(p, INPUT_C, i, j);
-            const double bias = o.bias ? problem_input(p, INPUT_BIAS, 0, j) : 0;
-            const double scaled = alpha * problem_scale(p, INPUT_SCALE_A, i) * problem_scale(p, INPUT_SCALE_B, j);
-            const double last = problem_scale(p, INPUT_SCALE_C, 0);
-            const double x = scaled * sum + c + bias;
-            p->expect[(size_t)(i * s.n + j)] = problem_cut(p->c_dtype, problem_activate(o.activation, x) * last);
-            /* k additions and products, alpha, scales, beta, bias: each rounds once. */
-            if (o.real)
-                p->bound[(size_t)(i * s.n + j)] =
-                    last * (unit * ((double)s.k + (o.scales ? 8 : 4)) + problem_units_lose(p)) *
-                    (std::fabs(scaled) * size + std::fabs(c) + std::fabs(bias));
-            /* An exponential, a quotient and four products, each within a few units; gelu's argument is amplified. */
-            if (o.activation >= IRIS_ACTIVATION_GELU)
-                p->bound[(size_t)(i * s.n + j)] += last * (16 * unit * (std::fabs(x) + x * x) + 1e-30);
+    if (irist_check(p->t, oracle_create(&o) == 0, "there is no oracle"))
+        for (int64_t i = 0; i < s.m * s.n; i++) {
+            const int owner = oracle_owner(&o, 0, i / s.n, i % s.n);
+            p->expect[(size_t)i] = oracle_expect(&o, owner, i / s.n, i % s.n, &p->bound[(size_t)i]);
         }
+    oracle_free(&o);
 }
 
 /* A leading dimension before the padding. */
@@ -293,22 +155,29 @@ static inline bool problem_plan(problem *p, int plain_mainloop, const char *tune
     return irist_check(p->t, !cut, "f32 is cut to tf32 unasked") && made;
 }
 
-/* Types that are left open, as iris_gemm_args says they are chosen. */
+/* Types that are left open, as iris_gemm_args says they are chosen, and what the oracle is asked. */
 static inline void problem_types(problem *p)
 {
     const iris_dtype c = p->dtype == IRIS_I8 ? IRIS_I32 : iris_dtype_bytes(p->dtype) == 1 ? IRIS_BF16 : p->dtype;
-    p->c_dtype = p->options.c_dtype ? p->options.c_dtype : c;
+    const problem_options &options = p->options;
+    p->c_dtype = options.c_dtype ? options.c_dtype : c;
     p->bias_dtype = iris_dtype_bytes(p->c_dtype) == 1 ? IRIS_BF16 : p->c_dtype;
+    p->question = oracle();
+    p->question.op = ORACLE_ALL_SCATTER, p->question.world = p->t->ranks, p->question.seed = p->t->seed;
+    p->question.m = p->shape.m, p->question.n = p->shape.n, p->question.k[0] = p->shape.k;
+    p->question.dtype = p->dtype, p->question.c_dtype = p->c_dtype, p->question.bias_dtype = p->bias_dtype;
+    p->question.alpha = options.alpha, p->question.beta = options.beta, p->question.bias = options.bias;
+    p->question.scales = options.scales, p->question.activation = options.activation, p->question.real = options.real;
 }
 
 static inline void problem_upload_scales(problem *p)
 {
     std::vector<float> v;
     for (int64_t i = 0; i < p->shape.m; i++)
-        v.push_back((float)problem_scale(p, INPUT_SCALE_A, i));
+        v.push_back((float)oracle_scale(&p->question, ORACLE_SCALE_A, 0, i));
     for (uint32_t j = 0; j < p->own.count; j++)
-        v.push_back((float)problem_scale(p, INPUT_SCALE_B, p->own.first + j));
-    v.push_back((float)problem_scale(p, INPUT_SCALE_C, 0));
+        v.push_back((float)oracle_scale(&p->question, ORACLE_SCALE_B, 0, p->own.first + j));
+    v.push_back((float)oracle_scale(&p->question, ORACLE_SCALE_C, 0, 0));
     irist_ok(p->t, iris_memcpy(p->t->world, p->scales, v.data(), v.size() * sizeof v[0]));
 }
 
@@ -334,11 +203,11 @@ static inline bool problem_create(problem *p, irist_rank *t, iris_dtype dtype, p
         return false;
     const int64_t b_rows = options.b_transposed ? p->own.count : shape.k;
     const int64_t b_cols = options.b_transposed ? shape.k : p->own.count;
-    irist_upload(t, p->a, problem_matrix(p, INPUT_A, shape.m, shape.k, p->lda, 0, 0, 0));
+    irist_upload(t, p->a, problem_matrix(p, ORACLE_A, shape.m, shape.k, p->lda, 0, 0, 0));
     if (p->own.count > 0) {
-        irist_upload(t, p->b, problem_matrix(p, INPUT_B, b_rows, b_cols, p->ldb, 0, p->own.first,
+        irist_upload(t, p->b, problem_matrix(p, ORACLE_B, b_rows, b_cols, p->ldb, 0, p->own.first,
                                              options.b_transposed));
-        irist_upload(t, p->bias, problem_matrix(p, INPUT_BIAS, 1, p->own.count, p->own.count, 0, p->own.first, 0));
+        irist_upload(t, p->bias, problem_matrix(p, ORACLE_BIAS, 1, p->own.count, p->own.count, 0, p->own.first, 0));
     }
     problem_upload_scales(p);
     return problem_plan(p, 0, tune);
@@ -380,7 +249,7 @@ static inline bool problem_check(problem *p, const std::vector<unsigned char> &b
             const double v = element_get(p->c_dtype, &got[(size_t)(i * p->ldc + j) * size]);
             const double want = p->expect[(size_t)(i * p->shape.n + j)];
             const double slack = p->bound[(size_t)(i * p->shape.n + j)];
-            if (!irist_check(p->t, std::fabs(v - want) <= slack + problem_half_unit(p->c_dtype, want),
+            if (!irist_check(p->t, std::fabs(v - want) <= slack + element_half_unit(p->c_dtype, want),
                              "%s %s %s %lldx%lldx%lld, %s: C[%lld][%lld] is %.17g, expected %.17g", what,
                              iris_dtype_name(p->dtype), iris_dtype_name(p->c_dtype), (long long)p->shape.m,
                              (long long)p->shape.n, (long long)p->shape.k, p->options.name, (long long)i, (long long)j,

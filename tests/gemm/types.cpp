@@ -369,7 +369,7 @@ static void exact_work(irist_rank *t)
             const std::vector<unsigned char> got = irist_download(t, p.c, p.c_bytes);
             for (int64_t i = 0; i < shape.m * shape.n; i++) {
                 const int64_t row = i / shape.n, col = i % shape.n;
-                const double rest = 3 * problem_input(&p, INPUT_C, row, col) + problem_input(&p, INPUT_BIAS, 0, col);
+                const double rest = 3 * problem_input(&p, ORACLE_C, row, col) + problem_input(&p, ORACLE_BIAS, 0, col);
                 const double want = 127.0 * 127 * 4099 + more * rest;
                 const double v = element_get(IRIS_I32, &got[(size_t)(row * p.ldc + col) * 4]);
                 irist_check(t, v == want, "C[%lld][%lld] is %.0f, expected %.0f", (long long)row, (long long)col, v,
