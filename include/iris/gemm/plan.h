@@ -205,10 +205,8 @@ typedef struct irisi_gemm_region {
  * tiles are parts of a sum names its slots here.
  */
 typedef struct irisi_gemm_route {
-    void *base;       /* the region's first element */
-    uint64_t pitch;   /* bytes from row to row */
-    uint32_t element; /* bytes of one */
-    uint32_t reserved;
+    void *base; /* the region's first element; rows are as far apart as C's */
+    uint64_t reserved[2];
 } irisi_gemm_route;
 
 /* How the region is cut into tiles, and in which order they are computed: tile.h, scheduler.h. */
@@ -302,8 +300,6 @@ IRIS_HOST_DEVICE void irisi_gemm_route_c(iris_gemm_plan *plan)
 {
     plan->region.m0 = 0, plan->region.rows = plan->m;
     plan->route.base = (void *)((uintptr_t)plan->operands.c + (uintptr_t)plan->region.n0 * plan->operands.c_element);
-    plan->route.pitch = plan->operands.ldc * plan->operands.c_element;
-    plan->route.element = plan->operands.c_element;
 }
 
 /* Bytes of counters at the start of a workgroup's shared memory; the mainloop's workspace and the stages follow. */

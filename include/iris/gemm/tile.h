@@ -25,8 +25,8 @@
 /* Where row `row` of a tile goes, on this rank. */
 IRIS_DEVICE char *irisi_tile_out(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t row)
 {
-    return (char *)plan->route.base + (uint64_t)(tile->m0 + row) * plan->route.pitch +
-           (uint64_t)tile->n0 * plan->route.element;
+    const uint64_t at = (uint64_t)(tile->m0 + row) * plan->operands.ldc + tile->n0;
+    return (char *)plan->route.base + at * plan->operands.c_element;
 }
 
 /* Where row `row` of a tile stands in this rank's C, which beta reads. */
@@ -162,7 +162,8 @@ IRIS_DEVICE int irisi_tile_tma_store(const iris_gemm_plan *plan) { return irisi_
 /* 1 when the rows of a tile stand at multiples of 16 bytes on every rank and are whole chunks of 16 bytes. */
 IRIS_DEVICE int irisi_tile_whole(const iris_gemm_plan *plan, const iris_tile *tile)
 {
-    const uint64_t all = (uint64_t)(uintptr_t)irisi_tile_out(plan, tile, 0) | plan->route.pitch;
+    const uint64_t all =
+        (uint64_t)(uintptr_t)irisi_tile_out(plan, tile, 0) | plan->operands.ldc * plan->operands.c_element;
     return irisi_bulk_can() && ((all | tile->cols * plan->operands.c_element) & 15) == 0;
 }
 
