@@ -180,7 +180,7 @@ typedef struct iris_gemm_stamp {
     uint64_t arrived;  /**< on every rank, or on its way by packets, or given to the engine by who only sends; else 0 */
 } iris_gemm_stamp;
 
-/* What is multiplied, and what becomes of the sums. */
+/* The matrices that are multiplied, and what the epilogue does with their sums. */
 typedef struct irisi_gemm_operands {
     const void *a, *b, *bias;
     void *c;                                  /* own C, which beta reads */
@@ -200,10 +200,7 @@ typedef struct irisi_gemm_region {
     uint32_t n0, columns;
 } irisi_gemm_region;
 
-/*
- * Where finished tiles go: into C on this rank, and to the same place of C on whoever gets them. An operation whose
- * tiles are parts of a sum names its slots here.
- */
+/* Where finished tiles go: into C on this rank, and to the same place of the heap of each rank that gets them. */
 typedef struct irisi_gemm_route {
     void *base; /* the region's first element; rows are as far apart as C's */
     uint64_t reserved[2];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gemv_shape.h (nvidia): what the host must know of the loop for up to 8 rows of C (gemv.h): its tiles, in how many
- * splits K is cut, and when it is the fastest one.
+ * gemv_shape.h (nvidia): what the host must know of the loop whose tiles have up to 8 rows of C (gemv.h): its tiles, in
+ * how many splits K is cut, and when it is the fastest one.
  *
  *   IRISI_GEMM_LANES_GEMV IRISI_GEMM_LANES_WITH_COMM_GEMV
  *   irisi_gemv_choice irisi_gemv_best irisi_gemv_us irisi_gemv_others_us irisi_gemv_takes irisi_gemv_gemm_shape
