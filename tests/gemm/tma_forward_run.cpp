@@ -353,6 +353,7 @@ void move_others()
 #define iris_waves irist_waves
 #define iris_wg_lane irist_wg_lane
 #define iris_wg_lanes irist_wg_lanes
+#define iris_workgroup irist_workgroup
 #define iris_shared irist_shared
 #define iris_sync_wave irist_sync_wave
 #define iris_sync_wg irist_sync_wg
@@ -382,6 +383,8 @@ static uint32_t irist_wave_lanes() { return LANES; }
 static uint32_t irist_waves() { return WAVES; }
 static uint32_t irist_wg_lane() { return wg.now->wave * LANES + wg.now->lane; }
 static uint32_t irist_wg_lanes() { return WAVES * LANES; }
+/* Only reports say which workgroup this is. */
+static uint32_t irist_workgroup() { fail("an access is refused, or a wait is given up"); }
 static void *irist_shared() { return wg.shared.data(); }
 static uint32_t irisi_shared_address(const void *p) { return (uint32_t)((const char *)p - wg.shared.data()); }
 static void irist_sync_wave() { meet(gpu.waves[wg.now->wave], LANES); }
@@ -583,6 +586,8 @@ void make_plan()
     ctx = iris_ctx();
     ctx.rank = (int32_t)world.rank, ctx.world = (int32_t)world.ranks;
     ctx.control = &control;
+    ctx.base = (uint64_t)(uintptr_t)world.signals[world.rank]; /* the heap: signals alone */
+    ctx.bytes = ctx.sync_bytes = sizeof world.signals[0];
     for (uint32_t r = 0; r < world.ranks; r++)
         ctx.delta[r] = (int64_t)sizeof world.signals[0] * ((int64_t)r - world.rank);
 }
