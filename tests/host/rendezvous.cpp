@@ -647,7 +647,8 @@ static std::set<int> sockets()
     std::set<int> found;
     for (int fd = 0; fd < 200; fd++) {
         char target[8] = "";
-        if (readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), target, 7) == 7 && !std::strcmp(target, "socket:"))
+        const std::string link = "/proc/self/fd/" + std::to_string(fd);
+        if (readlink(link.c_str(), target, 7) == 7 && !std::strcmp(target, "socket:"))
             found.insert(fd);
     }
     return found;
