@@ -209,6 +209,26 @@ GEMM_KERNELS = tuple(gemm_kernel(loop, g) for loop in GEMM_LOOPS for g in GEMM_T
 
 
 @dataclass(frozen=True)
+class GemmMfma:
+    """AMD's matrix instructions for 16-bit floats: irisi_mfma_<name>, of a block of 32 x 32 or of 16 x 16."""
+    name: str
+    sums: str          # a lane's share of the block
+    deep: str          # ends the name of gfx950's instruction, which takes a lane's 16 bytes
+    shallow: str       # the same of older ones, which take 8
+    element: str       # gfx950's
+    half_element: str  # older ones'
+
+
+# gfx90a's older instructions for bf16 are half as deep as those called 1k.
+GEMM_MFMAS = (
+    GemmMfma("f16", "irisi_mfma_acc", "32x32x16_f16", "32x32x8f16", "_Float16", "_Float16"),
+    GemmMfma("bf16", "irisi_mfma_acc", "32x32x16_bf16", "32x32x8bf16_1k", "__bf16", "short"),
+    GemmMfma("16_f16", "irisi_mfma_acc_16", "16x16x32_f16", "16x16x16f16", "_Float16", "_Float16"),
+    GemmMfma("16_bf16", "irisi_mfma_acc_16", "16x16x32_bf16", "16x16x16bf16_1k", "__bf16", "short"),
+)
+
+
+@dataclass(frozen=True)
 class GemmIsa:
     """A vector unit of the host: bytes of a vector; a micro-kernel's rows, and its vectors of columns."""
     name: str
@@ -224,6 +244,6 @@ GEMM_ISAS = (
 )
 GEMM_ROWS = dict(
     gemm_ops=GEMM_OPS, gemm_types=GEMM_TYPES, gemm_kernels=GEMM_KERNELS, gemm_patterns=GEMM_PATTERNS,
-    gemm_isas=GEMM_ISAS, gemm_local=LOCAL_PART, gemm_accs=dict.fromkeys(g.acc for g in GEMM_TYPES),
-    gemm_loops=GEMM_LOOPS, gemm_properties=GEMM_LOOP_PROPERTIES,
+    gemm_isas=GEMM_ISAS, gemm_mfmas=GEMM_MFMAS, gemm_local=LOCAL_PART,
+    gemm_accs=dict.fromkeys(g.acc for g in GEMM_TYPES), gemm_loops=GEMM_LOOPS, gemm_properties=GEMM_LOOP_PROPERTIES,
     gemm_works=(BY_NAME["f32"], BY_NAME["f64"]))

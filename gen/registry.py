@@ -51,6 +51,7 @@ TEMPLATES = (
     T("arch/atomic_amd", "atomics of 32 and 64 bits by clang's builtins", "arch/atomic.cpp", "arch/atomic_amd",
       **WORD_ROWS),
     T("arch/wgmma_nvidia", "matrix products by a warpgroup", _GEMM, "arch/wgmma_nvidia", **GEMM_ROWS),
+    T("arch/mfma_amd", "matrix products of 16-bit floats by a wave", _GEMM, "arch/mfma_amd", **GEMM_ROWS),
     *(T(f"mainloop/{name}", title, _GEMM, f"mainloop/{name}", **GEMM_ROWS) for name, title in (
         ("gemm_micro_host", "micro-kernels of the blocked loop, by vector unit"),
         ("gemm_host", "the mainloop of GEMMs on the CPU"),

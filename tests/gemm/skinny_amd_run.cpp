@@ -68,17 +68,19 @@ struct irisi_mfma_acc_16 {
     }
 };
 
-static irisi_mfma_acc_16 irisi_mfma_16_f16(irisi_words first, irisi_words second, irisi_mfma_acc_16 acc)
+static irisi_mfma_acc_16 irisi_mfma_16_f16(const irisi_words *first, const irisi_words *second, uint32_t step,
+                                           irisi_mfma_acc_16 acc)
 {
     uint32_t a[4], b[4];
-    std::memcpy(a, &first, sizeof a);
-    std::memcpy(b, &second, sizeof b);
+    std::memcpy(a, first + step, sizeof a);
+    std::memcpy(b, second + step, sizeof b);
     multiply(acc.v, a, 4, b, 4);
     return acc;
 }
-static irisi_mfma_acc_16 irisi_mfma_16_bf16(irisi_words first, irisi_words second, irisi_mfma_acc_16 acc)
+static irisi_mfma_acc_16 irisi_mfma_16_bf16(const irisi_words *first, const irisi_words *second, uint32_t step,
+                                            irisi_mfma_acc_16 acc)
 {
-    return irisi_mfma_16_f16(first, second, acc);
+    return irisi_mfma_16_f16(first, second, step, acc);
 }
 static void irisi_mfma_load_run(const char *base, uint32_t offset, uint32_t bytes, uint32_t *to)
 {

@@ -2,8 +2,9 @@
 /*
  * mfma.h (amd): the matrix instructions and the memory accesses of the loops around them.
  *
- *   irisi_mfma_acc irisi_mfma_{f16,bf16,f32,i8,f8e4m3fnuz,f8e5m2fnuz,f8e4m3,f8e5m2}
- *   irisi_mfma_acc_16 irisi_mfma_16_{f16,bf16}              of a block of 16 x 16
+ *   irisi_mfma_{f32,i8,f8e4m3fnuz,f8e5m2fnuz,f8e4m3,f8e5m2}
+ *   irisi_mfma_acc irisi_mfma_{f16,bf16}                    gen/arch/mfma_amd.h has these
+ *   irisi_mfma_acc_16 irisi_mfma_16_{f16,bf16}              of a block of 16 x 16, and these
  *   irisi_mfma_lds irisi_mfma_read irisi_mfma_read_word irisi_mfma_write irisi_mfma_read_sum irisi_mfma_write_sums
  *   irisi_mfma_load irisi_mfma_load_run irisi_mfma_load_lds irisi_mfma_loaded
  *   irisi_mfma_part irisi_mfma_hurry irisi_mfma_yield irisi_mfma_now
@@ -14,61 +15,13 @@
 
 #include <iris/arch/amd/memory.h>
 #include <iris/gemm/plan.h>
+#include <iris/gen/arch/mfma_amd.h>
 
-typedef float __attribute__((ext_vector_type(16))) irisi_mfma_acc; /* a lane's share of a block; or whole numbers */
 typedef IRISI_LOCAL char *irisi_mfma_lds;
 
 /*
- * acc += first * second, a block of 32 x 32 and a step of K, whose 16 bytes of a lane stand at first[step] and
- * second[step]. Instructions that are less deep take either half of each lane's 16 bytes, deeper ones two steps at
- * once, the second time. A pass without the instruction never gets here.
+ * acc += first * second, like irisi_mfma_f16 (gen/arch/mfma_amd.h), of f32, a step being 8 deep and an instruction 2.
  */
-IRIS_DEVICE irisi_mfma_acc irisi_mfma_f16(const irisi_words *first, const irisi_words *second, uint32_t step,
-                                          irisi_mfma_acc acc)
-{
-#if defined(__gfx950__)
-    typedef _Float16 __attribute__((ext_vector_type(8))) operand;
-    operand a, b;
-    __builtin_memcpy(&a, first + step, sizeof a);
-    __builtin_memcpy(&b, second + step, sizeof b);
-    return __builtin_amdgcn_mfma_f32_32x32x16_f16(a, b, acc, 0, 0, 0);
-#elif defined(__gfx90a__) || defined(__gfx942__)
-    typedef _Float16 __attribute__((ext_vector_type(4))) operand;
-    operand a[2], b[2];
-    __builtin_memcpy(a, first + step, sizeof a);
-    __builtin_memcpy(b, second + step, sizeof b);
-    acc = __builtin_amdgcn_mfma_f32_32x32x8f16(a[0], b[0], acc, 0, 0, 0);
-    return __builtin_amdgcn_mfma_f32_32x32x8f16(a[1], b[1], acc, 0, 0, 0);
-#else
-    (void)first, (void)second, (void)step;
-    return acc;
-#endif
-}
-
-/* Likewise; gfx90a's older bf16 instructions are half as deep, those called 1k are not. */
-IRIS_DEVICE irisi_mfma_acc irisi_mfma_bf16(const irisi_words *first, const irisi_words *second, uint32_t step,
-                                           irisi_mfma_acc acc)
-{
-#if defined(__gfx950__)
-    typedef __bf16 __attribute__((ext_vector_type(8))) operand;
-    operand a, b;
-    __builtin_memcpy(&a, first + step, sizeof a);
-    __builtin_memcpy(&b, second + step, sizeof b);
-    return __builtin_amdgcn_mfma_f32_32x32x16_bf16(a, b, acc, 0, 0, 0);
-#elif defined(__gfx90a__) || defined(__gfx942__)
-    typedef short __attribute__((ext_vector_type(4))) operand;
-    operand a[2], b[2];
-    __builtin_memcpy(a, first + step, sizeof a);
-    __builtin_memcpy(b, second + step, sizeof b);
-    acc = __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(a[0], b[0], acc, 0, 0, 0);
-    return __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(a[1], b[1], acc, 0, 0, 0);
-#else
-    (void)first, (void)second, (void)step;
-    return acc;
-#endif
-}
-
-/* Likewise of f32, a step being 8 deep and an instruction 2. */
 IRIS_DEVICE irisi_mfma_acc irisi_mfma_f32(const irisi_words *first, const irisi_words *second, uint32_t step,
                                           irisi_mfma_acc acc)
 {
@@ -123,7 +76,8 @@ IRIS_DEVICE irisi_mfma_acc irisi_mfma_i8(const irisi_words *first, const irisi_w
 
 /*
  * Likewise of 8-bit floats, a step being 32 deep; fnuz and e5m2 are constants. gfx942's instructions read them as fnuz,
- * and are 16 deep; gfx950's as OCP's, and those that are 64 deep are twice as fast.
+ * and are 16 deep; gfx950's as OCP's, and those that are 64 deep are twice as fast: they take two steps at once, the
+ * second time.
  */
 IRIS_DEVICE irisi_mfma_acc irisi_mfma_f8(const irisi_words *first, const irisi_words *second, uint32_t step,
                                          irisi_mfma_acc acc, int fnuz, int e5m2)
@@ -170,48 +124,6 @@ IRIS_DEVICE irisi_mfma_acc irisi_mfma_f8e5m2(const irisi_words *first, const iri
                                              irisi_mfma_acc acc)
 {
     return irisi_mfma_f8(first, second, step, acc, 0, 1);
-}
-
-/*
- * acc += first * second, a block of 16 x 16 and 32 of K: a lane's 16 bytes are 8 neighbours along K of line lane % 16,
- * and its accumulators lines 4 * (lane / 16) to that and 3 of `first`, of line lane % 16 of `second`.
- */
-typedef float __attribute__((ext_vector_type(4))) irisi_mfma_acc_16;
-IRIS_DEVICE irisi_mfma_acc_16 irisi_mfma_16_f16(irisi_words first, irisi_words second, irisi_mfma_acc_16 acc)
-{
-#if defined(__gfx950__)
-    typedef _Float16 __attribute__((ext_vector_type(8))) operand;
-    return __builtin_amdgcn_mfma_f32_16x16x32_f16(__builtin_bit_cast(operand, first),
-                                                  __builtin_bit_cast(operand, second), acc, 0, 0, 0);
-#elif defined(__gfx90a__) || defined(__gfx942__)
-    typedef _Float16 __attribute__((ext_vector_type(4))) operand;
-    operand a[2], b[2];
-    __builtin_memcpy(a, &first, sizeof a);
-    __builtin_memcpy(b, &second, sizeof b);
-    acc = __builtin_amdgcn_mfma_f32_16x16x16f16(a[0], b[0], acc, 0, 0, 0);
-    return __builtin_amdgcn_mfma_f32_16x16x16f16(a[1], b[1], acc, 0, 0, 0);
-#else
-    (void)first, (void)second;
-    return acc;
-#endif
-}
-IRIS_DEVICE irisi_mfma_acc_16 irisi_mfma_16_bf16(irisi_words first, irisi_words second, irisi_mfma_acc_16 acc)
-{
-#if defined(__gfx950__)
-    typedef __bf16 __attribute__((ext_vector_type(8))) operand;
-    return __builtin_amdgcn_mfma_f32_16x16x32_bf16(__builtin_bit_cast(operand, first),
-                                                   __builtin_bit_cast(operand, second), acc, 0, 0, 0);
-#elif defined(__gfx90a__) || defined(__gfx942__)
-    typedef short __attribute__((ext_vector_type(4))) operand;
-    operand a[2], b[2];
-    __builtin_memcpy(a, &first, sizeof a);
-    __builtin_memcpy(b, &second, sizeof b);
-    acc = __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(a[0], b[0], acc, 0, 0, 0);
-    return __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(a[1], b[1], acc, 0, 0, 0);
-#else
-    (void)first, (void)second;
-    return acc;
-#endif
 }
 
 /* Workgroup-shared memory, `offset` bytes on. */
