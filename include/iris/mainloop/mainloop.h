@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mainloop.h: the mainloops of this platform: arch/<platform>/gemm.h. Every platform defines, for each dtype <d> with
- * GEMM kernels and each of its mainloops (suffix <s>, empty for the plain one):
+ * mainloop.h: includes the mainloops of this platform (mainloop/<platform>/). Every platform defines, for each dtype
+ * <d> with GEMM kernels and each of its mainloops (suffix <s>, empty for the plain one):
  *
- *   iris_gemm_has_loader_<d><s>          1 where waves of their own load; a constant
- *   iris_gemm_in_image_<d><s>()          1 where the compiler's pass can make this mainloop; elsewhere its functions do
- *                                        nothing, and no plan chooses it
+ *   iris_gemm_has_loader_<d><s>          a constant: 1 where separate waves load A and B
+ *   iris_gemm_in_image_<d><s>()          1 where this compilation's target has what the mainloop needs; elsewhere its
+ *                                        functions do nothing, and no plan chooses it
  *   iris_gemm_pipe_<d><s>                the state that a mainloop keeps from tile to tile
  *   iris_gemm_pipe_begin_<d><s>(plan, workspace, bytes)
  *   iris_gemm_acc_<d><s>                 one lane's share of a tile's accumulators, in registers
@@ -17,11 +17,14 @@
  * and once for all its mainloops:
  *
  *   irisi_gemm_workspace_begin(plan, workspace, bytes)        every lane of the workgroup, before its first barrier
- *   irisi_gemm_registers(plan, mainloop, role, begins)        the waves of a role, at either end of what they do
+ *   irisi_gemm_registers(plan, mainloop, role, begins)        the waves of a role, before their first tile (`begins`)
+ *                                                             and after their last
  *
- *   irisi_tma_forward_can irisi_tma_forward_begin    workgroups that only send: by an engine, through the workspace
- *   irisi_tma_forward_fetch irisi_tma_forward_skip   some waves fetch a tile each in turn
- *   irisi_tma_forward_put irisi_tma_forward_end      and math waves put them
+ * and for workgroups that only send, and do it by a copy engine through the workspace:
+ *
+ *   irisi_tma_forward_can irisi_tma_forward_begin
+ *   irisi_tma_forward_fetch irisi_tma_forward_skip   loader waves: each fetches a tile in turn, and skips the others'
+ *   irisi_tma_forward_put irisi_tma_forward_end      math waves: put what was fetched to the peers
  *
  * The workspace starts 128 bytes behind the start of shared memory.
  */
@@ -46,7 +49,7 @@ typedef enum iris_gemm_role { IRIS_GEMM_MATH, IRIS_GEMM_LOADER, IRIS_GEMM_COMM }
 #endif
 
 #if !defined(IRISI_HAS_TMA_FORWARD)
-/* Here no engine sends tiles by itself. */
+/* This platform has no such engine: irisi_tma_forward_can says so, and the others are never called. */
 typedef struct irisi_tma_forward {
     uint32_t none;
 } irisi_tma_forward;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * maps.h: fills a plan's tensor maps, on platforms whose mainloops use such. A part of init.c.
+ * maps.h: fills a plan's tensor maps, which NVIDIA's copy engine (TMA) reads. A part of init.c.
  *
  *   irisi_gemm_maps
  */
@@ -11,7 +11,7 @@
 #if defined(IRIS_TARGET_NVIDIA)
 #include <iris/mainloop/nvidia/tensor_map.h>
 #else
-/* Nothing to fill here. */
+/* The mainloops of this platform use no tensor maps. */
 static const char *irisi_gemm_maps(const iris_world *w, iris_gemm_plan *p)
 {
     (void)w, (void)p;

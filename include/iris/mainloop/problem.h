@@ -22,29 +22,29 @@ typedef struct irisi_gemm_image {
     const char *option;
 } irisi_gemm_image;
 
-/* A problem's `skinny`: open; a loop that must be; or none. */
+/* A problem's `skinny`: any loop may compute it; the skinny loop must; the gemv loop must; neither of these may. */
 enum { IRISI_SKINNY_MAY, IRISI_SKINNY_MUST, IRISI_SKINNY_GEMV, IRISI_SKINNY_NEVER };
 
 /* What a choice depends on: the same on every rank, so that all choose alike. */
 typedef struct irisi_gemm_problem {
     uint32_t mainloops;  /* bit i: every rank's image holds mainloop i for this dtype, and its device runs it */
     uint32_t dtype, c_dtype;
-    uint32_t element, c_element; /* bytes of one of A and B, and of C */
-    uint32_t accumulator; /* bytes of one */
+    uint32_t element, c_element; /* bytes of an element of A and B, and of C */
+    uint32_t accumulator; /* bytes of an accumulator */
     uint32_t m, n, k;     /* n: columns of the widest band */
     uint32_t b_transposed;
     uint32_t aligned;    /* 1: on every rank A, B and all their rows start at multiples of 16 bytes, or copies do */
-    uint32_t b_unaligned; /* 1: on some rank B cannot be read where it is but by a loop that takes any place */
+    uint32_t b_unaligned; /* 1: on some rank B itself does not: only a loop for an unaligned B reads it uncopied */
     uint32_t a_unaligned; /* the same of A */
-    uint32_t skinny;      /* whether a loop for few rows is to compute it, and which, where there are such */
-    uint32_t split_k;    /* of K, that are asked of it; 0: free */
-    uint32_t full;       /* 1: on every rank workgroups are as many as the device has units */
-    uint32_t compute_only; /* 1: the product is a kernel's that only computes; 2: fused_sequential's, between ranks */
+    uint32_t skinny;      /* IRISI_SKINNY_*: whether a loop for few rows is to compute it, and which */
+    uint32_t split_k;    /* splits of K that the caller asks for; 0: free */
+    uint32_t full;       /* 1: on every rank at least as many workgroups as the device has compute units */
+    uint32_t compute_only; /* 1: by a kernel that only computes; 2: by fused_sequential of several ranks; 0: else */
     uint32_t tf32;       /* 1: f32 may be multiplied as tf32 */
     uint32_t no_epilogue; /* 1: on every rank nothing but the product is asked for */
-    uint32_t tma_store;  /* 1: so do the rows, of 16 bytes or more, of every rank's band of C; at most 8 ranks */
+    uint32_t tma_store;  /* 1: rows of all bands of C start at multiples of 16 bytes and have 16 or more; <= 8 ranks */
     uint32_t workgroups;
-    uint32_t tile_m, tile_n; /* asked for; 0: free */
+    uint32_t tile_m, tile_n; /* that the caller asks for; 0: free */
 } irisi_gemm_problem;
 
 /* The answer. Waves of a workgroup: the first math_waves compute, the last comm_waves communicate, the rest load. */
@@ -61,18 +61,18 @@ typedef struct irisi_gemm_shape {
 } irisi_gemm_shape;
 
 /*
- * About how long a device takes for a plan's whole tiles and their ways, where tiles are all of one width: what the
- * model in cost_rounds.h computes with. tile_us 0: nothing is known.
+ * About how long a device takes to compute and to send a plan's tiles, where all have one width: the model in
+ * cost_rounds.h computes with these. tile_us 0: nothing is known.
  */
 typedef struct irisi_gemm_rates {
-    double tile_us;     /* a workgroup's arithmetic for a tile, as large as its kernel computes whatever is asked for */
+    double tile_us;     /* a workgroup's arithmetic for its kernel's largest tile: a smaller one takes as long */
     double beside_us;   /* the same beside communication waves */
     double launch_us;   /* until a second kernel has begun */
     double signal_us;   /* until a tile's bytes have arrived and its signal is seen, beside the time of the bytes */
     double link_gbps;   /* to one peer */
     double links_gbps;  /* to all of them together, at most */
-    double sender_gbps; /* that one workgroup sends, to whomever */
-    double memory_gbps; /* that the device reads */
+    double sender_gbps; /* that one workgroup sends, to all peers together */
+    double memory_gbps; /* that the device's memory delivers */
 } irisi_gemm_rates;
 
 /* 1 when `mainloop` is one of the problem's. */

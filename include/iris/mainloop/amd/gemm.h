@@ -16,7 +16,7 @@ IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *wo
     (void)plan, (void)workspace, (void)bytes;
 }
 
-/** How registers are shared out among the roles, where the device can: here it cannot. */
+/** Deals a workgroup's registers to its roles, on devices that can; this one cannot. */
 IRIS_DEVICE void irisi_gemm_registers(const iris_gemm_plan *plan, uint32_t mainloop, iris_gemm_role role,
                                       int begins)
 {

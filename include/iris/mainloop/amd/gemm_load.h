@@ -64,7 +64,7 @@ IRIS_DEVICE uint32_t irisi_mfma_left(uint32_t k, uint32_t slab, uint32_t whole)
     return first >= k ? 0 : k - first < whole ? k - first : whole;
 }
 
-/* Begins to load a lane's chunks of a slab into registers. Slabs behind the last read the first. */
+/* Begins to load a lane's chunks of a slab into registers. A slab behind the last one reads the first one instead. */
 IRIS_DEVICE void irisi_mfma_fetch(const irisi_mfma_source *s, uint32_t loads, irisi_words *to, uint32_t k,
                                   uint32_t slab, uint32_t whole, int n_major)
 {
@@ -95,7 +95,7 @@ IRIS_DEVICE void irisi_mfma_commit(const irisi_mfma_source *s, uint32_t loads, c
         irisi_mfma_commit_chunk(s, j, from[j], lds, left, ragged, n_major);
 }
 
-/* A lane's chunks of a slab directly into shared memory; a ragged slab through registers, one chunk at a time. */
+/* Loads a lane's chunks of a slab directly into shared memory; a ragged slab through registers, chunk by chunk. */
 IRIS_DEVICE void irisi_mfma_copy(const irisi_mfma_source *s, uint32_t loads, irisi_mfma_lds lds, uint32_t k,
                                  uint32_t slab, uint32_t whole, int ragged, int n_major)
 {
@@ -120,9 +120,9 @@ IRIS_DEVICE void irisi_mfma_copy(const irisi_mfma_source *s, uint32_t loads, iri
 }
 
 /*
- * Where the math waves meet: what each wrote to shared memory is there, and what each read has arrived. Alone they meet
- * at the workgroup's barrier, beside communication waves at their wave group's counter, which they watch without a
- * pause; a sleep of no clocks lets a scheduler in software, where there is one, turn to those they wait for.
+ * The math waves meet: what each wrote to shared memory is visible to the others, and what each read has arrived. Where
+ * there are no communication waves they meet at the workgroup's barrier, else at their wave group's counter, which they
+ * poll without a pause. irisi_mfma_yield lets a scheduler in software, where there is one, run the other waves.
  */
 IRIS_DEVICE void irisi_mfma_meet(iris_wave_group *group, int with_comm)
 {

@@ -58,9 +58,9 @@ IRIS_DEVICE void irisi_mfma_fetch_slab(irisi_mfma_loop loop, const irisi_mfma_jo
 }
 
 /*
- * Slab `slab` goes to shared memory, and fetches begin for what its registers, or those of it and its forerunner, held:
- * two neighbouring slabs that are 32 bytes deep are fetched together, since they share cache lines. `number` is the
- * slab's number as far as registers are concerned, known to the compiler.
+ * Writes slab `slab` from registers to shared memory, and begins to fetch a later slab into these registers. Slabs that
+ * are 32 bytes deep are fetched in pairs, since two neighbours share cache lines: then every second call fetches two.
+ * `number`: known to the compiler, and the same register set and half of shared memory as `slab`.
  */
 IRIS_DEVICE void irisi_mfma_advance(irisi_mfma_loop loop, const irisi_mfma_job *job, irisi_mfma_held *held,
                                     uint32_t slab, uint32_t number, int n_major, int ragged)
@@ -83,7 +83,7 @@ IRIS_DEVICE void irisi_mfma_advance(irisi_mfma_loop loop, const irisi_mfma_job *
                                   (number + 1 - loop.pair + i) % loop.ring, n_major);
 }
 
-/* Begins a tile: the first slab stands in shared memory when the math waves have met, others are on their way. */
+/* Begins a tile: once the math waves have met, the first slab is in shared memory; others are on their way. */
 IRIS_DEVICE void irisi_mfma_begin(irisi_mfma_loop loop, const iris_gemm_plan *plan, const iris_tile *tile,
                                   const irisi_mfma_pipe *pipe, const iris_wave_group *group, int n_major,
                                   irisi_mfma_job *job, irisi_mfma_held *held)
@@ -103,7 +103,7 @@ IRIS_DEVICE void irisi_mfma_begin(irisi_mfma_loop loop, const iris_gemm_plan *pl
         irisi_mfma_loaded();
 }
 
-/* The columns' operands of a step, from B as it is given untransposed: pairs of rows of K are put together. */
+/* The columns' operands of a step where B is k x n: pairs of rows of K are put together. */
 IRIS_DEVICE void irisi_mfma_take_n_major(irisi_mfma_shape shape, irisi_mfma_lds from, uint32_t first, uint32_t step,
                                          irisi_words (*n)[IRISI_MFMA_STEPS], uint32_t place)
 {
@@ -152,7 +152,7 @@ IRIS_DEVICE void irisi_mfma_clear(irisi_mfma_loop loop, irisi_mfma_accs *acc)
 /*
  * A lane's accumulators of a piece: two times eight neighbours in a row of C, 16 columns apart. `band` and `right` say
  * which piece; they are the same in all lanes, but accumulators have no address, so each piece has code of its own.
- * `v`: 16 values of 4 bytes; `whole`, a constant: those of accumulators that are whole numbers become floats.
+ * `v`: 16 values of 4 bytes. `whole`, a constant: accumulators are i32 and become floats.
  */
 IRIS_DEVICE void irisi_mfma_piece(irisi_mfma_loop loop, const irisi_mfma_accs *acc, uint32_t band, uint32_t right,
                                   int whole, void *v)

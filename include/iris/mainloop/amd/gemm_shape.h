@@ -88,7 +88,7 @@ IRIS_HOST_DEVICE irisi_mfma_loop irisi_mfma_loop_of(uint32_t mainloop, int with_
 
 /*
  * MI300 and MI350 deal workgroups to their chiplets in turn: to 8, an MI300A to 6, a part of a divided device to fewer.
- * A chiplet has 38 compute units, on gfx950 32; a rank that counts on other numbers of them has 8.
+ * A chiplet has 38 compute units, on gfx950 32; any other number of units than 1 to 8 times that counts as 8 chiplets.
  */
 static inline uint32_t irisi_gemm_xcds(const char *arch, uint32_t units)
 {
@@ -144,19 +144,19 @@ static inline irisi_gemm_shape irisi_mfma_gemm_shape(uint32_t mainloop, const ir
 #define IRISI_GEMM_MOST_PITCH ((uint64_t)1 << 24)
 
 /*
- * What the model of whole tiles computes with. None of it was measured here: all are estimates. Peaks, compute units,
- * memory and links are those of AMD's data sheets: of MI250X, half of it, which is a device; MI300X; MI355X. What is
- * reached of them is from what others have published. A link carries 48 of 64 GB/s on MI300X, and 32 of its compute
- * units nearly fill all seven; the same shares are taken elsewhere. Good kernels reach 0.57 of the peak (749 TFLOP/s on
- * MI325X at 8192 x 8192 x 8192), so 0.5 is taken, and less for small tiles, which fetch twice as much for each product;
- * beside other waves at most 0.8 of that. Half an MI250X has seven peers behind four links' worth of ways. The plain
- * loop's share of the peak without matrix units is what it reaches on an H200: 25 TFLOP/s; of a B that is n x k only 6.
- * A part of a divided device counts as if all memory and all links were its own. Plans by the plain loop, or by that
- * for few rows, do not say which device it is: one of several chiplets counts as an MI300X there.
+ * What the model of cost_rounds.h computes with. None of it was measured here: all are estimates. Peaks, compute units,
+ * memory and links are those of AMD's data sheets: of MI250X (half of it, which is a device), MI300X and MI355X. What
+ * is reached of them is from what others have published. On MI300X a link carries three quarters of its nominal rate,
+ * and 32 compute units nearly fill all seven links; the same shares are taken for the others. Matrix loops are taken to
+ * reach half of the peak, as good kernels reach slightly more, less in small tiles, which fetch twice as much for each
+ * product, and at most 0.8 of that beside other waves. Half an MI250X reaches its seven peers over the equivalent of
+ * four links. The plain loop is taken to reach the share of the peak without matrix units that it reaches on an H200. A
+ * part of a divided device counts as if all memory and all links were its own. Plans of the plain loop, and of the one
+ * for few rows, do not name the device: one of several chiplets counts as an MI300X there.
  */
 #define IRISI_GEMM_HAS_RATES 1
 typedef struct irisi_gemm_sheet {
-    double units_tflops, plain_tflops; /* of 16 bits by matrix units; of f32 without, and with twice that */
+    double units_tflops, plain_tflops; /* 16-bit by matrix units; f32 without them (with them twice that) */
     double units, memory_gbps, link_gbps;
 } irisi_gemm_sheet;
 static inline irisi_gemm_sheet irisi_gemm_sheet_of(uint32_t i)
@@ -213,9 +213,9 @@ static inline irisi_gemm_image irisi_gemm_image_of(const char *arch, uint32_t dt
 }
 
 /*
- * The mainloop for a problem, and its shape. Matrix loops need what they load to be aligned, and of elements of 8 or 32
- * bits K side by side, which copies see to (runtime/gemm/packing.h). Large tiles where there is one for every
- * workgroup, since they need half the loads for their arithmetic. The loop for few rows where it takes less time than
+ * The mainloop for a problem, and its shape. Matrix loops need aligned operands and, for elements of 8 or 32 bits, a B
+ * that is n x k; copies provide both (runtime/gemm/packing.h). Large tiles are taken where there is one for every
+ * workgroup, since they need half the loads for their arithmetic; the loop for few rows where it takes less time than
  * small tiles.
  */
 static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gemm_problem *p)
@@ -225,13 +225,13 @@ static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gem
     const uint32_t small = IRISI_GEMM_MFMA_GFX90A_SMALL + (uint32_t)i;
     const uint64_t tiles = (uint64_t)((p->m + 255) / 256) * ((p->n + 255) / 256);
     const int fits = irisi_gemm_fits(p, irisi_gemm_largest_tile(small, p->element));
-    if (!p->aligned || (p->c_dtype == IRIS_I32 && !p->no_epilogue)) /* i32 is written as it was summed up */
+    if (!p->aligned || (p->c_dtype == IRIS_I32 && !p->no_epilogue)) /* matrix loops have no epilogue for i32 */
         return irisi_gemm_plain(p);
     const double gbps = irisi_gemm_sheet_of((uint32_t)i).memory_gbps;
     const irisi_gemm_extent tile = irisi_gemm_largest_tile(small, p->element);
     const uint64_t lower = (uint64_t)((p->m + tile.m - 1) / tile.m) * ((p->n + tile.n - 1) / tile.n);
     const double rounds = (double)((lower + p->workgroups - 1) / p->workgroups);
-    const double others = 1.5 + rounds * irisi_mfma_tile_us(small, (uint32_t)i, p->element, p->k); /* and a way out */
+    const double others = 1.5 + rounds * irisi_mfma_tile_us(small, (uint32_t)i, p->element, p->k); /* 1.5: into C */
     if (irisi_skinny_takes(p, gbps, others))
         return irisi_skinny_gemm_shape(p, gbps);
     if (irisi_gemm_has(p, small) && fits && (tiles < p->workgroups || p->tile_m || p->tile_n))

@@ -20,7 +20,8 @@
 typedef IRISI_LOCAL char *irisi_mfma_lds;
 
 /*
- * acc += first * second, like irisi_mfma_f16 (gen/arch/mfma_amd.h), of f32, a step being 8 deep and an instruction 2.
+ * acc += first * second, like irisi_mfma_f16 (gen/arch/mfma_amd.h), for f32: a step is 8 elements deep, an instruction
+ * 2.
  */
 IRIS_DEVICE irisi_mfma_acc irisi_mfma_f32(const irisi_words *first, const irisi_words *second, uint32_t step,
                                           irisi_mfma_acc acc)
@@ -38,7 +39,7 @@ IRIS_DEVICE irisi_mfma_acc irisi_mfma_f32(const irisi_words *first, const irisi_
     return acc;
 }
 
-/* Likewise of whole numbers, a step being 32 deep; accumulators are whole numbers too. */
+/* The same for i8: a step is 32 elements deep, and accumulators are i32. */
 IRIS_DEVICE irisi_mfma_acc irisi_mfma_i8(const irisi_words *first, const irisi_words *second, uint32_t step,
                                          irisi_mfma_acc acc)
 {
@@ -75,9 +76,9 @@ IRIS_DEVICE irisi_mfma_acc irisi_mfma_i8(const irisi_words *first, const irisi_w
 }
 
 /*
- * Likewise of 8-bit floats, a step being 32 deep; fnuz and e5m2 are constants. gfx942's instructions read them as fnuz,
- * and are 16 deep; gfx950's as OCP's, and those that are 64 deep are twice as fast: they take two steps at once, the
- * second time.
+ * The same for 8-bit floats: a step is 32 elements deep; fnuz and e5m2 are constants. gfx942's instructions take fnuz
+ * formats and are 16 deep. gfx950's take OCP's formats; those that are 64 deep are twice as fast as others, and are
+ * used at every second step, for both.
  */
 IRIS_DEVICE irisi_mfma_acc irisi_mfma_f8(const irisi_words *first, const irisi_words *second, uint32_t step,
                                          irisi_mfma_acc acc, int fnuz, int e5m2)
@@ -126,7 +127,7 @@ IRIS_DEVICE irisi_mfma_acc irisi_mfma_f8e5m2(const irisi_words *first, const iri
     return irisi_mfma_f8(first, second, step, acc, 0, 1);
 }
 
-/* Workgroup-shared memory, `offset` bytes on. */
+/* Reads or writes workgroup-shared memory, `offset` bytes on. */
 IRIS_DEVICE irisi_words irisi_mfma_read(irisi_mfma_lds lds, uint32_t offset)
 {
     return *(const IRISI_LOCAL irisi_any_128 *)(lds + offset);
@@ -149,7 +150,7 @@ IRIS_DEVICE void irisi_mfma_write_sums(irisi_mfma_lds lds, uint32_t offset, iris
     *(IRISI_LOCAL irisi_mfma_acc_16 *)(lds + offset) = sums;
 }
 
-/* A lane's value as if it were new: see irisi_rematerialize. */
+/* Hides from the compiler how a lane's value was computed, as irisi_rematerialize does. */
 IRIS_DEVICE uint32_t irisi_mfma_now(uint32_t v)
 {
     __asm__ __volatile__("" : "+v"(v));
@@ -157,8 +158,8 @@ IRIS_DEVICE uint32_t irisi_mfma_now(uint32_t v)
 }
 
 /*
- * 16 bytes of global memory; `base` is the same in all lanes of the wave, so that it stays in scalar registers; the
- * offset would be widened before the loop, to two registers for each.
+ * Loads 16 bytes of global memory. `base` is the same in all lanes of the wave, so that it stays in scalar registers.
+ * irisi_mfma_now keeps the compiler from widening offsets before the loop, where each would take two registers.
  */
 IRIS_DEVICE irisi_words irisi_mfma_load(const IRISI_GLOBAL char *base, uint32_t offset)
 {
@@ -166,7 +167,7 @@ IRIS_DEVICE irisi_words irisi_mfma_load(const IRISI_GLOBAL char *base, uint32_t 
     return *(const IRISI_GLOBAL irisi_any_128 *)(base + (uint64_t)offset);
 }
 
-/* The same of so many bytes, a constant: 16, 8, 4 or, as the low half of a word, 2. */
+/* The same for so many bytes, a constant: 16, 8, 4 or, into the low half of a word, 2. */
 IRIS_DEVICE void irisi_mfma_load_run(const IRISI_GLOBAL char *base, uint32_t offset, uint32_t bytes, uint32_t *to)
 {
     const IRISI_GLOBAL char *from = base + (uint64_t)irisi_mfma_now(offset);
@@ -181,11 +182,12 @@ IRIS_DEVICE void irisi_mfma_load_run(const IRISI_GLOBAL char *base, uint32_t off
 }
 
 /*
- * 16 bytes of each lane from global memory into the 1024 bytes of shared memory at `lds`, the same in all lanes;
- * irisi_mfma_loaded waits for it. gfx950 can without registers in between; in asm, because the compiler would wait for
- * it before the next barrier and before the next read of any shared memory. A vector instruction may have written
- * the base's registers just before (readfirstlane): then five clocks must pass, which the compiler does not count here.
- * With the macro IRIS_NO_DIRECT_LDS the 16 bytes take the way that every device has, and are waited for at once.
+ * Loads 16 bytes for each lane from global memory into the 1024 bytes of shared memory at `lds`, which is the same in
+ * all lanes; irisi_mfma_loaded waits for it. gfx950 has an instruction for that, without registers in between. It is in
+ * asm, because the compiler would wait for it before the next barrier and before the next read of any shared memory. A
+ * vector instruction may have written the base's registers just before (readfirstlane): then five clocks must pass,
+ * which the compiler does not see to for asm. Other devices, and gfx950 with the macro IRIS_NO_DIRECT_LDS, load the 16
+ * bytes into registers, wait, and write them.
  */
 IRIS_DEVICE void irisi_mfma_load_lds(const IRISI_GLOBAL char *base, uint32_t offset, irisi_mfma_lds lds)
 {
@@ -204,10 +206,10 @@ IRIS_DEVICE void irisi_mfma_load_lds(const IRISI_GLOBAL char *base, uint32_t off
 #endif
 }
 
-/* Until all of the wave's irisi_mfma_load_lds are in shared memory; barriers alone do not wait for them. */
+/* Waits until all of the wave's irisi_mfma_load_lds are in shared memory; barriers alone do not wait for them. */
 IRIS_DEVICE void irisi_mfma_loaded(void) { __asm__ __volatile__("s_waitcnt vmcnt(0)" ::: "memory"); }
 
-/* Nothing is moved across this point: on one side of it a wave uses memory, on the other the matrix unit. */
+/* The compiler moves no instruction across it: a wave uses memory on one side, the matrix unit on the other. */
 IRIS_DEVICE void irisi_mfma_part(void) { __builtin_amdgcn_sched_barrier(0); }
 
 /* 1: this wave's instructions go before those of the SIMD's other waves. 0: it waits its turn again. */
@@ -219,10 +221,10 @@ IRIS_DEVICE void irisi_mfma_hurry(int yes)
         __builtin_amdgcn_s_setprio(0);
 }
 
-/* This wave waits for others. */
+/* Sleeps for no clocks while the wave polls for others. */
 IRIS_DEVICE void irisi_mfma_yield(void) { __builtin_amdgcn_s_sleep(0); }
 
-/* 1 where the compiler's pass is for the architecture, or one of those, that a mainloop is made for. */
+/* 1 when this compilation is for an architecture that the mainloop is made for. */
 IRIS_DEVICE int irisi_mfma_in_image(uint32_t mainloop)
 {
 #if defined(__gfx90a__)

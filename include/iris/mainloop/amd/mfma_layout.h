@@ -94,7 +94,7 @@ IRIS_HOST_DEVICE irisi_mfma_chunk irisi_mfma_chunk_a(irisi_mfma_shape s, uint32_
     return c;
 }
 
-/* Chunk `index` of a transposed B's part: column of the tile, chunk of the slab's K. Waves' blocks follow another. */
+/* Chunk `index` of a transposed B's part: column of the tile, chunk of the slab's K. A wave's columns are together. */
 IRIS_HOST_DEVICE irisi_mfma_chunk irisi_mfma_chunk_bt(irisi_mfma_shape s, uint32_t index)
 {
     irisi_mfma_chunk c = irisi_mfma_chunk_a(s, index);
@@ -242,7 +242,7 @@ IRIS_HOST_DEVICE uint32_t irisi_mfma_at_pair(irisi_mfma_shape s, uint32_t first,
     return first + (16 * step + k) * (128 * s.waves_n);
 }
 
-/* Of two words that hold columns 0 and 1 of two rows of K: both rows of one column. */
+/* From two words, each of which holds columns 0 and 1 of a row of K: one column of both rows. */
 IRIS_HOST_DEVICE uint32_t irisi_mfma_pair(uint32_t first, uint32_t second, uint32_t column)
 {
     return column ? first >> 16 | (second & 0xffff0000u) : (first & 0xffffu) | second << 16;

@@ -6,15 +6,15 @@
  *   irisi_skinny_begin irisi_skinny_fetch irisi_skinny_take  of a step, 32 elements of K
  *   irisi_skinny_sum irisi_skinny_place                     where a wave's sums stand
  *
- * Where rows are few, all that counts is that B comes in on as many compute units as there are, and that loads are
- * under way all the time. The matrix loops' tiles are too wide for that: 16 rows of 2048 columns are 16 of theirs and
- * 32 to 128 of these. Each wave of a workgroup multiplies a part of K of all of a narrow tile, from its lanes' own
- * loads, some steps ahead; the waves' sums are added up once, through shared memory. No wave waits for another before.
+ * For few rows it matters only that all compute units read B, and that loads are under way all the time. The matrix
+ * loops' tiles are too wide for that: 16 rows of 2048 columns are 16 of theirs and 32 to 128 of these. Each wave of a
+ * workgroup multiplies one part of K for the whole of a narrow tile; its lanes load what they multiply, some steps
+ * ahead. The waves' sums are added up once, through shared memory; until then no wave waits for another.
  *
- * The instruction computes the transpose of a block, so that a lane's accumulators are neighbours in a row of C. In
- * which order K is added up is free, so a lane's operands are 8 neighbours along K, 8 * (lane / 16) on; where B is
- * k x n it has its columns, neighbours too, of 8 lines. Loads are of rows that start at multiples of 16 bytes, and stay
- * within the 16-byte units that hold elements.
+ * The instruction computes the transpose of a block, so that a lane's accumulators are neighbours in a row of C. The
+ * order in which K is added up is free, so a lane's operands are 8 neighbours along K, from 8 * (lane / 16) on. Where B
+ * is k x n, a lane has neighbouring columns of 8 lines. Rows start at multiples of 16 bytes, and loads stay within the
+ * 16-byte units that hold elements.
  */
 #ifndef IRIS_MAINLOOP_AMD_SKINNY_H
 #define IRIS_MAINLOOP_AMD_SKINNY_H
@@ -54,8 +54,8 @@ typedef struct irisi_skinny_job {
     uint64_t b_step;                      /* bytes from step to step */
     uint32_t a_at[IRISI_SKINNY_GROUPS];   /* the lane's run of a line, from there on */
     uint32_t b_at[IRISI_SKINNY_LINES];
-    uint32_t b_first[IRISI_SKINNY_BLOCKS]; /* the same at a step's first element of K, of which there always is one */
-    uint32_t k, begin, end, last;         /* of all of K; the wave's steps; the last there is */
+    uint32_t b_first[IRISI_SKINNY_BLOCKS]; /* the same at a step's first element of K, which always exists */
+    uint32_t k, begin, end, last;         /* elements of K; the wave's steps; the last step of all */
 } irisi_skinny_job;
 
 /* Lanes of rows and columns beyond the tile's edge load ones inside it again; their products are not stored. */
@@ -92,13 +92,16 @@ IRIS_DEVICE void irisi_skinny_begin(irisi_skinny_shape s, const iris_gemm_plan *
 /* What a lane loads for a step. */
 typedef struct irisi_skinny_words {
     irisi_words a[IRISI_SKINNY_GROUPS];
-    uint32_t b[4 * IRISI_SKINNY_BLOCKS]; /* line by line, of 2 bytes too one word each */
+    uint32_t b[4 * IRISI_SKINNY_BLOCKS]; /* line by line; a run of 2 bytes takes a word too */
 } irisi_skinny_words;
 
 /* Words of a line in irisi_skinny_words. */
 IRIS_DEVICE uint32_t irisi_skinny_pitch(irisi_skinny_shape s) { return s.n_major ? (s.blocks + 1) / 2 : 4; }
 
-/* Begins to load a step's words: behind the last step that one's again, and behind the end of K what is before it. */
+/*
+ * Begins to load a step's words. Behind the last step the last one is loaded again; instead of what lies behind the end
+ * of K, elements before it are.
+ */
 IRIS_DEVICE void irisi_skinny_fetch(irisi_skinny_shape s, const irisi_skinny_job *job, uint32_t step,
                                     irisi_skinny_words *to)
 {
@@ -121,7 +124,7 @@ typedef struct irisi_skinny_operands {
     irisi_words m[IRISI_SKINNY_GROUPS], n[IRISI_SKINNY_BLOCKS];
 } irisi_skinny_operands;
 
-/* Of 8 neighbours along K those behind its end become zeros; `left` are before it. */
+/* Zeros, of 8 neighbours along K, those behind its end; `left` of them are before it. */
 IRIS_DEVICE irisi_words irisi_skinny_clear(irisi_words pairs, int left)
 {
 #pragma unroll
@@ -156,9 +159,10 @@ IRIS_DEVICE void irisi_skinny_take(irisi_skinny_shape s, const irisi_skinny_job 
 }
 
 /*
- * Where a lane's four accumulators of a block and a group stand among a wave's sums, and an element of the tile. They
- * are row lane % 16 of the group and, of the block's 16 columns, four neighbours, 4 * (lane / 16) on. Lanes change
- * places so that the 32 that read neighbours of a row find them in different banks.
+ * irisi_skinny_sum: where a lane's four accumulators of a block and a group stand among a wave's sums;
+ * irisi_skinny_place: where an element of the tile does. The four are in row lane % 16 of the group and in four
+ * neighbouring columns of the block, from 4 * (lane / 16) on. Lanes' places are permuted so that the 32 lanes that read
+ * neighbours of a row read different banks.
  */
 IRIS_DEVICE uint32_t irisi_skinny_sum(irisi_skinny_shape s, uint32_t block, uint32_t group, uint32_t lane)
 {

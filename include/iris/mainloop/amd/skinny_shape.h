@@ -25,7 +25,7 @@ enum {
 /*
  * Tiles, in 16 x 16 blocks of the instruction, and microseconds of a wave's step where B is k x n, and n x k.
  * Estimates: a step's words come a microsecond after they were asked for, four steps are under way, and lines of a B
- * that is k x n are 128 bytes, of which narrow tiles want a part.
+ * that is k x n are 128 bytes, of which narrow tiles use only a part.
  */
 enum { IRISI_SKINNY_TILES = 4 };
 typedef struct irisi_skinny_tile {
@@ -39,13 +39,13 @@ static inline irisi_skinny_tile irisi_skinny_tile_of(uint32_t which)
     return tiles[which];
 }
 
-/* Which of them a plan has. */
+/* Which of these tiles a plan has. */
 IRIS_HOST_DEVICE uint32_t irisi_skinny_which(uint32_t tile_m, uint32_t tile_n)
 {
     return tile_m == 16 ? tile_n / 32 : 3;
 }
 
-/* 1 when no side that is asked for contradicts it. */
+/* 1 when tile `which` has the sides that are asked for, if any. */
 static inline int irisi_skinny_asked(const irisi_gemm_problem *p, uint32_t which)
 {
     const irisi_skinny_tile t = irisi_skinny_tile_of(which);
@@ -74,7 +74,7 @@ static inline double irisi_skinny_us(const irisi_gemm_problem *p, uint32_t which
     return computed > read ? computed : read;
 }
 
-/* The tile for a problem: the fastest of those that are not contradicted; IRISI_SKINNY_TILES when all are. */
+/* The fastest tile of those with the sides that are asked for; IRISI_SKINNY_TILES when there is none. */
 static inline uint32_t irisi_skinny_best(const irisi_gemm_problem *p, double memory_gbps)
 {
     uint32_t best = IRISI_SKINNY_TILES;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gemm.h (host): the blocked loop's ground: what a thread owns.
+ * gemm.h (host): the blocked loop of this platform, and which rows of a tile a thread computes.
  *
  *   irisi_gemm_registers irisi_gemm_rows irisi_gemm_own_rows
  *
@@ -20,7 +20,7 @@ IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *wo
     (void)plan, (void)workspace, (void)bytes;
 }
 
-/** How registers are shared out among the roles, where the device can: here it cannot. */
+/** Deals a workgroup's registers to its roles, on devices that can; this one cannot. */
 IRIS_DEVICE void irisi_gemm_registers(const iris_gemm_plan *plan, uint32_t mainloop, iris_gemm_role role,
                                       int begins)
 {

@@ -37,8 +37,8 @@ IRIS_HOST_DEVICE irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, ui
 }
 
 /*
- * The mainloop for a problem, and its shape. Large tiles waste less, but each workgroup should have a few, so that some
- * travel while others are computed. Shared memory: a widened block of A and a widened panel of B.
+ * The mainloop for a problem, and its shape. Large tiles waste less, but each workgroup should have several, so that
+ * one is sent while the next is computed. Shared memory: a widened block of A and a widened panel of B.
  */
 IRIS_HOST_DEVICE irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gemm_problem *p)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gemm.h (nvidia): the mainloops of this platform: the plain one, shared-memory tiles and fused multiply-adds, and
- * sm_90a's, warpgroup products from a ring of blocks that the copy engine fetches.
+ * gemm.h (nvidia): includes the mainloops of this platform, and has what the kernels of sm_90a's two loops share. Those
+ * compute products of warpgroups (wgmma) from a ring of blocks of A and B in shared memory (ring.h).
  *
  *   irisi_gemm_workspace_begin irisi_gemm_registers irisi_gemm_ahead
  *   irisi_gemm_blocks irisi_gemm_blocks_of irisi_gemm_skip irisi_gemm_unaligned_b_skip irisi_gemm_pair_exchange
@@ -17,10 +17,11 @@
 #include <iris/gemm/tile_ll.h>
 
 /*
- * sm_90a: a kernel starts with 168 registers a lane; while roles last, the computing warpgroups have 224 and the third
- * has 56. Every lane of a warpgroup calls it; its waves may have parted before. The third warpgroup takes its registers
- * back only when the others have returned theirs: with nothing to do it could be here before they have taken them. At
- * either end the workgroups of a pair meet: before, none writes into the other's barriers and blocks; after, none does.
+ * Deals the registers to the roles of sm_90a's loops, and takes them back. A kernel starts with 168 registers a lane;
+ * between the two calls the computing warpgroups have 224 and the third warpgroup has 56. Every lane of a warpgroup
+ * calls it; its waves may have diverged before. The third warpgroup takes its registers back only after the others have
+ * returned theirs: without tiles it could get here before they have taken them. At both ends the workgroups of a
+ * cluster meet: neither writes into the other's shared memory before the first meeting or after the second one.
  */
 IRIS_DEVICE void irisi_gemm_registers(const iris_gemm_plan *plan, uint32_t mainloop, iris_gemm_role role,
                                       int begins)
@@ -48,8 +49,8 @@ IRIS_DEVICE void irisi_gemm_registers(const iris_gemm_plan *plan, uint32_t mainl
 }
 
 /*
- * Before the workgroup's first barrier: its waves ready what the roles will meet at, a few barriers each: lanes of one
- * wave would make them one after the other.
+ * Makes the barriers (mbarrier) of the ring and of irisi_gemm_pair_exchange, before the workgroup's first barrier.
+ * Every wave makes a few of them: lanes of one wave would make them one after the other.
  */
 IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *workspace, uint32_t bytes)
 {
@@ -60,10 +61,10 @@ IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *wo
         return;
     for (uint32_t i = iris_wave(); i < IRISI_GEMM_SM90A_RINGS; i += iris_waves()) {
         const uint32_t full = irisi_shared_address(workspace) + 16 * i;
-        irisi_mbar_init(full, lines ? 1 + IRISI_GEMM_WAVE_LANES : 2); /* who fetches A's part, and who B's */
+        irisi_mbar_init(full, lines ? 1 + IRISI_GEMM_WAVE_LANES : 2); /* who fetches A, and who fetches B */
         irisi_mbar_init(full + 8, IRISI_GEMM_SM90A_MATH_WAVES * (lines ? IRISI_GEMM_WAVE_LANES : plan->tiling.cluster));
     }
-    if (plan->tiling.cluster > 1 && iris_wave() < IRISI_GEMM_SM90A_MATH_WAVES) { /* irisi_gemm_pair_exchange's */
+    if (plan->tiling.cluster > 1 && iris_wave() < IRISI_GEMM_SM90A_MATH_WAVES) { /* for irisi_gemm_pair_exchange */
         const uint32_t full = irisi_shared_address(workspace) + 16 * (IRISI_GEMM_SM90A_RINGS + iris_wave());
         irisi_mbar_init(full, 1);
         irisi_mbar_init(full + 8, iris_wave() == 0 ? (uint32_t)IRISI_GEMM_SM90A_MATH_WAVES : IRISI_MBAR_MOST);
@@ -77,9 +78,9 @@ IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *wo
 }
 
 /*
- * The block of K, `depth` elements each, that a tile's split begins with; the next one's is where it ends. The last
- * split has four blocks more than the others, so that the workgroup that adds up the others' sums finds them there and
- * waits less. Two, six or nine blocks were no better on an H200.
+ * The first block of K of a split; a block is `depth` elements deep. A split ends where the next one begins. The last
+ * split has four blocks more than the others: the workgroup that computes it then adds up the others' sums, which have
+ * arrived meanwhile.
  */
 IRIS_DEVICE uint32_t irisi_gemm_k_split_begin(const iris_gemm_plan *plan, uint32_t k_split, uint32_t depth)
 {
@@ -88,7 +89,10 @@ IRIS_DEVICE uint32_t irisi_gemm_k_split_begin(const iris_gemm_plan *plan, uint32
     return k_split == plan->tiling.split_k ? blocks : (blocks - more) * k_split >> plan->tiling.split_k_shift;
 }
 
-/* The blocks of K of a tile: those of its split; of one that a pair computes together this workgroup's half. */
+/*
+ * The blocks of K that this workgroup computes of a tile: those of the tile's split, and where a cluster computes the
+ * tile together (pair_split_k), half of them.
+ */
 typedef struct irisi_gemm_blocks {
     uint32_t first, end;
 } irisi_gemm_blocks;
@@ -102,7 +106,7 @@ IRIS_DEVICE irisi_gemm_blocks irisi_gemm_k_split_of(const iris_gemm_plan *plan, 
 IRIS_DEVICE irisi_gemm_blocks irisi_gemm_blocks_of(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t depth)
 {
     irisi_gemm_blocks b = irisi_gemm_k_split_of(plan, tile, depth);
-    if (tile->pair_split_k) { /* equally many; behind the end of K are zeros */
+    if (tile->pair_split_k) { /* both halves have equally many blocks: behind the end of K the engine writes zeros */
         const uint32_t half = (b.end + 1) / 2;
         b.first = irisi_cluster_rank() * half, b.end = b.first + half;
     }
@@ -111,18 +115,17 @@ IRIS_DEVICE irisi_gemm_blocks irisi_gemm_blocks_of(const iris_gemm_plan *plan, c
 
 /*
  * The block of the loop that does not return its predecessor to the ring. For a tile of one workgroup it is the first
- * block, which has no predecessor. For a tile that a pair computes together it is the last block: the two blocks that
- * were read last receive the other workgroup's sums; the first block then arrives at a barrier that nobody waits for.
- * The loop compares once for both cases, since a second comparison costs time in every kernel.
+ * block, which has no predecessor. For a tile that a cluster computes together it is the last block, because the two
+ * blocks that were read last receive the other workgroup's sums; the first block, which then has no predecessor to
+ * return, arrives at irisi_gemm_pair_exchange_unused. The loop compares once for both cases, since a second comparison
+ * costs time in every kernel.
  */
 IRIS_DEVICE uint32_t irisi_gemm_kept(const iris_tile *tile, const irisi_gemm_blocks *blocks)
 {
     return tile->pair_split_k ? blocks->end - 1 : blocks->first;
 }
 
-/*
- * tile->pair_split_k, read again after the loop: kept in a predicate register through the loop, it slows the loop down.
- */
+/* tile->pair_split_k, read again from memory: the loop is slower when the compiler keeps it in a predicate register. */
 IRIS_DEVICE uint32_t irisi_gemm_pair_exchanges(const iris_tile *tile)
 {
     uint32_t pair_split_k = tile->pair_split_k;
@@ -131,8 +134,9 @@ IRIS_DEVICE uint32_t irisi_gemm_pair_exchanges(const iris_tile *tile)
 }
 
 /*
- * Of the barriers for sums: one for each wave that counts bytes; beside the first the open one, and an unused one,
- * whose phase takes more arrivals than there are: synccheck wants each phase waited for.
+ * The barriers of irisi_gemm_pair_exchange. `full`, one for each wave: counts the bytes of sums that have arrived.
+ * `open`: the other workgroup's products are done, so that it takes sums. `unused`: takes arrivals that mean nothing.
+ * It expects more of them than can come, so that its phase never ends: synccheck reports phases that no one waits for.
  */
 IRIS_DEVICE uint32_t irisi_gemm_pair_exchange_full(const irisi_gemm_ring *ring, uint32_t wave)
 {
@@ -148,10 +152,10 @@ IRIS_DEVICE uint32_t irisi_gemm_pair_exchange_unused(const irisi_gemm_ring *ring
 }
 
 /*
- * Before irisi_launch_wait, while the kernel before this one still ends: B of the workgroup's first blocks comes into
- * the second-level cache, where it is as others will have left it. Where rows are few the memory has nothing else to do
- * meanwhile; with more rows the end of the kernel before takes longer by it. A wave of the loader wave group that
- * fetches nothing does it; every lane calls it.
+ * Prefetches B of the workgroup's first blocks into the second-level cache, before irisi_launch_wait, while the kernel
+ * before this one in the stream still runs. Should that kernel still write B, its writes go to the same cache. Only for
+ * few rows, where the memory is idle at that time; with more rows the prefetch would slow the other kernel down. Every
+ * lane calls it; a wave of the loader wave group that fetches neither A nor B does it.
  */
 IRIS_DEVICE void irisi_gemm_ahead(const iris_gemm_plan *plan, const iris_wave_group *group, iris_gemm_role role,
                                   uint32_t depth)
@@ -172,7 +176,7 @@ IRIS_DEVICE void irisi_gemm_ahead(const iris_gemm_plan *plan, const iris_wave_gr
         }
 }
 
-/* A tile for a warpgroup that has no rows of it: nothing but in step with the one that has. */
+/* A tile of which a warpgroup has no rows: it returns the blocks unread, in step with the warpgroup that has rows. */
 IRIS_DEVICE void irisi_gemm_skip(const iris_gemm_plan *plan, irisi_gemm_ring *ring, uint32_t k_split, uint32_t depth)
 {
     const uint32_t end = irisi_gemm_k_split_begin(plan, k_split + 1, depth);
@@ -182,7 +186,7 @@ IRIS_DEVICE void irisi_gemm_skip(const iris_gemm_plan *plan, irisi_gemm_ring *ri
     }
 }
 
-/* The same where B comes line by line: for a warpgroup that has no columns. There each lane returns a block. */
+/* The same in the loop for an unaligned B, for a warpgroup that has no columns. There every lane returns each block. */
 IRIS_DEVICE void irisi_gemm_unaligned_b_skip(irisi_gemm_ring *ring, irisi_gemm_blocks blocks)
 {
     for (uint32_t i = blocks.first; i < blocks.end; i++, irisi_gemm_ring_next(ring)) {
@@ -192,11 +196,11 @@ IRIS_DEVICE void irisi_gemm_unaligned_b_skip(irisi_gemm_ring *ring, irisi_gemm_b
 }
 
 /*
- * A pair has computed two tiles side by side, each workgroup a half of K of both, its own tile's columns first: the
- * other's sums go to it, into the blocks that were read last (4 warps' of a warpgroup into one of them), and what comes
- * from there is added. Bit 0 of `left` is the phase of the barriers: one that says that the other workgroup's products
- * are done, and for each wave one that counts the bytes. Then the two blocks are returned. Every lane of the math wave
- * group calls it. `n`, a constant: the columns that v has.
+ * Both workgroups of a cluster have computed two tiles side by side, each over half of K. `v` has the sums of `n`
+ * columns, a constant: this workgroup's own tile first, then the other's. The sums of the other's tile are stored into
+ * the other's shared memory, into the two blocks that were read last (one for each warpgroup's four waves); the sums
+ * that come from there are added to the own ones; then the two blocks are returned to the ring. Bit 0 of ring->left is
+ * the phase of the barriers. Every lane of the math wave group calls it.
  */
 IRIS_DEVICE void irisi_gemm_pair_exchange(irisi_gemm_ring *ring, const iris_wave_group *group, float *v,
                                           const uint32_t n)
@@ -240,7 +244,7 @@ IRIS_DEVICE uint32_t irisi_gemm_pair_f16(const float *v)
     return pair;
 }
 
-/* 1 when nothing but the product is asked for; and when tiles leave in boxes too. */
+/* 1 when nothing but the product is asked for. irisi_gemm_leaves: 1 when tiles also leave in boxes. */
 IRIS_DEVICE int irisi_gemm_no_epilogue(const iris_gemm_plan *plan)
 {
     return plan->operands.alpha == 1 && plan->operands.beta == 0 && plan->operands.bias == NULL &&
@@ -253,8 +257,9 @@ IRIS_DEVICE int irisi_gemm_leaves(const iris_gemm_plan *plan)
 }
 
 /*
- * Of a tile that leaves in boxes, what lanes write behind the last whole 16 bytes of its rows, from the boxes of its
- * last piece: into this rank's C or, if `direct`, every rank's. Every lane of a wave that has rows calls it.
+ * Writes the elements of a tile's rows that lie behind their last whole 16 bytes, which no box takes: lanes copy them
+ * from the staged boxes of the last piece into this rank's C or, if `direct`, into every rank's. Every lane of a wave
+ * that has rows calls it.
  */
 IRIS_DEVICE void irisi_gemm_leave_rest(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
                                        const iris_wave_group *group, const char *stage, int direct)
@@ -264,7 +269,7 @@ IRIS_DEVICE void irisi_gemm_leave_rest(const iris_ctx *ctx, const iris_gemm_plan
                         direct && !group->stopped ? all : self);
 }
 
-/* alpha * v; 0 for an alpha of 0, whatever v is. */
+/* alpha * v; 0 for an alpha of 0, even if v is infinite or NaN. */
 IRIS_DEVICE float irisi_gemm_scaled(float v, float alpha)
 {
     return __uint_as_float(__float_as_uint(alpha * v) & (alpha == 0 ? 0 : UINT32_MAX));
@@ -307,7 +312,7 @@ IRIS_DEVICE void irisi_gemm_scale_last(const iris_gemm_plan *plan, float *v)
             v[i] *= plan->operands.scale_c[0];
 }
 
-/* Nothing is to be done to what becomes i32: plans that ask for more have another mainloop (gemm_shape.h). */
+/* C in i32 has no epilogue in this loop: plans that ask for one get another mainloop (irisi_gemm_pick). */
 IRIS_DEVICE void irisi_gemm_finish_i8_i32_sm90a(const iris_gemm_plan *plan, const iris_tile *tile, int32_t *v,
                                                 uint32_t row, uint32_t col)
 {

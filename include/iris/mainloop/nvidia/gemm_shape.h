@@ -24,19 +24,18 @@ enum { IRISI_GEMM_WAVE_LANES = 32, IRISI_GEMM_COMM_WAVES = 2 };
 
 /*
  * The sm_90a loop: two warpgroups compute a tile of 128 x 256, each 64 rows of it, from a ring of blocks 128 bytes of K
- * deep that one lane of a third warpgroup fetches. The third warpgroup's last wave communicates where a
- * pattern has such waves. Of the 227 KB of shared memory four blocks (192 KB) leave two staging tiles of 64 columns,
- * three leave four of them: all of a tile of 16-bit C (half of 32-bit C, 32 columns each), so that the next one's
- * arithmetic waits for no link. Where lanes copy
- * staging tiles, there are three blocks, and one staging tile holds all of a tile: the longer a row, the less of it is
- * at its ragged ends, and the fewer packets of a link it takes.
+ * deep. Two lanes of a third warpgroup fetch the blocks, one A and one B; its last wave communicates where a pattern
+ * has communication waves. Shared memory has 227 KB. Four blocks (192 KB) leave room for two staging tiles of 64
+ * columns (32 columns of 32-bit C). Three blocks leave room for four: all of a tile of 16-bit C, so that the arithmetic
+ * of the next tile does not wait for the links. Where lanes copy staging tiles there are three blocks, and one staging
+ * tile holds the whole tile: long rows have fewer ragged ends and take fewer packets on a link.
  */
 enum {
     IRISI_GEMM_SM90A_M = 128,
     IRISI_GEMM_SM90A_N = 256,
     IRISI_GEMM_SM90A_DEPTH = 128, /* bytes of K in a block */
     IRISI_GEMM_SM90A_A_BYTES = IRISI_GEMM_SM90A_M * IRISI_GEMM_SM90A_DEPTH,
-    IRISI_GEMM_SM90A_RUN = 64 * IRISI_GEMM_SM90A_DEPTH, /* 64 columns of B: a box, and what narrow tiles are cut to */
+    IRISI_GEMM_SM90A_RUN = 64 * IRISI_GEMM_SM90A_DEPTH, /* 64 columns of B: a box; tiles are 1 to 4 of them wide */
     IRISI_GEMM_SM90A_BLOCK = IRISI_GEMM_SM90A_A_BYTES + IRISI_GEMM_SM90A_N / 64 * IRISI_GEMM_SM90A_RUN,
     IRISI_GEMM_SM90A_HEAD = 1024 - IRISI_GEMM_COUNTERS, /* barriers; blocks start at multiples of 1024 */
     IRISI_GEMM_SM90A_AHEAD = 64 << 10, /* bytes of B that a workgroup asks for before its kernel may begin */
@@ -54,7 +53,7 @@ enum {
     IRISI_GEMM_UNALIGNED_B_N = 128,
     IRISI_GEMM_LINE = 128 + 16,                        /* bytes of a line in the ring: 16 more, for where it starts */
     IRISI_GEMM_UNALIGNED_B_RUN = 64 * IRISI_GEMM_LINE, /* of 64 columns of B in a block */
-    IRISI_GEMM_UNALIGNED_B_WAVES = 3, /* that fetch them, a block each: the last one may notify, or communicate */
+    IRISI_GEMM_UNALIGNED_B_WAVES = 3, /* loader waves, a block each; the last wave may notify or communicate */
     IRISI_GEMM_LANES_SM90A_UNALIGNED_B = IRISI_GEMM_LANES_SM90A,
     IRISI_GEMM_LANES_WITH_COMM_SM90A_UNALIGNED_B = IRISI_GEMM_LANES_WITH_COMM_SM90A
 };
@@ -65,16 +64,16 @@ IRIS_HOST_DEVICE int irisi_gemm_is_sm90a(uint32_t mainloop)
     return mainloop == IRISI_GEMM_SM90A || mainloop == IRISI_GEMM_SM90A_UNALIGNED_B;
 }
 
-/* Rows of A in a block: no more than the problem has, in steps of a warpgroup's. */
+/* Rows of A in a block: 64, those of one warpgroup, where the problem has no more. */
 IRIS_HOST_DEVICE uint32_t irisi_gemm_a_rows(const iris_gemm_plan *plan)
 {
     return plan->m > 64 ? (uint32_t)IRISI_GEMM_SM90A_M : (uint32_t)IRISI_GEMM_SM90A_M / 2;
 }
 
 /*
- * Rows of A that are fetched for a tile of so many: whole groups of 8, over which they are swizzled. Rows that A
- * does not have are not fetched, because the copy engine fills them in slowly; the products of what stands in their
- * place are never written. 0 for a tile that a pair lacks.
+ * Rows of A that are fetched for a tile of so many rows: whole groups of 8, the unit of the swizzle. More are not
+ * fetched, because the copy engine is slow to fill in rows that A does not have; the products of what stands in their
+ * place are never written. 0 for the missing second tile of a cluster.
  */
 IRIS_HOST_DEVICE uint32_t irisi_gemm_a_box(uint32_t rows) { return (rows + 7) / 8 * 8; }
 
@@ -83,7 +82,7 @@ static inline uint32_t irisi_gemm_xcds(const char *arch, uint32_t units) { retur
 /* A tensor map's rows are less than 2^40 bytes apart. */
 #define IRISI_GEMM_MOST_PITCH (((uint64_t)1 << 40) - 16)
 
-/* Bytes up to which tiles go as LL packets: host/gemm_ll.h. */
+/* Bytes that a rank sends up to which its tiles go as LL packets: runtime/gemm/ll_banks.h. */
 #define IRISI_GEMM_LL_BYTES (256u << 10)
 
 /* The largest tile that a mainloop takes. */
@@ -123,7 +122,9 @@ static inline irisi_gemm_shape irisi_gemm_sm90a(const irisi_gemm_problem *p)
     return s;
 }
 
-/* The other loop's: all of a tile is staged at once, in plain rows; the ring has what is left. */
+/*
+ * The shape of the loop for an unaligned B: one staging tile holds a whole tile in plain rows; the ring has the rest.
+ */
 static inline irisi_gemm_shape irisi_gemm_unaligned_b_shape(const irisi_gemm_problem *p)
 {
     irisi_gemm_shape s = irisi_gemm_sm90a(p);
@@ -134,12 +135,12 @@ static inline irisi_gemm_shape irisi_gemm_unaligned_b_shape(const irisi_gemm_pro
     return s;
 }
 
-/* What a position of a plan whose K is cut leaves behind: a tile's sums; and the bytes of one that is not there. */
+/* Bytes of one position's sums (a tile's) where K is cut into splits; the value of each byte of a missing sum. */
 enum { IRISI_GEMM_PARTIAL_BYTES = 4 * IRISI_GEMM_SM90A_M * IRISI_GEMM_SM90A_N, IRISI_GEMM_PARTIAL_BYTE = 0xff };
 
 /*
- * 1 when workgroups that only send do it by the copy engine. C in 32 bits takes twice as many boxes: the ring of a
- * tma_forward.h holds too few tiles for it, and lanes send.
+ * 1 when workgroups that only send do it by the copy engine (tma_forward.h). A tile of 32-bit C has twice as many
+ * boxes, too many for the ring there: lanes send it.
  */
 IRIS_HOST_DEVICE uint32_t irisi_gemm_tma_forwards(const iris_gemm_plan *plan)
 {
@@ -147,10 +148,10 @@ IRIS_HOST_DEVICE uint32_t irisi_gemm_tma_forwards(const iris_gemm_plan *plan)
 }
 
 /*
- * 1 when pairs compute parts of their full tiles together, side by side, a half of K of both each: products are as wide
- * as of a whole tile, and a part takes half as long. Both warpgroups must have rows (irisi_gemm_a_rows): one without is
- * not there to give its sums away. Sums of i8 are not added up. With a K below 4096 bytes, by estimate, the sums' way
- * from one to the other takes longer than is spared.
+ * 1 when a cluster may compute halves of full tiles together: two halves side by side, each workgroup half of K of
+ * both. Products are then as wide as for a full tile, and a half takes half as long. Both warpgroups must have rows
+ * (irisi_gemm_a_rows), since each exchanges its own sums; i8 has no code for the exchange. For a K below 4096 bytes, by
+ * estimate, the exchange takes longer than it saves.
  */
 static inline uint32_t irisi_gemm_can_pair_split_k(const iris_gemm_plan *plan)
 {
@@ -159,15 +160,14 @@ static inline uint32_t irisi_gemm_can_pair_split_k(const iris_gemm_plan *plan)
 }
 
 /*
- * What runtime/gemm/tile_search.h asks; k counts 16-bit elements, or as many bytes of others. From H200s: 64 of K take
- * a tile of 256 columns 0.64 us, as long as its products, its way into C 1.7 us, with a flag 4; a workgroup that only
- * sends needs 0.035 ns to fetch a byte by the copy engine while others compute, and 0.016 to put it to each peer (36
- * GB/s for three, 47 alone, which would have the model choose too few senders), 24 GB/s by lanes; memory gives 4.2 TB/s
- * after 0.7 us. Narrower tiles take longer than their products, for what is between them and what they fetch; where
- * there are up to 64 rows it is what they fetch alone, up to 256 the clock is higher. A pair of workgroups reads B from
- * it once. What goes by senders arrives 5 us later than what workgroups send themselves: a flag, a fetch, a signal at
- * the end. The senders' numbers, and those of parts that pairs compute together, fit the rows of
- * bench/results/gemm_tune, the way of the sums up to 256 rows those of bench/results/gemm_local.
+ * The times that runtime/gemm/tile_search.h asks for, fitted to H200s; k counts 16-bit elements, or as many bytes of
+ * others. `blocks`: a block of K by the tile's width (64, 128, 192, 256 columns), for more than 256 rows, up to 256,
+ * where the clock is higher, and up to 64, where only fetching counts. Narrow tiles take longer than their products
+ * alone, for what stands between two products and for what they fetch. `joined`: the sums of splits of K. The rest of a
+ * tile is its way into C, longer with a flag. Workgroups of a cluster read B once for both. A sending workgroup fetches
+ * each byte once while others compute, and puts it to each peer; tiles that senders send arrive later by a flag, a
+ * fetch and a signal. The senders' times and those of halves that a cluster computes together fit the rows of
+ * bench/results/gemm_tune, the sums' times for up to 256 rows those of bench/results/gemm_local.
  */
 #define IRISI_GEMM_HAS_WIDTHS 1
 static inline uint32_t irisi_gemm_narrowest(uint32_t mainloop) { return irisi_gemm_is_sm90a(mainloop) ? 64 : 0; }
@@ -177,7 +177,7 @@ static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t cluster, uin
                                         uint32_t columns, uint32_t k, int flagged)
 {
     static const double blocks[3][4] = {
-        {0.29, 0.36, 0.51, 0.64}, {0.23, 0.32, 0.45, 0.57}, {0.19, 0.215, 0.265, 0.36}}; /* by width; of fewer rows */
+        {0.29, 0.36, 0.51, 0.64}, {0.23, 0.32, 0.45, 0.57}, {0.19, 0.215, 0.265, 0.36}}; /* by rows, by width */
     const double few = columns / 128.0 * (0.8 + 0.005 * (rows < 128 ? rows : 128));
     const double many = columns > 192 ? 8 : columns > 128 ? 5 : columns > 64 ? 1.3 : 0.64;
     const double begun = rows <= 128 ? 0.4 : rows <= 256 ? 0.7 : 1.2;
@@ -187,7 +187,9 @@ static inline double irisi_gemm_tile_us(uint32_t mainloop, uint32_t cluster, uin
     return (flagged ? 4 : 1.7) * (0.5 + columns / 512.0) + joined +
            (cluster > 1 ? 1 : 1.04) * block * ((double)k / split_k / 64);
 }
-/* A part that a pair computes together: half of one twice as wide, of which nothing is shared, and the sums' way. */
+/*
+ * A half that a cluster computes together: half of K of a tile twice as wide, no B in common, and the sums' exchange.
+ */
 static inline double irisi_gemm_pair_split_k_us(uint32_t mainloop, uint32_t rows, uint32_t columns, uint32_t k,
                                                 int flagged)
 {
@@ -202,11 +204,11 @@ static inline double irisi_gemm_link_gbps(uint32_t workgroups, int tma_store, ui
 }
 
 /*
- * What the model of whole tiles computes with, for the loops whose tiles are not cut. Estimates: peaks,
- * multiprocessors, memory and NVLink of NVIDIA's data sheet of the A100, of which 0.6 and 0.8 are taken; other devices
- * count as if they were as fast for each multiprocessor. A small tile takes a quarter of a large one's time
- * (mma_shape.h). A workgroup that sends by lanes moves 12 GB/s on an H200; NVLink is two thirds as fast on an A100, so
- * 8. The plain loop reaches 25 TFLOP/s on an H200, 0.37 of the peak; of a B that is n x k only 6.
+ * What the model of cost_rounds.h computes with, for the loops whose tiles are not cut. Estimates: arithmetic, memory
+ * and NVLink from NVIDIA's data sheet of the A100, of which 0.6, all and 0.8 are taken; other devices count as equally
+ * fast for each multiprocessor. A small tile takes a quarter of a large one's time (mma_shape.h). sender_gbps is what a
+ * workgroup sends by lanes on an H200, times two thirds, as NVLink is slower on an A100. The plain loop's share of the
+ * peak is what it reaches on an H200; for a B that is n x k it reaches a quarter of that.
  */
 #define IRISI_GEMM_HAS_RATES 1
 static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
@@ -232,7 +234,7 @@ static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
 }
 
 #define IRISI_GEMM_HAS_IMAGES 1
-/* Warpgroup products are in images for sm_90a, and in no others that Hopper runs. */
+/* Only images made for sm_90a have products of warpgroups; Hopper runs other images too, which do not. */
 static inline irisi_gemm_image irisi_gemm_image_of(const char *arch, uint32_t dtype, uint32_t tf32)
 {
     const int hopper = strcmp(arch, "sm_90") == 0 && (dtype != IRIS_F32 || tf32);
@@ -243,8 +245,8 @@ static inline irisi_gemm_image irisi_gemm_image_of(const char *arch, uint32_t dt
 }
 
 /*
- * The mainloop for a problem, and its shape. The copy engine takes rows and boxes at multiples of 16 bytes only.
- * Products of f32 cut it to tf32, and i32 is written as it was summed up.
+ * The mainloop for a problem, and its shape. The copy engine reads rows and boxes at multiples of 16 bytes only. The
+ * sm_90a loop multiplies f32 as tf32, and writes sums of i8 into an i32 C as they are, without an epilogue.
  */
 static inline irisi_gemm_shape irisi_gemm_pick(const char *arch, const irisi_gemm_problem *p)
 {

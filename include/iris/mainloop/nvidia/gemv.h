@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gemv.h (nvidia): the loop for up to 8 rows of C, where B is much to read: all of it by whole words of 16 bytes, each
- * once but for those at tiles' ends, wherever its rows start.
+ * gemv.h (nvidia): the loop for up to 8 rows of C, which takes as long as B takes to be read. It reads B in whole words
+ * of 16 bytes, wherever its rows start, and each word once, but for those at tiles' ends.
  *
  *   irisi_gemv_job irisi_gemv_begin
  *   irisi_gemv_fetch irisi_gemv_take_rows                     steps of a B that is k x n, by copies
  *   irisi_gemv_words irisi_gemv_load irisi_gemv_take_columns  and of one that is n x k, by loads
  *   irisi_gemv_stage irisi_gemv_clean irisi_gemv_advance      A, by pieces
  *
- * Rows of B that start anywhere start at one of 8 places within 16 bytes, and as many rows further on at the same one
- * again: after 8 of them, or 4, 2 or 1, as the distance of rows has it. So each wave has rows of one such class alone.
- * To it they are aligned: it loads the words that they lie in and multiplies them as they are. B being k x n, its
- * columns are then so many to the left, which is put right once, where waves' sums meet. B being n x k, its K is, and
- * A is read from there. What words hold of a row's neighbours comes to columns that nobody has, or is cleared.
+ * A row of an unaligned B starts at one of 8 places within 16 bytes. The row 8 further on (or 4, 2 or 1, depending on
+ * ldb) starts at the same place again; such rows are a class. Each wave has rows of one class only: it loads the
+ * aligned words that they lie in and multiplies the words as they are. Where B is k x n, the products then stand up to
+ * 7 columns to the left of their place, which is put right once, where waves' sums are added up. Where B is n x k, its
+ * K is shifted, and A is read with the same shift. What the words hold of neighbouring rows goes to columns outside the
+ * tile, which are not stored, or is replaced by zeros.
  *
- * A stands in shared memory, two pieces of up to 8192 elements, copied beside the lanes; it may start anywhere too. The
- * product is transposed, since its rows come by 16 and its columns by 8: C's columns are its rows. K may be cut into
- * splits (gemv_join.h).
+ * A stands in shared memory, in two pieces of up to 8192 elements, which are copied asynchronously; A may be unaligned
+ * too. The product is transposed, since the instruction has 16 rows and 8 columns: C's columns are its rows. K may be
+ * cut into splits (gemv_join.h).
  */
 #ifndef IRIS_MAINLOOP_NVIDIA_GEMV_H
 #define IRIS_MAINLOOP_NVIDIA_GEMV_H
@@ -34,29 +35,30 @@ typedef struct irisi_gemv_words {
 /* A wave's part of a tile, as one lane sees it. Positions along K count from where the split's first words begin. */
 typedef struct irisi_gemv_job {
     const char *at[2];   /* the words that the lane loads next: of its row of B, or of its two columns */
-    const char *some;    /* a word of B, whichever */
-    uint64_t row, leap;  /* B is k x n: bytes from a row of the lane's to its next, and from a step's last to one */
+    const char *some;    /* a word of B: the address of copies of no bytes */
+    uint64_t row, leap;  /* bytes between the lane's rows in a step, and from its last row to the next step's first; */
+                         /* where B is n x k, `row` is from step to step */
     uint32_t there;      /* bit i: at[i] is of the tile's columns */
     uint32_t first;      /* the lane's first position in a step */
-    uint32_t apart;      /* the logarithm of how many rows of B are from one of a class to the next */
-    uint32_t begin, end; /* the split's first element of K, and its positions */
-    uint32_t step, steps; /* the next one to fetch, and of all waves */
-    uint32_t deep;       /* the logarithm of a step's positions, of all waves */
-    uint32_t skew;       /* elements between a word's begin and the row's, or the column's */
-    uint32_t a;          /* where a piece has the lane's first element of A */
-    uint32_t piece;      /* the logarithm of a piece's elements of a row of A */
+    uint32_t apart;      /* log2 of the distance of two neighbouring rows of a class */
+    uint32_t begin, end; /* the split's first element of K, and how many positions it has */
+    uint32_t step, steps; /* the step that is fetched next; how many there are, the same for all waves */
+    uint32_t deep;       /* log2 of the positions of a step, of all waves together */
+    uint32_t skew;       /* elements from the start of a word to the start of the row, or of the column, in it */
+    uint32_t a;          /* bytes from the start of a piece to the lane's first element of A */
+    uint32_t piece;      /* log2 of the elements of a row of A in a piece */
     uint32_t slot;       /* bytes of a piece */
-    uint32_t ring;       /* the wave's, where B is k x n */
-    uint32_t part, column; /* which of the waves' sums of a column it has, and its first column */
+    uint32_t ring;       /* the wave's ring in shared memory, where B is k x n */
+    uint32_t part, column; /* which of a column's partial sums the wave computes; the wave's first column */
 } irisi_gemv_job;
 
-/* The logarithm of a tile's columns, rounded up. */
+/* log2 of a tile's columns, rounded up. */
 IRIS_DEVICE uint32_t irisi_gemv_columns(const iris_gemm_plan *plan)
 {
     return plan->tiling.tile_n > 64 ? 7 : plan->tiling.tile_n > 32 ? 6 : plan->tiling.tile_n > 16 ? 5 : 4;
 }
 
-/* The split of K, in whole steps: the same for all waves, of which some begin up to 7 elements before it. */
+/* Sets a job's split of K, in whole steps. All waves have equally many, though some begin up to 7 elements earlier. */
 IRIS_DEVICE void irisi_gemv_k_split(int n_major, const iris_gemm_plan *plan, uint32_t k_split, irisi_gemv_job *job)
 {
     const int ragged = !n_major && ((2 * plan->operands.ldb | (uintptr_t)plan->operands.b) & 15) != 0;
@@ -69,7 +71,10 @@ IRIS_DEVICE void irisi_gemv_k_split(int n_major, const iris_gemm_plan *plan, uin
     job->end = job->end < each ? job->end : each;
 }
 
-/* The split must begin at a multiple of 16 bytes of a row for `skew` to hold: steps are 64 elements and more. */
+/*
+ * Begins a wave's part of a tile. `skew` is the same for every split, because a split begins a multiple of 16 bytes
+ * into K: steps have 64 elements or more.
+ */
 IRIS_DEVICE void irisi_gemv_begin(int n_major, const iris_gemm_plan *plan, const iris_tile *tile, uint32_t wave,
                                   char *room, irisi_gemv_job *job)
 {
@@ -118,8 +123,8 @@ IRIS_DEVICE void irisi_gemv_begin(int n_major, const iris_gemm_plan *plan, const
 }
 
 /*
- * B is n x k: begins to load the next step's words, zeros in place of those behind the end of K. Copies as below are
- * slower here: they pass by the first-level cache, which holds the sectors that a line shares with its neighbours.
+ * B is n x k: begins to load the next step's words, zeros in place of those behind the end of K. Copies to shared
+ * memory, as below, are slower here: they bypass the first-level cache, which has the sectors that are needed twice.
  */
 IRIS_DEVICE void irisi_gemv_load(irisi_gemv_job *job, irisi_gemv_words *to)
 {
@@ -133,15 +138,18 @@ IRIS_DEVICE void irisi_gemv_load(irisi_gemv_job *job, irisi_gemv_words *to)
     }
 }
 
-/* Where a wave's ring has a word of a line of a step: words change places, so that those of 8 lines have all banks. */
+/*
+ * The place of a word in a wave's ring: word `word` of line `line` of the step at `place`. Words are permuted within a
+ * line, so that one word of each of 8 lines takes up all banks.
+ */
 IRIS_DEVICE uint32_t irisi_gemv_place(const irisi_gemv_job *job, uint32_t place, uint32_t line, uint32_t word)
 {
     return job->ring + place * IRISI_GEMV_STEP + 128 * line + 16 * (word ^ (line & 7));
 }
 
 /*
- * B is k x n: begins to copy the next step's words into the wave's ring, likewise. Eight neighbouring lanes copy a
- * row's 128 bytes: the lanes that will multiply them would ask for each sector twice.
+ * B is k x n: begins to copy the next step's words into the wave's ring, zeros behind the end of K. Eight neighbouring
+ * lanes copy the 128 bytes of a row: if lanes copied what they multiply, each sector would be read twice.
  */
 IRIS_DEVICE void irisi_gemv_fetch(irisi_gemv_job *job, uint32_t place)
 {
@@ -158,8 +166,9 @@ IRIS_DEVICE void irisi_gemv_fetch(irisi_gemv_job *job, uint32_t place)
 }
 
 /*
- * A lane's words of a piece of A: `step` apart, of a row that as many waves share as there are for one. Its bytes, and
- * the words from 8 elements before the piece's first one on.
+ * The words of a piece of A that a lane copies: of one row, which several waves share where rows are fewer than waves,
+ * every `step`-th word from word `first` on. `begin`, `end`: the row in memory. `at`, `to`: word 0 in memory and in
+ * shared memory, 8 elements before the piece's first element. `words`: how many a row of the piece has.
  */
 typedef struct irisi_gemv_row {
     const char *begin, *end, *at;
@@ -197,7 +206,7 @@ IRIS_DEVICE void irisi_gemv_stage(const iris_gemm_plan *plan, const iris_tile *t
     }
 }
 
-/* What a word of a row's begin or end holds of others becomes zeros, by the lane that has copied it. */
+/* Words at the begin and the end of a row of A hold elements of other rows: the lane that copied them zeros those. */
 IRIS_DEVICE void irisi_gemv_clean(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_gemv_job *job,
                                   uint32_t wave, uint32_t piece, char *room)
 {
@@ -217,8 +226,8 @@ IRIS_DEVICE void irisi_gemv_clean(const iris_gemm_plan *plan, const iris_tile *t
 }
 
 /*
- * Before a step that is a piece's first: the piece is there, and the next one is begun. Every lane of the wave group
- * calls it.
+ * Before the first step of a piece of A: waits until the piece has arrived, and begins to copy the next one. Every lane
+ * of the wave group calls it.
  */
 IRIS_DEVICE void irisi_gemv_advance(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_gemv_job *job,
                                     uint32_t step, char *room, iris_wave_group *group)
@@ -235,7 +244,7 @@ IRIS_DEVICE void irisi_gemv_advance(const iris_gemm_plan *plan, const iris_tile 
         irisi_copies_close();
 }
 
-/* Of 8 neighbours along K those before `low` and from `high` on become zeros. */
+/* Zeros, of 8 neighbours along K, those before `low` and from `high` on. */
 IRIS_DEVICE void irisi_gemv_clear(uint32_t *pairs, uint32_t low, uint32_t high)
 {
     IRISI_UNROLL
@@ -244,7 +253,7 @@ IRIS_DEVICE void irisi_gemv_clear(uint32_t *pairs, uint32_t low, uint32_t high)
                     (2 * i + 1 >= low && 2 * i + 1 < high ? 0xffff0000u : 0);
 }
 
-/* Of columns' words in the first and the last step, what is before and behind K. */
+/* Zeros what the words of a column hold before K's begin, in the first step, and behind its end, in the last. */
 IRIS_DEVICE void irisi_gemv_trim(const irisi_gemv_job *job, uint32_t step, irisi_gemv_words *words)
 {
     if ((job->begin > 0 || step > 0) && (step + 1) << job->deep <= job->end)
@@ -257,7 +266,7 @@ IRIS_DEVICE void irisi_gemv_trim(const irisi_gemv_job *job, uint32_t step, irisi
     }
 }
 
-/* A run of 8 elements of A that starts anywhere. */
+/* Reads 8 neighbouring elements of A, whose shared address `from` may be unaligned. */
 IRIS_DEVICE void irisi_gemv_run(uint32_t *to, uint32_t from)
 {
     uint32_t w[5];
@@ -273,14 +282,14 @@ IRIS_DEVICE void irisi_gemv_run(uint32_t *to, uint32_t from)
         to[i] = __funnelshift_r(w[i], w[i + 1], from % 4 * 8);
 }
 
-/* Where a step's first element of A stands that is the lane's. */
+/* The shared address of the lane's first element of A of a step. */
 IRIS_DEVICE uint32_t irisi_gemv_a(const irisi_gemv_job *job, uint32_t step, char *room)
 {
     const uint32_t position = step << job->deep, piece = position >> job->piece;
     return irisi_shared_address(room) + piece % 2 * job->slot + job->a + 2 * (position & ((1u << job->piece) - 1));
 }
 
-/* A step's operands of four products, B being k x n: `a` of 16 columns each, `b` of rows, the first for all of them. */
+/* The operands of a step's four products, where B is k x n: a[i], 16 columns of B each, and b[0], A, for all four. */
 IRIS_DEVICE void irisi_gemv_take_rows(const irisi_gemv_job *job, uint32_t step, uint32_t place, char *room,
                                       irisi_mma_operands_16 *to)
 {
@@ -296,7 +305,7 @@ IRIS_DEVICE void irisi_gemv_take_rows(const irisi_gemv_job *job, uint32_t step, 
     to->b[0][0] = e[0] | e[1] << 16, to->b[0][1] = e[2] | e[3] << 16;
 }
 
-/* The same of a B that is n x k: `a` of the wave's 16 columns, each with `b` of its own. */
+/* The same where B is n x k: a[i], the wave's 16 columns over 16 elements of K each, and in `b` A over the same K. */
 IRIS_DEVICE void irisi_gemv_take_columns(const irisi_gemv_job *job, uint32_t step, char *room, irisi_gemv_words *words,
                                          irisi_mma_operands_16 *to)
 {

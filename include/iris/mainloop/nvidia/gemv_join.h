@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gemv_join.h (nvidia): how sums come together in the loop for up to 8 rows (gemv.h): of a workgroup's waves, and of
+ * gemv_join.h (nvidia): how the loop for up to 8 rows (gemv.h) adds up the sums of a workgroup's waves, and those of
  * splits of K.
  *
  *   irisi_gemv_pipe irisi_gemv_pipe_begin irisi_gemv_leave irisi_gemv_expect irisi_gemv_collect
  *
- * A kernel that only computes cuts K into splits for the workgroups of a cluster: the last one adds up what the others
- * put into its shared memory, and has the tile. A workgroup has one tile then.
+ * Where K is cut, each workgroup of a cluster computes a split of one tile. The others store their sums in the shared
+ * memory of the last one, which adds them up and writes the tile.
  */
 #ifndef IRIS_MAINLOOP_NVIDIA_GEMV_JOIN_H
 #define IRIS_MAINLOOP_NVIDIA_GEMV_JOIN_H
@@ -15,8 +15,9 @@
 #include <iris/gemm/wave_group.h>
 
 /*
- * What the mainloop keeps from tile to tile: room for what it multiplies, or for waves' sums, and how many tiles there
- * have been. Where K is cut, a barrier is behind it, and what other splits' workgroups give the last one's.
+ * What the mainloop keeps from tile to tile: `room` for what it multiplies, later for the waves' sums, and how many
+ * tiles there have been. Where K is cut: the barrier that counts other splits' sums, and where the last workgroup gets
+ * these.
  */
 typedef struct irisi_gemv_pipe {
     char *room;
@@ -35,16 +36,16 @@ IRIS_DEVICE irisi_gemv_pipe irisi_gemv_pipe_begin(const iris_gemm_plan *plan, ch
     return pipe;
 }
 
-/* A lane's elements of a tile, row by row, as far apart as the wave group has lanes. */
+/* Elements of a tile that a lane finishes, at most: counted row by row, every IRISI_GEMM_LANES_GEMV-th. */
 enum { IRISI_GEMV_SHARE = IRISI_GEMV_SUMS / IRISI_GEMM_LANES_GEMV };
 
-/* How many waves' sums a column has. */
+/* How many waves have a partial sum of a column. */
 IRIS_DEVICE uint32_t irisi_gemv_parts(int n_major, const iris_gemm_plan *plan)
 {
     return n_major ? (uint32_t)IRISI_GEMV_WAVES : IRISI_GEMV_WAVES >> (irisi_gemv_columns(plan) - 4);
 }
 
-/* A lane's accumulators of a wave's part into the waves' sums, row by row, an odd number of floats apart. */
+/* Stores a lane's accumulators among the waves' sums. Rows are an odd number of floats apart: in different banks. */
 IRIS_DEVICE void irisi_gemv_leave(int n_major, const iris_gemm_plan *plan, const iris_tile *tile,
                                   const irisi_gemv_job *job, const float *v, float *sums)
 {
@@ -59,7 +60,7 @@ IRIS_DEVICE void irisi_gemv_leave(int n_major, const iris_gemm_plan *plan, const
     }
 }
 
-/* An element's sum. All its parts are read at once. */
+/* Adds up an element's partial sums. All are read before the first is added. */
 IRIS_DEVICE float irisi_gemv_sum(const iris_gemm_plan *plan, const float *sums, uint32_t parts, uint32_t row,
                                  uint32_t column)
 {
@@ -75,7 +76,7 @@ IRIS_DEVICE float irisi_gemv_sum(const iris_gemm_plan *plan, const float *sums, 
     return v;
 }
 
-/* The last split's workgroup expects the others' sums, which have a barrier then. Every lane of the cluster. */
+/* Makes the barrier that counts the others' sums, in the last split's workgroup. Every lane of the cluster calls it. */
 IRIS_DEVICE void irisi_gemv_expect(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_gemv_pipe *pipe,
                                    const iris_wave_group *group)
 {
@@ -89,13 +90,13 @@ IRIS_DEVICE void irisi_gemv_expect(const iris_gemm_plan *plan, const iris_tile *
     irisi_cluster_arrive();
 }
 
-/* Splits of K come together: the last one's workgroup adds what the others give it. Every lane of the cluster. */
+/* Adds up splits of K, in order, in the last one's workgroup. Every lane of the cluster calls it. */
 IRIS_DEVICE void irisi_gemv_join(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_gemv_pipe *pipe,
                                  const iris_wave_group *group, float *v)
 {
     const uint32_t last = plan->tiling.split_k - 1, all = tile->rows << irisi_gemv_columns(plan);
     const uint32_t given = irisi_shared_address(pipe->given) + 4 * tile->k_split * all;
-    irisi_cluster_await(); /* there is a barrier */
+    irisi_cluster_await(); /* the barrier has been made */
     IRISI_UNROLL
     for (uint32_t r = 0; r < IRISI_GEMV_SHARE; r++) {
         const uint32_t i = group->member + r * IRISI_GEMM_LANES_GEMV;
@@ -116,7 +117,7 @@ IRIS_DEVICE void irisi_gemv_join(const iris_gemm_plan *plan, const iris_tile *ti
     }
 }
 
-/* A lane's elements, once all waves' sums are there. Every lane of the wave group. */
+/* A lane's elements of the tile, once all waves' sums are stored. Every lane of the wave group calls it. */
 IRIS_DEVICE void irisi_gemv_collect(const iris_gemm_plan *plan, const iris_tile *tile, const irisi_gemv_pipe *pipe,
                                     const iris_wave_group *group, float *v)
 {

@@ -16,14 +16,14 @@ enum {
     IRISI_GEMV_WAVES = 8,   /* of a workgroup */
     IRISI_GEMV_FITS = 2,    /* workgroups of a multiprocessor */
     IRISI_GEMV_AHEAD = 2,   /* steps of a wave that are loaded at a time where B is n x k */
-    IRISI_GEMV_RING = 4,    /* where it is k x n: of which it has room, one is multiplied while the others come */
-    IRISI_GEMV_STEP = 2048, /* bytes of one: four words of 16 bytes by each lane */
+    IRISI_GEMV_RING = 4,    /* steps in a wave's ring where B is k x n: one is multiplied while the others arrive */
+    IRISI_GEMV_STEP = 2048, /* bytes of a wave's step: four words of 16 bytes for each lane */
     IRISI_GEMV_M = 8,
-    IRISI_GEMV_ROW = 64,    /* columns of a tile where B is k x n: 8 words of 16 bytes of each of its rows; */
-    IRISI_GEMV_SHORT = 56,  /* where those start anywhere, 8 words hold so many for certain */
-    IRISI_GEMV_LINES = 128, /* the same where B is n x k: 16 columns of each of 8 places to start at */
+    IRISI_GEMV_ROW = 64,    /* columns of a tile where B is k x n: 8 words of 16 bytes of each row */
+    IRISI_GEMV_SHORT = 56,  /* the same where rows are unaligned: 8 words always hold so many */
+    IRISI_GEMV_LINES = 128, /* columns of a tile where B is n x k: 16 of each of 8 classes (gemv.h) */
     IRISI_GEMV_DEEP = 16 * IRISI_GEMV_WAVES,           /* elements of K in a step where B is k x n */
-    IRISI_GEMV_SUMS = IRISI_GEMV_M * IRISI_GEMV_LINES, /* of a tile, at most */
+    IRISI_GEMV_SUMS = IRISI_GEMV_M * IRISI_GEMV_LINES, /* elements of a tile, at most */
     IRISI_GEMV_COMM_WAVES = 1,
     IRISI_GEMM_LANES_GEMV = 32 * IRISI_GEMV_WAVES,
     IRISI_GEMM_LANES_WITH_COMM_GEMV = 32 * (IRISI_GEMV_WAVES + IRISI_GEMV_COMM_WAVES)
@@ -34,7 +34,7 @@ typedef struct irisi_gemv_choice {
     uint32_t n, split_k;
 } irisi_gemv_choice;
 
-/* The i-th of those that a problem may have: of 4 widths where B is n x k and aligned, else of one, by 1, 2, 4, 8. */
+/* The i-th choice that a problem has: 4 widths where B is n x k and aligned, else one; 1, 2, 4 or 8 splits of each. */
 static inline irisi_gemv_choice irisi_gemv_choice_of(const irisi_gemm_problem *p, uint32_t i)
 {
     const uint32_t n_major = !p->b_transposed, aligned = !p->b_unaligned;
@@ -49,18 +49,17 @@ static inline irisi_gemv_choice irisi_gemv_choice_of(const irisi_gemm_problem *p
 }
 
 /*
- * About how long a problem takes so: rounds of workgroups, whose steps of 16 KB of B take as long as the answers, as a
- * multiprocessor's share of the way to the cache, or as all of the memory's: the largest. Clusters of 4 and 8 do not
- * find all places. Two fits of the runs by width and splits in gemm_gemv_1xH200.json, for B k x n and n x k: 8 and 11 %
- * off in the mean; what they chose there took 3 and 1 % more than the fastest. split_k_us of the first was 0.64, which
- * took two splits of 1x4095x4097.
+ * About how long a problem takes with a choice. Workgroups run in rounds. A step, 16 KB of B, takes the longest of
+ * three times: the latency of loads, a multiprocessor's share of the way from the cache, and the memory's share.
+ * Clusters of 4 and 8 workgroups do not fit everywhere (`places`). The two rows of rates, for B k x n and n x k, are
+ * fitted to the times of one H200 at every width and number of splits.
  */
 typedef struct irisi_gemv_rates {
-    double begin_us, split_k_us, rows_us;   /* once; where K is cut; by what 8 rows take longer than one */
-    double round_us, two_us;                /* of workgroups, and of two on a multiprocessor */
-    double unshared_us, unshared_rows_us;   /* a step */
-    double each, all, all_of_two;           /* 10^12 bytes a second, of a multiprocessor and of the device */
-    double a;                               /* what A's bytes count for */
+    double begin_us, split_k_us, rows_us;   /* once; once more where K is cut; what 8 rows take longer than one */
+    double round_us, two_us;                /* each round; more with two workgroups on a multiprocessor */
+    double unshared_us, unshared_rows_us;   /* a step's latency; more for 8 rows than for one */
+    double each, all, all_of_two;           /* 10^12 bytes/s: a multiprocessor; the device, by one or two workgroups */
+    double a;                               /* the weight of A's bytes beside B's */
 } irisi_gemv_rates;
 static inline double irisi_gemv_us(const irisi_gemm_problem *p, irisi_gemv_choice c)
 {
@@ -85,7 +84,7 @@ static inline double irisi_gemv_us(const irisi_gemm_problem *p, irisi_gemv_choic
     return us;
 }
 
-/* The fastest one, of those that are asked for; n 0: there is none. */
+/* The fastest choice of those that the problem allows; n is 0 when there is none. */
 static inline irisi_gemv_choice irisi_gemv_best(const irisi_gemm_problem *p)
 {
     irisi_gemv_choice best = {0, 0};
@@ -102,9 +101,8 @@ static inline irisi_gemv_choice irisi_gemv_best(const irisi_gemm_problem *p)
 }
 
 /*
- * The same by Hopper's other loops, for up to 128 rows. It is within 17 % of the few0_us of
- * bench/results/gemm_local/1xH200/d2c8a52.json for aligned shapes, and within 28 % for others. A C that leaves in no
- * boxes takes its time, and so does a copy of A.
+ * About how long the problem takes by Hopper's other loops, for up to 128 rows; fitted to the few0_us of
+ * bench/results/gemm_local/1xH200/d2c8a52.json. A C that does not leave in boxes takes longer, and so does a copy of A.
  */
 static inline double irisi_gemv_others_us(const irisi_gemm_problem *p)
 {
@@ -116,12 +114,12 @@ static inline double irisi_gemv_others_us(const irisi_gemm_problem *p)
 }
 
 /*
- * 1 when the loop is to compute a problem: it must, or rows are few, no tile is asked for, and it is faster than the
- * others by a GEMM alone. Where B's rows start anywhere that may be so of 16 rows too, of which the models say too much
- * of this loop and too little of the other, by 1.3 together (docs/notes/mainloops.md). Not on devices before Hopper,
- * where it was not measured, and not where the copy engine takes all and B is large: Hopper's usual loop is faster
- * then, if it begins while the kernel before it ends. In fused_sequential it does not begin so early, and this loop is
- * taken.
+ * 1 when the loop is to compute a problem: it must; or rows are few, no tile is asked for, and a GEMM alone is faster
+ * with it than with the others. An unaligned B may have up to 16 rows; from 9 on `longer` corrects the two models,
+ * which favour the other loop there (docs/notes/mainloops.md). Not on devices before Hopper, where the loop was not
+ * measured. Not where B is large and the copy engine can read and write everything: there Hopper's usual loop is
+ * faster, as it begins while the kernel before it ends. fused_sequential does not begin so early, so up to 4 rows it
+ * takes this loop.
  */
 static inline int irisi_gemv_takes(const irisi_gemm_problem *p)
 {
@@ -140,13 +138,15 @@ static inline int irisi_gemv_takes(const irisi_gemm_problem *p)
     return irisi_gemv_us(p, best) < longer * irisi_gemv_others_us(p) + later;
 }
 
-/* Elements of a row of A in a piece, its logarithm; and bytes from row to row there, so that rows have other banks. */
+/*
+ * log2 of the elements of a row of A in a piece; bytes from row to row of a piece, which put rows in different banks.
+ */
 IRIS_HOST_DEVICE uint32_t irisi_gemv_piece(uint32_t rows) { return rows > 4 ? 10 : rows > 2 ? 11 : rows > 1 ? 12 : 13; }
 IRIS_HOST_DEVICE uint32_t irisi_gemv_pitch(uint32_t rows) { return (2u << irisi_gemv_piece(rows)) + 48; }
 
 /*
- * Of the workspace, for a K of so many splits: the waves' rings where B is k x n, and two pieces of A, or one that is
- * all of the split. The waves' sums take their place.
+ * Bytes of the workspace for operands, for a K of so many splits: the waves' rings where B is k x n, and two pieces of
+ * A, or one where it holds the whole split. The waves' sums use the same memory later.
  */
 enum { IRISI_GEMV_RINGS = IRISI_GEMV_WAVES * IRISI_GEMV_RING * IRISI_GEMV_STEP };
 IRIS_HOST_DEVICE uint32_t irisi_gemv_room(int n_major, uint32_t rows, uint32_t k, uint32_t split_k)
@@ -156,7 +156,7 @@ IRIS_HOST_DEVICE uint32_t irisi_gemv_room(int n_major, uint32_t rows, uint32_t k
            (most > 1u << irisi_gemv_piece(rows) ? 2 : 1) * rows * irisi_gemv_pitch(rows);
 }
 
-/* The loop's shape. Its workspace: that, a barrier, and other splits' sums. */
+/* The loop's shape. Its workspace: irisi_gemv_room, a barrier, and the other splits' sums. */
 static inline irisi_gemm_shape irisi_gemv_gemm_shape(const irisi_gemm_problem *p)
 {
     const irisi_gemv_choice c = irisi_gemv_best(p);
@@ -167,7 +167,7 @@ static inline irisi_gemm_shape irisi_gemv_gemm_shape(const irisi_gemm_problem *p
     s.tma_store = s.window = 0, s.slots = 2, s.slots_with_comm = 4;
     const uint32_t columns = c.n == IRISI_GEMV_SHORT ? 64 : c.n;
     s.workspace_bytes_with_comm = s.workspace_bytes = irisi_gemv_room(!p->b_transposed, s.tile_m, p->k, 1);
-    for (uint32_t split_k = c.split_k; split_k > 1; split_k /= 2) { /* fused_sequential may have to do with fewer */
+    for (uint32_t split_k = c.split_k; split_k > 1; split_k /= 2) { /* fused_sequential may get fewer splits */
         const uint32_t own =
             irisi_gemv_room(!p->b_transposed, s.tile_m, p->k, split_k) + 16 + 4 * (split_k - 1) * s.tile_m * columns;
         s.workspace_bytes = s.workspace_bytes > own ? s.workspace_bytes : own;
@@ -178,7 +178,7 @@ static inline irisi_gemm_shape irisi_gemv_gemm_shape(const irisi_gemm_problem *p
     return s;
 }
 
-/* What the model of whole tiles computes with, estimates: a workgroup a multiprocessor, K not cut, as there. */
+/* What the model of cost_rounds.h computes with, estimates, for one workgroup on each multiprocessor and a whole K. */
 static inline irisi_gemm_rates irisi_gemv_rates_of(const iris_gemm_plan *p)
 {
     const double steps =

@@ -8,7 +8,7 @@
  *   and what mma_instructions.h has
  *
  * The math waves fetch what they need themselves: each lane copies its chunks of a slab, two or three slabs ahead, into
- * a ring in shared memory. What lies beyond the edges of A and B is not read; zeros stand for it.
+ * a ring in shared memory. Beyond the edges of A and B nothing is read: the copies write zeros there.
  */
 #ifndef IRIS_MAINLOOP_NVIDIA_MMA_H
 #define IRIS_MAINLOOP_NVIDIA_MMA_H
@@ -34,11 +34,11 @@ IRIS_DEVICE irisi_mma_ring irisi_mma_ring_begin(const char *workspace, uint32_t 
 typedef struct irisi_mma_source {
     const char *from;    /* the lane's first chunk of the next slab */
     uint64_t next, step; /* bytes from chunk to chunk, from slab to slab */
-    uint32_t most;       /* of the tile: lines; or bytes of the lane's chunks, where lines run along N */
+    uint32_t most;       /* lines inside the tile; where lines run along N, bytes of the lane's chunks inside it */
     irisi_mma_share share;
 } irisi_mma_source;
 
-/* The lesser of `left` and a chunk, where `before` bytes come first. */
+/* How many bytes of a chunk, which starts at byte `before`, lie before byte `left`. */
 IRIS_DEVICE uint32_t irisi_mma_within(uint32_t left, uint32_t before)
 {
     return left <= before ? 0 : left - before < 16 ? left - before : 16;
@@ -57,8 +57,10 @@ IRIS_DEVICE irisi_mma_source irisi_mma_source_of(irisi_mma_shape shape, int n_ma
     return s;
 }
 
-/* Begins to copy a lane's share of a matrix's part of a slab, of which `left` elements of K are left. Where nothing is
- * read, it names the matrix's first element. */
+/*
+ * Begins to copy a lane's share of a matrix's part of a slab; `left` elements of K are left. A copy of no bytes gets
+ * the address of the matrix's first element, since it must be a valid one.
+ */
 IRIS_DEVICE void irisi_mma_copy(irisi_mma_shape shape, int n_major, irisi_mma_source *s, uint32_t loads,
                                 const void *matrix, uint32_t to, uint32_t left)
 {
@@ -77,11 +79,11 @@ IRIS_DEVICE void irisi_mma_copy(irisi_mma_shape shape, int n_major, irisi_mma_so
 /* A tile's slabs, and the lane's place among those who work on it. */
 typedef struct irisi_mma_job {
     irisi_mma_source a, b;
-    uint32_t left;               /* elements of K that are not fetched */
+    uint32_t left;               /* elements of K that are not fetched yet */
     uint32_t begin, end;         /* of the ring */
     uint32_t fill, read;         /* the slabs in it that are fetched next, and read now */
     uint32_t first_a, first_b;   /* where the lane's operands stand in a slab */
-    uint32_t open;               /* groups of copies that may be under way when a slab is to be there */
+    uint32_t open;               /* groups of copies that may still be under way when the next slab must have arrived */
 } irisi_mma_job;
 
 /* Begins to fetch the next slab, if there is one. */
@@ -101,7 +103,7 @@ IRIS_DEVICE void irisi_mma_fetch(irisi_mma_shape shape, const iris_gemm_plan *pl
         job->fill = job->begin;
 }
 
-/* The next slab is read. */
+/* Goes on to the slab that is read next. */
 IRIS_DEVICE void irisi_mma_next(irisi_mma_shape shape, irisi_mma_job *job)
 {
     job->read += irisi_mma_slab_bytes(shape);
@@ -109,14 +111,17 @@ IRIS_DEVICE void irisi_mma_next(irisi_mma_shape shape, irisi_mma_job *job)
         job->read = job->begin;
 }
 
-/* Until the slab that is read next stands in shared memory, and all have read the one before. */
+/* Waits until the slab that is read next stands in shared memory, and all waves have read the one before. */
 IRIS_DEVICE void irisi_mma_meet(const irisi_mma_job *job, iris_wave_group *group)
 {
     irisi_copies_await(job->open);
     iris_wave_group_sync(group);
 }
 
-/* Begins a tile, once all have read the last one's slabs: all slabs of the ring but one are on their way. */
+/*
+ * Begins a tile, once all waves have read the last one's slabs: begins to fetch as many slabs as the ring has, less
+ * one.
+ */
 IRIS_DEVICE void irisi_mma_begin(irisi_mma_shape shape, const iris_gemm_plan *plan, const iris_tile *tile,
                                  const irisi_mma_ring *ring, iris_wave_group *group, int n_major, irisi_mma_job *job)
 {
@@ -165,7 +170,7 @@ IRIS_DEVICE void irisi_mma_take_16(irisi_mma_shape shape, const irisi_mma_job *j
             irisi_load_matrices(to->b[pair], irisi_mma_at_b(b, step, pair));
 }
 
-/* f32 of a step: four k of a lane's rows and columns of each block. */
+/* Operands of a step in f32: four k of each of a lane's rows and columns. */
 typedef struct irisi_mma_operands_32 {
     float a[4][2][4], b[4][4][2]; /* row, k; k, column */
 } irisi_mma_operands_32;

@@ -11,9 +11,9 @@
  * Eight waves, two down and four across, compute a tile. A wave's part is blocks of 16 x 8, whose rows and columns
  * alternate with the other waves', so that every 64 x 64 of the tile have four blocks of each wave: a piece to stage.
  *
- * A slab is 64 bytes of K of a tile's rows of A and columns of B, in chunks of 16 bytes, A first; a step is half of
- * it, or of 4-byte elements a quarter. Lines of a slab run along K, 64 bytes each; where B is given as k x n (n_major),
- * they run along N.
+ * A slab is 64 bytes of K of a tile's rows of A and columns of B, in chunks of 16 bytes, A first; a step is half a
+ * slab, for 4-byte elements a quarter. A line is a row of A or a column of B, 64 bytes of K each; where B is k x n
+ * (n_major), a line of B runs along N.
  */
 #ifndef IRIS_MAINLOOP_NVIDIA_MMA_LAYOUT_H
 #define IRIS_MAINLOOP_NVIDIA_MMA_LAYOUT_H
@@ -30,7 +30,7 @@ enum {
     IRISI_MMA_ACCS_OF_PIECE = 16
 };
 
-/* How many blocks a wave has, and of what they are products. */
+/* How many blocks of 16 x 8 a wave has, and the elements that they are products of. */
 typedef struct irisi_mma_shape {
     uint32_t blocks_m, blocks_n;
     uint32_t bytes; /* of an element of A and B */
@@ -38,9 +38,9 @@ typedef struct irisi_mma_shape {
 } irisi_mma_shape;
 
 /*
- * 128 x 256, small ones 64 x 64; 64 x 128 of 8-byte elements, whose accumulators take twice the registers; 128 x 128 of
- * 4-byte ones, whose operands do. Beside communication waves, where a lane has 168 registers instead of 255, a large
- * tile is computed in passes of 64 rows.
+ * Tiles are 128 x 256, small ones 64 x 64. Large tiles of 8-byte elements are 64 x 128, because their accumulators take
+ * twice the registers, those of 4-byte elements 128 x 128, because their operands do. Beside communication waves, where
+ * a lane has 168 registers instead of 255, a large tile is computed in passes of 64 rows.
  */
 IRIS_HOST_DEVICE irisi_mma_shape irisi_mma_shape_of(uint32_t bytes, int small, int with_comm)
 {
@@ -73,9 +73,9 @@ IRIS_HOST_DEVICE uint32_t irisi_mma_pitch(irisi_mma_shape s, int n_major)
 }
 
 /*
- * Where a chunk stands in its matrix's part of a slab. Chunks change places within 64 bytes of a line, or within 128
- * where lines run along N, so that what a warp reads at a time is in different banks: of 8 lines one chunk each
- * (ldmatrix), or of 4 lines two (8-byte elements).
+ * Where a chunk stands in its matrix's part of a slab. Chunks are permuted within 64 bytes of a line, or within 128
+ * where lines run along N, so that what a warp reads at a time is in different banks: one chunk of each of 8 lines
+ * (ldmatrix), or two of each of 4 lines (8-byte elements).
  */
 IRIS_HOST_DEVICE uint32_t irisi_mma_place(irisi_mma_shape s, int n_major, uint32_t line, uint32_t chunk)
 {
@@ -102,11 +102,11 @@ IRIS_HOST_DEVICE irisi_mma_share irisi_mma_share_of(irisi_mma_shape s, int n_maj
 IRIS_HOST_DEVICE uint32_t irisi_mma_loads_a(irisi_mma_shape s) { return irisi_mma_tile_m(s) / 64; }
 IRIS_HOST_DEVICE uint32_t irisi_mma_loads_b(irisi_mma_shape s) { return irisi_mma_tile_n(s) / 64; }
 
-/* The wave's place: its rows of every 32, its columns of every 32. */
+/* The first of the wave's 16 rows among every 32, and of its 8 columns among every 32. */
 IRIS_HOST_DEVICE uint32_t irisi_mma_wave_row(uint32_t wave) { return wave % IRISI_MMA_WAVES_M * 16; }
 IRIS_HOST_DEVICE uint32_t irisi_mma_wave_column(uint32_t wave) { return wave / IRISI_MMA_WAVES_M * 8; }
 
-/* Accumulator e (0 .. 3) of a lane's block of C in row `block` or column `block` of its blocks: row, column. */
+/* The row of accumulator e (0 .. 3) of a lane in block row `block` of the wave's blocks; below, its column. */
 IRIS_HOST_DEVICE uint32_t irisi_mma_row(uint32_t wave, uint32_t lane, uint32_t block, uint32_t e)
 {
     return 32 * block + irisi_mma_wave_row(wave) + lane / 4 + e / 2 * 8;
@@ -116,22 +116,23 @@ IRIS_HOST_DEVICE uint32_t irisi_mma_column(uint32_t wave, uint32_t lane, uint32_
     return 32 * block + irisi_mma_wave_column(wave) + lane % 4 * 2 + e % 2;
 }
 
-/* Which block of four accumulators is the one in row m, column n of a lane's blocks: pieces follow each other. */
+/* The number of the block in row m, column n of a lane's blocks: blocks of one piece follow each other. */
 IRIS_HOST_DEVICE uint32_t irisi_mma_block(irisi_mma_shape s, uint32_t m, uint32_t n)
 {
     return (m / 2 * s.blocks_n + n) * 2 + m % 2;
 }
 
-/* Which of a lane's pieces is the one from row `top`, column `left` of the tile on. */
+/* The number of the piece whose first row and column are `top` and `left` of the tile. */
 IRIS_HOST_DEVICE uint32_t irisi_mma_piece(irisi_mma_shape s, uint32_t top, uint32_t left)
 {
     return top / IRISI_MMA_STAGE * (s.blocks_n / 2) + left / IRISI_MMA_STAGE;
 }
 
 /*
- * ldmatrix: the chunk whose address a lane gives, for the first block of A and the first two of B in a slab's first
- * step; and from there the same in other blocks and steps. A's four matrices are rows 0 .. 7, 8 .. 15 of the step's
- * first chunk, then of its second; B's the two chunks, or halves of K, of one block of columns, then of the next.
+ * Addresses for ldmatrix. irisi_mma_first_*: the chunk that a lane points to for the first block of A, or the first two
+ * of B, in a slab's first step; irisi_mma_at_*: the same in other blocks and steps. A's four matrices are rows 0 .. 7
+ * and 8 .. 15 of the step's first chunk, then of its second. B's are the step's two chunks of one block of columns,
+ * then of the next block.
  */
 IRIS_HOST_DEVICE uint32_t irisi_mma_first_a(irisi_mma_shape s, uint32_t wave, uint32_t lane)
 {
@@ -159,9 +160,9 @@ IRIS_HOST_DEVICE uint32_t irisi_mma_at_b_n_major(irisi_mma_shape s, uint32_t fir
 }
 
 /*
- * Elements of 4 bytes, which lanes multiply themselves, for their own accumulators: four k of row lane / 4 of A, and of
- * column lane % 4 * 2 of B; the row 8 further down stands 8 lines on, the next column one. Where lines of B run along N
- * it is two columns of each of four lines, `i`.
+ * The same for elements of 4 bytes, which lanes multiply without a matrix instruction: a lane reads four k of row lane
+ * / 4 of A and of the row 8 lines further on, and of column lane % 4 * 2 of B and of the next one. Where lines of B run
+ * along N it reads two columns of each of four lines (`i`).
  */
 IRIS_HOST_DEVICE uint32_t irisi_mma_first_a_32(irisi_mma_shape s, uint32_t wave, uint32_t lane)
 {
@@ -186,8 +187,8 @@ IRIS_HOST_DEVICE uint32_t irisi_mma_at_b_32_n_major(irisi_mma_shape s, uint32_t 
 }
 
 /*
- * Elements of 8 bytes, which lanes read one by one: row lane / 4 and k lane % 4 of A, the row 8 further down stands 8
- * lines on; k lane % 4 and column lane / 4 of B.
+ * The same for elements of 8 bytes, which lanes read one by one: row lane / 4 and k lane % 4 of A, and the row 8 lines
+ * further on; k lane % 4 and column lane / 4 of B.
  */
 IRIS_HOST_DEVICE uint32_t irisi_mma_first_a_64(irisi_mma_shape s, uint32_t wave, uint32_t lane)
 {

@@ -5,7 +5,7 @@
  *   IRISI_GEMM_LANES_SM80 IRISI_GEMM_LANES_WITH_COMM_SM80
  *   irisi_mma_extent irisi_mma_takes irisi_mma_gemm_shape irisi_gemm_pass_m
  *
- * Shared memory: a ring of up to four slabs, and staging tiles of 64 x 64. A multiprocessor has from 99 KB on.
+ * Shared memory: a ring of up to four slabs, and staging tiles of 64 x 64. A workgroup can have at least 99 KB.
  */
 #ifndef IRIS_MAINLOOP_NVIDIA_MMA_SHAPE_H
 #define IRIS_MAINLOOP_NVIDIA_MMA_SHAPE_H
@@ -15,14 +15,17 @@
 #include <iris/mainloop/problem.h>
 #include <iris/mainloop/nvidia/mma_layout.h>
 
-/* Each quarter of a multiprocessor has registers of its own: a third wave there is paid for by all. */
+/*
+ * Each quarter of a multiprocessor has its own registers, and two of the eight math waves. A third wave in any quarter
+ * leaves every wave of the workgroup fewer registers, so that four communication waves cost no more than one.
+ */
 enum {
     IRISI_GEMM_MMA_COMM_WAVES = 4,
     IRISI_GEMM_LANES_SM80 = IRISI_MMA_LANES,
     IRISI_GEMM_LANES_WITH_COMM_SM80 = IRISI_MMA_LANES + 32 * IRISI_GEMM_MMA_COMM_WAVES
 };
 
-/* The most shared memory of a workgroup. What is not known has the least there is. */
+/* The most shared memory of a workgroup. An architecture that is not listed counts as the one with the least. */
 static inline uint32_t irisi_mma_shared(const char *arch)
 {
     static const char *const most[] = {"sm_90", "sm_100", "sm_103", "sm_110"}, *const more[] = {"sm_80", "sm_87"};
@@ -50,21 +53,21 @@ static inline uint32_t irisi_gemm_pass_m(uint32_t mainloop, uint32_t tile_m)
     return mainloop == IRISI_GEMM_SM80 && tile_m > 64 ? 64 : tile_m;
 }
 
-/* 1 when the loop can compute a problem: whole chunks of 16 bytes from the start of each tile on. */
+/* 1 when the loop can compute a problem: each tile of A and B must start at a multiple of 16 bytes. */
 static inline int irisi_mma_takes(const irisi_gemm_problem *p)
 {
     return irisi_gemm_has(p, IRISI_GEMM_SM80) && p->aligned && (p->b_transposed || p->tile_n * p->element % 16 == 0) &&
            irisi_gemm_fits(p, irisi_mma_extent(p->element));
 }
 
-/* Rounds of all workgroups over a problem's tiles of so many rows and columns. */
+/* How many tiles of m x n each workgroup computes of a problem, at most. */
 static inline uint64_t irisi_mma_rounds(const irisi_gemm_problem *p, uint32_t m, uint32_t n)
 {
     const uint64_t tiles = (uint64_t)((p->m + m - 1) / m) * ((p->n + n - 1) / n);
     return (tiles + p->workgroups - 1) / p->workgroups;
 }
 
-/* Shared memory of a workgroup: up to `slots` staging tiles, as long as three slabs have room too; up to four slabs. */
+/* Divides shared memory: up to `slots` staging tiles, but no more than leave room for three slabs; then up to four. */
 typedef struct irisi_mma_room {
     uint32_t slots, bytes; /* bytes: of the slabs */
 } irisi_mma_room;

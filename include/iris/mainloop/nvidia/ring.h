@@ -13,19 +13,22 @@
 #include <iris/gemm/tile.h>
 
 /*
- * A ring of blocks in shared memory, each with a barrier that says it is full and one that says it is empty. Blocks are
- * as wide as the tile, so that narrow tiles have more of them; each width has barriers of its own.
+ * A ring of blocks in shared memory. Each block has two barriers (mbarrier): full, when its bytes have come, and empty,
+ * when all have read it. Blocks are as wide as the tile, so that narrow tiles have more of them; each width has its own
+ * barriers.
  */
 typedef struct irisi_gemm_ring {
     uint32_t blocks, bars; /* shared addresses: of the blocks, of this width's barriers */
     uint32_t room, a_bytes; /* bytes of all blocks; of A in a block */
-    uint32_t runs;         /* of 64 columns in a block; 0: no width yet */
+    uint32_t runs;         /* the width: runs of 64 columns in a block; 0: none yet */
     uint32_t bytes;        /* of a block */
     uint32_t count, at, parity;
-    uint32_t left;         /* where each width was left: 5 bits for each, at and parity */
+    uint32_t left;         /* at and parity of each width when it was last used, 5 bits each */
 } irisi_gemm_ring;
 
-/* Where the barriers of blocks of `runs` runs start: at most 4 + 6 + 8 + 12 blocks of four widths, of 64 rows of A. */
+/*
+ * The number of the first block's barriers, for blocks of `runs` runs: the widths have at most 4, 6, 8 and 12 blocks.
+ */
 enum { IRISI_GEMM_SM90A_RINGS = 30 };
 IRIS_DEVICE uint32_t irisi_gemm_ring_first(uint32_t runs) { return runs > 3 ? 0 : runs == 3 ? 4 : runs == 2 ? 10 : 18; }
 
@@ -56,8 +59,8 @@ IRIS_DEVICE void irisi_gemm_ring_next(irisi_gemm_ring *ring)
 }
 
 /*
- * Before a tile: blocks of its width. Where it was another before, who loads waits until all of its blocks are empty;
- * who computes has emptied them.
+ * Before a tile: sets the ring to blocks of the tile's width. When the last tile had another width, the waves that load
+ * (`loads`) wait until all of its blocks are empty; the waves that compute have emptied them.
  */
 IRIS_DEVICE void irisi_gemm_ring_fit(const iris_gemm_plan *plan, irisi_gemm_ring *ring, uint32_t columns, int loads)
 {
@@ -82,9 +85,9 @@ IRIS_DEVICE void irisi_gemm_ring_fit(const iris_gemm_plan *plan, irisi_gemm_ring
 }
 
 /*
- * Who computes is done with a block: in each wave one lane for each workgroup that fills it says so. Which workgroup a
- * lane notifies, or IRISI_GEMM_NOBODY, is asked for anew, while products run: kept, it would be in memory beside so
- * many accumulators.
+ * A computing wave returns a block: for each workgroup of the cluster, each of which fills a part of the block, one
+ * lane arrives at that workgroup's empty barrier. irisi_gemm_ring_notified: the workgroup that this lane notifies, or
+ * IRISI_GEMM_NOBODY; computed anew for each block, while products run, since the accumulators leave no register for it.
  */
 enum { IRISI_GEMM_NOBODY = 2 };
 IRIS_DEVICE uint32_t irisi_gemm_ring_notified(uint32_t cluster)

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sm90a_unaligned_b.h (nvidia): a B whose rows start anywhere, for few rows of C: as sm_90a's other loop fetches and
- * reads it.
+ * sm90a_unaligned_b.h (nvidia): how sm_90a's loop for few rows of C and an unaligned B fetches and reads B.
  *
  *   irisi_gemm_unaligned_b irisi_gemm_unaligned_b_of irisi_gemm_unaligned_b_block  from memory to the ring
  *   irisi_gemm_held irisi_gemm_held_of irisi_gemm_held_take            from there to registers
  *
- * Where rows of C are few, B's way from memory is what counts, and a copy of it that is aligned would go that way three
- * times. But the copy engine begins at multiples of 16 bytes only, and a warpgroup's products read shared memory in
- * whole groups of 16. So the words of 16 bytes that a row of B lies in come into the ring as they stand (cp.async), and
- * the product is transposed: C's columns are its rows, and B, which is its first operand then, comes from registers,
- * in which lanes have put it together.
+ * For few rows of C the time is that of reading B from memory, and making an aligned copy first would move B three
+ * times. But the copy engine reads at multiples of 16 bytes only, and wgmma reads shared memory in aligned groups of 16
+ * bytes. So the 16-byte words that a row of B lies in are copied into the ring as they are (cp.async), and the product
+ * is transposed: C's columns are its rows, and B is its first operand, which may come from registers. Lanes read B from
+ * the ring and shift it into place there.
  *
- * A line is what a row of B has in a run of a block: 64 elements of K of one column, or where B is k x n 64 columns of
- * one k. Of lines 8 apart the first bytes stand alike within 16: rows are whole elements of 2 bytes.
+ * A line is the part of a row of B in a run of a block: 64 elements of K of one column, or where B is k x n 64 columns
+ * of one k. Lines 8 apart start at the same place within 16 bytes, since rows are whole elements of 2 bytes.
  */
 #ifndef IRIS_MAINLOOP_NVIDIA_SM90A_UNALIGNED_B_H
 #define IRIS_MAINLOOP_NVIDIA_SM90A_UNALIGNED_B_H
@@ -41,22 +40,23 @@ IRIS_DEVICE irisi_gemm_unaligned_b irisi_gemm_unaligned_b_of(const iris_gemm_pla
     return lines;
 }
 
-/* Of the 16 bytes from byte `at` on those before byte `end`. */
+/* How many of the 16 bytes from byte `at` on lie before byte `end`. */
 IRIS_DEVICE uint32_t irisi_gemm_unaligned_b_part(uint32_t at, uint32_t end)
 {
     return end <= at ? 0 : end - at < 16 ? end - at : 16;
 }
 
-/* Begins to copy a part of a word. Where nothing is read, it names `other`'s word. */
+/* Begins to copy a part of a word. A copy of no bytes gets the address of `other`'s word, since it must be valid. */
 IRIS_DEVICE void irisi_gemm_unaligned_b_copy(uint32_t to, const char *from, uint32_t bytes, const char *other)
 {
     irisi_copy_chunk(to, bytes > 0 ? from : other - ((uintptr_t)other & 15), bytes);
 }
 
 /*
- * A wave begins to fetch a run, which starts at `from`, to `to`. What is behind the end of K becomes zeros, and nothing
- * behind the end of B is read. `whole`, a constant: neither ends here, so that up to 16 bytes more may be read.
- * Straight code, an address and a copy each, from two places in turn: a loop with ends takes longer than a block.
+ * A wave begins to fetch a run, `there` lines of `bytes` bytes, from `from` to shared address `to`. Zeros are written
+ * behind the end of K, and nothing behind the end of B is read. `whole`, a constant: neither ends in this run, so that
+ * whole words are read. The copies are unrolled, with two addresses in turn: a loop with tests of the ends would take
+ * longer than the products of a block.
  */
 IRIS_DEVICE void irisi_gemm_unaligned_b_fetch(const irisi_gemm_unaligned_b *lines, const char *from, uint32_t to,
                                               int whole, uint32_t there, uint32_t bytes)
@@ -92,7 +92,7 @@ IRIS_DEVICE void irisi_gemm_unaligned_b_fetch(const irisi_gemm_unaligned_b *line
             irisi_copy_whole_chunk(last_at + i * IRISI_GEMM_LINE, last);
 }
 
-/* It begins to fetch B's part of the block whose first k is `k`. */
+/* A wave begins to fetch B's part of the block whose first k is `k`. */
 IRIS_DEVICE void irisi_gemm_unaligned_b_block(const iris_gemm_plan *plan, const iris_tile *tile,
                                               const irisi_gemm_unaligned_b *lines, uint32_t to, uint32_t k,
                                               uint32_t runs)
@@ -110,12 +110,12 @@ IRIS_DEVICE void irisi_gemm_unaligned_b_block(const iris_gemm_plan *plan, const 
 }
 
 /*
- * Where a lane's operands of a warpgroup's product stand in a run: pairs of k, of columns lane / 4 and 8 further of the
- * wave's 16 (PTX ISA, wgmma, the first operand in registers).
+ * Where a lane's operands of a warpgroup's product stand in a run: pairs of k, of columns lane / 4 and lane / 4 + 8 of
+ * the wave's 16 (PTX ISA, wgmma, the first operand in registers).
  */
 typedef struct irisi_gemm_held {
     uint32_t first, second; /* bytes to the first pair's word, or to both of its elements where B is k x n */
-    uint32_t bits;          /* by which a word and the next are shifted */
+    uint32_t bits;          /* by how many a word and the next are shifted to get a pair */
 } irisi_gemm_held;
 
 IRIS_DEVICE irisi_gemm_held irisi_gemm_held_of(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t wave)
@@ -137,7 +137,7 @@ IRIS_DEVICE irisi_gemm_held irisi_gemm_held_of(const iris_gemm_plan *plan, const
     return held;
 }
 
-/* The operands of a block's four products, whose B starts at `b`. `n_major`, a constant: lines run along N. */
+/* Reads the operands of the four products of a block, whose B is at `b`. `n_major`, a constant: lines run along N. */
 IRIS_DEVICE void irisi_gemm_held_take(const irisi_gemm_held *held, uint32_t b, int n_major, uint32_t (*to)[4])
 {
     const uint32_t first = b + held->first, second = b + held->second;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * split_k.h (nvidia): how sums of splits of K come together that different workgroups computed, in the sm_90a
- * mainloops.
+ * split_k.h (nvidia): how the sm_90a mainloops add up splits of K, which different workgroups computed.
  *
  *   irisi_gemm_join irisi_gemm_sum_out irisi_gemm_sum_in irisi_gemm_leave_sums irisi_gemm_look
  */
@@ -12,10 +11,10 @@
 #include <iris/gemm/tile.h>
 
 /*
- * A split's sums on their way. Each says whether it has come: before, IRISI_GEMM_MISSING stands there, a NaN that no
- * product gives. So there is neither a flag to wait for nor a fence. Integers are stored with the top bit flipped: then
- * only INT32_MAX would look missing, and a sum of fewer than 131072 products of 8 bits, each 16384 at most, is less
- * (irisi_gemm_shares).
+ * Sums of a split as another workgroup reads them from memory. Each shows by its value whether it has arrived: until
+ * then its place holds IRISI_GEMM_MISSING, a NaN that no product gives. So there is neither a flag nor a fence. i32 is
+ * stored with the top bit flipped: only INT32_MAX would then look missing, which the sum of fewer than 131072 products
+ * of i8, each at most 16384, does not reach (irisi_gemm_shares sees to so many splits).
  */
 enum { IRISI_GEMM_LOOKS = 8 };
 #define IRISI_GEMM_MISSING 0xffffffffu
@@ -23,7 +22,9 @@ typedef struct irisi_gemm_sums {
     uint32_t v[IRISI_GEMM_LOOKS][4];
 } irisi_gemm_sums;
 
-/* A sum, f32 or if `whole`, a constant, i32: as it goes; and the own one with another that has come. */
+/*
+ * irisi_gemm_sum_out: a sum as it is stored. irisi_gemm_sum_in: adds a stored one to `own`. `whole`, a constant: i32.
+ */
 IRIS_DEVICE uint32_t irisi_gemm_sum_out(const void *own, const int whole)
 {
     uint32_t v;
@@ -44,7 +45,7 @@ IRIS_DEVICE void irisi_gemm_leave_sums(uint32_t *to, uint32_t a, uint32_t b, uin
                  : "memory");
 }
 
-/* Looks at so many lanes' quadruples, 256 apart: 1 when all have come. */
+/* Reads a lane's `quads` groups of four sums, which are 1024 sums apart: 1 when all have arrived. */
 IRIS_DEVICE int irisi_gemm_look(irisi_gemm_sums *sums, const uint32_t *from, uint32_t quads)
 {
     int missing = 0;
@@ -64,11 +65,11 @@ IRIS_DEVICE int irisi_gemm_look(irisi_gemm_sums *sums, const uint32_t *from, uin
 }
 
 /*
- * A tile's sums of splits of K come together: who computed one before the last leaves its accumulators behind, in
- * `partials`; who computed the last waits for them, in order, adds them up, and takes them away for the next launch.
- * Workgroups begin in order, so those waited for have begun; no wave leaves its schedule early, so none is left behind
- * whatever happens in the world. Every lane of the math wave group calls it. `n`, a constant: the columns that v has,
- * f32 or if `whole` i32.
+ * Adds up a tile's splits of K. Whoever computed a split before the last stores its accumulators in `partials`; whoever
+ * computed the last split waits for them in order, adds them up, and writes IRISI_GEMM_MISSING in their place for the
+ * next launch. The wait ends: workgroups begin in order, so those waited for have begun, and no wave leaves its
+ * schedule early, even when the world has stopped. Every lane of the math wave group calls it. `v` has `n` columns, a
+ * constant, of f32 or, if `whole`, i32.
  */
 IRIS_DEVICE void irisi_gemm_join(const iris_gemm_plan *plan, const iris_tile *tile, const iris_wave_group *group,
                                  void *v, const uint32_t n, const int whole)

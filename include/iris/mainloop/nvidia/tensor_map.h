@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tensor_map.h (nvidia): what the copy engine must know of A, B and every rank's C, in a plan. A part of init.c.
+ * tensor_map.h (nvidia): a plan's tensor maps, which describe A, B and every rank's C to the copy engine. A part of
+ * init.c.
  *
  *   irisi_gemm_maps
  *
@@ -35,8 +36,8 @@ static irisi_encode_map irisi_find_encode_map(void)
 }
 
 /*
- * A matrix, fetched in boxes of box_rows rows of 128 bytes, swizzled over those; `element`: bytes of one. The cache
- * fetches no more from memory than is asked for: with 256 bytes at a time problems of few rows are slower.
+ * The map of a matrix that is moved in boxes of box_rows rows of 128 bytes, swizzled within those; `element`: bytes of
+ * an element. The cache fetches lines of 128 bytes from memory: with 256, problems of few rows are slower.
  */
 static const char *irisi_gemm_map(irisi_encode_map encode, unsigned char *map, uint32_t element, const void *matrix,
                                   uint64_t rows, uint64_t cols, uint64_t ld, uint32_t box_rows)
@@ -57,7 +58,7 @@ static const char *irisi_gemm_map(irisi_encode_map encode, unsigned char *map, u
     return NULL;
 }
 
-/* Fills a plan's maps, where its mainloop uses them: null, or what went wrong. */
+/* Fills a plan's maps, if its mainloop uses them. Returns null, or what went wrong. */
 static const char *irisi_gemm_maps(const iris_world *w, iris_gemm_plan *p)
 {
     if (!irisi_gemm_is_sm90a(p->mainloop) || p->region.columns == 0)

@@ -9,26 +9,26 @@
 #include <iris/mainloop/nvidia/gemm.h>
 
 /*
- * Tiles that stand in this rank's C go to the peers by the copy engine alone, through shared memory, so that
- * few workgroups fill the links. A part of 64 columns at a time, in boxes of 16 rows: one wave fetches parts into a
- * ring, others put them, each box read once.
+ * Tiles that stand in this rank's C go to the peers by the copy engine alone, through shared memory, so that few
+ * workgroups fill the links. A tile is sent in parts of 64 columns, each in boxes of 16 rows: one wave fetches a part
+ * into a ring, and the math waves put it, a box each, so that each box is read once for all peers.
  */
 typedef struct irisi_tma_forward {
-    uint32_t boxes, bars; /* shared addresses: of the ring; of two barriers a part: it has come, it has left */
+    uint32_t boxes, bars; /* shared addresses: of the ring; of each part's two barriers: it has come, it has left */
     uint32_t at, parity;
-    uint32_t left; /* the second barrier of the last part that was put; 0 before */
+    uint32_t left; /* the second barrier of the last part that was put; 0: none was */
 } irisi_tma_forward;
 #define IRISI_HAS_TMA_FORWARD 1
 enum {
     IRISI_TMA_FORWARD_PARTS = 12,
     IRISI_TMA_FORWARD_FETCHERS = 3,
-    IRISI_TMA_FORWARD_BARS = 16 * IRISI_GEMM_SM90A_RINGS, /* behind the mainloop's */
+    IRISI_TMA_FORWARD_BARS = 16 * IRISI_GEMM_SM90A_RINGS, /* where they stand: behind the mainloop's barriers */
     IRISI_TMA_FORWARD_FITS = 1 / (4 * IRISI_TMA_FORWARD_FETCHERS <= IRISI_TMA_FORWARD_PARTS &&
                                   IRISI_TMA_FORWARD_BARS + 16 * IRISI_TMA_FORWARD_PARTS <= IRISI_GEMM_SM90A_HEAD &&
                                   IRISI_TMA_FORWARD_PARTS * 8 * 2048 <= 4 * IRISI_GEMM_SM90A_BLOCK)
 };
 
-/* 1 where plans may be sent so. */
+/* 1 when a plan's tiles may be sent so. */
 IRIS_DEVICE int irisi_tma_forward_can(const iris_gemm_plan *plan)
 {
     return IRISI_WGMMA && plan->mainloop == IRISI_GEMM_SM90A && irisi_gemm_tma_forwards(plan);
@@ -38,7 +38,7 @@ IRIS_DEVICE int irisi_tma_forward_can(const iris_gemm_plan *plan)
 IRIS_DEVICE uint32_t irisi_tma_forward_parts(const iris_tile *tile) { return (tile->cols + 63) / 64; }
 IRIS_DEVICE uint32_t irisi_tma_forward_boxes(const iris_tile *tile) { return (tile->rows + 15) / 16; }
 
-/* Every lane of a workgroup that only sends calls it, and then meets. */
+/* Makes the barriers. Every lane of a workgroup that only sends calls it, and then iris_sync_wg. */
 IRIS_DEVICE irisi_tma_forward irisi_tma_forward_begin(char *workspace)
 {
     irisi_tma_forward r;
@@ -62,7 +62,7 @@ IRIS_DEVICE void irisi_tma_forward_step(irisi_tma_forward *r)
     r->parity ^= r->at == 0;
 }
 
-/* Another wave fetches a tile. */
+/* Steps over a tile that another wave fetches. */
 IRIS_DEVICE void irisi_tma_forward_skip(const iris_tile *tile, irisi_tma_forward *r)
 {
     r->at += irisi_tma_forward_parts(tile);
@@ -71,8 +71,8 @@ IRIS_DEVICE void irisi_tma_forward_skip(const iris_tile *tile, irisi_tma_forward
 }
 
 /*
- * Fetches a tile, after its flag. Every lane of one wave calls it; IRISI_TMA_FORWARD_FETCHERS waves, in turn: their
- * tiles are no more than the ring holds, so that no barrier is two phases behind who waits for it.
+ * Fetches a tile whose flag has been seen. Every lane of a wave calls it; IRISI_TMA_FORWARD_FETCHERS waves take tiles
+ * in turn. The ring holds a tile of each of them, so that no barrier is two phases behind a wave that waits for it.
  */
 IRIS_DEVICE void irisi_tma_forward_fetch(const iris_gemm_plan *plan, const iris_tile *tile, irisi_tma_forward *r)
 {
@@ -94,8 +94,8 @@ IRIS_DEVICE void irisi_tma_forward_fetch(const iris_gemm_plan *plan, const iris_
 }
 
 /*
- * Puts a tile to every peer, part by part; where the world has stopped, nowhere. Every lane of the waves that put calls
- * it. Without bounds, thousands of boxes were on their way.
+ * Puts a tile to every peer, part by part; to none when the world has stopped. Every lane of the math waves calls it.
+ * irisi_bulk_pace bounds how many boxes are on their way.
  */
 IRIS_DEVICE void irisi_tma_forward_put(const iris_gemm_plan *plan, const iris_tile *tile, int stopped,
                                        irisi_tma_forward *r)
@@ -121,7 +121,7 @@ IRIS_DEVICE void irisi_tma_forward_put(const iris_gemm_plan *plan, const iris_ti
     __syncwarp();
 }
 
-/* Waits until all have arrived. */
+/* Waits until all boxes that the wave has put have arrived. */
 IRIS_DEVICE void irisi_tma_forward_end(void) { irisi_bulk_arrived(); }
 
 #endif
