@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * agree.h: a part of init.c: what the ranks of a plan must have in common, and what all have.
+ * agree.h: a part of init.c: compares the ranks' arguments, and finds what all ranks of a plan have in common.
  *
  *   irisi_gemm_agree
  */
@@ -10,24 +10,24 @@
 
 #include <iris/runtime/gemm/choose.h>
 
-/* What becomes of a value that the ranks compare. */
+/* How the common value is made of the ranks' values. */
 typedef enum irisi_gemm_rule {
-    IRISI_AGREE_SAME,    /* it must be the same on every rank */
-    IRISI_AGREE_AND,     /* the bits count that it has on every rank */
-    IRISI_AGREE_MIN,     /* the least counts */
-    IRISI_AGREE_OR_ELSE  /* it counts where it is the same on every rank; else what `otherwise` says does */
+    IRISI_AGREE_SAME,    /* all must be the same, else the call fails */
+    IRISI_AGREE_AND,     /* the bits that are set on every rank */
+    IRISI_AGREE_MIN,     /* the smallest */
+    IRISI_AGREE_OR_ELSE  /* the value, if it is the same on every rank, else `otherwise` */
 } irisi_gemm_rule;
 
-/* A row of the table of such values. */
+/* A value that the ranks compare. */
 typedef struct irisi_gemm_term {
-    const char *name; /* in the sentence for SAME */
+    const char *name; /* for the error of SAME */
     int64_t mine;
     irisi_gemm_rule rule;
-    uint64_t *common; /* what all ranks have, of the other rules */
+    uint64_t *common; /* where the common value goes; SAME has none */
     uint64_t otherwise;
 } irisi_gemm_term;
 
-/* A rank's value meets those before it: 1, or 0 where it must be the same and is not. */
+/* Adds a rank's value to the common one, by the rule. 0 when it must be the same as rank 0's (`first`) and is not. */
 static int irisi_gemm_meet(const irisi_gemm_term *t, int64_t first, int64_t theirs)
 {
     switch (t->rule) {
@@ -40,13 +40,13 @@ static int irisi_gemm_meet(const irisi_gemm_term *t, int64_t first, int64_t thei
 }
 
 /*
- * Compares the ranks' arguments, and leaves in `common` what all have. Every rank calls it, whatever it thinks of its
- * own. Nothing is compared for a GEMM alone.
+ * Compares the ranks' arguments, and leaves in `common` what all have. Every rank calls it, also one whose own
+ * arguments are wrong (`own`). Nothing is compared for a GEMM alone.
  */
 static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris_status own, irisi_gemm_common *common)
 {
     common->xcds = p->machine.xcds;
-    if (p->op == IRIS_GEMM_LOCAL) /* no other rank need know, and `common` has what this one has */
+    if (p->op == IRIS_GEMM_LOCAL) /* no other rank takes part: `common` has this one's values already */
         return own == IRIS_OK ? irisi_enter(w, "iris_gemm_prepare") : own;
     const int64_t place = own == IRIS_OK ? (int64_t)((uintptr_t)p->operands.c - (uintptr_t)iris_device_ctx(w).base) : 0;
     const irisi_gemm_term terms[] = {

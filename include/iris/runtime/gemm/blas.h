@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * blas.h: a part of init.c: the caller's BLAS, which computes the own band for IRIS_GEMM_BLAS_GATHER.
+ * blas.h: a part of init.c: calls the caller's BLAS, which computes this rank's band for IRIS_GEMM_BLAS_GATHER.
  */
 #ifndef IRIS_RUNTIME_GEMM_BLAS_H
 #define IRIS_RUNTIME_GEMM_BLAS_H
@@ -10,14 +10,14 @@
 #include <iris/runtime/control_link.h>
 
 /*
- * The caller's BLAS on this rank's columns. When it fails, nothing will come from this rank, so peers that wait are
- * told at once, as at a deadline; but for a capture: nobody waits there, nor for a GEMM alone.
+ * Calls the caller's BLAS for this rank's columns. When it fails, nothing will come from this rank, so waiting peers
+ * are stopped at once, as at a deadline. Not in a capture, nor for a GEMM alone: no peer waits then.
  */
 static iris_status irisi_gemm_start_blas(iris_world *w, const iris_gemm_plan *plan, iris_stream stream)
 {
     iris_gemm_blas_call call;
     const irisi_gemm_packing *a = &plan->launcher.packs[0],
-                             *b = &plan->launcher.packs[1]; /* BLAS reads what they are copies of */
+                             *b = &plan->launcher.packs[1]; /* BLAS reads the originals, not these copies */
     memset(&call, 0, sizeof call);
     call.m = plan->m, call.n = plan->region.columns, call.k = plan->k;
     call.a = a->to ? a->from : plan->operands.a, call.b = b->to ? b->from : plan->operands.b;
@@ -27,12 +27,12 @@ static iris_status irisi_gemm_start_blas(iris_world *w, const iris_gemm_plan *pl
     call.ldc = (int64_t)plan->operands.ldc;
     call.alpha = plan->operands.alpha, call.beta = plan->operands.beta;
     call.dtype = (iris_dtype)plan->operands.dtype, call.c_dtype = (iris_dtype)plan->operands.c_dtype;
-    call.b_transposed = (int)plan->operands.b_transposed && !b->transposed; /* whose copy alone has K side by side */
+    call.b_transposed = (int)plan->operands.b_transposed && !b->transposed; /* else only the copy is transposed */
     const int failed =
         plan->region.columns > 0 ? plan->launcher.blas(plan->launcher.blas_arg, &call, stream ? stream : w->stream) : 0;
     if (failed == 0)
         return IRIS_OK;
-    if (irisi_take_notice(w) != IRIS_OK || w->failed != IRIS_OK) /* what it uses of this library failed for that */
+    if (irisi_take_notice(w) != IRIS_OK || w->failed != IRIS_OK) /* it failed because the world has stopped */
         return irisi_fail_stopped(w);
     char text[200];
     const int notified = w->size > 1 && plan->op != IRIS_GEMM_LOCAL && !irisi_gemm_capturing(w, stream);

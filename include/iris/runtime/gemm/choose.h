@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * choose.h: a part of init.c: which mainloop and pattern a plan has, and in what shape.
+ * choose.h: a part of init.c: chooses a plan's mainloop, pattern and shape.
  *
- * A choice depends on nothing but what all ranks have in common, so that all choose alike: of workgroups, the fewest.
+ * A choice depends only on what all ranks have in common, so that all choose alike. Where ranks have different numbers
+ * of workgroups, the smallest counts.
  */
 #ifndef IRIS_RUNTIME_GEMM_CHOOSE_H
 #define IRIS_RUNTIME_GEMM_CHOOSE_H
@@ -16,21 +17,21 @@
 #include <iris/runtime/gemm/packing.h>
 #include <iris/runtime/gemm/tune_rows.h>
 
-/* What all ranks' operands have in common, as the choice of a mainloop sees it. */
+/* What the choice of a mainloop depends on: first this rank's values, then what all ranks have in common (agree.h). */
 typedef struct irisi_gemm_common {
     uint64_t mainloops; /* of the image and the device */
-    uint64_t aligned;   /* A, B and their rows to 16 bytes, not too far apart; bit 0: or copies are; bit 1: A, 2: B */
-    uint64_t tma_store; /* C too, and few ranks: all ones, or 0 */
+    uint64_t aligned;   /* rows 16-byte aligned, not too far apart: of A and B or copies (bit 0), A (1), B (2) */
+    uint64_t tma_store; /* C's rows are aligned too, and ranks few enough: all ones, or 0 */
     uint64_t no_epilogue; /* nothing but the product is asked for: all ones, or 0 */
     uint64_t full;       /* every rank has as many workgroups as its device has units: all ones, or 0 */
     uint64_t workgroups; /* the fewest that a rank has */
     uint64_t xcds;       /* chiplets, where all ranks have as many; else 1 */
-    uint64_t blas;       /* the slowest rank's BLAS, in 10^9 operations a second and 1; 0: not every rank has one */
-    uint64_t row;        /* the row that all have found, by its hash; 0: not the same one */
-    uint64_t rows;       /* all rows that each has read, by their hash */
+    uint64_t blas;       /* 1 + the slowest rank's BLAS in 10^9 operations a second; 0: not every rank has one */
+    uint64_t row;        /* the hash of the tuning row that all ranks have found; 0: not all found the same */
+    uint64_t rows;       /* the hash of all tuning rows that the rank has read */
 } irisi_gemm_common;
 
-/* Rank 0 says once that the image lacks what its device computes such products best with: they are right, and slow. */
+/* Rank 0 warns once when the image lacks the device's fastest mainloop for these types: results are right, but slow. */
 static void irisi_gemm_warn(iris_world *w, const iris_gemm_plan *p, uint64_t mainloops)
 {
     const irisi_gemm_offer *offered = irisi_gemm_base(p);
@@ -47,14 +48,16 @@ static void irisi_gemm_warn(iris_world *w, const iris_gemm_plan *p, uint64_t mai
                    iris_arch_name(w), irisi_gemm_types_name(p), best.option);
 }
 
-/* Asks the device which mainloops it has for the plan's types. Kernels of one's own alone: the plain one. */
+/*
+ * Asks the device which mainloops the image has for the plan's types. Programs with only their own kernels: the plain.
+ */
 static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int plain, irisi_gemm_common *own)
 {
     const irisi_gemm_offer *base = irisi_gemm_base(p);
     const iris_launch_config one = iris_grid(1, IRISI_GEMM_WAVE_LANES);
     irisi_gemm_probe args;
     irisi_control control;
-    /* The engine that copies boxes writes whole 16 bytes, lanes what is behind the last of them. */
+    /* The copy engine writes whole 16 bytes; lanes write what is behind the last of them. */
     const uint64_t c = (uint64_t)(uintptr_t)p->operands.c | p->operands.ldc * p->operands.c_element |
                        (uint64_t)p->region.n0 * p->operands.c_element;
     const int fits =
@@ -84,12 +87,12 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
         s = iris_memcpy(w, &control, w->control, sizeof control);
     if (s == IRIS_OK)
         own->mainloops = control.mainloops, irisi_gemm_warn(w, p, own->mainloops);
-    if (p->pattern != IRIS_GEMM_AUTO) /* a mainloop that the program has this pattern with, if there is one */
+    if (p->pattern != IRIS_GEMM_AUTO) /* only mainloops that the program has this pattern for, and plain */
         own->mainloops &= irisi_gemm_offered_loops(p) | 1u << IRISI_GEMM_PLAIN;
     return s;
 }
 
-/* The cut that a row asks for; of width 0 where it leaves it open. */
+/* The cut that a tuning row asks for; its width is 0 where the row leaves the cut open. */
 static irisi_gemm_cutting irisi_tune_row_cut(const irisi_tune_row *row)
 {
     const uint32_t *v = row->value;
@@ -106,9 +109,10 @@ static irisi_gemm_cutting irisi_tune_row_cut(const irisi_tune_row *row)
 }
 
 /*
- * A problem's `compute_only`: what the gemv loop is chosen for (cluster_split_k.h), all workgroups computing in the
- * kernel that such a pattern comes to; where that is open, in fused_sequential's, or of one rank in bulk_synchronous'.
- * `full`: on every rank workgroups are as many as units. Fewer, as a row may have it, count for one rank alone.
+ * A problem's `compute_only`, on which the choice of the gemv loop depends: 1 when all workgroups of a kernel that only
+ * computes take part, 2 for those of fused_sequential's kernel, else 0. An open pattern counts as fused_sequential,
+ * with one rank as bulk_synchronous. `full`: every rank has as many workgroups as units; a row's number of `workgroups`
+ * is compared with this rank's units, and counts only with one rank.
  */
 static uint32_t irisi_gemm_compute_only(const iris_world *w, const iris_gemm_plan *p, uint32_t pattern,
                                         uint32_t workgroups, uint32_t full)
@@ -122,7 +126,7 @@ static uint32_t irisi_gemm_compute_only(const iris_world *w, const iris_gemm_pla
     return pattern == IRIS_GEMM_BULK_SYNCHRONOUS ? 1 : pattern == IRIS_GEMM_FUSED_SEQUENTIAL ? 2 : 0;
 }
 
-/* The shape for a problem as a row wants it, if it does: 1, or 0 with the reason why that cannot be in `why`. */
+/* The shape for a problem, as a tuning row asks for it. 1, or 0 with the reason in `why` when that is not possible. */
 static int irisi_gemm_fit_tune_row(iris_world *w, const iris_gemm_plan *plan, const irisi_tune_row *row,
                                    irisi_gemm_problem *q, irisi_gemm_shape *s, char *why, size_t room)
 {
@@ -137,7 +141,7 @@ static int irisi_gemm_fit_tune_row(iris_world *w, const iris_gemm_plan *plan, co
                     : v[IRISI_TUNE_SKINNY]    ? IRISI_SKINNY_MUST
                                               : IRISI_SKINNY_NEVER;
     else if (v[IRISI_TUNE_HEIGHT] || c.width)
-        q->skinny = IRISI_SKINNY_NEVER; /* they are other loops' */
+        q->skinny = IRISI_SKINNY_NEVER; /* height and width without skinny are for the other loops */
     const int skinny = q->skinny == IRISI_SKINNY_MUST || q->skinny == IRISI_SKINNY_GEMV;
     if (skinny && c.width)
         q->tile_n = c.width;
@@ -148,7 +152,7 @@ static int irisi_gemm_fit_tune_row(iris_world *w, const iris_gemm_plan *plan, co
     *s = irisi_gemm_pick(iris_arch_name(w), q);
     if (q->b_unaligned && (c.width > irisi_gemm_largest_tile(s->mainloop, q->element).n ||
                            c.cluster > irisi_gemm_most_cluster(s->mainloop))) {
-        q->b_unaligned = 0; /* a copy of B, then, and the loop that takes such tiles */
+        q->b_unaligned = 0; /* B is copied, then, and a loop computes it that has such tiles */
         *s = irisi_gemm_pick(iris_arch_name(w), q);
     }
     const int cuts = irisi_gemm_narrowest(s->mainloop) != 0;
@@ -190,8 +194,9 @@ static int irisi_gemm_fit_tune_row(iris_world *w, const iris_gemm_plan *plan, co
 }
 
 /*
- * What a row chooses, where it can be; of the arguments it contradicts none. What somebody asked for is refused if it
- * cannot be; a row of the built-in table (another kernel was measured) counts for nothing then.
+ * Applies a tuning row's choices, which contradict no argument. A choice that is not possible is an error if the row
+ * came from the caller or the environment; a row of the built-in table is ignored then (it was measured with another
+ * kernel).
  */
 static iris_status irisi_gemm_obey(iris_world *w, iris_gemm_plan *p, irisi_tune_row *row, irisi_gemm_problem *q,
                                    irisi_gemm_shape *s, uint32_t *senders)
@@ -230,7 +235,7 @@ static iris_status irisi_gemm_check_units(iris_world *w, const iris_gemm_plan *p
                       p->tiling.tile_m, p->tiling.tile_n, (unsigned long long)units, most);
 }
 
-/* The mainloop and all that follows from its shape, once the ranks know what they have in common. */
+/* Chooses the mainloop and fills in what follows from its shape, once the ranks know what they have in common. */
 static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const irisi_gemm_common *all,
                                          uint32_t senders, irisi_tune_row *row)
 {
@@ -252,7 +257,7 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     irisi_gemm_cutting cut = irisi_tune_row_cut(row);
     const int asked = p->pattern != IRIS_GEMM_AUTO;
     if (irisi_gemm_loop_is(s.mainloop, IRISI_GEMM_LOOPS_CLUSTER_SPLIT_K))
-        cut.split_k = 1; /* the cluster's is not for every kernel of the plan */
+        cut.split_k = 1; /* the gemv loop's split is cluster_split_k, which not every kernel of the plan has */
     const irisi_gemm_extent most = irisi_gemm_largest_tile(s.mainloop, q.element);
     if (!irisi_gemm_fits(&q, most))
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
@@ -271,7 +276,7 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
                                (all->mainloops & IRISI_GEMM_LOOPS_EARLY_LAUNCH) != 0);
     p->tiling.unit =
         q.tile_n == 0 && irisi_gemm_narrowest(p->mainloop) ? irisi_gemm_narrowest(p->mainloop) : p->tiling.tile_n;
-    /* The same on every rank, though ranks with other numbers of workgroups may cut K otherwise, or not be able to. */
+    /* Whether iris_gemm_release has a barrier: the same on every rank, although K may be cut on some of them only. */
     p->launcher.copies =
         !irisi_gemm_reads_unaligned(p, 0) && (all->aligned != UINT64_MAX || irisi_gemm_most_split_k(p->mainloop) > 1);
     const iris_status units = irisi_gemm_check_units(w, p, q.n), sends = irisi_gemm_ll_choose(w, p, row);
@@ -290,11 +295,11 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
         irisi_gemm_cut(p, senders, &cut, tflops);
     }
     if (!asked && irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_CLUSTER_SPLIT_K) &&
-        p->pattern != IRIS_GEMM_BLAS_GATHER) /* what it was chosen for */
+        p->pattern != IRIS_GEMM_BLAS_GATHER) /* the pattern for which the gemv loop was chosen */
         p->pattern = p->world == 1 ? IRIS_GEMM_BULK_SYNCHRONOUS : IRIS_GEMM_FUSED_SEQUENTIAL;
     p->tiling.rotate_m = (uint32_t)((uint64_t)p->tiling.tiles_m * p->rank / p->world);
     p->tiling.rotate = p->tiling.rotate_m * p->tiling.full_n;
-    /* 16 bytes more than a row needs: room for a start within 16 bytes, and rows spread over the memory's banks. */
+    /* 16 bytes more than a row needs: a row may start anywhere within 16 bytes, and rows start in different banks. */
     p->machine.pitch = (p->machine.stage_n * p->operands.c_element + 15) / 16 * 16 + (p->machine.tma_store ? 0 : 16);
     p->machine.stage_bytes = (s.stage_m * p->machine.pitch + 127) / 128 * 128;
     p->machine.workspace_bytes = (s.workspace_bytes + 127) / 128 * 128;
@@ -302,12 +307,12 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     return IRIS_OK;
 }
 
-/* The library's choice of a pattern where nothing is known of times, from what all ranks know alike. */
+/* Chooses a pattern where the platform gives no times, from what all ranks have in common. */
 static iris_gemm_pattern irisi_gemm_choose(const iris_gemm_plan *p)
 {
     if (p->world == 1 || p->exchange.ll_pitch > 0 || !irisi_gemm_may_choose(p->mainloop, IRIS_GEMM_WAVE_SPECIALIZED))
         return IRIS_GEMM_FUSED_SEQUENTIAL;
-    /* With few tiles a workgroup there is little left to overlap once a tile waits in its second stage. */
+    /* With fewer than two tiles for each workgroup there is little to overlap. */
     const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count;
     const uint32_t tiles = p->tiling.tiles_m * ((columns + p->tiling.tile_n - 1) / p->tiling.tile_n);
     return tiles >= 2 * p->machine.workgroups ? IRIS_GEMM_WAVE_SPECIALIZED : IRIS_GEMM_FUSED_SEQUENTIAL;

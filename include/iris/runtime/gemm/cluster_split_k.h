@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cluster_split_k.h: a part of init.c: kernels of the gemv loop with a workgroup for each split of a tile's K, several
- * on a compute unit, splits of a tile in a cluster.
+ * cluster_split_k.h: a part of init.c: launches of the gemv loop with a workgroup for each split of a tile's K. The
+ * splits of a tile are a cluster; several workgroups share a compute unit.
  *
  *   irisi_gemm_can_cluster_split_k irisi_gemm_cluster_split_k irisi_gemm_cluster_split_k_fused
  *
- * Those that only compute have as many workgroups as there are, whenever they find a place. Those of fused_sequential
- * wait for other ranks' tiles, so all must find one at once: K is cut as far as that allows.
+ * A kernel that only computes has as many workgroups as there are splits, which run whenever there is room. The
+ * workgroups of fused_sequential wait for other ranks' tiles, so all must be on the device at once: K is cut as far as
+ * that allows.
  */
 #ifndef IRIS_RUNTIME_GEMM_CLUSTER_SPLIT_K_H
 #define IRIS_RUNTIME_GEMM_CLUSTER_SPLIT_K_H
@@ -15,8 +16,8 @@
 #include <iris/gemm/prepare.h>
 
 /*
- * 1 when a plan's kernels may have such clusters: of that loop, and nobody asked for fewer workgroups than there are
- * units.
+ * 1 when a plan's kernels may have such clusters: it has the gemv loop, no stamps are asked for, and the plan has at
+ * least as many workgroups as the device has compute units.
  */
 static int irisi_gemm_can_cluster_split_k(const iris_world *w, const iris_gemm_plan *p)
 {
@@ -24,7 +25,7 @@ static int irisi_gemm_can_cluster_split_k(const iris_world *w, const iris_gemm_p
            p->stamps == NULL && p->machine.workgroups >= (uint32_t)w->dev.compute_units;
 }
 
-/* Makes of a plan that of a kernel with such clusters, and gives the number of its workgroups. */
+/* Changes a plan to one with such clusters, and returns the number of its workgroups. */
 static uint32_t irisi_gemm_cluster_split_k(iris_gemm_plan *p, uint32_t split_k)
 {
     for (p->tiling.split_k = split_k; 1u << p->tiling.split_k_shift < split_k;)
@@ -46,7 +47,7 @@ static uint32_t irisi_gemm_resident(iris_world *w, irisi_kernel kernel, const ir
     return most;
 }
 
-/* Into how many splits fused_sequential's kernel cuts K; 0: it has no clusters. */
+/* Into how many splits fused_sequential's kernel cuts K; 0: it has no such clusters. */
 static uint32_t irisi_gemm_cluster_split_k_fused(iris_world *w, const iris_gemm_plan *p, irisi_kernel kernel)
 {
     for (uint32_t split_k = irisi_gemm_can_cluster_split_k(w, p) ? p->tiling.cluster_split_k : 0; split_k > 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cost_rounds.h: a part of init.c: about how long a pattern takes where tiles are all of one width.
+ * cost_rounds.h: a part of init.c: about how long a pattern takes where all tiles have one width.
  *
  *   irisi_gemm_may_choose irisi_gemm_splits irisi_gemm_tiles irisi_gemm_burst_us irisi_gemm_whole_us
  *
- * Workgroups compute in rounds, a tile each, and a round's tiles are all ready at one time. So what counts is how many
- * rounds there are, what goes on while a round's tiles leave, and what leaves after the last one. What a tile, a link
- * and a signal take is the platform's to say (mainloop/shape.h).
+ * Workgroups compute in rounds, a tile each, and a round's tiles are all ready at one time. So the time depends on the
+ * number of rounds, on whether the next round is computed while a round's tiles are sent, and on what is sent after the
+ * last one. The times of a tile, a link and a signal are the platform's (mainloop/shape.h).
  */
 #ifndef IRIS_RUNTIME_GEMM_COST_ROUNDS_H
 #define IRIS_RUNTIME_GEMM_COST_ROUNDS_H
@@ -40,7 +40,7 @@ static uint64_t irisi_gemm_tiles(const iris_gemm_plan *p)
            ((columns + p->tiling.tile_n - 1) / p->tiling.tile_n);
 }
 
-/* Until so many tiles, ready at one time, have been sent by so many workgroups to all peers. */
+/* How long so many workgroups take to send so many tiles, ready at one time, to all peers. */
 static double irisi_gemm_burst_us(const iris_gemm_plan *p, const irisi_gemm_rates *r, uint64_t tiles,
                                   uint32_t workgroups)
 {
@@ -58,9 +58,10 @@ static double irisi_gemm_burst_us(const iris_gemm_plan *p, const irisi_gemm_rate
 }
 
 /*
- * The model. Who computes and sends in turn is held up until the links have taken its round's tiles, as was seen on
- * H200s; who only sends does so beside the next round, which has fewer workgroups then, or beside other waves, which
- * are slower. `senders` counts where the pattern splits workgroups. No sooner than A and B have been read once.
+ * The model. Workgroups that compute and send in turn wait until the links have taken a round's tiles. Workgroups that
+ * only send do so while the others, which are fewer, compute the next round; communication waves do so while the math
+ * waves, which are slower beside them, compute it. `senders` counts only where the pattern splits workgroups. No
+ * pattern ends before A and B have been read once.
  */
 static double irisi_gemm_whole_us(const iris_gemm_plan *p, const irisi_gemm_rates *r, uint32_t pattern,
                                   uint32_t senders)
@@ -81,7 +82,7 @@ static double irisi_gemm_whole_us(const iris_gemm_plan *p, const irisi_gemm_rate
         return products + r->launch_us + irisi_gemm_burst_us(p, r, tiles, sending);
     if (pattern == IRIS_GEMM_FUSED_SEQUENTIAL)
         return products + full + rest;
-    return (products > first + full ? products : first + full) + rest + more; /* the links may be what holds it up */
+    return (products > first + full ? products : first + full) + rest + more; /* the slower of computing and sending */
 }
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * link_bytes.h: a part of init.c: how many bytes an operation puts on this rank's links. All models and limits ask
- * here.
+ * link_bytes.h: a part of init.c: how many bytes an operation puts on this rank's links, for all models and limits.
  *
  *   irisi_gemm_has_peers irisi_gemm_link_bytes
  */
@@ -15,8 +14,8 @@
 static inline int irisi_gemm_has_peers(const iris_gemm_plan *p) { return p->world > 1 && p->op != IRIS_GEMM_LOCAL; }
 
 /*
- * Of a tile, or any part of C, of so many rows and columns: it goes to every peer, if there are any. Whole, and exact
- * below 2^53.
+ * The bytes that a part of C of so many rows and columns puts on the links: it goes to every peer, if there are any. A
+ * whole number, exact below 2^53.
  */
 static inline double irisi_gemm_link_bytes(const iris_gemm_plan *p, double rows, double columns)
 {

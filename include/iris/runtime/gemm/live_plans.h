@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * live_plans.h: a part of init.c: which plans of a world were made and not released yet, whatever copies there are.
+ * live_plans.h: a part of init.c: which plans of a world were made and not released yet. A plan may be copied; all its
+ * copies are one plan.
  *
  *   irisi_gemm_plan_enlist irisi_gemm_plan_lives irisi_gemm_plan_strike
  *
@@ -30,7 +31,7 @@ static size_t irisi_gemm_plan_place(const iris_world *w, uint64_t number)
     return low;
 }
 
-/* 1 for a plan of this world that was not released, not as another copy of it either. */
+/* 1 for a plan of this world of which no copy was released. */
 static int irisi_gemm_plan_lives(const iris_world *w, const iris_gemm_plan *p)
 {
     const size_t at = irisi_gemm_plan_place(w, p->launcher.number);

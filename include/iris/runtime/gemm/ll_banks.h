@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ll_banks.h: a part of init.c: whether fused_sequential sends tiles as LL packets (gemm/tile_ll.h), and the banks for
- * them.
+ * ll_banks.h: a part of init.c: decides whether fused_sequential sends tiles as LL packets (gemm/tile_ll.h), and
+ * allocates the banks for them.
  *
  *   irisi_gemm_ll_choose irisi_gemm_ll_hold
  */
@@ -14,8 +14,9 @@
 #include <iris/runtime/gemm/tune_rows.h>
 
 /*
- * Bytes that a rank sends to all others together up to which tiles go so, where nobody says otherwise: where the shapes
- * of the platform's loops do not say (mainloop/shape.h), an estimate. And the most packets of a bank for one rank.
+ * IRISI_GEMM_LL_BYTES: up to so many bytes that a rank sends to all others together, its tiles go as packets, unless a
+ * tuning row says otherwise; an estimate for platforms that do not define it (mainloop/shape.h). IRISI_GEMM_LL_MOST:
+ * the most packets of a bank for one rank.
  */
 #if !defined(IRISI_GEMM_LL_BYTES)
 #define IRISI_GEMM_LL_BYTES (128u << 10)
@@ -28,7 +29,9 @@ static uint32_t irisi_gemm_ll_pitch(const iris_gemm_plan *p)
     return 2 * (uint32_t)(((uint64_t)iris_gemm_band(p->n, p->world, 0).count * p->operands.c_element + 7) / 8);
 }
 
-/* 1 when the plan's tiles can go so: all their pieces begin at whole units, which lanes count in 32 bits. */
+/*
+ * 1 when the plan's tiles can go as packets: all pieces begin at multiples of 8 bytes; lanes count packets in 32 bits.
+ */
 static int irisi_gemm_ll_can(const iris_gemm_plan *p)
 {
     return irisi_gemm_has_peers(p) && p->tiling.unit * p->operands.c_element % 8 == 0 &&
@@ -37,8 +40,8 @@ static int irisi_gemm_ll_can(const iris_gemm_plan *p)
 }
 
 /*
- * Whether they are to: as the row has it, or where it leaves that open, where a rank has little to send, and the banks
- * are at most a quarter of what is free: other plans and channels need some too.
+ * Decides whether they do: as the tuning row says; else if a rank has little to send and the banks take at most a
+ * quarter of the free heap for signals, which other plans and channels need too.
  */
 static iris_status irisi_gemm_ll_choose(iris_world *w, iris_gemm_plan *p, const irisi_tune_row *row)
 {
@@ -57,8 +60,8 @@ static iris_status irisi_gemm_ll_choose(iris_world *w, iris_gemm_plan *p, const 
 }
 
 /*
- * Gives a plan its banks: all ranks come to the same, as from equal heaps. Where they have no room, tiles are put,
- * unless somebody asked for packets.
+ * Allocates a plan's banks, with the same result on every rank, since their heaps are alike. Without room tiles are put
+ * instead; that is an error if a row of the caller's or of the environment asks for packets.
  */
 static iris_status irisi_gemm_ll_hold(iris_world *w, iris_gemm_plan *p, const irisi_tune_row *row)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * make.h: a part of init.c: plans of GEMMs with communication, and their launches. gemm/prepare.h declares them.
+ * make.h: a part of init.c: makes plans of GEMMs, releases them, and launches their kernels. gemm/prepare.h declares
+ * these functions.
  */
 #ifndef IRIS_RUNTIME_GEMM_MAKE_H
 #define IRIS_RUNTIME_GEMM_MAKE_H
@@ -16,15 +17,15 @@
 
 static const uint64_t irisi_gemm_magic = 0x6972697367656d6dull; /* "irisgemm" */
 
-/* 1 for a plan of this world that was not released, not as another copy of it either. */
+/* 1 for a plan of this world that was not released, whichever copy of the plan iris_gemm_release was given. */
 static int irisi_gemm_whole(const iris_world *w, const iris_gemm_plan *p)
 {
     return w != NULL && p != NULL && p->launcher.magic == irisi_gemm_magic && irisi_gemm_plan_lives(w, p);
 }
 
 /*
- * Everything in a plan that follows from this rank's arguments; tile and pattern as they were asked for. A GEMM alone
- * is what bulk_synchronous computes; over all columns it is that of a world of one.
+ * Fills in what follows from this rank's arguments; tile and pattern as they were asked for. A GEMM alone has the
+ * kernel that computes in bulk_synchronous; unless it is of a band, its plan is that of a world of one rank.
  */
 static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op op, iris_dtype dtype,
                             const iris_gemm_args *g)
@@ -60,7 +61,7 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     p->launcher.blas_arg = g->blas_arg;
 }
 
-/* Refuses a pattern whose kernels the program could have and does not. */
+/* Refuses a pattern whose kernels the program lacks although it has others of the plan's operation. */
 static iris_status irisi_gemm_check_offered(iris_world *w, const iris_gemm_plan *p, const char *who, uint32_t pattern)
 {
     const irisi_gemm_kernel_role role = irisi_gemm_computes_in(p, (iris_gemm_pattern)pattern);
@@ -73,7 +74,7 @@ static iris_status irisi_gemm_check_offered(iris_world *w, const iris_gemm_plan 
                       who, iris_gemm_pattern_name((iris_gemm_pattern)pattern), irisi_gemm_types_name(p));
 }
 
-/* Whether the workgroups of the plan's pattern that wait for peers can all be on the device at once. */
+/* Refuses a plan whose workgroups that wait for peers cannot all be on the device at once. */
 static iris_status irisi_gemm_check_grid(iris_world *w, const iris_gemm_plan *p)
 {
     const iris_gemm_pattern pattern = (iris_gemm_pattern)p->pattern;
@@ -93,8 +94,8 @@ static iris_status irisi_gemm_check_grid(iris_world *w, const iris_gemm_plan *p)
 }
 
 /*
- * What an operation that communicates holds besides, once its ranks have come to the same: the channel, banks of
- * packets, producer_consumer's stream. All ranks allocate, or none.
+ * Allocates what a plan of an operation that communicates holds, once all ranks have agreed: the channel, the banks for
+ * packets, the stream and the events of producer_consumer. All ranks allocate, or none.
  */
 static iris_status irisi_gemm_hold_exchange(iris_world *w, iris_gemm_plan *p, const irisi_tune_row *row)
 {
@@ -108,13 +109,13 @@ static iris_status irisi_gemm_hold_exchange(iris_world *w, iris_gemm_plan *p, co
     return s == IRIS_OK ? iris_event_create(w, &p->launcher.join) : s;
 }
 
-/* What the ranks choose together, and what a plan holds besides values. */
+/* Chooses mainloop, pattern and tiling from what the ranks have in common, and allocates what the plan holds. */
 static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const irisi_gemm_common *common,
                                       uint32_t senders, irisi_tune_row *row)
 {
     const uint32_t own = p->machine.workgroups;
     p->machine.workgroups = (uint32_t)common->workgroups;
-    p->machine.xcds = (uint32_t)common->xcds; /* the model asks for them, and must say the same everywhere */
+    p->machine.xcds = (uint32_t)common->xcds; /* the model reads it, and must choose the same on every rank */
     iris_status s = irisi_gemm_shape_plan(w, p, common, senders, row);
     if (s == IRIS_OK && p->pattern == IRIS_GEMM_AUTO)
         p->pattern = irisi_gemm_choose(p);
@@ -122,7 +123,7 @@ static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const ir
         s = irisi_gemm_check_offered(w, p, "iris_gemm_prepare", p->pattern);
     p->machine.workgroups = row->value[IRISI_TUNE_WORKGROUPS] ? row->value[IRISI_TUNE_WORKGROUPS] : own;
     p->machine.workgroups -= s == IRIS_OK ? p->machine.workgroups % p->tiling.cluster : 0;
-    if (s == IRIS_OK && p->op != IRIS_GEMM_LOCAL) /* first: so far no rank has failed alone */
+    if (s == IRIS_OK && p->op != IRIS_GEMM_LOCAL) /* before what may fail on one rank alone */
         s = irisi_gemm_hold_exchange(w, p, row);
     if (s == IRIS_OK)
         s = irisi_gemm_hold_copies(w, p);
@@ -160,12 +161,12 @@ static iris_status irisi_gemm_free(iris_world *w, iris_gemm_plan *p)
     return s;
 }
 
-/* What a plan has become, and who chose it. */
+/* Logs what was chosen for a plan, and by what. */
 static void irisi_gemm_log_choice(const iris_world *w, const iris_gemm_plan *p, const iris_gemm_args *g,
                                   const irisi_tune_row *row)
 {
     const irisi_gemm_kernel_role waits = irisi_gemm_waits_in(p, (iris_gemm_pattern)p->pattern);
-    const irisi_gemm_kernel *kernel = /* that computes */
+    const irisi_gemm_kernel *kernel = /* the one that computes */
         irisi_gemm_kernel_of(p, (iris_gemm_pattern)p->pattern,
                              waits == IRISI_GEMM_KERNEL_COMMUNICATE ? IRISI_GEMM_KERNEL_COMPUTE : waits);
     const int tile_asked = g->tile_m > 0 && g->tile_n > 0, pattern_asked = g->pattern != IRIS_GEMM_AUTO;
@@ -190,7 +191,7 @@ iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op 
     iris_gemm_plan none;
     irisi_gemm_common common;
     irisi_tune_row row;
-    const int given = plan != NULL && args != NULL; /* without them this rank still votes: the others are waiting */
+    const int given = plan != NULL && args != NULL; /* a rank without them still votes, since the others wait for it */
     plan = plan ? plan : &none;
     memset(&common, 0, sizeof common);
     memset(&row, 0, sizeof row);
@@ -234,10 +235,10 @@ iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan)
         return IRIS_OK;
     if (!irisi_gemm_whole(w, plan))
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_release: another copy of the plan was released already");
-    /* No peer raises the channel's signals any more; a GEMM alone has none. */
+    /* After the barrier no peer raises the channel's signals. A GEMM alone has no channel. */
     const iris_status met = plan->op == IRIS_GEMM_LOCAL ? iris_synchronize(w) : iris_barrier(w);
     if (irisi_mendable(met))
-        return met; /* nothing can be given back before iris_reset; the plan stays whole */
+        return met; /* nothing can be freed before iris_reset; the plan stays valid */
     const iris_status freed = irisi_gemm_free(w, plan);
     return met != IRIS_OK ? met : freed;
 }
@@ -264,13 +265,13 @@ iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages)
     const uint32_t waves = stages > 1 ? plan->machine.waves_with_comm : plan->machine.waves;
     iris_launch_config cfg = iris_cooperative(plan->machine.workgroups, waves * plan->machine.wave_lanes);
     cfg.shared_bytes = stages ? irisi_gemm_shared_bytes(plan, stages) : 0;
-    cfg.cluster = stages ? plan->tiling.cluster : 0; /* a kernel that only sends works workgroup by workgroup */
+    cfg.cluster = stages ? plan->tiling.cluster : 0; /* a kernel that only sends has no clusters */
     if (stages && irisi_gemm_loop_is(plan->mainloop, IRISI_GEMM_LOOPS_CLUSTER_SPLIT_K) && plan->tiling.split_k > 1)
         cfg.cluster = plan->tiling.split_k;
     return cfg;
 }
 
-/* One kernel: its grid, and what its workgroups hold. */
+/* Launches one kernel of a plan; `stages`: as for iris_gemm_grid. */
 static iris_status irisi_gemm_start(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *k,
                                     uint32_t workgroups, uint32_t stages, uint32_t flags, iris_stream stream)
 {
@@ -284,8 +285,8 @@ static iris_status irisi_gemm_start(iris_world *w, const iris_gemm_plan *plan, c
 }
 
 /*
- * Two kernels on two streams; the operation's stream goes on when both have ended. That the second can start is made
- * sure first: without it the tiles' flags would stay raised in an epoch that has not ended.
+ * Launches two kernels on two streams; the operation's stream goes on when both have ended. It is checked first that
+ * the second kernel can start: if only the first ran, tiles' flags would stay raised in an epoch that does not end.
  */
 static iris_status irisi_gemm_start_two(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *compute,
                                         const irisi_gemm_kernel *send, iris_stream stream)
@@ -322,8 +323,8 @@ int irisi_gemm_capturing(iris_world *w, iris_stream stream)
 }
 
 /*
- * A kernel that only computes: where each workgroup computes by itself, no more of them than there are tiles. The gemv
- * loop's are as many as tiles' splits.
+ * Launches a kernel that only computes. Loops for few rows get no more workgroups than there are tiles; the gemv loop
+ * gets one for each split of each tile.
  */
 static iris_status irisi_gemm_start_compute_only(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *k,
                                                  uint32_t flags, iris_stream stream)
@@ -341,7 +342,7 @@ static iris_status irisi_gemm_start_compute_only(iris_world *w, const iris_gemm_
     return irisi_gemm_start(w, &p, k, workgroups > 0 ? workgroups : 1, 1, flags, stream);
 }
 
-/* The kernel of fused_sequential, also with clusters that cut K, as the gemv loop's may be. */
+/* Launches the kernel of fused_sequential; the gemv loop's may have clusters that compute splits of K. */
 static iris_status irisi_gemm_start_fused(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *k,
                                           iris_stream stream)
 {
@@ -399,7 +400,10 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
                                                                : irisi_gemm_start_pack(w, plan, stream);
     if (ready != IRIS_OK)
         return ready;
-    /* The GEMM alone waits for no rank: it may begin while another such one ends. Without a tile it would not wait. */
+    /*
+     * A GEMM alone waits for no rank: it may begin while the one before ends, if it has tiles: else it would not wait
+     * for that end.
+     */
     const uint32_t early_launch = plan->machine.early_launch && plan->tiling.positions > 0 ? IRISI_LAUNCH_EARLY : 0;
     const irisi_gemm_kernel *whole = part[IRISI_GEMM_KERNEL_WHOLE], *compute = part[IRISI_GEMM_KERNEL_COMPUTE];
     const irisi_gemm_kernel *communicate = part[IRISI_GEMM_KERNEL_COMMUNICATE];

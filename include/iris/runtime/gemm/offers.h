@@ -55,14 +55,14 @@ static const irisi_gemm_kernel *irisi_gemm_find_kernel(const iris_gemm_plan *p, 
 static const irisi_gemm_kernel *irisi_gemm_kernel_of(const iris_gemm_plan *p, iris_gemm_pattern pattern,
                                                      irisi_gemm_kernel_role role)
 {
-    if (pattern == IRIS_GEMM_BLAS_GATHER) /* what comes behind the caller's BLAS comes behind a GEMM alone too */
+    if (pattern == IRIS_GEMM_BLAS_GATHER) /* the kernel that sends is bulk_synchronous' */
         pattern = IRIS_GEMM_BULK_SYNCHRONOUS;
     if (pattern == IRIS_GEMM_BULK_SYNCHRONOUS && role == IRISI_GEMM_KERNEL_COMPUTE)
         return irisi_gemm_find_kernel(p, IRIS_GEMM_LOCAL, IRIS_GEMM_AUTO, role);
     return irisi_gemm_find_kernel(p, (iris_gemm_op)p->op, pattern, role);
 }
 
-/* What the kernel does that waits for peers, and that must be on the device at once, in a pattern. */
+/* The role, in a pattern, of the kernel that waits for peers, all of whose workgroups must be on the device at once. */
 static irisi_gemm_kernel_role irisi_gemm_waits_in(const iris_gemm_plan *p, iris_gemm_pattern pattern)
 {
     if (pattern == IRIS_GEMM_BULK_SYNCHRONOUS || pattern == IRIS_GEMM_BLAS_GATHER ||
@@ -72,7 +72,7 @@ static irisi_gemm_kernel_role irisi_gemm_waits_in(const iris_gemm_plan *p, iris_
                                                                                  : IRISI_GEMM_KERNEL_WHOLE;
 }
 
-/* What the kernel does that computes, in a pattern. */
+/* The role, in a pattern, of the kernel that computes. */
 static irisi_gemm_kernel_role irisi_gemm_computes_in(const iris_gemm_plan *p, iris_gemm_pattern pattern)
 {
     const irisi_gemm_kernel_role waits = irisi_gemm_waits_in(p, pattern);
@@ -89,7 +89,7 @@ static int irisi_gemm_offers_op(const iris_gemm_plan *p)
     return 0;
 }
 
-/* The mainloops with which the program has the plan's pattern: all, where it has no kernels of the operation. */
+/* A bit for each mainloop for which the program has the plan's pattern; all bits if it has none of the operation. */
 static uint32_t irisi_gemm_offered_loops(const iris_gemm_plan *p)
 {
     const iris_gemm_pattern pattern = (iris_gemm_pattern)p->pattern;

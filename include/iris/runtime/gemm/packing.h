@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * packing.h: a part of init.c: copies of operands that a mainloop cannot read where they are.
+ * packing.h: a part of init.c: copies of operands that a mainloop cannot read in place.
  *
- * Mainloops other than the plain one read A and B at multiples of 16 bytes, and rows not further apart than
- * IRISI_GEMM_MOST_PITCH, and most of them of elements of 8 or 32 bits B along K. What does not fit is copied into
- * memory of the device by each launch. Which mainloop a plan has is the same on every rank; whether a rank copies, and
- * what, is its own affair, since pointers, row pitches and widths of bands differ. So the memory is not of the heap,
- * whose allocations are the same on every rank.
+ * Mainloops other than the plain one need rows of A and B that start at multiples of 16 bytes and are at most
+ * IRISI_GEMM_MOST_PITCH apart; for elements of 8 or 32 bits most need a B that is n x k. Each launch copies what does
+ * not fit into memory of the device. The mainloop is the same on every rank, but pointers, row pitches and widths of
+ * bands differ, so that some ranks copy and others do not. The memory is therefore not of the heap, whose allocations
+ * are the same on every rank.
  */
 #ifndef IRIS_RUNTIME_GEMM_PACKING_H
 #define IRIS_RUNTIME_GEMM_PACKING_H
@@ -17,8 +17,9 @@
 #include <iris/runtime/gemm/offers.h>
 
 /*
- * 1 when B must be transposed for any mainloop but the plain one and, of f32, sm_80's, whose lanes multiply. Before the
- * mainloop is chosen f32 counts as transposed: at worst a plan that needs no copy meets once more when it is released.
+ * 1 when B must be transposed: always for elements of 8 bits, and for f32 unless the plan's mainloop reads it either
+ * way. Before the mainloop is chosen f32 counts as transposed: at worst, iris_gemm_release then has a barrier that it
+ * would not need.
  */
 static int irisi_gemm_transposes(const iris_gemm_plan *p)
 {
@@ -40,8 +41,8 @@ static int irisi_gemm_reads(const irisi_gemm_packing *copy)
 }
 
 /*
- * The copy that operand `which` (0: A, 1: B) would have. Its rows start at cache lines, so that no load touches one
- * line more than it need. An empty band has no B: nothing is computed, and nothing copied.
+ * The copy that operand `which` (0: A, 1: B) would have. Its rows start at cache lines, so that loads touch as few
+ * lines as possible. For an empty band nothing is computed, and nothing copied.
  */
 static irisi_gemm_packing irisi_gemm_packing_of(const iris_gemm_plan *p, int which)
 {
@@ -60,7 +61,7 @@ static irisi_gemm_packing irisi_gemm_packing_of(const iris_gemm_plan *p, int whi
     return copy;
 }
 
-/* Gives a plan the copies it needs; a, b, lda, ldb are the copies' then. */
+/* Allocates the copies that a plan needs; its a, b, lda, ldb are then those of the copies. */
 static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
 {
     for (int i = 0; i < 2; i++) {
@@ -87,7 +88,7 @@ static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
     return IRIS_OK;
 }
 
-/* Gives a plan whose K is cut room for the splits' sums, none of which is there between launches. */
+/* Allocates room for the sums of splits of K; between launches all are marked as missing. */
 static iris_status irisi_gemm_hold_partials(iris_world *w, iris_gemm_plan *p)
 {
     const uint64_t sums = (uint64_t)p->tiling.positions * IRISI_GEMM_PARTIAL_BYTES;
@@ -102,9 +103,9 @@ static iris_status irisi_gemm_hold_partials(iris_world *w, iris_gemm_plan *p)
 }
 
 /*
- * Frees a plan's copies. That may wait for everything on the device. Where ranks share one, no rank may launch what
- * waits for another before that one's memory is freed: all meet, if any of them may have had some. Of a GEMM alone this
- * rank knows nothing of the others.
+ * Frees a plan's copies. Freeing may wait for everything on the device. Where ranks share a device, no rank may launch
+ * a kernel that waits for another rank before that rank has freed its memory: so all meet at a barrier if any of them
+ * may have copies. A GEMM alone concerns no other rank.
  */
 static iris_status irisi_gemm_free_copies(iris_world *w, iris_gemm_plan *p)
 {
@@ -116,7 +117,7 @@ static iris_status irisi_gemm_free_copies(iris_world *w, iris_gemm_plan *p)
     return p->launcher.copies && p->op != IRIS_GEMM_LOCAL ? iris_barrier(w) : IRIS_OK;
 }
 
-/* Copies what has to be copied, by enough workgroups to keep the memory busy. */
+/* Launches the kernel that copies, with enough workgroups to keep the memory busy. */
 static iris_status irisi_gemm_start_pack(iris_world *w, const iris_gemm_plan *plan, iris_stream stream)
 {
     const uint32_t most = 8 * (uint32_t)iris_compute_units(w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * search.h: a part of init.c: what a plan has chosen, and what else would be worth a measurement.
+ * search.h: a part of init.c: what was chosen for a plan, and which other candidates are worth measuring.
  */
 #ifndef IRIS_RUNTIME_GEMM_SEARCH_H
 #define IRIS_RUNTIME_GEMM_SEARCH_H
@@ -17,7 +17,7 @@ iris_status iris_gemm_choice(iris_world *w, const iris_gemm_plan *plan, iris_gem
     return IRIS_OK;
 }
 
-/* Where no times are known: the plan's own tiles, with a few numbers of senders where the pattern has some. */
+/* Where there are no times: the plan's own tiles, with a few numbers of senders if the pattern has senders. */
 static void irisi_gemm_rank_senders(const iris_gemm_plan *p, irisi_gemm_ranking *best)
 {
     irisi_gemm_cutting c;
@@ -44,7 +44,7 @@ uint32_t iris_gemm_candidates(iris_world *w, const iris_gemm_plan *plan, iris_ge
     best.n = 0, best.most = most;
     best.rows = (irisi_gemm_cutting *)malloc(most * sizeof *best.rows);
     if (best.rows == NULL ||
-        (irisi_gemm_splits(pattern) && (p.machine.workgroups < 2 || p.world < 2))) /* nobody to send to */
+        (irisi_gemm_splits(pattern) && (p.machine.workgroups < 2 || p.world < 2))) /* no peer to send to */
         best.most = 0;
     p.pattern = pattern;
     if (best.most > 0 && irisi_gemm_narrowest(p.mainloop) == 0)

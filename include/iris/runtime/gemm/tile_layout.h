@@ -12,21 +12,21 @@
 #include <iris/mainloop/shape.h>
 #include <iris/runtime/gemm/link_bytes.h>
 
-/* Nobody has asked for a number of sender_tiles. */
+/* No number of sender_tiles is asked for. */
 #define IRISI_GEMM_ANY_SENDER_TILES UINT32_MAX
 
-/* A candidate, and what it is tried on. */
+/* A candidate: a way to cut a band, with a pattern, a number of senders, clusters and splits of K. */
 typedef struct irisi_gemm_cutting {
     uint32_t pattern, senders, cluster, split_k;
     uint32_t sender_tiles;  /* tiles that each sender computes before it sends */
     uint32_t width, full_n; /* columns of a full tile, full tiles of a row */
-    uint32_t head_halves;   /* full tiles or pairs that are halved at the schedule's begin: sending begins sooner */
-    uint32_t tail_tiles, tail_halves; /* those that are cut at its end, and those of them that are halved */
+    uint32_t head_halves;   /* full tiles (of a cluster) that are halved at the begin: sending begins sooner */
+    uint32_t tail_tiles, tail_halves; /* full tiles that are cut at its end; those of them that are halved */
     uint32_t edge_width;    /* columns of an edge's parts */
     double us;              /* until the last tile has arrived, by simulation */
 } irisi_gemm_cutting;
 
-/* Nothing is asked for. */
+/* A candidate of which nothing is fixed. */
 static irisi_gemm_cutting irisi_gemm_open_cut(void)
 {
     irisi_gemm_cutting c;
@@ -47,15 +47,15 @@ static void irisi_gemm_add_run(iris_gemm_plan *p, uint32_t *used, uint32_t first
     p->tiling.positions += run->tiles;
 }
 
-/* 1 when pairs compute parts of full tiles together. */
+/* 1 when clusters compute parts of full tiles together. */
 static uint32_t irisi_gemm_pair_split_k(const iris_gemm_plan *p, const irisi_gemm_cutting *c)
 {
     return c->cluster > 1 && c->split_k == 1 && irisi_gemm_can_pair_split_k(p);
 }
 
 /*
- * The schedule of a candidate over a band of so many columns: early halves, then whole tiles, halves, quarters, edges
- * among them by width.
+ * Lays out a candidate's schedule over a band of so many columns: first the halves of head_halves, then full tiles,
+ * halves and quarters, and the parts of edges among them by width, widest first.
  */
 static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint32_t columns)
 {
@@ -91,13 +91,13 @@ static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint3
             p->tiling.runs[i].parts > 1 && p->tiling.runs[i].first < full && irisi_gemm_pair_split_k(p, c);
 }
 
-/* Workgroups that compute: whole pairs. */
+/* Workgroups that compute, in whole clusters. */
 static uint32_t irisi_gemm_workers(const iris_gemm_plan *p, const irisi_gemm_cutting *c)
 {
     return p->machine.workgroups - p->machine.workgroups % c->cluster - c->senders;
 }
 
-/* 1 when pairs of workgroups, or splits of K, can be: whole pairs compute and send, and a split is a block or more. */
+/* 1 when a candidate's clusters and splits of K are possible: whole clusters compute and send; a split has a block. */
 static int irisi_gemm_shares(const iris_gemm_plan *p, const irisi_gemm_cutting *c)
 {
     const uint32_t rows = (p->m + p->tiling.tile_m - 1) / p->tiling.tile_m;
@@ -108,15 +108,16 @@ static int irisi_gemm_shares(const iris_gemm_plan *p, const irisi_gemm_cutting *
     if (c->cluster > 1 && (rows == 1 || !even || c->senders % 2 != 0))
         return 0;
     if (c->split_k > 1 && p->operands.dtype == IRIS_I8 &&
-        p->k / c->split_k > 130000) /* of such a split no sum is INT32_MAX */
+        p->k / c->split_k > 130000) /* a sum could be INT32_MAX, which split_k.h takes for missing */
         return 0;
     return irisi_gemm_workers(p, c) >= c->cluster &&
            (c->split_k == 1 || (uint64_t)p->k * p->operands.element >= 128u * c->split_k);
 }
 
 /*
- * 1 when a candidate's schedule over a band of so many columns meets each full tile and edge once, and all its parts
- * start at whole units: what kernels count on, whoever thought of the candidate. The plan has its mainloop and unit.
+ * 1 when a candidate's schedule over a band of so many columns has each full tile and edge once, and all its parts
+ * start at whole units. Kernels rely on that, and a candidate may come from a tuning row. The plan has its mainloop and
+ * unit.
  */
 static int irisi_gemm_covers(const iris_gemm_plan *plan, const irisi_gemm_cutting *c, uint32_t columns)
 {
@@ -139,16 +140,16 @@ static int irisi_gemm_covers(const iris_gemm_plan *plan, const irisi_gemm_cuttin
            edges == (p.tiling.full_n * c->width < columns ? p.tiling.tiles_m : 0);
 }
 
-/* Simulates a candidate that stands in the plan. `busy` has room for each workgroup. */
+/* The time of a candidate, by simulation; irisi_gemm_lay has put it into the plan. `busy`: room for each workgroup. */
 static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutting *c, uint32_t columns, double *busy)
 {
     const uint32_t workers = irisi_gemm_workers(p, c), full = p->tiling.tiles_m * p->tiling.full_n,
                    by_senders = c->sender_tiles * c->senders;
-    const uint32_t own = c->pattern == IRIS_GEMM_PRODUCER_CONSUMER ? 0 : workers; /* last tiles, sent by who has them */
+    const uint32_t own = c->pattern == IRIS_GEMM_PRODUCER_CONSUMER ? 0 : workers; /* last tiles, sent at once */
     const uint32_t direct = c->senders == 0 ? 0 : p->tiling.positions > own ? p->tiling.positions - own : 0;
     const uint32_t k = (uint32_t)((uint64_t)p->k * p->operands.element / 2); /* as if of 16-bit elements */
     double end = 0, link = 0, owed = 0;
-    uint32_t position = 0, worker = by_senders ? workers : 0; /* senders stand behind the others */
+    uint32_t position = 0, worker = by_senders ? workers : 0; /* senders have the numbers behind the others */
     memset(busy, 0, (workers + c->senders) * sizeof *busy);
     for (uint32_t r = 0; r < IRISI_GEMM_RUNS; r++) {
         const irisi_tile_run *run = &p->tiling.runs[r];
@@ -167,15 +168,15 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
                                               : irisi_gemm_tile_us(p->mainloop, p->tiling.cluster, p->tiling.split_k,
                                                                    p->m, cols, k, c->senders > 0);
             end = end > busy[worker] ? end : busy[worker];
-            owed += position < by_senders ? way : 0; /* who computes it cannot send yet */
+            owed += position < by_senders ? way : 0; /* a sender that computes cannot send yet */
             link = position < by_senders ? end + owed : (link > busy[worker] ? link : busy[worker]) + way;
-            if (c->senders == 0) /* who sends a tile is held up by the links until it has left */
+            if (c->senders == 0) /* a workgroup that sends its own tile waits until the links have taken it */
                 busy[worker] += way * (workers < p->tiling.positions ? workers : p->tiling.positions);
             if (++worker == (position < by_senders ? workers + c->senders : workers) || position + 1 == by_senders)
                 worker = position + 1 < by_senders ? workers : 0;
         }
     }
-    /* No sooner than A and B have been read once, and the last tile has left: what counts where rows are few. */
+    /* At least until A and B have been read once and the last tile has left; for few rows this bound counts. */
     const double bytes = ((double)p->m + columns) * p->k * p->operands.element;
     const double least =
         irisi_gemm_memory_us(bytes) + irisi_gemm_tile_us(p->mainloop, p->tiling.cluster, p->tiling.split_k, p->m,

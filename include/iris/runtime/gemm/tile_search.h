@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tile_search.h: a part of init.c: into tiles of which widths a band is cut, by which pattern, with how many senders.
+ * tile_search.h: a part of init.c: chooses the widths of a band's tiles, the pattern, and the number of senders.
  *
  *   irisi_gemm_cut irisi_gemm_rank_all irisi_gemm_sixth
  *
- * Full tiles use the matrix units best. But the last ones of all workgroups end together, and then nothing is left to
- * hide their way to the peers behind, nor do they come out even. So the last tiles are cut into halves and quarters.
- * How many of each, a simulation decides: workgroups compute the schedule's tiles in turn, senders or the workgroups
- * themselves send them in that order. The times of tiles and links are the platform's (mainloop/shape.h). Where tiles
- * are all of one width, a shorter model (cost_rounds.h) compares patterns and numbers of senders.
+ * Full tiles use the matrix units best. But all workgroups end their last tiles together, so that no computation hides
+ * the sending of these; and if the workgroups do not divide the number of tiles, some are idle at the end. So the last
+ * tiles are cut into halves and quarters. A simulation decides how many of each: workgroups compute the schedule's
+ * tiles in turn, and senders, or the workgroups themselves, send them in that order. The times of tiles and links are
+ * the platform's (mainloop/shape.h). Where all tiles have one width, a shorter model (cost_rounds.h) compares patterns
+ * and numbers of senders.
  */
 #ifndef IRIS_RUNTIME_GEMM_TILE_SEARCH_H
 #define IRIS_RUNTIME_GEMM_TILE_SEARCH_H
@@ -18,8 +19,8 @@
 #include <iris/runtime/gemm/cost_rounds.h>
 
 /*
- * Workgroups that send where nobody says how many: about one compute unit in six saturates the links of current
- * devices. The same number on each chiplet, so that those that compute are as many on each too.
+ * How many workgroups send when neither arguments nor a tuning row say it: one in six, about as many as saturate the
+ * links of current devices. Each chiplet has equally many, so that it also has equally many that compute.
  */
 static uint32_t irisi_gemm_sixth(const iris_gemm_plan *p)
 {
@@ -27,14 +28,14 @@ static uint32_t irisi_gemm_sixth(const iris_gemm_plan *p)
     return sixth < p->machine.xcds ? sixth : sixth / p->machine.xcds * p->machine.xcds;
 }
 
-/* The best candidates so far, by their times, and no more than a few that are almost alike. */
+/* The best candidates so far, fastest first; of those that differ only in how the last tiles are cut, a few. */
 typedef struct irisi_gemm_ranking {
     irisi_gemm_cutting *rows;
     uint32_t n, most;
 } irisi_gemm_ranking;
 enum { IRISI_GEMM_ALIKE = 3 };
 
-/* Takes a candidate in, if it is good enough. Of equals the first stays ahead. */
+/* Inserts a candidate by its time, if it is good enough; behind those that are equally fast. */
 static void irisi_gemm_rank(irisi_gemm_ranking *r, const irisi_gemm_cutting *c)
 {
     uint32_t at = r->n, alike = 0, last = 0;
@@ -55,14 +56,14 @@ static void irisi_gemm_rank(irisi_gemm_ranking *r, const irisi_gemm_cutting *c)
     }
 }
 
-/* Tries a candidate, if it can be, and keeps it if few before were faster. */
+/* Simulates a candidate, if it is possible, and ranks it. */
 static void irisi_gemm_try(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
                            irisi_gemm_ranking *best)
 {
     irisi_gemm_lay(p, c, columns);
     const uint32_t workers = irisi_gemm_workers(p, c);
     if (c->split_k > 1 && p->tiling.positions > workers)
-        return; /* who adds up splits must not stand before those who compute them */
+        return; /* the workgroup that adds up splits must not come before those that compute them */
     if (c->sender_tiles > 0 && (c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->split_k > 1 ||
                                 irisi_gemm_by_senders(p, workers + c->senders, c->senders) == 0))
         return;
@@ -70,7 +71,9 @@ static void irisi_gemm_try(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t co
     irisi_gemm_rank(best, c);
 }
 
-/* The candidate's full tiles whole, and all cuts of its last ones: some in halves, the rest in quarters. */
+/*
+ * Tries the candidate with no full tile cut, and with all cuts of the last ones: some in halves, the rest in quarters.
+ */
 static void irisi_gemm_try_tail(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
                                 irisi_gemm_ranking *best)
 {
@@ -81,7 +84,7 @@ static void irisi_gemm_try_tail(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32
     const int halves = c->width / 2 % p->tiling.unit == 0, quarters = c->width / 4 % p->tiling.unit == 0;
     c->tail_tiles = c->tail_halves = 0;
     irisi_gemm_try(p, c, columns, busy, best);
-    if (full > 1u << 13 || !halves || c->split_k > 1) /* nobody sees what the last ones of so many do */
+    if (full > 1u << 13 || !halves || c->split_k > 1) /* of so many tiles the last ones make no difference */
         return;
     for (uint32_t i = 0; i < 3; i++) {
         c->tail_tiles = rest % workers + i * workers;
@@ -97,8 +100,8 @@ static void irisi_gemm_try_tail(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32
 }
 
 /*
- * Where each pair has one full tile: some in halves, early ones and as many late ones, of which the same pairs compute
- * one each. So half of them is sent beside the other tiles.
+ * Where each cluster has one full tile: tries some in halves, equally many at the begin and at the end of the schedule,
+ * so that the same clusters compute one of each. Their first halves are sent while the other tiles are computed.
  */
 static void irisi_gemm_try_one_round(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
                                      irisi_gemm_ranking *best)
@@ -114,7 +117,7 @@ static void irisi_gemm_try_one_round(iris_gemm_plan *p, irisi_gemm_cutting *c, u
     c->head_halves = c->tail_tiles = c->tail_halves = 0;
 }
 
-/* Early halves too, for a quarter of those that compute: without them nothing is sent until a full tile is done. */
+/* Tries halves at the begin too, for a quarter of the workgroups: nothing is sent until the first tile is finished. */
 static void irisi_gemm_try_head(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
                                 irisi_gemm_ranking *best)
 {
@@ -131,7 +134,10 @@ static void irisi_gemm_try_head(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32
     c->head_halves = 0;
 }
 
-/* Several leads where none is asked for, up to half of the rounds that full tiles go in; few, for each takes time. */
+/*
+ * Tries several numbers of tiles that senders compute before they send, up to half of the rounds of full tiles, if none
+ * is asked for. Few numbers: each costs a simulation.
+ */
 static void irisi_gemm_try_leads(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
                                  irisi_gemm_ranking *best)
 {
@@ -147,7 +153,9 @@ static void irisi_gemm_try_leads(iris_gemm_plan *p, irisi_gemm_cutting *c, uint3
         irisi_gemm_try_head(p, c, columns, busy, best);
 }
 
-/* All ways to lay the candidate's columns out: full tiles of each width, and what is left in parts of each width. */
+/*
+ * Tries all widths of full tiles, with up to three fewer than fit, and for the columns beside them all widths of parts.
+ */
 static void irisi_gemm_try_widths(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, uint32_t widest,
                                   double *busy, irisi_gemm_ranking *best)
 {
@@ -165,10 +173,10 @@ static void irisi_gemm_try_widths(iris_gemm_plan *p, irisi_gemm_cutting *c, uint
         }
 }
 
-/* One run of tiles of one width, the last ones of each row narrower. */
+/* Lays a band out as one run of tiles of one width; the last tile of each row may be narrower. */
 static void irisi_gemm_uncut(iris_gemm_plan *p)
 {
-    memset(p->tiling.runs, 0, sizeof p->tiling.runs); /* of candidates that were tried */
+    memset(p->tiling.runs, 0, sizeof p->tiling.runs); /* candidates that were tried left some */
     p->tiling.cluster = p->tiling.split_k = 1, p->tiling.split_k_shift = 0, p->tiling.group_shift = 3;
     p->tiling.tiles_m = (p->m + p->tiling.tile_m - 1) / p->tiling.tile_m;
     p->tiling.full_n = (p->region.columns + p->tiling.tile_n - 1) / p->tiling.tile_n;
@@ -177,7 +185,7 @@ static void irisi_gemm_uncut(iris_gemm_plan *p)
     p->tiling.runs[0].width = p->tiling.tile_n;
 }
 
-/* All candidates of a pattern and a number of senders. */
+/* Tries all candidates of a pattern and a number of senders. */
 static void irisi_gemm_try_all(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, uint32_t widest,
                                double *busy, irisi_gemm_ranking *best)
 {
@@ -188,20 +196,21 @@ static void irisi_gemm_try_all(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_
             if (irisi_gemm_shares(p, c))
                 irisi_gemm_try_widths(p, c, columns, widest, busy, best), tried++;
         if (c->cluster > 1 && tried > 0 && rows % 2 == 0)
-            break; /* nothing is lost by pairs */
+            break; /* every row of tiles has a partner: clusters cost nothing */
     }
 }
 
 /*
- * Ranks the plan's pattern, or where that is open all, by the model of whole tiles, with several numbers of senders: as
- * many on each chiplet, so that those that compute are as many on each too. Ranks may have been asked for different
- * numbers, and would come to different patterns: so what a rank is asked for counts only where the pattern is given.
+ * Ranks the plan's pattern, or all if it is open, by the model of cost_rounds.h, with several numbers of senders:
+ * equally many on each chiplet, so that it also has equally many workgroups that compute. `senders`: what this rank was
+ * asked for. Other ranks may have been asked for other numbers, and would then choose other patterns, so it counts only
+ * if the pattern is given.
  */
 static void irisi_gemm_rank_whole(const iris_gemm_plan *p, uint32_t senders, irisi_gemm_ranking *best)
 {
     static const uint32_t patterns[] = {IRIS_GEMM_FUSED_SEQUENTIAL, IRIS_GEMM_WG_SPECIALIZED,
                                         IRIS_GEMM_WAVE_SPECIALIZED, IRIS_GEMM_BULK_SYNCHRONOUS,
-                                        IRIS_GEMM_PRODUCER_CONSUMER}; /* of equals the first */
+                                        IRIS_GEMM_PRODUCER_CONSUMER}; /* of equally fast ones the first is taken */
     const irisi_gemm_rates rates = irisi_gemm_rates_of(p);
     const uint32_t step = p->machine.xcds > 1 ? p->machine.xcds : 4;
     irisi_gemm_cutting c = irisi_gemm_open_cut();
@@ -213,7 +222,7 @@ static void irisi_gemm_rank_whole(const iris_gemm_plan *p, uint32_t senders, iri
         if (p->pattern != IRIS_GEMM_AUTO && p->pattern != c.pattern)
             continue;
         if (p->pattern == IRIS_GEMM_AUTO && p->exchange.ll_pitch > 0 && c.pattern != IRIS_GEMM_FUSED_SEQUENTIAL)
-            continue; /* none but this one sends packets */
+            continue; /* only fused_sequential sends packets */
         if (p->pattern == IRIS_GEMM_AUTO && !irisi_gemm_may_choose(p->mainloop, c.pattern))
             continue;
         if (irisi_gemm_splits(c.pattern)) {
@@ -227,7 +236,7 @@ static void irisi_gemm_rank_whole(const iris_gemm_plan *p, uint32_t senders, iri
     }
 }
 
-/* About how long a BLAS that reaches so many TFLOP/s takes for a band of so many columns, and after it the links. */
+/* About how long a BLAS of so many TFLOP/s takes for a band of so many columns, and the sending after it. */
 static double irisi_gemm_blas_us(const iris_gemm_plan *p, uint32_t columns, double tflops)
 {
     const irisi_gemm_rates rates = irisi_gemm_rates_of(p);
@@ -243,19 +252,20 @@ static double irisi_gemm_blas_us(const iris_gemm_plan *p, uint32_t columns, doub
 }
 
 /*
- * Ranks the candidates for the widest band, so that all ranks come to the same: of the plan's pattern, or of those that
- * are worth it where that is open. `senders`: asked for, or 0. `fixed`: of this width and cut; any if its width is 0.
+ * Ranks the candidates for the widest band, so that all ranks choose alike: those of the plan's pattern, or if it is
+ * open, of fused_sequential and wg_specialized. `senders`: the number that is asked for, or 0. `fixed`: the only cut to
+ * try; all if its width is 0.
  */
 static void irisi_gemm_rank_all(iris_gemm_plan *p, uint32_t senders, uint32_t widest, const irisi_gemm_cutting *fixed,
                                 irisi_gemm_ranking *best)
 {
     const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count;
-    double *busy = (double *)malloc(p->machine.workgroups * sizeof *busy); /* none: as if nothing were known of times */
+    double *busy = (double *)malloc(p->machine.workgroups * sizeof *busy); /* no memory: as if there were no times */
     const int known = busy != NULL && irisi_gemm_narrowest(p->mainloop) != 0;
     irisi_gemm_cutting c = *fixed;
     const uint32_t step = irisi_gemm_tma_forwards(p) ? 2 : 4, most = irisi_gemm_tma_forwards(p) ? 12 : 20;
     for (uint32_t n = 0; known && n <= most && (n <= step || n < p->machine.workgroups);
-         n += step) { /* or what is asked for */
+         n += step) {
         c.pattern = p->pattern != IRIS_GEMM_AUTO ? p->pattern
                     : n == 0                     ? (uint32_t)IRIS_GEMM_FUSED_SEQUENTIAL
                                                  : (uint32_t)IRIS_GEMM_WG_SPECIALIZED;
@@ -266,21 +276,21 @@ static void irisi_gemm_rank_all(iris_gemm_plan *p, uint32_t senders, uint32_t wi
             continue;
         if (n > 0 && p->pattern == IRIS_GEMM_AUTO &&
             (p->world == 1 || !irisi_gemm_tma_forwards(p) || p->exchange.ll_pitch > 0))
-            continue; /* there is nothing to send; or only lanes could, which are slower; or packets do */
+            continue; /* nothing to send, or only lanes could send, which is slower, or packets are sent */
         if (fixed->width == 0)
             irisi_gemm_try_all(p, &c, columns, widest, busy, best);
         else if (irisi_gemm_shares(p, &c))
             irisi_gemm_try(p, &c, columns, busy, best);
         if (n > 0 && c.senders != n)
-            break; /* as many whatever n is */
+            break; /* the number of senders does not depend on n */
     }
     free(busy);
 }
 
 /*
- * Cuts the own band of a plan that has everything else, and chooses the pattern and the number of senders where they
- * are left open. `senders`, `fixed`: as above; `blas_tflops`: of a BLAS that may be chosen too; 0: none may. 1, or 0
- * when so many workgroups cannot compute in the way that is fixed, so that the plan is another.
+ * Cuts this rank's band of a plan that has everything else, and chooses the pattern and the number of senders if they
+ * are open. `senders`, `fixed`: as for irisi_gemm_rank_all; `blas_tflops`: of a BLAS that may be chosen instead, or 0.
+ * Returns 1, or 0 when the plan's workgroups cannot compute the fixed cut: the band is not cut then.
  */
 static int irisi_gemm_cut(iris_gemm_plan *p, uint32_t senders, const irisi_gemm_cutting *fixed, double blas_tflops)
 {
@@ -303,7 +313,7 @@ static int irisi_gemm_cut(iris_gemm_plan *p, uint32_t senders, const irisi_gemm_
         p->machine.comm_workgroups = best.senders > 0 && senders == 0 ? best.senders : p->machine.comm_workgroups;
         first.n = 0;
     }
-    if (first.n == 0) { /* tiles are not cut, times not known or needed, or workgroups too few to choose from */
+    if (first.n == 0) { /* tiles are not cut, there are no times, or no candidate is possible */
         p->tiling.tile_n = widest;
         irisi_gemm_uncut(p);
         return fixed->width == 0 || p->pattern == IRIS_GEMM_BLAS_GATHER || irisi_gemm_narrowest(p->mainloop) == 0;

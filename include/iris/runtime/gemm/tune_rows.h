@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tune_rows.h: a part of init.c: rows that say how a problem is to be computed, of iris_gemm_args.tune, IRIS_TUNE, and
- * the built-in table (table.h). The first row that is for a problem counts.
+ * tune_rows.h: a part of init.c: tuning rows, which say how a problem is to be computed. They come from
+ * iris_gemm_args.tune or else IRIS_TUNE, and then from the built-in table (table.h). The first row that is for a
+ * problem counts.
  *
  *   irisi_tune_row irisi_gemm_find irisi_gemm_print
  *
- * A row is a line of fields, `name=value`, with blanks or commas between them; # begins a comment. Fields that name a
- * problem say which ones the row is for; where one is missing, the row is for any. The others say what is chosen; what
- * is missing stays open. A row that contradicts an argument is not for that call. docs/gemm-choosing.md lists them.
+ * A row is a line of fields, `name=value`, with blanks or commas between them; # begins a comment. Some fields describe
+ * the problems that the row is for; a missing one matches any problem. The others say what is chosen; a missing one
+ * leaves that open. A row that contradicts an argument is not for that call. docs/gemm-choosing.md lists the fields.
  */
 #ifndef IRIS_RUNTIME_GEMM_TUNE_ROWS_H
 #define IRIS_RUNTIME_GEMM_TUNE_ROWS_H
@@ -17,7 +18,7 @@
 #include <iris/runtime/gemm/table.h>
 #include <iris/runtime/config.h>
 
-/* Fields of a row: of the problem, of the choice, for the record. */
+/* Fields of a row: those of the problem, those of the choice from PATTERN on, and US, a time for the record. */
 enum {
     IRISI_TUNE_OP,
     IRISI_TUNE_ARCH,
@@ -49,7 +50,7 @@ enum {
     IRISI_TUNE_KEYS = IRISI_TUNE_PATTERN
 };
 
-/* A field that is a number has bounds. */
+/* Names of the fields, and bounds of those that are numbers. */
 static const struct irisi_tune_field {
     const char *name;
     uint32_t least, most;
@@ -85,15 +86,15 @@ static const char *const irisi_tune_layouts[] = {"nn", "nt"};
 static const char *const irisi_gemm_op_names[] = {"local", "all_scatter"};
 enum { IRISI_GEMM_OPS = sizeof irisi_gemm_op_names / sizeof *irisi_gemm_op_names };
 
-/* A row, or a problem as the first fields of one. What is not given is 0. */
+/* A row, or a problem as the first fields of a row. Fields that are not given are 0. */
 typedef struct irisi_tune_row {
-    uint32_t given; /* bit f: field f stands there */
+    uint32_t given; /* bit f: the row has field f */
     uint32_t value[IRISI_TUNE_FIELDS];
     uint64_t hash;  /* of its text */
-    char from[120]; /* where it stands, for sentences; empty: in the built-in table */
+    char from[120]; /* where it was read, for errors; empty: the built-in table */
 } irisi_tune_row;
 
-/* Names of architectures are compared by hash, and without what AMD adds behind a colon. */
+/* The hash by which names of architectures are compared; without the features that AMD adds behind a colon. */
 static uint32_t irisi_tune_arch(const char *name)
 {
     char text[64];
@@ -163,7 +164,7 @@ static int irisi_tune_value(uint32_t field, const char *text, uint32_t *value, c
     return 0;
 }
 
-/* Reads one field into a row; likewise. */
+/* Reads one field into a row; 1, or 0 with the reason in `why`. */
 static int irisi_tune_field(irisi_tune_row *row, const char *text, char *why, size_t room)
 {
     const size_t name = strcspn(text, "=");
@@ -189,7 +190,7 @@ static int irisi_tune_field(irisi_tune_row *row, const char *text, char *why, si
     return irisi_tune_value(f, text + name + 1, &row->value[f], why, room);
 }
 
-/* Reads a row, whose text is cut up; likewise. What is empty but for a comment gives nothing. */
+/* Reads a row and overwrites its text; 1, or 0 with the reason in `why`. An empty row or a comment has no fields. */
 static int irisi_gemm_read(irisi_tune_row *row, char *text, char *why, size_t room)
 {
     static const char *const between = " \t\r\n,";
@@ -202,7 +203,7 @@ static int irisi_gemm_read(irisi_tune_row *row, char *text, char *why, size_t ro
         if (!irisi_tune_field(row, field, why, room))
             return 0;
     const uint32_t own =
-        v[IRISI_TUNE_SKINNY] == 2 ? 1u << IRISI_TUNE_SPLIT_K : 0; /* splits that say nothing of widths */
+        v[IRISI_TUNE_SKINNY] == 2 ? 1u << IRISI_TUNE_SPLIT_K : 0; /* the gemv loop's splits need no width */
     const uint32_t cuts = (row->given & ~own) >> IRISI_TUNE_CLUSTER & 255;
     why[0] = 0;
     if (row->given != 0 && (row->given & ((1u << IRISI_TUNE_US) - (1u << IRISI_TUNE_KEYS))) == 0)
@@ -225,7 +226,7 @@ static int irisi_gemm_read(irisi_tune_row *row, char *text, char *why, size_t ro
     return why[0] == 0;
 }
 
-/* The problem of a plan that has all that follows from this rank's arguments. */
+/* The problem of a plan that irisi_gemm_fill has filled in. */
 static irisi_tune_row irisi_gemm_problem_of(const iris_world *w, const iris_gemm_plan *p)
 {
     irisi_tune_row row;
@@ -245,8 +246,8 @@ static irisi_tune_row irisi_gemm_problem_of(const iris_world *w, const iris_gemm
 }
 
 /*
- * 1 when a row is for a problem, and says nothing else than the arguments do. A row whose pattern has all workgroups
- * compute is for a GEMM alone too, but for a band: a world of one rank computes by it what a GEMM alone does.
+ * 1 when a row is for a problem and contradicts no argument. A row for a world of one rank whose pattern has no sending
+ * workgroups is for a GEMM alone too, since both compute the same.
  */
 static int irisi_gemm_applies(const irisi_tune_row *row, const irisi_tune_row *problem, const iris_gemm_args *g,
                               int blas)
@@ -294,7 +295,7 @@ static iris_status irisi_gemm_consider(irisi_gemm_search *s, char *text, const c
     return IRIS_OK;
 }
 
-/* The rows of a file, one a line. */
+/* Reads the rows of a file, one a line. */
 static iris_status irisi_gemm_consider_file(irisi_gemm_search *s, const char *path)
 {
     char line[IRIS_GEMM_TUNE_ROW], from[120];
@@ -318,14 +319,14 @@ static iris_status irisi_gemm_consider_file(irisi_gemm_search *s, const char *pa
     return status;
 }
 
-/* Whether a text is a file's name: it has a path's first character, or no row, comment or nothing at all in it. */
+/* 1 when a text is a file's name: it begins with / or ., or it has neither a row nor a comment and is not empty. */
 static int irisi_gemm_names_file(const char *text)
 {
     const char first = text[strspn(text, " \t\n;")];
     return *text == '/' || *text == '.' || (first != 0 && first != '#' && strchr(text, '=') == NULL);
 }
 
-/* Rows that stand in a text, with semicolons between them. */
+/* Reads the rows of a text, which semicolons separate. */
 static iris_status irisi_gemm_consider_text(irisi_gemm_search *s, const char *text, const char *name)
 {
     char row[IRIS_GEMM_TUNE_ROW], from[40];
@@ -345,10 +346,10 @@ static iris_status irisi_gemm_consider_text(irisi_gemm_search *s, const char *te
 }
 
 /*
- * The row that counts for a plan, if there is one, and a hash of all rows. What asks for the plain mainloop has kernels
- * of its own, which no row knows of.
+ * The row that counts for a plan, if there is one, and a hash of all rows. A call that asks for the plain mainloop has
+ * its own kernels, to which rows do not apply.
  *
- * @param plan has all that follows from this rank's arguments
+ * @param plan irisi_gemm_fill has filled it in
  * @param blas 1: the arguments allow IRIS_GEMM_BLAS_GATHER
  */
 static iris_status irisi_gemm_find(iris_world *w, const iris_gemm_plan *plan, const iris_gemm_args *g, int blas,
@@ -372,7 +373,7 @@ static iris_status irisi_gemm_find(iris_world *w, const iris_gemm_plan *plan, co
     *hash = s.hash;
     *found = s.found;
     if (plan->op == IRIS_GEMM_LOCAL && found->value[IRISI_TUNE_PATTERN] != IRIS_GEMM_BLAS_GATHER)
-        found->value[IRISI_TUNE_PATTERN] = IRIS_GEMM_AUTO; /* its pattern stays open: there is none */
+        found->value[IRISI_TUNE_PATTERN] = IRIS_GEMM_AUTO; /* a GEMM alone has no pattern */
     if (g->plain_mainloop)
         memset(found, 0, sizeof *found);
     return status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * validate.h: a part of init.c: which GEMMs there are kernels for, and what arguments cannot be.
+ * validate.h: a part of init.c: which types GEMMs have kernels for, and checks of a GEMM's arguments.
  *
  *   irisi_gemm_types_of irisi_gemm_types_name irisi_gemm_check_values irisi_gemm_check_operands
  */
@@ -11,13 +11,13 @@
 #include <iris/gemm/prepare.h>
 #include <iris/gen/gemm_types.h>
 
-/* Types that kernels exist for, of A and B, of C, and of bias, and what their names end in. */
+/* Types for which kernels exist: of A and B, of C, and of bias; `name`: what the kernels' names end in. */
 typedef struct irisi_gemm_types {
     iris_dtype in, out, bias;
     const char *name;
 } irisi_gemm_types;
 
-/* The types for A and B of type `in` and C of type `out` (none: the first that there is); null: there is no kernel. */
+/* The types for A and B of `in` and C of `out`, or if `out` is none the first C there is; null: there is no kernel. */
 static const irisi_gemm_types *irisi_gemm_types_of(iris_dtype in, iris_dtype out)
 {
 #define IRISI_GEMM_TYPES_ROW(name, NAME, IN, OUT, BIAS) {IRIS_##IN, IRIS_##OUT, IRIS_##BIAS, #name},
@@ -45,7 +45,7 @@ static uint64_t irisi_gemm_span(int64_t rows, int64_t cols, int64_t ld, uint64_t
     return ((uint64_t)(rows - 1) * (uint64_t)ld + (uint64_t)cols) * element;
 }
 
-/* One operand: its leading dimension, address and alignment. */
+/* Checks one operand's leading dimension, address and alignment. */
 static iris_status irisi_gemm_check_matrix(iris_world *w, const char *name, const void *p, int64_t rows, int64_t cols,
                                            int64_t ld, uint64_t element)
 {
@@ -65,7 +65,7 @@ static iris_status irisi_gemm_check_matrix(iris_world *w, const char *name, cons
     return IRIS_OK;
 }
 
-/* The alignment of values that stand one behind the other. */
+/* Refuses a vector (bias, scales) that is not aligned to its elements. */
 static iris_status irisi_gemm_check_vector(iris_world *w, const char *name, const void *p, size_t element)
 {
     if ((uintptr_t)p % element == 0)
@@ -114,7 +114,7 @@ static int irisi_gemm_places_meet(const irisi_gemm_place *x, const irisi_gemm_pl
     return 0;
 }
 
-/* Refuses a C of which an element is one of what is read for it. */
+/* Refuses a C that overlaps with what is read to compute it. */
 static iris_status irisi_gemm_check_apart(iris_world *w, const iris_gemm_plan *p)
 {
     const uint64_t b_rows = p->operands.b_transposed ? p->region.columns : p->k,
@@ -145,7 +145,7 @@ static iris_status irisi_gemm_check_apart(iris_world *w, const iris_gemm_plan *p
     return IRIS_OK;
 }
 
-/* Refuses types of A and B, and of C, that no kernel is for; `out` is none where it was left open. */
+/* The error for types that have no kernel; `out` is none where it was left open. */
 static iris_status irisi_gemm_no_types(iris_world *w, iris_dtype in, iris_dtype out)
 {
 #define IRISI_GEMM_TYPES_NAME(name, NAME, IN, OUT, BIAS) " " #name
@@ -162,7 +162,7 @@ static iris_status irisi_gemm_no_types(iris_world *w, iris_dtype in, iris_dtype 
 #undef IRISI_GEMM_TYPES_NAME
 }
 
-/* What a BLAS lacks and the arguments have, or null. */
+/* The name of what the arguments ask for and a BLAS cannot do, or null. */
 static const char *irisi_gemm_beyond_blas(const iris_gemm_args *g)
 {
     if (g->scale_a != NULL || g->scale_b != NULL || g->scale_c != NULL)
@@ -172,13 +172,13 @@ static const char *irisi_gemm_beyond_blas(const iris_gemm_args *g)
                                                    : NULL;
 }
 
-/* What a rank can say of its BLAS, as irisi_gemm_common has it. */
+/* The speed of a rank's BLAS as irisi_gemm_common has it; 0: the rank cannot use one. */
 static uint64_t irisi_gemm_blas_of(const iris_gemm_args *g)
 {
     return g->blas == NULL || irisi_gemm_beyond_blas(g) != NULL ? 0 : 1 + (uint64_t)(1e3 * g->blas_tflops);
 }
 
-/* A BLAS that was asked for, and what is said of it. */
+/* Checks the arguments about the caller's BLAS. */
 static iris_status irisi_gemm_check_blas(iris_world *w, const iris_gemm_args *g)
 {
     if (!(g->blas_tflops >= 0 && g->blas_tflops < 1e6))
@@ -191,7 +191,7 @@ static iris_status irisi_gemm_check_blas(iris_world *w, const iris_gemm_args *g)
                       g->blas == NULL ? "blas is null" : irisi_gemm_beyond_blas(g));
 }
 
-/* What belongs to another operation. */
+/* Refuses arguments that belong to another operation. */
 static iris_status irisi_gemm_check_op(iris_world *w, iris_gemm_op op, const iris_gemm_args *g)
 {
     if (op != IRIS_GEMM_LOCAL && g->band)
@@ -210,7 +210,7 @@ static iris_status irisi_gemm_check_op(iris_world *w, iris_gemm_op op, const iri
     return IRIS_OK;
 }
 
-/* Values that need no heap: the plan's sizes and choices. */
+/* Checks the arguments that are not pointers: sizes and choices. */
 static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_dtype dtype, const iris_gemm_args *g)
 {
     if ((unsigned)op > IRIS_GEMM_ALL_SCATTER)
@@ -245,7 +245,7 @@ static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_
     return s == IRIS_OK ? irisi_gemm_check_blas(w, g) : s;
 }
 
-/* The operands, once sizes are known to be sound. */
+/* Checks the operands; irisi_gemm_check_values has passed. */
 static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan *p)
 {
     const int64_t b_rows = p->operands.b_transposed ? p->region.columns : p->k;
