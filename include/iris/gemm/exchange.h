@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exchange.h: the signals of a plan's channel, and by how much they are raised. Nothing else knows where they stand.
+ * exchange.h: the signals of a plan's channel, and by how much they are raised. Other files reach them only by these
+ * functions.
  *
- *   irisi_exchange_ready     rank r sets its own on every peer to the epoch that it has begun: r may be written to
- *   irisi_exchange_done      rank r adds to its own on every peer, after what it has put there
- *   irisi_exchange_amount    by how much in each epoch
- *   irisi_exchange_flag      set on this rank to the epoch in which a tile stands in its memory
+ *   irisi_exchange_ready     rank r sets ready[r] on every peer to the epoch that it has begun: r may be written to
+ *   irisi_exchange_done      rank r adds to done[r] on every peer, after what it has put there
+ *   irisi_exchange_amount    how much rank r adds to done[r] in each epoch
+ *   irisi_exchange_flag      a tile's flag: set on this rank to the epoch in which the tile stands in its memory
  *   irisi_exchange_signals   how many signals the channel has
  */
 #ifndef IRIS_GEMM_EXCHANGE_H
@@ -13,7 +14,7 @@
 
 #include <iris/gemm/plan.h>
 
-/* By how much a rank raises every peer's `done` in one epoch: once for each unit, once when it has none. */
+/* How much `rank` adds to done[rank] on every peer in one epoch: 1 for each unit of its band, 1 for an empty band. */
 IRIS_HOST_DEVICE uint32_t irisi_exchange_amount(const iris_gemm_plan *plan, uint32_t rank)
 {
     const uint32_t units = irisi_gemm_units(plan, rank);
@@ -28,7 +29,7 @@ IRIS_HOST_DEVICE size_t irisi_exchange_signals(const iris_gemm_plan *plan)
 
 #if IRIS_HAS_DEVICE
 
-/* A rank's signal; those of the ranks behind it follow. */
+/* The signals ready[rank] and done[rank]; those of the next ranks follow. */
 IRIS_DEVICE iris_signal *irisi_exchange_ready(const iris_gemm_plan *plan, int rank)
 {
     return plan->exchange.channel.signals + rank;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pack.h: copies of matrices whose rows do not start where a mainloop can read them.
+ * pack.h: copies matrices that a mainloop cannot read in place: aligned, or transposed.
  *
  *   irisi_gemm_pack_grid                   makes the copy that an irisi_gemm_packing (gemm/plan.h) asks for
- *   irisi_gemm_transpose_grid              one whose rows are the matrix's columns
+ *   irisi_gemm_transpose_grid              makes a transposed copy: its rows are the matrix's columns
  *
- * Rows start at any multiple of an element, the copy's at multiples of 16 bytes. A lane reads the two aligned words of
- * 16 bytes that its 16 bytes of a row lie in, shifts them together, and writes one word: every access is 16 bytes wide,
- * and since neighbouring lanes have neighbouring words, every second read comes from the cache. No word without a byte
- * of the row is read. From the end of a row to the next multiple of 16 bytes the copy becomes 0; what is behind that is
- * left alone, since mainloops read no more than the words that hold elements.
+ * Rows of the matrix start at any element, rows of the copy at multiples of 16 bytes. A lane reads the two aligned
+ * words of 16 bytes that its 16 bytes of a row lie in, shifts them together, and writes one word: every access is 16
+ * bytes wide, and since neighbouring lanes have neighbouring words, every second read comes from the cache. Words
+ * without a byte of the row are not read. The copy has zeros from the end of a row to the next multiple of 16 bytes;
+ * what is behind that is not written, since mainloops read only words that hold elements.
  *
- * Turning, a lane reads a word of 4 bytes of as many rows as make up 32 bytes of the copy, so that neighbouring lanes
- * read neighbouring words, and writes 32 bytes for each element of the word.
+ * To transpose, a lane reads a word of 4 bytes of each of the rows whose elements make up 32 bytes of the copy, and
+ * writes 32 bytes for each element of the word. Neighbouring lanes read neighbouring words.
  */
 #ifndef IRIS_GEMM_PACK_H
 #define IRIS_GEMM_PACK_H
@@ -20,13 +20,15 @@
 #include <iris/arch/select.h>
 #include <iris/gemm/plan.h>
 
-/* Lanes of a workgroup that packs; words that each of them has under way. */
+/* Lanes of a workgroup that copies; words that a lane has under way. */
 enum { IRISI_PACK_LANES = 256, IRISI_PACK_WORDS = 4 };
 
 #if IRIS_HAS_DEVICE
 
-/* The first words of w, each replaced by the n-th after it where `go` is not 0. Chosen as values: as places they would
- * be memory. */
+/*
+ * Replaces each of the first `words` words of w by the n-th after it, if `go` is not 0. By choosing between values: if
+ * `go` chose an index, w would stand in memory instead of registers.
+ */
 IRIS_DEVICE void irisi_pack_down(uint32_t *w, int words, int n, uint32_t go)
 {
     IRISI_UNROLL
@@ -36,7 +38,7 @@ IRIS_DEVICE void irisi_pack_down(uint32_t *w, int words, int n, uint32_t go)
     }
 }
 
-/* The 16 bytes that start `skew` bytes behind the start of the words low and high; 0 from byte `left` on. */
+/* The 16 bytes that start `skew` bytes into the words low and high; zeros from byte `left` on. */
 IRIS_DEVICE irisi_b128 irisi_pack_join(irisi_b128 low, irisi_b128 high, uint32_t skew, uint32_t left)
 {
     const uint32_t bits = skew % 4 * 8;
@@ -56,7 +58,7 @@ IRIS_DEVICE irisi_b128 irisi_pack_join(irisi_b128 low, irisi_b128 high, uint32_t
     return v;
 }
 
-/* One lane's words of a part of a row, of which `left` bytes are left: bytes at, at + step, … */
+/* Copies one lane's words of a part of a row that has `left` bytes: those at bytes at, at + step, … */
 IRIS_DEVICE void irisi_pack_part(const char *from, char *to, uint32_t left, uint32_t at, uint32_t step)
 {
     const uint32_t skew = (uint32_t)((uintptr_t)from & 15);
@@ -82,7 +84,7 @@ IRIS_DEVICE void irisi_pack_part(const char *from, char *to, uint32_t left, uint
     }
 }
 
-/* A word of 4 bytes of a row, from byte `at` on; a row that does not start at a multiple of 4 is read by elements. */
+/* Reads 4 bytes of a row from byte `at` on; element by element if the row does not start at a multiple of 4. */
 IRIS_DEVICE uint32_t irisi_transpose_load(const char *row, uint64_t at, uint64_t bytes, uint32_t element)
 {
     uint32_t word = 0;
@@ -97,7 +99,7 @@ IRIS_DEVICE uint32_t irisi_transpose_load(const char *row, uint64_t at, uint64_t
     return word;
 }
 
-/* Of 32 / element words that stand one below the other: 32 bytes of the elements of which each has the j-th. */
+/* The 32 bytes made of the j-th element of each of 32 / element words, which stand one below the other. */
 IRIS_DEVICE void irisi_transpose_gather(const uint32_t *words, uint32_t j, uint32_t element, uint32_t *to)
 {
     const uint32_t each = 4 / element, kept = element == 4 ? UINT32_MAX : ((uint32_t)1 << 8 * element % 32) - 1;
@@ -110,7 +112,7 @@ IRIS_DEVICE void irisi_transpose_gather(const uint32_t *words, uint32_t j, uint3
     }
 }
 
-/* One lane's words from byte `at` of the matrix's rows on, of which the first is row `row`. `element` is a constant. */
+/* Transposes one lane's words, those from byte `at` on of the rows from row `row` on. `element` is a constant. */
 IRIS_DEVICE void irisi_transpose_part(const irisi_gemm_packing *p, uint64_t row, uint64_t at, uint32_t element)
 {
     const uint32_t rows = 32 / element;
@@ -135,7 +137,7 @@ IRIS_DEVICE void irisi_transpose_part(const irisi_gemm_packing *p, uint64_t row,
     }
 }
 
-/* Copies a matrix's columns as rows. Every lane of the grid calls it. */
+/* Makes a transposed copy. Every lane of the grid calls it. */
 IRIS_DEVICE void irisi_gemm_transpose_grid(const irisi_gemm_packing *p)
 {
     const uint64_t across = (p->row_bytes + 3) / 4, step = 32 / p->transposed;
@@ -150,8 +152,8 @@ IRIS_DEVICE void irisi_gemm_transpose_grid(const irisi_gemm_packing *p)
 }
 
 /*
- * Copies a matrix, and nothing where `to` is null or rows are empty. Every lane of the grid calls it. Rows are dealt in
- * parts, each to as many lanes as have work in it, at most a wave.
+ * Copies a matrix; does nothing where `to` is null or rows are empty. Every lane of the grid calls it. Rows are dealt
+ * out in parts, each to as many lanes as have work in it, at most a wave.
  */
 IRIS_DEVICE void irisi_gemm_pack_grid(const irisi_gemm_packing *p)
 {

@@ -9,8 +9,8 @@
  *   iris_gemm_band irisi_gemm_units                                   who computes what
  *
  * C = act(alpha * A * B + beta * C + bias), all row-major, with scales where they are given (iris_gemm_args). N is
- * split over the ranks: rank r owns the columns iris_gemm_band(n, world, r) of B and C. It has
- * all of A and its own columns of B, computes its band of C, and writes it into every rank's C.
+ * split over the ranks: rank r owns the columns iris_gemm_band(n, world, r) of B and C, its band. It has all of A and
+ * its columns of B, computes its band of C and, in IRIS_GEMM_ALL_SCATTER, writes it into every rank's C.
  */
 #ifndef IRIS_GEMM_PLAN_H
 #define IRIS_GEMM_PLAN_H
@@ -23,7 +23,7 @@
 
 /** A GEMM, and the communication that belongs to it. */
 typedef enum iris_gemm_op {
-    IRIS_GEMM_LOCAL,      /**< none: one rank computes, and no other need know */
+    IRIS_GEMM_LOCAL,      /**< a GEMM alone, without communication: no other rank takes part */
     IRIS_GEMM_ALL_SCATTER /**< N split; every rank's band of columns goes to every rank */
 } iris_gemm_op;
 
@@ -35,7 +35,7 @@ typedef enum iris_gemm_pattern {
     IRIS_GEMM_FUSED_SEQUENTIAL,  /**< each workgroup computes a tile, then sends it */
     IRIS_GEMM_WG_SPECIALIZED,    /**< some workgroups of one kernel compute, the others send */
     IRIS_GEMM_WAVE_SPECIALIZED,  /**< some waves of each workgroup compute, the others send */
-    IRIS_GEMM_PATTERNS,          /**< how many values there are that need nothing of the caller */
+    IRIS_GEMM_PATTERNS,          /**< how many values there are that need no BLAS of the caller's */
     IRIS_GEMM_BLAS_GATHER = IRIS_GEMM_PATTERNS /**< iris_gemm_args.blas, then a kernel that sends */
 } iris_gemm_pattern;
 
@@ -54,7 +54,7 @@ typedef struct iris_gemm_blas_call {
     const void *a, *b;     /**< as iris_gemm_prepare was given them */
     void *c;               /**< the band's first element */
     int64_t lda, ldb, ldc; /**< elements from row to row */
-    double alpha, beta;    /**< with alpha 0, a and b count for nothing, whatever they hold */
+    double alpha, beta;    /**< with alpha 0 the product is 0, even of infinities and NaNs in a and b */
     iris_dtype dtype;      /**< of a and b */
     iris_dtype c_dtype;    /**< of c */
     int b_transposed;      /**< 1: b is given as n x k */
@@ -95,18 +95,18 @@ typedef int (*iris_gemm_blas)(void *arg, const iris_gemm_blas_call *call, iris_s
  * or i8 is rounded to nearest, ties to even; values beyond the range become the nearest in it, NaN becomes 0. dtype.h
  * says the same of floats.
  *
- * Matrix units have their own ways. With `tf32` they take the upper 19 bits of each f32 of A and B (11 significant
- * bits), many times faster than f32 itself, which is never cut unasked; it is a permission, and devices without such
- * units take none. Of 8-bit floats Hopper's keep about 14 significant bits of a sum while they add to it: of 16384
- * equal terms 1.2 % was lost. So each 128 terms are added up apart, and their sums in f32; `fast_accum` leaves all to
- * the units, as cuBLASLt's attribute of that name does.
+ * Two fields permit less exact, faster products. With `tf32` matrix units may take only the upper 19 bits of each f32
+ * of A and B (11 significant bits); without it f32 is never cut, and devices without such units ignore it. For 8-bit
+ * floats Hopper's matrix units keep only about 14 significant bits of a sum while they add to it. So every 128 terms
+ * are added up separately, and these sums are added in f32; with `fast_accum` the units add up all terms, as with
+ * cuBLASLt's attribute of that name.
  */
 typedef struct iris_gemm_args {
     int64_t m, n, k;              /**< C is m x n, A is m x k, B is k x n; each from 1 to 2^31 - 1 */
     const void *a;                /**< m x k, local memory of the device; any alignment, see iris_gemm_prepare */
     const void *b;                /**< this rank's columns: k x n_r, or n_r x k with b_transposed; likewise */
-    void *c;                      /**< m x n, in the symmetric heap (IRIS_GEMM_LOCAL: anywhere), none of its
-                                       elements one that is read; with beta, this rank's columns of it are read */
+    void *c;                      /**< m x n, in the symmetric heap (IRIS_GEMM_LOCAL: anywhere); must not overlap with
+                                       what is read; with beta, this rank's columns of it are read */
     int band;                     /**< of IRIS_GEMM_LOCAL. 1: this rank's columns are iris_gemm_band(n, world, rank), as
                                        of the other operations; default: all n */
     int tf32;                     /**< 1: f32 inputs may be cut to tf32, see above; default: they are not */
@@ -115,27 +115,29 @@ typedef struct iris_gemm_args {
     const void *bias;             /**< n_r values of the type above, local memory; null: none */
     const float *scale_a;         /**< one value, or with scale_a_rows m, local memory, 4-byte aligned; null: 1 */
     const float *scale_b;         /**< one value, or with scale_b_columns n_r; likewise */
-    const float *scale_c;         /**< one value; likewise. What beta reads from C is taken as it stands there */
+    const float *scale_c;         /**< one value; likewise. beta's C is read as it stands there, without this scale */
     int scale_a_rows;             /**< 1: scale_a has a value for each row of A */
     int scale_b_columns;          /**< 1: scale_b has a value for each of this rank's columns of B */
     int64_t lda, ldb, ldc;        /**< elements from row to row; 0: k, n_r (transposed: k), n */
     double alpha;                 /**< 0 means 1: a zeroed struct is a plain product */
-    int zero_alpha;               /**< 1: alpha is 0 indeed: the product counts for nothing, whatever A and B hold */
+    int zero_alpha;               /**< 1: alpha is really 0, and so is the product, even of infinities and NaNs */
     double beta;                  /**< 0: C is not read */
     iris_activation activation;   /**< default none */
     int b_transposed;             /**< 1: B is given as n_r x k */
     iris_gemm_pattern pattern;    /**< for the launcher that chooses; default: by the library */
     uint32_t tile_m, tile_n;      /**< rows and columns of a tile, at most the kernel's own; default: by the library */
     uint32_t workgroups;          /**< of the whole operation; default: one for each compute unit, 2 or more */
-    int plain_mainloop;           /**< 1: no other, for kernels of one's own that call the plain one's functions */
-    uint32_t comm_workgroups;     /**< those of them that send, where a pattern splits them; default: by the library */
-    const char *tune;             /**< rows that choose what is left open, as IRIS_TUNE has them; null: IRIS_TUNE's */
+    int plain_mainloop;           /**< 1: only the plain mainloop, for your own kernels that call its functions */
+    uint32_t comm_workgroups;     /**< how many of the workgroups send, where a pattern splits them; default: by the
+                                       library */
+    const char *tune;             /**< tuning rows that choose what is left open, as in IRIS_TUNE; null: IRIS_TUNE's */
     iris_gemm_blas blas;          /**< makes IRIS_GEMM_BLAS_GATHER possible, for plain products; null: none */
-    void *blas_arg;               /**< its first argument */
-    double blas_tflops;           /**< what it reaches here, 10^12 operations a second; 0: unknown: rows choose it */
+    void *blas_arg;               /**< the first argument of `blas` */
+    double blas_tflops;           /**< what `blas` reaches here, 10^12 operations a second; 0: unknown, and only a
+                                       tuning row chooses it */
 } iris_gemm_args;
 
-/* A matrix that the mainloop cannot read where it is, and its copy, which every launch makes anew (gemm/pack.h). */
+/* A matrix that the mainloop cannot read in place, and its copy, which every launch makes anew (gemm/pack.h). */
 typedef struct irisi_gemm_packing {
     const void *from;
     void *to;                      /* null: no copy */
@@ -144,7 +146,7 @@ typedef struct irisi_gemm_packing {
     uint64_t transposed;           /* bytes of an element, where the copy has the matrix's columns as rows; else 0 */
 } irisi_gemm_packing;
 
-/* Tensor maps in a plan: A, B, C on up to 8 ranks, and A once more, for tiles at its last rows. */
+/* Tensor maps in a plan: A, B, C on up to 8 ranks, and A once more with lower boxes, for tiles at its last rows. */
 enum {
     IRISI_GEMM_MAPS = 11,
     IRISI_GEMM_MAP_TAIL = 10,
@@ -154,30 +156,33 @@ enum {
 };
 
 /*
- * A run of the schedule: tiles of equal width, cut from `tiles` full ones or edges (runtime/gemm/choose.h). Full tiles
- * are numbered before the edges: what is left of each row of tiles, in parts of a width of their own.
+ * A run of the schedule: neighbouring positions whose tiles are equally wide (runtime/gemm/tile_layout.h). A run's
+ * tiles are full tiles, equal parts of them, or parts of edges. Edges, the columns beside a row's full tiles, are
+ * numbered behind the full tiles.
  */
 typedef struct irisi_tile_run {
-    uint32_t tiles; /* that the schedule meets in this run: parts, of both tiles of a pair, of every split of K */
-    uint32_t first; /* the full tile or edge, or pair of such, that the first of them is cut from */
-    uint32_t parts; /* of each */
-    uint32_t width; /* columns of a part, but for the last */
-    uint32_t pair_split_k; /* 1: a pair's workgroups compute parts side by side, each a half of K of both */
+    uint32_t tiles; /* positions of this run: one for each part, tile of a cluster and split of K */
+    uint32_t first; /* the number of the full tile or edge (of a cluster) that the first of them is cut from */
+    uint32_t parts; /* into how many parts each full tile or edge is cut */
+    uint32_t width; /* columns of a part; the last may have fewer */
+    uint32_t pair_split_k; /* 1: a cluster computes two parts side by side, each workgroup half of K of both */
 } irisi_tile_run;
 enum { IRISI_GEMM_RUNS = 5 };
 
 /*
- * In a kernel of the gemv loop that only computes, the next one may begin once a workgroup has read its B, or has its
- * tile's sums; in others it may not. No sooner: workgroups that wait take the places of others.
+ * When the next kernel may begin, in a kernel of the gemv loop that only computes: never before this one ends, or once
+ * all workgroups have read their B, or have their tile's sums. Not sooner, because workgroups that wait would take the
+ * places of others.
  */
 typedef enum irisi_gemm_next { IRISI_NEXT_NEVER, IRISI_NEXT_READ, IRISI_NEXT_SUMMED } irisi_gemm_next;
 
-/** What became of one tile: times of iris_clock on the rank that computed it. */
+/** When a tile was computed and sent: times of iris_clock on the rank that computed it. */
 typedef struct iris_gemm_stamp {
-    uint64_t begun;    /**< its arithmetic */
-    uint64_t computed; /**< in the math waves' registers */
-    uint64_t left;     /**< its last piece was handed on: to the engine that copies, or into C */
-    uint64_t arrived;  /**< on every rank, or on its way by packets, or given to the engine by who only sends; else 0 */
+    uint64_t begun;    /**< its arithmetic began */
+    uint64_t computed; /**< its sums were complete, in the math waves' registers */
+    uint64_t left;     /**< its last piece was given to the copy engine, or stored into C */
+    uint64_t arrived;  /**< it had arrived on every rank; if sent as packets or by a workgroup that only sends by the
+                            copy engine, it was on its way; 0: it was not sent */
 } iris_gemm_stamp;
 
 /* The matrices that are multiplied, and what the epilogue does with their sums. */
@@ -189,7 +194,7 @@ typedef struct irisi_gemm_operands {
     double alpha, beta;
     uint32_t dtype, c_dtype, activation;
     uint32_t b_transposed;
-    uint32_t element, c_element;         /* bytes of one of A and B, and of C */
+    uint32_t element, c_element;         /* bytes of an element of A and B, and of C */
     uint32_t scale_a_step, scale_b_step; /* 0: one value; 1: one for each row or column */
     uint32_t tf32, fast_accum;
 } irisi_gemm_operands;
@@ -209,29 +214,30 @@ typedef struct irisi_gemm_route {
 /* How the region is cut into tiles, and in which order they are computed: tile.h, scheduler.h. */
 typedef struct irisi_gemm_tiling {
     uint32_t tile_m, tile_n;  /* of a full tile */
-    uint32_t cluster;         /* 2: neighbouring workgroups compute tiles one below the other, and share B, or where a
-                                 run is pair_split_k tiles side by side; 1: each by itself */
-    uint32_t split_k, split_k_shift; /* of K, each computed by a workgroup, 1: K is not cut; its logarithm */
-    uint32_t cluster_split_k; /* splits that kernels which only compute cut K into, for workgroups of a cluster, or 1 */
-    uint32_t cluster_split_k_fused; /* the same of the gemv loop's fused_sequential; 0: by one workgroup a tile */
-    uint32_t tiles_m, full_n; /* rows of tiles, or of pairs of them; full tiles in a row */
-    uint32_t unit;            /* columns that the narrowest tiles start at multiples of: each such part has a flag */
-    uint32_t positions;       /* tiles of all runs */
+    uint32_t cluster;         /* 2: two workgroups compute tiles one below the other and share B, or in runs with
+                                 pair_split_k tiles side by side; 1: no clusters */
+    uint32_t split_k, split_k_shift; /* splits of K, one for each workgroup; 1: K is not cut; its log2 */
+    uint32_t cluster_split_k; /* gemv loop: splits of K, one for each workgroup of a cluster, in kernels that only
+                                 compute; else 1 */
+    uint32_t cluster_split_k_fused; /* the same in fused_sequential; 0: a workgroup computes a whole tile there */
+    uint32_t tiles_m, full_n; /* rows of tiles (of clusters); full tiles in a row */
+    uint32_t unit;            /* columns of a unit: all tiles start at multiples of it; each unit has a flag */
+    uint32_t positions;       /* of all runs */
     uint32_t sender_tiles;    /* how many of the schedule's first tiles each sender computes: irisi_gemm_by_senders */
     uint32_t head_halves;     /* the widest band's full tiles that are halved at the schedule's begin */
     uint32_t tail_tiles, tail_halves; /* those that are cut at its end; those of them that are halved */
     uint32_t edge_width;      /* columns of edges' parts */
     uint32_t most_full_n;     /* the widest band's full tiles of a row */
     irisi_tile_run runs[IRISI_GEMM_RUNS];
-    uint32_t group_shift;      /* the logarithm of the rows of tiles or pairs that are taken together */
-    uint32_t rotate, rotate_m; /* where the schedule of full tiles and of edges starts: ranks are spread over C */
-    void *partials;            /* sums of splits of K, one for each position */
+    uint32_t group_shift;      /* log2 of the rows of tiles that the schedule takes together, column by column */
+    uint32_t rotate, rotate_m; /* the full tile and the edge that the schedule starts with: another on each rank */
+    void *partials;            /* sums of splits of K, those of a tile for each position */
 } irisi_gemm_tiling;
 
 /* The kernels' grids, waves and shared memory. */
 typedef struct irisi_gemm_machine {
     uint32_t workgroups, comm_workgroups;
-    uint32_t default_workgroups;     /* workgroups before a row chose their number */
+    uint32_t default_workgroups;     /* workgroups, unless a tuning row chooses their number */
     uint32_t xcds;                   /* chiplets that workgroups are dealt to in turn; 1 where there are none */
     uint32_t stage_m, stage_n;       /* of a staging tile; a larger tile leaves in pieces */
     uint32_t pass_m;                 /* rows that math waves beside communication waves compute at a time */
@@ -246,33 +252,32 @@ typedef struct irisi_gemm_machine {
     uint32_t wave_lanes;
     uint32_t window;       /* boxes of each communication wave that may be under way at a time; 0: any number */
     uint32_t early_launch; /* 1: kernels that wait for no rank may begin while the one before them ends */
-    uint32_t next;         /* in a kernel of the gemv loop that only computes, when the one after it may begin
-                              (irisi_gemm_next) */
+    uint32_t next;         /* irisi_gemm_next */
 } irisi_gemm_machine;
 
-/* What ranks tell each other by: exchange.h. */
+/* Signals and packets between ranks: exchange.h. */
 typedef struct irisi_gemm_exchange {
     iris_channel channel; /* the plan's signals */
     iris_channel ll;      /* banks for LL packets, by which fused_sequential sends; null: it puts tiles */
-    uint32_t ll_pitch;    /* packets from row to row of a bank; 0: fused_sequential is not to send any */
+    uint32_t ll_pitch;    /* packets from row to row of a bank; 0: fused_sequential sends none */
     uint32_t reserved;
 } irisi_gemm_exchange;
 
 /* What launches need and kernels do not. */
 typedef struct irisi_gemm_launcher {
-    uint64_t number;             /* no other plan of the process has it; 0: not made */
-    irisi_gemm_packing packs[2]; /* of A and B, which operands.a and operands.b are the copies of */
+    uint64_t number;             /* unique in the process; 0: the plan was not made */
+    irisi_gemm_packing packs[2]; /* of A and B; operands.a and operands.b are then the copies */
     uint64_t copies;             /* 1 when some rank may have such copies, or tiling.partials */
     iris_gemm_blas blas;
     void *blas_arg;
-    iris_stream second; /* the stream that sends in producer_consumer, and its events */
+    iris_stream second; /* producer_consumer: the stream of the kernel that sends, and the events that join it */
     iris_event fork, join;
-    uint64_t magic; /* tells a plan from memory that never was one */
+    uint64_t magic; /* irisi_gemm_magic: the plan is from iris_gemm_prepare */
 } irisi_gemm_launcher;
 
 /**
  * Everything a kernel needs to know besides iris_ctx; from iris_gemm_prepare. One layout on every platform; embed it
- * by value in a kernel's argument struct. Its fields are the library's business.
+ * by value in a kernel's argument struct. Its fields are private to the library.
  */
 typedef struct iris_gemm_plan {
     IRISI_ALIGN(64) unsigned char maps[IRISI_GEMM_MAPS][IRISI_GEMM_MAP_BYTES];
@@ -292,7 +297,9 @@ typedef struct iris_gemm_plan {
 
 enum { IRISI_GEMM_PLAN_FITS = 1 / (sizeof(iris_gemm_plan) == IRISI_GEMM_PLAN_BYTES) };
 
-/* The region and the route of operations whose tiles are whole sums of all rows, in columns n0 and on of C. */
+/*
+ * Region and route of operations that compute all rows of the columns from n0 on, whose tiles go to their place in C.
+ */
 IRIS_HOST_DEVICE void irisi_gemm_route_c(iris_gemm_plan *plan)
 {
     plan->region.m0 = 0, plan->region.rows = plan->m;
@@ -344,9 +351,9 @@ typedef struct iris_gemm_columns {
  * @{
  */
 /**
- * The columns of C that `rank` of `world` ranks owns. They are dealt out in blocks of 16, as evenly as possible, the
- * first ranks one more, and the last block has what is left: so where rows of C start at multiples of 16 bytes, bands
- * do, whatever n is.
+ * The columns of C that `rank` of `world` ranks owns. Blocks of 16 columns are dealt out as evenly as possible: the
+ * first ranks may have one more than the others, and the last block may be narrower. So where rows of C start at
+ * multiples of 16 bytes, the rows of all bands do too.
  */
 IRIS_HOST_DEVICE iris_gemm_columns iris_gemm_band(uint32_t n, uint32_t world, uint32_t rank)
 {
@@ -361,8 +368,8 @@ IRIS_HOST_DEVICE iris_gemm_columns iris_gemm_band(uint32_t n, uint32_t world, ui
 /** @} */
 
 /*
- * How many of the schedule's first tiles are computed by the first `senders` of so many workgroups of wg_specialized
- * before they send: `sender_tiles` each, if every other workgroup has a tile left; on ranks where that is not so, none.
+ * How many of the schedule's first tiles the first `senders` of so many workgroups of wg_specialized compute before
+ * they send: `sender_tiles` each, if at least one tile is left for each other workgroup, else none.
  */
 IRIS_HOST_DEVICE uint32_t irisi_gemm_by_senders(const iris_gemm_plan *plan, uint32_t workgroups, uint32_t senders)
 {
@@ -370,7 +377,7 @@ IRIS_HOST_DEVICE uint32_t irisi_gemm_by_senders(const iris_gemm_plan *plan, uint
     return plan->tiling.positions >= workers && by_senders <= plan->tiling.positions - workers ? by_senders : 0;
 }
 
-/* Units of a rank's band: what its tiles, of whatever widths, come to. 0 for an empty band. */
+/* Units of a rank's band, however it is cut into tiles. 0 for an empty band. */
 IRIS_HOST_DEVICE uint32_t irisi_gemm_units(const iris_gemm_plan *plan, uint32_t rank)
 {
     const uint32_t columns = iris_gemm_band(plan->n, plan->world, rank).count;

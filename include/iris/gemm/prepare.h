@@ -3,11 +3,11 @@
  * prepare.h: plans for GEMMs with communication, from the host. Implemented by init.c.
  *
  *   iris_gemm_prepare iris_gemm_release iris_gemm_pattern_name
- *   iris_gemm_choice iris_gemm_candidates     what a plan has chosen, and what else is worth a try, as rows of a table
+ *   iris_gemm_choice iris_gemm_candidates     what was chosen for a plan, and what else is worth a try, as tuning rows
  *   iris_gemm_tiles iris_gemm_watch           when each tile was computed and sent
- *   iris_gemm_grid                            for kernels of one's own that carry a plan
+ *   iris_gemm_grid                            the launch of your own kernels that carry a plan
  *   irisi_gemm_run                            what the launchers in gen/launch/ call
- *   iris_gemm_pack                            what they do first, and kernels of one's own too
+ *   iris_gemm_pack                            what they do first, as must the launches of your own kernels
  */
 #ifndef IRIS_GEMM_PREPARE_H
 #define IRIS_GEMM_PREPARE_H
@@ -26,7 +26,7 @@ extern "C" {
  *
  * @param w       the world, from iris_init
  * @param plan    the plan
- * @param op      what follows the GEMM
+ * @param op      the operation: a GEMM alone, or one with communication
  * @param dtype   type of A and B
  * @param args    what to compute; a zeroed field means its default
  * @param pattern how communication and arithmetic share the device
@@ -44,24 +44,23 @@ extern "C" {
  *
  * Mainloops on matrix units read A and B at multiples of 16 bytes. Where an operand or its rows start elsewhere, or its
  * rows are too far apart, the plan holds memory of the device for an aligned copy, as large as the operand with rows
- * rounded up to 128 bytes, and each launch makes the copy first. That costs as long as reading and writing the operand
- * once; aligned operands cost neither. Each rank's alignment is its own affair. On Hopper an f16 or bf16 B is read
- * where it is instead where C is of its type and has at most 128 rows.
+ * rounded up to 128 bytes, and each launch makes the copy first. That takes as long as reading and writing the operand
+ * once; aligned operands need neither memory nor time. Ranks may differ in what is aligned. On Hopper an unaligned B of
+ * f16 or bf16 is read in place where C has the same type and at most 128 rows.
  *
- * What the arguments leave open is chosen by the first row that is for the problem and contradicts no argument: of
- * args->tune, or if that is null of the environment's IRIS_TUNE, then of the built-in table; else by a model of times.
- * All ranks must read the same rows, and where they do not find the same one (their devices differ), none counts.
- * docs/gemm-choosing.md says what a row is.
+ * What the arguments leave open is chosen by the first tuning row that is for the problem and contradicts no argument:
+ * of args->tune, or if that is null of the environment's IRIS_TUNE, then of the built-in table; if there is none, by a
+ * model of times. All ranks must read the same rows; if they do not find the same one, because their devices differ, no
+ * row counts. docs/gemm-choosing.md says what a row is.
  *
- * With args->blas the choice may be IRIS_GEMM_BLAS_GATHER: a launch calls that function for this rank's columns, then
- * sends them; a GEMM alone ends there. When the function fails, the launch says so on that rank, and all others' waits
- * end at once with IRIS_ERR_TIMEOUT and that rank's sentence; the world needs iris_reset. Nobody waits for a GEMM
- * alone.
- * Bits may differ from those of the other patterns, not between ranks.
+ * With args->blas the choice may be IRIS_GEMM_BLAS_GATHER: a launch calls that function for this rank's columns, and
+ * then, unless it is a GEMM alone, sends them. When the function fails, the launch returns the error on that rank; all
+ * other ranks' waits end at once with IRIS_ERR_TIMEOUT and the same sentence, and the world needs iris_reset. No rank
+ * waits for a GEMM alone. The bits of C may differ from those of the other patterns, but not between ranks.
  *
  * @param plan  receives the plan; it may be copied, but only one copy is to be released
  * @param dtype of A and B; iris_gemm_args says which types go together, and what they accumulate in
- * @return IRIS_OK; IRIS_ERR_ARGUMENT for a value that cannot be; IRIS_ERR_UNSUPPORTED for types without kernels, or a
+ * @return IRIS_OK; IRIS_ERR_ARGUMENT for an invalid value; IRIS_ERR_UNSUPPORTED for types without kernels, or a
  *         pattern whose kernels the program holds only with IRIS_GEMM_ALL_PATTERNS;
  *         IRIS_ERR_NOMEM when the heap cannot hold the channel, or packets that a row asks for, or the device an
  *         operand's copy; IRIS_ERR_MISMATCH when ranks differ
@@ -81,7 +80,7 @@ iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan);
 /** "fused_sequential"; "auto"; "none" when `pattern` is none. */
 const char *iris_gemm_pattern_name(iris_gemm_pattern pattern);
 
-/** Most bytes of a row of choices, its end included. */
+/** Most bytes of a tuning row, the 0 at its end included. */
 enum { IRIS_GEMM_TUNE_ROW = 384 };
 
 /** A row as iris_gemm_args.tune and IRIS_TUNE take it. */
@@ -89,38 +88,36 @@ typedef struct iris_gemm_row {
     char text[IRIS_GEMM_TUNE_ROW]; /**< ends in 0 */
 } iris_gemm_row;
 
-/** The problem of a plan, and what was chosen for it, as a row: it makes another plan for the same problem like this
- *  one. */
+/** The problem of a plan and what was chosen for it, as a tuning row, which makes the same choice for another plan. */
 iris_status iris_gemm_choice(iris_world *w, const iris_gemm_plan *plan, iris_gemm_row *row);
 
 /**
- * What a tuner would try for a plan's problem by one pattern, as rows; the most promising first, by the model of times
- * where there is one. Takes a second for problems of a million tiles. The same on every rank that asks the same.
+ * What a tuner would try for a plan's problem by one pattern, as tuning rows; where there is a model of times, the
+ * fastest by it first. May take seconds for problems of a million tiles. The same on every rank that asks the same.
  *
- * @param rows receives up to `most` rows
- * @param pattern of a GEMM alone auto, since it has none
- * @return how many; 0 when `pattern` cannot be, has senders and nobody to send to, or is auto or blas_gather, which
- *         have no choice of tiles
+ * @param rows receives up to `most` rows @param pattern for a GEMM alone IRIS_GEMM_AUTO, since it has none @return how
+ * many; 0 when `pattern` is not possible, has senders but no peers, or is auto or blas_gather, which have no
+ *         choice of tiles
  */
 uint32_t iris_gemm_candidates(iris_world *w, const iris_gemm_plan *plan, iris_gemm_pattern pattern, iris_gemm_row *rows,
                               uint32_t most);
 
-/** Tiles of this rank's columns, of whatever widths: so many stamps an operation leaves. 0 of a null plan. */
+/** How many tiles this rank's columns are cut into: so many stamps a launch writes. 0 for a null plan. */
 uint32_t iris_gemm_tiles(const iris_gemm_plan *plan);
 
 /**
- * From the next launch on, the plan's kernels note for each tile when it was computed and sent, if they are compiled
- * with IRIS_STAMPS 1. Kernels that cut K for a cluster (`skinny=2` in the plan's row) do not while there are stamps.
+ * From the next launch on, the plan's kernels write for each tile when it was computed and sent, if they are compiled
+ * with IRIS_STAMPS 1. Kernels of the gemv loop (`skinny=2` in the plan's row) do not cut K while there are stamps.
  *
  * @param plan   null: nothing happens
- * @param stamps iris_gemm_tiles(plan) of them in local memory of the device, in the order in which tiles are begun;
- *               tile i is computed by the i-th of the workgroups that compute, modulo their number, behind those
- *               that workgroups of wg_specialized compute before they send (`sender_tiles`). Null: no longer.
+ * @param stamps iris_gemm_tiles(plan) of them in local memory of the device, in the order of the schedule. Behind the
+ *               tiles that senders of wg_specialized compute first (`sender_tiles`), the workgroups that compute take
+ *               tiles in turn. Null: none are written any more.
  */
 void iris_gemm_watch(iris_gemm_plan *plan, iris_gemm_stamp *stamps);
 
 /**
- * The launch of a kernel of one's own that carries a plan: the plan's workgroups, cooperative.
+ * The launch of your own kernel that carries a plan: the plan's workgroups, cooperative.
  *
  * @param plan   null: a launch of the default shape
  * @param stages staging tiles in shared memory: 1, or 2 for kernels with communication waves in each workgroup
@@ -128,25 +125,25 @@ void iris_gemm_watch(iris_gemm_plan *plan, iris_gemm_stamp *stamps);
 iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages);
 
 /**
- * Copies operands that the plan's mainloop cannot read where they are (iris_gemm_prepare); else does nothing. The
- * launchers do it themselves: it is for kernels of one's own, on the same stream before each launch. Returns at once.
+ * Copies operands that the plan's mainloop cannot read in place (iris_gemm_prepare); does nothing if it can. The
+ * launchers do it themselves; for your own kernels call it on the same stream before each launch. Returns at once.
  */
 iris_status iris_gemm_pack(iris_world *w, const iris_gemm_plan *plan, iris_stream stream);
 /** @} */
 
-/* What a kernel does of an operation. */
+/* Which part of an operation a kernel does. */
 typedef enum irisi_gemm_kernel_role {
     IRISI_GEMM_KERNEL_WHOLE,       /* all of it */
     IRISI_GEMM_KERNEL_PACKETS,     /* all of it, by LL packets (gemm/tile_ll.h) */
     IRISI_GEMM_KERNEL_COMPUTE,     /* this rank's arithmetic */
-    IRISI_GEMM_KERNEL_COMMUNICATE, /* what is left beside or behind the arithmetic */
+    IRISI_GEMM_KERNEL_COMMUNICATE, /* the communication, beside or behind the arithmetic */
     IRISI_GEMM_KERNEL_ROLES        /* how many there are */
 } irisi_gemm_kernel_role;
 
-/* The mainloop of a kernel that does not compute, which goes with any. */
+/* The mainloop of a kernel that does not compute, and so goes with any mainloop. */
 enum { IRISI_GEMM_ANY_LOOP = 255 };
 
-/* A row of the table of kernels. A GEMM alone has kernels of its own, whatever the pattern: theirs is AUTO. */
+/* A kernel that the program has. Kernels of a GEMM alone serve every pattern: theirs is IRIS_GEMM_AUTO. */
 typedef struct irisi_gemm_kernel {
     uint32_t op, mainloop, pattern, role;
     irisi_kernel kernel;
@@ -162,7 +159,7 @@ typedef struct irisi_gemm_offer {
     const irisi_gemm_kernel *rows;
     size_t n;
     irisi_kernel probe; /* which mainloops the image has; null in headers of operations */
-    irisi_kernel pack;  /* copies operands: gemm/pack.h; likewise */
+    irisi_kernel pack;  /* copies operands (gemm/pack.h); null in headers of operations */
     struct irisi_gemm_offer *next;
 } irisi_gemm_offer;
 
@@ -175,7 +172,7 @@ int irisi_gemm_capturing(iris_world *w, iris_stream stream);
 #define IRISI_GEMM_KERNEL(op, mainloop, pattern, role, kernel)                                                         \
     {(op), (mainloop), (pattern), (role), IRISI_KERNEL_PTR(kernel), #kernel}
 
-/* Launches an operation by a pattern: its kernels made with the plan's mainloop. A GEMM alone has no patterns: AUTO. */
+/* Launches an operation by a pattern, with the kernels of the plan's mainloop; for a GEMM alone by IRIS_GEMM_AUTO. */
 iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_op op, iris_dtype dtype,
                            iris_dtype c_dtype, iris_gemm_pattern pattern, iris_stream stream);
 

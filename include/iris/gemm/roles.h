@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * roles.h: what GEMM kernels that communicate are made of, besides the mainloops (mainloop/mainloop.h) and tiles
- * (tile.h).
+ * roles.h: what waves and workgroups of GEMM kernels do besides the mainloops (mainloop/mainloop.h) and besides storing
+ * and putting tiles (tile.h).
  *
- *   IRIS_GEMM_LANES IRIS_GEMM_LANES_WITH_COMM     what a kernel of one's own is declared for
+ *   IRIS_GEMM_LANES IRIS_GEMM_LANES_WITH_COMM     lanes for which your own kernel is declared
  *   iris_gemm_part iris_gemm_begin       waves by role, shared memory, the epoch
  *   iris_gemm_enter iris_gemm_await_peers iris_gemm_finish     the handshakes at either end
  *   iris_gemm_send                       a wave group that only sends
@@ -15,10 +15,10 @@
  * Shared memory of a workgroup: IRISI_GEMM_COUNTERS bytes of counters and gates, the mainloop's workspace, the staging
  * tiles.
  *
- * Handshakes of epoch e. Entry: a rank raises ready[me] to e on every peer once its stream has reached the operation,
- * so that earlier readers of its C are done; nobody writes to it before. Exit: a rank raises done[me] on every peer
- * once for each of its tiles, after the tile; a kernel ends when every peer's tiles of all epochs so far have come.
- * Neither depends on the grid or the pattern.
+ * Handshakes of epoch e. Entry: a rank raises ready[rank] to e on every peer once its stream has reached the operation;
+ * earlier readers of its C are done then, and no peer writes to its C before. Exit: a rank raises done[rank] on every
+ * peer after each of its tiles, by the tile's units; a kernel ends when every peer's units of all epochs so far have
+ * arrived. Neither depends on the grid or the pattern.
  */
 #ifndef IRIS_GEMM_ROLES_H
 #define IRIS_GEMM_ROLES_H
@@ -26,12 +26,12 @@
 #include <iris/mainloop/mainloop.h>
 #include <iris/gemm/tile_ll.h>
 
-/** Lanes that a kernel of one's own around the plain mainloop is declared for; the second: with communication waves. */
+/** Lanes for which your own kernel with the plain mainloop is declared; the second: with communication waves. */
 enum { IRIS_GEMM_LANES = IRISI_GEMM_LANES, IRIS_GEMM_LANES_WITH_COMM = IRISI_GEMM_LANES_WITH_COMM };
 
 /*
- * At the start of shared memory, in units of 4 bytes: wave groups' counters, then two gates for each of 4 stage pipe
- * slots.
+ * Where the start of shared memory has, in units of 4 bytes, the wave groups' counters, and two gates for each of 4
+ * stages of the pipe.
  */
 enum {
     IRISI_WAVE_GROUP_MATH,
@@ -43,7 +43,7 @@ enum {
 
 #if IRIS_HAS_DEVICE
 
-/** A wave's part in a GEMM kernel. */
+/** What a wave has to do in a GEMM kernel, and with which memory. */
 typedef struct iris_gemm_part {
     iris_gemm_role role;
     iris_wave_group group; /**< the waves of this role */
@@ -53,25 +53,27 @@ typedef struct iris_gemm_part {
     uint32_t workspace_bytes;
 } iris_gemm_part;
 
-/* Which tiles the math waves deliver themselves. The others stay in this rank's own memory, where senders look. */
+/*
+ * Which tiles the math waves deliver themselves. The others are stored in this rank's C, from where senders put them.
+ */
 typedef enum irisi_gemm_directly {
     IRISI_GEMM_DIRECTLY_NONE,
-    IRISI_GEMM_DIRECTLY_LAST, /* each workgroup's last: nothing is left to compute beside its way */
+    IRISI_GEMM_DIRECTLY_LAST, /* each workgroup's last one: no computation is left to overlap with its sending */
     IRISI_GEMM_DIRECTLY_ALL
 } irisi_gemm_directly;
 
 /*
- * What a kernel does with computed tiles. Kernels pass constants, so that each has only the code that it needs. Where
- * all tiles are of one width, a workgroup's last tile counts as any other.
+ * What a kernel does with computed tiles. Kernels pass constants, so that each has only the code that it needs. On
+ * platforms where all tiles have one width, DIRECTLY_LAST counts as DIRECTLY_NONE.
  */
 typedef struct irisi_gemm_way {
-    irisi_gemm_to to; /* where tiles go that are delivered */
+    irisi_gemm_to to; /* where delivered tiles go */
     irisi_gemm_directly directly;
-    int flagged;      /* 1: a flag is raised for each tile that is left in own memory, for senders */
-    int piped;        /* 1: communication waves deliver all tiles, through the pipe of stages */
+    int flagged;      /* 1: a flag is raised for each tile that is stored for senders */
+    int piped;        /* 1: communication waves deliver all tiles, through the stage pipe */
 } irisi_gemm_way;
 
-/* 1 where math waves put tiles to other ranks and announce them there. */
+/* 1 where math waves put tiles to other ranks and notify these. */
 IRIS_DEVICE int irisi_gemm_puts(irisi_gemm_way way)
 {
     return way.to == IRISI_GEMM_TO_EVERYONE && way.directly != IRISI_GEMM_DIRECTLY_NONE;
@@ -79,9 +81,10 @@ IRIS_DEVICE int irisi_gemm_puts(irisi_gemm_way way)
 
 /*
  * The stage pipe: pieces of tiles pass from the math waves to the communication waves through staging tiles, used in
- * turn. Each has a gate FULL, whose n-th phase ends when every math wave has filled it for the n-th time, and a gate
- * EMPTY for the communication waves. A gate is a barrier of the device, or a counter of all arrivals so far. No wave
- * leaves its schedule early, whatever happens in the world, so nobody waits at a gate for ever.
+ * turn; `seq` counts pieces. Each staging tile has two gates: the n-th phase of FULL ends when every math wave has
+ * filled its share for the n-th time, that of EMPTY when every communication wave is done with it. A gate is a barrier
+ * of the device (mbarrier), or a counter of all arrivals so far. No wave leaves its schedule early, even when the world
+ * has stopped, so every wait at a gate ends.
  */
 IRIS_DEVICE uint32_t *irisi_stage_pipe_gate(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t gates,
                                             uint32_t seq)
@@ -89,7 +92,7 @@ IRIS_DEVICE uint32_t *irisi_stage_pipe_gate(const iris_gemm_part *part, const ir
     return part->counters + gates + 2 * (seq % plan->machine.slots_with_comm);
 }
 
-/* One lane calls it, before a barrier of the workgroup. Each lane of a wave will arrive, or one for all of them. */
+/* Makes the gates. One lane calls it, before a barrier of the workgroup. `each`: lanes of a wave that arrive. */
 IRIS_DEVICE void irisi_stage_pipe_begin(const iris_gemm_part *part, const iris_gemm_plan *plan)
 {
     const uint32_t each = irisi_tile_tma_store(plan) ? 1 : iris_wave_lanes();
@@ -102,7 +105,7 @@ IRIS_DEVICE void irisi_stage_pipe_begin(const iris_gemm_part *part, const iris_g
     }
 }
 
-/* Every lane of a wave calls it: in boxes, which one lane hands to the copy engine, that lane arrives. */
+/* Arrives at a gate. Every lane of a wave calls it; with boxes only lane 0 arrives, which gives them to the engine. */
 IRIS_DEVICE void irisi_stage_pipe_arrive(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t gates,
                                          uint32_t seq)
 {
@@ -112,7 +115,7 @@ IRIS_DEVICE void irisi_stage_pipe_arrive(const iris_gemm_part *part, const iris_
         irisi_shared_add(gate, 1);
 }
 
-/* Waits for the end of a phase; the one before the first, 2^32 - 1, has ended. Every lane of a wave calls it. */
+/* Waits for the end of a phase; phase 2^32 - 1, before the first one, has ended. Every lane of a wave calls it. */
 IRIS_DEVICE void irisi_stage_pipe_await(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t gates,
                                         uint32_t seq, uint32_t phase, uint32_t waves)
 {
@@ -132,12 +135,12 @@ IRIS_DEVICE void irisi_stage_pipe_await(const iris_gemm_part *part, const iris_g
  * @param plan    the plan, from iris_gemm_prepare, in the kernel's argument struct
  * @param epoch   the running epoch of the plan's channel
  * @param group   the waves that do it; every lane of them calls
- * @param worker  place of the wave group among those that send
+ * @param worker  number of the wave group among those that send
  * @param workers how many send
  * @param positions how many of the schedule's first tiles are sent
  * @{
  */
-/* iris_gemm_begin for a kernel whose epoch is known, or, where it waits for no rank and tells none, any number. */
+/* iris_gemm_begin with a given epoch; a kernel that exchanges no signals with other ranks passes any number. */
 IRIS_DEVICE iris_gemm_part irisi_gemm_begin_epoch(const iris_gemm_plan *plan, uint32_t comm_waves, uint64_t epoch)
 {
     const uint32_t math = plan->machine.math_waves;
@@ -171,9 +174,9 @@ IRIS_DEVICE iris_gemm_part irisi_gemm_begin_epoch(const iris_gemm_plan *plan, ui
 }
 
 /**
- * Begins a kernel: splits the workgroup's waves by role. The first waves compute, as many as the plan says, and the
- * last `comm_waves` waves communicate; those between load. Every lane of the workgroup calls it. The plan is one of an
- * operation that communicates.
+ * Begins a kernel: splits the workgroup's waves by role. The first waves compute, as many as the plan says; the last
+ * `comm_waves` waves communicate; the waves between them load. Every lane of the workgroup calls it. The plan is one of
+ * an operation that communicates.
  *
  * @param comm_waves 0, or plan->machine.comm_waves
  */
@@ -191,14 +194,14 @@ IRIS_DEVICE void iris_gemm_enter(const iris_ctx *ctx, const iris_gemm_plan *plan
         if (rank == ctx->rank)
             continue;
         irisi_raise(ctx, irisi_exchange_ready(plan, ctx->rank), epoch, IRIS_SIGNAL_SET, rank);
-        if (plan->region.columns == 0) /* nothing will come from here: say so at once */
+        if (plan->region.columns == 0) /* an empty band sends no tile that would raise it */
             irisi_raise(ctx, irisi_exchange_done(plan, ctx->rank), 1, IRIS_SIGNAL_ADD, rank);
     }
 }
 
 /*
- * Waits for a signal of every peer's, one behind the other from `signals` on: until it is `epoch`, or if `counted` all
- * its tiles of so many epochs. Every lane of a wave calls it, and has a peer each.
+ * Waits for one signal of each peer; they stand one behind the other, from `signals` on. Each must reach `epoch`, or if
+ * `counted` what its rank adds in so many epochs. Every lane of a wave calls it, and waits for one peer.
  */
 IRIS_DEVICE void irisi_gemm_await_all(const iris_ctx *ctx, const iris_signal *signals, const iris_gemm_plan *plan,
                                       uint64_t epoch, int counted)
@@ -212,8 +215,8 @@ IRIS_DEVICE void irisi_gemm_await_all(const iris_ctx *ctx, const iris_signal *si
 }
 
 /**
- * Waits until every peer has begun the epoch: before the first put. Every lane of the wave group calls it. Where the
- * world has stopped instead, the wave group puts nothing: a peer that is late may still read the C of its last epoch.
+ * Waits until every peer has begun the epoch, before the first put. Every lane of the wave group calls it. When the
+ * world has stopped, the wave group puts nothing any more: a late peer may still read the C of its last epoch.
  */
 IRIS_DEVICE void iris_gemm_await_peers(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch,
                                        iris_wave_group *group)
@@ -267,7 +270,7 @@ IRIS_DEVICE char *irisi_stage_pipe_stage(const iris_gemm_part *part, const iris_
            seq % plan->machine.slots_with_comm * plan->machine.stage_bytes;
 }
 
-/* Math waves: waits until piece `seq` may be filled in. */
+/* Math waves: waits until the staging tile of piece `seq` is empty, and returns it. */
 IRIS_DEVICE char *irisi_stage_pipe_acquire(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t seq)
 {
     irisi_stage_pipe_await(part, plan, IRISI_EMPTY, seq, seq / plan->machine.slots_with_comm - 1,
@@ -275,14 +278,14 @@ IRIS_DEVICE char *irisi_stage_pipe_acquire(const iris_gemm_part *part, const iri
     return irisi_stage_pipe_stage(part, plan, seq);
 }
 
-/* Math waves: piece `seq` is filled in. Every lane of the wave group calls it. */
+/* Math waves: says that the wave has filled its share of piece `seq`. Every lane of the wave group calls it. */
 IRIS_DEVICE void irisi_stage_pipe_commit(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t seq)
 {
     irisi_bulk_written();
     irisi_stage_pipe_arrive(part, plan, IRISI_FULL, seq);
 }
 
-/* Communication waves: waits for piece `seq`. */
+/* Communication waves: waits until piece `seq` is full, and returns its staging tile. */
 IRIS_DEVICE char *irisi_stage_pipe_wait(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t seq)
 {
     irisi_stage_pipe_await(part, plan, IRISI_FULL, seq, seq / plan->machine.slots_with_comm, plan->machine.math_waves);
@@ -290,9 +293,10 @@ IRIS_DEVICE char *irisi_stage_pipe_wait(const iris_gemm_part *part, const iris_g
 }
 
 /*
- * To notify others of a finished tile takes a fence and a store. The fence takes microseconds where much is on its way,
- * and a warpgroup of which one wave waits computes nothing. So where waves are left beside the math waves, one of them
- * notifies. The gates of the stage pipe stand between the two. Every lane of the workgroup calls this.
+ * A notification of a finished tile takes a fence and a store. The fence takes long where much is on its way, and a
+ * warpgroup of which one wave waits computes nothing. So where a workgroup has waves beside the math waves, one of them
+ * notifies: math waves request it at the gates of the stage pipe, which such kernels do not use otherwise. This makes
+ * the gates. Every lane of the workgroup calls it.
  */
 IRIS_DEVICE void irisi_gemm_notify_begin(const iris_gemm_part *part, const iris_gemm_plan *plan)
 {
@@ -302,8 +306,8 @@ IRIS_DEVICE void irisi_gemm_notify_begin(const iris_gemm_part *part, const iris_
 }
 
 /*
- * Math waves: tile `seq` has been put, or stored; its notification may go. Every lane of the wave group
- * calls it.
+ * Math waves: waits until the wave's share of tile `seq` has been put or stored, and requests its notification. Every
+ * lane of the wave group calls it.
  */
 IRIS_DEVICE void irisi_gemm_notify_request(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t seq)
 {
@@ -315,17 +319,17 @@ IRIS_DEVICE void irisi_gemm_notify_request(const iris_gemm_part *part, const iri
 }
 
 /*
- * What the compute loop (gen/gemm_tiles.h) knows of the tiles that its math waves have brought on their way. A tile
- * that was put to others is announced to them before the next one leaves: until then its bytes have had time to arrive.
+ * What the compute loop (gen/gemm_tiles.h) keeps about the tiles that its math waves have sent. Peers are notified of a
+ * tile only before the next one leaves: its bytes have had time to arrive meanwhile, so that the wait is short.
  */
 typedef struct irisi_gemm_sink {
     iris_tile last;        /* the last tile that was put to others */
-    uint32_t pieces, seq;  /* pieces that have been staged; tiles or, of the pipe to communication waves, pieces */
-    int sent;              /* 1: there is such a last tile, which was not announced */
-    int direct;            /* 1: the tile that leaves now goes to others directly */
+    uint32_t pieces, seq;  /* pieces that have been staged; requests to the wave that notifies, or pieces in the pipe */
+    int sent;              /* 1: `last` is such a tile, and peers were not notified of it */
+    int direct;            /* 1: math waves put the tile that leaves now to other ranks themselves */
 } irisi_gemm_sink;
 
-/* Part `i` of a tile that is computed at a time: where it goes to communication waves, as much as fits beside them. */
+/* Part `i` of a tile that is computed at a time: all of it, or if `piped` as much as registers have room for. */
 IRIS_DEVICE int irisi_gemm_pass(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t i, int piped,
                                 iris_tile *pass)
 {
@@ -336,7 +340,8 @@ IRIS_DEVICE int irisi_gemm_pass(const iris_gemm_plan *plan, const iris_tile *til
 }
 
 /*
- * Announces the last tile that was put to others, if there is one: 1, or 0. Every lane of the math wave group calls it.
+ * Notifies peers of the last tile that was put to them: 1, or 0 if there is none. Every lane of the math wave group
+ * calls it.
  */
 IRIS_DEVICE int irisi_gemm_sink_announce(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
                                          irisi_gemm_sink *sink, int notifier, irisi_gemm_way way)
@@ -349,7 +354,10 @@ IRIS_DEVICE int irisi_gemm_sink_announce(const iris_ctx *ctx, const iris_gemm_pl
     return arrived;
 }
 
-/* Before a computed tile leaves; peers are waited for once. Every lane of the math wave group calls it. */
+/*
+ * Before a computed tile leaves: notifies peers of the last one, or before the first waits until peers have begun the
+ * epoch. Every lane of the math wave group calls it.
+ */
 IRIS_DEVICE void irisi_gemm_sink_before(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
                                         irisi_gemm_sink *sink, int notifier, irisi_gemm_way way)
 {
@@ -358,7 +366,8 @@ IRIS_DEVICE void irisi_gemm_sink_before(const iris_ctx *ctx, const iris_gemm_pla
 }
 
 /*
- * After the tile has left: it is announced later, or on this rank at once. Every lane of the math wave group calls it.
+ * After the tile has left: peers will be notified before the next one leaves; senders on this rank are notified at
+ * once. Every lane of the math wave group calls it.
  */
 IRIS_DEVICE void irisi_gemm_sink_after(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
                                        const iris_tile *tile, irisi_gemm_sink *sink, int notifier, irisi_gemm_way way)
@@ -375,8 +384,8 @@ IRIS_DEVICE void irisi_gemm_sink_after(const iris_ctx *ctx, const iris_gemm_plan
 }
 
 /*
- * The wave that notifies: for each tile that the math waves beside it have requested it for, all ranks where the tile
- * went to all of them, else those who wait on this rank. Every lane of the wave calls it.
+ * What the wave does that notifies: for each tile, waits for the request of the math waves beside it, and notifies all
+ * ranks if the tile was put to all, else the senders on this rank. Every lane of the wave calls it.
  */
 IRIS_DEVICE void irisi_gemm_notify_wave(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_gemm_part *part,
                                         const irisi_tile_schedule *schedule, irisi_gemm_way way)
@@ -398,15 +407,15 @@ IRIS_DEVICE void irisi_gemm_notify_wave(const iris_ctx *ctx, const iris_gemm_pla
 }
 
 /*
- * A workgroup that only sends what others of its grid compute, where an engine can: some of its loader waves wait for a
- * tile's flag each, in turn, and have it fetched; the math waves have its parts put, and tell the peers of all tiles at
- * the end, which is when they ask. Every lane of the waves calls them.
+ * A workgroup that only sends what other workgroups compute, by the copy engine. Some of its loader waves take tiles in
+ * turn: each waits for a tile's flag and has the engine fetch the tile. The math waves have the engine put its parts,
+ * and notify the peers once, at the end: peers wait for all tiles anyway. Every lane of these waves calls them.
  */
 IRIS_DEVICE void irisi_gemm_tma_forward_fetch(const iris_ctx *ctx, const iris_gemm_plan *plan,
                                               const iris_gemm_part *part, const irisi_tile_schedule *schedule,
                                               irisi_tma_forward *forward)
 {
-    uint32_t others = part->group.wave; /* tiles that other waves fetch before the next */
+    uint32_t others = part->group.wave; /* tiles that other waves fetch before this wave's next one */
     iris_tile tile;
     for (irisi_tile_begin_schedule(plan, &tile, schedule); irisi_tile_next_scheduled(plan, &tile, schedule);) {
         if (!irisi_tile_ends(plan, &tile))
@@ -442,7 +451,7 @@ IRIS_DEVICE void irisi_gemm_tma_forward_put(const iris_ctx *ctx, const iris_gemm
 }
 
 /*
- * The whole of a workgroup that sends the tiles of some positions of the schedule while others compute. Every lane
+ * All that a workgroup does that sends the tiles of some positions of the schedule while others compute. Every lane
  * calls it.
  */
 IRIS_DEVICE void irisi_gemm_send_beside(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
@@ -462,8 +471,8 @@ IRIS_DEVICE void irisi_gemm_send_beside(const iris_ctx *ctx, const iris_gemm_pla
 }
 
 /*
- * Communication waves: the wave has put its share of piece `seq`, and is done with it; where an engine still
- * reads the piece, and there are others to fill, with the one before. Every lane calls it.
+ * Communication waves: the wave has put its share of piece `seq`, and returns the staging tile. Where the copy engine
+ * may still read it and there is more than one, it returns the one before instead. Every lane calls it.
  */
 IRIS_DEVICE void irisi_stage_pipe_release(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t seq)
 {
@@ -473,7 +482,7 @@ IRIS_DEVICE void irisi_stage_pipe_release(const iris_gemm_part *part, const iris
         irisi_stage_pipe_arrive(part, plan, IRISI_EMPTY, seq - behind);
 }
 
-/* Communication waves: put every piece that the workgroup's math waves pass through the pipe of stages. */
+/* Communication waves: put every piece that the workgroup's math waves pass through the stage pipe. */
 IRIS_DEVICE void irisi_gemm_send_piped(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part)
 {
     iris_tile tile, piece;
@@ -493,8 +502,8 @@ IRIS_DEVICE void irisi_gemm_send_piped(const iris_ctx *ctx, const iris_gemm_plan
 }
 
 /*
- * A kernel that only communicates, of whatever mainloop the one that computes is: all of this rank's tiles go to every
- * peer. Every lane of a cooperative grid calls it. `flagged` is 1 where the tiles are still being computed.
+ * A whole kernel that only communicates, for all mainloops: puts all of this rank's tiles to every peer. Every lane of
+ * a cooperative grid calls it. `flagged`: 1 where the tiles are still being computed.
  */
 IRIS_DEVICE void irisi_gemm_communicate_all_scatter(const iris_ctx *ctx, const iris_gemm_plan *plan, int flagged)
 {

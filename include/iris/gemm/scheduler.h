@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scheduler.h: the schedule over a plan's tiles, and their pieces.
+ * scheduler.h: the schedule, the order in which a kernel's tiles are computed; and the pieces of tiles.
  *
  *   iris_tile iris_tile_begin iris_tile_next iris_tile_piece iris_tile_pass
  *   irisi_tile_schedule irisi_tile_schedule_all irisi_tile_schedule_split irisi_tile_sent irisi_tile_begin_schedule
@@ -13,21 +13,22 @@
 
 #if IRIS_HAS_DEVICE
 
-/** A tile of the own band, and where the schedule stands. */
+/** A tile of this rank's band, and the schedule's state. */
 typedef struct iris_tile {
-    uint32_t m0, n0;     /**< first row of C, first column within the own band */
+    uint32_t m0, n0;     /**< first row of C, first column within the band */
     uint32_t rows, cols; /**< less than the plan's tile at the edges */
     uint32_t top, left;  /**< of a piece: its first row and column within the tile it was cut from */
-    uint32_t index;      /**< which of the band's units its first one is */
-    uint32_t k_split;    /* of K, where K is cut */
-    uint32_t pair_split_k; /* 1: its pair computes it and the one beside it together */
-    uint32_t position, step; /* the schedule */
+    uint32_t index;      /**< the number of its first unit among the band's */
+    uint32_t k_split;    /* the split of K, where K is cut */
+    uint32_t pair_split_k; /* 1: its cluster computes it and the tile beside it together, each workgroup half of K */
+    uint32_t position, step; /* the schedule's next position, and from one to the next */
 } iris_tile;
 
 /*
- * The place in the schedule of worker w: on devices made of chiplets, workgroups are dealt to those in turn, and each
- * chiplet's workgroups take neighbouring places so that they share what is in its cache. Where there are fewer tiles
- * than workers, each chiplet has as many of the first places as the others, and the rest follow.
+ * The position in the schedule with which a worker begins. On devices made of chiplets, the device deals workgroups to
+ * the chiplets in turn; here each chiplet's workgroups get neighbouring positions, so that they share what is in its
+ * cache. Where tiles are fewer than workers, the first positions are shared evenly among the chiplets, and workers
+ * without a tile come behind them.
  */
 IRIS_DEVICE uint32_t irisi_tile_place(const iris_gemm_plan *plan, uint32_t worker, uint32_t workers)
 {
@@ -45,7 +46,7 @@ IRIS_DEVICE uint32_t irisi_tile_place(const iris_gemm_plan *plan, uint32_t worke
  * Every lane of a workgroup calls them with equal arguments and gets the same tile.
  *
  * @param plan    the plan, from iris_gemm_prepare, in the kernel's argument struct
- * @param tile    the schedule, and the tile that it stands at
+ * @param tile    the current tile and the schedule's state
  * @param worker  this workgroup's place among those that take tiles
  * @param workers how many take tiles
  * @param i       which piece, from 0 on
@@ -61,9 +62,10 @@ IRIS_DEVICE void iris_tile_begin(const iris_gemm_plan *plan, iris_tile *tile, ui
 }
 
 /*
- * Where the n-th full tile or edge stands, in tiles or pairs. Of full tiles, some rows are taken column by column, so
- * that tiles computed at one time share rows of A and columns of B. Edges come last. Ranks start elsewhere. Before a
- * kernel's first fetch a division takes as long as a load: where a divisor is a power of two, there is none.
+ * Row i and column j, in tiles (of clusters), of the n-th full tile or edge. A few rows of full tiles are taken
+ * together, column by column, so that tiles computed at one time share rows of A and columns of B. Edges are numbered
+ * behind full tiles. Each rank starts with another tile (rotate). Before a kernel's first fetch a division takes as
+ * long as a load, so divisors that are powers of two are shifts.
  */
 IRIS_DEVICE void irisi_tile_at(const iris_gemm_plan *plan, uint32_t n, uint32_t *i, uint32_t *j)
 {
@@ -86,8 +88,8 @@ IRIS_DEVICE void irisi_tile_at(const iris_gemm_plan *plan, uint32_t n, uint32_t 
 }
 
 /*
- * The run that a position of the schedule is in: the first where all tiles are of one width. *position becomes that
- * within it.
+ * The run that a position of the schedule is in; where all tiles have one width there is one run. *position becomes the
+ * position within the run.
  */
 IRIS_DEVICE const irisi_tile_run *irisi_tile_run_of(const iris_gemm_plan *plan, uint32_t *position)
 {
@@ -98,15 +100,15 @@ IRIS_DEVICE const irisi_tile_run *irisi_tile_run_of(const iris_gemm_plan *plan, 
     return run;
 }
 
-/* Units of a tile: what it counts for where tiles are counted. */
+/* Units of a tile: by so many it raises `done`. */
 IRIS_DEVICE uint32_t irisi_tile_units(const iris_gemm_plan *plan, const iris_tile *tile)
 {
     return irisi_tile_cuts() ? (tile->cols + plan->tiling.unit - 1) / plan->tiling.unit : 1;
 }
 
 /*
- * 1 when the tile is to be written: not what a pair lacks below the last row, nor a split of K before the last one,
- * whose sum another workgroup adds to its own.
+ * 1 when the tile is to be written: not the missing second tile of a cluster at the last row, nor a split of K before
+ * the last one, whose sums another workgroup adds to its own.
  */
 IRIS_DEVICE int irisi_tile_ends(const iris_gemm_plan *plan, const iris_tile *tile)
 {
@@ -114,9 +116,9 @@ IRIS_DEVICE int irisi_tile_ends(const iris_gemm_plan *plan, const iris_tile *til
 }
 
 /**
- * The next tile of a schedule: 1, or 0 at its end. All workers together meet each tile once, run after run; where
- * workgroups work in pairs, workers 2 * i and 2 * i + 1 meet the tiles of a pair, of which the second may have no rows,
- * or where a full tile of theirs is cut and they are pair_split_k, both.
+ * Goes on to a worker's next tile: 1, or 0 at the schedule's end. All workers together get each tile once, run after
+ * run. Workers 2 * i and 2 * i + 1 of a cluster get tiles one below the other, of which the lower may have no rows; in
+ * runs with pair_split_k they get two parts side by side, which both compute.
  */
 IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
 {
@@ -140,7 +142,7 @@ IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
     irisi_tile_at(plan, irisi_tile_cuts() ? run->first + position : position, &i, &j);
     if (irisi_tile_cuts())
         i = i * plan->tiling.cluster + below;
-    const uint32_t right = plan->region.columns - j * plan->tiling.tile_n; /* an edge may have several tiles' columns */
+    const uint32_t right = plan->region.columns - j * plan->tiling.tile_n; /* an edge may be wider than a full tile */
     const int narrow = right < plan->tiling.tile_n || (irisi_tile_cuts() && j == plan->tiling.full_n);
     const uint32_t left = (narrow ? right : plan->tiling.tile_n) - within;
     tile->m0 = i * plan->tiling.tile_m;
@@ -158,21 +160,22 @@ IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
     return 1;
 }
 
-/* Which of the schedule's tiles it is. */
+/* The position of the current tile. */
 IRIS_DEVICE uint32_t irisi_tile_position(const iris_tile *tile)
 {
     return tile->position - irisi_rematerialize_u32(tile->step);
 }
 
-/* The next of the schedule's first `positions` tiles: of all where tiles are of one width. */
+/* iris_tile_next, but only for the schedule's first `positions` tiles; for all where tiles have one width. */
 IRIS_DEVICE int irisi_tile_next_of(const iris_gemm_plan *plan, iris_tile *tile, uint32_t positions)
 {
     return iris_tile_next(plan, tile) && (!irisi_tile_cuts() || irisi_tile_position(tile) < positions);
 }
 
 /*
- * The tiles of the schedule that a workgroup computes: as worker `worker` of `workers`, those from `first` on and
- * before `end`. One whose next would be `direct` or later is its last, and may go to all ranks at once.
+ * The tiles of the schedule that a workgroup computes: as worker `worker` of `workers`, those at positions from `first`
+ * on and before `end`. A tile whose worker's next position would be `direct` or later is the worker's last, and may be
+ * put to all ranks directly.
  */
 typedef struct irisi_tile_schedule {
     uint32_t worker, workers, first, end, direct;
@@ -184,7 +187,7 @@ IRIS_DEVICE irisi_tile_schedule irisi_tile_schedule_all(const iris_gemm_plan *pl
     return t;
 }
 
-/* Where the first `senders` of so many workgroups send: they compute too as long as there is nothing to send. */
+/* Where the first `senders` of so many workgroups send: they compute some tiles too, while there is nothing to send. */
 IRIS_DEVICE irisi_tile_schedule irisi_tile_schedule_split(const iris_gemm_plan *plan, uint32_t workgroup,
                                                           uint32_t workgroups, uint32_t senders)
 {
@@ -203,7 +206,7 @@ IRIS_DEVICE uint32_t irisi_tile_sent(const iris_gemm_plan *plan, uint32_t worker
     return plan->tiling.positions > workers ? plan->tiling.positions - workers : 0;
 }
 
-/* The schedule over them. */
+/* iris_tile_begin and iris_tile_next for such a part of the schedule. */
 IRIS_DEVICE void irisi_tile_begin_schedule(const iris_gemm_plan *plan, iris_tile *tile,
                                            const irisi_tile_schedule *schedule)
 {
@@ -216,7 +219,7 @@ IRIS_DEVICE int irisi_tile_next_scheduled(const iris_gemm_plan *plan, iris_tile 
     return schedule->end == UINT32_MAX ? iris_tile_next(plan, tile) : irisi_tile_next_of(plan, tile, schedule->end);
 }
 
-/* The same for a mainloop whose tiles are all of one width: no runs to look through. K may be cut into splits. */
+/* irisi_tile_next_scheduled for mainloops whose tiles have one width: there is one run. K may be cut into splits. */
 IRIS_DEVICE int irisi_tile_next_even(const iris_gemm_plan *plan, iris_tile *tile, const irisi_tile_schedule *schedule)
 {
     uint32_t i, j;
@@ -235,7 +238,7 @@ IRIS_DEVICE int irisi_tile_next_even(const iris_gemm_plan *plan, iris_tile *tile
     return 1;
 }
 
-/* Which of a tile's stamps, in the order of iris_gemm_stamp. */
+/* The stamps of a tile, in the order of iris_gemm_stamp's fields. */
 enum { IRISI_STAMP_BEGUN, IRISI_STAMP_COMPUTED, IRISI_STAMP_LEFT, IRISI_STAMP_ARRIVED };
 
 /** 1: GEMM kernels compiled with it note the times of tiles where the plan says so (iris_gemm_watch). */
@@ -244,7 +247,7 @@ enum { IRISI_STAMP_BEGUN, IRISI_STAMP_COMPUTED, IRISI_STAMP_LEFT, IRISI_STAMP_AR
 #endif
 
 /*
- * Notes the time for a tile, where the plan wants stamps. Every lane of a wave group calls it; its first one does it.
+ * Writes stamp `which` of a tile, if the plan has stamps. Every lane of a wave group calls it; the first one writes.
  */
 IRIS_DEVICE void irisi_tile_stamp(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t member, int which)
 {
@@ -283,11 +286,11 @@ IRIS_DEVICE int iris_tile_piece(const iris_gemm_plan *plan, const iris_tile *til
     return irisi_tile_cut(tile, i, plan->machine.stage_m, plan->machine.stage_n, piece);
 }
 
-/** The part that math waves beside communication waves compute at a time; likewise. */
+/** Part `i` of a tile that math waves beside communication waves compute at a time; 1, or 0 when there is none. */
 IRIS_DEVICE int iris_tile_pass(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t i, iris_tile *pass)
 {
     if (irisi_tile_cuts() &&
-        plan->machine.pass_m >= plan->tiling.tile_m) { /* all of it, even without rows: a pair loads it */
+        plan->machine.pass_m >= plan->tiling.tile_m) { /* the whole tile, even one without rows: its cluster loads it */
         *pass = *tile;
         return i == 0;
     }

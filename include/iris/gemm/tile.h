@@ -6,10 +6,9 @@
  *   iris_tile_put iris_tile_store iris_tile_put_all iris_tile_send iris_tile_deliver
  *   iris_tile_stage iris_tile_staged iris_tile_flag iris_tile_await irisi_tile_notify_units iris_tile_notify
  *
- * A finished tile, or a piece of it where it is large, stands in workgroup-shared memory, row after row in C's
- * own type ("staging tile"). Each row starts at the same place within 16 bytes as its row of C does, so that copies
- * are 16 bytes wide on both sides whatever column the band starts at; heaps are page-aligned, so the place is the same
- * on every rank.
+ * A finished tile, or a piece of a large one, stands row after row, in C's type, in workgroup-shared memory: the
+ * staging tile. Each row starts at the same place within 16 bytes as its row of C, so that copies are 16 bytes wide on
+ * both sides, whatever column the band starts at. Heaps are page-aligned, so the place is the same on every rank.
  */
 #ifndef IRIS_GEMM_TILE_H
 #define IRIS_GEMM_TILE_H
@@ -22,7 +21,7 @@
 
 #if IRIS_HAS_DEVICE
 
-/* Where row `row` of a tile goes, on this rank. */
+/* Where row `row` of a tile goes on this rank, by the plan's route. */
 IRIS_DEVICE char *irisi_tile_out(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t row)
 {
     const uint64_t at = (uint64_t)(tile->m0 + row) * plan->operands.ldc + tile->n0;
@@ -39,7 +38,7 @@ IRIS_DEVICE char *irisi_tile_c(const iris_gemm_plan *plan, const iris_tile *tile
 /**
  * @name Tiles on their way
  *
- * What a wave group does with a tile that it has computed. iris_gemm_part holds wave group, stages and epoch.
+ * What a wave group does with a tile that it has computed. iris_gemm_part has the wave group, the stages and the epoch.
  *
  * @param ctx    the kernel's context, from iris_device_ctx
  * @param plan   the plan, from iris_gemm_prepare, in the kernel's argument struct
@@ -90,12 +89,12 @@ IRIS_DEVICE void irisi_tile_store_unit(char *to, uint64_t bits, uint32_t unit)
         irisi_store_8(to, (uint8_t)bits, IRIS_CACHE_DEFAULT);
 }
 
-/* Ranks that something is copied to, one or more: from `first` on to `last`, and from 0 on behind the highest. */
+/* Ranks that something is copied to, one or more: from `first` to `last`, with rank 0 behind the highest. */
 typedef struct irisi_tile_ranks {
     int first, last;
 } irisi_tile_ranks;
 
-/* Goes on to the next of them: 1, or 0 behind the last. */
+/* Goes on to the next of these ranks: 1, or 0 behind the last. */
 IRIS_DEVICE int irisi_tile_next_rank(const iris_ctx *ctx, irisi_tile_ranks ranks, int *rank)
 {
     const int more = *rank != ranks.last;
@@ -103,16 +102,16 @@ IRIS_DEVICE int irisi_tile_next_rank(const iris_ctx *ctx, irisi_tile_ranks ranks
     return more;
 }
 
-/* Where what stands at `own` in this rank's C stands on `rank`. A GEMM alone has a C outside the heap, but no peer. */
+/* The address on `rank` of what is at `own` in this rank's C. A GEMM alone has a C outside the heap, but no peers. */
 IRIS_DEVICE char *irisi_tile_on(const iris_ctx *ctx, char *own, int rank)
 {
     return IRISI_CHECKED && rank == ctx->rank ? own : (char *)iris_at(ctx, own, rank);
 }
 
 /*
- * Copies a row of a staging tile to C on some ranks: whole chunks of 16 bytes, and units of C's elements at both ends.
- * It is like `own`, the row of this rank's C, within 16 bytes, and so are the others. A lane reads once what it copies
- * to all.
+ * Copies a row of a staging tile to C on some ranks: whole chunks of 16 bytes, and single elements of C (`unit` bytes)
+ * at both ends. `from`, `own` (the row of this rank's C) and the rows of the others start at the same place within 16
+ * bytes. A lane reads once what it copies to all.
  */
 IRIS_DEVICE void irisi_tile_unstage_row(const iris_ctx *ctx, char *own, const char *from, uint32_t bytes,
                                         uint32_t unit, irisi_tile_ranks ranks, uint32_t member, uint32_t members)
@@ -140,8 +139,8 @@ IRIS_DEVICE void irisi_tile_unstage_row(const iris_ctx *ctx, char *own, const ch
 }
 
 /*
- * Copies a row from this rank's C to another's; the two are alike within 16 bytes: whole chunks, and units of C's
- * elements at either end. Member `member` of `members` lanes does its share.
+ * Copies a row from this rank's C to another's, which start at the same place within 16 bytes: whole chunks of 16
+ * bytes, and single elements of C (`unit` bytes) at both ends. Member `member` of `members` lanes does its share.
  */
 IRIS_DEVICE void irisi_tile_copy_row(char *to, const char *from, uint32_t bytes, uint32_t unit, uint32_t member,
                                      uint32_t members)
@@ -168,9 +167,9 @@ IRIS_DEVICE int irisi_tile_whole(const iris_gemm_plan *plan, const iris_tile *ti
 }
 
 /*
- * A staging tile that is laid out in boxes, 16 rows of 128 bytes each, to C on `rank`: its waves hand each box to the
- * copy engine, wave w of 8 the rows that math wave w wrote. A GEMM alone has one map, though the world may have more
- * ranks than a plan has maps.
+ * Puts a staging tile that is laid out in boxes, 16 rows of 128 bytes each, into C on `rank`: the waves give the boxes
+ * to the copy engine, and where all 8 math waves do, each gives the one that it wrote. A GEMM alone uses one map, but
+ * its rank may be higher than the number of maps: hence the remainder.
  */
 IRIS_DEVICE void irisi_tile_put_by_tma(const iris_gemm_plan *plan, const iris_tile *tile, const char *stage,
                                        const iris_wave_group *group, int rank)
@@ -187,8 +186,8 @@ IRIS_DEVICE void irisi_tile_put_by_tma(const iris_gemm_plan *plan, const iris_ti
 }
 
 /*
- * Of a tile's or piece's row the elements behind its last whole 16 bytes. The copy engine writes whole ones only, so
- * where tiles leave in boxes, lanes write these; only the band's last tiles have some.
+ * How many elements of a tile's or a piece's row are behind its last whole 16 bytes. The copy engine writes whole 16
+ * bytes only, so where tiles leave in boxes, lanes write these elements; only the band's last tiles have some.
  */
 IRIS_DEVICE uint32_t irisi_tile_rest(const iris_gemm_plan *plan, const iris_tile *tile)
 {
@@ -196,8 +195,9 @@ IRIS_DEVICE uint32_t irisi_tile_rest(const iris_gemm_plan *plan, const iris_tile
 }
 
 /*
- * Copies them to C on some ranks, for the 16 rows from `row` on, from the box in shared memory that holds the ends of
- * those rows. Every lane of the wave that wrote the box, or has met who did, calls it; half of them have a row each.
+ * Copies these elements to C on some ranks, for the 16 rows from `row` on, from the box in shared memory that holds the
+ * ends of the rows. Every lane of the wave that wrote the box, or that has met this wave since, calls it; half of the
+ * lanes have a row each.
  */
 IRIS_DEVICE void irisi_tile_put_rest(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
                                      uint32_t row, const char *box, irisi_tile_ranks ranks)
@@ -217,7 +217,7 @@ IRIS_DEVICE void irisi_tile_put_rest(const iris_ctx *ctx, const iris_gemm_plan *
     }
 }
 
-/* As many lanes share a row as it has 16-byte chunks, at most a wave. */
+/* How many lanes share a row: as many as it has chunks of 16 bytes, rounded up to a power of two; at most a wave. */
 IRIS_DEVICE uint32_t irisi_tile_share(uint32_t bytes)
 {
     uint32_t share = 1;
@@ -227,8 +227,8 @@ IRIS_DEVICE uint32_t irisi_tile_share(uint32_t bytes)
 }
 
 /*
- * Copies the rows of a staging tile to C on some ranks. Where the device has an engine for it, that copies while the
- * lanes go on: iris_tile_stage and iris_tile_notify wait for it. Else rows are dealt to the wave group.
+ * Copies the rows of a staging tile to C on some ranks. Where the device has a copy engine, it copies while the lanes
+ * go on; iris_tile_stage and iris_tile_notify wait for it. Else the wave group's lanes share the rows.
  */
 IRIS_DEVICE void irisi_tile_unstage(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
                                     const iris_wave_group *group, irisi_tile_ranks ranks)
@@ -286,7 +286,7 @@ IRIS_DEVICE void iris_tile_store(const iris_ctx *ctx, const iris_gemm_plan *plan
     iris_tile_put(ctx, plan, tile, stage, group, ctx->rank);
 }
 
-/* The rank that comes i-th for a tile: another first one for each rank and tile, so that links are used evenly. */
+/* The i-th rank that a tile is put to. The first one depends on rank and tile, so that links are used evenly. */
 IRIS_DEVICE int irisi_tile_target(const iris_ctx *ctx, const iris_tile *tile, uint32_t i)
 {
     return (int)(((uint32_t)ctx->rank + tile->index + i) % (uint32_t)ctx->world);
@@ -302,14 +302,14 @@ IRIS_DEVICE void iris_tile_put_all(const iris_ctx *ctx, const iris_gemm_plan *pl
     irisi_bulk_commit();
 }
 
-/* Where a tile goes that is delivered: for each kernel a constant. */
+/* Where delivered tiles go: a constant in each kernel. */
 typedef enum irisi_gemm_to {
     IRISI_GEMM_TO_SELF,
     IRISI_GEMM_TO_EVERYONE, /* this rank included */
     IRISI_GEMM_TO_LL        /* into own C, and as packets into the others' banks (tile_ll.h) */
 } irisi_gemm_to;
 
-/* The rank that a tile goes to, where it does not go to everyone. */
+/* The rank that a tile goes to, if it does not go to everyone: today this one. */
 IRIS_DEVICE int irisi_tile_owner(const iris_ctx *ctx, const iris_tile *tile, irisi_gemm_to to)
 {
     return (void)tile, (void)to, ctx->rank;
@@ -369,8 +369,8 @@ IRIS_DEVICE void irisi_tile_send_rest(const iris_ctx *ctx, const iris_gemm_plan 
 }
 
 /**
- * Says on this rank that the wave group's tile stands in its C: after iris_tile_store. Every lane of the wave group
- * calls it.
+ * Raises the tile's flag on this rank: the tile stands in this rank's C. After iris_tile_store; every lane of the wave
+ * group calls it.
  */
 IRIS_DEVICE void iris_tile_flag(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, uint64_t epoch,
                                 iris_wave_group *group)
@@ -383,7 +383,7 @@ IRIS_DEVICE void iris_tile_flag(const iris_ctx *ctx, const iris_gemm_plan *plan,
         irisi_raise(ctx, irisi_exchange_flag(plan, tile->index), epoch, IRIS_SIGNAL_SET, ctx->rank);
 }
 
-/** Waits for iris_tile_flag. Every lane of the wave group calls it. */
+/** Waits until another wave group has called iris_tile_flag for the tile. Every lane of the wave group calls it. */
 IRIS_DEVICE void iris_tile_await(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, uint64_t epoch,
                                  iris_wave_group *group)
 {
@@ -393,8 +393,8 @@ IRIS_DEVICE void iris_tile_await(const iris_ctx *ctx, const iris_gemm_plan *plan
 }
 
 /**
- * The wave group has filled a staging tile, which it may now put. Every lane of the wave group calls it. In boxes each
- * wave puts what it has written itself, so that waves need not meet.
+ * The wave group has filled a staging tile, and may put it after this call. Every lane of the wave group calls it. In
+ * boxes each wave puts what it has written itself, so that waves need not meet.
  */
 IRIS_DEVICE void iris_tile_staged(const iris_gemm_plan *plan, iris_wave_group *group)
 {
@@ -406,7 +406,7 @@ IRIS_DEVICE void iris_tile_staged(const iris_gemm_plan *plan, iris_wave_group *g
 }
 
 /**
- * The staging tile of the wave group's n-th piece, once what the wave group put from it before has left it. Every lane
+ * The staging tile of the wave group's n-th piece; waits until the piece that was in it before has left it. Every lane
  * of the wave group calls it.
  */
 IRIS_DEVICE char *iris_tile_stage(const iris_gemm_plan *plan, char *stages, uint32_t n, iris_wave_group *group)
@@ -421,8 +421,8 @@ IRIS_DEVICE char *iris_tile_stage(const iris_gemm_plan *plan, char *stages, uint
 }
 
 /*
- * Says on every peer that tiles of this rank of so many units have arrived there. Every lane of the wave group calls
- * it, once all waves that put them know that they have.
+ * Raises `done` on every peer by so many units: this rank's tiles of so many units have arrived there. Every lane of
+ * the wave group calls it, once all waves that put the tiles know that they have arrived.
  */
 IRIS_DEVICE void irisi_tile_notify_units(const iris_ctx *ctx, const iris_gemm_plan *plan, uint32_t units,
                                          const iris_wave_group *group)
@@ -434,7 +434,8 @@ IRIS_DEVICE void irisi_tile_notify_units(const iris_ctx *ctx, const iris_gemm_pl
 }
 
 /**
- * Says on every peer that a tile of this rank has arrived there. Every lane of the wave group calls it, after its puts.
+ * Waits until the tile's puts have arrived, and tells every peer. Every lane of the wave group calls it, after its
+ * puts.
  */
 IRIS_DEVICE void iris_tile_notify(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
                                   iris_wave_group *group)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tile_ll.h: finished tiles as LL packets (collective/ll_units.h), where bands are so short that a fence takes longer
- * than they.
+ * tile_ll.h: sends finished tiles as LL packets (collective/ll_units.h), for bands so short that a fence takes longer
+ * than sending them.
  *
  *   irisi_gemm_ll_slots irisi_tile_store_chunk irisi_tile_send_ll irisi_gemm_ll_finish
  *
- * A tile that is put into C on a peer needs three things to be known there: that the peer's stream has reached the
- * operation, that the bytes have arrived, a fence, and a signal that says so. Packets need none: they go into a bank of
- * the peer's, each with its flag, and the peer's own lanes bring them into its C, once they have computed their tiles.
- * What ll.h says of banks holds: every rank receives from everyone in each epoch, one unit at least. The plan's channel
- * for this is not that of its signals, so that epochs of both kinds may follow each other in any order.
+ * A tile that is put into a peer's C needs a handshake before it (the peer's stream has reached the operation), and a
+ * fence and a signal behind it (the bytes have arrived). Packets need none of these: they go into a bank of the peer's,
+ * each with its flag, and the peer's own lanes store them into its C once they have computed their tiles. A bank may be
+ * written again two epochs later (collective/ll.h), because in each epoch every rank receives at least one unit from
+ * every other. Packets have a channel of their own, so that epochs with packets and epochs with signals may follow each
+ * other in any order.
  *
- * In a bank each rank's band has a row of units for each row of C, as many as the widest one needs.
+ * In a bank each rank's band has a row of units for each row of C, as many units as the widest band needs.
  */
 #ifndef IRIS_GEMM_TILE_LL_H
 #define IRIS_GEMM_TILE_LL_H
@@ -21,13 +22,13 @@
 
 #if IRIS_HAS_DEVICE
 
-/* The own slots of `rank`'s band in an epoch. */
+/* Where this rank's bank of an epoch has the packets of `rank`'s band. */
 IRIS_DEVICE iris_ll_packet *irisi_gemm_ll_slots(const iris_gemm_plan *plan, uint64_t epoch, uint32_t rank)
 {
     return iris_ll_bank(&plan->exchange.ll, epoch) + (uint64_t)rank * plan->region.rows * plan->exchange.ll_pitch;
 }
 
-/* 8 bytes of a row of C, of which `left` are there, into own memory: elements of `size` bytes where it must be. */
+/* Stores 8 bytes of a row of C, of which `left` are inside, into this rank's memory; one by one if unaligned. */
 IRIS_DEVICE void irisi_tile_store_8(char *to, uint64_t both, uint32_t left, uint32_t size)
 {
     if (__builtin_expect(left >= 8 && (uintptr_t)to % 8 == 0, 1)) {
@@ -39,7 +40,7 @@ IRIS_DEVICE void irisi_tile_store_8(char *to, uint64_t both, uint32_t left, uint
         irisi_tile_store_unit(to + i, both >> 8 * i, size);
 }
 
-/* And out of a staging tile, of which 8 bytes at a multiple of 8 may be read. */
+/* Reads 8 bytes of a row of a staging tile, of which `left` are inside; element by element if unaligned. */
 IRIS_DEVICE uint64_t irisi_tile_load_8(const char *from, uint32_t left, uint32_t size)
 {
     uint64_t both = 0;
@@ -53,7 +54,7 @@ IRIS_DEVICE uint64_t irisi_tile_load_8(const char *from, uint32_t left, uint32_t
     return both;
 }
 
-/* Where a staging tile has 8 bytes of a row. */
+/* The address of unit `unit`, 8 bytes, of a row of a staging tile. */
 IRIS_DEVICE const char *irisi_tile_staged_8(const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
                                             uint32_t row, uint32_t unit)
 {
@@ -62,7 +63,7 @@ IRIS_DEVICE const char *irisi_tile_staged_8(const iris_gemm_plan *plan, const ir
     return iris_tile_row(plan, tile, stage, row) + 8 * unit;
 }
 
-/* One unit to every other rank, from its place in the own bank on. */
+/* Writes one unit into every other rank's bank; `to`: the same place in this rank's bank. */
 IRIS_DEVICE void irisi_tile_write_ll(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_ll_packet *to, uint64_t both,
                                      uint32_t flag)
 {
@@ -74,8 +75,8 @@ IRIS_DEVICE void irisi_tile_write_ll(const iris_ctx *ctx, const iris_gemm_plan *
 }
 
 /*
- * 16 bytes of a tile's row, from its `at`-th on, to `own`, where they stand in this rank's C, and in epoch `ll`, if not
- * 0, as packets to every other rank.
+ * Stores 16 bytes of a tile's row, from its byte `at` on, to `own`, their place in this rank's C, and if `ll` is not 0
+ * sends them to every other rank as packets of epoch `ll`.
  */
 IRIS_DEVICE void irisi_tile_store_chunk(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
                                         uint32_t row, uint32_t at, char *own, irisi_b128 chunk, uint64_t ll)
@@ -93,8 +94,8 @@ IRIS_DEVICE void irisi_tile_store_chunk(const iris_ctx *ctx, const iris_gemm_pla
 }
 
 /*
- * A tile, or a piece of one, out of its staging tile: into this rank's C, and as packets to every other rank. Every
- * lane of the wave group calls it, after iris_tile_staged.
+ * Stores a tile, or a piece of one, from its staging tile into this rank's C, and sends it as packets to every other
+ * rank. Every lane of the wave group calls it, after iris_tile_staged.
  */
 IRIS_DEVICE void irisi_tile_send_ll(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
                                     iris_wave_group *group, uint64_t epoch)
@@ -106,7 +107,7 @@ IRIS_DEVICE void irisi_tile_send_ll(const iris_ctx *ctx, const iris_gemm_plan *p
     iris_ll_packet *slots = irisi_gemm_ll_slots(plan, epoch, plan->rank);
     slots += (uint64_t)tile->m0 * plan->exchange.ll_pitch + 2 * (tile->n0 * size / 8);
     if (irisi_tile_tma_store(plan))
-        iris_wave_group_sync(group); /* each wave has waited for itself alone */
+        iris_wave_group_sync(group); /* iris_tile_staged has waited for the calling wave only */
     for (uint32_t i = group->member; i < tile->rows * units; i += group->members) {
         const uint32_t row = i / units, unit = i - row * units, left = bytes - 8 * unit;
         const uint64_t both = irisi_tile_load_8(irisi_tile_staged_8(plan, tile, stage, row, unit), left, size);
@@ -115,7 +116,7 @@ IRIS_DEVICE void irisi_tile_send_ll(const iris_ctx *ctx, const iris_gemm_plan *p
     }
 }
 
-/* Brings one rank's band into this rank's C, as its packets come: the calling lane's share of the grid's. */
+/* Stores the calling lane's share of one rank's band into this rank's C, as the packets arrive. */
 IRIS_DEVICE void irisi_gemm_ll_collect(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch, uint32_t rank)
 {
     const iris_gemm_columns band = iris_gemm_band(plan->n, plan->world, rank);
@@ -124,7 +125,7 @@ IRIS_DEVICE void irisi_gemm_ll_collect(const iris_ctx *ctx, const iris_gemm_plan
     const uint32_t flag = iris_ll_flag(epoch);
     const iris_ll_packet *slots = irisi_gemm_ll_slots(plan, epoch, rank);
     char *c = (char *)plan->operands.c + (uint64_t)band.first * size;
-    /* Wave by wave over all workgroups: each has few that wait, its last ones the fewest. */
+    /* Units are dealt wave by wave over all workgroups, so that few waves of each wait, and the last ones least. */
     uint32_t i = (iris_wave() * iris_workgroups() + iris_workgroup()) * iris_wave_lanes() + iris_lane();
     for (; i < all; i += step) {
         const uint32_t row = units ? i / units : 0, unit = units ? i % units : 0;
@@ -138,8 +139,8 @@ IRIS_DEVICE void irisi_gemm_ll_collect(const iris_ctx *ctx, const iris_gemm_plan
 }
 
 /*
- * Ends a kernel whose tiles have gone as packets: brings all others' bands into this rank's C. Every lane of the grid
- * calls it. Who has no columns sends a unit all the same.
+ * Ends a kernel whose tiles have gone as packets: stores all other ranks' bands into this rank's C. A rank with an
+ * empty band sends one unit. Every lane of the grid calls it.
  */
 IRIS_DEVICE void irisi_gemm_ll_finish(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch)
 {

@@ -12,18 +12,18 @@
 #if IRIS_HAS_DEVICE
 
 /**
- * Waves of one workgroup that carry out something together, while other waves of it do something else. A wave group
- * that is the whole workgroup meets at the workgroup's barrier, a part of it at a barrier of the device that its
- * counter stands for, or at the counter itself. Counters of one workgroup's wave groups are neighbours in shared
- * memory.
+ * Waves of one workgroup that do something together, while its other waves do something else. A wave group that is the
+ * whole workgroup meets at the workgroup's barrier. One that is a part of it meets at a named barrier of the device,
+ * which the address of its counter selects, or where the device has none, at the counter. Counters of one workgroup's
+ * wave groups are neighbours in shared memory.
  */
 typedef struct iris_wave_group {
     uint32_t member, members; /* lanes */
     uint32_t wave, waves;
     uint32_t *counter; /* in shared memory, 0 when the wave group is formed; null: the wave group is the workgroup */
     uint32_t met;      /* arrivals that the last meeting waited for */
-    uint32_t window;   /* boxes under way of each wave; 0: any number */
-    int stopped;       /* 1: the wait for peers was given up, so nothing is put into their memory */
+    uint32_t window;   /* boxes of each wave that may be under way at a time; 0: any number */
+    int stopped;       /* 1: the world has stopped: nothing is put into peers' memory any more */
 } iris_wave_group;
 
 /**
@@ -37,7 +37,7 @@ typedef struct iris_wave_group {
  * @param group   the wave group that meets
  * @{
  */
-/** The wave group of waves first .. first + waves - 1; the calling lane is in it. `counter` is zeroed shared memory. */
+/** The wave group of waves first .. first + waves - 1; the calling lane is in one of them. */
 IRIS_DEVICE iris_wave_group iris_wave_group_of(uint32_t first, uint32_t waves, uint32_t *counter)
 {
     iris_wave_group group;

@@ -145,7 +145,7 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
 {
     const uint32_t workers = irisi_gemm_workers(p, c), full = p->tiling.tiles_m * p->tiling.full_n,
                    by_senders = c->sender_tiles * c->senders;
-    const uint32_t own = c->pattern == IRIS_GEMM_PRODUCER_CONSUMER ? 0 : workers; /* last tiles, sent at once */
+    const uint32_t own = c->pattern == IRIS_GEMM_PRODUCER_CONSUMER ? 0 : workers; /* no sender sends these last tiles */
     const uint32_t direct = c->senders == 0 ? 0 : p->tiling.positions > own ? p->tiling.positions - own : 0;
     const uint32_t k = (uint32_t)((uint64_t)p->k * p->operands.element / 2); /* as if of 16-bit elements */
     double end = 0, link = 0, owed = 0;
