@@ -15,6 +15,7 @@ from gen import registry, render  # noqa: E402
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/README.md")])
 NAME = re.compile(r"\b(?:iris_\w*[a-z0-9]|IRIS_\w*[A-Z0-9])\b(?![<_*…{])")
+PATH = re.compile(r"(?<![\w./<:-])[\w.*-]+(?:/[\w.*-]+)+\.(?:h|c|cpp|py|sh|j2|json|txt|build)\b")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 
 
@@ -99,6 +100,15 @@ def timed_comments():
                     yield f"{file.relative_to(ROOT)}:{number}: a comment with a timing: {line.strip()}"
 
 
+def paths(page, text, made):
+    """Files that a page names in `code` and that are not there; where a page speaks of headers, from include/iris on."""
+    bases = (ROOT, page.parent, ROOT / "include", ROOT / "include/iris")
+    for path in sorted({p for span in re.findall(r"`([^`\n]+)`", text) for p in PATH.findall(span)}):
+        if path.removeprefix("iris/gen/").removeprefix("gen/") not in made and not any(
+                next(base.glob(path), None) for base in bases):
+            yield f"{page.relative_to(ROOT)}: there is no {path}: was it moved?"
+
+
 def problems():
     first = BLOCK.search((ROOT / "README.md").read_text(encoding="utf-8"))
     program = "examples/00_pass_right/main.c"
@@ -113,13 +123,15 @@ def problems():
     yield from whole_runs()
     yield from timed_comments()
     yield from walks()
-    known = known_names()
+    known, made = known_names(), set(render.render_all(registry.TEMPLATES)[0])
     for page in PAGES:
         name, text = page.relative_to(ROOT), page.read_text(encoding="utf-8")
         # What a page's own diffs add is known on that page.
         added = {w for kind, body in BLOCK.findall(text) if kind == "diff" for w in re.findall(r"\w+", body)}
         for word in sorted(set(NAME.findall(text)) - known - added):
             yield f"{name}: {word} is in no source: was it renamed?"
+        if name.name != "CHANGELOG.md":  # it speaks of what was
+            yield from paths(page, text, made)
         for link in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", text):
             if not (page.parent / link).exists():
                 yield f"{name}: the link to {link} leads nowhere"
