@@ -207,7 +207,8 @@ def disassembled(folder):
 def library(include, folder, names, launched):
     """What the library's own kernels use: rows of the page's table. Kernels for one architecture alone: gemm.py."""
     source, rows = pathlib.Path(folder) / "library.c", []
-    lines = [f"#define {name}" for name in names] + ["#include <iris/iris.h>", "#include <iris/init.h>"]
+    lines = [f"#define {name}" for name in ("IRIS_GEMM_ALL_PATTERNS", *names)]
+    lines += ["#include <iris/iris.h>", "#include <iris/init.h>"]
     lines += [f"#include <iris/gen/launch/{h.name}>" for h in sorted(pathlib.Path(include).glob("iris/gen/launch/*.h"))]
     source.write_text("\n".join(lines) + "\n", encoding="utf-8")
     for arch in AMD:
