@@ -63,6 +63,7 @@ typedef struct bench_row {
     double algbw;    /* 10^9 bytes of the row, a second; collectives: nccl-tests' algorithm bandwidth */
     double ceiling;  /* gbps (bandwidths) or us (latencies) of the hand-written kernel in the same run */
     int ok;
+    const char *op; /* which of several operations the case is of, or null */
 } bench_row;
 
 /* Puts one repetition's work on the stream. */
@@ -208,6 +209,8 @@ static inline void bench_put(bench *b, const bench_row *r)
     b->failed += !r->ok;
     if (iris_rank(b->w) != 0)
         return;
+    if (r->op)
+        printf("%-14s ", r->op);
     printf("%-16s %-5s %-10s %11zu %5d %5d %11.3f %9.2f %9.2f %6.3f %s\n", r->name, r->dtype, r->variant, r->bytes,
            r->workgroups, r->lanes, r->us, r->gbps, r->ceiling > 0 ? r->ceiling : 0, ratio, r->ok ? "ok" : "WRONG");
     fflush(stdout);
@@ -217,6 +220,8 @@ static inline void bench_put(bench *b, const bench_row *r)
             "%s\n    {\"case\": \"%s\", \"dtype\": \"%s\", \"variant\": \"%s\", \"bytes\": %zu, \"workgroups\": %d, "
             "\"lanes\": %d, \"us\": %.4f",
             b->rows++ ? "," : "", r->name, r->dtype, r->variant, r->bytes, r->workgroups, r->lanes, r->us);
+    if (r->op)
+        fprintf(b->file, ", \"op\": \"%s\"", r->op);
     if (r->gbps > 0)
         fprintf(b->file, ", \"gbps\": %.3f", r->gbps);
     if (r->algbw > 0)

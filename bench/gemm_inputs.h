@@ -2,9 +2,10 @@
 /*
  * gemm_inputs.h: random operands for GEMMs, and a check of their product, on the device.
  *
- *   gemm_shapes gemm_shapes_read gemm_get gemm_set gemm_element gemm_fill gemm_product gemm_right
+ *   gemm_shapes gemm_shape_read gemm_shapes_read gemm_get gemm_set gemm_element gemm_fill gemm_part
+ *   gemm_product gemm_right gemm_likeness gemm_alike
  *
- * An element is a function of a seed and its place, so that every rank can check columns whose B it does not hold.
+ * An element is a function of a seed and its place, so that every rank can check products of what it does not hold.
  */
 #ifndef IRIS_BENCH_GEMM_INPUTS_H
 #define IRIS_BENCH_GEMM_INPUTS_H
@@ -29,6 +30,14 @@ static const long gemm_shapes[][3] = {
 enum { GEMM_ALL_SHAPES = sizeof gemm_shapes / sizeof gemm_shapes[0], GEMM_SHAPES = GEMM_ALL_SHAPES - 5 };
 enum { GEMM_SAMPLES = 2048 };
 
+/* 1 when a word is a shape, MxNxK. */
+static inline int gemm_shape_read(const char *word, long *shape)
+{
+    char end;
+    return sscanf(word, "%ldx%ldx%ld%c", &shape[0], &shape[1], &shape[2], &end) == 3 && shape[0] >= 1 &&
+           shape[1] >= 1 && shape[2] >= 1;
+}
+
 /*
  * The shapes that a command line's last words are, written MxNxK, or where there are none the list's first `standing`.
  * How many; a word that is no shape, or one too many, ends the program with a sentence.
@@ -37,9 +46,7 @@ static inline int gemm_shapes_read(const char *program, int words, char **word, 
                                    int most)
 {
     for (int i = 0; i < words; i++) {
-        char end;
-        if (i == most || sscanf(word[i], "%ldx%ldx%ld%c", &shape[i][0], &shape[i][1], &shape[i][2], &end) != 3 ||
-            shape[i][0] < 1 || shape[i][1] < 1 || shape[i][2] < 1) {
+        if (i == most || !gemm_shape_read(word[i], shape[i])) {
             fprintf(stderr, "%s: '%s' is no shape, or there are more than %d; they are written MxNxK\n", program,
                     word[i], most);
             exit(2);
@@ -118,12 +125,37 @@ static inline iris_status gemm_fill(iris_world *w, iris_dtype dtype, void *p, ui
     return iris_launch(w, gemm_fill_kernel, &f, sizeof f, &grid, NULL);
 }
 
-/* A product to look at: rank r's columns come from a B with seed seed_b + r. */
+/* Elements first, first + 1, ... (count of them). */
+typedef struct gemm_range {
+    uint64_t first, count;
+} gemm_range;
+
+/* Part r of n: n / parts each, the first n % parts one more. */
+IRIS_HOST_DEVICE gemm_range gemm_part(uint64_t n, uint32_t parts, uint32_t r)
+{
+    const uint64_t each = n / parts, more = n % parts;
+    gemm_range part;
+    part.first = r * each + (r < more ? r : more);
+    part.count = each + (r < more);
+    return part;
+}
+
+/* What the seed of rank r's own part of A has more than the one of an A that all ranks have. */
+IRIS_HOST_DEVICE uint64_t gemm_seed_of(uint32_t r) { return 10000u * ((uint64_t)r + 1); }
+
+/*
+ * A product to look at. B's seed is seed_b + r for rank r's part of it: its columns, of `world` bands, or its part of
+ * K. A is one with seed_a, or rank r has a part of it with seed_a + gemm_seed_of(r): of K, or of the rows.
+ */
 typedef struct gemm_product {
     const void *c;
-    uint64_t m, n, k, lda, ldb, ldc; /* ldb 0: as many elements as the rank has columns */
+    uint64_t m, n, k;       /* of the whole product */
+    gemm_range rows, columns; /* what stands at c; count 0: all */
+    uint64_t lda, ldb, ldc; /* ldb 0: as many elements as the rank has columns; K or rows in parts: no lda */
     uint64_t seed_a, seed_b;
     uint32_t world;
+    uint32_t depths;        /* more than 0: so many ranks have parts of K, and round their sums to C's type */
+    uint32_t shards;        /* more than 0: so many ranks have parts of A's rows */
     iris_dtype dtype, c_dtype;
     int transposed, fast; /* fast: 8-bit floats may lose bits of sums */
     int banded;           /* 1: C is one matrix a rank, one after the other, without padding */
@@ -144,28 +176,57 @@ IRIS_DEVICE double gemm_loses(const gemm_product *t)
                                      : 5e-4;
 }
 
+/* Rank r's part of a sum, and the size of its terms: A's row, B's column, both of the whole product. */
+IRIS_DEVICE double gemm_partial(const gemm_product *t, uint32_t r, uint64_t row, uint64_t col, double *size)
+{
+    const iris_gemm_columns band = iris_gemm_band((uint32_t)t->n, t->world, t->depths ? 0 : r);
+    const uint64_t k = t->depths ? gemm_part(t->k, t->depths, r).count : t->k, own = col - (t->depths ? 0 : band.first);
+    const uint64_t ldb = t->ldb ? t->ldb : t->transposed ? k : t->depths ? t->n : band.count;
+    uint64_t seed_a = t->seed_a, lda = t->lda;
+    double sum = 0;
+    if (t->depths)
+        seed_a += gemm_seed_of(r), lda = k;
+    if (t->shards) {
+        uint32_t q = 0;
+        while (gemm_part(t->m, t->shards, q).first + gemm_part(t->m, t->shards, q).count <= row)
+            q++;
+        seed_a += gemm_seed_of(q), lda = k, row -= gemm_part(t->m, t->shards, q).first;
+    }
+    for (uint64_t i = 0; i < k; i++) {
+        const double x = gemm_element(seed_a, row * lda + i, t->dtype);
+        const double y = gemm_element(t->seed_b + r, t->transposed ? own * ldb + i : i * ldb + own, t->dtype);
+        sum += x * y;
+        *size += x * y < 0 ? -x * y : x * y;
+    }
+    return sum;
+}
+
 /* Sample s of a product: 1 when it is what double precision gives, rounded. */
 IRIS_DEVICE int gemm_sample_right(const gemm_product *t, uint64_t s)
 {
-    const uint64_t row = s == 0 ? t->m - 1 : s * 0x9E3779B1u % t->m;
-    const uint64_t col = s == 0 ? t->n - 1 : s * 0x85EBCA77u % t->n;
-    uint32_t r = 0;
-    while (iris_gemm_band((uint32_t)t->n, t->world, r).first + iris_gemm_band((uint32_t)t->n, t->world, r).count <= col)
-        r++;
-    const iris_gemm_columns band = iris_gemm_band((uint32_t)t->n, t->world, r);
-    const uint64_t own = col - band.first, ldb = t->ldb ? t->ldb : band.count;
-    const uint64_t at = t->banded ? t->m * band.first + row * band.count + own : row * t->ldc + col;
-    double sum = 0, size = 0;
-    for (uint64_t i = 0; i < t->k; i++) {
-        const double x = gemm_element(t->seed_a, row * t->lda + i, t->dtype);
-        const uint64_t place = t->transposed ? own * ldb + i : i * ldb + own;
-        const double y = gemm_element(t->seed_b + r, place, t->dtype);
-        sum += x * y;
-        size += x * y < 0 ? -x * y : x * y;
+    const uint64_t rows = t->rows.count ? t->rows.count : t->m, cols = t->columns.count ? t->columns.count : t->n;
+    const uint64_t row = t->rows.first + (s == 0 ? rows - 1 : s * 0x9E3779B1u % rows);
+    const uint64_t col = t->columns.first + (s == 0 ? cols - 1 : s * 0x85EBCA77u % cols);
+    const double half = gemm_half_unit(t->c_dtype);
+    uint64_t at = (row - t->rows.first) * t->ldc + col - t->columns.first;
+    double sum = 0, size = 0, rounded = 0;
+    for (uint32_t r = 0; r < t->depths; r++) {
+        const double part = gemm_partial(t, r, row, col, &size);
+        sum += part, rounded += (part < 0 ? -part : part) * half;
+    }
+    if (!t->depths) {
+        uint32_t r = 0;
+        while (iris_gemm_band((uint32_t)t->n, t->world, r).first + iris_gemm_band((uint32_t)t->n, t->world, r).count <=
+               col)
+            r++;
+        const iris_gemm_columns band = iris_gemm_band((uint32_t)t->n, t->world, r);
+        at = t->banded ? t->m * band.first + row * band.count + col - band.first : at;
+        sum = gemm_partial(t, r, row, col, &size);
     }
     const double got = gemm_get(t->c, at, t->c_dtype);
     const double off = got < sum ? sum - got : got - sum;
-    return off <= (sum < 0 ? -sum : sum) * gemm_half_unit(t->c_dtype) + size * gemm_loses(t); /* NaN is wrong too */
+    /* NaN is wrong too */
+    return off <= (sum < 0 ? -sum : sum) * half + 1.01 * rounded + size * gemm_loses(t);
 }
 
 IRIS_KERNEL(gemm_check_kernel, gemm_product, t, 256)
@@ -187,6 +248,57 @@ static inline int gemm_right(iris_world *w, gemm_product *p, uint32_t *flag, con
         return fprintf(stderr, "%s: %s\n", who, iris_error_string(w)), 0;
     if (wrong)
         fprintf(stderr, "%s: sample %u of C is wrong on rank %d\n", who, wrong - 1, iris_rank(w));
+    return wrong == 0;
+}
+
+/* Two Cs of one rank that should be the same but for rounding, and what they may differ by. */
+typedef struct gemm_likeness {
+    const void *c[2];
+    uint64_t rows, columns, n; /* n: of the whole product */
+    int banded[2];             /* 1: it is one matrix a rank, one after the other */
+    uint32_t world;
+    iris_dtype c_dtype;
+    double off; /* besides the rounding of each to its type */
+    uint32_t *wrong;
+} gemm_likeness;
+
+/* Where an element of one of the two stands. */
+IRIS_DEVICE uint64_t gemm_likeness_at(const gemm_likeness *t, int which, uint64_t row, uint64_t col)
+{
+    uint32_t r = 0;
+    if (!t->banded[which])
+        return row * t->columns + col;
+    while (iris_gemm_band((uint32_t)t->n, t->world, r).first + iris_gemm_band((uint32_t)t->n, t->world, r).count <= col)
+        r++;
+    const iris_gemm_columns band = iris_gemm_band((uint32_t)t->n, t->world, r);
+    return t->rows * band.first + row * band.count + col - band.first;
+}
+
+IRIS_KERNEL(gemm_alike_kernel, gemm_likeness, t, 256)
+{
+    const double half = gemm_half_unit(t->c_dtype);
+    for (uint64_t i = iris_grid_lane(); i < t->rows * t->columns; i += iris_grid_lanes()) {
+        const double x = gemm_get(t->c[0], gemm_likeness_at(t, 0, i / t->columns, i % t->columns), t->c_dtype);
+        const double y = gemm_get(t->c[1], gemm_likeness_at(t, 1, i / t->columns, i % t->columns), t->c_dtype);
+        const double size = (x < 0 ? -x : x) + (y < 0 ? -y : y), off = x < y ? y - x : x - y;
+        if (!(off <= size * half + t->off)) /* NaN is wrong too */
+            *t->wrong = 1 + (uint32_t)(i % 0xfffffffeu);
+    }
+}
+
+/* 1 when every element of the first is like that of the second; else 0, with a sentence on stderr. */
+static inline int gemm_alike(iris_world *w, gemm_likeness *t, uint32_t *flag, const char *who)
+{
+    uint32_t wrong = 0;
+    const iris_launch_config grid = iris_grid(4 * (uint32_t)iris_compute_units(w), 256);
+    t->wrong = flag;
+    if (iris_memset(w, flag, 0, sizeof *flag) != IRIS_OK ||
+        iris_launch(w, gemm_alike_kernel, t, sizeof *t, &grid, NULL) != IRIS_OK ||
+        iris_memcpy(w, &wrong, flag, sizeof wrong) != IRIS_OK)
+        return fprintf(stderr, "%s: %s\n", who, iris_error_string(w)), 0;
+    if (wrong)
+        fprintf(stderr, "%s: element %u of C is another than BLAS and a collective give on rank %d\n", who, wrong - 1,
+                iris_rank(w));
     return wrong == 0;
 }
 

@@ -126,34 +126,8 @@ static iris_status submit(iris_world *w, void *arg, iris_stream stream, int turn
 /* Microseconds of one GEMM: ours, our copies of operands alone, or the peer's algorithm; `laps` between two events. */
 static double once(job *j, int who, int laps)
 {
-    float ms = 0;
-    iris_stream stream = iris_default_stream(j->w);
     j->who = who;
-    iris_status s = IRIS_OK;
-#if BENCH_HAS_RUNTIME
-    bench_graph graph = NULL;
-    bench b;
-    memset(&b, 0, sizeof b);
-    b.w = j->w;
-    s = bench_graph_make(&b, &graph, submit, j, laps);
-    if (s == IRIS_OK)
-        s = bench_submit_graph(j->w, &graph, stream, 0); /* the first launch of a graph also uploads it */
-    if (s == IRIS_OK)
-        s = iris_event_record(j->w, j->begin, stream);
-    if (s == IRIS_OK)
-        s = bench_submit_graph(j->w, &graph, stream, 0);
-#else
-    s = iris_event_record(j->w, j->begin, stream);
-    for (int i = 0; i < laps && s == IRIS_OK; i++)
-        s = submit(j->w, j, stream, i);
-#endif
-    if (s != IRIS_OK || iris_event_record(j->w, j->end, stream) != IRIS_OK ||
-        iris_event_elapsed_ms(j->w, &ms, j->begin, j->end) != IRIS_OK)
-        fprintf(stderr, "%s\n", iris_error_string(j->w)), ms = -1;
-#if BENCH_HAS_RUNTIME
-    bench_graph_free(graph);
-#endif
-    return ms < 0 ? -1 : 1e3 * ms / laps;
+    return bench_calls(j->w, submit, j, laps, j->begin, j->end);
 }
 
 static int compare(const void *a, const void *b)
@@ -230,23 +204,6 @@ static int release(job *j)
     return 0;
 }
 
-/* The fastest of the peer's algorithms, but for those of which a bit is set in `wrong`, or -1. */
-static int choose(job *j, uint32_t wrong)
-{
-    int best = -1;
-    double least = 0;
-    if (!j->vendor.algorithms)
-        return -1;
-    for (int i = 0; i < j->vendor.algorithms; i++) {
-        double us = wrong >> i & 1 ? -1 : once(j, i, 2);
-        if (us > 0)
-            us = once(j, i, 4);
-        if (us > 0 && (best < 0 || us < least))
-            best = i, least = us;
-    }
-    return best;
-}
-
 /* What the plan's copies of operands cost, where it has some. */
 static void time_copies(job *j, int laps)
 {
@@ -302,8 +259,9 @@ static void put_paths(const job *j, FILE *file, const double *us, const int *fin
 /* The peer's fastest algorithm whose C is right, or -1: some add sums up that they have rounded before. */
 static int choose_right(job *j)
 {
-    int best = choose(j, 0);
-    for (uint32_t wrong = 0; best >= 0; best = choose(j, wrong)) {
+    const peer_inputs in = {j->a, j->b, j->sets, j->c, j->begin, j->end};
+    int best = peer_choose(&j->vendor, j->w, &in, 0);
+    for (uint32_t wrong = 0; best >= 0; best = peer_choose(&j->vendor, j->w, &in, wrong)) {
         if (iris_memset(j->w, j->c, 0xff, j->c_bytes) == IRIS_OK && once(j, best, 1) > 0 && right(j, "peer"))
             break;
         wrong |= 1u << best;

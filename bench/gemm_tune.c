@@ -7,7 +7,7 @@
  * they are far behind; the caller's BLAS where there is one (peer_cublaslt.h). The best few are timed again, longer.
  * Every C is checked on every rank, at sampled elements, before it is timed.
  */
-#if !defined(IRIST_KERNELS_ELSEWHERE) /* tests/compile: gemm_all_scatter.c has the same */
+#if !defined(IRIST_KERNELS_ELSEWHERE) /* tests/compile: gemm_fused.c has the same */
 #define IRIS_GEMM_ALL_PATTERNS
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
 #endif
@@ -56,7 +56,7 @@ static int plan(job *j, const char *row)
     args.tune = row;
     if (j->vendor.best >= 0)
         args.blas = peer_blas, args.blas_arg = &j->vendor;
-    const iris_status s = gemm_operands_plan(j->b->w, &j->g, &args);
+    const iris_status s = gemm_operands_plan(j->b->w, &j->g, gemm_prepare_all_scatter, &args);
     if (s != IRIS_OK && iris_rank(j->b->w) == 0)
         fprintf(stderr, "%s: %s\n", row, iris_error_string(j->b->w));
     return s == IRIS_OK;

@@ -3,7 +3,8 @@
  * peer_cublaslt.h: the vendor's GEMM as a peer: cuBLASLt's best algorithm of those that its heuristic proposes, found
  * by timing them. The library is opened at run time; without it, or elsewhere than on NVIDIA, there is no peer.
  *
- *   peer peer_open peer_problem peer_choose peer_gemm
+ *   peer peer_open peer_problem peer_gemm
+ *   peer_inputs peer_choose
  *   peer_blas                                          the same as iris_gemm_args.blas wants it
  */
 #ifndef IRIS_BENCH_PEER_CUBLASLT_H
@@ -12,6 +13,8 @@
 #include <iris/init.h>
 
 #include <iris/gemm/plan.h>
+
+#include "runtime.h"
 
 #if defined(IRIS_TARGET_NVIDIA) && __has_include(<cublasLt.h>)
 #include <cublasLt.h>
@@ -136,27 +139,46 @@ static int peer_problem(peer *p, iris_dtype dtype, iris_dtype c_dtype, uint64_t 
 }
 #endif
 
-/* Finds `best`, the fastest algorithm on this rank; each may take another. 1 when there is one. Not collective. */
-static inline int peer_choose(peer *p, iris_world *w, const void *a, const void *b, void *c)
+/* What algorithms are tried on: operands in turn, so that no cache holds them, and events to time with. */
+typedef struct peer_inputs {
+    char *const *a, *const *b;
+    int sets;
+    void *c;
+    iris_event begin, end;
+} peer_inputs;
+
+typedef struct peer_try {
+    const peer *p;
+    const peer_inputs *in;
+    int algorithm;
+} peer_try;
+
+static inline iris_status peer_submit(iris_world *w, void *arg, iris_stream stream, int turn)
 {
-    iris_stream stream = iris_default_stream(w);
-    iris_event begin = NULL, end = NULL;
-    float least = 0;
-    p->best = -1;
-    if (iris_event_create(w, &begin) != IRIS_OK || iris_event_create(w, &end) != IRIS_OK)
-        return 0;
-    for (int i = 0; i < p->algorithms; i++)
-        for (int lap = 0; lap < 3; lap++) {
-            float ms = 0;
-            if (iris_event_record(w, begin, stream) != IRIS_OK || !peer_gemm(p, i, a, b, c, stream) ||
-                iris_event_record(w, end, stream) != IRIS_OK || iris_event_elapsed_ms(w, &ms, begin, end) != IRIS_OK)
-                break;
-            if (lap > 0 && (p->best < 0 || ms < least))
-                p->best = i, least = ms;
-        }
-    iris_event_destroy(w, begin);
-    iris_event_destroy(w, end);
-    return p->best >= 0;
+    const peer_try *t = (const peer_try *)arg;
+    const int set = turn % t->in->sets;
+    return peer_gemm(t->p, t->algorithm, t->in->a[set], t->in->b[set], t->in->c, stream)
+               ? IRIS_OK
+               : irisi_fail(w, IRIS_ERR_DEVICE, "the peer refuses the problem");
+}
+
+/*
+ * Finds `best`, the fastest algorithm on this rank but for those of which a bit is set in `wrong`; each rank may take
+ * another. Returns it, -1 where there is none. Not collective.
+ */
+static inline int peer_choose(peer *p, iris_world *w, const peer_inputs *in, uint32_t wrong)
+{
+    peer_try t;
+    double least = 0;
+    t.p = p, t.in = in, p->best = -1;
+    for (t.algorithm = 0; t.algorithm < p->algorithms; t.algorithm++) {
+        double us = wrong >> t.algorithm & 1 ? -1 : bench_calls(w, peer_submit, &t, 2, in->begin, in->end);
+        if (us > 0)
+            us = bench_calls(w, peer_submit, &t, 4, in->begin, in->end);
+        if (us > 0 && (p->best < 0 || us < least))
+            p->best = t.algorithm, least = us;
+    }
+    return p->best;
 }
 
 /* The problem that was described last, by its best algorithm; the call says nothing else. */

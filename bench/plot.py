@@ -10,6 +10,7 @@ import collections
 import json
 import pathlib
 
+import gemm_report
 import matplotlib
 
 matplotlib.use("Agg")
@@ -69,24 +70,28 @@ def collectives(rows, where, folder, stem):
         print(folder / f"{stem}_{case}.svg")
 
 
-def speedups(rows, where, file):
-    """BLAS and NCCL in turn over each pattern, a group of bars for each shape."""
-    us = {(r["case"], r["variant"]): r["us"] for r in rows}
-    shapes = [s for s in dict.fromkeys(r["case"] for r in rows) if (s, "blas+gather") in us]
-    patterns = [v for v in dict.fromkeys(r["variant"] for r in rows) if v == "auto" or "_" in v]
+def speedups(result, op, where, file):
+    """BLAS and NCCL in turn over each pattern of an operation, a group of bars for each shape; 0: there are none."""
+    runs = [r for r in gemm_report.runs(result) if r.op == op and gemm_report.both(r) and gemm_report.own(r)]
+    patterns = [v for v in (*gemm_report.PATTERNS, "auto", "blas_gather") if any(r.us.get(v) for r in runs)]
+    if not runs:
+        return 0
     fig, axes = plt.subplots(figsize=(10, 4.5))
     for i, pattern in enumerate(patterns):
-        at = [k + (i - len(patterns) / 2) * 0.8 / len(patterns) for k in range(len(shapes))]
-        axes.bar(at, [us[s, "blas+gather"] / us[s, pattern] for s in shapes], 0.8 / len(patterns), label=pattern)
+        at = [k + (i - len(patterns) / 2) * 0.8 / len(patterns) for k in range(len(runs))]
+        axes.bar(at, [gemm_report.both(r) / r.us[pattern] if r.us.get(pattern) else 0 for r in runs],
+                 0.8 / len(patterns), label=pattern)
     axes.axhline(1, color="black", lw=0.8)
-    axes.set_xticks(range(len(shapes)), shapes, rotation=25, ha="right", fontsize=7)
+    axes.set_xticks(range(len(runs)), [r.shape + (" (graph)" if r.graph else "") for r in runs], rotation=25,
+                    ha="right", fontsize=7)
     axes.set_ylabel("times as fast as BLAS + NCCL")
-    axes.set_title(f"GEMM + AllScatter, bf16: {where}", fontsize=9)
+    axes.set_title(f"{gemm_report.OPERATIONS[op]}, bf16: {where}", fontsize=9)
     axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.28), ncol=len(patterns))  # below the shapes
     fig.tight_layout()
     fig.savefig(file)
     plt.close(fig)
     print(file)
+    return 1
 
 
 def timeline(result, file):
@@ -140,8 +145,9 @@ def main():
     args.folder.mkdir(parents=True, exist_ok=True)
     where = f"{result.get('world', result.get('ranks'))} × {result['device']}, {result['commit']}"
     stem = args.result.stem
-    if result["benchmark"] == "gemm_all_scatter":
-        speedups(rows, where, args.folder / f"{stem}.svg")
+    if result["benchmark"] in ("gemm_fused", "gemm_all_scatter"):
+        if not sum(speedups(result, op, where, args.folder / f"{stem}_{op}.svg") for op in gemm_report.OPERATIONS):
+            parser.error(f"{args.result} has no pattern beside BLAS + NCCL: nothing is drawn")
         return
     if result["benchmark"] == "collectives":
         collectives(rows, where, args.folder, stem)

@@ -6,10 +6,11 @@ import json
 import pathlib
 import sys
 
+import gemm_report
+
 MIB = 1 << 20
 PULLS = ("get", "load", "all_load")
 LINKS = ("push", "pull")  # cases of bench/collectives: every rank with all others at once
-PATTERNS = ("bulk_synchronous", "producer_consumer", "fused_sequential", "wg_specialized", "wave_specialized")
 OPERATIONS = ("put", "get", "copy", "store", "load", "all_store", "all_load")
 
 
@@ -139,42 +140,22 @@ def links_tables(rows):
                       "best schedule, GB/s"), cells)
 
 
-def gemm_table(rows):
-    """Every pattern beside what bounds it (the vendor's GEMM, the bytes on the links) and the two libraries in turn.
-
-    What is exposed is the time of the best beyond that of the vendor's GEMM alone."""
-    shapes = {}
-    for r in rows:
-        shapes.setdefault(r["case"], {})[r["variant"]] = r["us"]
-    cells, more = [], (("BLAS + NCCL + copy / best", "blas+gather+copy", None), ("BLAS / GEMM alone", "blas", "gemm"),
-                       ("in graphs", "blas_graph", "gemm_graph"))
-    more = [m for m in more if any(v in us for us in shapes.values() for v in ("blas_graph", "blas+gather+copy"))]
-    for shape, us in shapes.items():
-        bound = max(us.get("blas", us.get("gemm", 0)), us.get("push", 0))
-        best, both = min(us[p] for p in (*PATTERNS, "auto") if p in us), us.get("blas+gather")
-        over = {None: best, **us}
-        timed = ("gemm", "blas", "push", "blas+gather", *PATTERNS, "auto")
-        cells.append((f"`{shape}`", *(f"{us[v]:.0f}" if v in us else "" for v in timed),
-                      f"{best - us['blas']:.0f}" if "blas" in us else "",
-                      f"{bound / best:.2f}", f"{both / best:.2f}" if both else "",
-                      *(f"{us[a] / over[b]:.2f}" if a in us and b in over else "" for _, a, b in more)))
-    return table(("shape", "GEMM alone, µs", "BLAS alone", "push alone", "BLAS + NCCL", *PATTERNS, "auto", "exposed",
-                  "bound / best", "BLAS + NCCL / best", *(m[0] for m in more)), cells)
+def gemm_tables(result):
+    """Each operation: every pattern beside what bounds it and the vendor's two libraries in turn."""
+    found = list(gemm_report.runs(result))
+    yield from table(("what", "asked for", "measured", ""), [(*d[:3], "met" if d[3] else "**missed**")
+                                                             for d in gemm_report.demands(found)])
+    for op, name in gemm_report.OPERATIONS.items():
+        for graph in (False, True):
+            there = [r for r in found if (r.op, r.graph) == (op, graph)]
+            if there:
+                yield from ("", f"{name}{', in graphs' if graph else ''}:")
+                yield from table(*gemm_report.table(there))
 
 
-def gemm_summary(rows):
+def gemm_summary(result):
     """The library's choice beside the vendor's two libraries in turn and what bounds both."""
-    shapes = {}
-    for r in rows:
-        shapes.setdefault(r["case"], {})[r["variant"]] = r["us"]
-    cells = []
-    for shape, us in shapes.items():
-        best = min((p for p in PATTERNS if p in us), key=us.get)
-        both, bound = us.get("blas+gather"), max(us.get("blas", us.get("gemm", 0)), us.get("push", 0))
-        cells.append((f"`{shape}`", f"{us['auto']:.0f}", f"{us[best]:.0f} (`{best}`)", f"{both:.0f}" if both else "",
-                      f"{both / us['auto']:.2f}" if both else "", f"{bound / us['auto']:.2f}"))
-    return table(("shape", "auto, µs", "best pattern, µs", "BLAS + NCCL, µs", "BLAS + NCCL / auto", "bound / auto"),
-                 cells)
+    return table(*gemm_report.summary(gemm_report.runs(result)))
 
 
 def local_table(rows):
@@ -252,8 +233,8 @@ def report(result):
         yield from collectives_table([r for r in rows if r["case"] not in LINKS])
         yield from links_tables(rows)
         return
-    if result["benchmark"] == "gemm_all_scatter":
-        yield from gemm_table(rows)
+    if result["benchmark"] in ("gemm_fused", "gemm_all_scatter"):
+        yield from gemm_tables(result)
         return
     if result["arch"] != "host":  # there only ratios mean anything
         yield from table(("what", "asked for", "measured", ""),

@@ -5,6 +5,7 @@
  *
  *   BENCH_HAS_RUNTIME bench_copy bench_submit_copy
  *   bench_graph bench_graph_make bench_submit_graph bench_graph_free
+ *   bench_calls
  */
 #ifndef IRIS_BENCH_RUNTIME_H
 #define IRIS_BENCH_RUNTIME_H
@@ -89,4 +90,38 @@ static inline void bench_graph_free(bench_graph graph)
 }
 
 #endif
+
+/* Microseconds of one of `laps` calls between the events, in a graph where there are graphs; negative: one failed. */
+static inline double bench_calls(iris_world *w, bench_submit submit, void *arg, int laps, iris_event begin,
+                                 iris_event end)
+{
+    iris_stream stream = iris_default_stream(w);
+    float ms = 0;
+    iris_status s = IRIS_OK;
+#if BENCH_HAS_RUNTIME
+    bench_graph graph = NULL;
+    bench b;
+    memset(&b, 0, sizeof b);
+    b.w = w;
+    s = bench_graph_make(&b, &graph, submit, arg, laps);
+    if (s == IRIS_OK)
+        s = bench_submit_graph(w, &graph, stream, 0); /* the first launch of a graph also uploads it */
+    if (s == IRIS_OK)
+        s = iris_event_record(w, begin, stream);
+    if (s == IRIS_OK)
+        s = bench_submit_graph(w, &graph, stream, 0);
+#else
+    s = iris_event_record(w, begin, stream);
+    for (int i = 0; i < laps && s == IRIS_OK; i++)
+        s = submit(w, arg, stream, i);
+#endif
+    if (s != IRIS_OK || iris_event_record(w, end, stream) != IRIS_OK ||
+        iris_event_elapsed_ms(w, &ms, begin, end) != IRIS_OK)
+        fprintf(stderr, "%s\n", iris_error_string(w)), ms = -1;
+#if BENCH_HAS_RUNTIME
+    bench_graph_free(graph);
+#endif
+    return ms < 0 ? -1 : 1e3 * ms / laps;
+}
+
 #endif

@@ -49,7 +49,7 @@ TABLES = {
         str, itertools.islice(report.bandwidth_tables(found["rows"]), 1, None))),
     "collectives": ("collectives/4xH200", lambda found: report.collectives_table(all_reduce(found))),
     "tiles": ("tiles/4xH200", lambda found: report.tiles_table(found["rows"])),
-    "gemm_all_scatter": ("gemm_all_scatter/4xH200", lambda found: report.gemm_summary(found["rows"])),
+    "gemm_all_scatter": ("gemm_all_scatter/4xH200", report.gemm_summary),
     "gemm_local": ("gemm_local/1xH200/2d4599e", lambda found: report.local_table(found["rows"])),
     "gemm_types": ("gemm_local/1xH200/3b1043f", lambda found: report.types_table(found["runs"])),
     "gemm_few_rows": ("gemm_local/1xH200/34a105c",
@@ -74,7 +74,7 @@ def write_pictures(folder, names):
         found = result(TABLES[name][0])
         title = where(found).replace("`", "")
         if name == "gemm_all_scatter":
-            plot.speedups(found["rows"], title, folder / f"{name}.svg")
+            plot.speedups(found, "all_scatter", title, folder / f"{name}.svg")
         elif name == "collectives":
             plot.collectives(all_reduce(found), title, folder, name)
         elif name in ("gemm_local", "gemm_few_rows"):

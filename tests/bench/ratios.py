@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Every ratio in a benchmark's JSON is that of its own row, and every ceiling of a GEMM that of its own shape.
 
-    ratios.py RESULTS_FOLDER GEMM_ALL_SCATTER_PROGRAM
+    ratios.py RESULTS_FOLDER GEMM_FUSED_PROGRAM
 
 looks at the results that are kept, and at what the program writes of two small shapes on this machine.
 """
@@ -13,8 +13,8 @@ import subprocess
 import sys
 import tempfile
 
-SENDS = ("push", "gather")  # rows with a bandwidth, which nothing is compared with
-GRAPHS = ("blas_graph", "gemm_graph")
+SENDS = ("push", "gather", "nccl", "nccl_window", "iris")  # rows with a bandwidth, which nothing is compared with
+GEMMS = ("gemm_fused", "gemm_all_scatter")  # the second came before the first
 
 
 def near(value, expected, *rounding):
@@ -38,13 +38,14 @@ def wrong_ratio(row):
     return f"the ratio is {row['ratio']}, its row's numbers say {value:.4f}"
 
 
-def wrong_ceiling(row, us):
-    """What is wrong with the ceiling of a row of gemm_all_scatter; `us` by variant of its shape."""
-    name = row["variant"]
-    gemm = us.get("blas") or us.get("gemm")
-    expected = us.get("blas_graph") if name in GRAPHS else None if name in SENDS else gemm
-    if expected and name not in ("gemm", "blas", *GRAPHS) and not name.startswith("blas+"):
-        expected = max(expected, us.get("push") or 0)
+def wrong_ceiling(row, us, old):
+    """What is wrong with the ceiling of a row of a GEMM; `us` by variant of its shape and operation."""
+    end = "_graph" if row["variant"].endswith("_graph") else ""
+    name = row["variant"].removesuffix("_graph")
+    blas, gemm, push = (us.get(v + end) for v in ("blas", "gemm", "push"))
+    expected = None if name in SENDS else blas if name in ("blas", "gemm") else max(blas or gemm or 0, push or 0)
+    if old and name.startswith("blas+"):
+        expected = blas
     if row.get("ceiling") == expected or (expected and near(row.get("ceiling", 0), expected, (expected, 5e-5))):
         return ""
     return f"the ceiling is {row.get('ceiling')}, its shape's own is {expected}"
@@ -55,10 +56,10 @@ def problems(result):
     found, shapes = [], {}
     rows = result["rows"] if result.get("schema") == "iris-bench-1" else []
     for row in rows:
-        shapes.setdefault(row["case"], {})[row["variant"]] = row["us"]
+        shapes.setdefault((row.get("op"), row["case"]), {})[row["variant"]] = row["us"]
     for row in rows:
-        of_gemm = result["benchmark"] == "gemm_all_scatter"
-        for what in (wrong_ratio(row), wrong_ceiling(row, shapes[row["case"]]) if of_gemm else ""):
+        us, old = shapes[row.get("op"), row["case"]], result["benchmark"] == "gemm_all_scatter"
+        for what in (wrong_ratio(row), wrong_ceiling(row, us, old) if result["benchmark"] in GEMMS else ""):
             if what:
                 found.append(f"{row['case']} {row['variant']} {row['bytes']}: {what}")
     return found
@@ -73,7 +74,7 @@ def main():
         subprocess.run([program, "-n", "2", "-r", "1", "-l", "1", "-M", "65536", "-j", made, "64x96x32", "32x64x128"],
                        check=True, stdout=subprocess.DEVNULL, env={**os.environ, "IRIS_TIMEOUT_MS": "100000"})
         files["this machine's"] = json.loads(made.read_text(encoding="utf-8"))
-    assert len({row["case"] for row in files["this machine's"]["rows"]}) == 2, "a shape has no rows"
+    assert len({(row["op"], row["case"]) for row in files["this machine's"]["rows"]}) == 8, "a shape has no rows"
     found = [f"{name}: {what}" for name, result in files.items() for what in problems(result)]
     sys.exit("\n".join(found[:40] + [f"{len(found)} in all"]) if found else 0)
 

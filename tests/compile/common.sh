@@ -48,9 +48,10 @@ programs() {
         -not -path 'tests/gen/mainloop/*' -not -path '*/stand_in/*') | sort | grep -vxF "$host_only"
 }
 # cut.c and crowded.c call device functions from main, log.c expects what is chosen on the host, small_stack.c has a
-# frame that no GPU has room for, wake.c looks into the host's streams, the others hold init.c with another platform's
-# shapes or another table.
-host_only="tests/collective/room.c
+# frame that no GPU has room for, wake.c looks into the host's streams, gemm_fused_stub.c is a benchmark with operations
+# of a test's, the others hold init.c with another platform's shapes or another table.
+host_only="tests/bench/gemm_fused_stub.c
+tests/collective/room.c
 tests/gemm/cut.c
 tests/gemm/offers.c
 tests/gemm/prepare.c
@@ -60,7 +61,7 @@ tests/host/crowded.c
 tests/host/log.c
 tests/host/small_stack.c
 tests/host/wake.c"
-# What else a program is compiled with: the tuner's kernels are those of gemm_all_scatter, those of gemm_local too many.
+# What else a program is compiled with: the tuner's kernels are those of gemm_fused, those of gemm_local too many.
 more() { case $1 in bench/gemm_tune.c | bench/gemm_local.c) echo "-DIRIST_KERNELS_ELSEWHERE" ;; esac; }
 tests() { (cd "$root" && find tests bench -name '*.cpp' -not -name session.cpp -not -path '*/stand_in/*') | sort; }
 

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gemm_fused.c: every GEMM with communication, bf16, in every pattern, beside BLAS, NCCL and what bounds it, in one run
+ * (gemm_fused.h). An operation that the library lacks has its peers' rows alone.
+ */
+#define IRIS_GEMM_ALL_PATTERNS
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
+#include <iris/gen/launch/gemm_all_scatter.h>
+
+#define IRIS_INSTANTIATE_ALL_GATHER
+#define IRIS_INSTANTIATE_ALL_REDUCE_SUM_BF16
+#define IRIS_INSTANTIATE_REDUCE_SCATTER_SUM_BF16
+#include <iris/gen/launch/all_gather.h>
+#include <iris/gen/launch/all_reduce.h>
+#include <iris/gen/launch/reduce_scatter.h>
+
+#include "gemm_fused.h"
+
+/* Launchers by pattern: auto, the five patterns, and auto again for a plan with the caller's BLAS. */
+static const gemm_operation operations[GEMM_FUSED] = {
+    {GEMM_ALL_SCATTER,
+     gemm_prepare_all_scatter,
+     {iris_gemm_all_scatter_bf16, iris_gemm_all_scatter_bulk_synchronous_bf16,
+      iris_gemm_all_scatter_producer_consumer_bf16, iris_gemm_all_scatter_fused_sequential_bf16,
+      iris_gemm_all_scatter_wg_specialized_bf16, iris_gemm_all_scatter_wave_specialized_bf16,
+      iris_gemm_all_scatter_bf16}},
+    {GEMM_REDUCE_SCATTER, NULL, {NULL}},
+    {GEMM_ALL_REDUCE, NULL, {NULL}},
+    {GEMM_ALL_GATHER, NULL, {NULL}},
+};
+
+int main(int argc, char **argv) { return gemm_fused_main(argc, argv, operations, iris_gemm_local_bf16); }

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gemm_fused_stub.c: bench/gemm_fused with operations of this test's in place of the library's: auto and
+ * bulk_synchronous are right, and the others wrong in one way each. gemm_fused.py looks at what the program says.
+ *
+ *   producer_consumer   reduce_scatter, all_reduce: the last rank's partial sum is missing; all_gather: the rows of A
+ *                       are those of the next shard
+ *   fused_sequential    the last row of C is not written
+ *   wg_specialized      one element that no sample looks at is wrong
+ *
+ * A rank computes its C alone: elements of A and B are functions of their place.
+ */
+#define IRIS_INSTANTIATE_ALL_GATHER
+#define IRIS_INSTANTIATE_ALL_REDUCE_SUM_BF16
+#define IRIS_INSTANTIATE_GEMM_LOCAL_BF16
+#define IRIS_INSTANTIATE_REDUCE_SCATTER_SUM_BF16
+#include <iris/gen/launch/all_gather.h>
+#include <iris/gen/launch/all_reduce.h>
+#include <iris/gen/launch/gemm.h>
+#include <iris/gen/launch/reduce_scatter.h>
+
+#include "../../bench/gemm_fused.h"
+
+typedef struct stub_args {
+    gemm_product whole;
+    iris_bf16 *c;
+    uint64_t rows, columns;
+    int mistake;
+    uint64_t apart; /* the element that no sample looks at */
+} stub_args;
+
+/* The value at a row and a column of the whole C, each partial rounded. */
+IRIS_DEVICE float stub_value(const stub_args *s, uint64_t row, uint64_t column)
+{
+    const uint32_t parts = s->whole.depths ? s->whole.depths : 1;
+    double size = 0, sum = 0;
+    if (s->whole.shards && s->mistake == IRIS_GEMM_PRODUCER_CONSUMER)
+        row = (row + gemm_part(s->whole.m, s->whole.shards, 0).count) % s->whole.m;
+    for (uint32_t r = 0; r < parts; r++) {
+        uint32_t from = r;
+        while (!s->whole.depths && iris_gemm_band((uint32_t)s->whole.n, s->whole.world, from).first +
+                                           iris_gemm_band((uint32_t)s->whole.n, s->whole.world, from).count <= column)
+            from++;
+        if (s->whole.depths && r + 1 == parts && s->mistake == IRIS_GEMM_PRODUCER_CONSUMER)
+            continue;
+        sum += iris_widen_bf16(iris_narrow_bf16((float)gemm_partial(&s->whole, from, row, column, &size)));
+    }
+    return (float)sum;
+}
+
+IRIS_KERNEL(stub_kernel, stub_args, s, 64)
+{
+    for (uint64_t i = iris_grid_lane(); i < s->rows * s->columns; i += iris_grid_lanes()) {
+        const float v = stub_value(s, s->whole.rows.first + i / s->columns, s->whole.columns.first + i % s->columns);
+        if (s->mistake == IRIS_GEMM_FUSED_SEQUENTIAL && i / s->columns + 1 == s->rows)
+            continue;
+        s->c[i] = iris_narrow_bf16(s->mistake == IRIS_GEMM_WG_SPECIALIZED && i == s->apart ? v + 3 : v);
+    }
+}
+
+/* The first element that gemm_right's samples leave out. */
+static uint64_t stub_apart(uint64_t rows, uint64_t columns)
+{
+    for (uint64_t i = 0; i < rows * columns; i++) {
+        uint64_t s = 1;
+        while (s < GEMM_SAMPLES && (s * 0x9E3779B1u % rows != i / columns || s * 0x85EBCA77u % columns != i % columns))
+            s++;
+        if (s == GEMM_SAMPLES)
+            return i;
+    }
+    return 0;
+}
+
+/* A plan that was never the library's: it holds what stub_launch needs. k is the same on every rank. */
+static iris_status stub_prepare(iris_world *w, iris_gemm_plan *plan, const iris_gemm_args *args, gemm_fused op)
+{
+    (void)w;
+    memset(plan, 0, sizeof *plan);
+    plan->op = (uint32_t)op;
+    plan->m = (uint32_t)args->m, plan->n = (uint32_t)args->n, plan->k = (uint32_t)args->k;
+    plan->operands.c = args->c;
+    return IRIS_OK;
+}
+
+static iris_status stub_launch(iris_world *w, const iris_gemm_plan *plan, iris_stream stream, int mistake)
+{
+    const iris_launch_config grid = iris_grid(4, 64);
+    gemm_operands g;
+    stub_args s;
+    memset(&g, 0, sizeof g);
+    g.op = (gemm_fused)plan->op, g.m = plan->m, g.n = plan->n, g.k = plan->k;
+    g.k *= gemm_splits_k(&g) ? (uint64_t)iris_world_size(w) : 1;
+    gemm_operands_deal(&g, (uint32_t)iris_world_size(w), (uint32_t)iris_rank(w));
+    s.whole = gemm_operands_product(w, &g, NULL);
+    s.c = (iris_bf16 *)plan->operands.c, s.rows = g.c_rows, s.columns = g.c_columns, s.mistake = mistake;
+    s.apart = mistake == IRIS_GEMM_WG_SPECIALIZED ? stub_apart(g.c_rows, g.c_columns) : 0;
+    return iris_launch(w, stub_kernel, &s, sizeof s, &grid, stream);
+}
+
+#define STUB_PREPARE(name, op)                                                                                         \
+    static iris_status name(iris_world *w, iris_gemm_plan *plan, const iris_gemm_args *args)                           \
+    {                                                                                                                  \
+        return stub_prepare(w, plan, args, op);                                                                        \
+    }
+STUB_PREPARE(prepare_reduce_scatter, GEMM_REDUCE_SCATTER)
+STUB_PREPARE(prepare_all_reduce, GEMM_ALL_REDUCE)
+STUB_PREPARE(prepare_all_gather, GEMM_ALL_GATHER)
+
+#define STUB_LAUNCH(name, mistake)                                                                                     \
+    static iris_status name(iris_world *w, const iris_gemm_plan *plan, iris_stream stream)                             \
+    {                                                                                                                  \
+        return stub_launch(w, plan, stream, mistake);                                                                  \
+    }
+STUB_LAUNCH(stub_right, IRIS_GEMM_AUTO)
+STUB_LAUNCH(stub_part, IRIS_GEMM_PRODUCER_CONSUMER)
+STUB_LAUNCH(stub_row, IRIS_GEMM_FUSED_SEQUENTIAL)
+STUB_LAUNCH(stub_element, IRIS_GEMM_WG_SPECIALIZED)
+
+static const gemm_operation operations[GEMM_FUSED] = {
+    {GEMM_ALL_SCATTER, NULL, {NULL}},
+    {GEMM_REDUCE_SCATTER, prepare_reduce_scatter, {stub_right, stub_right, stub_part, stub_row, stub_element}},
+    {GEMM_ALL_REDUCE, prepare_all_reduce, {stub_right, stub_right, stub_part, stub_row, stub_element}},
+    {GEMM_ALL_GATHER, prepare_all_gather, {stub_right, stub_right, stub_part, stub_row, stub_element}},
+};
+
+int main(int argc, char **argv) { return gemm_fused_main(argc, argv, operations, iris_gemm_local_bf16); }
