@@ -18,11 +18,13 @@
  *                     it is one C, which the patterns write at once
  *   auto, the patterns, and blas_gather: the BLAS as the library's (iris_gemm_args.blas)
  *
- * and with _graph, of few rows, one of --laps calls in a graph; of more rows so are blas and gemm alone.
+ * and with _graph, of few rows, one of at least --laps calls in a graph, each set in turn; of more rows so are blas and
+ * gemm alone.
  *
  * bound = max(blas, push), without a BLAS max(gemm, push): the `ceiling` of what communicates. Every C is checked on
- * every rank before it is timed: all of its elements against what the BLAS and a collective give, and sampled ones
- * against sums in double precision, within the bound of all roundings on the way.
+ * every rank before it is timed, behind calls with all other sets, and of a graph again: all of its elements against
+ * what the BLAS and a collective give, and sampled ones against sums in double precision, within the bound of all
+ * roundings on the way.
  */
 #ifndef IRIS_BENCH_GEMM_FUSED_H
 #define IRIS_BENCH_GEMM_FUSED_H
@@ -175,7 +177,7 @@ static inline int gemm_possible(const gemm_job *j, int kind, int which, int grap
     case GEMM_DO_BLAS: return gemm_have_blas(p);
     case GEMM_DO_OWN: return j->products;
     case GEMM_DO_PUSH: return iris_world_size(j->b->w) > 1;
-    case GEMM_DO_COLLECTIVE: return gemm_peers_can(p, which);
+    case GEMM_DO_COLLECTIVE: /* without a BLAS nothing says what it gives */
     case GEMM_DO_BOTH: return gemm_have_blas(p) && gemm_peers_can(p, which);
     case GEMM_DO_PLACED:
         return all_scatter && p->even && j->g.own.count % 8 == 0 && gemm_have_blas(p) && gemm_peers_can(p, which);
@@ -186,11 +188,11 @@ static inline int gemm_possible(const gemm_job *j, int kind, int which, int grap
     return j->operation->launch[which] != NULL;
 }
 
-/* One repetition of what is timed: a bench_submit. */
+/* One repetition of what is timed: a bench_submit. Of so many calls as there are sets the last has the first set. */
 static inline iris_status gemm_submit(iris_world *w, void *arg, iris_stream stream, int turn)
 {
     const gemm_job *j = (const gemm_job *)arg;
-    const int set = turn % j->g.sets;
+    const int set = (turn + 1) % j->g.sets;
     iris_status s;
     switch (j->kind) {
     case GEMM_DO_BLAS: return gemm_blas(&j->peers, GEMM_IRIS, set, stream);
@@ -254,7 +256,7 @@ static inline int gemm_c_right(gemm_job *j, const char *c, int banded, const cha
            (!j->have_reference || gemm_alike(j->b->w, &like, j->flag, who));
 }
 
-/* What is to be written is poison on all ranks before anybody writes. */
+/* What is to be written is poison on all ranks before anybody writes, and what a collective reads is there. */
 static inline int gemm_poison(gemm_job *j)
 {
     iris_world *w = j->b->w;
@@ -263,50 +265,102 @@ static inline int gemm_poison(gemm_job *j)
     iris_status s = iris_memset(w, j->g.c, 0xff, j->g.c_count * 2);
     if (s == IRIS_OK && j->kind <= GEMM_DO_OWN)
         s = iris_memset(w, gemm_blas_out(&j->peers, mode), 0xff, j->g.m * j->g.product_n * 2);
-    else if (s == IRIS_OK && j->kind != GEMM_DO_PATTERN && j->kind != GEMM_DO_PUSH)
+    else if (s == IRIS_OK && j->kind == GEMM_DO_PUSH)
+        s = gemm_push_poison(&j->peers);
+    else if (s == IRIS_OK && j->kind != GEMM_DO_PATTERN)
         s = gemm_peers_poison(&j->peers, mode);
-    return (iris_barrier(w) == IRIS_OK) & (s == IRIS_OK);
+    const int ok = (iris_barrier(w) == IRIS_OK) & (s == IRIS_OK);
+    if (j->kind != GEMM_DO_COLLECTIVE || j->g.op == GEMM_ALL_GATHER)
+        return ok;
+    return gemm_blas(&j->peers, mode, 0, iris_default_stream(w)) == IRIS_OK && ok;
 }
 
-/* Poisons, runs the job's kind once and looks at what it wrote. Collective: the same on every rank. */
-static inline int gemm_checked(gemm_job *j, const char *who)
+/* What is submitted to be timed, and how many calls that takes until all sets have had their turn. */
+typedef struct gemm_timing {
+    const char *name;
+    bench_submit submit;
+    void *arg;
+    int calls;
+} gemm_timing;
+
+/* 1 when what the job's kind wrote last, of the first set, is right on this rank. */
+static inline int gemm_wrote_right(gemm_job *j, const char *who)
+{
+    const int banded = j->g.op == GEMM_ALL_SCATTER;
+    if (j->kind <= GEMM_DO_OWN)
+        return gemm_operands_own_right(j->b->w, &j->g, gemm_blas_out(&j->peers, GEMM_IRIS), j->flag, who);
+    if (j->kind == GEMM_DO_PUSH)
+        return gemm_pushed_right(&j->peers, j->flag);
+    if (j->kind >= GEMM_DO_PLACED)
+        return gemm_c_right(j, j->g.c, 0, who);
+    if (j->kind == GEMM_DO_COLLECTIVE && j->g.op == GEMM_ALL_GATHER &&
+        gemm_blas(&j->peers, j->which, 0, iris_default_stream(j->b->w)) != IRIS_OK)
+        return 0;
+    return gemm_c_right(j, gemm_both_out(&j->peers, j->which), banded, who);
+}
+
+/*
+ * Poisons, calls with each set, without waiting in between, and looks at what is left of the last call: calls behind
+ * each other must not disturb one another. Collective: the same on every rank.
+ */
+static inline int gemm_checked(gemm_job *j, const gemm_timing *t)
 {
     iris_world *w = j->b->w;
-    iris_stream stream = iris_default_stream(w);
-    const int mode = j->which, banded = j->g.op == GEMM_ALL_SCATTER;
     int ok = gemm_poison(j);
-    if (j->kind == GEMM_DO_COLLECTIVE && j->g.op != GEMM_ALL_GATHER) /* it reads what the BLAS leaves */
-        ok = gemm_have_blas(&j->peers) ? gemm_blas(&j->peers, mode, 0, stream) == IRIS_OK && ok : ok;
-    ok = gemm_submit(w, j, stream, 0) == IRIS_OK && iris_synchronize(w) == IRIS_OK && ok;
+    for (int turn = 0; turn < t->calls; turn++) /* whatever failed here: the others wait for this rank */
+        ok = t->submit(w, t->arg, iris_default_stream(w), turn) == IRIS_OK && ok;
+    ok = iris_synchronize(w) == IRIS_OK && ok;
     if (!ok)
-        fprintf(stderr, "rank %d, %s %s: %s\n", iris_rank(w), gemm_fused_names[j->g.op], who, iris_error_string(w));
-    if (j->kind <= GEMM_DO_OWN)
-        ok = ok && gemm_operands_own_right(w, &j->g, gemm_blas_out(&j->peers, GEMM_IRIS), j->flag, who);
-    else if (j->kind >= GEMM_DO_PLACED)
-        ok = ok && gemm_c_right(j, j->g.c, 0, who);
-    else if (j->kind == GEMM_DO_BOTH || (j->kind == GEMM_DO_COLLECTIVE && gemm_have_blas(&j->peers)))
-        ok = ok && (j->kind == GEMM_DO_BOTH || j->g.op != GEMM_ALL_GATHER ||
-                    gemm_blas(&j->peers, mode, 0, stream) == IRIS_OK) &&
-             gemm_c_right(j, gemm_both_out(&j->peers, mode), banded, who);
+        fprintf(stderr, "rank %d, %s %s: %s\n", iris_rank(w), gemm_fused_names[j->g.op], t->name,
+                iris_error_string(w));
+    ok = bench_all_ok(j->b, ok); /* a push has arrived once all ranks are through */
+    ok = ok && gemm_wrote_right(j, t->name);
     return bench_all_ok(j->b, ok);
 }
 
-/* Microseconds of the job's kind, or of one of its calls in a graph; negative when a rank failed. Collective. */
-static inline double gemm_timed(gemm_job *j, const char *name, int graph)
+/* What came of a way of the job's kind: microseconds of one call, 0 where the check failed. */
+typedef struct gemm_outcome {
+    double us; /* negative when a rank could not go on */
+    int ok;
+} gemm_outcome;
+
+static inline gemm_outcome gemm_check_and_time(gemm_job *j, const gemm_timing *t)
 {
+    gemm_outcome out;
+    out.ok = gemm_checked(j, t);
+    out.us = out.ok ? bench_time(j->b, t->name, t->submit, t->arg) : 0;
+    return out;
+}
+
+/* The job's kind as single calls. Collective. */
+static inline gemm_outcome gemm_timed(gemm_job *j, const char *name)
+{
+    gemm_timing t;
+    t.name = name, t.submit = gemm_submit, t.arg = j, t.calls = j->g.sets > 1 ? j->g.sets : 2;
+    return gemm_check_and_time(j, &t);
+}
+
+/* The same as graphs of at least --laps calls, each set in turn. Collective. */
+static inline gemm_outcome gemm_timed_graph(gemm_job *j, const char *name)
+{
+    gemm_outcome out;
+    out.us = -1, out.ok = 0;
 #if BENCH_HAS_RUNTIME
-    if (graph) {
-        bench_graph made = NULL;
-        const int ok = bench_graph_make(j->b, &made, gemm_submit, j, j->b->o->laps) == IRIS_OK;
-        if (!ok)
-            fprintf(stderr, "%s: %s\n", name, iris_error_string(j->b->w));
-        const double us = bench_all_ok(j->b, ok) ? bench_time(j->b, name, bench_submit_graph, &made) : -1;
-        bench_graph_free(made);
-        return us < 0 ? us : us / j->b->o->laps;
-    }
+    const int calls = (j->b->o->laps + j->g.sets - 1) / j->g.sets * j->g.sets;
+    bench_graph made = NULL;
+    gemm_timing t;
+    const int ok = bench_graph_make(j->b, &made, gemm_submit, j, calls) == IRIS_OK;
+    if (!ok)
+        fprintf(stderr, "%s: %s\n", name, iris_error_string(j->b->w));
+    t.name = name, t.submit = bench_submit_graph, t.arg = &made, t.calls = 1;
+    if (bench_all_ok(j->b, ok))
+        out = gemm_check_and_time(j, &t);
+    bench_graph_free(made);
+    out.us = out.us < 0 ? out.us : out.us / calls;
+#else
+    (void)j, (void)name;
 #endif
-    (void)graph;
-    return bench_time(j->b, name, gemm_submit, j);
+    return out;
 }
 
 /* Microseconds of what others are compared with, 0 where it was left out. It comes before they do. */
@@ -387,7 +441,7 @@ static inline int gemm_job_free(gemm_job *j)
 static inline int gemm_run(gemm_job *j, const char *shape, int kind, int which)
 {
     const int planned = kind == GEMM_DO_OWN || kind == GEMM_DO_PATTERN;
-    int ready = 0, ok = 0;
+    int ready = 0;
     for (int graph = 0; graph < 2; graph++) {
         char name[GEMM_NAME];
         bench_row row;
@@ -403,25 +457,25 @@ static inline int gemm_run(gemm_job *j, const char *shape, int kind, int which)
             j->us[kind][which][1] = 0;
             if (!bench_all_ok(j->b, s == IRIS_OK)) /* what the library says that it lacks is left out */
                 return !bench_all_ok(j->b, s == IRIS_OK || s == IRIS_ERR_UNSUPPORTED);
-            ready = 1, ok = gemm_checked(j, name);
+            ready = 1;
         }
-        double us = ok ? gemm_timed(j, name, graph) : 0;
-        if (us < 0 && !graph)
+        gemm_outcome out = graph ? gemm_timed_graph(j, name) : gemm_timed(j, name);
+        if (out.us < 0 && !graph)
             return 1;
-        if (us < 0) /* it cannot be captured */
-            us = 0, ok = 0;
-        j->us[kind][which][graph] = us;
+        if (out.us < 0) /* it cannot be captured */
+            out.us = 0, out.ok = 0;
+        j->us[kind][which][graph] = out.us;
         memset(&row, 0, sizeof row);
         row.op = gemm_fused_names[j->g.op];
         row.name = shape, row.dtype = "bf16", row.variant = name;
-        row.bytes = gemm_bytes(&j->g, iris_world_size(j->b->w)), row.ok = ok;
+        row.bytes = gemm_bytes(&j->g, iris_world_size(j->b->w), iris_rank(j->b->w)), row.ok = out.ok;
         if (planned) {
             row.workgroups = (int)j->g.plan[0].machine.workgroups;
             row.lanes = (int)(j->g.plan[0].machine.waves * j->g.plan[0].machine.wave_lanes);
         }
-        row.us = us;
-        if ((kind == GEMM_DO_PUSH || kind == GEMM_DO_COLLECTIVE) && us > 0)
-            row.gbps = (double)row.bytes / us * 1e-3;
+        row.us = out.us;
+        if ((kind == GEMM_DO_PUSH || kind == GEMM_DO_COLLECTIVE) && out.us > 0)
+            row.gbps = (double)row.bytes / out.us * 1e-3;
         row.ceiling = gemm_bound(j, kind, graph);
         bench_put(j->b, &row);
     }
@@ -464,10 +518,11 @@ static inline int gemm_run_shape(gemm_job *j)
         for (int which = 0; which < GEMM_WHICH; which++)
             j->us[kind][which][0] = j->us[kind][which][1] = -1;
     for (int kind = 0; kind < GEMM_KINDS; kind++)
-        for (int which = 0; which < gemm_whiches(kind); which++)
+        for (int which = 0; which < gemm_whiches(kind) && !bench_late(j->b); which++)
             if (gemm_run(j, shape, kind, which))
                 return 1;
-    gemm_summary(j, shape);
+    if (!j->b->cut)
+        gemm_summary(j, shape);
     return gemm_job_free(j);
 }
 
@@ -507,7 +562,10 @@ static inline int gemm_fused_rank(iris_world *w, void *arg)
     IRIS_TRY(iris_barrier(w));
     gemm_window_bytes(q, bytes);
     IRIS_TRY(gemm_peers_open(&b, &j->peers, bytes));
-    for (int op = 0; op < GEMM_FUSED; op++)
+    for (int op = 0; op < GEMM_FUSED; op++) {
+        if (q->shapes[op] > 0 && q->operations[op].prepare == NULL && iris_rank(w) == 0)
+            printf("%s: the library has no kernels of this operation yet; what follows are its parts\n",
+                   gemm_fused_names[op]);
         for (int i = 0; i < q->shapes[op] && !bench_late(&b); i++) {
             memset(&j->g, 0, sizeof j->g);
             j->operation = &q->operations[op], j->g.op = (gemm_fused)op;
@@ -518,6 +576,7 @@ static inline int gemm_fused_rank(iris_world *w, void *arg)
             if (gemm_run_shape(j))
                 return 1;
         }
+    }
     gemm_peers_close(&j->peers);
     IRIS_TRY(iris_free(w, j->flag));
     free(j);

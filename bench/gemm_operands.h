@@ -31,7 +31,7 @@ typedef enum gemm_fused {
 } gemm_fused;
 static const char *const gemm_fused_names[] = {"all_scatter", "reduce_scatter", "all_reduce", "all_gather"};
 
-enum { GEMM_SETS = 2, GEMM_MOST_SETS = 16, GEMM_SEED_A = 1, GEMM_SEED_B = 100 };
+enum { GEMM_SETS = 2, GEMM_MOST_SETS = 32, GEMM_SEED_A = 1, GEMM_SEED_B = 100 };
 
 /* One shape on one rank: op, m, n, k, transposed (B is n x k) and most_sets are given, the rest is made. */
 typedef struct gemm_operands {

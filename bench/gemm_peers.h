@@ -6,7 +6,8 @@
  *
  *   gemm_mode gemm_mode_names gemm_peers gemm_peers_open gemm_peers_close
  *   gemm_peers_create gemm_peers_free gemm_peers_can gemm_peers_poison
- *   gemm_blas gemm_collective gemm_both gemm_push gemm_place gemm_blas_call gemm_bytes
+ *   gemm_blas gemm_collective gemm_both gemm_place gemm_blas_call
+ *   gemm_bytes gemm_push gemm_push_poison gemm_pushed_right
  *
  * The BLAS is the vendor's (peer_cublaslt.h), on the host platform a plain loop. The collective is NCCL's (nccl.h), in
  * its default mode or with windows, or the library's own. Where parts are not equal, NCCL's is a group of broadcasts
@@ -59,15 +60,30 @@ static inline size_t gemm_out_bytes(const gemm_operands *g)
 }
 
 /* Bytes that leave a rank, to all others together. Of all_reduce a partial sum and then the finished tile. */
-static inline size_t gemm_bytes(const gemm_operands *g, int world)
+static inline size_t gemm_bytes(const gemm_operands *g, int world, int rank)
 {
-    const size_t peers = (size_t)world - 1;
+    const size_t peers = (size_t)world - 1, rows = gemm_part(g->m, (uint32_t)world, (uint32_t)rank).count;
     switch (g->op) {
-    case GEMM_ALL_SCATTER: return g->m * g->own.count * 2 * peers;
-    case GEMM_REDUCE_SCATTER: return (g->m - g->rows.count) * g->n * 2;
+    case GEMM_ALL_SCATTER:
+        return g->m * iris_gemm_band((uint32_t)g->n, (uint32_t)world, (uint32_t)rank).count * 2 * peers;
+    case GEMM_REDUCE_SCATTER: return (g->m - rows) * g->n * 2;
     case GEMM_ALL_REDUCE: return 2 * (g->m * g->n * 2 * peers / (size_t)world);
-    default: return g->rows.count * g->k * 2 * peers;
+    default: return rows * g->k * 2 * peers;
     }
+}
+
+/* How often the push goes to each peer, and bytes that it takes there each time, in whole words. */
+static inline int gemm_push_times(const gemm_operands *g) { return g->op == GEMM_ALL_REDUCE ? 2 : 1; }
+static inline size_t gemm_push_each(const gemm_operands *g, int world, int rank)
+{
+    return world > 1 ? gemm_bytes(g, world, rank) / (size_t)gemm_push_times(g) / (size_t)(world - 1) / 4 * 4 : 0;
+}
+
+/* Bytes of each rank's place where a push arrives: the most that one rank sends, in whole pieces of 16 bytes. */
+static inline size_t gemm_push_place(const gemm_operands *g, int world)
+{
+    const size_t first = gemm_push_each(g, world, 0), last = gemm_push_each(g, world, world - 1);
+    return ((first > last ? first : last) + 15) / 16 * 16;
 }
 
 /* Collective. `bytes`: of each window, 0: none. */
@@ -283,22 +299,76 @@ IRIS_KERNEL(gemm_push_part, gemm_push_args, p, 1024)
             iris_put_u32_wg(&p->ctx, p->to + first, p->from + first, end - first, (p->ctx.rank + i) % p->ctx.world);
 }
 
+/* What a push reads, and where that of all ranks arrives, gemm_push_place apart. */
+static inline char *gemm_push_from(const gemm_peers *p) { return p->g->op == GEMM_ALL_GATHER ? p->g->a[0] : p->g->c; }
+static inline char *gemm_push_to(const gemm_peers *p) { return p->memory[gemm_splits_k(p->g) ? 0 : 1]; }
+
 /* As many bytes as the operation sends, to every peer as many, by 16-byte stores; all_reduce's in two parts. */
 static inline iris_status gemm_push(const gemm_peers *p, iris_stream stream)
 {
-    const gemm_operands *g = p->g;
-    const int world = iris_world_size(p->b->w), rank = iris_rank(p->b->w), times = g->op == GEMM_ALL_REDUCE ? 2 : 1;
-    const int summed = gemm_splits_k(g); /* then `in` has room for a part from each rank, else `out` */
-    const size_t room = summed ? gemm_in_bytes(g, 0) : gemm_out_bytes(g);
-    const size_t each = gemm_bytes(g, world) / (size_t)times / (size_t)(world - 1);
-    const size_t at = (size_t)rank * (each / 16 * 16);
+    const int world = iris_world_size(p->b->w), rank = iris_rank(p->b->w);
     const iris_launch_config grid = iris_grid((uint32_t)iris_compute_units(p->b->w), 1024);
     gemm_push_args a;
     a.ctx = iris_device_ctx(p->b->w);
-    a.times = times, a.words = each / 4;
-    a.from = (uint32_t *)(void *)(g->op == GEMM_ALL_GATHER ? g->a[0] : g->c);
-    a.to = (uint32_t *)(void *)((summed ? p->memory[0] : p->memory[1]) + (at + each <= room ? at : 0));
+    a.times = gemm_push_times(p->g), a.words = gemm_push_each(p->g, world, rank) / 4;
+    a.from = (uint32_t *)(void *)gemm_push_from(p);
+    a.to = (uint32_t *)(void *)(gemm_push_to(p) + (size_t)rank * gemm_push_place(p->g, world));
     return iris_launch(p->b->w, gemm_push_part, &a, sizeof a, &grid, stream);
+}
+
+/* The seed of what a rank pushes: its first shard of A is there already. */
+static inline uint64_t gemm_push_seed(const gemm_operands *g, uint32_t rank)
+{
+    return g->op == GEMM_ALL_GATHER ? gemm_seed_a(g, rank) : gemm_seed_of(rank);
+}
+
+/* What is pushed is random, and where it arrives is poison. */
+static inline iris_status gemm_push_poison(const gemm_peers *p)
+{
+    const gemm_operands *g = p->g;
+    const int world = iris_world_size(p->b->w);
+    const uint32_t rank = (uint32_t)iris_rank(p->b->w);
+    const iris_status s = iris_memset(p->b->w, gemm_push_to(p), 0xff, (size_t)world * gemm_push_place(g, world));
+    if (s != IRIS_OK || g->op == GEMM_ALL_GATHER)
+        return s;
+    return gemm_fill(p->b->w, IRIS_BF16, g->c, g->c_count, gemm_push_seed(g, rank));
+}
+
+typedef struct gemm_pushed_args {
+    const void *at;
+    uint64_t n, seed;
+    uint32_t *wrong;
+} gemm_pushed_args;
+
+IRIS_KERNEL(gemm_pushed_kernel, gemm_pushed_args, p, 256)
+{
+    for (uint64_t i = iris_grid_lane(); i < p->n; i += iris_grid_lanes())
+        if (gemm_get(p->at, i, IRIS_BF16) != gemm_element(p->seed, i, IRIS_BF16))
+            *p->wrong = 1;
+}
+
+/* 1 when every element that the peers have pushed to this rank is there; else 0, with a sentence on stderr. */
+static inline int gemm_pushed_right(const gemm_peers *p, uint32_t *flag)
+{
+    iris_world *w = p->b->w;
+    const int world = iris_world_size(w);
+    const iris_launch_config grid = iris_grid(4 * (uint32_t)iris_compute_units(w), 256);
+    uint32_t wrong = 0;
+    iris_status s = iris_memset(w, flag, 0, sizeof *flag);
+    for (int i = 1; i < world && s == IRIS_OK; i++) {
+        const int peer = (iris_rank(w) + i) % world;
+        gemm_pushed_args a;
+        a.at = gemm_push_to(p) + (size_t)peer * gemm_push_place(p->g, world);
+        a.n = gemm_push_each(p->g, world, peer) / 2, a.seed = gemm_push_seed(p->g, (uint32_t)peer), a.wrong = flag;
+        s = iris_launch(w, gemm_pushed_kernel, &a, sizeof a, &grid, NULL);
+    }
+    if (s == IRIS_OK)
+        s = iris_memcpy(w, &wrong, flag, sizeof wrong);
+    if (s != IRIS_OK)
+        fprintf(stderr, "push: %s\n", iris_error_string(w));
+    else if (wrong)
+        fprintf(stderr, "push: an element did not arrive on rank %d\n", iris_rank(w));
+    return s == IRIS_OK && wrong == 0;
 }
 
 typedef struct gemm_place_args {
@@ -376,8 +446,11 @@ static inline int gemm_peers_create(gemm_peers *p, const gemm_operands *g, uint3
     for (int r = 1; r < world; r++)
         p->even = p->even && gemm_peers_part(p, r).count == gemm_peers_part(p, 0).count;
     p->even = p->even || g->op == GEMM_ALL_REDUCE;
-    p->memory[0] = (char *)iris_malloc(w, gemm_in_bytes(g, 0));
-    p->memory[1] = (char *)iris_malloc(w, gemm_out_bytes(g));
+    for (int i = 0; i < 2; i++) {
+        const size_t bytes = i ? gemm_out_bytes(g) : gemm_in_bytes(g, 0);
+        const size_t pushed = (size_t)world * gemm_push_place(g, world);
+        p->memory[i] = (char *)iris_malloc(w, gemm_splits_k(g) == !i && pushed > bytes ? pushed : bytes);
+    }
     p->result = (char *)iris_malloc(w, g->op == GEMM_ALL_GATHER ? g->c_count * 2 : 256);
     if (!p->memory[0] || !p->memory[1] || !p->result)
         return fprintf(stderr, "%s\n", iris_error_string(w)), 1;

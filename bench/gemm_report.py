@@ -82,9 +82,11 @@ def table(found):
 
 
 def summary(found):
-    """(head, rows) of the library's choice beside BLAS and NCCL in turn, and what bounds both."""
+    """(head, rows) of the library's choice beside BLAS and NCCL in turn, and what bounds both: of runs with a choice."""
     rows = []
     for run in found:
+        if not run.us.get("auto") or len(own(run)) < 2:
+            continue
         ours = {v: t for v, t in own(run).items() if v != "auto"}
         best, peer = min(ours, key=ours.get), both(run)
         rows.append((f"`{run.shape}`", f"{run.us['auto']:.0f}", f"{ours[best]:.0f} (`{best}`)",

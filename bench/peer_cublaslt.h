@@ -168,13 +168,14 @@ static inline iris_status peer_submit(iris_world *w, void *arg, iris_stream stre
  */
 static inline int peer_choose(peer *p, iris_world *w, const peer_inputs *in, uint32_t wrong)
 {
+    const int calls = in->sets > 4 ? in->sets : 4;
     peer_try t;
     double least = 0;
     t.p = p, t.in = in, p->best = -1;
     for (t.algorithm = 0; t.algorithm < p->algorithms; t.algorithm++) {
         double us = wrong >> t.algorithm & 1 ? -1 : bench_calls(w, peer_submit, &t, 2, in->begin, in->end);
         if (us > 0)
-            us = bench_calls(w, peer_submit, &t, 4, in->begin, in->end);
+            us = bench_calls(w, peer_submit, &t, calls, in->begin, in->end);
         if (us > 0 && (p->best < 0 || us < least))
             p->best = t.algorithm, least = us;
     }

@@ -38,7 +38,9 @@ def variants(result, op, shape):
 def every_row():
     """Of equal parts there is everything, of unequal ones no collective of the library's but all_reduce's."""
     for ranks in ("2", "3"):
-        result, _, _ = run(PROGRAM, "-n", ranks, "24x96x48", "5x80x7")
+        result, said, _ = run(PROGRAM, "-n", ranks, "24x96x48", "5x80x7")
+        lacking = [line.split(":")[0] for line in said.splitlines() if "has no kernels of this operation" in line]
+        assert lacking == [op for op in gemm_report.OPERATIONS if not variants(result, op, "24x96x48")[5:]], said
         assert all(r["ok"] and r["us"] > 0 for r in result["rows"]), result["rows"]
         alone, both = ["blas", "gemm", "push"], ["iris", "blas+iris"]
         assert variants(result, "all_scatter", "24x96x48") == [*alone, *both, "blas+iris+copy", *OWN], result["rows"]
@@ -82,9 +84,11 @@ def wrong_ones():
             verdicts = {r["variant"]: r["ok"] for r in result["rows"] if r["op"] == op}
             assert verdicts == {"blas": True, "gemm": True, "push": True, "iris": True, "blas+iris": True,
                                 "auto": True, "bulk_synchronous": True, "producer_consumer": False,
-                                "fused_sequential": False, "wg_specialized": False}, (op, verdicts)
-        lines = [line for line in said.splitlines() if line.startswith("wg_specialized")]
-        assert lines and all("is another than BLAS" in line for line in lines), said
+                                "fused_sequential": False, "wg_specialized": False,
+                                "wave_specialized": False}, (op, verdicts)
+        for pattern in ("wg_specialized", "wave_specialized"):
+            lines = [line for line in said.splitlines() if line.startswith(pattern)]
+            assert lines and all("is another than BLAS" in line for line in lines), said
 
 
 def made_up():
@@ -111,6 +115,7 @@ def made_up():
     assert found["decoding, layers of 8B: GEMM + AllReduce by BLAS + NCCL, mean"] == "0.500", found
     text = "\n".join(report.gemm_tables(fused))
     assert "GEMM + AllReduce, in graphs:" in text and "GEMM + AllScatter" not in text, text
+    assert not gemm_report.summary(gemm_report.runs(fused))[1], "a run without patterns has a row"
     old = {"benchmark": "gemm_all_scatter", "rows": [
         {"case": "8x8x8", "variant": v, "us": t} for v, t in (("blas", 2.0), ("blas_graph", 1.0), ("gather", 3.0),
                                                               ("blas+gather", 6.0), ("auto", 4.0), ("push", 1.0),

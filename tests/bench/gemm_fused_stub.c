@@ -7,6 +7,7 @@
  *                       are those of the next shard
  *   fused_sequential    the last row of C is not written
  *   wg_specialized      one element that no sample looks at is wrong
+ *   wave_specialized    the same in each second call
  *
  * A rank computes its C alone: elements of A and B are functions of their place.
  */
@@ -116,11 +117,18 @@ STUB_LAUNCH(stub_part, IRIS_GEMM_PRODUCER_CONSUMER)
 STUB_LAUNCH(stub_row, IRIS_GEMM_FUSED_SEQUENTIAL)
 STUB_LAUNCH(stub_element, IRIS_GEMM_WG_SPECIALIZED)
 
+static iris_status stub_second(iris_world *w, const iris_gemm_plan *plan, iris_stream stream)
+{
+    static int calls;
+    return stub_launch(w, plan, stream, calls++ % 2 ? IRIS_GEMM_WG_SPECIALIZED : IRIS_GEMM_AUTO);
+}
+
+#define STUB_LAUNCHES {stub_right, stub_right, stub_part, stub_row, stub_element, stub_second}
 static const gemm_operation operations[GEMM_FUSED] = {
     {GEMM_ALL_SCATTER, NULL, {NULL}},
-    {GEMM_REDUCE_SCATTER, prepare_reduce_scatter, {stub_right, stub_right, stub_part, stub_row, stub_element}},
-    {GEMM_ALL_REDUCE, prepare_all_reduce, {stub_right, stub_right, stub_part, stub_row, stub_element}},
-    {GEMM_ALL_GATHER, prepare_all_gather, {stub_right, stub_right, stub_part, stub_row, stub_element}},
+    {GEMM_REDUCE_SCATTER, prepare_reduce_scatter, STUB_LAUNCHES},
+    {GEMM_ALL_REDUCE, prepare_all_reduce, STUB_LAUNCHES},
+    {GEMM_ALL_GATHER, prepare_all_gather, STUB_LAUNCHES},
 };
 
 int main(int argc, char **argv) { return gemm_fused_main(argc, argv, operations, iris_gemm_local_bf16); }
