@@ -7,17 +7,56 @@ from .dtypes import BY_NAME, DType
 
 @dataclass(frozen=True)
 class GemmOp:
-    """A GEMM and the communication that belongs to it: IRIS_GEMM_<NAME>, and headers and launchers of that name."""
+    """
+    A GEMM and the communication that belongs to it: IRIS_GEMM_<NAME>, and headers and launchers of that name. The
+    fields from split_n on are its properties: gen/gemm_ops.h has a mask of the operations that have each.
+    """
     name: str
-    title: str  # the operation in a banner's first line
-    text: str   # what a launch leaves behind, after "C as iris_gemm_args says"
-    to: str     # IRISI_GEMM_TO_<TO>: where a tile goes
+    enum: str   # in the comment beside its value
+    title: str = ""  # the operation in a banner's first line
+    text: str = ""   # what a launch leaves behind, after "C as iris_gemm_args says"
+    arrived: str = ""  # what is so once the stream has passed the launch
+    to: str = ""     # IRISI_GEMM_TO_<TO>: where a tile goes
+    communicate: str = ""  # what the kernel beside or behind the arithmetic does, in its name
+    patterns: tuple = ()
+    split_n: bool = False    # a rank has its band of the columns of B
+    split_k: bool = False    # a rank has a part of K: what it computes are partial sums
+    split_m: bool = False    # rows are dealt out: of A, or of sums
+    c_on_all: bool = False   # C is m x n on every rank, in the heap, and written by all
+    gathers: bool = False    # a rank has its rows of A, and the kernel that communicates comes first
+    sends_tiles: bool = False  # the kernel that computes, or one beside it, sends its tiles to all ranks
+
+    reduces = property(lambda self: self.split_k)
 
 
+PATTERN_NAMES = ("bulk_synchronous", "producer_consumer", "fused_sequential", "wg_specialized", "wave_specialized")
+GEMM_LOCAL = GemmOp("local", "a GEMM alone, without communication: no other rank takes part", split_n=True)
 GEMM_OPS = (
     GemmOp(
-        "all_scatter", title="GEMM and all-scatter", text="every rank's band of columns on every rank", to="everyone"),
+        "all_scatter", "N split; every rank's band of columns goes to every rank", title="GEMM and all-scatter",
+        text="every rank's band of columns on every rank", arrived="all of C has arrived", to="everyone", communicate="send",
+        patterns=PATTERN_NAMES, split_n=True, c_on_all=True, sends_tiles=True),
+    GemmOp(
+        "reduce_scatter", "K split; each rank gets the sums of its rows", title="GEMM and reduce-scatter",
+        text="the sums over all ranks of this rank's rows", arrived="they are there", communicate="reduce",
+        patterns=("bulk_synchronous",), split_k=True, split_m=True),
+    GemmOp(
+        "all_reduce", "K split; every rank gets all sums", title="GEMM and all-reduce",
+        text="the sums over all ranks on every rank", arrived="all of C has arrived", communicate="reduce",
+        patterns=("bulk_synchronous",), split_k=True, c_on_all=True),
+    GemmOp(
+        "all_gather", "A split by M; every rank gathers it, and computes its band", title="all-gather and GEMM",
+        text="this rank's band of columns, of the A of all ranks", arrived="it is there", communicate="gather",
+        patterns=("bulk_synchronous",), split_n=True, split_m=True, gathers=True),
 )
+GEMM_OP_PROPERTIES = {
+    "split_n": "a rank has its band of the columns of B",
+    "split_k": "a rank has a part of K: what it computes are partial sums",
+    "split_m": "rows are dealt out, of A or of sums",
+    "c_on_all": "C is m x n on every rank, in the heap, and written by all",
+    "gathers": "a rank has its rows of A alone",
+    "sends_tiles": "the tiles that a rank computes go to all ranks",
+}
 
 
 @dataclass(frozen=True)
@@ -29,6 +68,10 @@ class GemmPart:
     cluster_split_k: bool = False    # 1: a mainloop that can cuts K over the workgroups of a cluster
 
     computes = property(lambda self: self.role != "communicate")
+
+    def ends(self, op):
+        """What the name of an operation's kernel adds to the pattern's."""
+        return self.suffix if self.computes else "_" + op.communicate
 
 
 @dataclass(frozen=True)
@@ -46,12 +89,12 @@ class GemmPattern:
 LOCAL_PART = GemmPart("compute", cluster_split_k=True)
 GEMM_PATTERNS = (
     GemmPattern(
-        "bulk_synchronous", "a GEMM kernel, then a kernel that sends", local_first=True,
-        parts=(GemmPart("communicate", "_send"),)),
+        "bulk_synchronous", "a GEMM kernel and a kernel that communicates, one after the other", local_first=True,
+        parts=(GemmPart("communicate"),)),
     GemmPattern(
         "producer_consumer", "a kernel that computes and one that sends, on two streams", auto=False,
         captured="wg_specialized",
-        parts=(GemmPart("compute", "_compute"), GemmPart("communicate", "_send"))),
+        parts=(GemmPart("compute", "_compute"), GemmPart("communicate"))),
     GemmPattern(
         "fused_sequential", "workgroups that compute a tile, then send it",
         parts=(GemmPart("whole", cluster_split_k=True), GemmPart("packets", "_ll", cluster_split_k=True))),
@@ -74,18 +117,22 @@ class GemmType:
     work: DType  # what follows the sums is computed in it
     bias: DType
     narrow: str  # <narrow>_<out> makes an element of a value of `work`
+    slot: DType  # of partial sums, where K is split over ranks
+    by: str      # the row whose kernels compute those: the one with that C
 
 
 def gemm_type(name):
     """The row of `f16`, or of `f16_f32` where C has a type of its own."""
     t, out = (BY_NAME[part] for part in (name.split("_")[0], name.split("_")[-1]))
     whole = t.kind == "int"
+    slot = out if out.bits > 8 else BY_NAME["bf16"]
     return GemmType(
         name, t, out,
         acc=BY_NAME["i32" if whole else t.acc],
         work=BY_NAME["f64" if out.name in ("f64", "i32") else "f32"],
         bias=out if out.bits > 8 else BY_NAME["bf16"],
-        narrow="irisi_round" if out.kind == "int" else "iris_narrow")
+        narrow="irisi_round" if out.kind == "int" else "iris_narrow",
+        slot=slot, by=name if slot == out else f"{t.name}_{slot.name}")
 
 
 GEMM_TYPES = tuple(map(gemm_type, (
@@ -243,7 +290,8 @@ GEMM_ISAS = (
     GemmIsa("avx512", bytes=64, rows=8, vectors=2),
 )
 GEMM_ROWS = dict(
-    gemm_ops=GEMM_OPS, gemm_types=GEMM_TYPES, gemm_kernels=GEMM_KERNELS, gemm_patterns=GEMM_PATTERNS,
-    gemm_isas=GEMM_ISAS, gemm_mfmas=GEMM_MFMAS, gemm_local=LOCAL_PART,
-    gemm_accs=dict.fromkeys(g.acc for g in GEMM_TYPES), gemm_loops=GEMM_LOOPS, gemm_properties=GEMM_LOOP_PROPERTIES,
+    gemm_ops=GEMM_OPS, gemm_local_op=GEMM_LOCAL, gemm_op_properties=GEMM_OP_PROPERTIES, gemm_types=GEMM_TYPES,
+    gemm_kernels=GEMM_KERNELS, gemm_patterns=GEMM_PATTERNS, gemm_isas=GEMM_ISAS, gemm_mfmas=GEMM_MFMAS,
+    gemm_local=LOCAL_PART, gemm_accs=dict.fromkeys(g.acc for g in GEMM_TYPES), gemm_loops=GEMM_LOOPS,
+    gemm_properties=GEMM_LOOP_PROPERTIES,
     gemm_works=(BY_NAME["f32"], BY_NAME["f64"]))

@@ -35,6 +35,14 @@ def collective_test(c):
 
 RMSNORM_TYPES = (BY_NAME["f16"], BY_NAME["bf16"])
 _GEMM = "gemm/all_scatter.cpp"
+_OPS = "gemm/operations.cpp"
+
+
+def gemm_test(op):
+    """The test of an operation: those whose sums or operands cross the ranks share one."""
+    return _GEMM if op.sends_tiles else _OPS
+
+
 TEMPLATES = (
     T("dtype/dtypes", "every element type: its value at run time, widening and narrowing", "dtype/convert.cpp"),
     T("op/op", "sum, product, minimum, maximum and bit operations of every type", "dtype/op.cpp"),
@@ -58,15 +66,17 @@ TEMPLATES = (
         ("gemm_sm90a_leave_nvidia", "how tiles of the loop of Hopper leave"),
         *dict.fromkeys((loop.header, loop.title) for loop in GEMM_LOOPS),
     )),
+    T("gemm/ops", "operations by number, and what each does", _OPS, "gemm_ops", **GEMM_ROWS),
     T("gemm/loops", "mainloops by number, and what each can do", _GEMM, "gemm_loops", **GEMM_ROWS),
     T("gemm/types", "element types that GEMM kernels exist for", _GEMM, "gemm_types", **GEMM_ROWS),
     T("gemm/epilogue", "from accumulators to the staging tile", _GEMM, "gemm_epilogue", **GEMM_ROWS),
     T("gemm/tiles", "what math and loader waves do for a tile", _GEMM, "gemm_tiles", **GEMM_ROWS),
+    T("gemm/reduce", "sums of the ranks' partial sums", _OPS, "gemm_reduce", **GEMM_ROWS),
     T("gemm/local", "a GEMM without communication", _GEMM, "gemm_local", **GEMM_ROWS),
     T("gemm/launch_local", "what every GEMM needs, and launchers of a GEMM alone", _GEMM, "launch/gemm", **GEMM_ROWS),
-    *(T(f"gemm/{p.name}", f"{op.title} by {p.text}", _GEMM, f"gemm_{op.name}_{p.name}", op=op, **GEMM_ROWS)
-      for op in GEMM_OPS for p in GEMM_PATTERNS),
-    *(T("gemm/launch", f"launchers of {op.title}", _GEMM, f"launch/gemm_{op.name}", op=op, **GEMM_ROWS)
+    *(T(f"gemm/{p.name}", f"{op.title} by {p.text}", gemm_test(op), f"gemm_{op.name}_{p.name}", op=op, **GEMM_ROWS)
+      for op in GEMM_OPS for p in GEMM_PATTERNS if p.name in op.patterns),
+    *(T("gemm/launch", f"launchers of {op.title}", gemm_test(op), f"launch/gemm_{op.name}", op=op, **GEMM_ROWS)
       for op in GEMM_OPS),
     T("collective/reduction", "elements of all members combined", "collective/all_reduce.cpp", ops=OPS),
     T("collective/schedules", "collectives and schedules by number", "collective/all_reduce.cpp",

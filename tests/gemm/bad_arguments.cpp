@@ -106,6 +106,44 @@ static void c_is_scale_b(question *q)
     q->args.scale_b = (const float *)q->args.c - 1, q->args.scale_b_columns = 1;
 }
 static void c_is_scale_c(question *q) { q->args.scale_c = (const float *)q->args.c + M * N - 1; }
+static void reduced(question *q) { q->op = IRIS_GEMM_REDUCE_SCATTER; }
+static void reduced_by(question *q) { reduced(q), q->args.pattern = IRIS_GEMM_PRODUCER_CONSUMER; }
+static void reduced_negative_k(question *q) { reduced(q), q->args.k = -1; }
+static void reduced_short_ldb(question *q) { reduced(q), q->args.ldb = N - 1; }
+static void reduced_band(question *q) { reduced(q), q->args.band = 1; }
+static void reduced_blas_with_scale(question *q) { reduced(q), blas_with_scale(q); }
+static void reduced_to_all_locally(question *q) { local_c(q), q->op = IRIS_GEMM_ALL_REDUCE; }
+static void gathered_onto_a(question *q) { c_is_a(q), q->op = IRIS_GEMM_ALL_GATHER; }
+static void gathered_wide(question *q)
+{
+    q->op = IRIS_GEMM_ALL_GATHER, q->args.m = q->args.k = INT32_MAX, q->args.c = (void *)16; /* nobody's memory */
+}
+static void small_workspace(question *q)
+{
+    reduced(q), q->args.workspace = q->args.c, q->args.workspace_bytes = M * N * sizeof(float) - 1;
+}
+static void odd_workspace(question *q)
+{
+    reduced(q), q->args.workspace = (char *)q->args.c + 64, q->args.workspace_bytes = 1 << 30;
+}
+static void local_workspace(question *q)
+{
+    IRISI_ALIGN(128) static char room[M * (N * sizeof(float) + 128)];
+    reduced(q), q->args.workspace = room, q->args.workspace_bytes = sizeof room;
+}
+static void workspace_is_c(question *q)
+{
+    reduced(q), q->args.workspace_bytes = 1 << 30;
+    q->args.workspace = (void *)((uintptr_t)q->args.c / 128 * 128 + 128);
+    q->args.m = 8; /* all within the heap */
+}
+static void idle_residual(question *q) { q->args.residual = q->args.a; }
+static void short_ldr(question *q) { q->args.residual = q->args.c, q->args.beta = 1, q->args.ldr = N - 1; }
+static void odd_residual(question *q) { q->args.residual = (const char *)q->args.a + 2, q->args.beta = 1; }
+static void residual_beside_c(question *q)
+{
+    q->args.residual = (const float *)q->args.c + 1, q->args.beta = 1;
+}
 static void own_band(question *q) { q->args.band = 1; }
 static void alone(question *q) { q->op = IRIS_GEMM_LOCAL; }
 static void alone_with_pattern(question *q) { alone(q), q->args.pattern = IRIS_GEMM_FUSED_SEQUENTIAL; }
@@ -182,6 +220,22 @@ static const struct {
     {c_is_scale_a, IRIS_ERR_ARGUMENT, "and scale_a at"},
     {c_is_scale_b, IRIS_ERR_ARGUMENT, "and scale_b at"},
     {c_is_scale_c, IRIS_ERR_ARGUMENT, "have elements in common; c must be apart from all that is read for it"},
+    {reduced_by, IRIS_ERR_UNSUPPORTED, "pattern is producer_consumer, by which reduce_scatter has no kernels"},
+    {reduced_negative_k, IRIS_ERR_ARGUMENT, "each must be from 1 to 2147483647, k also 0"},
+    {reduced_short_ldb, IRIS_ERR_ARGUMENT, "ldb is 143, less than the 144 elements of a row of b"},
+    {reduced_band, IRIS_ERR_ARGUMENT, "band is for IRIS_GEMM_LOCAL"},
+    {reduced_blas_with_scale, IRIS_ERR_ARGUMENT, "alone: there are scales"},
+    {reduced_to_all_locally, IRIS_ERR_ARGUMENT, "c must lie in the symmetric heap, so that peers can write it"},
+    {gathered_onto_a, IRIS_ERR_ARGUMENT, "and a at"},
+    {gathered_wide, IRIS_ERR_ARGUMENT, "bytes of workspace; at most 2^36 can be"},
+    {small_workspace, IRIS_ERR_ARGUMENT, "the workspace has 23039 bytes, but reduce_scatter of 40 x 144 x 24 needs"},
+    {odd_workspace, IRIS_ERR_ARGUMENT, "must be aligned to 128 bytes"},
+    {local_workspace, IRIS_ERR_ARGUMENT, "the workspace must lie in the symmetric heap"},
+    {workspace_is_c, IRIS_ERR_ARGUMENT, "have bytes in common; they must be apart"},
+    {idle_residual, IRIS_ERR_ARGUMENT, "there is a residual, but beta is 0"},
+    {short_ldr, IRIS_ERR_ARGUMENT, "ldc is 143"},
+    {odd_residual, IRIS_ERR_ARGUMENT, "residual at"},
+    {residual_beside_c, IRIS_ERR_ARGUMENT, "and residual at"},
     {own_band, IRIS_ERR_ARGUMENT, "band is for IRIS_GEMM_LOCAL"},
     {alone_with_pattern, IRIS_ERR_ARGUMENT, "pattern is fused_sequential, but a GEMM alone has nothing to send"},
     {alone_in_bulk, IRIS_ERR_ARGUMENT, "pattern is bulk_synchronous, but a GEMM alone has nothing to send"},
@@ -194,7 +248,7 @@ static const struct {
     {alone_short_ldc_of_band, IRIS_ERR_ARGUMENT, "ldc is 143, less than the 144 elements of a row of c"},
     {alone_onto_a, IRIS_ERR_ARGUMENT, "and a at"},
     {alone_no_types, IRIS_ERR_UNSUPPORTED, "there is no GEMM kernel for i32"},
-    {alone_bad_row, IRIS_ERR_ARGUMENT, "op=loca is neither local nor all_scatter"},
+    {alone_bad_row, IRIS_ERR_ARGUMENT, "op=loca is none of local all_scatter reduce_scatter all_reduce all_gather"},
     {one_producer, IRIS_ERR_GRID, "producer_consumer needs 2 or more workgroups, but workgroups is 1"},
     {no_blas, IRIS_ERR_ARGUMENT, "blas_gather needs blas, and is alpha * A * B + beta * C alone: blas is null"},
     {blas_with_bias, IRIS_ERR_ARGUMENT, "alone: there is a bias"},

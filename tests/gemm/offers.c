@@ -23,7 +23,7 @@ static const char *found(iris_dtype dtype, iris_gemm_op op, iris_gemm_pattern pa
 {
     iris_gemm_plan p;
     memset(&p, 0, sizeof p);
-    p.operands.dtype = p.operands.c_dtype = (uint32_t)dtype, p.mainloop = IRISI_GEMM_PLAIN;
+    p.operands.dtype = p.operands.c_dtype = p.sums.c_dtype = (uint32_t)dtype, p.mainloop = IRISI_GEMM_PLAIN;
     const irisi_gemm_kernel *k = irisi_gemm_find_kernel(&p, op, pattern, role);
     return k ? k->name : "none";
 }

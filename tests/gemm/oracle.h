@@ -33,7 +33,7 @@
  *
  * Inputs are small multiples of 1/8, or small whole numbers of integer types: a P_r is exact before it is rounded, and
  * the order in which K is added inside a rank changes nothing. Partials are rounded to the slot's type and added in the
- * order of ranks, each sum rounded to the type that sums have (f32; f64 of f64 and of integers), so C must be x,
+ * order of ranks, each sum rounded to the type that sums have (f32; f64 of f64 and where C is i32), so C must be x,
  * rounded once. Where alpha, beta and the rest are powers of 2 or small, that is exact in f32 too. With `spread` the
  * parts of K with odd r are 2^spread times as large, so that sums of three and more f32 partials depend on their order.
  *
@@ -85,8 +85,7 @@ typedef struct oracle {
     iris_dtype dtype;          /* of A and B */
     iris_dtype c_dtype;        /* of C and the residual; none: dtype */
     iris_dtype bias_dtype;     /* none: c_dtype */
-    iris_dtype slot_dtype;     /* of partial sums on their way, where K is split; none: C's, of 8-bit floats bf16, of
-                                  whole numbers i32 */
+    iris_dtype slot_dtype;     /* of partial sums on their way, where K is split; none: C's, or bf16 if it has 8 bits */
     int a_transposed, b_transposed; /* 1: stands in memory column by column */
     double alpha, beta;        /* alpha 0 means 1 */
     int zero_alpha;            /* 1: alpha is 0 indeed */
@@ -174,7 +173,7 @@ static inline iris_dtype oracle_c_dtype(const oracle *p) { return p->c_dtype ? p
 static inline iris_dtype oracle_slot_dtype(const oracle *p)
 {
     const iris_dtype c = oracle_c_dtype(p);
-    return p->slot_dtype ? p->slot_dtype : p->dtype == IRIS_I8 ? IRIS_I32 : iris_dtype_bytes(c) == 1 ? IRIS_BF16 : c;
+    return p->slot_dtype ? p->slot_dtype : iris_dtype_bytes(c) == 1 ? IRIS_BF16 : c;
 }
 static inline iris_dtype oracle_dtype(const oracle *p, oracle_matrix which)
 {
@@ -343,7 +342,7 @@ static inline double oracle_unit(const oracle *p)
 /* A sum of partials in the type that sums have. */
 static inline double oracle_sum(const oracle *p, double v)
 {
-    return p->dtype == IRIS_F64 || p->dtype == IRIS_I8 ? v : (double)(float)v;
+    return p->dtype == IRIS_F64 || oracle_c_dtype(p) == IRIS_I32 ? v : (double)(float)v;
 }
 
 /* The sum at i, j over all ranks, and how far off it may be. */
@@ -487,7 +486,9 @@ static inline int oracle_value_right(const oracle *p, double got, double expecte
 {
     if (expected - expected != 0)
         return got == expected || (got != got && expected != expected);
-    return fabs(got - expected) <= off + element_half_unit(oracle_c_dtype(p), expected);
+    const double near = element_half_unit(oracle_c_dtype(p), expected), /* the value itself, and the largest there */
+        far = element_half_unit(oracle_c_dtype(p), fabs(expected) + off);
+    return fabs(got - expected) <= off + (near > far ? near : far);
 }
 
 /* 1 when an element of a rank's C is right, whoever owns it if that is unknown. */

@@ -48,7 +48,8 @@ static int shape(iris_world *w, iris_gemm_plan *p, const question *q, uint32_t w
     all.aligned = all.tma_store = all.no_epilogue = UINT64_MAX;
     memset(p, 0, sizeof *p);
     p->op = IRIS_GEMM_ALL_SCATTER;
-    p->operands.dtype = p->operands.c_dtype = IRIS_BF16, p->operands.element = p->operands.c_element = 2,
+    p->operands.dtype = p->operands.c_dtype = p->sums.c_dtype = IRIS_BF16,
+    p->operands.element = p->operands.c_element = 2,
     p->machine.xcds = 1;
     p->m = p->region.rows = q->m, p->n = q->n, p->k = q->k, p->world = q->world, p->pattern = q->pattern;
     p->region.columns = iris_gemm_band(q->n, q->world, 0).count,
@@ -69,7 +70,7 @@ static void check_many(iris_world *w)
     iris_gemm_plan p;
     memset(&all, 0, sizeof all), memset(&none, 0, sizeof none), memset(&p, 0, sizeof p);
     all.mainloops = 1u << IRISI_GEMM_PLAIN, all.workgroups = p.machine.workgroups = 2, p.op = IRIS_GEMM_ALL_SCATTER;
-    p.operands.dtype = p.operands.c_dtype = IRIS_BF16, p.operands.element = p.operands.c_element = 2,
+    p.operands.dtype = p.operands.c_dtype = p.sums.c_dtype = IRIS_BF16, p.operands.element = p.operands.c_element = 2,
     p.machine.xcds = p.world = p.m = p.region.rows = p.k = p.tiling.tile_n = 1;
     p.n = p.region.columns = (uint32_t)1 << 29;
     if (irisi_gemm_shape_plan(w, &p, &all, 0, &none) != IRIS_ERR_ARGUMENT ||
@@ -222,7 +223,8 @@ static const char *warning(iris_world *w, irisi_kernel probe, iris_dtype dtype, 
     all->probe = probe, all->rows = rows, all->n = dtype == IRIS_F64 ? 1 : 2;
     irisi_gemm_add_offer(all);
     memset(&p, 0, sizeof p), memset(&own, 0, sizeof own);
-    p.operands.dtype = p.operands.c_dtype = (uint32_t)dtype, p.operands.element = p.operands.c_element = 2;
+    p.operands.dtype = p.operands.c_dtype = p.sums.c_dtype = (uint32_t)dtype;
+    p.operands.element = p.operands.c_element = 2;
     p.m = p.region.rows = p.n = p.k = 64, p.world = 1, p.operands.tf32 = tf32;
     w->gemm_warned = 0;
     dup2(fileno(file), 2);

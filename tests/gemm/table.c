@@ -56,7 +56,7 @@ static void read_back(iris_world *w)
     p.op = IRIS_GEMM_ALL_SCATTER;
     p.world = p.machine.default_workgroups = p.machine.workgroups = p.m = p.region.rows = p.n = p.k = 1,
     p.tiling.tile_m = 128, p.pattern = IRIS_GEMM_FUSED_SEQUENTIAL;
-    p.operands.dtype = p.operands.c_dtype = IRIS_BF16, p.tiling.tile_n = asked.width,
+    p.operands.dtype = p.operands.c_dtype = p.sums.c_dtype = IRIS_BF16, p.tiling.tile_n = asked.width,
     p.tiling.edge_width = asked.edge_width, p.tiling.tail_tiles = asked.tail_tiles;
     p.tiling.cluster = asked.cluster, p.tiling.split_k = asked.split_k, p.tiling.most_full_n = asked.full_n;
     irisi_gemm_print(w, &p, text, sizeof text);

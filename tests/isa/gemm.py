@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import gates
 import gemm_order
 import listing
+import operations
 import page
 import skinny
 
@@ -87,8 +88,6 @@ def symbol(pattern, kind, loop):
 
 def build(arch, kind, include, folder, *macros):
     """(what the compiler said, {kernel: resources}, {kernel: Listing}) of the library's GEMM kernels of some types."""
-    out = pathlib.Path(folder) / f"{arch}.{kind}{''.join(macros)}.co"
-    source = out.with_suffix(".c")
     without = [] if kind in WITH_PLAIN and not macros else ["#undef IRISI_GEMM_HAS_PLAIN"]
     # the loop for few rows takes as long as all others; f16's speaks for it here
     if kind == "bf16" and arch != "gfx942":
@@ -96,6 +95,25 @@ def build(arch, kind, include, folder, *macros):
     lines = ["#include <iris/iris.h>", "#include <iris/mainloop/shape.h>", *without,
              "#define IRIS_GEMM_ALL_PATTERNS", f"#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_{kind.upper()}",
              "#include <iris/gen/launch/gemm_all_scatter.h>", ""]
+    loops = [arch, f"{arch}_small", *(["skinny_mfma"] if kind == "f16" else [])]
+    wanted = {symbol(pattern, kind, loop) for pattern in COMPUTE + SEND for loop in loops}
+    return compiled(arch, f"{arch}.{kind}{''.join(macros)}.co", lines, wanted, include, folder, *macros)
+
+
+def build_operations(arch, kind, include, folder):
+    """The same of the kernels that only communicate, beside the plain mainloop."""
+    without = [f"#undef IRISI_GEMM_HAS_{loop}" for loop in
+               ("SKINNY_MFMA", *(f"MFMA_{a.upper()}{small}" for a in ARCHS for small in ("", "_SMALL")))]
+    lines = operations.source(kind)
+    lines[2:2] = without
+    return compiled(arch, f"{arch}.{kind}.operations.co", [*lines, ""], operations.symbols(kind).values(), include,
+                    folder)
+
+
+def compiled(arch, name, lines, wanted, include, folder, *macros):
+    """What the compiler makes of a source, as build returns it."""
+    out = pathlib.Path(folder) / name
+    source = out.with_suffix(".c")
     source.write_text("\n".join(lines), encoding="utf-8")
     done = subprocess.run(
         [clang(), "-x", "hip", "-nogpuinc", "-nogpulib",
@@ -107,8 +125,6 @@ def build(arch, kind, include, folder, *macros):
         return done.stdout, {}, {}
     text = subprocess.run([find("llvm-objdump-22", "llvm-objdump"), "-d", "--no-show-raw-insn", out],
                           stdout=subprocess.PIPE, text=True, check=True).stdout
-    loops = [arch, f"{arch}_small", *(["skinny_mfma"] if kind == "f16" else [])]
-    wanted = {symbol(pattern, kind, loop) for pattern in COMPUTE + SEND for loop in loops}
     used = {}
     for name, block in re.findall(r"Function Name: (\S+)(.*?)(?=Function Name|\Z)", done.stdout, re.S):
         if name.startswith("irisi_gemm_"):  # the plain loop's, and those that copy operands, too
@@ -481,8 +497,12 @@ def main():
                 for a in args.arch or ARCHS for t in args.type or TYPES[a]]
         indirect = None if args.type or INDIRECT[0] not in (args.arch or ARCHS) else pool.submit(
             build, *INDIRECT[:2], include, folder, INDIRECT[2])
+        crossing = [(a, t, pool.submit(build_operations, a, t, include, folder))
+                    for a in args.arch or ARCHS for t in ("f16", "bf16") if t in (args.type or TYPES[a])]
         for arch, kind, job in jobs:
             check(arch, kind, job.result(), report, table)
+        for arch, kind, job in crossing:
+            operations.check(sys.modules[__name__], arch, kind, job.result(), report)
         if indirect:
             check_indirect(indirect.result(), report)
     if not args.arch and not args.type:

@@ -32,6 +32,8 @@ CHECKED = "checked mode refuses*"
 AGAIN = "a collective may follow itself*"
 MIXED = "any collective may follow*"
 SELF_TEST = "a sound machine passes*"
+OPERATIONS = "*all_gather are right for every*"
+SHARED = "plans that share a workspace*"
 LL_ROW = "GEMMs by packets in a row*"
 TMA_FORWARD = "a workgroup that only sends*"
 SKINNY_AMD = "few rows are multiplied right on AMD's matrix units"
@@ -218,6 +220,30 @@ MUTANTS = (
     Mutant("GEMM ends before its peers' tiles are here", "iris/gemm/roles.h",
            "irisi_exchange_done(plan, 0), plan, epoch, 1);", "irisi_exchange_done(plan, 0), plan, 0 * epoch, 1);",
            "mutants/gemm_row.cpp", "GEMMs in a row*", ranks=3, tries=10),
+    # sums and operands that cross the ranks
+    Mutant("partial sums read before all ranks have theirs", "iris/gemm/meet.h",
+           "irisi_gemm_wait_all(ctx, irisi_exchange_ready(plan, 0), epoch);", "(void)epoch;",
+           "mutants/operations.cpp", SHARED, ranks=3, tries=10),
+    Mutant("a GEMM ends while others still read its partial sums", "iris/gemm/meet.h",
+           "epoch * iris_workgroups());", "0 * epoch);", "mutants/operations.cpp", SHARED, ranks=3, tries=10),
+    Mutant("one workgroup's end counts for all", "iris/gemm/meet.h",
+           "epoch * iris_workgroups());", "epoch * iris_workgroups() - iris_workgroups() + 1);",
+           "mutants/operations.cpp", SHARED, ranks=3, tries=10),
+    Mutant("partial sums added in another order", "iris/gen/gemm_reduce.h",
+           "irisi_translate(ctx, own, rank)", "irisi_translate(ctx, own, ctx->world - 1 - rank)",
+           "mutants/operations.cpp", OPERATIONS, ranks=3, after="void irisi_gemm_reduce_f32("),
+    Mutant("a partial sum added twice", "iris/gen/gemm_reduce.h",
+           "if (first + k < ctx->world) {", "if (1) {", "mutants/operations.cpp", OPERATIONS, ranks=3,
+           after="void irisi_gemm_reduce_f32("),
+    Mutant("the scale of C left out", "iris/gen/gemm_reduce.h",
+           "if (plan->sums.scale_c != NULL) {", "if (0) {", "mutants/operations.cpp", OPERATIONS, ranks=3,
+           after="void irisi_gemm_finish_sums_bf16("),
+    Mutant("an empty part of K is not zero", "iris/runtime/gemm/packing.h",
+           "iris_memset(w, p->launcher.zeros, 0, a + b)", "iris_memset(w, p->launcher.zeros, 0x40, a + b)",
+           "mutants/operations.cpp", OPERATIONS, ranks=3),
+    Mutant("the last rows of A are not gathered", "iris/gemm/gather.h",
+           "(uint64_t)rows.count * across", "(uint64_t)(rows.count - 1) * across", "mutants/operations.cpp", OPERATIONS,
+           ranks=3),
     # a GEMM alone
     Mutant("a GEMM alone waits for the other ranks", "iris/runtime/gemm/agree.h",
            "if (p->op == IRIS_GEMM_LOCAL)", "if (0)", "gemm/local.cpp", "a GEMM alone needs no other rank"),

@@ -21,10 +21,14 @@ IRIS_HOST_DEVICE uint32_t irisi_exchange_amount(const iris_gemm_plan *plan, uint
     return units == 0 ? 1 : units;
 }
 
-/* Signals of the channel: two for each rank, and a flag for each unit of the widest band, which is rank 0's. */
+/*
+ * Signals of the channel: two for each rank, and where tiles are sent a flag for each unit of the widest band, which is
+ * rank 0's.
+ */
 IRIS_HOST_DEVICE size_t irisi_exchange_signals(const iris_gemm_plan *plan)
 {
-    return 2 * (size_t)plan->world + irisi_gemm_units(plan, 0);
+    const int flags = irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SENDS_TILES);
+    return 2 * (size_t)plan->world + (flags ? irisi_gemm_units(plan, 0) : 0);
 }
 
 #if IRIS_HAS_DEVICE

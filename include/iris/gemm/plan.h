@@ -6,11 +6,20 @@
  *   iris_gemm_blas iris_gemm_blas_call                                a BLAS of the caller's, that may answer it too
  *   iris_gemm_plan                                                    the answer; kernels take it by value (prepare.h)
  *   iris_gemm_stamp                                                   when a tile was computed and sent
- *   iris_gemm_band irisi_gemm_units                                   who computes what
+ *   iris_gemm_band iris_gemm_shard irisi_gemm_units                   who computes what
  *
- * C = act(alpha * A * B + beta * C + bias), all row-major, with scales where they are given (iris_gemm_args). N is
- * split over the ranks: rank r owns the columns iris_gemm_band(n, world, r) of B and C, its band. It has all of A and
- * its columns of B, computes its band of C and, in IRIS_GEMM_ALL_SCATTER, writes it into every rank's C.
+ * C = act(alpha * A * B + beta * C + bias), all row-major, with scales where they are given (iris_gemm_args). What each
+ * rank has and gets (iris_gemm_op):
+ *
+ *     operation        A                 B             C
+ *     local            m x k             k x n         m x n
+ *     all_scatter      m x k             own columns   m x n, on every rank
+ *     reduce_scatter   m x own k         own k x n     own rows of the sums over all ranks
+ *     all_reduce       m x own k         own k x n     m x n, the sums over all ranks, on every rank
+ *     all_gather       own rows x k      own columns   m x own columns
+ *
+ * Own columns are iris_gemm_band(n, world, rank), own rows iris_gemm_shard(m, world, rank). K is split as the caller
+ * likes: each rank says its own k, which may be 0.
  */
 #ifndef IRIS_GEMM_PLAN_H
 #define IRIS_GEMM_PLAN_H
@@ -20,23 +29,18 @@
 #include <iris/dtype.h>
 #include <iris/gen/dtypes.h>
 #include <iris/gen/gemm_loops.h>
-
-/** A GEMM, and the communication that belongs to it. */
-typedef enum iris_gemm_op {
-    IRIS_GEMM_LOCAL,      /**< a GEMM alone, without communication: no other rank takes part */
-    IRIS_GEMM_ALL_SCATTER /**< N split; every rank's band of columns goes to every rank */
-} iris_gemm_op;
+#include <iris/gen/gemm_ops.h>
 
 /** How communication and arithmetic share the device. */
 typedef enum iris_gemm_pattern {
     IRIS_GEMM_AUTO,              /**< the library chooses, the same on every rank */
-    IRIS_GEMM_BULK_SYNCHRONOUS,  /**< a GEMM kernel, then a kernel that sends */
+    IRIS_GEMM_BULK_SYNCHRONOUS,  /**< a GEMM kernel, and behind it (all_gather: before it) one that communicates */
     IRIS_GEMM_PRODUCER_CONSUMER, /**< the two at once on two streams, with a signal for each tile */
     IRIS_GEMM_FUSED_SEQUENTIAL,  /**< each workgroup computes a tile, then sends it */
     IRIS_GEMM_WG_SPECIALIZED,    /**< some workgroups of one kernel compute, the others send */
     IRIS_GEMM_WAVE_SPECIALIZED,  /**< some waves of each workgroup compute, the others send */
     IRIS_GEMM_PATTERNS,          /**< how many values there are that need no BLAS of the caller's */
-    IRIS_GEMM_BLAS_GATHER = IRIS_GEMM_PATTERNS /**< iris_gemm_args.blas, then a kernel that sends */
+    IRIS_GEMM_BLAS_GATHER = IRIS_GEMM_PATTERNS /**< bulk_synchronous, but that iris_gemm_args.blas computes */
 } iris_gemm_pattern;
 
 /** Applied last, in the accumulator's type. GELU is the form with tanh; SiLU is x * sigmoid(x). */
@@ -67,16 +71,27 @@ typedef struct iris_gemm_blas_call {
 typedef int (*iris_gemm_blas)(void *arg, const iris_gemm_blas_call *call, iris_stream stream);
 
 /**
- * What to compute; a zeroed field means its default. Everything but pointers, lda, ldb and numbers of workgroups is the
- * same on every rank, and c is at the same place in every rank's heap. Of IRIS_GEMM_LOCAL nothing need be the same, c
- * is anywhere in memory of the device, and this rank's columns are all n of them, or with `band` its band.
+ * What to compute; a zeroed field means its default. Everything but pointers, lda, ldb, numbers of workgroups, and the
+ * k of reduce_scatter and all_reduce, is the same on every rank. Of all_scatter and all_reduce c is at the same place
+ * in every rank's heap; of the others it is anywhere in memory of the device, with an ldc of its own. Of
+ * IRIS_GEMM_LOCAL nothing need be the same, and this rank's columns are all n of them, or with `band` its band.
  *
  * Element i, j of C, where j counts this rank's columns, becomes
  *
  *     x = alpha * scale_a[i] * scale_b[j] * sum over k of A[i, k] * B[k, j]  +  beta * C[i, j]  +  bias[j]
  *     C[i, j] = act(x) * scale_c[0]
  *
- * rounded to C's type once, at the end. Types, of A and B (iris_gemm_prepare's dtype) and of C (c_dtype):
+ * rounded to C's type once, at the end. Of reduce_scatter and all_reduce each rank's sum is rounded to the type of C,
+ * or to bf16 where that has 8 bits, and then they are added in the order of ranks:
+ *
+ *     x = alpha * (P_0 + P_1 + ...)  +  beta * C[i, j]  +  bias[j],   P_r = scale_a[i] * scale_b[j] * sum over k
+ *
+ * where scales are the rank's own, and C, bias and scale_c those of the rank that adds up the element: of
+ * reduce_scatter the one that gets it, of all_reduce any, so there they had better be the same on every rank. Such sums
+ * are bitwise the same in every run and on all ranks. A partial sum that overflows an f16 is infinite, though the whole
+ * sum may fit.
+ *
+ * Types, of A and B (iris_gemm_prepare's dtype) and of C (c_dtype):
  *
  *     A and B            C                     sums   the rest   bias
  *     f16                f16, f32              f32    f32        C's
@@ -102,11 +117,20 @@ typedef int (*iris_gemm_blas)(void *arg, const iris_gemm_blas_call *call, iris_s
  * cuBLASLt's attribute of that name.
  */
 typedef struct iris_gemm_args {
-    int64_t m, n, k;              /**< C is m x n, A is m x k, B is k x n; each from 1 to 2^31 - 1 */
-    const void *a;                /**< m x k, local memory of the device; any alignment, see iris_gemm_prepare */
-    const void *b;                /**< this rank's columns: k x n_r, or n_r x k with b_transposed; likewise */
-    void *c;                      /**< m x n, in the symmetric heap (IRIS_GEMM_LOCAL: anywhere); must not overlap with
-                                       what is read; with beta, this rank's columns of it are read */
+    int64_t m, n, k;              /**< C is m x n, A is m x k, B is k x n; each from 1 to 2^31 - 1. Of reduce_scatter
+                                       and all_reduce k is this rank's, and may be 0 */
+    const void *a;                /**< m x k, of all_gather own rows x k, local memory of the device; any alignment, see
+                                       iris_gemm_prepare */
+    const void *b;                /**< this rank's columns: k x n_r, or n_r x k with b_transposed; likewise. n_r is n of
+                                       reduce_scatter and all_reduce */
+    void *c;                      /**< as the table above (plan.h) says, of all_scatter and all_reduce in the symmetric
+                                       heap, else anywhere; none of its elements one that is read */
+    const void *residual;         /**< what beta reads, of C's type and shape; null: C. Of all_scatter this rank's
+                                       columns of it are read, of all_reduce the elements that it adds up */
+    int64_t ldr;                  /**< of the residual, elements from row to row; 0: as ldc */
+    void *workspace;              /**< symmetric memory for partial sums or the gathered A, that plans of one stream may
+                                       share (iris_gemm_workspace_bytes); null: the plan allocates its own */
+    size_t workspace_bytes;       /**< its length */
     int band;                     /**< of IRIS_GEMM_LOCAL. 1: this rank's columns are iris_gemm_band(n, world, rank), as
                                        of the other operations; default: all n */
     int tf32;                     /**< 1: f32 inputs may be cut to tf32, see above; default: they are not */
@@ -118,7 +142,7 @@ typedef struct iris_gemm_args {
     const float *scale_c;         /**< one value; likewise. beta's C is read as it stands there, without this scale */
     int scale_a_rows;             /**< 1: scale_a has a value for each row of A */
     int scale_b_columns;          /**< 1: scale_b has a value for each of this rank's columns of B */
-    int64_t lda, ldb, ldc;        /**< elements from row to row; 0: k, n_r (transposed: k), n */
+    int64_t lda, ldb, ldc;        /**< elements from row to row; 0: as many as a row has */
     double alpha;                 /**< 0 means 1: a zeroed struct is a plain product */
     int zero_alpha;               /**< 1: alpha is really 0, and so is the product, even of infinities and NaNs */
     double beta;                  /**< 0: C is not read */
@@ -152,7 +176,7 @@ enum {
     IRISI_GEMM_MAP_TAIL = 10,
     IRISI_GEMM_MAP_BYTES = 128,
     IRISI_GEMM_TMA_STORE_RANKS = 8,
-    IRISI_GEMM_PLAN_BYTES = 2240
+    IRISI_GEMM_PLAN_BYTES = 2496
 };
 
 /*
@@ -188,9 +212,10 @@ typedef struct iris_gemm_stamp {
 /* The matrices that are multiplied, and what the epilogue does with their sums. */
 typedef struct irisi_gemm_operands {
     const void *a, *b, *bias;
-    void *c;                                  /* own C, which beta reads */
+    void *c;
+    const void *residual;                     /* what beta reads, rows ldr apart: C, or another matrix */
     const float *scale_a, *scale_b, *scale_c; /* null: none */
-    uint64_t lda, ldb, ldc;
+    uint64_t lda, ldb, ldc, ldr;
     double alpha, beta;
     uint32_t dtype, c_dtype, activation;
     uint32_t b_transposed;
@@ -199,13 +224,22 @@ typedef struct irisi_gemm_operands {
     uint32_t tf32, fast_accum;
 } irisi_gemm_operands;
 
+/* A that the ranks gather: this rank's rows, as the caller has them. operands.a is where those of all ranks come to. */
+typedef struct irisi_gemm_inputs {
+    const void *a;
+    uint64_t ld;
+} irisi_gemm_inputs;
+
 /* The part of C whose products this rank computes: rows m0, m0 + 1, ... and columns n0, n0 + 1, ... */
 typedef struct irisi_gemm_region {
     uint32_t m0, rows;
     uint32_t n0, columns;
 } irisi_gemm_region;
 
-/* Where finished tiles go: into C on this rank, and to the same place of the heap of each rank that gets them. */
+/*
+ * Where finished tiles go: into C on this rank, and to the same place of the heap of each rank that gets them. Where K
+ * is split, into this rank's slot, which operands.c is then.
+ */
 typedef struct irisi_gemm_route {
     void *base; /* the region's first element; rows are as far apart as C's */
     uint64_t reserved[2];
@@ -238,6 +272,7 @@ typedef struct irisi_gemm_tiling {
 typedef struct irisi_gemm_machine {
     uint32_t workgroups, comm_workgroups;
     uint32_t default_workgroups;     /* workgroups, unless a tuning row chooses their number */
+    uint32_t equal_workgroups;       /* of kernels that have as many on every rank (meet.h) */
     uint32_t xcds;                   /* chiplets that workgroups are dealt to in turn; 1 where there are none */
     uint32_t stage_m, stage_n;       /* of a staging tile; a larger tile leaves in pieces */
     uint32_t pass_m;                 /* rows that math waves beside communication waves compute at a time */
@@ -259,6 +294,7 @@ typedef struct irisi_gemm_machine {
 typedef struct irisi_gemm_exchange {
     iris_channel channel; /* the plan's signals */
     iris_channel ll;      /* banks for LL packets, by which fused_sequential sends; null: it puts tiles */
+    void *workspace;      /* slots, or the gathered A; the caller's or the plan's own */
     uint32_t ll_pitch;    /* packets from row to row of a bank; 0: fused_sequential sends none */
     uint32_t reserved;
 } irisi_gemm_exchange;
@@ -272,6 +308,9 @@ typedef struct irisi_gemm_launcher {
     void *blas_arg;
     iris_stream second; /* producer_consumer: the stream of the kernel that sends, and the events that join it */
     iris_event fork, join;
+    void *workspace;       /* slots or the gathered A, where the plan allocated them itself */
+    void *zeros;           /* stand in for A and B of a rank without a part of K: */
+    uint64_t no_k;         /* 1 there */
     uint64_t magic; /* irisi_gemm_magic: the plan is from iris_gemm_prepare */
 } irisi_gemm_launcher;
 
@@ -285,6 +324,8 @@ typedef struct iris_gemm_plan {
     uint32_t m, n, k; /* of the whole product */
     uint32_t rank, world;
     irisi_gemm_operands operands;
+    irisi_gemm_operands sums; /* where K is split: C, and what becomes of the sums over all ranks; else as operands */
+    irisi_gemm_inputs inputs;
     irisi_gemm_region region;
     irisi_gemm_route route;
     irisi_gemm_tiling tiling;
@@ -365,6 +406,26 @@ IRIS_HOST_DEVICE iris_gemm_columns iris_gemm_band(uint32_t n, uint32_t world, ui
     band.count = (end < n ? end : n) - band.first;
     return band;
 }
+
+/** Rows first, first + 1, ... (count of them). */
+typedef struct iris_gemm_rows {
+    uint32_t first, count;
+} iris_gemm_rows;
+
+/**
+ * The rows of an m x k or m x n matrix that `rank` of `world` ranks owns, of A where it is gathered, of C where sums
+ * are scattered: m / world each, the first m % world ranks one more.
+ *
+ * @param m rows of the whole matrix
+ */
+IRIS_HOST_DEVICE iris_gemm_rows iris_gemm_shard(uint32_t m, uint32_t world, uint32_t rank)
+{
+    const uint32_t each = m / world, more = m % world;
+    iris_gemm_rows rows;
+    rows.first = rank * each + (rank < more ? rank : more);
+    rows.count = each + (rank < more ? 1 : 0);
+    return rows;
+}
 /** @} */
 
 /*
@@ -375,6 +436,13 @@ IRIS_HOST_DEVICE uint32_t irisi_gemm_by_senders(const iris_gemm_plan *plan, uint
 {
     const uint32_t by_senders = plan->tiling.sender_tiles * senders, workers = workgroups - senders;
     return plan->tiling.positions >= workers && by_senders <= plan->tiling.positions - workers ? by_senders : 0;
+}
+
+/* Columns of the region that a rank computes. */
+IRIS_HOST_DEVICE uint32_t irisi_gemm_columns_of(const iris_gemm_plan *plan, uint32_t rank)
+{
+    return irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SPLIT_N) ? iris_gemm_band(plan->n, plan->world, rank).count
+                                                              : plan->n;
 }
 
 /* Units of a rank's band, however it is cut into tiles. 0 for an empty band. */

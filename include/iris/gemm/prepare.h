@@ -69,6 +69,14 @@ iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op 
                               const iris_gemm_args *args);
 
 /**
+ * Bytes of symmetric memory that a plan needs for partial sums (reduce_scatter, all_reduce) or the gathered A
+ * (all_gather), 0 for other operations or for arguments that iris_gemm_prepare would refuse. Plans that are launched on
+ * one stream may share one workspace, of the largest of their lengths: a launch is done with it, on all ranks, when its
+ * stream has passed it. args->workspace and args->workspace_bytes say which; without them a plan allocates its own.
+ */
+size_t iris_gemm_workspace_bytes(iris_world *w, iris_gemm_op op, iris_dtype dtype, const iris_gemm_args *args);
+
+/**
  * Frees what a plan holds. Collective, but for a plan for IRIS_GEMM_LOCAL; this rank's work is drained first. Accepts a
  * zeroed plan. In a world that needs iris_reset it frees nothing, and the plan is released afterwards.
  *

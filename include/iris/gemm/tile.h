@@ -28,11 +28,11 @@ IRIS_DEVICE char *irisi_tile_out(const iris_gemm_plan *plan, const iris_tile *ti
     return (char *)plan->route.base + at * plan->operands.c_element;
 }
 
-/* Where row `row` of a tile stands in this rank's C, which beta reads. */
-IRIS_DEVICE char *irisi_tile_c(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t row)
+/* Where row `row` of a tile stands in what beta reads. */
+IRIS_DEVICE const char *irisi_tile_residual(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t row)
 {
-    const uint64_t at = (uint64_t)(tile->m0 + row) * plan->operands.ldc + plan->region.n0 + tile->n0;
-    return (char *)plan->operands.c + at * plan->operands.c_element;
+    const uint64_t at = (uint64_t)(tile->m0 + row) * plan->operands.ldr + plan->region.n0 + tile->n0;
+    return (const char *)plan->operands.residual + at * plan->operands.c_element;
 }
 
 /**

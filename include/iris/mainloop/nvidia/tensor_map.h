@@ -78,7 +78,8 @@ static const char *irisi_gemm_maps(const iris_world *w, iris_gemm_plan *p)
         why = irisi_gemm_map(encode, p->maps[1], p->operands.element, p->operands.b,
                              p->operands.b_transposed ? p->region.columns : p->k,
                              p->operands.b_transposed ? p->k : p->region.columns, p->operands.ldb, 64);
-    const int own = p->op == IRIS_GEMM_LOCAL, first = own ? w->rank : 0, end = own ? w->rank + 1 : (int)p->world;
+    const int own = !irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SENDS_TILES);
+    const int first = own ? w->rank : 0, end = own ? w->rank + 1 : (int)p->world;
     for (int r = first; p->machine.tma_store && r < end && !why; r++) {
         const char *c = (const char *)(own ? p->operands.c : iris_translate(w, p->operands.c, r)) +
                         (uint64_t)p->region.n0 * p->operands.c_element;

@@ -25,6 +25,7 @@ typedef struct irisi_gemm_common {
     uint64_t no_epilogue; /* nothing but the product is asked for: all ones, or 0 */
     uint64_t full;       /* every rank has as many workgroups as its device has units: all ones, or 0 */
     uint64_t workgroups; /* the fewest that a rank has */
+    uint64_t k;          /* the shortest part of K, where K is split; else K */
     uint64_t xcds;       /* chiplets, where all ranks have as many; else 1 */
     uint64_t blas;       /* 1 + the slowest rank's BLAS in 10^9 operations a second; 0: not every rank has one */
     uint64_t row;        /* the hash of the tuning row that all ranks have found; 0: not all found the same */
@@ -68,8 +69,8 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
         if (!irisi_gemm_reads(&copy))
             own->aligned &= copy.to_pitch <= IRISI_GEMM_MOST_PITCH ? ~((uint64_t)2 << i) : 0;
     }
-    const int mapped =
-        p->op == IRIS_GEMM_LOCAL || p->world <= IRISI_GEMM_TMA_STORE_RANKS; /* C wherever it is written */
+    const int mapped = !irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SENDS_TILES) ||
+                       p->world <= IRISI_GEMM_TMA_STORE_RANKS; /* wherever tiles are written */
     own->tma_store =
         fits && p->operands.ldc <= IRISI_GEMM_MOST_PITCH / p->operands.c_element && mapped ? UINT64_MAX : 0;
     own->no_epilogue = p->operands.alpha == 1 && p->operands.beta == 0 && p->operands.bias == NULL &&
@@ -77,7 +78,7 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
                                p->operands.scale_b == NULL && p->operands.scale_c == NULL
                            ? UINT64_MAX
                            : 0;
-    own->mainloops = 1u << IRISI_GEMM_PLAIN, own->workgroups = p->machine.workgroups;
+    own->mainloops = 1u << IRISI_GEMM_PLAIN, own->workgroups = p->machine.workgroups, own->k = p->k;
     own->full = p->machine.workgroups >= (uint32_t)iris_compute_units(w) ? UINT64_MAX : 0;
     if (base == NULL || plain)
         return IRIS_OK;
@@ -184,8 +185,8 @@ static int irisi_gemm_fit_tune_row(iris_world *w, const iris_gemm_plan *plan, co
             "all of one kind",
             c.head_halves, c.tail_tiles, c.cluster, c.split_k, v[IRISI_TUNE_SENDER_TILES]);
     else if (cuts && c.width &&
-             !(irisi_gemm_covers(&p, &c, iris_gemm_band(p.n, p.world, 0).count) &&
-               irisi_gemm_covers(&p, &c, iris_gemm_band(p.n, p.world, p.world - 1).count)))
+             !(irisi_gemm_covers(&p, &c, irisi_gemm_columns_of(&p, 0)) &&
+               irisi_gemm_covers(&p, &c, irisi_gemm_columns_of(&p, p.world - 1))))
         snprintf(why, room,
                  "width=%u head_halves=%u tail_tiles=%u tail_halves=%u edge_width=%u do not cut the band into "
                  "multiples of %u columns",
@@ -248,7 +249,7 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     q.no_epilogue = all->no_epilogue != 0, q.tf32 = p->operands.tf32, q.c_dtype = p->operands.c_dtype;
     q.dtype = p->operands.dtype, q.element = p->operands.element, q.c_element = p->operands.c_element,
     q.accumulator = p->operands.element == 8 ? 8 : 4;
-    q.m = p->m, q.n = iris_gemm_band(p->n, p->world, 0).count, q.k = p->k;
+    q.m = p->m, q.n = irisi_gemm_columns_of(p, 0), q.k = p->k;
     q.b_transposed = p->operands.b_transposed, q.workgroups = p->machine.workgroups;
     q.tile_m = p->tiling.tile_m, q.tile_n = p->tiling.tile_n;
     const iris_status obeyed = irisi_gemm_obey(w, p, row, &q, &s, &senders);
@@ -313,7 +314,7 @@ static iris_gemm_pattern irisi_gemm_choose(const iris_gemm_plan *p)
     if (p->world == 1 || p->exchange.ll_pitch > 0 || !irisi_gemm_may_choose(p->mainloop, IRIS_GEMM_WAVE_SPECIALIZED))
         return IRIS_GEMM_FUSED_SEQUENTIAL;
     /* With fewer than two tiles for each workgroup there is little to overlap. */
-    const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count;
+    const uint32_t columns = irisi_gemm_columns_of(p, 0);
     const uint32_t tiles = p->tiling.tiles_m * ((columns + p->tiling.tile_n - 1) / p->tiling.tile_n);
     return tiles >= 2 * p->machine.workgroups ? IRIS_GEMM_WAVE_SPECIALIZED : IRIS_GEMM_FUSED_SEQUENTIAL;
 }

@@ -35,7 +35,7 @@ static int irisi_gemm_may_choose(uint32_t mainloop, uint32_t pattern)
 /* Tiles of the widest band, uncut. */
 static uint64_t irisi_gemm_tiles(const iris_gemm_plan *p)
 {
-    const uint64_t columns = iris_gemm_band(p->n, p->world, 0).count;
+    const uint64_t columns = irisi_gemm_columns_of(p, 0);
     return ((uint64_t)p->m + p->tiling.tile_m - 1) / p->tiling.tile_m *
            ((columns + p->tiling.tile_n - 1) / p->tiling.tile_n);
 }
@@ -44,7 +44,7 @@ static uint64_t irisi_gemm_tiles(const iris_gemm_plan *p)
 static double irisi_gemm_burst_us(const iris_gemm_plan *p, const irisi_gemm_rates *r, uint64_t tiles,
                                   uint32_t workgroups)
 {
-    const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count;
+    const uint32_t columns = irisi_gemm_columns_of(p, 0);
     const double peers = p->world - 1.0, wide = columns < p->tiling.tile_n ? columns : p->tiling.tile_n;
     if (!irisi_gemm_has_peers(p))
         return 0;
@@ -71,7 +71,7 @@ static double irisi_gemm_whole_us(const iris_gemm_plan *p, const irisi_gemm_rate
     const uint32_t sending = splits ? senders : p->machine.workgroups;
     const uint64_t tiles = irisi_gemm_tiles(p), before = (tiles - 1) / workers; /* rounds before the last one */
     const double tile = pattern == IRIS_GEMM_WAVE_SPECIALIZED ? r->beside_us : r->tile_us;
-    const double bytes = ((double)p->m + iris_gemm_band(p->n, p->world, 0).count) * p->k * p->operands.element;
+    const double bytes = ((double)p->m + irisi_gemm_columns_of(p, 0)) * p->k * p->operands.element;
     const double least = 1e-3 * bytes / r->memory_gbps, computed = tile * (double)(before + 1);
     const double products = computed > least ? computed : least, first = products / (double)(before + 1);
     const double full = before > 0 ? (double)before * irisi_gemm_burst_us(p, r, workers, sending) : 0;

@@ -10,8 +10,11 @@
 
 #include <iris/gemm/plan.h>
 
-/* 1 when the operation sends to other ranks, or they to this one. */
-static inline int irisi_gemm_has_peers(const iris_gemm_plan *p) { return p->world > 1 && p->op != IRIS_GEMM_LOCAL; }
+/* 1 when tiles go to other ranks as they are computed. What other operations move, they move before or after. */
+static inline int irisi_gemm_has_peers(const iris_gemm_plan *p)
+{
+    return p->world > 1 && irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SENDS_TILES);
+}
 
 /*
  * The bytes that a part of C of so many rows and columns puts on the links: it goes to every peer, if there are any. A

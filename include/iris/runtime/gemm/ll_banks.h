@@ -26,7 +26,7 @@ enum { IRISI_GEMM_LL_MOST = 1 << 24 };
 /* Packets from row to row of a bank: two for each 8 bytes of the widest band. */
 static uint32_t irisi_gemm_ll_pitch(const iris_gemm_plan *p)
 {
-    return 2 * (uint32_t)(((uint64_t)iris_gemm_band(p->n, p->world, 0).count * p->operands.c_element + 7) / 8);
+    return 2 * (uint32_t)(((uint64_t)irisi_gemm_columns_of(p, 0) * p->operands.c_element + 7) / 8);
 }
 
 /*
@@ -45,7 +45,7 @@ static int irisi_gemm_ll_can(const iris_gemm_plan *p)
  */
 static iris_status irisi_gemm_ll_choose(iris_world *w, iris_gemm_plan *p, const irisi_tune_row *row)
 {
-    const double bytes = irisi_gemm_link_bytes(p, p->m, iris_gemm_band(p->n, p->world, 0).count);
+    const double bytes = irisi_gemm_link_bytes(p, p->m, irisi_gemm_columns_of(p, 0));
     const int given = (int)(row->given >> IRISI_TUNE_LL & 1), can = irisi_gemm_ll_can(p);
     const uint64_t banks = (uint64_t)p->world * p->m * irisi_gemm_ll_pitch(p) * 16;
     const uint64_t room = iris_heap_size(w, IRIS_MEM_SYNC) - iris_heap_used(w, IRIS_MEM_SYNC);

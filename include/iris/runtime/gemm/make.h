@@ -33,7 +33,7 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     const uint32_t units = (uint32_t)iris_compute_units(w);
     p->op = op, p->operands.dtype = dtype, p->operands.c_dtype = irisi_gemm_types_of(dtype, g->c_dtype)->out;
     p->operands.activation = g->activation, p->pattern = g->pattern;
-    if (op == IRIS_GEMM_LOCAL && p->pattern == IRIS_GEMM_AUTO)
+    if (irisi_gemm_one_pattern(op) && p->pattern == IRIS_GEMM_AUTO)
         p->pattern = IRIS_GEMM_BULK_SYNCHRONOUS;
     const int all = op == IRIS_GEMM_LOCAL && !g->band;
     p->rank = all ? 0 : (uint32_t)iris_rank(w), p->world = all ? 1 : (uint32_t)iris_world_size(w);
@@ -47,10 +47,15 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     p->operands.element = (uint32_t)iris_dtype_bytes(dtype);
     p->operands.c_element = (uint32_t)iris_dtype_bytes((iris_dtype)p->operands.c_dtype);
     const iris_gemm_columns own = iris_gemm_band(p->n, p->world, p->rank);
-    p->region.n0 = own.first, p->region.columns = own.count;
-    p->operands.lda = (uint64_t)(g->lda ? g->lda : g->k), p->operands.ldc = (uint64_t)(g->ldc ? g->ldc : g->n);
+    const int bands = irisi_gemm_op_is(op, IRISI_GEMM_OPS_SPLIT_N & ~IRISI_GEMM_OPS_GATHERS); /* within an m x n C */
+    p->region.n0 = bands ? own.first : 0, p->region.columns = irisi_gemm_columns_of(p, p->rank);
+    p->operands.lda = (uint64_t)(g->lda ? g->lda : g->k);
+    p->operands.ldc = (uint64_t)(g->ldc ? g->ldc : irisi_gemm_own_c_columns(p));
+    p->operands.residual = g->residual ? g->residual : g->c;
+    p->operands.ldr = g->ldr ? (uint64_t)g->ldr : p->operands.ldc;
     irisi_gemm_route_c(p);
-    p->operands.ldb = (uint64_t)(g->ldb ? g->ldb : p->operands.b_transposed ? g->k : own.count);
+    p->operands.ldb = (uint64_t)(g->ldb ? g->ldb : p->operands.b_transposed ? g->k : p->region.columns);
+    p->sums = p->operands, p->exchange.workspace = g->workspace;
     p->machine.workgroups = g->workgroups ? g->workgroups : units > 2 ? units : 2;
     if (p->machine.workgroups <= g->comm_workgroups)
         p->machine.workgroups = g->comm_workgroups + 1;
@@ -59,6 +64,34 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     p->machine.default_workgroups = p->machine.workgroups;
     p->tiling.tile_m = g->tile_m, p->tiling.tile_n = g->tile_n, p->launcher.blas = g->blas,
     p->launcher.blas_arg = g->blas_arg;
+}
+
+/*
+ * From the caller's operands to those of the kernel that computes: where K is split it leaves partial sums in the slot,
+ * scaled and otherwise as they are, and where A is gathered it reads the gathered one. Their memory comes later.
+ */
+static void irisi_gemm_divide(iris_gemm_plan *p)
+{
+    irisi_gemm_operands *o = &p->operands;
+    const uint64_t pitch = irisi_gemm_room_pitch(p), line = 16 / o->element; /* elements of 16 bytes */
+    if (pitch == 0)
+        p->exchange.workspace = NULL; /* the operation has none */
+    if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS)) {
+        p->inputs.a = o->a, p->inputs.ld = o->lda;
+        o->a = NULL, o->lda = pitch / o->element;
+    }
+    if (!irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K))
+        return;
+    p->sums.scale_a = p->sums.scale_b = NULL;
+    o->c_dtype = irisi_gemm_slot_dtype((iris_dtype)o->c_dtype);
+    o->c_element = (uint32_t)iris_dtype_bytes((iris_dtype)o->c_dtype);
+    o->c = NULL, o->ldc = pitch / o->c_element, o->residual = NULL, o->ldr = 0;
+    o->bias = NULL, o->scale_c = NULL, o->alpha = 1, o->beta = 0, o->activation = IRIS_ACTIVATION_NONE;
+    p->route.base = NULL;
+    if (p->k > 0)
+        return;
+    p->launcher.no_k = 1, p->k = 1, o->a = o->b = NULL, o->lda = line;
+    o->ldb = o->b_transposed ? line : (p->n + line - 1) / line * line;
 }
 
 /* Refuses a pattern whose kernels the program lacks although it has others of the plan's operation. */
@@ -82,8 +115,10 @@ static iris_status irisi_gemm_check_grid(iris_world *w, const iris_gemm_plan *p)
     const irisi_gemm_kernel *k = irisi_gemm_kernel_of(p, pattern, role);
     const uint32_t stages = role == IRISI_GEMM_KERNEL_COMMUNICATE ? 0 : pattern == IRIS_GEMM_WAVE_SPECIALIZED ? 2 : 1;
     const iris_launch_config cfg = iris_gemm_grid(p, stages);
-    const uint32_t workgroups =
-        pattern == IRIS_GEMM_PRODUCER_CONSUMER ? p->machine.comm_workgroups : p->machine.workgroups;
+    const uint32_t workgroups = pattern == IRIS_GEMM_PRODUCER_CONSUMER ? p->machine.comm_workgroups
+                                : irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SENDS_TILES | 1 << IRIS_GEMM_LOCAL)
+                                    ? p->machine.workgroups
+                                    : p->machine.equal_workgroups;
     const uint32_t most = k ? irisi_max_workgroups(w, k->kernel, cfg.lanes, cfg.shared_bytes) : UINT32_MAX;
     if (workgroups <= most)
         return IRIS_OK;
@@ -91,6 +126,24 @@ static iris_status irisi_gemm_check_grid(iris_world *w, const iris_gemm_plan *p)
                       "iris_gemm_prepare: %s cannot have %u workgroups of %u lanes and %u bytes of shared memory on "
                       "the device at once, it can have %u; ask for fewer",
                       iris_gemm_pattern_name(pattern), workgroups, cfg.lanes, cfg.shared_bytes, most);
+}
+
+/* Gives a plan its workspace, of the caller's or of its own, from equal heaps on all ranks. */
+static iris_status irisi_gemm_hold_workspace(iris_world *w, iris_gemm_plan *p)
+{
+    const uint64_t bytes = irisi_gemm_room(p);
+    if (bytes == 0)
+        return IRIS_OK;
+    if (p->exchange.workspace == NULL)
+        p->exchange.workspace = p->launcher.workspace =
+            irisi_malloc_by(w, "iris_gemm_prepare", bytes, 0, IRIS_MEM_DATA);
+    if (p->exchange.workspace == NULL)
+        return IRIS_ERR_NOMEM; /* which has its sentence */
+    if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS))
+        p->operands.a = p->exchange.workspace;
+    else
+        p->operands.c = p->route.base = p->exchange.workspace;
+    return IRIS_OK;
 }
 
 /*
@@ -103,6 +156,10 @@ static iris_status irisi_gemm_hold_exchange(iris_world *w, iris_gemm_plan *p, co
     if (s == IRIS_OK)
         s = irisi_gemm_ll_hold(w, p, row);
     if (s == IRIS_OK)
+        s = irisi_gemm_hold_workspace(w, p);
+    if (s != IRIS_OK || !irisi_gemm_op_by(p->op, IRIS_GEMM_PRODUCER_CONSUMER))
+        return s;
+    if (s == IRIS_OK)
         s = iris_stream_create(w, &p->launcher.second);
     if (s == IRIS_OK)
         s = iris_event_create(w, &p->launcher.fork);
@@ -113,18 +170,22 @@ static iris_status irisi_gemm_hold_exchange(iris_world *w, iris_gemm_plan *p, co
 static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const irisi_gemm_common *common,
                                       uint32_t senders, irisi_tune_row *row)
 {
-    const uint32_t own = p->machine.workgroups;
-    p->machine.workgroups = (uint32_t)common->workgroups;
+    const uint32_t own = p->machine.workgroups, own_k = p->k;
+    p->machine.workgroups = p->machine.equal_workgroups = (uint32_t)common->workgroups;
+    p->k = (uint32_t)common->k; /* what is chosen follows from what all ranks know */
     p->machine.xcds = (uint32_t)common->xcds; /* the model reads it, and must choose the same on every rank */
     iris_status s = irisi_gemm_shape_plan(w, p, common, senders, row);
     if (s == IRIS_OK && p->pattern == IRIS_GEMM_AUTO)
         p->pattern = irisi_gemm_choose(p);
     if (s == IRIS_OK)
         s = irisi_gemm_check_offered(w, p, "iris_gemm_prepare", p->pattern);
+    p->k = own_k;
     p->machine.workgroups = row->value[IRISI_TUNE_WORKGROUPS] ? row->value[IRISI_TUNE_WORKGROUPS] : own;
     p->machine.workgroups -= s == IRIS_OK ? p->machine.workgroups % p->tiling.cluster : 0;
     if (s == IRIS_OK && p->op != IRIS_GEMM_LOCAL) /* before what may fail on one rank alone */
         s = irisi_gemm_hold_exchange(w, p, row);
+    if (s == IRIS_OK)
+        s = irisi_gemm_hold_zeros(w, p);
     if (s == IRIS_OK)
         s = irisi_gemm_hold_copies(w, p);
     if (s == IRIS_OK)
@@ -154,6 +215,8 @@ static iris_status irisi_gemm_free(iris_world *w, iris_gemm_plan *p)
     if (p->exchange.ll.state != NULL && (t = iris_channel_destroy(w, &p->exchange.ll)) != IRIS_OK)
         s = t;
     if (p->exchange.channel.signals != NULL && (t = iris_channel_destroy(w, &p->exchange.channel)) != IRIS_OK)
+        s = t;
+    if (p->launcher.workspace != NULL && (t = iris_free(w, p->launcher.workspace)) != IRIS_OK)
         s = t;
     if ((t = irisi_gemm_free_copies(w, p)) != IRIS_OK)
         s = t;
@@ -203,8 +266,11 @@ iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op 
         irisi_gemm_fill(w, plan, op, dtype, args);
         s = irisi_gemm_check_operands(w, plan);
     }
+    if (s == IRIS_OK)
+        s = irisi_gemm_check_workspace(w, plan, args);
     if (s == IRIS_OK) {
-        common.blas = irisi_gemm_blas_of(args);
+        irisi_gemm_divide(plan);
+        common.blas = irisi_gemm_blas_of(op, args);
         s = irisi_gemm_find(w, plan, args, common.blas != 0, &row, &common.rows);
         common.row = row.hash;
     }
@@ -248,6 +314,16 @@ const char *iris_gemm_pattern_name(iris_gemm_pattern pattern)
     static const char *const names[] = {"auto",           "bulk_synchronous", "producer_consumer", "fused_sequential",
                                         "wg_specialized", "wave_specialized", "blas_gather"};
     return (unsigned)pattern <= IRIS_GEMM_BLAS_GATHER ? names[pattern] : "none";
+}
+
+size_t iris_gemm_workspace_bytes(iris_world *w, iris_gemm_op op, iris_dtype dtype, const iris_gemm_args *args)
+{
+    iris_gemm_plan plan;
+    memset(&plan, 0, sizeof plan);
+    if (w == NULL || args == NULL || irisi_gemm_check_values(w, op, dtype, args) != IRIS_OK)
+        return 0;
+    irisi_gemm_fill(w, &plan, op, dtype, args);
+    return irisi_gemm_room(&plan);
 }
 
 uint32_t iris_gemm_tiles(const iris_gemm_plan *plan) { return plan ? plan->tiling.positions : 0; }
@@ -361,7 +437,12 @@ static iris_status irisi_gemm_check_launch(iris_world *w, const iris_gemm_plan *
         return irisi_refuse_fork(w, "GEMM launch");
     if (!irisi_gemm_whole(w, plan))
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "GEMM launch: the plan is not from iris_gemm_prepare, or was released");
-    if (plan->operands.dtype != (uint32_t)dtype || plan->operands.c_dtype != (uint32_t)c_dtype)
+    if (op == IRIS_GEMM_LOCAL && irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SPLIT_K | IRISI_GEMM_OPS_GATHERS))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "GEMM launch: a plan for %s has no GEMM alone, since all ranks take part in each element; "
+                          "prepare one for IRIS_GEMM_LOCAL",
+                          irisi_gemm_op_names[plan->op]);
+    if (plan->operands.dtype != (uint32_t)dtype || plan->sums.c_dtype != (uint32_t)c_dtype)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "GEMM launch: a launcher for %s was given a plan for %s",
                           irisi_gemm_types_of(dtype, c_dtype)->name, irisi_gemm_types_name(plan));
     const int split = pattern == IRIS_GEMM_PRODUCER_CONSUMER || pattern == IRIS_GEMM_WG_SPECIALIZED;
@@ -396,10 +477,6 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
     if (found == 0)
         return irisi_fail(w, IRIS_ERR_ARCH, "GEMM launch: this build has no kernel for the plan's mainloop %u",
                           plan->mainloop);
-    const iris_status ready = pattern == IRIS_GEMM_BLAS_GATHER ? irisi_gemm_start_blas(w, plan, stream)
-                                                               : irisi_gemm_start_pack(w, plan, stream);
-    if (ready != IRIS_OK)
-        return ready;
     /*
      * A GEMM alone waits for no rank: it may begin while the one before ends, if it has tiles: else it would not wait
      * for that end.
@@ -407,19 +484,29 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
     const uint32_t early_launch = plan->machine.early_launch && plan->tiling.positions > 0 ? IRISI_LAUNCH_EARLY : 0;
     const irisi_gemm_kernel *whole = part[IRISI_GEMM_KERNEL_WHOLE], *compute = part[IRISI_GEMM_KERNEL_COMPUTE];
     const irisi_gemm_kernel *communicate = part[IRISI_GEMM_KERNEL_COMMUNICATE];
+    const int gathers = irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_GATHERS); /* what communicates comes first */
+    const int alone = plan->world == 1 && irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SENDS_TILES);
+    const uint32_t equal = irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SENDS_TILES) ? plan->machine.workgroups
+                                                                                  : plan->machine.equal_workgroups;
+    iris_status s = IRIS_OK;
+    if (gathers)
+        s = irisi_gemm_start(w, plan, communicate, equal, 0, IRIS_LAUNCH_COOPERATIVE, stream);
+    if (s == IRIS_OK)
+        s = pattern == IRIS_GEMM_BLAS_GATHER ? irisi_gemm_start_blas(w, plan, stream)
+                                             : irisi_gemm_start_pack(w, plan, stream);
+    if (s != IRIS_OK)
+        return s;
     if (op == IRIS_GEMM_LOCAL)
         return irisi_gemm_start_compute_only(w, plan, compute, early_launch, stream);
     switch (pattern) {
+    case IRIS_GEMM_BULK_SYNCHRONOUS:
+        s = irisi_gemm_start_compute_only(w, plan, compute, early_launch, stream);
+        return s != IRIS_OK || gathers
+                   ? s
+                   : irisi_gemm_start(w, plan, communicate, equal, 0, IRIS_LAUNCH_COOPERATIVE, stream);
     case IRIS_GEMM_BLAS_GATHER:
-        if (plan->world == 1)
-            return IRIS_OK;
-        return irisi_gemm_start(w, plan, communicate, plan->machine.workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);
-    case IRIS_GEMM_BULK_SYNCHRONOUS: {
-        const iris_status s = irisi_gemm_start_compute_only(w, plan, compute, early_launch, stream);
-        if (s != IRIS_OK)
-            return s;
-        return irisi_gemm_start(w, plan, communicate, plan->machine.workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);
-    }
+        return alone || gathers ? IRIS_OK
+                                : irisi_gemm_start(w, plan, communicate, equal, 0, IRIS_LAUNCH_COOPERATIVE, stream);
     case IRIS_GEMM_PRODUCER_CONSUMER:
         return irisi_gemm_start_two(w, plan, compute, communicate, stream);
     case IRIS_GEMM_WAVE_SPECIALIZED:

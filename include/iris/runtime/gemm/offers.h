@@ -22,28 +22,29 @@ void irisi_gemm_add_offer(irisi_gemm_offer *offer)
     irisi_gemm_offers = offer;
 }
 
-/* The next offer for a plan's types, from `offer` on; null: there is none. */
-static const irisi_gemm_offer *irisi_gemm_offer_for(const iris_gemm_plan *p, const irisi_gemm_offer *offer)
+/* The next offer for a plan's types of A and B, and this one of C, from `offer` on; null: there is none. */
+static const irisi_gemm_offer *irisi_gemm_offer_for(const iris_gemm_plan *p, uint32_t c_dtype,
+                                                    const irisi_gemm_offer *offer)
 {
-    while (offer != NULL &&
-           ((uint32_t)offer->dtype != p->operands.dtype || (uint32_t)offer->c_dtype != p->operands.c_dtype))
+    while (offer != NULL && ((uint32_t)offer->dtype != p->operands.dtype || (uint32_t)offer->c_dtype != c_dtype))
         offer = offer->next;
     return offer;
 }
 
 static const irisi_gemm_offer *irisi_gemm_base(const iris_gemm_plan *p)
 {
-    const irisi_gemm_offer *offer = irisi_gemm_offer_for(p, irisi_gemm_offers);
+    const irisi_gemm_offer *offer = irisi_gemm_offer_for(p, p->operands.c_dtype, irisi_gemm_offers);
     while (offer != NULL && offer->probe == NULL)
-        offer = irisi_gemm_offer_for(p, offer->next);
+        offer = irisi_gemm_offer_for(p, p->operands.c_dtype, offer->next);
     return offer;
 }
 
 static const irisi_gemm_kernel *irisi_gemm_find_kernel(const iris_gemm_plan *p, iris_gemm_op op,
                                                        iris_gemm_pattern pattern, irisi_gemm_kernel_role role)
 {
-    const irisi_gemm_offer *offer = irisi_gemm_offer_for(p, irisi_gemm_offers);
-    for (; offer != NULL; offer = irisi_gemm_offer_for(p, offer->next))
+    const uint32_t c_dtype = op == IRIS_GEMM_LOCAL ? p->operands.c_dtype : p->sums.c_dtype;
+    const irisi_gemm_offer *offer = irisi_gemm_offer_for(p, c_dtype, irisi_gemm_offers);
+    for (; offer != NULL; offer = irisi_gemm_offer_for(p, c_dtype, offer->next))
         for (const irisi_gemm_kernel *row = offer->rows; row < offer->rows + offer->n; row++)
             if (row->op == (uint32_t)op && row->pattern == (uint32_t)pattern && row->role == (uint32_t)role &&
                 (row->mainloop == p->mainloop || row->mainloop == IRISI_GEMM_ANY_LOOP))
@@ -82,8 +83,8 @@ static irisi_gemm_kernel_role irisi_gemm_computes_in(const iris_gemm_plan *p, ir
 /* 1 when a launch header of the plan's operation offers kernels for its types. */
 static int irisi_gemm_offers_op(const iris_gemm_plan *p)
 {
-    const irisi_gemm_offer *offer = irisi_gemm_offer_for(p, irisi_gemm_offers);
-    for (; offer != NULL; offer = irisi_gemm_offer_for(p, offer->next))
+    const irisi_gemm_offer *offer = irisi_gemm_offer_for(p, p->sums.c_dtype, irisi_gemm_offers);
+    for (; offer != NULL; offer = irisi_gemm_offer_for(p, p->sums.c_dtype, offer->next))
         if (offer->n > 0 && offer->rows[0].op == p->op)
             return 1;
     return 0;

@@ -103,6 +103,27 @@ static iris_status irisi_gemm_hold_partials(iris_world *w, iris_gemm_plan *p)
 }
 
 /*
+ * Zeros in place of the A and B of a rank whose part of K is empty: one column and one row of them, so that it computes
+ * partial sums as the others do.
+ */
+static iris_status irisi_gemm_hold_zeros(iris_world *w, iris_gemm_plan *p)
+{
+    const uint64_t rows = p->operands.b_transposed ? p->n : 1;
+    const uint64_t a = (uint64_t)p->m * p->operands.lda * p->operands.element;
+    const uint64_t b = rows * p->operands.ldb * p->operands.element;
+    if (!p->launcher.no_k)
+        return IRIS_OK;
+    const char *why = irisi_dev_local(&w->dev, a + b, &p->launcher.zeros);
+    if (why)
+        return irisi_fail(w, IRIS_ERR_NOMEM,
+                          "iris_gemm_prepare: no %llu bytes of device memory for zeros in place of an empty A and B "
+                          "(%s)",
+                          (unsigned long long)(a + b), why);
+    p->operands.a = p->launcher.zeros, p->operands.b = (const char *)p->launcher.zeros + a;
+    return iris_memset(w, p->launcher.zeros, 0, a + b);
+}
+
+/*
  * Frees a plan's copies. Freeing may wait for everything on the device. Where ranks share a device, no rank may launch
  * a kernel that waits for another rank before that rank has freed its memory: so all meet at a barrier if any of them
  * may have copies. A GEMM alone concerns no other rank.
@@ -112,6 +133,8 @@ static iris_status irisi_gemm_free_copies(iris_world *w, iris_gemm_plan *p)
     for (int i = 0; i < 2; i++)
         if (p->launcher.packs[i].to != NULL)
             irisi_dev_local_free(&w->dev, p->launcher.packs[i].to);
+    if (p->launcher.zeros != NULL)
+        irisi_dev_local_free(&w->dev, p->launcher.zeros);
     if (p->tiling.partials != NULL)
         irisi_dev_local_free(&w->dev, p->tiling.partials);
     return p->launcher.copies && p->op != IRIS_GEMM_LOCAL ? iris_barrier(w) : IRIS_OK;

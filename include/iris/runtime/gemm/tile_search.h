@@ -17,6 +17,7 @@
 
 #include <iris/runtime/gemm/tile_layout.h>
 #include <iris/runtime/gemm/cost_rounds.h>
+#include <iris/runtime/gemm/operations.h>
 
 /*
  * How many workgroups send when neither arguments nor a tuning row say it: one in six, about as many as saturate the
@@ -259,7 +260,7 @@ static double irisi_gemm_blas_us(const iris_gemm_plan *p, uint32_t columns, doub
 static void irisi_gemm_rank_all(iris_gemm_plan *p, uint32_t senders, uint32_t widest, const irisi_gemm_cutting *fixed,
                                 irisi_gemm_ranking *best)
 {
-    const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count;
+    const uint32_t columns = irisi_gemm_columns_of(p, 0);
     double *busy = (double *)malloc(p->machine.workgroups * sizeof *busy); /* no memory: as if there were no times */
     const int known = busy != NULL && irisi_gemm_narrowest(p->mainloop) != 0;
     irisi_gemm_cutting c = *fixed;
@@ -294,7 +295,7 @@ static void irisi_gemm_rank_all(iris_gemm_plan *p, uint32_t senders, uint32_t wi
  */
 static int irisi_gemm_cut(iris_gemm_plan *p, uint32_t senders, const irisi_gemm_cutting *fixed, double blas_tflops)
 {
-    const uint32_t columns = iris_gemm_band(p->n, p->world, 0).count, widest = p->tiling.tile_n;
+    const uint32_t columns = irisi_gemm_columns_of(p, 0), widest = p->tiling.tile_n;
     irisi_gemm_cutting best;
     irisi_gemm_ranking first;
     memset(&best, 0, sizeof best);
@@ -303,7 +304,8 @@ static int irisi_gemm_cut(iris_gemm_plan *p, uint32_t senders, const irisi_gemm_
         irisi_gemm_rank_whole(p, senders, &first);
     else if (p->pattern != IRIS_GEMM_BLAS_GATHER)
         irisi_gemm_rank_all(p, senders, widest, fixed, &first);
-    if ((p->pattern == IRIS_GEMM_AUTO || p->op == IRIS_GEMM_LOCAL) && first.n && blas_tflops > 0 &&
+    const int open = p->pattern == IRIS_GEMM_AUTO || p->op == IRIS_GEMM_LOCAL || irisi_gemm_one_pattern(p->op);
+    if (open && first.n && blas_tflops > 0 &&
         irisi_gemm_blas_us(p, columns, blas_tflops) < best.us)
         p->pattern = IRIS_GEMM_BLAS_GATHER, first.n = 0;
     p->tiling.sender_tiles = p->tiling.head_halves = p->tiling.tail_tiles = p->tiling.tail_halves =

@@ -14,9 +14,9 @@
 #define IRIS_RUNTIME_GEMM_TUNE_ROWS_H
 #ifdef IRIS_INIT_C
 
-
-#include <iris/runtime/gemm/table.h>
 #include <iris/runtime/config.h>
+#include <iris/runtime/gemm/operations.h>
+#include <iris/runtime/gemm/table.h>
 
 /* Fields of a row: those of the problem, those of the choice from PATTERN on, and US, a time for the record. */
 enum {
@@ -83,9 +83,6 @@ static const struct irisi_tune_field {
 
 static const char *const irisi_tune_layouts[] = {"nn", "nt"};
 
-static const char *const irisi_gemm_op_names[] = {"local", "all_scatter"};
-enum { IRISI_GEMM_OPS = sizeof irisi_gemm_op_names / sizeof *irisi_gemm_op_names };
-
 /* A row, or a problem as the first fields of a row. Fields that are not given are 0. */
 typedef struct irisi_tune_row {
     uint32_t given; /* bit f: the row has field f */
@@ -150,7 +147,9 @@ static int irisi_tune_value(uint32_t field, const char *text, uint32_t *value, c
     if (v != n)
         return 1;
     if (field == IRISI_TUNE_OP) {
-        snprintf(why, room, "op=%.40s is neither local nor all_scatter", text);
+        int used = snprintf(why, room, "op=%.40s is none of", text);
+        for (v = 0; v < IRISI_GEMM_OPS && (size_t)used < room; v++)
+            used += snprintf(why + used, room - (size_t)used, " %s", irisi_gemm_op_names[v]);
         return 0;
     }
     snprintf(why, room, "%s=%.40s is %s", irisi_tune_fields[field].name, text,
@@ -239,7 +238,7 @@ static irisi_tune_row irisi_gemm_problem_of(const iris_world *w, const iris_gemm
                                             p->n,
                                             p->k,
                                             p->operands.dtype,
-                                            p->operands.c_dtype,
+                                            p->sums.c_dtype,
                                             p->operands.b_transposed};
     memcpy(row.value, keys, sizeof keys);
     return row;
@@ -259,8 +258,11 @@ static int irisi_gemm_applies(const irisi_tune_row *row, const irisi_tune_row *p
             return 0;
     if (pattern && g->pattern != IRIS_GEMM_AUTO && pattern != (uint32_t)g->pattern)
         return 0;
+    const uint32_t op = problem->value[IRISI_TUNE_OP];
+    if (pattern && op != IRIS_GEMM_LOCAL && !irisi_gemm_op_by(op, pattern))
+        return 0;
     const int all_compute = problem->value[IRISI_TUNE_WORLD] == 1 && !irisi_gemm_splits(pattern);
-    if (pattern && problem->value[IRISI_TUNE_OP] == IRIS_GEMM_LOCAL && pattern != IRIS_GEMM_BLAS_GATHER && !all_compute)
+    if (pattern && op == IRIS_GEMM_LOCAL && pattern != IRIS_GEMM_BLAS_GATHER && !all_compute)
         return 0;
     if (v[IRISI_TUNE_WORKGROUPS] &&
         (g->workgroups ? v[IRISI_TUNE_WORKGROUPS] != g->workgroups : v[IRISI_TUNE_WORKGROUPS] <= senders))
@@ -387,7 +389,7 @@ static void irisi_gemm_print(const iris_world *w, const iris_gemm_plan *p, char 
     int used = snprintf(row, room, "op=%s arch=%.*s units=%u world=%u m=%u n=%u k=%u dtype=%s out=%s layout=%s",
                         irisi_gemm_op_names[p->op], (int)strcspn(arch, ":"), arch, p->machine.default_workgroups,
                         p->world, p->m, p->n, p->k, iris_dtype_name((iris_dtype)p->operands.dtype),
-                        iris_dtype_name((iris_dtype)p->operands.c_dtype), irisi_tune_layouts[p->operands.b_transposed]);
+                        iris_dtype_name((iris_dtype)p->sums.c_dtype), irisi_tune_layouts[p->operands.b_transposed]);
     if (p->op != IRIS_GEMM_LOCAL || p->pattern == IRIS_GEMM_BLAS_GATHER)
         used += snprintf(row + used, room - (size_t)used, " pattern=%s",
                          iris_gemm_pattern_name((iris_gemm_pattern)p->pattern));

@@ -10,6 +10,7 @@
 
 #include <iris/gemm/prepare.h>
 #include <iris/gen/gemm_types.h>
+#include <iris/runtime/gemm/operations.h>
 
 /* Types for which kernels exist: of A and B, of C, and of bias; `name`: what the kernels' names end in. */
 typedef struct irisi_gemm_types {
@@ -33,7 +34,7 @@ static const irisi_gemm_types *irisi_gemm_types_of(iris_dtype in, iris_dtype out
 /* What the names of a plan's kernels end in. */
 static const char *irisi_gemm_types_name(const iris_gemm_plan *p)
 {
-    return irisi_gemm_types_of((iris_dtype)p->operands.dtype, (iris_dtype)p->operands.c_dtype)->name;
+    return irisi_gemm_types_of((iris_dtype)p->operands.dtype, (iris_dtype)p->sums.c_dtype)->name;
 }
 
 /* Bytes from the first to behind the last element of a matrix; 0 when that overflows. */
@@ -121,12 +122,16 @@ static iris_status irisi_gemm_check_apart(iris_world *w, const iris_gemm_plan *p
                    b_cols = p->operands.b_transposed ? p->k : p->region.columns;
     const uint64_t bias =
         iris_dtype_bytes(irisi_gemm_types_of((iris_dtype)p->operands.dtype, (iris_dtype)p->operands.c_dtype)->bias);
-    const irisi_gemm_place c = irisi_gemm_place_of(p->operands.c, p->m, p->n, p->operands.ldc, p->operands.c_element);
+    const uint32_t a_rows = irisi_gemm_own_a_rows(p);
+    const uint32_t rows = irisi_gemm_own_c_rows(p), columns = irisi_gemm_own_c_columns(p);
+    const irisi_gemm_place c =
+        irisi_gemm_place_of(p->operands.c, rows, columns, p->operands.ldc, p->operands.c_element);
+    const void *other = p->operands.beta != 0 && p->operands.residual != p->operands.c ? p->operands.residual : NULL;
     const struct {
         const char *name;
         irisi_gemm_place place;
     } inputs[] = {
-        {"a", irisi_gemm_place_of(p->operands.a, p->m, p->k, p->operands.lda, p->operands.element)},
+        {"a", irisi_gemm_place_of(p->operands.a, a_rows, p->k, p->operands.lda, p->operands.element)},
         {"b", irisi_gemm_place_of(p->operands.b, b_rows, b_cols, p->operands.ldb, p->operands.element)},
         {"bias", irisi_gemm_place_of(p->operands.bias, 1, p->region.columns, p->region.columns, bias)},
         {"scale_a", irisi_gemm_place_of(p->operands.scale_a, 1, p->operands.scale_a_step ? p->m : 1, 1,
@@ -134,13 +139,14 @@ static iris_status irisi_gemm_check_apart(iris_world *w, const iris_gemm_plan *p
         {"scale_b", irisi_gemm_place_of(p->operands.scale_b, 1, p->operands.scale_b_step ? p->region.columns : 1, 1,
                                         sizeof *p->operands.scale_b)},
         {"scale_c", irisi_gemm_place_of(p->operands.scale_c, 1, 1, 1, sizeof *p->operands.scale_c)},
+        {"residual", irisi_gemm_place_of(other, rows, columns, p->operands.ldr, p->operands.c_element)},
     };
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
         if (irisi_gemm_places_meet(&c, &inputs[i].place))
             return irisi_fail(w, IRIS_ERR_ARGUMENT,
                               "iris_gemm_prepare: c at %p, %u x %u with ldc %llu, and %s at %p have elements in "
                               "common; c must be apart from all that is read for it",
-                              p->operands.c, p->m, p->n, (unsigned long long)p->operands.ldc, inputs[i].name,
+                              p->operands.c, rows, columns, (unsigned long long)p->operands.ldc, inputs[i].name,
                               (const void *)inputs[i].place.first);
     return IRIS_OK;
 }
@@ -162,33 +168,43 @@ static iris_status irisi_gemm_no_types(iris_world *w, iris_dtype in, iris_dtype 
 #undef IRISI_GEMM_TYPES_NAME
 }
 
-/* The name of what the arguments ask for and a BLAS cannot do, or null. */
-static const char *irisi_gemm_beyond_blas(const iris_gemm_args *g)
+/*
+ * The name of what the arguments ask for and a BLAS cannot do, or null. Where K is split the library finishes the sums.
+ */
+static const char *irisi_gemm_beyond_blas(iris_gemm_op op, const iris_gemm_args *g)
 {
-    if (g->scale_a != NULL || g->scale_b != NULL || g->scale_c != NULL)
+    if (g->scale_a != NULL || g->scale_b != NULL)
         return "there are scales";
+    if (irisi_gemm_op_is(op, IRISI_GEMM_OPS_SPLIT_K))
+        return NULL;
+    if (g->scale_c != NULL)
+        return "there are scales";
+    if (g->beta != 0 && g->residual != NULL && g->residual != g->c)
+        return "there is a residual";
     return g->bias != NULL                         ? "there is a bias"
            : g->activation != IRIS_ACTIVATION_NONE ? "there is an activation"
                                                    : NULL;
 }
 
 /* The speed of a rank's BLAS as irisi_gemm_common has it; 0: the rank cannot use one. */
-static uint64_t irisi_gemm_blas_of(const iris_gemm_args *g)
+static uint64_t irisi_gemm_blas_of(iris_gemm_op op, const iris_gemm_args *g)
 {
-    return g->blas == NULL || irisi_gemm_beyond_blas(g) != NULL ? 0 : 1 + (uint64_t)(1e3 * g->blas_tflops);
+    if (op != IRIS_GEMM_LOCAL && irisi_gemm_one_pattern(op) && g->pattern == IRIS_GEMM_BULK_SYNCHRONOUS)
+        return 0; /* not asked for */
+    return g->blas == NULL || irisi_gemm_beyond_blas(op, g) != NULL ? 0 : 1 + (uint64_t)(1e3 * g->blas_tflops);
 }
 
 /* Checks the arguments about the caller's BLAS. */
-static iris_status irisi_gemm_check_blas(iris_world *w, const iris_gemm_args *g)
+static iris_status irisi_gemm_check_blas(iris_world *w, iris_gemm_op op, const iris_gemm_args *g)
 {
     if (!(g->blas_tflops >= 0 && g->blas_tflops < 1e6))
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: blas_tflops is %g; it must be from 0 to 10^6",
                           g->blas_tflops);
-    if (g->pattern != IRIS_GEMM_BLAS_GATHER || irisi_gemm_blas_of(g) != 0)
+    if (g->pattern != IRIS_GEMM_BLAS_GATHER || irisi_gemm_blas_of(op, g) != 0)
         return IRIS_OK;
     return irisi_fail(w, IRIS_ERR_ARGUMENT,
                       "iris_gemm_prepare: blas_gather needs blas, and is alpha * A * B + beta * C alone: %s",
-                      g->blas == NULL ? "blas is null" : irisi_gemm_beyond_blas(g));
+                      g->blas == NULL ? "blas is null" : irisi_gemm_beyond_blas(op, g));
 }
 
 /* Refuses arguments that belong to another operation. */
@@ -207,20 +223,29 @@ static iris_status irisi_gemm_check_op(iris_world *w, iris_gemm_op op, const iri
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: comm_workgroups is %u, but a GEMM alone has nothing to send; leave it 0",
                           g->comm_workgroups);
+    if (op != IRIS_GEMM_LOCAL && !irisi_gemm_op_by(op, g->pattern))
+        return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
+                          "iris_gemm_prepare: pattern is %s, by which %s has no kernels; leave it 0, or "
+                          "bulk_synchronous",
+                          iris_gemm_pattern_name(g->pattern), irisi_gemm_op_names[op]);
+    if (g->residual != NULL && g->beta == 0)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: there is a residual, but beta is 0, so that it would count for nothing");
     return IRIS_OK;
 }
 
 /* Checks the arguments that are not pointers: sizes and choices. */
 static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_dtype dtype, const iris_gemm_args *g)
 {
-    if ((unsigned)op > IRIS_GEMM_ALL_SCATTER)
+    if ((unsigned)op >= IRISI_GEMM_OPS)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: operation %d does not exist", (int)op);
     if (irisi_gemm_types_of(dtype, g->c_dtype) == NULL)
         return irisi_gemm_no_types(w, dtype, g->c_dtype);
-    if (g->m < 1 || g->n < 1 || g->k < 1 || g->m > INT32_MAX || g->n > INT32_MAX || g->k > INT32_MAX)
+    const int64_t least = irisi_gemm_op_is(op, IRISI_GEMM_OPS_SPLIT_K) ? 0 : 1; /* of k */
+    if (g->m < 1 || g->n < 1 || g->k < least || g->m > INT32_MAX || g->n > INT32_MAX || g->k > INT32_MAX)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_gemm_prepare: m, n, k are %lld, %lld, %lld; each must be from 1 to 2147483647",
-                          (long long)g->m, (long long)g->n, (long long)g->k);
+                          "iris_gemm_prepare: m, n, k are %lld, %lld, %lld; each must be from 1 to 2147483647%s",
+                          (long long)g->m, (long long)g->n, (long long)g->k, least ? "" : ", k also 0");
     if ((unsigned)g->pattern > IRIS_GEMM_BLAS_GATHER)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: pattern %d does not exist; there are 1 to %d, and 0 leaves it open",
@@ -242,7 +267,7 @@ static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_
                           "more must compute",
                           g->workgroups, g->comm_workgroups);
     const iris_status s = irisi_gemm_check_op(w, op, g);
-    return s == IRIS_OK ? irisi_gemm_check_blas(w, g) : s;
+    return s == IRIS_OK ? irisi_gemm_check_blas(w, op, g) : s;
 }
 
 /* Checks the operands; irisi_gemm_check_values has passed. */
@@ -250,13 +275,19 @@ static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan
 {
     const int64_t b_rows = p->operands.b_transposed ? p->region.columns : p->k;
     const int64_t b_cols = p->operands.b_transposed ? p->k : p->region.columns;
+    const uint32_t rows = irisi_gemm_own_c_rows(p), columns = irisi_gemm_own_c_columns(p);
     iris_status s =
-        irisi_gemm_check_matrix(w, "a", p->operands.a, p->m, p->k, (int64_t)p->operands.lda, p->operands.element);
+        irisi_gemm_check_matrix(w, "a", p->operands.a, irisi_gemm_own_a_rows(p), p->k, (int64_t)p->operands.lda,
+                                p->operands.element);
     if (s == IRIS_OK)
         s = irisi_gemm_check_matrix(w, "b", p->operands.b, b_rows, b_cols, (int64_t)p->operands.ldb,
                                     p->operands.element);
     if (s == IRIS_OK)
-        s = irisi_gemm_check_matrix(w, "c", p->operands.c, p->m, p->n, (int64_t)p->operands.ldc, p->operands.c_element);
+        s = irisi_gemm_check_matrix(w, "c", p->operands.c, rows, columns, (int64_t)p->operands.ldc,
+                                    p->operands.c_element);
+    if (s == IRIS_OK && p->operands.beta != 0)
+        s = irisi_gemm_check_matrix(w, p->operands.residual == p->operands.c ? "c" : "residual", p->operands.residual,
+                                    rows, columns, (int64_t)p->operands.ldr, p->operands.c_element);
     if (s != IRIS_OK)
         return s;
     const iris_dtype bias = irisi_gemm_types_of((iris_dtype)p->operands.dtype, (iris_dtype)p->operands.c_dtype)->bias;
@@ -270,12 +301,47 @@ static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan
     if (s != IRIS_OK)
         return s;
     const uint64_t bytes = irisi_gemm_span(p->m, p->n, (int64_t)p->operands.ldc, p->operands.c_element);
-    if (p->op != IRIS_GEMM_LOCAL && !iris_is_symmetric(w, p->operands.c, bytes))
+    if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_C_ON_ALL) && !iris_is_symmetric(w, p->operands.c, bytes))
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: c must lie in the symmetric heap, so that peers can write it: its %llu "
                           "bytes at %p do not; allocate it with iris_malloc",
                           (unsigned long long)bytes, p->operands.c);
     return irisi_gemm_check_apart(w, p);
+}
+
+/* The workspace, where the operation has one. */
+static iris_status irisi_gemm_check_workspace(iris_world *w, const iris_gemm_plan *p, const iris_gemm_args *g)
+{
+    const uint64_t bytes = irisi_gemm_room(p);
+    if (bytes / 16 > UINT32_MAX) /* which are counted in 32 bits */
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: %s of %u x %u x %u needs %llu bytes of workspace; at most 2^36 can be",
+                          irisi_gemm_op_names[p->op], p->m, p->n, p->k, (unsigned long long)bytes);
+    if (g->workspace == NULL || bytes == 0)
+        return IRIS_OK;
+    if (g->workspace_bytes < bytes)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: the workspace has %zu bytes, but %s of %u x %u x %u needs %llu "
+                          "(iris_gemm_workspace_bytes)",
+                          g->workspace_bytes, irisi_gemm_op_names[p->op], p->m, p->n, p->k, (unsigned long long)bytes);
+    if ((uintptr_t)g->workspace % 128 != 0)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: the workspace at %p must be aligned to 128 bytes, as iris_malloc's "
+                          "memory is",
+                          g->workspace);
+    if (!iris_is_symmetric(w, g->workspace, bytes))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: the workspace must lie in the symmetric heap, so that peers can reach "
+                          "it: its %llu bytes at %p do not; allocate it with iris_malloc",
+                          (unsigned long long)bytes, g->workspace);
+    const irisi_gemm_place room = irisi_gemm_place_of(g->workspace, 1, bytes, bytes, 1);
+    const irisi_gemm_place c = irisi_gemm_place_of(p->operands.c, irisi_gemm_own_c_rows(p), irisi_gemm_own_c_columns(p),
+                                                   p->operands.ldc, p->operands.c_element);
+    if (irisi_gemm_places_meet(&room, &c))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: c at %p and the workspace at %p have bytes in common; they must be apart",
+                          p->operands.c, g->workspace);
+    return IRIS_OK;
 }
 
 #endif

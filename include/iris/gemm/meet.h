@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * meet.h: the handshakes of kernels that communicate before or behind the arithmetic, with all ranks at once.
+ *
+ *   irisi_gemm_enter_all irisi_gemm_leave_all
+ *
+ * Of epoch e: at entry a rank raises ready[me] to e on every peer, since its stream has reached the kernel: what the
+ * kernel before it has written may be read, and what others are to write here is free. Each workgroup raises done[me]
+ * by 1 on every peer once it has read and written all that it will. A kernel ends when every peer's workgroups have
+ * done so, which are as many on every rank. So when it has ended nobody reads or writes here any more, and the next
+ * epoch, or another plan, may have the memory.
+ */
+#ifndef IRIS_GEMM_MEET_H
+#define IRIS_GEMM_MEET_H
+
+#include <iris/barrier.h>
+#include <iris/gemm/exchange.h>
+#include <iris/signal.h>
+
+#if IRIS_HAS_DEVICE
+
+/* Waits for a signal of each peer's, one behind the other, to reach a value. Every lane of a wave calls it. */
+IRIS_DEVICE void irisi_gemm_wait_all(const iris_ctx *ctx, const iris_signal *signals, uint64_t value)
+{
+    for (int rank = (int)iris_lane(); rank < ctx->world; rank += (int)iris_wave_lanes())
+        if (rank != ctx->rank)
+            irisi_wait_signal(ctx, signals + rank, IRISI_GE, value, rank);
+}
+
+/*
+ * Tells every peer that this rank has begun the epoch, and waits until they have. 1, or 0 where the world has stopped
+ * instead: then nothing is read or written. Every lane of the grid calls it.
+ */
+IRIS_DEVICE int irisi_gemm_enter_all(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch)
+{
+    if (iris_workgroup() == 0)
+        for (int rank = (int)iris_wg_lane(); rank < ctx->world; rank += (int)iris_wg_lanes())
+            if (rank != ctx->rank)
+                irisi_raise(ctx, irisi_exchange_ready(plan, ctx->rank), epoch, IRIS_SIGNAL_SET, rank);
+    if (iris_wave() == 0)
+        irisi_gemm_wait_all(ctx, irisi_exchange_ready(plan, 0), epoch);
+    iris_sync_wg();
+    return irisi_atomic_fetch_u32(&ctx->control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) == 0;
+}
+
+/* Says that this workgroup is done, and ends the epoch once all of all ranks are. Every lane of the grid calls it. */
+IRIS_DEVICE void irisi_gemm_leave_all(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch)
+{
+    irisi_drain();
+    iris_sync_wg();
+    for (int rank = (int)iris_wg_lane(); rank < ctx->world; rank += (int)iris_wg_lanes())
+        if (rank != ctx->rank)
+            irisi_raise(ctx, irisi_exchange_done(plan, ctx->rank), 1, IRIS_SIGNAL_ADD, rank);
+    const uint32_t out = irisi_channel_count_out(&plan->exchange.channel);
+    if (iris_workgroup() == 0 && iris_wave() == 0)
+        irisi_gemm_wait_all(ctx, irisi_exchange_done(plan, 0), epoch * iris_workgroups());
+    irisi_channel_close(&plan->exchange.channel, epoch, out, iris_workgroups());
+}
+
+#endif
+#endif

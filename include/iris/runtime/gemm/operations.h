@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * operations.h: a part of init.c: what operations have, and which patterns; what their matrices and workspace measure.
+ *
+ *   irisi_gemm_op_names irisi_gemm_op_by irisi_gemm_one_pattern
+ *   irisi_gemm_own_a_rows irisi_gemm_own_c_rows irisi_gemm_own_c_columns
+ *   irisi_gemm_slot_dtype irisi_gemm_room_pitch irisi_gemm_room
+ */
+#ifndef IRIS_RUNTIME_GEMM_OPERATIONS_H
+#define IRIS_RUNTIME_GEMM_OPERATIONS_H
+#ifdef IRIS_INIT_C
+
+#include <iris/gemm/plan.h>
+
+#define IRISI_GEMM_OP_NAME(name, NAME) #name,
+static const char *const irisi_gemm_op_names[] = {IRIS_EACH_GEMM_OP(IRISI_GEMM_OP_NAME)};
+#undef IRISI_GEMM_OP_NAME
+enum { IRISI_GEMM_OPS = sizeof irisi_gemm_op_names / sizeof *irisi_gemm_op_names };
+
+/* 1 when an operation has kernels by a pattern. The caller's BLAS takes the place of any operation's GEMM. */
+static int irisi_gemm_op_by(uint32_t op, uint32_t pattern)
+{
+    switch (pattern) {
+    case IRIS_GEMM_BULK_SYNCHRONOUS: return irisi_gemm_op_is(op, IRISI_GEMM_OPS_BY_BULK_SYNCHRONOUS);
+    case IRIS_GEMM_PRODUCER_CONSUMER: return irisi_gemm_op_is(op, IRISI_GEMM_OPS_BY_PRODUCER_CONSUMER);
+    case IRIS_GEMM_FUSED_SEQUENTIAL: return irisi_gemm_op_is(op, IRISI_GEMM_OPS_BY_FUSED_SEQUENTIAL);
+    case IRIS_GEMM_WG_SPECIALIZED: return irisi_gemm_op_is(op, IRISI_GEMM_OPS_BY_WG_SPECIALIZED);
+    case IRIS_GEMM_WAVE_SPECIALIZED: return irisi_gemm_op_is(op, IRISI_GEMM_OPS_BY_WAVE_SPECIALIZED);
+    default: return pattern == IRIS_GEMM_AUTO || pattern == IRIS_GEMM_BLAS_GATHER;
+    }
+}
+
+/* 1 when there is nothing to choose from but bulk_synchronous, and a BLAS in its GEMM's place. */
+static int irisi_gemm_one_pattern(uint32_t op)
+{
+    uint32_t patterns = 0;
+    for (uint32_t p = IRIS_GEMM_BULK_SYNCHRONOUS; p < IRIS_GEMM_PATTERNS; p++)
+        patterns += (uint32_t)irisi_gemm_op_by(op, p);
+    return patterns <= 1;
+}
+
+/* Rows of this rank's A, and rows and columns of its C, as the caller has them. */
+static uint32_t irisi_gemm_own_a_rows(const iris_gemm_plan *p)
+{
+    return irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS) ? iris_gemm_shard(p->m, p->world, p->rank).count : p->m;
+}
+static uint32_t irisi_gemm_own_c_rows(const iris_gemm_plan *p)
+{
+    const int scattered = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K & IRISI_GEMM_OPS_SPLIT_M);
+    return scattered ? iris_gemm_shard(p->m, p->world, p->rank).count : p->m;
+}
+static uint32_t irisi_gemm_own_c_columns(const iris_gemm_plan *p)
+{
+    return irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS) ? p->region.columns : p->n;
+}
+
+/* What partial sums are rounded to, for a C of a type: as gen/gemm.py has it. */
+static iris_dtype irisi_gemm_slot_dtype(iris_dtype c) { return iris_dtype_bytes(c) == 1 ? IRIS_BF16 : c; }
+
+/* Bytes from row to row of a slot or of the gathered A: whole cache lines, as mainloops and their stores like them. */
+static uint64_t irisi_gemm_room_pitch(const iris_gemm_plan *p)
+{
+    const uint64_t slot = iris_dtype_bytes(irisi_gemm_slot_dtype((iris_dtype)p->sums.c_dtype));
+    const uint64_t row = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS)   ? (uint64_t)p->k * p->operands.element
+                         : irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K) ? p->n * slot
+                                                                           : 0;
+    return (row + 127) / 128 * 128;
+}
+
+/* Bytes of the workspace. */
+static uint64_t irisi_gemm_room(const iris_gemm_plan *p) { return p->m * irisi_gemm_room_pitch(p); }
+
+#endif
+#endif

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""What gemm.py demands of the kernels by which sums and operands cross the ranks, before or behind a GEMM alone. They
+go with every mainloop, so they are compiled with the least one."""
+import gates
+import gemm_order
+
+KERNELS = {"reduce_scatter": "reduce", "all_reduce": "reduce", "all_gather": "gather"}
+REMOTE = ("all_reduce", "all_gather")  # whose stores go to other ranks
+NOP = "s_nop 0"
+
+
+def source(kind):
+    """The lines of a file that holds them for a type."""
+    lines = ["#include <iris/iris.h>", "#include <iris/mainloop/shape.h>"]
+    lines += [f"#define IRIS_INSTANTIATE_GEMM_{op.upper()}_{kind.upper()}" for op in KERNELS]
+    return lines + [f"#include <iris/gen/launch/gemm_{op}.h>" for op in KERNELS]
+
+
+def symbols(kind):
+    """{operation: its kernel's name}."""
+    return {op: f"irisi_gemm_{op}_bulk_synchronous_{verb}_{kind}" for op, verb in KERNELS.items()}
+
+
+def stores_arrive(isa, kernel, through):
+    """Problems: what a workgroup stores has arrived, with the workgroup's other stores, before it says so."""
+    puts = kernel.find(gemm_order.PUT)
+    if not any(kernel.code[i].op == "global_store_dwordx4" for i in puts):
+        yield "no 16-byte store"
+    for i in puts if through else ():
+        if isa.through not in kernel.code[i].text:
+            yield f"does not go through to the system: {kernel.code[i].text}"
+    if not kernel.find(isa.add):
+        yield "no signal"
+    for goal, what in ((isa.arrived, "before a store has arrived"), (isa.barrier, "before the workgroup has met")):
+        yield from gates.reaches(kernel, puts, gemm_order.RAISE, [goal], f"a signal {what}")
+
+
+def loads_wait(gemm, arch, kernel):
+    """Problems: nothing of another rank's is read, and nothing is put there, before all ranks have begun."""
+    yield from gemm.tiles_are_waited_for(arch, kernel)
+    yield from gemm_order.polls_are_of_the_system(arch, kernel)
+    yield from gates.reaches(kernel, [-1], gemm.PUTS, [gemm.ISAS[arch].barrier], "a put before all ranks have begun")
+
+
+EDITS = ((r"^buffer_(inv|wbinvl1_vol)", "loads"), (r"^s_barrier", "loads"), (r"^s_barrier", "stores"),
+         (r"^s_waitcnt vmcnt\(0\)", "stores"), (r"^global_atomic_add_x2", "stores"))
+
+
+def check(gemm, arch, kind, built, report):
+    """The gates, and for f16 that each notices its own breakage."""
+    where, (said, used, kernels) = f"{arch} {kind}", built
+    names = symbols(kind)
+    report.line(where, "holds the kernels of operations whose sums or operands cross the ranks",
+                [said] if said else [f"{n} is missing" for n in names.values() if n not in kernels])
+    if said:
+        return
+    report.line(where, "  no scratch, no spills there",
+                [f"{n}: {key} is {used[n][key]}" for n in names.values()
+                 for key in ("ScratchSize", "VGPRs Spill", "SGPRs Spill") if used[n][key]])
+    for op, name in names.items():
+        kernel = kernels[name]
+        looks = {"loads": lambda k: loads_wait(gemm, arch, k),
+                 "stores": lambda k, op=op: stores_arrive(gemm.ISAS[arch], k, op in REMOTE)}
+        report.line(where, f"  {op}: ranks are waited for, stores arrive before signals, all in their memory",
+                    [p for look in looks.values() for p in look(kernel)] + list(gemm.only_its_memory(arch, kernel)) +
+                    list(gemm_order.nothing_is_written_back(arch, kernel)))
+        for pattern, whose in EDITS if kind == "f16" else ():
+            broken = gemm.broken(kernel, pattern, NOP)
+            caught = broken and list(looks[whose](broken))
+            report.line(where, f"    notices {pattern} -> {NOP} in {op}",
+                        [] if caught else ["the edit went unnoticed" if broken else "nothing to edit"])
