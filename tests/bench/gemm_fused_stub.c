@@ -9,7 +9,8 @@
  *   wg_specialized      one element that no sample looks at is wrong
  *   wave_specialized    the same in each second call
  *
- * A rank computes its C alone: elements of A and B are functions of their place.
+ * A rank computes its C alone: elements of A and B are functions of their place. Before anything is run, what the
+ * benchmark gives each rank of A, B and C is compared with what the oracle of GEMMs says (tests/gemm/oracle.h).
  */
 #define IRIS_INSTANTIATE_ALL_GATHER
 #define IRIS_INSTANTIATE_ALL_REDUCE_SUM_BF16
@@ -21,6 +22,7 @@
 #include <iris/gen/launch/reduce_scatter.h>
 
 #include "../../bench/gemm_fused.h"
+#include "../gemm/oracle.h"
 
 typedef struct stub_args {
     gemm_product whole;
@@ -131,4 +133,60 @@ static const gemm_operation operations[GEMM_FUSED] = {
     {GEMM_ALL_GATHER, prepare_all_gather, STUB_LAUNCHES},
 };
 
-int main(int argc, char **argv) { return gemm_fused_main(argc, argv, operations, iris_gemm_local_bf16); }
+/* 1 when the benchmark's ranges of a block are the oracle's; `has`: of rows and of columns. */
+static int stub_same(const oracle *p, oracle_matrix which, int rank, const gemm_range *has)
+{
+    const oracle_block block = oracle_block_of(p, which, rank);
+    return (uint64_t)block.rows.first == has[0].first && (uint64_t)block.rows.count == has[0].count &&
+           (uint64_t)block.columns.first == has[1].first && (uint64_t)block.columns.count == has[1].count;
+}
+
+/* 1 when one rank's operands are those of the oracle. */
+static int stub_dealt(gemm_fused op, const long *shape, int world, int rank)
+{
+    static const oracle_op ops[GEMM_FUSED] = {ORACLE_ALL_SCATTER, ORACLE_REDUCE_SCATTER, ORACLE_ALL_REDUCE,
+                                              ORACLE_ALL_GATHER};
+    gemm_operands *g = (gemm_operands *)calloc(1, sizeof *g);
+    gemm_range all[3], a[2], b[2], c[2], own;
+    oracle p;
+    int same = 0;
+    if (g == NULL)
+        return 0;
+    g->op = op, g->m = (uint64_t)shape[0], g->n = (uint64_t)shape[1], g->k = (uint64_t)shape[2];
+    gemm_operands_deal(g, (uint32_t)world, (uint32_t)rank);
+    memset(&p, 0, sizeof p);
+    p.op = ops[op], p.world = world, p.m = shape[0], p.n = shape[1], p.dtype = IRIS_BF16;
+    for (int r = 0; r < world; r++) /* where K is split, as the benchmark does it: a caller's choice */
+        p.k[r] = gemm_splits_k(g) ? (int64_t)gemm_part(g->k, (uint32_t)world, (uint32_t)r).count : shape[2];
+    for (int i = 0; i < 3; i++)
+        all[i].first = 0, all[i].count = (uint64_t)shape[i];
+    own.first = g->own.first, own.count = g->own.count;
+    a[0] = op == GEMM_ALL_GATHER ? g->rows : all[0], a[1] = gemm_splits_k(g) ? g->depth : all[2];
+    b[0] = a[1], b[1] = gemm_splits_k(g) ? all[1] : own;
+    c[0] = op == GEMM_REDUCE_SCATTER ? g->rows : all[0], c[1] = op == GEMM_ALL_GATHER ? own : all[1];
+    same = stub_same(&p, ORACLE_A, rank, a) && stub_same(&p, ORACLE_B, rank, b) && stub_same(&p, ORACLE_C, rank, c) &&
+           g->c_rows == c[0].count && g->c_columns == c[1].count && g->product_n == b[1].count &&
+           g->product_k == b[0].count;
+    free(g);
+    return same;
+}
+
+/* 1 when all ranks' operands are those of the oracle; else 0, with a sentence on stderr. */
+static int stub_deals(void)
+{
+    static const long shapes[][3] = {{1, 1, 1}, {5, 80, 7}, {7, 33, 16}, {8, 128, 64}, {24, 96, 96}, {29, 250, 31}};
+    for (int op = 0; op < GEMM_FUSED; op++)
+        for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+            for (int world = 1; world <= ORACLE_RANKS; world++)
+                for (int rank = 0; rank < world; rank++)
+                    if (!stub_dealt((gemm_fused)op, shapes[i], world, rank))
+                        return fprintf(stderr, "%s %ldx%ldx%ld: rank %d of %d has other parts than the oracle says\n",
+                                       gemm_fused_names[op], shapes[i][0], shapes[i][1], shapes[i][2], rank, world),
+                               0;
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    return stub_deals() ? gemm_fused_main(argc, argv, operations, iris_gemm_local_bf16) : 3;
+}
