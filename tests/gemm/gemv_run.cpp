@@ -19,49 +19,15 @@
 #include <sys/mman.h>
 
 enum { LANES = 32 };
-#define IRIST_WAVES 8
 #define IRIS_ARCH_NVIDIA_CLUSTER_H
-#define IRIS_ARCH_NVIDIA_MMA_INSTRUCTIONS_H
 #define IRIST_GEMM_SHAPE <iris/mainloop/nvidia/gemm_shape.h>
-#include "skinny_gpu.h"
-
-#include "copies.h"
-
-namespace {
-
-/* mma.m16n8k16: two elements of K a register (PTX ISA). */
-void carry_out(const product &p)
-{
-    for (uint32_t lane = 0; lane < LANES; lane++)
-        for (uint32_t e = 0; e < 4; e++) {
-            const uint32_t row = lane / 4 * 4, column = (lane % 4 * 2 + e % 2) * 4;
-            float sum = 0;
-            for (uint32_t k = 0; k < 16; k++) {
-                const uint32_t a = p.a[row + k % 8 / 2][k / 8 * 2 + e / 2], b = p.b[column + k % 8 / 2][k / 8];
-                sum += widened((uint16_t)(a >> k % 2 * 16)) * widened((uint16_t)(b >> k % 2 * 16));
-            }
-            p.c[lane][e] += sum;
-        }
-}
-
-} // namespace
+#include "emulated_gemm.h"
+#include "nvidia_instructions.h"
 
 static uint32_t __funnelshift_r(uint32_t low, uint32_t high, uint32_t bits)
 {
-    bits = gpu.broken == OTHER_SHIFT ? 16 - bits : bits;
+    bits = made == OTHER_SHIFT ? 16 - bits : bits;
     return (uint32_t)(((uint64_t)high << 32 | low) >> bits % 32);
-}
-
-struct irisi_mma_operands_16 {
-    uint32_t a[4][4], b[4][4];
-};
-static void irisi_mma_f16(float *c, const irisi_mma_operands_16 *o, uint32_t m, uint32_t n)
-{
-    multiply(c, o->a[m], 4, o->b[n / 2] + n % 2 * 2, 2);
-}
-static void irisi_mma_bf16(float *c, const irisi_mma_operands_16 *o, uint32_t m, uint32_t n)
-{
-    irisi_mma_f16(c, o, m, n);
 }
 
 namespace {
@@ -72,84 +38,38 @@ struct gift {
     float v;
 };
 
-/* A load of matrices by a wave, which is carried out when its last lane has come. */
-struct matrices {
-    uint32_t came, done, from[LANES], *to[LANES];
-};
-
 struct {
-    matrices loads[WAVES];
     std::vector<gift> gifts;
     uint32_t split_k, k_split, expected;
-    bool joined, lost_gift, lost_wait;
+    uint32_t workgroup, workgroups; /* which of them runs, and how many there are */
+    bool joined;
 } gemv;
-
-/* Reads shared memory, from wherever within 16 bytes. */
-void load_shared(void *to, uint32_t from, uint32_t bytes)
-{
-    touch_shared(from & ~15u, 16, wg.now->met, false);
-    std::memcpy(to, &wg.shared[from], bytes);
-}
 
 } // namespace
 
-static uint32_t irisi_shared_address(const void *p) { return (uint32_t)((const char *)p - wg.shared.data()); }
-
-static void irisi_copy_chunk(uint32_t to, const void *from, uint32_t bytes)
-{
-    char words[16] = {};
-    if (bytes > 0)
-        read_some(words, from, 16);
-    copy_chunk(to, words);
-}
-static void irisi_copies_close() { close_copies(); }
-static void irisi_copies_await(uint32_t open) { await_copies(open + gemv.lost_wait); }
 static void irisi_read_chunk(uint32_t *w, const void *from, uint32_t there)
 {
     std::memset(w, 0, 16);
     if (there)
-        read_some(w, from, 16);
+        read_global(w, from, 16, 16);
 }
 static uint32_t irisi_load_word(uint32_t from)
 {
     uint32_t v;
-    load_shared(&v, from, 4);
+    read_shared(&v, from, 4);
     return v;
 }
 static uint32_t irisi_load_short(uint32_t from)
 {
     uint16_t v;
-    load_shared(&v, from, 2);
+    read_shared(&v, from, 2);
     return v;
 }
-static void irisi_load_words(uint32_t *w, uint32_t from) { load_shared(w, from, 16); }
+static void irisi_load_words(uint32_t *w, uint32_t from) { read_shared(w, from, 16); }
 static void irisi_store_short(uint32_t to, uint32_t v)
 {
     const uint16_t bits = (uint16_t)v;
-    touch_shared(to & ~15u, 16, wg.now->met, true);
-    std::memcpy(&wg.shared[to], &bits, 2);
-}
-
-/* ldmatrix.x4.trans (PTX ISA): lane 8 * i + r has row r of matrix i; a lane gets two elements of a column of each. */
-static void irisi_load_matrices_transposed(uint32_t *w, uint32_t from)
-{
-    matrices &l = gemv.loads[wg.now->wave];
-    const uint32_t done = l.done;
-    expect(from % 16 == 0, "a row of a matrix is misaligned");
-    l.from[wg.now->lane] = from, l.to[wg.now->lane] = w;
-    if (++l.came == LANES) {
-        for (uint32_t i = 0; i < 4 * LANES; i++) {
-            const uint32_t lane = i / 4, matrix = i % 4 * 8, row = matrix + lane % 4 * 2;
-            uint16_t two[2];
-            load_shared(&two[0], l.from[row] + lane / 4 * 2, 2);
-            load_shared(&two[1], l.from[row + 1] + lane / 4 * 2, 2);
-            l.to[lane][i % 4] = two[0] | (uint32_t)two[1] << 16;
-        }
-        l.came = 0;
-        l.done++;
-    }
-    while (l.done == done)
-        pause_lane(&l.done, done);
+    write_shared(to, &bits, 2);
 }
 
 /* The cluster's. */
@@ -162,7 +82,7 @@ static void irisi_cluster_arrive() {}
 static void irisi_cluster_await() {}
 static void irisi_cluster_give(uint32_t to, uint32_t, float v)
 {
-    if (!gemv.lost_gift || gemv.gifts.size() != 5)
+    if (made != LOSE_A_GIFT || gemv.gifts.size() != 5)
         gemv.gifts.push_back({to, v});
 }
 static void irisi_mbar_init(uint32_t bar, uint32_t) { expect(bar % 8 == 0, "a barrier is misaligned"); }
@@ -185,25 +105,27 @@ static void irisi_mbar_wait_stored(uint32_t, uint32_t)
 
 namespace {
 
-/* A lane's share of a workgroup's turns; of a GEMM alone whose K is cut one tile, else all of them. */
+/* Lanes write every second tile to C themselves, but beside communication waves none. */
+bool is_staged(uint32_t tile) { return gemm.with_comm || tile % 2; }
+
+/* A lane's share of a workgroup; of a GEMM alone whose K is cut one tile, else all of them. */
 #define WORK(type)                                                                                                     \
     void work_##type(iris_wave_group *group)                                                                           \
     {                                                                                                                  \
         iris_gemm_pipe_##type##_gemv pipe =                                                                            \
             iris_gemm_pipe_begin_##type##_gemv(&plan, wg.shared.data(), plan.machine.workspace_bytes);                 \
-        const irisi_tile_schedule schedule =                                                                           \
-            irisi_tile_schedule_all(&plan, gpu.turns, gemv.split_k > 1 ? plan.tiling.positions : 1);                   \
+        const irisi_tile_schedule schedule = irisi_tile_schedule_all(&plan, gemv.workgroup, gemv.workgroups);          \
         iris_tile tile;                                                                                                \
         for (irisi_tile_begin_schedule(&plan, &tile, &schedule); irisi_tile_next_even(&plan, &tile, &schedule);) {     \
             iris_gemm_acc_##type##_gemv acc;                                                                           \
             gemv.k_split = tile.k_split;                                                                               \
-            if (with_comm)                                                                                             \
+            if (gemm.with_comm)                                                                                        \
                 iris_gemm_mma_tile_##type##_gemv_with_comm(&plan, &tile, &pipe, group, &acc);                          \
             else                                                                                                       \
                 iris_gemm_mma_tile_##type##_gemv(&plan, &tile, &pipe, group, &acc);                                    \
             if (tile.k_split + 1 < plan.tiling.split_k)                                                                \
                 continue;                                                                                              \
-            if (with_comm || tile.index % 2)                                                                           \
+            if (is_staged(tile.index))                                                                                 \
                 iris_gemm_stage_tile_##type##_gemv(&plan, &tile, 0, &acc, group, stages[tile.index].data() + MARGIN);  \
             else                                                                                                       \
                 irisi_gemm_leave_##type##_gemv(nullptr, &plan, &tile, &acc, group, nullptr, nullptr, 0);               \
@@ -212,31 +134,26 @@ namespace {
 WORK(f16)
 WORK(bf16)
 
-void work()
-{
-    begin_copies();
-    work_of_type(work_f16, work_bf16);
-}
-
 void try_plan(uint32_t split_k)
 {
     std::snprintf(trial, sizeof trial, "dtype %d, %u splits, tile %u x %u, %u x %u x %u, ldb %llu, n_major %u, comm %d",
-                  (int)gpu.dtype, split_k, plan.tiling.tile_m, plan.tiling.tile_n, plan.m, plan.n, plan.k,
-                  (unsigned long long)plan.operands.ldb, plan.operands.b_transposed, with_comm);
+                  (int)gemm.a.dtype, split_k, plan.tiling.tile_m, plan.tiling.tile_n, plan.m, plan.n, plan.k,
+                  (unsigned long long)plan.operands.ldb, plan.operands.b_transposed, gemm.with_comm);
     begin_trial();
     const uint32_t tiles = plan.tiling.positions;
     gemv.split_k = plan.tiling.split_k = split_k;
     for (plan.tiling.split_k_shift = 0; 1u << plan.tiling.split_k_shift < split_k;)
         plan.tiling.split_k_shift++;
     plan.tiling.positions *= split_k;
-    for (gpu.turns = 0; gpu.turns < (split_k > 1 ? plan.tiling.positions : 1); gpu.turns++) {
-        if (gpu.turns % split_k == 0)
+    gemv.workgroups = split_k > 1 ? plan.tiling.positions : 1;
+    for (gemv.workgroup = 0; gemv.workgroup < gemv.workgroups; gemv.workgroup++) {
+        if (gemv.workgroup % split_k == 0)
             gemv.gifts.clear(), gemv.expected = 0;
         gemv.joined = false;
-        run_lanes(plan.machine.workspace_bytes, work);
+        run_loop(gemm.a.dtype == IRIS_F16 ? work_f16 : work_bf16);
     }
     plan.tiling.split_k = 1, plan.tiling.split_k_shift = 0, plan.tiling.positions = tiles;
-    check_tiles();
+    check_pieces(is_staged);
 }
 
 irisi_gemm_shape shape_of(uint32_t m, uint32_t n, uint32_t k, int transposed, int aligned, uint32_t width,
@@ -248,10 +165,9 @@ irisi_gemm_shape shape_of(uint32_t m, uint32_t n, uint32_t k, int transposed, in
     return irisi_gemv_gemm_shape(&q);
 }
 
-/* So many random problems, of rows, columns and depths around every edge; how many failed. */
-uint32_t run_gemv(uint32_t seed, uint32_t trials)
+/* So many random problems, of rows, columns and depths around every edge. */
+void run_gemv(uint32_t seed, uint32_t trials)
 {
-    const uint32_t before = failures;
     random_state = seed;
     for (uint32_t i = 0; i < trials; i++) {
         const int transposed = (int)(i % 2), aligned = random_below(3) == 0;
@@ -259,16 +175,15 @@ uint32_t run_gemv(uint32_t seed, uint32_t trials)
         const uint32_t m = few ? 1 + random_below(3) : 1 + random_below(17), n = 1 + random_below(150);
         const uint32_t k = 1 + random_below(deep == 0 ? 140 : deep == 1 ? 900 : few ? 2500 : 2200);
         const uint64_t columns = transposed ? k : n, pad = aligned ? (8 - columns % 8) % 8 : 0;
-        gpu.dtype = random_below(2) ? IRIS_BF16 : IRIS_F16;
-        with_comm = random_below(4) == 0;
-        const uint32_t split_k = with_comm ? 1 : 1u << random_below(4);
+        const iris_dtype dtype = random_below(2) ? IRIS_BF16 : IRIS_F16;
+        gemm.with_comm = random_below(4) == 0;
+        const uint32_t split_k = gemm.with_comm ? 1 : 1u << random_below(4);
         const uint32_t width = transposed && aligned ? 16u << random_below(4) : 0;
         const irisi_gemm_shape s = shape_of(m, n, k, transposed, aligned, width, split_k);
-        make_plan(s, m, n, k, transposed, -1, aligned ? (int)pad : -1, aligned);
+        make_plan(s, {dtype, dtype}, m, n, k, transposed, -1, aligned ? (int)pad : -1, aligned);
         for (uint32_t fewer = s.cluster_split_k; fewer > 0; fewer /= 2)
             try_plan(fewer);
     }
-    return failures - before;
 }
 
 /* A matrix whose rows are so far apart that offsets take more than 32 bits, where the system lends the addresses. */
@@ -277,24 +192,24 @@ bool spread_matrix(matrix *m, void **lent, size_t *bytes)
     m->ld = ((uint64_t)1 << (m->rows > 64 ? 27 : 31)) + 2 * random_below(8) + 1;
     *bytes = 2 * (m->rows * m->ld + 64);
     *lent = mmap(nullptr, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    m->first = *lent == MAP_FAILED ? nullptr : (uint16_t *)*lent + 9;
+    m->first = *lent == MAP_FAILED ? nullptr : (char *)*lent + 18;
     if (m->first)
         fill_matrix(m, -1);
     return m->first != nullptr;
 }
 
-/* Rows of A and B that are gigabytes apart, in both layouts, by one split and two; how many failed. */
-uint32_t run_spread()
+/* Rows of A and B that are gigabytes apart, in both layouts, by one split and two. */
+void run_spread()
 {
-    const uint32_t before = failures;
-    gpu.dtype = IRIS_BF16, with_comm = 0;
+    gemm.with_comm = false;
     for (uint32_t i = 0; i < 4; i++) {
         void *lent[2];
         size_t bytes[2];
-        make_plan(shape_of(11, 37, 400, (int)(i % 2), 0, 0, 1 + i / 2), 11, 37, 400, (int)(i % 2), -1, -1, 0);
-        const bool a = spread_matrix(&gpu.a, &lent[0], &bytes[0]), b = spread_matrix(&gpu.b, &lent[1], &bytes[1]);
-        plan.operands.a = gpu.a.first, plan.operands.b = gpu.b.first, plan.operands.lda = gpu.a.ld,
-        plan.operands.ldb = gpu.b.ld;
+        make_plan(shape_of(11, 37, 400, (int)(i % 2), 0, 0, 1 + i / 2), {IRIS_BF16, IRIS_BF16}, 11, 37, 400,
+                  (int)(i % 2), -1, -1, false);
+        const bool a = spread_matrix(&gemm.a, &lent[0], &bytes[0]), b = spread_matrix(&gemm.b, &lent[1], &bytes[1]);
+        plan.operands.a = gemm.a.first, plan.operands.b = gemm.b.first;
+        plan.operands.lda = gemm.a.ld, plan.operands.ldb = gemm.b.ld;
         if (a && b)
             try_plan(1 + i / 2);
         else
@@ -304,25 +219,23 @@ uint32_t run_spread()
         if (b)
             munmap(lent[1], bytes[1]);
     }
-    return failures - before;
 }
 
-/* One of the breakages of all such loops, or of this one's own. */
-inline void break_gemv(int broken)
-{
-    gpu.broken = broken < BREAKAGES ? broken : RIGHT;
-    gemv.lost_gift = broken == BREAKAGES, gemv.lost_wait = broken == BREAKAGES + 1;
-}
+inline void try_mistaken(mistake) { run_gemv(77, 10); }
 
 } // namespace
 
 #if !defined(IRIST_NO_MAIN)
 int main(int argc, char **argv)
 {
-    const bool all = argc > 1 && std::strcmp(argv[1], "all") == 0;
-    const uint32_t wrong = run_gemv(1, all ? 1000 : IRIST_SLOW ? 8 : 80) + run_spread();
-    std::printf("%u failures\n", wrong);
-    return wrong || count_unnoticed(RIGHT + 1, BREAKAGES + 2, run_gemv, break_gemv);
+    const program p = {run_gemv,
+                       80,
+                       8,
+                       1000,
+                       run_spread,
+                       {PASS_A_MEETING, FORGET_A_WAIT, READ_BEYOND, LOSE_WORDS, OTHER_SHIFT, LOSE_A_GIFT},
+                       IRIST_SLOW ? nullptr : try_mistaken};
+    return run_program(p, argc, argv);
 }
 #endif
 #else

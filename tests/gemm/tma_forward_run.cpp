@@ -3,7 +3,7 @@
  * tma_forward_run.cpp: a workgroup that only sends, executed on the host: mainloop/nvidia/tma_forward.h, and of roles.h
  * what calls it, as the GPU's compiler gets them, on stand-ins for barriers in shared memory and for the copy engine.
  *
- *     tma_forward_run [trials [first seed]]
+ *     tma_forward_run [all | trials [first seed]]
  *
  * All waves of the workgroup walk random tiles: narrow, low, without rows, no split's last. Some senders have computed
  * tiles before, which a wave tells of through gates. The engine takes boxes in any order, fetches, reads and arrivals
@@ -28,7 +28,7 @@
 
 enum { LANES = 2 }; /* more would do what the second does */
 #define IRIST_WAVES 12
-#include "fibers.h"
+#include "emulator.h"
 
 namespace {
 
@@ -48,7 +48,7 @@ struct tile_state {
 
 /* A box on its way: fetched; or put, which reads it, then arrives. */
 enum step { FETCH, READ, ARRIVE, STEPS };
-struct transfer {
+struct moved_box {
     step next;
     uint32_t x, y, box, bar, to, lane, group;
 };
@@ -72,20 +72,15 @@ struct barrier {
     int64_t bytes;
 };
 
-/* Lanes that meet. */
-struct meeting {
-    uint32_t arrived, times;
-};
-
 struct {
     lane_state lanes[WAVES * LANES];
     barrier barriers[HEAD / 8];
-    meeting waves[WAVES], groups[HEAD / 4];
+    meeting groups[HEAD / 4];
     struct {
         uint32_t x, y;
         bool here;
     } ring[BOXES];
-    std::vector<transfer> transfers;
+    std::vector<moved_box> transfers;
     uint32_t elected, slow[WAVES]; /* how long waves dawdle */
 } gpu;
 
@@ -126,20 +121,7 @@ void dawdle()
     const uint32_t slow = gpu.slow[wg.now->wave];
     world.idle = 0;
     if (slow > 0 || random_below(3) == 0)
-        for (uint32_t turns = 1 + random_below(slow + 1); turns > 0; turns--)
-            pause_lane(nullptr, 0);
-}
-
-void meet(meeting &m, uint32_t lanes)
-{
-    const uint32_t times = m.times;
-    if (++m.arrived == lanes) {
-        m.arrived = 0;
-        m.times++;
-    }
-    while (m.times == times)
-        pause_lane(&m.times, times);
-    world.idle = 0;
+        rest_lane(1 + random_below(slow + 1));
 }
 
 /* ---- barriers ---------------------------------------------------------------------------------------------------- */
@@ -217,7 +199,7 @@ void begin_fetch(uint32_t to, uint32_t from, uint32_t x, uint32_t y, uint32_t ba
     require(t.flagged > 0 || world.stopped, "a box is fetched before its tile's flag");
     require(own().fenced > t.flagged, "no fence stands between a tile's flag and its fetch");
     require(world.computing == 0, "a box is fetched to where others still compute");
-    const transfer f = {FETCH, x, y, box_at(to), bar, 0, 0, 0};
+    const moved_box f = {FETCH, x, y, box_at(to), bar, 0, 0, 0};
     gpu.ring[f.box].here = false;
     gpu.transfers.push_back(f);
     dawdle();
@@ -229,7 +211,7 @@ void begin_put(uint32_t to, uint32_t x, uint32_t y, uint32_t from)
     place_of(x, y);
     require(to < world.ranks && to != world.rank, "a box is put to no peer");
     require(world.signals[world.rank][to] >= world.epoch, "a box is put to a peer that has not begun the epoch");
-    const transfer p = {READ, x, y, box_at(from), 0, to, (uint32_t)(&l - gpu.lanes), (uint32_t)l.groups.size() - 1};
+    const moved_box p = {READ, x, y, box_at(from), 0, to, (uint32_t)(&l - gpu.lanes), (uint32_t)l.groups.size() - 1};
     l.groups.back().unread++, l.groups.back().absent++;
     gpu.transfers.push_back(p);
     require(gpu.transfers.size() <= MOST_TRANSFERS, "too many boxes are on their way");
@@ -248,7 +230,7 @@ void await_groups(uint32_t open, uint32_t put_group::*left)
     dawdle();
 }
 
-void end_fetch(const transfer &f)
+void end_fetch(const moved_box &f)
 {
     barrier &b = barrier_at(f.bar);
     gpu.ring[f.box] = {f.x, f.y, true};
@@ -256,7 +238,7 @@ void end_fetch(const transfer &f)
     end_phase(b);
 }
 
-void move_put(const transfer &p)
+void move_put(const moved_box &p)
 {
     lane_state &l = gpu.lanes[p.lane];
     l.moved++;
@@ -278,7 +260,7 @@ void move_put(const transfer &p)
 void move_transfer()
 {
     const uint32_t i = random_below((uint32_t)gpu.transfers.size());
-    transfer &t = gpu.transfers[i];
+    moved_box &t = gpu.transfers[i];
     if (world.idle < world.patience[t.next])
         return;
     if (t.next == FETCH)
@@ -386,13 +368,14 @@ static uint32_t irist_wg_lanes() { return WAVES * LANES; }
 /* Only reports say which workgroup this is. */
 static uint32_t irist_workgroup() { fail("an access is refused, or a wait is given up"); }
 static void *irist_shared() { return wg.shared.data(); }
-static uint32_t irisi_shared_address(const void *p) { return (uint32_t)((const char *)p - wg.shared.data()); }
-static void irist_sync_wave() { meet(gpu.waves[wg.now->wave], LANES); }
+static uint32_t irisi_shared_address(const void *p) { return shared_at(p); }
+static void irist_sync_wave() { join_wave(), world.idle = 0; }
 static void irist_sync_wg() { join_workgroup(); }
 static uint32_t irisi_elected() { return irist_sync_wave(), wg.now->lane == gpu.elected; }
 static int irist_sync_part(const uint32_t *counter, uint32_t lanes)
 {
-    return meet(gpu.groups[irisi_shared_address(counter) / 4], lanes), 1;
+    meet(gpu.groups[irisi_shared_address(counter) / 4], lanes, [] {});
+    return world.idle = 0, 1;
 }
 
 /* Once all have stopped, who waits for a signal looks whether they have. */
@@ -633,8 +616,8 @@ void check_world()
         require((stamps[i].arrived != 0) == world.tiles[i].sent, "a tile's last stamp is missing, or another tile's");
 }
 
-/* So many trials; returns how many failed, but for those that end the program. */
-uint32_t run_tma_forward(uint32_t first, uint32_t trials)
+/* So many trials, till one fails; some failures end the program. */
+void run_tma_forward(uint32_t first, uint32_t trials)
 {
     uint32_t boxes = 0;
     wg.beside = move_world;
@@ -649,19 +632,20 @@ uint32_t run_tma_forward(uint32_t first, uint32_t trials)
             check_world();
         boxes += world.boxes;
     }
-    std::printf("%u trials, %u boxes, %u failures\n", trials, boxes, failures);
-    return failures;
+    std::printf("%u boxes\n", boxes);
 }
 
 } // namespace
 
-#if !defined(IRIST_NO_MAIN) /* tests/mutants/tma_forward.cpp has one */
+#if !defined(IRIST_NO_MAIN)
 int main(int argc, char **argv)
 {
-    const uint32_t trials = argc > 1 ? (uint32_t)std::strtoul(argv[1], nullptr, 10) : IRIST_SLOW ? 100 : 500;
-    return run_tma_forward(argc > 2 ? (uint32_t)std::strtoul(argv[2], nullptr, 10) : 1, trials) > 0 || trials == 0;
+    const program p = {run_tma_forward, 500, 100, 5000, nullptr, {}, nullptr};
+    return run_program(p, argc, argv);
 }
 #endif
 #else
+#if !defined(IRIST_NO_MAIN)
 int main() { return 0; }
+#endif
 #endif
