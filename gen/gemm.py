@@ -61,11 +61,11 @@ GEMM_OP_PROPERTIES = {
 
 @dataclass(frozen=True)
 class GemmPart:
-    """A kernel of a pattern, in every mainloop or, where it does not compute, once for each type."""
-    role: str           # IRISI_GEMM_KERNEL_<ROLE>: what the kernel does of the operation
-    suffix: str = ""    # what the kernel's name adds to the pattern's
+    """A kernel of a pattern: one for each mainloop, or if it does not compute, one for each type."""
+    role: str           # IRISI_GEMM_KERNEL_<ROLE>: which part of the operation the kernel does
+    suffix: str = ""    # the kernel's name: the pattern's, then this
     lanes: str = "IRISI_GEMM_LANES"  # the most lanes of a workgroup; the mainloop's suffix follows
-    cluster_split_k: bool = False    # 1: a mainloop that can cuts K over the workgroups of a cluster
+    cluster_split_k: bool = False    # True: mainloops with cluster_split_k may have clusters that cut K in it
 
     computes = property(lambda self: self.role != "communicate")
 
@@ -81,11 +81,11 @@ class GemmPattern:
     text: str
     parts: tuple
     local_first: bool = False  # the GEMM alone (LOCAL_PART) runs before these kernels
-    auto: bool = True         # False: AUTO chooses it with no mainloop; its kernels exist on request
-    captured: str = ""         # the pattern that stands in for it in a graph, whose branches may run in turn
+    auto: bool = True         # False: AUTO never chooses it; its kernels exist only with IRIS_GEMM_ALL_PATTERNS
+    captured: str = ""         # the pattern used instead in a graph, which may run two branches one after the other
 
 
-# The kernel of a GEMM alone, which no pattern and no operation has a copy of.
+# The kernel of a GEMM alone, which all patterns and operations share.
 LOCAL_PART = GemmPart("compute", cluster_split_k=True)
 GEMM_PATTERNS = (
     GemmPattern(
@@ -109,12 +109,12 @@ GEMM_PATTERNS = (
 
 @dataclass(frozen=True)
 class GemmType:
-    """Element types of a GEMM. Of the rows with one `t` the first is what C is if nobody says."""
+    """Element types of a GEMM. The first row with a `t` has the default type of C."""
     name: str
     t: DType     # of A and B
     out: DType   # of C
     acc: DType   # of sums
-    work: DType  # what follows the sums is computed in it
+    work: DType  # of the epilogue's arithmetic
     bias: DType
     narrow: str  # <narrow>_<out> makes an element of a value of `work`
     slot: DType  # of partial sums, where K is split over ranks
@@ -152,21 +152,21 @@ class GemmLoop:
     title: str                  # of that header
     types: tuple                # of GEMM_TYPES, by name
     suffix: str = ""            # ends the names of its functions
-    beside_comm: bool = False   # it has functions of its own for use beside communication waves
-    ahead: bool = False         # it fetches B before the kernel before it has ended
+    beside_comm: bool = False   # it has separate functions for kernels with communication waves
+    ahead: bool = False         # it prefetches B while the kernel before it still runs (irisi_gemm_ahead)
     leaves: tuple = ()          # the types for which it has an epilogue of its own
-    waits: bool = False         # it waits itself for the kernel before it
+    waits: bool = False         # it calls irisi_launch_wait itself
     next: str = "scheduled"     # how its waves find their next tile: irisi_tile_next_<next>
-    waits_to_launch: bool = False  # it says itself when the kernel behind it may begin
+    waits_to_launch: bool = False  # it calls irisi_launch_next itself
     chosen: tuple = ("fused_sequential", "wg_specialized", "wave_specialized")  # the patterns that AUTO may choose with
-                                   # it, beside bulk_synchronous: the others' kernels exist on request
-    unaligned_a: bool = False   # it reads A wherever its rows start
+                                   # it, besides bulk_synchronous; others need IRIS_GEMM_ALL_PATTERNS
+    unaligned_a: bool = False   # it reads an unaligned A in place
     unaligned_b: bool = False   # the same of B
     skinny: bool = False        # for few rows of C: lanes load what they multiply, tiles are not cut
-    cluster_split_k: bool = False  # its kernels may be spread over a cluster, which cuts K
+    cluster_split_k: bool = False  # the workgroups of a cluster may compute a split of K each
     early_launch: bool = False  # a kernel of it that only computes may begin while the one before it ends
     early_beside: bool = False  # the same in images that hold a loop with early_launch
-    f32_b_by_rows: bool = False  # it reads a B of f32 that is k x n, others n x k alone
+    f32_b_by_rows: bool = False  # it reads a k x n B of f32; other loops on matrix units only one that is n x k
 
 
 GEMM_LOOP_PROPERTIES = {
@@ -192,7 +192,8 @@ MFMA_TYPES = dict(
     gfx90a=gemm_types_of("f16", "bf16", "f32", "i8"),
     gfx942=gemm_types_of("f16", "bf16", "f32", "i8", "f8e4m3fnuz", "f8e5m2fnuz"),
     gfx950=gemm_types_of("f16", "bf16", "f32", "i8", "f8e4m3", "f8e5m2"))
-# Their order is that of their numbers. A device of AMD is counted from the first of its row of three.
+# Mainloops are numbered in this order. C code counts from MFMA_GFX90A or MFMA_GFX90A_SMALL to an AMD device's loop, so
+# that each three of these must follow each other.
 GEMM_LOOPS = (
     GemmLoop(
         "PLAIN", "fused multiply-adds from shared memory; on the CPU, vectors", "gemm_simt",
@@ -227,7 +228,7 @@ GEMM_LOOPS = (
 
 @dataclass(frozen=True)
 class GemmKernel:
-    """A mainloop for types `g`."""
+    """A mainloop compiled for types `g`."""
     loop: str
     suffix: str
     g: GemmType
@@ -266,7 +267,7 @@ class GemmMfma:
     half_element: str  # older ones'
 
 
-# gfx90a's older instructions for bf16 are half as deep as those called 1k.
+# gfx90a has bf16 instructions called 1k, and older ones, which are half as deep.
 GEMM_MFMAS = (
     GemmMfma("f16", "irisi_mfma_acc", "32x32x16_f16", "32x32x8f16", "_Float16", "_Float16"),
     GemmMfma("bf16", "irisi_mfma_acc", "32x32x16_bf16", "32x32x8bf16_1k", "__bf16", "short"),
