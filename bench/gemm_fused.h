@@ -183,7 +183,7 @@ static inline int gemm_possible(const gemm_job *j, int kind, int which, int grap
         return all_scatter && p->even && j->g.own.count % 8 == 0 && gemm_have_blas(p) && gemm_peers_can(p, which);
     default: break;
     }
-    if (which == IRIS_GEMM_BLAS_GATHER && (!p->plain && p->placed.best < 0))
+    if (which == IRIS_GEMM_BLAS_GATHER && !gemm_have_blas(p))
         return 0;
     return j->operation->launch[which] != NULL;
 }
@@ -233,6 +233,23 @@ static inline iris_status gemm_plan(gemm_job *j, int kind, int which)
             s = gemm_prepare_local(j->b->w, &j->g.plan[i], &args);
     }
     return s;
+}
+
+/* Asks the library for the products that its plans leave to the caller's BLAS, and finds one: 1 when all ranks have. */
+static inline int gemm_placed(gemm_job *j)
+{
+    iris_world *w = j->b->w;
+    int ok = 1;
+    memset(j->peers.asked, 0, sizeof j->peers.asked);
+    for (int set = 0; set < j->g.sets; set++) {
+        j->peers.asking = set + 1;
+        ok = j->operation->launch[IRIS_GEMM_BLAS_GATHER](w, &j->g.plan[set], iris_default_stream(w)) == IRIS_OK && ok;
+    }
+    j->peers.asking = 0;
+    ok = iris_synchronize(w) == IRIS_OK && ok;
+    if (!ok)
+        fprintf(stderr, "rank %d, blas_gather: %s\n", iris_rank(w), iris_error_string(w));
+    return bench_all_ok(j->b, ok) && gemm_peers_place(&j->peers);
 }
 
 /* What two right Cs may differ by besides the rounding of each: what sums lose, and the rounding of partials. */
@@ -457,6 +474,8 @@ static inline int gemm_run(gemm_job *j, const char *shape, int kind, int which)
             j->us[kind][which][1] = 0;
             if (!bench_all_ok(j->b, s == IRIS_OK)) /* what the library says that it lacks is left out */
                 return !bench_all_ok(j->b, s == IRIS_OK || s == IRIS_ERR_UNSUPPORTED);
+            if (kind == GEMM_DO_PATTERN && which == IRIS_GEMM_BLAS_GATHER && !gemm_placed(j))
+                return 0;
             ready = 1;
         }
         gemm_outcome out = graph ? gemm_timed_graph(j, name) : gemm_timed(j, name);

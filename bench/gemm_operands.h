@@ -118,6 +118,18 @@ static inline iris_status gemm_prepare_all_scatter(iris_world *w, iris_gemm_plan
 {
     return iris_gemm_prepare(w, plan, IRIS_GEMM_ALL_SCATTER, IRIS_BF16, args);
 }
+static inline iris_status gemm_prepare_reduce_scatter(iris_world *w, iris_gemm_plan *plan, const iris_gemm_args *args)
+{
+    return iris_gemm_prepare(w, plan, IRIS_GEMM_REDUCE_SCATTER, IRIS_BF16, args);
+}
+static inline iris_status gemm_prepare_all_reduce(iris_world *w, iris_gemm_plan *plan, const iris_gemm_args *args)
+{
+    return iris_gemm_prepare(w, plan, IRIS_GEMM_ALL_REDUCE, IRIS_BF16, args);
+}
+static inline iris_status gemm_prepare_all_gather(iris_world *w, iris_gemm_plan *plan, const iris_gemm_args *args)
+{
+    return iris_gemm_prepare(w, plan, IRIS_GEMM_ALL_GATHER, IRIS_BF16, args);
+}
 
 /* A plan for each set, as `args` has it but for operands and shape: the operation's, k being this rank's own. */
 static inline iris_status gemm_operands_plan(iris_world *w, gemm_operands *g, gemm_prepare prepare,

@@ -5,7 +5,7 @@
  * launchers of the library's collectives.
  *
  *   gemm_mode gemm_mode_names gemm_peers gemm_peers_open gemm_peers_close
- *   gemm_peers_create gemm_peers_free gemm_peers_can gemm_peers_poison
+ *   gemm_peers_create gemm_peers_free gemm_peers_can gemm_peers_poison gemm_peers_place
  *   gemm_blas gemm_collective gemm_both gemm_place gemm_blas_call
  *   gemm_bytes gemm_push gemm_push_poison gemm_pushed_right
  *
@@ -32,7 +32,9 @@ static const char *const gemm_mode_names[] = {"nccl", "nccl_window", "iris"};
 typedef struct gemm_peers {
     bench *b;
     const gemm_operands *g;
-    peer vendor, placed; /* for a product that stands alone, and for one in its columns of C */
+    peer vendor, placed; /* for a product that stands alone, and for the one that the library asks for */
+    iris_gemm_blas_call asked[GEMM_MOST_SETS]; /* what that is, for each set */
+    int asking; /* more than 0: gemm_blas_call writes down what it is asked for this set, counted from 1, and no more */
     int have_vendor, plain; /* plain: the host platform's loop is the BLAS. Alone it works in GEMM_IRIS's memory */
     bench_nccl nccl;
     int have_nccl;
@@ -136,10 +138,12 @@ IRIS_KERNEL(gemm_plain, gemm_plain_args, g, 64)
     }
 }
 
-/* iris_gemm_args.blas: a gemm_peers' BLAS for a product in its columns of C. */
+/* iris_gemm_args.blas: a gemm_peers' BLAS for what the library asks for. */
 static inline int gemm_blas_call(void *arg, const iris_gemm_blas_call *call, iris_stream stream)
 {
-    const gemm_peers *p = (const gemm_peers *)arg;
+    gemm_peers *p = (gemm_peers *)arg;
+    if (p->asking > 0)
+        return p->asked[p->asking - 1] = *call, 0;
     const iris_launch_config grid = iris_grid(4, 64);
     gemm_plain_args g;
     if (!p->plain)
@@ -419,7 +423,7 @@ static inline void gemm_peers_choose(gemm_peers *p, uint32_t *flag)
     const gemm_operands *g = p->g;
     char *c = gemm_blas_out(p, GEMM_IRIS);
     uint32_t wrong = 0;
-    p->vendor.best = p->placed.best = -1;
+    p->vendor.best = -1;
     if (!p->have_vendor)
         return;
     while (gemm_operands_algorithm(w, g, &p->vendor, gemm_blas_a(p, GEMM_IRIS), c, g->product_n, wrong) >= 0) {
@@ -430,10 +434,27 @@ static inline void gemm_peers_choose(gemm_peers *p, uint32_t *flag)
     }
     if (!bench_all_ok(p->b, p->vendor.best >= 0))
         p->vendor.best = -1;
-    if (g->op != GEMM_ALL_SCATTER || p->vendor.best < 0)
-        return;
-    p->placed.c_alignment = gemm_operands_alignment(g);
-    gemm_operands_peer(p->b, g, &p->placed, 1, g->c + 2 * g->own.first, g->n);
+}
+
+/* A BLAS for what the library asks for (`asked`), the fastest: 1 when every rank has one. Collective. */
+static inline int gemm_peers_place(gemm_peers *p)
+{
+    const iris_gemm_blas_call *call = &p->asked[0];
+    char *a[GEMM_MOST_SETS], *b[GEMM_MOST_SETS];
+    peer_inputs in = {a, b, p->g->sets, call->c, NULL, NULL};
+    for (int i = 0; i < p->g->sets; i++)
+        a[i] = (char *)p->asked[i].a, b[i] = (char *)p->asked[i].b;
+    p->placed.best = -1, p->placed.c_alignment = 256;
+    while ((uintptr_t)call->c % p->placed.c_alignment != 0)
+        p->placed.c_alignment /= 2;
+    if (call->n > 0 && call->k > 0 && iris_event_create(p->b->w, &in.begin) == IRIS_OK &&
+        iris_event_create(p->b->w, &in.end) == IRIS_OK &&
+        peer_problem(&p->placed, IRIS_BF16, IRIS_BF16, (uint64_t)call->m, (uint64_t)call->n, (uint64_t)call->k,
+                     call->lda, call->ldb, call->ldc, call->b_transposed))
+        (void)peer_choose(&p->placed, p->b->w, &in, 0);
+    iris_event_destroy(p->b->w, in.begin);
+    iris_event_destroy(p->b->w, in.end);
+    return bench_all_ok(p->b, p->plain || p->placed.best >= 0);
 }
 
 /* Memory for a shape, and a BLAS. 0, or 1 with a sentence on stderr. Collective. */
