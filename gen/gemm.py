@@ -12,13 +12,13 @@ class GemmOp:
     fields from split_n on are its properties: gen/gemm_ops.h has a mask of the operations that have each.
     """
     name: str
-    enum: str   # in the comment beside its value
+    enum: str   # the comment beside its value
     title: str = ""  # the operation in a banner's first line
-    text: str = ""   # what a launch leaves behind, after "C as iris_gemm_args says"
-    arrived: str = ""  # what is so once the stream has passed the launch
-    to: str = ""     # IRISI_GEMM_TO_<TO>: where a tile goes
-    communicate: str = ""  # what the kernel beside or behind the arithmetic does, in its name
-    patterns: tuple = ()
+    text: str = ""   # what a launch leaves in memory; follows "C as iris_gemm_args says, "
+    arrived: str = ""  # what holds once the stream has passed the launch
+    to: str = ""     # IRISI_GEMM_TO_<TO>: where tiles go
+    communicate: str = ""  # ends the name of the kernel that communicates
+    patterns: tuple = ()   # names of those that have kernels of it
     split_n: bool = False    # a rank has its band of the columns of B
     split_k: bool = False    # a rank has a part of K: what it computes are partial sums
     split_m: bool = False    # rows are dealt out: of A, or of sums
@@ -34,8 +34,8 @@ GEMM_LOCAL = GemmOp("local", "a GEMM alone, without communication: no other rank
 GEMM_OPS = (
     GemmOp(
         "all_scatter", "N split; every rank's band of columns goes to every rank", title="GEMM and all-scatter",
-        text="every rank's band of columns on every rank", arrived="all of C has arrived", to="everyone", communicate="send",
-        patterns=PATTERN_NAMES, split_n=True, c_on_all=True, sends_tiles=True),
+        text="every rank's band of columns on every rank", arrived="all of C has arrived", to="everyone",
+        communicate="send", patterns=PATTERN_NAMES, split_n=True, c_on_all=True, sends_tiles=True),
     GemmOp(
         "reduce_scatter", "K split; each rank gets the sums of its rows", title="GEMM and reduce-scatter",
         text="the sums over all ranks of this rank's rows", arrived="they are there", communicate="reduce",

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gather.h: all-gather of A: every rank's rows of it come to every rank before the GEMM reads them.
+ * gather.h: what all_gather does before the GEMM: puts every rank's rows of A to every rank.
  *
  *   irisi_gemm_gather irisi_gemm_communicate_all_gather
  *
- * The gathered A is in the workspace, in rows that begin at multiples of 128 bytes, so that every mainloop reads it
- * where it is, however the ranks' own rows lie.
+ * The gathered A is in the workspace, in rows that begin at multiples of 128 bytes, so that every mainloop reads it in
+ * place, whatever the alignment of the ranks' own rows.
  */
 #ifndef IRIS_GEMM_GATHER_H
 #define IRIS_GEMM_GATHER_H
@@ -15,7 +15,7 @@
 
 #if IRIS_HAS_DEVICE
 
-/* 16 bytes of a row, of which `left` belong to it; zeros stand for the others. One lane calls it. */
+/* Reads 16 bytes of a row, of which `left` are inside; zeros stand for the others. One lane calls it. */
 IRIS_DEVICE irisi_b128 irisi_gemm_gather_chunk(const char *from, uint32_t align, uint64_t left)
 {
     irisi_b128 v = {{0, 0, 0, 0}};
@@ -56,7 +56,7 @@ IRIS_DEVICE void irisi_gemm_gather(const iris_ctx *ctx, const iris_gemm_plan *pl
         for (uint32_t u = 0; u < 4; u++)
             irisi_loaded(v + u);
         for (int k = 1, rank = ctx->rank; k <= ctx->world; k++) {
-            rank = rank + 1 == ctx->world ? 0 : rank + 1; /* the next one first, so that links are shared */
+            rank = rank + 1 == ctx->world ? 0 : rank + 1; /* each rank begins with another, so all links are used */
             IRISI_UNROLL
             for (uint32_t u = 0; u < 4; u++)
                 if (i + u * own.step < own.end)
@@ -65,7 +65,7 @@ IRIS_DEVICE void irisi_gemm_gather(const iris_ctx *ctx, const iris_gemm_plan *pl
     }
 }
 
-/* A whole kernel that gathers. Every lane of a cooperative grid calls it, of as many workgroups on every rank. */
+/* A whole kernel that gathers. Every lane of a cooperative grid calls it; every rank has equally many workgroups. */
 IRIS_DEVICE void irisi_gemm_communicate_all_gather(const iris_ctx *ctx, const iris_gemm_plan *plan)
 {
     const uint64_t epoch = iris_channel_enter_wg(&plan->exchange.channel);

@@ -4,11 +4,11 @@
  *
  *   irisi_gemm_enter_all irisi_gemm_leave_all
  *
- * Of epoch e: at entry a rank raises ready[me] to e on every peer, since its stream has reached the kernel: what the
- * kernel before it has written may be read, and what others are to write here is free. Each workgroup raises done[me]
- * by 1 on every peer once it has read and written all that it will. A kernel ends when every peer's workgroups have
- * done so, which are as many on every rank. So when it has ended nobody reads or writes here any more, and the next
- * epoch, or another plan, may have the memory.
+ * Handshakes of epoch e. Entry: a rank raises ready[rank] to e on every peer once its stream has reached the kernel:
+ * peers may then read what the kernel before it has written there, and write what they are to write there. Exit: each
+ * workgroup raises done[rank] by 1 on every peer once it has read and written everything. A kernel ends when all
+ * workgroups of all peers, equally many on every rank, have done so. After that no peer reads or writes this rank's
+ * memory, and the next epoch, or another plan, may use it.
  */
 #ifndef IRIS_GEMM_MEET_H
 #define IRIS_GEMM_MEET_H
@@ -19,7 +19,7 @@
 
 #if IRIS_HAS_DEVICE
 
-/* Waits for a signal of each peer's, one behind the other, to reach a value. Every lane of a wave calls it. */
+/* Waits until one signal of each peer has reached a value; they stand one behind the other. Every lane of a wave. */
 IRIS_DEVICE void irisi_gemm_wait_all(const iris_ctx *ctx, const iris_signal *signals, uint64_t value)
 {
     for (int rank = (int)iris_lane(); rank < ctx->world; rank += (int)iris_wave_lanes())
@@ -43,7 +43,10 @@ IRIS_DEVICE int irisi_gemm_enter_all(const iris_ctx *ctx, const iris_gemm_plan *
     return irisi_atomic_fetch_u32(&ctx->control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) == 0;
 }
 
-/* Says that this workgroup is done, and ends the epoch once all of all ranks are. Every lane of the grid calls it. */
+/*
+ * Tells every peer that this workgroup is done, and ends the epoch once all workgroups of all ranks are. Every lane of
+ * the grid calls it.
+ */
 IRIS_DEVICE void irisi_gemm_leave_all(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch)
 {
     irisi_drain();

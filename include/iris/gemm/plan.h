@@ -40,7 +40,7 @@ typedef enum iris_gemm_pattern {
     IRIS_GEMM_WG_SPECIALIZED,    /**< some workgroups of one kernel compute, the others send */
     IRIS_GEMM_WAVE_SPECIALIZED,  /**< some waves of each workgroup compute, the others send */
     IRIS_GEMM_PATTERNS,          /**< how many values there are that need no BLAS of the caller's */
-    IRIS_GEMM_BLAS_GATHER = IRIS_GEMM_PATTERNS /**< bulk_synchronous, but that iris_gemm_args.blas computes */
+    IRIS_GEMM_BLAS_GATHER = IRIS_GEMM_PATTERNS /**< bulk_synchronous, with iris_gemm_args.blas as its GEMM */
 } iris_gemm_pattern;
 
 /** Applied last, in the accumulator's type. GELU is the form with tanh; SiLU is x * sigmoid(x). */
@@ -72,8 +72,8 @@ typedef int (*iris_gemm_blas)(void *arg, const iris_gemm_blas_call *call, iris_s
 
 /**
  * What to compute; a zeroed field means its default. Everything but pointers, lda, ldb, numbers of workgroups, and the
- * k of reduce_scatter and all_reduce, is the same on every rank. Of all_scatter and all_reduce c is at the same place
- * in every rank's heap; of the others it is anywhere in memory of the device, with an ldc of its own. Of
+ * k of reduce_scatter and all_reduce, is the same on every rank. For all_scatter and all_reduce c is at the same place
+ * in every rank's heap; for the others it is anywhere in memory of the device, and ldc may differ between ranks. For
  * IRIS_GEMM_LOCAL nothing need be the same, and this rank's columns are all n of them, or with `band` its band.
  *
  * Element i, j of C, where j counts this rank's columns, becomes
@@ -81,15 +81,15 @@ typedef int (*iris_gemm_blas)(void *arg, const iris_gemm_blas_call *call, iris_s
  *     x = alpha * scale_a[i] * scale_b[j] * sum over k of A[i, k] * B[k, j]  +  beta * C[i, j]  +  bias[j]
  *     C[i, j] = act(x) * scale_c[0]
  *
- * rounded to C's type once, at the end. Of reduce_scatter and all_reduce each rank's sum is rounded to the type of C,
- * or to bf16 where that has 8 bits, and then they are added in the order of ranks:
+ * rounded to C's type once, at the end. For reduce_scatter and all_reduce each rank's partial sum P_r is rounded to the
+ * type of C, or to bf16 where that has 8 bits, and then they are added in the order of ranks:
  *
  *     x = alpha * (P_0 + P_1 + ...)  +  beta * C[i, j]  +  bias[j],   P_r = scale_a[i] * scale_b[j] * sum over k
  *
- * where scales are the rank's own, and C, bias and scale_c those of the rank that adds up the element: of
- * reduce_scatter the one that gets it, of all_reduce any, so there they had better be the same on every rank. Such sums
- * are bitwise the same in every run and on all ranks. A partial sum that overflows an f16 is infinite, though the whole
- * sum may fit.
+ * with scale_a and scale_b of rank r, and with C, bias and scale_c of the rank that adds up the element: for
+ * reduce_scatter the rank that gets it; for all_reduce it may be any rank, so give all ranks the same ones. Such sums
+ * are bitwise the same in every run and on all ranks. A partial sum that overflows an f16 is infinite, even if the
+ * whole sum fits.
  *
  * Types, of A and B (iris_gemm_prepare's dtype) and of C (c_dtype):
  *
@@ -117,17 +117,17 @@ typedef int (*iris_gemm_blas)(void *arg, const iris_gemm_blas_call *call, iris_s
  * cuBLASLt's attribute of that name.
  */
 typedef struct iris_gemm_args {
-    int64_t m, n, k;              /**< C is m x n, A is m x k, B is k x n; each from 1 to 2^31 - 1. Of reduce_scatter
+    int64_t m, n, k;              /**< C is m x n, A is m x k, B is k x n; each from 1 to 2^31 - 1. For reduce_scatter
                                        and all_reduce k is this rank's, and may be 0 */
-    const void *a;                /**< m x k, of all_gather own rows x k, local memory of the device; any alignment, see
-                                       iris_gemm_prepare */
-    const void *b;                /**< this rank's columns: k x n_r, or n_r x k with b_transposed; likewise. n_r is n of
-                                       reduce_scatter and all_reduce */
-    void *c;                      /**< as the table above (plan.h) says, of all_scatter and all_reduce in the symmetric
-                                       heap, else anywhere; none of its elements one that is read */
-    const void *residual;         /**< what beta reads, of C's type and shape; null: C. Of all_scatter this rank's
-                                       columns of it are read, of all_reduce the elements that it adds up */
-    int64_t ldr;                  /**< of the residual, elements from row to row; 0: as ldc */
+    const void *a;                /**< m x k, for all_gather own rows x k, local memory of the device; any alignment,
+                                       see iris_gemm_prepare */
+    const void *b;                /**< this rank's columns: k x n_r, or n_r x k with b_transposed; likewise. For
+                                       reduce_scatter and all_reduce n_r is n */
+    void *c;                      /**< as the table above (plan.h) says, for all_scatter and all_reduce in the symmetric
+                                       heap, else anywhere; must not overlap with what is read */
+    const void *residual;         /**< what beta reads, of C's type and shape; null: C. For all_scatter this rank's
+                                       columns of it are read, for all_reduce the elements that it adds up */
+    int64_t ldr;                  /**< elements from row to row of the residual; 0: as ldc */
     void *workspace;              /**< symmetric memory for partial sums or the gathered A, that plans of one stream may
                                        share (iris_gemm_workspace_bytes); null: the plan allocates its own */
     size_t workspace_bytes;       /**< its length */
@@ -224,7 +224,9 @@ typedef struct irisi_gemm_operands {
     uint32_t tf32, fast_accum;
 } irisi_gemm_operands;
 
-/* A that the ranks gather: this rank's rows, as the caller has them. operands.a is where those of all ranks come to. */
+/*
+ * all_gather: this rank's rows of A, as the caller has them. operands.a is the gathered A, with the rows of all ranks.
+ */
 typedef struct irisi_gemm_inputs {
     const void *a;
     uint64_t ld;
@@ -238,7 +240,7 @@ typedef struct irisi_gemm_region {
 
 /*
  * Where finished tiles go: into C on this rank, and to the same place of the heap of each rank that gets them. Where K
- * is split, into this rank's slot, which operands.c is then.
+ * is split over ranks, operands.c is this rank's slot, and tiles go there alone.
  */
 typedef struct irisi_gemm_route {
     void *base; /* the region's first element; rows are as far apart as C's */
@@ -272,7 +274,7 @@ typedef struct irisi_gemm_tiling {
 typedef struct irisi_gemm_machine {
     uint32_t workgroups, comm_workgroups;
     uint32_t default_workgroups;     /* workgroups, unless a tuning row chooses their number */
-    uint32_t equal_workgroups;       /* of kernels that have as many on every rank (meet.h) */
+    uint32_t equal_workgroups;       /* workgroups of kernels that need equally many on every rank (meet.h) */
     uint32_t xcds;                   /* chiplets that workgroups are dealt to in turn; 1 where there are none */
     uint32_t stage_m, stage_n;       /* of a staging tile; a larger tile leaves in pieces */
     uint32_t pass_m;                 /* rows that math waves beside communication waves compute at a time */
@@ -309,8 +311,8 @@ typedef struct irisi_gemm_launcher {
     iris_stream second; /* producer_consumer: the stream of the kernel that sends, and the events that join it */
     iris_event fork, join;
     void *workspace;       /* slots or the gathered A, where the plan allocated them itself */
-    void *zeros;           /* stand in for A and B of a rank without a part of K: */
-    uint64_t no_k;         /* 1 there */
+    void *zeros;           /* A and B of a rank whose part of K is empty */
+    uint64_t no_k;         /* 1 on such a rank */
     uint64_t magic; /* irisi_gemm_magic: the plan is from iris_gemm_prepare */
 } irisi_gemm_launcher;
 
@@ -324,7 +326,7 @@ typedef struct iris_gemm_plan {
     uint32_t m, n, k; /* of the whole product */
     uint32_t rank, world;
     irisi_gemm_operands operands;
-    irisi_gemm_operands sums; /* where K is split: C, and what becomes of the sums over all ranks; else as operands */
+    irisi_gemm_operands sums; /* where K is split over ranks: C and the epilogue of the whole sums; else as operands */
     irisi_gemm_inputs inputs;
     irisi_gemm_region region;
     irisi_gemm_route route;

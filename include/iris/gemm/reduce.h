@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reduce.h: who adds up what, where K is split over the ranks; gen/gemm_reduce.h has the arithmetic, a set of functions
- * for each type.
+ * reduce.h: which rank adds up which partial sums, where K is split over the ranks; gen/gemm_reduce.h has the
+ * arithmetic, a set of functions for each type.
  *
  *   irisi_gemm_slot_chunks irisi_gemm_share irisi_gemm_share_of_rows irisi_gemm_share_of_all
  *
  * A rank's slot holds its partial sums of all of C, m x n of the slot's type, in rows that begin at multiples of 16
- * bytes. What is shared out is 16 bytes of it, a chunk. Chunks are counted row by row.
+ * bytes. The ranks share the work by chunks of 16 bytes, which are counted row by row.
  */
 #ifndef IRIS_GEMM_REDUCE_H
 #define IRIS_GEMM_REDUCE_H
@@ -24,7 +24,7 @@ typedef struct irisi_gemm_share {
     uint64_t first, end;
 } irisi_gemm_share;
 
-/* Of the rows that are this rank's: reduce_scatter. */
+/* This rank's share in reduce_scatter: the chunks of its own rows. */
 IRIS_HOST_DEVICE irisi_gemm_share irisi_gemm_share_of_rows(const iris_gemm_plan *plan)
 {
     const iris_gemm_rows rows = iris_gemm_shard(plan->m, plan->world, plan->rank);
@@ -34,7 +34,7 @@ IRIS_HOST_DEVICE irisi_gemm_share irisi_gemm_share_of_rows(const iris_gemm_plan 
     return share;
 }
 
-/* Of all chunks, so that one row has as many owners as there are ranks: all_reduce. */
+/* This rank's share in all_reduce: equally many of all chunks, so that all ranks share even a C of one row. */
 IRIS_HOST_DEVICE irisi_gemm_share irisi_gemm_share_of_all(const iris_gemm_plan *plan)
 {
     const uint64_t chunks = (uint64_t)plan->m * irisi_gemm_slot_chunks(plan);

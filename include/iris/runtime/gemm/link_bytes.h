@@ -10,7 +10,7 @@
 
 #include <iris/gemm/plan.h>
 
-/* 1 when tiles go to other ranks as they are computed. What other operations move, they move before or after. */
+/* 1 when tiles go to other ranks as they are computed. Other operations communicate before or after the GEMM. */
 static inline int irisi_gemm_has_peers(const iris_gemm_plan *p)
 {
     return p->world > 1 && irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SENDS_TILES);

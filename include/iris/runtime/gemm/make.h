@@ -67,15 +67,16 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
 }
 
 /*
- * From the caller's operands to those of the kernel that computes: where K is split it leaves partial sums in the slot,
- * scaled and otherwise as they are, and where A is gathered it reads the gathered one. Their memory comes later.
+ * Turns the caller's operands into those of the kernel that computes. Where K is split, it stores partial sums, of
+ * which only scale_a and scale_b are applied, in the slot; where A is gathered, it reads the gathered A. Slot and
+ * gathered A are allocated later.
  */
 static void irisi_gemm_divide(iris_gemm_plan *p)
 {
     irisi_gemm_operands *o = &p->operands;
     const uint64_t pitch = irisi_gemm_room_pitch(p), line = 16 / o->element; /* elements of 16 bytes */
     if (pitch == 0)
-        p->exchange.workspace = NULL; /* the operation has none */
+        p->exchange.workspace = NULL; /* the operation needs none */
     if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS)) {
         p->inputs.a = o->a, p->inputs.ld = o->lda;
         o->a = NULL, o->lda = pitch / o->element;
@@ -128,7 +129,7 @@ static iris_status irisi_gemm_check_grid(iris_world *w, const iris_gemm_plan *p)
                       iris_gemm_pattern_name(pattern), workgroups, cfg.lanes, cfg.shared_bytes, most);
 }
 
-/* Gives a plan its workspace, of the caller's or of its own, from equal heaps on all ranks. */
+/* Gives a plan its workspace: the caller's, or its own, which all ranks allocate alike. */
 static iris_status irisi_gemm_hold_workspace(iris_world *w, iris_gemm_plan *p)
 {
     const uint64_t bytes = irisi_gemm_room(p);
@@ -138,7 +139,7 @@ static iris_status irisi_gemm_hold_workspace(iris_world *w, iris_gemm_plan *p)
         p->exchange.workspace = p->launcher.workspace =
             irisi_malloc_by(w, "iris_gemm_prepare", bytes, 0, IRIS_MEM_DATA);
     if (p->exchange.workspace == NULL)
-        return IRIS_ERR_NOMEM; /* which has its sentence */
+        return IRIS_ERR_NOMEM; /* the error is set */
     if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS))
         p->operands.a = p->exchange.workspace;
     else
@@ -172,7 +173,7 @@ static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const ir
 {
     const uint32_t own = p->machine.workgroups, own_k = p->k;
     p->machine.workgroups = p->machine.equal_workgroups = (uint32_t)common->workgroups;
-    p->k = (uint32_t)common->k; /* what is chosen follows from what all ranks know */
+    p->k = (uint32_t)common->k; /* the choice depends only on what all ranks have in common */
     p->machine.xcds = (uint32_t)common->xcds; /* the model reads it, and must choose the same on every rank */
     iris_status s = irisi_gemm_shape_plan(w, p, common, senders, row);
     if (s == IRIS_OK && p->pattern == IRIS_GEMM_AUTO)
@@ -484,7 +485,7 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
     const uint32_t early_launch = plan->machine.early_launch && plan->tiling.positions > 0 ? IRISI_LAUNCH_EARLY : 0;
     const irisi_gemm_kernel *whole = part[IRISI_GEMM_KERNEL_WHOLE], *compute = part[IRISI_GEMM_KERNEL_COMPUTE];
     const irisi_gemm_kernel *communicate = part[IRISI_GEMM_KERNEL_COMMUNICATE];
-    const int gathers = irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_GATHERS); /* what communicates comes first */
+    const int gathers = irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_GATHERS); /* the kernel that communicates is first */
     const int alone = plan->world == 1 && irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SENDS_TILES);
     const uint32_t equal = irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SENDS_TILES) ? plan->machine.workgroups
                                                                                   : plan->machine.equal_workgroups;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * operations.h: a part of init.c: what operations have, and which patterns; what their matrices and workspace measure.
+ * operations.h: a part of init.c: names and patterns of operations, and sizes of their matrices and workspace.
  *
  *   irisi_gemm_op_names irisi_gemm_op_by irisi_gemm_one_pattern
  *   irisi_gemm_own_a_rows irisi_gemm_own_c_rows irisi_gemm_own_c_columns
@@ -30,7 +30,7 @@ static int irisi_gemm_op_by(uint32_t op, uint32_t pattern)
     }
 }
 
-/* 1 when there is nothing to choose from but bulk_synchronous, and a BLAS in its GEMM's place. */
+/* 1 when an operation has no pattern but bulk_synchronous, in which a BLAS may take the GEMM's place. */
 static int irisi_gemm_one_pattern(uint32_t op)
 {
     uint32_t patterns = 0;
@@ -54,10 +54,10 @@ static uint32_t irisi_gemm_own_c_columns(const iris_gemm_plan *p)
     return irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS) ? p->region.columns : p->n;
 }
 
-/* What partial sums are rounded to, for a C of a type: as gen/gemm.py has it. */
+/* The type that partial sums are rounded to, by the type of C: as gen/gemm.py has it. */
 static iris_dtype irisi_gemm_slot_dtype(iris_dtype c) { return iris_dtype_bytes(c) == 1 ? IRIS_BF16 : c; }
 
-/* Bytes from row to row of a slot or of the gathered A: whole cache lines, as mainloops and their stores like them. */
+/* Bytes from row to row of a slot or of the gathered A: whole cache lines, so that no mainloop needs a copy. */
 static uint64_t irisi_gemm_room_pitch(const iris_gemm_plan *p)
 {
     const uint64_t slot = iris_dtype_bytes(irisi_gemm_slot_dtype((iris_dtype)p->sums.c_dtype));

@@ -103,8 +103,8 @@ static iris_status irisi_gemm_hold_partials(iris_world *w, iris_gemm_plan *p)
 }
 
 /*
- * Zeros in place of the A and B of a rank whose part of K is empty: one column and one row of them, so that it computes
- * partial sums as the others do.
+ * Gives a rank whose part of K is empty zeros as A and B, one column and one row of them, so that it computes partial
+ * sums like the others.
  */
 static iris_status irisi_gemm_hold_zeros(iris_world *w, iris_gemm_plan *p)
 {

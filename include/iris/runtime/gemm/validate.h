@@ -190,7 +190,7 @@ static const char *irisi_gemm_beyond_blas(iris_gemm_op op, const iris_gemm_args 
 static uint64_t irisi_gemm_blas_of(iris_gemm_op op, const iris_gemm_args *g)
 {
     if (op != IRIS_GEMM_LOCAL && irisi_gemm_one_pattern(op) && g->pattern == IRIS_GEMM_BULK_SYNCHRONOUS)
-        return 0; /* not asked for */
+        return 0; /* bulk_synchronous with the library's GEMM is asked for */
     return g->blas == NULL || irisi_gemm_beyond_blas(op, g) != NULL ? 0 : 1 + (uint64_t)(1e3 * g->blas_tflops);
 }
 
@@ -309,11 +309,11 @@ static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan
     return irisi_gemm_check_apart(w, p);
 }
 
-/* The workspace, where the operation has one. */
+/* Checks the caller's workspace, if the operation needs one. */
 static iris_status irisi_gemm_check_workspace(iris_world *w, const iris_gemm_plan *p, const iris_gemm_args *g)
 {
     const uint64_t bytes = irisi_gemm_room(p);
-    if (bytes / 16 > UINT32_MAX) /* which are counted in 32 bits */
+    if (bytes / 16 > UINT32_MAX) /* kernels count chunks in 32 bits */
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: %s of %u x %u x %u needs %llu bytes of workspace; at most 2^36 can be",
                           irisi_gemm_op_names[p->op], p->m, p->n, p->k, (unsigned long long)bytes);
