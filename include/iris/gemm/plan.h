@@ -2,9 +2,9 @@
 /*
  * plan.h: what a GEMM with communication is asked to do, and the plan that its kernels carry.
  *
- *   iris_gemm_args iris_gemm_op iris_gemm_pattern iris_activation     the question, for the host
- *   iris_gemm_blas iris_gemm_blas_call                                a BLAS of the caller's, that may answer it too
- *   iris_gemm_plan                                                    the answer; kernels take it by value (prepare.h)
+ *   iris_gemm_args iris_gemm_op iris_gemm_pattern iris_activation     what the host asks for
+ *   iris_gemm_blas iris_gemm_blas_call                                a BLAS of the caller's, which may compute it
+ *   iris_gemm_plan                                                    how it is computed; kernels take it by value
  *   iris_gemm_stamp                                                   when a tile was computed and sent
  *   iris_gemm_band iris_gemm_shard irisi_gemm_units                   who computes what
  *
@@ -121,8 +121,8 @@ typedef struct iris_gemm_args {
                                        and all_reduce k is this rank's, and may be 0 */
     const void *a;                /**< m x k, for all_gather own rows x k, local memory of the device; any alignment,
                                        see iris_gemm_prepare */
-    const void *b;                /**< this rank's columns: k x n_r, or n_r x k with b_transposed; likewise. For
-                                       reduce_scatter and all_reduce n_r is n */
+    const void *b;                /**< this rank's columns: k x n_r, or n_r x k with b_transposed; memory and alignment
+                                       as of a. For reduce_scatter and all_reduce n_r is n */
     void *c;                      /**< as the table above (plan.h) says, for all_scatter and all_reduce in the symmetric
                                        heap, else anywhere; must not overlap with what is read */
     const void *residual;         /**< what beta reads, of C's type and shape; null: C. For all_scatter this rank's

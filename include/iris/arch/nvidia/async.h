@@ -9,15 +9,15 @@
  *   irisi_store_two irisi_store_matrices irisi_wgmma_begin irisi_wgmma_commit irisi_wgmma_wait_one irisi_wgmma_wait
  *   irisi_wgmma_done_f32 irisi_wgmma_done_i32 irisi_wgmma_operand irisi_wgmma_whole
  *
- * Shared memory is named by its 32-bit address. Bulk copies and warpgroup products read it through the asynchronous
- * proxy: irisi_bulk_written stands between a lane's own stores to it and the barrier before such a read.
+ * Shared memory is given by its 32-bit address. Bulk copies and warpgroup products read it through the asynchronous
+ * proxy: irisi_bulk_written must come between a lane's own stores to it and the barrier before such a read.
  */
 #ifndef IRIS_ARCH_NVIDIA_ASYNC_H
 #define IRIS_ARCH_NVIDIA_ASYNC_H
 
 #include <iris/arch/nvidia/device.h>
 
-/* 1 where bulk copies exist (sm_90), and where warpgroup products do (sm_90a): facts of the compiler's pass. */
+/* 1 where this compilation's target has bulk copies (sm_90), and where it has warpgroup products (sm_90a). */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 #define IRISI_BULK 1
 #else
@@ -34,10 +34,13 @@ IRIS_DEVICE uint32_t irisi_shared_address(const void *p) { return (uint32_t)__cv
 /* 1 where tiles may be of several widths (runtime/gemm/tile_search.h). */
 IRIS_DEVICE int irisi_tile_cuts(void) { return 1; }
 
-/* 1 where a lane can hand whole rows to the copy engine. */
+/* 1 where a lane can have the copy engine put whole rows. */
 IRIS_DEVICE int irisi_bulk_can(void) { return IRISI_BULK; }
 
-/* Shared to global memory, on any rank; both addresses and the length are multiples of 16. In the lane's open group. */
+/*
+ * Begins to copy from shared to global memory on any rank; both addresses and the length are multiples of 16. The copy
+ * is one of the lane's open group, which irisi_bulk_commit closes.
+ */
 IRIS_DEVICE void irisi_bulk_put(void *to, const void *from, uint32_t bytes)
 {
 #if IRISI_BULK
@@ -49,7 +52,7 @@ IRIS_DEVICE void irisi_bulk_put(void *to, const void *from, uint32_t bytes)
 #endif
 }
 
-/* A box from shared memory to where a tensor map says, from element (x, y) on; nothing beyond the matrix is written. */
+/* Begins to copy a box from shared memory to element (x, y) of a tensor map; nothing is written beyond the matrix. */
 IRIS_DEVICE void irisi_bulk_put_box_at(const void *map, uint32_t x, uint32_t y, uint32_t from)
 {
 #if IRISI_BULK
@@ -74,8 +77,8 @@ IRIS_DEVICE void irisi_bulk_commit(void)
 }
 
 /*
- * Waits until the lane's bulk puts, but for those of its latest group where `keep` is 1, have read shared memory: it
- * may be written again. Says nothing about arrival.
+ * Waits until the lane's bulk puts, except those of its latest group if `keep` is 1, have read shared memory, which may
+ * be written again then. They may not have arrived yet.
  */
 IRIS_DEVICE void irisi_bulk_reusable(int keep)
 {
@@ -116,7 +119,7 @@ IRIS_DEVICE void irisi_bulk_pace(uint32_t open)
 #endif
 }
 
-/* The lane's stores to shared memory come before what the copy engine reads after the next barrier. */
+/* Orders the lane's stores to shared memory before what the copy engine reads after the next barrier. */
 IRIS_DEVICE void irisi_bulk_written(void)
 {
 #if IRISI_BULK
@@ -124,7 +127,7 @@ IRIS_DEVICE void irisi_bulk_written(void)
 #endif
 }
 
-/* What the lane has acquired comes before what the copy engine reads for it. */
+/* Orders what the lane has acquired before what it has the copy engine read afterwards. */
 IRIS_DEVICE void irisi_bulk_acquired(void)
 {
 #if IRISI_BULK
@@ -132,7 +135,9 @@ IRIS_DEVICE void irisi_bulk_acquired(void)
 #endif
 }
 
-/* Before others pass a barrier and use what the lane has made: the copy engine and the cluster know of it. */
+/*
+ * Makes barriers that the lane has initialised visible to the copy engine and the cluster; a workgroup barrier follows.
+ */
 IRIS_DEVICE void irisi_mbar_made(void)
 {
 #if IRISI_BULK
@@ -148,7 +153,7 @@ IRIS_DEVICE void irisi_mbar_init(uint32_t bar, uint32_t count)
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(count) : "memory");
 }
 
-/* One arrival that also announces bytes. */
+/* One arrival, which also adds to the bytes that the phase expects. */
 IRIS_DEVICE void irisi_mbar_expect(uint32_t bar, uint32_t bytes)
 {
 #if IRISI_BULK
@@ -164,7 +169,7 @@ IRIS_DEVICE void irisi_mbar_arrive(uint32_t bar)
     asm volatile("{\n .reg .b64 state;\n mbarrier.arrive.shared.b64 state, [%0];\n}" ::"r"(bar) : "memory");
 }
 
-/* Waits until the phase of this parity is complete; a fresh barrier counts as one that completed parity 1. */
+/* Waits until the phase of this parity is complete; for a new barrier the phase of parity 1 is. */
 IRIS_DEVICE void irisi_mbar_wait(uint32_t bar, uint32_t parity)
 {
 #if IRISI_BULK
@@ -210,7 +215,10 @@ IRIS_DEVICE uint32_t irisi_elected(void)
     return elected;
 }
 
-/* A box of a tensor map, from (x, y) on, into shared memory; zeros beyond the matrix. `bar` expects its bytes. */
+/*
+ * Begins to copy a box of a tensor map, from (x, y) on, into shared memory, with zeros beyond the matrix; `bar` counts
+ * it.
+ */
 IRIS_DEVICE void irisi_fetch_box(uint32_t to, const void *map, uint32_t x, uint32_t y, uint32_t bar)
 {
 #if IRISI_BULK
@@ -223,7 +231,7 @@ IRIS_DEVICE void irisi_fetch_box(uint32_t to, const void *map, uint32_t x, uint3
 #endif
 }
 
-/* The box will be fetched: into the second-level cache, which sees what others write there until then. */
+/* Prefetches a box into the second-level cache, where later stores of the device are seen too. */
 IRIS_DEVICE void irisi_prefetch_box(const void *map, uint32_t x, uint32_t y)
 {
 #if IRISI_BULK
@@ -234,7 +242,7 @@ IRIS_DEVICE void irisi_prefetch_box(const void *map, uint32_t x, uint32_t y)
 #endif
 }
 
-/* A tensor map will be used soon. */
+/* Prefetches a tensor map. */
 IRIS_DEVICE void irisi_prefetch_map(const void *map)
 {
 #if IRISI_BULK
@@ -244,7 +252,7 @@ IRIS_DEVICE void irisi_prefetch_map(const void *map)
 #endif
 }
 
-/* Accumulator registers may be read and written by warpgroup products from here on. */
+/* Orders the lane's accesses to accumulator registers before the warpgroup products that follow. */
 IRIS_DEVICE void irisi_wgmma_begin(void)
 {
 #if IRISI_WGMMA
@@ -259,7 +267,9 @@ IRIS_DEVICE void irisi_wgmma_commit(void)
 #endif
 }
 
-/* Waits until all committed groups but the latest one are complete, and until all are. */
+/*
+ * irisi_wgmma_wait_one: waits until all committed groups but the latest are complete; irisi_wgmma_wait: until all are.
+ */
 IRIS_DEVICE void irisi_wgmma_wait_one(void)
 {
 #if IRISI_WGMMA
@@ -274,8 +284,8 @@ IRIS_DEVICE void irisi_wgmma_wait(void)
 }
 
 /*
- * Waits until all groups are complete; accumulators are read no sooner, or ptxas has each product waited for. `n`, a
- * constant: how many a lane has.
+ * Waits until all groups are complete, and keeps the compiler from reading the lane's `n` (a constant) accumulators
+ * sooner: otherwise ptxas waits for every single product.
  */
 IRIS_DEVICE void irisi_wgmma_done_f32(float *v, const uint32_t n)
 {
@@ -295,8 +305,8 @@ IRIS_DEVICE void irisi_wgmma_done_i32(int32_t *v, const uint32_t n)
 /*
  * The descriptor of an operand in shared memory whose rows of 128 bytes are swizzled over groups of 8 (PTX ISA, matrix
  * descriptor of wgmma), 1024 bytes from one group to the next: its low half, and both. `leading`: bytes from one run of
- * 64 columns to the next where rows run along K. The wave has it in common, and the compiler knows: uniform registers
- * are added to between two products, where a lane's would be moved into them first.
+ * 64 columns to the next where rows run along K. The shuffle shows the compiler that all lanes have the same value, so
+ * that it stays in uniform registers: values of lanes would have to be moved there between two products.
  */
 IRIS_DEVICE uint32_t irisi_wgmma_operand(uint32_t address, uint32_t leading)
 {
@@ -304,7 +314,7 @@ IRIS_DEVICE uint32_t irisi_wgmma_operand(uint32_t address, uint32_t leading)
 }
 IRIS_DEVICE uint64_t irisi_wgmma_whole(uint32_t low) { return (uint64_t)(1u << 30 | 1024 >> 4) << 32 | low; }
 
-/* To shared memory: two words; four 8 x 8 matrices of 16-bit values, one row of 16 bytes at each lane's address. */
+/* Stores into shared memory: two words; below, four 8 x 8 matrices of 16-bit values, a row of 16 bytes by each lane. */
 IRIS_DEVICE void irisi_store_two(uint32_t to, uint32_t a, uint32_t b)
 {
     asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(to), "r"(a), "r"(b) : "memory");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cluster.h (nvidia): workgroups of a cluster, which reach each other's shared memory (sm_90).
+ * cluster.h (nvidia): workgroups of a cluster, which can write into each other's shared memory (sm_90).
  *
  *   irisi_cluster_rank irisi_cluster_meet irisi_cluster_at irisi_cluster_store irisi_mbar_arrive_at
  *   irisi_mbar_wait_stored irisi_add_shared irisi_fetch_box_for
@@ -11,7 +11,7 @@
 
 #include <iris/arch/nvidia/async.h>
 
-/* Which workgroup of its cluster it is. */
+/* The number of this workgroup in its cluster. */
 IRIS_DEVICE uint32_t irisi_cluster_rank(void)
 {
     uint32_t rank = 0;
@@ -22,9 +22,9 @@ IRIS_DEVICE uint32_t irisi_cluster_rank(void)
 }
 
 /*
- * All lanes of a cluster of so many workgroups meet, whatever part of the kernel each wave is in; orders no memory
- * operations. Of one workgroup: the cluster's barrier would become one of the workgroup that synccheck takes for a
- * mistake, since its waves come to it from different places.
+ * Barrier of all lanes of a cluster of so many workgroups, which its waves may call from different places in the
+ * kernel; orders no memory operations. For one workgroup it is another barrier: synccheck would report the cluster's,
+ * because waves call it from different places.
  */
 IRIS_DEVICE void irisi_cluster_meet(uint32_t workgroups)
 {
@@ -39,8 +39,8 @@ IRIS_DEVICE void irisi_cluster_meet(uint32_t workgroups)
 }
 
 /*
- * One arrival at the barrier that stands at the same place in workgroup `rank` of the cluster; after it the lane reads
- * nothing that the phase guards. A workgroup without a cluster is rank 0 of one.
+ * One arrival at the barrier at the same address in workgroup `rank` of the cluster; after it the lane reads nothing
+ * that the phase guards. A workgroup without a cluster is rank 0 of its own.
  */
 IRIS_DEVICE void irisi_mbar_arrive_at(uint32_t bar, uint32_t rank)
 {
@@ -54,7 +54,7 @@ IRIS_DEVICE void irisi_mbar_arrive_at(uint32_t bar, uint32_t rank)
 #endif
 }
 
-/* Where a shared address is in workgroup `rank` of the cluster. */
+/* The address by which a shared address of workgroup `rank` of the cluster is reached. */
 IRIS_DEVICE uint32_t irisi_cluster_at(uint32_t address, uint32_t rank)
 {
     uint32_t there = address;
@@ -66,7 +66,7 @@ IRIS_DEVICE uint32_t irisi_cluster_at(uint32_t address, uint32_t rank)
     return there;
 }
 
-/* irisi_cluster_meet in two halves, for what comes between them; whole waves call them. */
+/* irisi_cluster_meet in two halves, with other work between them; whole waves call them. */
 IRIS_DEVICE void irisi_cluster_arrive(void)
 {
 #if IRISI_BULK
@@ -80,7 +80,7 @@ IRIS_DEVICE void irisi_cluster_await(void)
 #endif
 }
 
-/* 16 bytes into another workgroup's shared memory, on whose barrier they count: irisi_mbar_wait_stored sees them. */
+/* Stores 16 bytes into another workgroup's shared memory; its barrier `bar` counts them (irisi_mbar_wait_stored). */
 IRIS_DEVICE void irisi_cluster_store(uint32_t to, uint32_t bar, const float *v)
 {
 #if IRISI_BULK
@@ -93,7 +93,7 @@ IRIS_DEVICE void irisi_cluster_store(uint32_t to, uint32_t bar, const float *v)
 #endif
 }
 
-/* The same with a float. */
+/* The same for one float. */
 IRIS_DEVICE void irisi_cluster_give(uint32_t to, uint32_t bar, float v)
 {
 #if IRISI_BULK
@@ -105,7 +105,9 @@ IRIS_DEVICE void irisi_cluster_give(uint32_t to, uint32_t bar, float v)
 #endif
 }
 
-/* irisi_mbar_wait for what other workgroups of the cluster have done before they arrived, or stored here. */
+/*
+ * irisi_mbar_wait that also makes visible what other workgroups of the cluster did before they arrived or stored here.
+ */
 IRIS_DEVICE void irisi_mbar_wait_stored(uint32_t bar, uint32_t parity)
 {
 #if IRISI_BULK
@@ -122,7 +124,7 @@ IRIS_DEVICE void irisi_mbar_wait_stored(uint32_t bar, uint32_t parity)
 #endif
 }
 
-/* Adds four floats of shared memory. */
+/* Adds four floats of shared memory to v[0] .. v[3]. */
 IRIS_DEVICE void irisi_add_shared(float *v, uint32_t from)
 {
     float a = 0, b = 0, c = 0, d = 0;
@@ -137,7 +139,10 @@ IRIS_DEVICE void irisi_add_shared(float *v, uint32_t from)
     v[0] += a, v[1] += b, v[2] += c, v[3] += d;
 }
 
-/* irisi_fetch_box into every workgroup of the cluster whose bit is set, at the same places; each barrier expects it. */
+/*
+ * irisi_fetch_box into every workgroup of the cluster whose bit is set, at the same address; each one's `bar` counts
+ * it.
+ */
 IRIS_DEVICE void irisi_fetch_box_for(uint32_t to, const void *map, uint32_t x, uint32_t y, uint32_t bar, uint16_t ranks)
 {
 #if IRISI_BULK

@@ -16,7 +16,7 @@
 
 #include <iris/arch/nvidia/async.h>
 
-/* Begins to copy `bytes` of 16 bytes to shared memory; zeros follow them. Both places are multiples of 16. */
+/* Begins to copy the first `bytes` of 16 bytes to shared memory, zeros for the rest; addresses are multiples of 16. */
 IRIS_DEVICE void irisi_copy_chunk(uint32_t to, const void *from, uint32_t bytes)
 {
     asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to),
@@ -33,7 +33,7 @@ IRIS_DEVICE void irisi_copy_whole_chunk(uint32_t to, const void *from)
 /* Closes the lane's group of copies. */
 IRIS_DEVICE void irisi_copies_close(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
-/* The lane arrives at a barrier of Hopper's once all that it has begun to copy stands in shared memory. */
+/* The lane arrives at an mbarrier once all that it has begun to copy is in shared memory. */
 IRIS_DEVICE void irisi_copies_arrive(uint32_t bar)
 {
 #if IRISI_BULK
@@ -54,7 +54,9 @@ IRIS_DEVICE void irisi_copies_await(uint32_t open)
         asm volatile("cp.async.wait_group 0;" ::: "memory");
 }
 
-/* Four 8 x 8 matrices of 16-bit values, one row of 16 bytes at each lane's address; and transposed. */
+/*
+ * Loads four 8 x 8 matrices of 16-bit values, a row of 16 bytes from each lane's address; below, transposes them too.
+ */
 IRIS_DEVICE void irisi_load_matrices(uint32_t *w, uint32_t from)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -67,7 +69,7 @@ IRIS_DEVICE void irisi_load_matrices_transposed(uint32_t *w, uint32_t from)
                  : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
                  : "r"(from));
 }
-/* A word, and 16 bits. */
+/* Loads a word; below, 16 bits. */
 IRIS_DEVICE uint32_t irisi_load_word(uint32_t from)
 {
     uint32_t v;
@@ -80,7 +82,7 @@ IRIS_DEVICE uint32_t irisi_load_short(uint32_t from)
     asm volatile("{\n .reg .u16 h;\n ld.shared.u16 h, [%1];\n cvt.u32.u16 %0, h;\n}" : "=r"(v) : "r"(from));
     return v;
 }
-/* Four words, at a multiple of 16. */
+/* Loads four words from a multiple of 16. */
 IRIS_DEVICE void irisi_load_words(uint32_t *w, uint32_t from)
 {
     asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -110,9 +112,9 @@ IRIS_DEVICE void irisi_load_two(float *v, uint32_t from)
 }
 
 /*
- * 16 bytes at a multiple of 16 that nobody reads again soon, or zeros where they are not `there`. Their line comes into
- * the cache. Not by the path for what is constant (.nc): a kernel that begins early reads what the one before it still
- * writes when it begins.
+ * Loads 16 bytes at a multiple of 16 that are not read again soon, or zeros if they are not `there`; their line comes
+ * into the cache. Not by the path for constant data (.nc), because the kernel before may still write them when this one
+ * begins.
  */
 IRIS_DEVICE void irisi_read_chunk(uint32_t *w, const void *from, uint32_t there)
 {
@@ -131,7 +133,7 @@ typedef struct irisi_mma_operands_64 {
     double a[2][2], b[4];
 } irisi_mma_operands_64;
 
-/* c += a * b for a block of C: operands of a step; column `block` of its blocks. */
+/* c += a * b for the block in row m and column n of a lane's blocks, with the operands of a step. */
 IRIS_DEVICE void irisi_mma_f16(float *c, const irisi_mma_operands_16 *o, uint32_t m, uint32_t n)
 {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "

@@ -24,7 +24,7 @@
 #include <iris/mainloop/amd/mfma_layout.h>
 #include <iris/gemm/tile.h>
 
-/* A tile's shape and B's, constants wherever they are handed on. */
+/* The shape of a tile and the layout of B. Callers pass constants. */
 typedef struct irisi_skinny_shape {
     uint32_t groups; /* of 16 rows of C, at most 2 */
     uint32_t blocks; /* of 16 columns, 1, 2 or 4 */
@@ -32,7 +32,7 @@ typedef struct irisi_skinny_shape {
     uint32_t ring;   /* steps that are loaded ahead */
 } irisi_skinny_shape;
 
-/* At most; of elements of a tile, those that a lane adds the waves' sums up of. */
+/* The most groups, blocks and lines of a lane; the most elements of a tile of which a lane adds up the waves' sums. */
 enum { IRISI_SKINNY_GROUPS = 2, IRISI_SKINNY_BLOCKS = 4, IRISI_SKINNY_LINES = 8, IRISI_SKINNY_SHARE = 2 };
 
 /* Beside communication waves a lane has 168 registers, which are too few for all steps ahead. */

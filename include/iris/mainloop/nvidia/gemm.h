@@ -84,7 +84,7 @@ IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *wo
  */
 IRIS_DEVICE uint32_t irisi_gemm_k_split_begin(const iris_gemm_plan *plan, uint32_t k_split, uint32_t depth)
 {
-    const uint32_t blocks = (plan->k + depth - 1) / depth; /* fewer than 2^27, and at most 8 splits */
+    const uint32_t blocks = (plan->k + depth - 1) / depth; /* < 2^27: times 8 splits it fits 32 bits */
     const uint32_t more = plan->tiling.split_k > 1 && blocks >= 8 * plan->tiling.split_k ? 4 : 0;
     return k_split == plan->tiling.split_k ? blocks : (blocks - more) * k_split >> plan->tiling.split_k_shift;
 }

@@ -106,7 +106,7 @@ IRIS_HOST_DEVICE uint32_t irisi_mma_loads_b(irisi_mma_shape s) { return irisi_mm
 IRIS_HOST_DEVICE uint32_t irisi_mma_wave_row(uint32_t wave) { return wave % IRISI_MMA_WAVES_M * 16; }
 IRIS_HOST_DEVICE uint32_t irisi_mma_wave_column(uint32_t wave) { return wave / IRISI_MMA_WAVES_M * 8; }
 
-/* The row of accumulator e (0 .. 3) of a lane in block row `block` of the wave's blocks; below, its column. */
+/* The tile's row (below: column) of a lane's accumulator e (0 .. 3) in row (column) `block` of its wave's blocks. */
 IRIS_HOST_DEVICE uint32_t irisi_mma_row(uint32_t wave, uint32_t lane, uint32_t block, uint32_t e)
 {
     return 32 * block + irisi_mma_wave_row(wave) + lane / 4 + e / 2 * 8;

@@ -65,11 +65,11 @@ IRIS_DEVICE int irisi_gemm_look(irisi_gemm_sums *sums, const uint32_t *from, uin
 }
 
 /*
- * Adds up a tile's splits of K. Whoever computed a split before the last stores its accumulators in `partials`; whoever
- * computed the last split waits for them in order, adds them up, and writes IRISI_GEMM_MISSING in their place for the
- * next launch. The wait ends: workgroups begin in order, so those waited for have begun, and no wave leaves its
- * schedule early, even when the world has stopped. Every lane of the math wave group calls it. `v` has `n` columns, a
- * constant, of f32 or, if `whole`, i32.
+ * Adds up a tile's splits of K. Workgroups that computed a split before the last store their accumulators in
+ * `partials`; the one that computed the last waits for them in order, adds them up, and writes IRISI_GEMM_MISSING in
+ * their place for the next launch. The wait ends: workgroups begin in order, so those waited for have begun, and no
+ * wave leaves its schedule early, even when the world has stopped. Every lane of the math wave group calls it. `v` has
+ * `n` columns, a constant, of f32 or, if `whole`, i32.
  */
 IRIS_DEVICE void irisi_gemm_join(const iris_gemm_plan *plan, const iris_tile *tile, const iris_wave_group *group,
                                  void *v, const uint32_t n, const int whole)

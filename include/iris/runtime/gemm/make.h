@@ -479,8 +479,8 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
         return irisi_fail(w, IRIS_ERR_ARCH, "GEMM launch: this build has no kernel for the plan's mainloop %u",
                           plan->mainloop);
     /*
-     * A GEMM alone waits for no rank: it may begin while the one before ends, if it has tiles: else it would not wait
-     * for that end.
+     * A GEMM alone waits for no rank, so it may begin while the kernel before it ends. Not without tiles: only waves
+     * that have a tile wait for that end.
      */
     const uint32_t early_launch = plan->machine.early_launch && plan->tiling.positions > 0 ? IRISI_LAUNCH_EARLY : 0;
     const irisi_gemm_kernel *whole = part[IRISI_GEMM_KERNEL_WHOLE], *compute = part[IRISI_GEMM_KERNEL_COMPUTE];
