@@ -32,7 +32,7 @@ IRIS_HOST_DEVICE float iris_exp_f32(float x)
     x = x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x;
     const float n = x * 1.44269504f + 12582912.0f;
     const float scale = irisi_f32_from((irisi_f32_bits(n) + 127) << 23);
-    const uint32_t zero = irisi_f32_bits(n) >> 31; /* the sign of what is above 0 */
+    const uint32_t zero = irisi_f32_bits(n) >> 31; /* n's sign, 0, which the compiler does not know */
     const float whole = irisi_as_is_f32(n, zero) - 12582912.0f;
     const float r = irisi_as_is_f32(x - whole * 0.693359375f, zero) + whole * 2.12194440e-4f;
     float p = 1.9875691500e-4f;

@@ -138,7 +138,7 @@ typedef struct iris_gemm_args {
     iris_dtype c_dtype;           /**< of C; 0: the first that the table above has for A and B */
     const void *bias;             /**< n_r values of the type above, local memory; null: none */
     const float *scale_a;         /**< one value, or with scale_a_rows m, local memory, 4-byte aligned; null: 1 */
-    const float *scale_b;         /**< one value, or with scale_b_columns n_r; likewise */
+    const float *scale_b;         /**< one value, or with scale_b_columns n_r; as scale_a */
     const float *scale_c;         /**< one value; likewise. beta's C is read as it stands there, without this scale */
     int scale_a_rows;             /**< 1: scale_a has a value for each row of A */
     int scale_b_columns;          /**< 1: scale_b has a value for each of this rank's columns of B */

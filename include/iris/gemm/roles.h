@@ -463,7 +463,7 @@ IRIS_DEVICE void irisi_gemm_send_beside(const iris_ctx *ctx, const iris_gemm_pla
         return;
     }
     irisi_tma_forward forward = irisi_tma_forward_begin(part->workspace);
-    iris_sync_wg(); /* and all waves are done with what they have computed before */
+    iris_sync_wg(); /* the barriers are made, and all waves are done with what they computed before */
     if (part->role == IRIS_GEMM_MATH)
         irisi_gemm_tma_forward_put(ctx, plan, part, schedule, &forward);
     else if (part->group.wave < IRISI_TMA_FORWARD_FETCHERS)

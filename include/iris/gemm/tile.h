@@ -269,7 +269,8 @@ IRIS_DEVICE void irisi_tile_unstage(const iris_ctx *ctx, const iris_gemm_plan *p
 }
 
 /**
- * Puts a staging tile into C on `rank`. Every lane of the wave group calls it, after a meeting of those who filled it.
+ * Puts a staging tile into C on `rank`. Every lane of the wave group calls it, after a barrier of the waves that filled
+ * it.
  */
 IRIS_DEVICE void iris_tile_put(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
                                const iris_wave_group *group, int rank)
@@ -306,7 +307,7 @@ IRIS_DEVICE void iris_tile_put_all(const iris_ctx *ctx, const iris_gemm_plan *pl
 typedef enum irisi_gemm_to {
     IRISI_GEMM_TO_SELF,
     IRISI_GEMM_TO_EVERYONE, /* this rank included */
-    IRISI_GEMM_TO_LL        /* into own C, and as packets into the others' banks (tile_ll.h) */
+    IRISI_GEMM_TO_LL        /* into this rank's C, and as packets into the others' banks (tile_ll.h) */
 } irisi_gemm_to;
 
 /* The rank that a tile goes to, if it does not go to everyone: today this one. */
@@ -316,7 +317,7 @@ IRIS_DEVICE int irisi_tile_owner(const iris_ctx *ctx, const iris_tile *tile, iri
 }
 
 /**
- * Puts a staging tile to its owner, or to all. Every lane of the wave group calls it, after a meeting of those who
+ * Puts a staging tile to its owner, or to all. Every lane of the wave group calls it, after a barrier of the waves that
  * filled it.
  */
 IRIS_DEVICE void iris_tile_deliver(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,

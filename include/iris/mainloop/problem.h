@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * problem.h: the question that irisi_gemm_pick answers: which mainloop, and in what shape.
+ * problem.h: what irisi_gemm_pick is given, and what it returns: which mainloop, and in what shape.
  *
  *   irisi_gemm_extent irisi_gemm_problem irisi_gemm_shape irisi_gemm_rates
  *   irisi_gemm_image
@@ -47,7 +47,10 @@ typedef struct irisi_gemm_problem {
     uint32_t tile_m, tile_n; /* that the caller asks for; 0: free */
 } irisi_gemm_problem;
 
-/* The answer. Waves of a workgroup: the first math_waves compute, the last comm_waves communicate, the rest load. */
+/*
+ * What irisi_gemm_pick returns. Waves of a workgroup: the first math_waves compute, the last comm_waves communicate,
+ * the rest load.
+ */
 typedef struct irisi_gemm_shape {
     uint32_t mainloop, tile_m, tile_n;
     uint32_t tma_store;              /* 1: staging tiles are laid out in boxes for the copy engine */
@@ -67,7 +70,7 @@ typedef struct irisi_gemm_shape {
 typedef struct irisi_gemm_rates {
     double tile_us;     /* a workgroup's arithmetic for its kernel's largest tile: a smaller one takes as long */
     double beside_us;   /* the same beside communication waves */
-    double launch_us;   /* until a second kernel has begun */
+    double launch_us;   /* from a kernel's end until the next one has begun */
     double signal_us;   /* until a tile's bytes have arrived and its signal is seen, beside the time of the bytes */
     double link_gbps;   /* to one peer */
     double links_gbps;  /* to all of them together, at most */

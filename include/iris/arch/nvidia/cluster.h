@@ -23,8 +23,8 @@ IRIS_DEVICE uint32_t irisi_cluster_rank(void)
 
 /*
  * Barrier of all lanes of a cluster of so many workgroups, which its waves may call from different places in the
- * kernel; orders no memory operations. For one workgroup it is another barrier: synccheck would report the cluster's,
- * because waves call it from different places.
+ * kernel; orders no memory operations. For one workgroup it is the workgroup's barrier: synccheck would report a
+ * cluster's, because waves call it from different places.
  */
 IRIS_DEVICE void irisi_cluster_meet(uint32_t workgroups)
 {

@@ -10,7 +10,7 @@
 #include <iris/mainloop/shape.h>
 #include <iris/gemm/tile.h>
 
-/** Readies the mainloop's part of shared memory, before the roles part: nothing to do here. */
+/** Prepares the mainloop's part of shared memory, before waves take their roles: nothing to do here. */
 IRIS_DEVICE void irisi_gemm_workspace_begin(const iris_gemm_plan *plan, char *workspace, uint32_t bytes)
 {
     (void)plan, (void)workspace, (void)bytes;

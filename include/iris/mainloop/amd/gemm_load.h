@@ -19,7 +19,7 @@
 #include <iris/mainloop/amd/mfma_layout.h>
 #include <iris/gemm/tile.h>
 
-enum { IRISI_MFMA_LOADS = 4 }; /* at most so many chunks of a slab's A or B a lane */
+enum { IRISI_MFMA_LOADS = 4 }; /* most chunks of a slab's A or B that a lane moves */
 
 /* A matrix, and the lane's share of each slab. */
 typedef struct irisi_mfma_source {

@@ -31,7 +31,7 @@ typedef struct irisi_mfma_pipe {
     char *workspace;
 } irisi_mfma_pipe;
 
-/* A tile's slabs, and the lane's place among those who work on it. */
+/* A tile's slabs, and what of them the lane moves and reads. */
 typedef struct irisi_mfma_job {
     irisi_mfma_source a, b;
     irisi_mfma_lds lds;
@@ -44,7 +44,7 @@ typedef struct irisi_mfma_held {
     irisi_words a[IRISI_MFMA_RING][IRISI_MFMA_LOADS], b[IRISI_MFMA_RING][IRISI_MFMA_LOADS];
 } irisi_mfma_held;
 
-/* The operands of a phase: of each block its steps. */
+/* The operands of a phase, by block and step. */
 typedef struct irisi_mfma_operands {
     irisi_words m[IRISI_MFMA_BLOCKS][IRISI_MFMA_STEPS], n[2][IRISI_MFMA_STEPS];
 } irisi_mfma_operands;

@@ -166,7 +166,7 @@ static inline irisi_gemm_sheet irisi_gemm_sheet_of(uint32_t i)
     return sheets[i];
 }
 
-/* A workgroup's arithmetic for one of a matrix loop's tiles, of architecture `i` of the sheets. */
+/* About how long a workgroup computes a tile of a matrix loop, on architecture `i` (irisi_gemm_sheet_of). */
 static inline double irisi_mfma_tile_us(uint32_t mainloop, uint32_t i, uint32_t element, uint32_t k)
 {
     const irisi_gemm_extent tile = irisi_gemm_largest_tile(mainloop, element);
@@ -199,7 +199,7 @@ static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
 }
 
 #define IRISI_GEMM_HAS_IMAGES 1
-/* Matrix loops are in images for the device alone, not in generic ones. */
+/* Only images made for the device have matrix loops, not generic ones. */
 static inline irisi_gemm_image irisi_gemm_image_of(const char *arch, uint32_t dtype, uint32_t tf32)
 {
     static const char *const names[] = {"gfx90a", "gfx942", "gfx950"};

@@ -90,7 +90,7 @@ IRIS_DEVICE irisi_mfma_acc irisi_mfma_f8(const irisi_words *first, const irisi_w
         return acc;
     __builtin_memcpy(&a, first + step - 1, sizeof a);
     __builtin_memcpy(&b, second + step - 1, sizeof b);
-    if (e5m2) /* 1, 1; the zeros that follow are no scale */
+    if (e5m2) /* 1, 1: the formats of a and b; the zeros behind them: no scales */
         return __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(a, b, acc, 1, 1, 0, 0, 0, 0);
     return __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(a, b, acc, 0, 0, 0, 0, 0, 0);
 #elif defined(__gfx942__)

@@ -139,7 +139,7 @@ IRIS_HOST_DEVICE uint32_t irisi_mfma_loads(irisi_mfma_shape s, uint32_t lines)
 IRIS_HOST_DEVICE uint32_t irisi_mfma_loads_a(irisi_mfma_shape s) { return irisi_mfma_loads(s, irisi_mfma_tile_m(s)); }
 IRIS_HOST_DEVICE uint32_t irisi_mfma_loads_b(irisi_mfma_shape s) { return irisi_mfma_loads(s, irisi_mfma_tile_n(s)); }
 
-/* Of A; `count`: rows inside. Where there are fewer chunks than lanes, several lanes move the same. */
+/* A lane's share of A; `count`: rows inside. Where there are fewer chunks than lanes, several lanes move the same. */
 IRIS_HOST_DEVICE irisi_mfma_share irisi_mfma_share_a(irisi_mfma_shape s, uint32_t member, uint64_t ld, uint32_t count)
 {
     const uint32_t index = member % (irisi_mfma_tile_m(s) * s.depth / 16);
@@ -151,7 +151,7 @@ IRIS_HOST_DEVICE irisi_mfma_share irisi_mfma_share_a(irisi_mfma_shape s, uint32_
     return share;
 }
 
-/* Of a transposed B; `count`: columns inside. */
+/* A lane's share of a transposed B; `count`: columns inside. */
 IRIS_HOST_DEVICE irisi_mfma_share irisi_mfma_share_bt(irisi_mfma_shape s, uint32_t member, uint64_t ld, uint32_t count)
 {
     const uint32_t index = member % (irisi_mfma_tile_n(s) * s.depth / 16);
@@ -163,7 +163,7 @@ IRIS_HOST_DEVICE irisi_mfma_share irisi_mfma_share_bt(irisi_mfma_shape s, uint32
     return share;
 }
 
-/* Of a B that is n_major; 16-bit elements. */
+/* A lane's share of a B that is n_major; 16-bit elements. */
 IRIS_HOST_DEVICE irisi_mfma_share irisi_mfma_share_b(irisi_mfma_shape s, uint32_t member, uint64_t ld, uint32_t count)
 {
     const uint32_t index = member % (irisi_mfma_tile_n(s) * s.depth / 16), last = (count - 1) / 8;
@@ -228,7 +228,7 @@ IRIS_HOST_DEVICE uint32_t irisi_mfma_first_n(irisi_mfma_shape s, uint32_t wave, 
     return wave_n * 64 * s.depth + irisi_mfma_at(s.depth, lane % 32, lane / 32);
 }
 
-/* From there to another step and block, or to another step and row of K. The swizzle repeats every 32 lines. */
+/* The same in another step and block, or in another step and row of K. The swizzle repeats every 32 lines. */
 IRIS_HOST_DEVICE uint32_t irisi_mfma_at_m(irisi_mfma_shape s, uint32_t first, uint32_t step, uint32_t block)
 {
     return (first ^ 32 * step) + irisi_mfma_row(s, 0, block, 0) * s.depth;
@@ -248,11 +248,11 @@ IRIS_HOST_DEVICE uint32_t irisi_mfma_pair(uint32_t first, uint32_t second, uint3
     return column ? first >> 16 | (second & 0xffff0000u) : (first & 0xffffu) | second << 16;
 }
 
-/* Of the 16 accumulators that a lane has of a piece: the block of columns and the accumulator of the i-th. */
+/* For the i-th of the 16 accumulators that a lane has of a piece: its block of columns, and its number there. */
 IRIS_HOST_DEVICE uint32_t irisi_mfma_piece_block(uint32_t i) { return i % 2; }
 IRIS_HOST_DEVICE uint32_t irisi_mfma_piece_acc(uint32_t right, uint32_t i) { return right * 8 + i / 8 * 4 + i % 8 / 2; }
 
-/* They stand in one row of the piece, the first 8 from one column on, the others 16 columns to the right. */
+/* The 16 are in one row of the piece, the first 8 from one column on, the others 16 columns to the right. */
 IRIS_HOST_DEVICE uint32_t irisi_mfma_piece_row(irisi_mfma_shape s, uint32_t wave, uint32_t lane)
 {
     return irisi_mfma_row(s, wave / s.waves_n, 0, lane % 32);

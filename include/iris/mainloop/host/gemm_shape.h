@@ -17,7 +17,7 @@ enum {
     IRISI_GEMM_LANES = IRISI_GEMM_WAVE_LANES,
     IRISI_GEMM_MOST_LANES = IRISI_GEMM_LANES,
     IRISI_GEMM_LANES_WITH_COMM = 2 * IRISI_GEMM_WAVE_LANES,
-    IRISI_GEMM_TILE = 128,    /* largest tile, both ways */
+    IRISI_GEMM_TILE = 128,    /* most rows and columns of a tile */
     IRISI_GEMM_BLOCK_K = 128, /* a panel of B this deep and a tile wide stays in a core's second-level cache */
     IRISI_GEMM_ROWS = 8,      /* rows and columns are padded to what the largest micro-kernel computes at once */
     IRISI_GEMM_COLUMNS = 32

@@ -38,7 +38,7 @@ enum {
     IRISI_GEMM_SM90A_RUN = 64 * IRISI_GEMM_SM90A_DEPTH, /* 64 columns of B: a box; tiles are 1 to 4 of them wide */
     IRISI_GEMM_SM90A_BLOCK = IRISI_GEMM_SM90A_A_BYTES + IRISI_GEMM_SM90A_N / 64 * IRISI_GEMM_SM90A_RUN,
     IRISI_GEMM_SM90A_HEAD = 1024 - IRISI_GEMM_COUNTERS, /* barriers; blocks start at multiples of 1024 */
-    IRISI_GEMM_SM90A_AHEAD = 64 << 10, /* bytes of B that a workgroup asks for before its kernel may begin */
+    IRISI_GEMM_SM90A_AHEAD = 64 << 10, /* bytes of B that a workgroup prefetches (irisi_gemm_ahead) */
     IRISI_GEMM_SM90A_BLOCKS_WITH_COMM = 3, /* one more where boxes leave room for it */
     IRISI_GEMM_SM90A_STAGE_BYTES = 128, /* of a row of a box */
     IRISI_GEMM_SM90A_MATH_WAVES = 8,
@@ -227,7 +227,7 @@ static inline irisi_gemm_rates irisi_gemm_rates_of(const iris_gemm_plan *p)
     r.tile_us = (small ? 0.25 : 1) * 2e-6 * tile.m * tile.n * p->k / rate;
     r.beside_us = r.tile_us / 0.8;
     r.launch_us = 6, r.signal_us = 3;
-    r.link_gbps = r.links_gbps = 0.8 * 300; /* one peer may have all of it */
+    r.link_gbps = r.links_gbps = 0.8 * 300; /* a single peer can get all of it */
     r.sender_gbps = 8;
     r.memory_gbps = 2039;
     return r;

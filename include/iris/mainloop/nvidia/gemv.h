@@ -79,7 +79,7 @@ IRIS_DEVICE void irisi_gemv_begin(int n_major, const iris_gemm_plan *plan, const
                                   char *room, irisi_gemv_job *job)
 {
     const uint32_t low = (uint32_t)plan->operands.ldb & 7, quad = iris_lane() / 4, own = iris_lane() % 4;
-    const uint32_t blocks = irisi_gemv_columns(plan) - 4; /* the logarithm of how many of 16 columns */
+    const uint32_t blocks = irisi_gemv_columns(plan) - 4; /* log2 of the number of blocks of 16 columns */
     const char *b = (const char *)plan->operands.b;
     const uint64_t ldb = 2 * plan->operands.ldb;
     const uint32_t row = quad < tile->rows ? quad : tile->rows - 1;
@@ -236,7 +236,7 @@ IRIS_DEVICE void irisi_gemv_advance(const iris_gemm_plan *plan, const iris_tile 
     if (plan->operands.b_transposed) /* else it came with copies of B, at least 8 steps ago */
         irisi_copies_await(0);
     irisi_gemv_clean(plan, tile, job, group->wave, piece, room);
-    iris_wave_group_sync(group); /* and the piece before has been read */
+    iris_wave_group_sync(group); /* the whole piece is there, and the one before has been read */
     if (((piece + 1) << job->piece) >= (job->steps << job->deep))
         return;
     irisi_gemv_stage(plan, tile, job, group->wave, piece + 1, room);

@@ -76,7 +76,7 @@ IRIS_DEVICE void irisi_mma_copy(irisi_mma_shape shape, int n_major, irisi_mma_so
     s->from += s->step;
 }
 
-/* A tile's slabs, and the lane's place among those who work on it. */
+/* A tile's slabs, and what of them the lane moves and reads. */
 typedef struct irisi_mma_job {
     irisi_mma_source a, b;
     uint32_t left;               /* elements of K that are not fetched yet */

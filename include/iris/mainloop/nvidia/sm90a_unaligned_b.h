@@ -144,7 +144,7 @@ IRIS_DEVICE void irisi_gemm_held_take(const irisi_gemm_held *held, uint32_t b, i
     IRISI_UNROLL
     for (uint32_t i = 0; i < 4; i++)
         IRISI_UNROLL
-        for (uint32_t j = 0; j < 4; j++) { /* the column 8 further, k 8 further */
+        for (uint32_t j = 0; j < 4; j++) { /* j % 2: 8 columns further; j / 2: 8 of K further */
             const uint32_t at = n_major ? (16 * i + j / 2 * 8) * IRISI_GEMM_LINE + j % 2 * 16
                                         : 32 * i + j / 2 * 16 + j % 2 * 8 * IRISI_GEMM_LINE;
             if (n_major)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tile_layout.h: a part of init.c: how a candidate cuts a band into tiles, whether it can be, and how long it takes.
+ * tile_layout.h: a part of init.c: how a candidate cuts a band into tiles, whether that is possible, and how long it
+ * takes.
  *
  *   irisi_gemm_cutting irisi_gemm_open_cut irisi_gemm_lay irisi_gemm_workers irisi_gemm_shares irisi_gemm_covers
  *   irisi_gemm_simulate
