@@ -38,6 +38,8 @@ LL_ROW = "GEMMs by packets in a row*"
 TMA_FORWARD = "a workgroup that only sends*"
 SKINNY_AMD = "few rows are multiplied right on AMD's matrix units"
 GEMV = "up to 8 rows are multiplied right*"
+MMA = "slabs in shared memory are multiplied right by mma.sync"
+MFMA = "tiles are multiplied right by AMD's matrix units"
 
 ATOMIC = """{} value, iris_order order, iris_scope scope)
 {{
@@ -356,4 +358,28 @@ MUTANTS = (
     Mutant("splits' sums given to the same place", "iris/mainloop/nvidia/gemv_join.h",
            "irisi_shared_address(pipe->given) + 4 * tile->k_split * all;", "irisi_shared_address(pipe->given);",
            "mutants/gemv.cpp", GEMV, ranks=1),
+    # slabs multiplied by mma.sync
+    Mutant("mma.sync: a slab multiplied before it has come", "iris/mainloop/nvidia/mma.h",
+           "job->open = slabs - 2;", "job->open = slabs - 1;", "mutants/mma.cpp", MMA, ranks=1),
+    Mutant("mma.sync: a slab over one that others still read", "iris/mainloop/nvidia/mma.h",
+           "    irisi_copies_await(job->open);\n    iris_wave_group_sync(group);\n",
+           "    irisi_copies_await(job->open);\n", "mutants/mma.cpp", MMA, ranks=1),
+    Mutant("mma.sync: a step multiplied twice, the next one never", "iris/gen/mainloop/gemm_sm80_nvidia.h",
+           "irisi_mma_take_16(shape, &job, 1, n_major, &odd);", "irisi_mma_take_16(shape, &job, 0, n_major, &odd);",
+           "mutants/mma.cpp", MMA, ranks=1, after="void irisi_mma_tile_f16_sm80("),
+    Mutant("mma.sync: rows of accumulators change places", "iris/mainloop/nvidia/mma_layout.h",
+           "irisi_mma_wave_row(wave) + lane / 4 + e / 2 * 8;", "irisi_mma_wave_row(wave) + lane / 4 + (e / 2 ^ 1) * 8;",
+           "mutants/mma.cpp", MMA, ranks=1),
+    # tiles multiplied by AMD's matrix units
+    Mutant("mfma: a direct load that nobody waits for", "iris/mainloop/amd/gemm_mfma.h",
+           "    if (loop.direct)\n        irisi_mfma_loaded();\n}", "}", "mutants/mfma.cpp", MFMA, ranks=1),
+    Mutant("mfma: chunks of a row stand where no operand is read from", "iris/mainloop/amd/mfma_layout.h",
+           "c.chunk = index % chunks ^ irisi_mfma_swizzle(s.depth, c.row);", "c.chunk = index % chunks;",
+           "mutants/mfma.cpp", MFMA, ranks=1),
+    Mutant("mfma: a slab over one that others still read", "iris/gen/mainloop/gemm_mfma_amd.h",
+           "irisi_mfma_hurry(0);\n            irisi_mfma_meet(group, 0);\n", "irisi_mfma_hurry(0);\n",
+           "mutants/mfma.cpp", MFMA, ranks=1, after="void irisi_mfma_round_f16_gfx942("),
+    Mutant("mfma: a step multiplied twice, the next one never", "iris/mainloop/amd/gemm_mfma.h",
+           "const uint32_t step = phase * loop.steps + i;", "const uint32_t step = phase * loop.steps;",
+           "mutants/mfma.cpp", MFMA, ranks=1),
 )
