@@ -278,7 +278,7 @@ typedef struct irisi_gemm_machine {
     uint32_t xcds;                   /* chiplets that workgroups are dealt to in turn; 1 where there are none */
     uint32_t stage_m, stage_n;       /* of a staging tile; a larger tile leaves in pieces */
     uint32_t pass_m;                 /* rows that math waves beside communication waves compute at a time */
-    uint32_t tma_store;              /* 1: staging tiles are laid out for maps[2 + rank], 16 rows of 128 bytes a box */
+    uint32_t tma_store;              /* 1: staging tiles are laid out in boxes of 16 rows of 128 bytes */
     uint32_t slots, slots_with_comm; /* staging tiles, without and with communication waves */
     uint32_t pitch;                  /* bytes from row to row of a staging tile */
     uint32_t stage_bytes;            /* of one staging tile */

@@ -30,8 +30,8 @@
 enum { IRIS_GEMM_LANES = IRISI_GEMM_LANES, IRIS_GEMM_LANES_WITH_COMM = IRISI_GEMM_LANES_WITH_COMM };
 
 /*
- * Where the start of shared memory has, in units of 4 bytes, the wave groups' counters, and two gates for each of 4
- * stages of the pipe.
+ * Offsets from the start of shared memory, in units of 4 bytes: of the wave groups' counters, and of two gates for each
+ * of 4 stages of the pipe.
  */
 enum {
     IRISI_WAVE_GROUP_MATH,
