@@ -54,7 +54,7 @@ GEMM_OP_PROPERTIES = {
     "split_k": "a rank has a part of K: what it computes are partial sums",
     "split_m": "rows are dealt out, of A or of sums",
     "c_on_all": "C is m x n on every rank, in the heap, and written by all",
-    "gathers": "a rank has its rows of A alone",
+    "gathers": "a rank has only its rows of A",
     "sends_tiles": "the tiles that a rank computes go to all ranks",
 }
 
@@ -170,13 +170,13 @@ class GemmLoop:
 
 
 GEMM_LOOP_PROPERTIES = {
-    "unaligned_a": "reads A wherever its rows start",
-    "unaligned_b": "reads B wherever its rows start",
+    "unaligned_a": "reads an unaligned A in place",
+    "unaligned_b": "reads an unaligned B in place",
     "skinny": "is for few rows of C: lanes load what they multiply, and tiles are not cut",
     "cluster_split_k": "cuts K over the workgroups of a cluster",
     "early_launch": "may begin, in a kernel that only computes, while the kernel before it ends",
     "early_beside": "the same in images that hold a loop with early_launch",
-    "f32_b_by_rows": "reads a B of f32 that is k x n, others n x k alone",
+    "f32_b_by_rows": "reads a k x n B of f32; others on matrix units only one that is n x k",
 }
 
 
@@ -211,18 +211,18 @@ GEMM_LOOPS = (
         "gemm_mfma_amd", "mainloops of GEMMs on AMD's matrix units", types, f"_{arch}{small}", beside_comm=True)
       for small in ("", "_small") for arch, types in MFMA_TYPES.items()),
     GemmLoop(
-        "SM90A_UNALIGNED_B", "sm_90a's for few rows, where B's start anywhere", "gemm_sm90a_unaligned_b_nvidia",
-        "Hopper's for few rows of C and a B whose rows start anywhere", SHORT, "_sm90a_unaligned_b",
+        "SM90A_UNALIGNED_B", "sm_90a's for few rows of C and an unaligned B", "gemm_sm90a_unaligned_b_nvidia",
+        "Hopper's mainloop for few rows of C and an unaligned B", SHORT, "_sm90a_unaligned_b",
         chosen=("fused_sequential",), unaligned_b=True, early_launch=True),
     GemmLoop(
-        "GEMV", "mma.sync's for up to 8 rows; all rows may start anywhere", "gemm_gemv_nvidia",
+        "GEMV", "mma.sync for up to 8 rows of C; A and B may be unaligned", "gemm_gemv_nvidia",
         "the mainloop for up to 8 rows of C and much of B", SHORT, "_gemv", beside_comm=True, leaves=SHORT,
         waits=True, next="even", waits_to_launch=True, chosen=("fused_sequential",), unaligned_a=True,
         unaligned_b=True, skinny=True, cluster_split_k=True, early_beside=True),
     GemmLoop(
-        "SKINNY_MFMA", "AMD's for few rows, of any of its matrix units", "gemm_skinny_amd", "AMD's for few rows of C",
-        SHORT,
-        "_skinny_mfma", beside_comm=True, waits=True, next="even", skinny=True),
+        "SKINNY_MFMA", "AMD's matrix units for few rows of C", "gemm_skinny_amd",
+        "AMD's mainloop for few rows of C", SHORT, "_skinny_mfma", beside_comm=True, waits=True, next="even",
+        skinny=True),
 )
 
 

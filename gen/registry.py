@@ -63,7 +63,7 @@ TEMPLATES = (
     *(T(f"mainloop/{name}", title, _GEMM, f"mainloop/{name}", **GEMM_ROWS) for name, title in (
         ("gemm_micro_host", "micro-kernels of the blocked loop, by vector unit"),
         ("gemm_host", "the mainloop of GEMMs on the CPU"),
-        ("gemm_sm90a_leave_nvidia", "how tiles of the loop of Hopper leave"),
+        ("gemm_sm90a_leave_nvidia", "how tiles of Hopper's mainloop leave"),
         *dict.fromkeys((loop.header, loop.title) for loop in GEMM_LOOPS),
     )),
     T("gemm/ops", "operations by number, and what each does", _OPS, "gemm_ops", **GEMM_ROWS),
