@@ -263,6 +263,7 @@ IRIS_DEVICE void iris_gemm_send(const iris_ctx *ctx, const iris_gemm_plan *plan,
 }
 /** @} */
 
+/* The staging tile of piece `seq`. */
 IRIS_DEVICE char *irisi_stage_pipe_stage(const iris_gemm_part *part, const iris_gemm_plan *plan, uint32_t seq)
 {
     plan = (const iris_gemm_plan *)irisi_rematerialize(plan);

@@ -181,6 +181,7 @@ typedef struct irisi_tile_schedule {
     uint32_t worker, workers, first, end, direct;
 } irisi_tile_schedule;
 
+/* All of a worker's tiles. */
 IRIS_DEVICE irisi_tile_schedule irisi_tile_schedule_all(const iris_gemm_plan *plan, uint32_t worker, uint32_t workers)
 {
     const irisi_tile_schedule t = {worker, workers, 0, UINT32_MAX, plan->tiling.positions};

@@ -49,6 +49,7 @@ typedef struct irisi_mfma_operands {
     irisi_words m[IRISI_MFMA_BLOCKS][IRISI_MFMA_STEPS], n[2][IRISI_MFMA_STEPS];
 } irisi_mfma_operands;
 
+/* Begins to load slab `slab` into set `place` of the registers. */
 IRIS_DEVICE void irisi_mfma_fetch_slab(irisi_mfma_loop loop, const irisi_mfma_job *job, irisi_mfma_held *held,
                                        uint32_t slab, uint32_t place, int n_major)
 {

@@ -58,6 +58,7 @@ typedef struct irisi_mfma_loop {
     int direct;     /* 1: slabs go to shared memory without registers */
 } irisi_mfma_loop;
 
+/* 1 for the matrix loops of small tiles. */
 IRIS_HOST_DEVICE int irisi_mfma_is_small(uint32_t mainloop)
 {
     return mainloop == IRISI_GEMM_MFMA_GFX90A_SMALL || mainloop == IRISI_GEMM_MFMA_GFX942_SMALL ||

@@ -133,6 +133,7 @@ IRIS_DEVICE irisi_words irisi_skinny_clear(irisi_words pairs, int left)
     return pairs;
 }
 
+/* Makes a step's operands from its words, with zeros behind the end of K. */
 IRIS_DEVICE void irisi_skinny_take(irisi_skinny_shape s, const irisi_skinny_job *job, const irisi_skinny_words *from,
                                    uint32_t step, irisi_skinny_operands *to)
 {

@@ -100,6 +100,7 @@ static inline irisi_gemm_extent irisi_gemm_largest_tile(uint32_t mainloop, uint3
     return tile;
 }
 
+/* The shape of the sm_90a loop. */
 static inline irisi_gemm_shape irisi_gemm_sm90a(const irisi_gemm_problem *p)
 {
     irisi_gemm_shape s;

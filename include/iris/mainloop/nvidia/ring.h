@@ -50,6 +50,7 @@ IRIS_DEVICE uint32_t irisi_gemm_ring_block(const irisi_gemm_ring *ring)
 IRIS_DEVICE uint32_t irisi_gemm_ring_full(const irisi_gemm_ring *ring) { return ring->bars + 16 * ring->at; }
 IRIS_DEVICE uint32_t irisi_gemm_ring_empty(const irisi_gemm_ring *ring) { return ring->bars + 16 * ring->at + 8; }
 
+/* Goes on to the next block. */
 IRIS_DEVICE void irisi_gemm_ring_next(irisi_gemm_ring *ring)
 {
     if (++ring->at == ring->count) {

@@ -39,6 +39,7 @@ IRIS_DEVICE void irisi_gemm_sum_in(void *own, uint32_t other, const int whole)
     __builtin_memcpy(own, &v, sizeof v);
 }
 
+/* Stores four sums for another workgroup of the device. */
 IRIS_DEVICE void irisi_gemm_leave_sums(uint32_t *to, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 {
     asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(a), "r"(b), "r"(c), "r"(d)

@@ -56,6 +56,7 @@ IRIS_DEVICE irisi_tma_forward irisi_tma_forward_begin(char *workspace)
     return r;
 }
 
+/* Goes on to the ring's next part. */
 IRIS_DEVICE void irisi_tma_forward_step(irisi_tma_forward *r)
 {
     r->at = r->at + 1 < IRISI_TMA_FORWARD_PARTS ? r->at + 1 : 0;

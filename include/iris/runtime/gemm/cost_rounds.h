@@ -15,6 +15,7 @@
 #include <iris/mainloop/shape.h>
 #include <iris/runtime/gemm/link_bytes.h>
 
+/* 1 for patterns that split the workgroups into some that compute and some that send. */
 static int irisi_gemm_splits(uint32_t pattern)
 {
     return pattern == IRIS_GEMM_WG_SPECIALIZED || pattern == IRIS_GEMM_PRODUCER_CONSUMER;

@@ -203,6 +203,7 @@ static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const ir
     return s == IRIS_OK ? irisi_gemm_check_grid(w, p) : s;
 }
 
+/* Frees all that a plan holds, and zeroes it; returns the last error. */
 static iris_status irisi_gemm_free(iris_world *w, iris_gemm_plan *p)
 {
     iris_status s = IRIS_OK, t;

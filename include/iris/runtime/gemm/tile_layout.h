@@ -36,6 +36,10 @@ static irisi_gemm_cutting irisi_gemm_open_cut(void)
     return c;
 }
 
+/*
+ * Appends a run to the schedule: so many full tiles or edges from number `first` on, each `columns` wide and cut into
+ * parts of `width`. `used`: how many runs there are.
+ */
 static void irisi_gemm_add_run(iris_gemm_plan *p, uint32_t *used, uint32_t first, uint32_t tiles, uint32_t columns,
                                uint32_t width)
 {

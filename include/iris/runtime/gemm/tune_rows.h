@@ -99,6 +99,7 @@ static uint32_t irisi_tune_arch(const char *name)
     return (uint32_t)irisi_hash_text(text);
 }
 
+/* Reads a number within the bounds of its field; 1, or 0 with the reason in `why`. */
 static int irisi_tune_number(uint32_t field, const char *text, uint32_t *value, char *why, size_t room)
 {
     const struct irisi_tune_field *f = &irisi_tune_fields[field];
@@ -283,6 +284,7 @@ typedef struct irisi_gemm_search {
     uint64_t hash; /* of all that was read */
 } irisi_gemm_search;
 
+/* Reads a row, and keeps it if it is the first one that is for the problem. */
 static iris_status irisi_gemm_consider(irisi_gemm_search *s, char *text, const char *from)
 {
     irisi_tune_row row;
