@@ -17,7 +17,7 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
     # Code for every file for gfx942, as users would make it; with little optimisation for its neighbours, and for
     # tests, which hold hundreds of instances: a part of the types, another one for each device (tests/types.h). For the
     # neighbours isa/collectives.c has what tests of collectives have, isa/gemm.py and docs/programs/gemm.c the kernels
-    # of examples/07, less those of f64.
+    # of examples of GEMMs, less those of f64.
     part=0
     for arch in $archs; do
         for file in $(programs); do
@@ -25,7 +25,7 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
             gfx942-tests/*) effort="-O1 -c" ;;
             gfx942-bench/*) effort=-fsyntax-only ;; # link.sh makes their code
             gfx942-*) effort="-O3 -c" ;;
-            *-bench/* | *-examples/07_*) continue ;;
+            *-bench/* | *-examples/*_gemm* | *-examples/45_mlp/*) continue ;;
             *) effort="-O1 -c" ;;
             esac
             check "$arch $file" "$compiler $device $effort -o /dev/null --offload-arch=$arch $(more "$file") \

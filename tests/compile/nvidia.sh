@@ -26,7 +26,7 @@ quietly="$here/without.sh 'ptxas info .*(C75[02][04])' $compiler"
         bench/gemm_* | bench/collectives.c | bench/mpi.c | docs/programs/gemm.c | tests/gemm/patterns.c) as=$ptx ;;
         bench/*) as="-arch=sm_90a $quick" ;;
         tests/*) as="$archs $quick" ;;
-        examples/07_*) as="-gencode arch=compute_80,code=compute_80 $ptx" ;;
+        examples/*_gemm* | examples/45_mlp/*) as="-gencode arch=compute_80,code=compute_80 $ptx" ;;
         *) as=$archs ;;
         esac
         check "sm_80 sm_90a $file" "$compiler $flags -c $as $(more "$file") $root/$file"

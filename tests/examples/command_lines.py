@@ -15,6 +15,7 @@ BUILD = pathlib.Path(sys.argv[1]).resolve()
 # 00_pass_right is the README's first program: it takes no arguments, so that it stays as short as a first program is.
 EXAMPLES = [pathlib.Path(p).resolve() for p in sys.argv[2:] if "00_pass_right" not in p]
 DEMO = next(e for e in EXAMPLES if e.name.startswith("07_"))
+LAYERS = [e for e in EXAMPLES if (ROOT / "examples" / e.name / "main.c").read_text(encoding="utf-8").count("layer.h")]
 SMALL = ["-n", "2", "-s", "32x16x16", "-r", "1", "-p", "fused_sequential"]
 
 
@@ -49,6 +50,21 @@ class Examples(unittest.TestCase):
                                 (["-p", "best"], "a pattern's name"), (["-j", ""], "the name of a file")):
             self.assertIn(good, self.refused(DEMO, *arguments))
         self.assertIn("cannot write /nonexistent/rows.json: ", self.refused(DEMO, "-j", "/nonexistent/rows.json"))
+
+    def test_layers_say_what_an_option_takes(self):
+        self.assertEqual(len(LAYERS), 4)
+        for layer in LAYERS:
+            for arguments, good in ((["9"], "ranks from 1 to 8"), (["-s", "12x3"], "MxNxK"), (["-s", "1x2x0"], "MxNxK"),
+                                    (["-d", "i8"], "f32 or bf16"), (["--seed", "-1"], "a number from 1")):
+                self.assertIn(good, self.refused(layer, *arguments))
+
+    def test_layers_are_right_on_any_ranks_for_any_shape(self):
+        for layer in LAYERS:
+            for ranks in range(1, 9):  # fewer rows, columns or terms than ranks among them; a sample of many rows
+                for shape, dtype in (("1x1x1", "f32"), ("5x37x3", "bf16"), ("301x40x70", "f32")):
+                    said = call(layer, "-s", shape, "-d", dtype, "--seed", ranks, ranks)
+                    self.assertEqual((said.returncode, said.stderr), (0, ""), (layer.name, ranks, shape, dtype))
+                    self.assertIn(f"right on {ranks} ranks; largest error: ", said.stdout)
 
     def test_demo_explains_its_columns_and_shows_what_it_compares_with(self):
         said = call(DEMO, *SMALL)
