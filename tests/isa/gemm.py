@@ -28,12 +28,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PAGE = ROOT / "docs/notes/mainloops-amd.md"
 ARCHS = ("gfx90a", "gfx942", "gfx950")
-# f32 and i8 of one architecture speak for the others, whose loops differ in the instruction: all took half a minute
-# more. i8_i32 on gfx950 has the address of its flag in registers of its own, and FLAG knows no such store.
-TYPES = {"gfx90a": ("f16", "bf16", "f32"),
-         "gfx942": ("f16", "bf16", "f32", "i8_i32", "i8_bf16", "bf16_f32", "f8e4m3fnuz_bf16", "f8e5m2fnuz_bf16"),
-         "gfx950": ("f16", "bf16", "i8_bf16", "bf16_f32", "f8e4m3_bf16", "f8e5m2_bf16")}
-WITH_PLAIN = ("f16", "bf16")  # of these the plain loop's kernels are compiled too
+# i8_i32 on gfx950 has the address of its flag in registers of its own, and FLAG knows no such store.
+EVERYWHERE = ("f16", "bf16", "f32", "i8_bf16", "bf16_f32")
+TYPES = {"gfx90a": (*EVERYWHERE, "i8_i32"),
+         "gfx942": (*EVERYWHERE, "i8_i32", "f8e4m3fnuz_bf16", "f8e5m2fnuz_bf16"),
+         "gfx950": (*EVERYWHERE, "f8e4m3_bf16", "f8e5m2_bf16")}
+WITH_PLAIN = ("f16", "bf16")  # of these the kernels of the plain loop and of the one for few rows are compiled too
 PUTTING = ("local", "producer_consumer_compute", "fused_sequential", "wg_specialized", "wave_specialized")
 LL = ("fused_sequential_ll",)  # sends packets, which need no signals
 COMPUTE = PUTTING + LL
@@ -89,13 +89,10 @@ def symbol(pattern, kind, loop):
 def build(arch, kind, include, folder, *macros):
     """(what the compiler said, {kernel: resources}, {kernel: Listing}) of the library's GEMM kernels of some types."""
     without = [] if kind in WITH_PLAIN and not macros else ["#undef IRISI_GEMM_HAS_PLAIN"]
-    # the loop for few rows takes as long as all others; f16's speaks for it here
-    if kind == "bf16" and arch != "gfx942":
-        without.append("#undef IRISI_GEMM_HAS_SKINNY_MFMA")
     lines = ["#include <iris/iris.h>", "#include <iris/mainloop/shape.h>", *without,
              "#define IRIS_GEMM_ALL_PATTERNS", f"#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_{kind.upper()}",
              "#include <iris/gen/launch/gemm_all_scatter.h>", ""]
-    loops = [arch, f"{arch}_small", *(["skinny_mfma"] if kind == "f16" else [])]
+    loops = [arch, f"{arch}_small", *(["skinny_mfma"] if kind in WITH_PLAIN else [])]
     wanted = {symbol(pattern, kind, loop) for pattern in COMPUTE + SEND for loop in loops}
     return compiled(arch, f"{arch}.{kind}{''.join(macros)}.co", lines, wanted, include, folder, *macros)
 
@@ -434,7 +431,7 @@ def check(arch, kind, built, report, table):
                         [] if caught else ["the edit went unnoticed" if kernel else "nothing to edit"])
     if kind == "f16":
         check_edits(arch, where, lambda pattern: kernels[names([pattern])[0]], report)
-    if kind == "f16":  # bf16's differ in the instruction; their registers are looked at above
+    if kind in WITH_PLAIN:
         skinny.check(sys.modules[__name__], arch, kind, kernels, report)
     for n in names(COMPUTE):
         for loop, layout in zip(main_loops(kernels[n]), ("transposed", "as it is")):
