@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Looks at the instructions that the public vocabulary becomes: `tests/isa/check.py [--include DIR] [--library]`.
+"""Looks at the instructions that the public vocabulary becomes: `tests/isa/check.py [--include DIR] [--write]`.
 
 Compiles kernels.c, orders.c, matrix.c and collectives.c for each AMD architecture (clang-22, or $IRIS_HIPCC) and, where
 nvcc is, for NVIDIA; checks the promises of gates.py, orders.py, collectives.py and signals.py, of the library's GEMM
@@ -204,20 +204,19 @@ def disassembled(folder):
     return page.sass(call([tool, cubin])[1], "isa_translate") if tool and cubin.exists() else None
 
 
-def library(include, folder, names, launched):
+def library(arch, include, folder):
     """What the library's own kernels use: rows of the page's table. Kernels for one architecture alone: gemm.py."""
-    source, rows = pathlib.Path(folder) / "library.c", []
+    names, launched = page.launched(f"{include}/iris/gen/launch", "bf16")
+    source = pathlib.Path(folder) / f"library.{arch}.c"
     lines = [f"#define {name}" for name in ("IRIS_GEMM_ALL_PATTERNS", *names)]
     lines += ["#include <iris/iris.h>", "#include <iris/init.h>"]
     lines += [f"#include <iris/gen/launch/{h.name}>" for h in sorted(pathlib.Path(include).glob("iris/gen/launch/*.h"))]
     source.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    for arch in AMD:
-        status, text = compile_amd(source, arch, "-O3", include, pathlib.Path(folder) / "library.co")
-        if status:
-            sys.exit(text)
-        rows += [(arch, name, row["VGPRs"], row["TotalSGPRs"], row["LDS Size"], row["Occupancy"])
-                 for name, row in resources(text).items() if name in launched]
-    return rows
+    status, text = compile_amd(source, arch, "-O3", include, source.with_suffix(".co"))
+    if status:
+        raise SystemExit(text)
+    return [(arch, name, row["VGPRs"], row["TotalSGPRs"], row["LDS Size"], row["Occupancy"])
+            for name, row in resources(text).items() if name in launched]
 
 
 def look_at(arch, include, folder):
@@ -245,16 +244,17 @@ def look_at_mutants(arch, include, folder):
     return report, [], {}
 
 
-def look_at_page(include, folder, kernels, table, report, write):
+def look_at_page(include, folder, kernels, tables, report, write):
     """docs/instructions.md against this run, which has looked at every AMD architecture."""
-    names, launched = page.launched(f"{include}/iris/gen/launch", "bf16")
+    _, launched = page.launched(f"{include}/iris/gen/launch", "bf16")
     version = call([os.environ.get("IRIS_HIPCC") or find("clang++-22", "clang++"), "--version"])[1].split("\n")[0]
+    vocabulary, own = tables
     parts = {"compiler": page.compiler(version),
              "translation-gfx942": page.listing_of(kernels["gfx942"]["isa_translate"]),
-             "vocabulary": page.table([r for r in table if r[0] in AMD and r[1].startswith("isa_")
-                                       and not r[1].startswith("isa_order")], AMD)}
+             "vocabulary": page.table([r for r in vocabulary if r[0] in AMD and r[1].startswith("isa_")
+                                       and not r[1].startswith("isa_order")], AMD),
+             "library": page.table(own, AMD)}
     if write:
-        parts["library"] = page.table(library(include, folder, names, launched), AMD)
         parts.update({"translation-sm_90a": text for text in [disassembled(folder)] if text})
         page.write(parts)
     report.line("docs", "instructions.md says what the compilers make", list(page.differences(parts, launched)))
@@ -264,8 +264,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     p.add_argument("--include", metavar="DIR", help="where iris/gen/ lies (default: generated for this run)")
     p.add_argument("--arch", action="append", choices=AMD + NVIDIA, help="only this architecture (may be repeated)")
-    p.add_argument("--library", action="store_true",
-                   help="compile the library's kernels too, and write docs/instructions.md")
+    p.add_argument("--write", action="store_true", help="write docs/instructions.md")
     p.add_argument("--mutants", action="store_true",
                    help="only that the gates notice each mutant of mutants.py: a minute for each AMD architecture")
     args = p.parse_args()
@@ -276,6 +275,8 @@ def main():
         if not args.include:
             subprocess.run([sys.executable, "-B", ROOT / "gen/__main__.py", "--out", f"{folder}/iris/gen"], check=True)
         archs = args.arch or (AMD if args.mutants else NVIDIA + AMD)  # what takes longest is begun first
+        whole = not args.mutants and set(AMD) <= set(archs) and find("clang++-22", "clang++")
+        own = [pool.submit(library, arch, include, folder) for arch in AMD] if whole else []
         for arch, looked in zip(archs, pool.map(lambda arch: look(arch, include, folder), archs)):
             if looked:
                 looked[0].show(report)
@@ -286,9 +287,9 @@ def main():
         of_clangs = Report()
         atomics.gate(of_clangs, HERE, [ROOT / "include", include], [a for a in archs if a in AMD], call)
         of_clangs.show(report)
-        if all(seen.get(arch) for arch in AMD):
-            pages = Report()
-            look_at_page(include, folder, seen, table, pages, args.library)
+        if own:
+            pages, rows = Report(), [row for job in own for row in job.result()]
+            look_at_page(include, folder, seen, (table, rows), pages, args.write)
             pages.show(report)
     print(f"{report.passed} passed, {report.failed} failed")
     return 1 if report.failed else 0

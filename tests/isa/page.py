@@ -2,7 +2,7 @@
 """The page that quotes instructions and lists what kernels use: docs/instructions.md, its generated parts.
 
 A part stands between `<!-- NAME -->` and `<!-- end -->`. check.py compares the parts that its run has made with the
-page, where the page was made by the same compiler; `check.py --library` writes them all.
+page, where the page was made by the same compiler; `check.py --write` writes them all.
 """
 import pathlib
 import re
@@ -72,7 +72,7 @@ def differences(parts, kernels):
     if part("compiler") == parts["compiler"]:
         for name, body in parts.items():
             if part(name) != body:
-                yield f"{name} has changed: tests/isa/check.py --library writes docs/instructions.md"
+                yield f"{name} has changed: tests/isa/check.py --write writes docs/instructions.md"
     listed = re.findall(r"^\| `(irisi_\w+)`", part("library") or "", re.M)
     for name in sorted(set(listed) ^ set(kernels)):
-        yield f"{name} is {'no kernel any more' if name in listed else 'not listed'}: tests/isa/check.py --library"
+        yield f"{name} is {'no kernel any more' if name in listed else 'not listed'}: tests/isa/check.py --write"
