@@ -234,13 +234,18 @@ def look_at(arch, include, folder):
 
 def look_at_mutants(arch, include, folder):
     """(report, no rows, no kernels) of collectives.c with each mutant's header before the others."""
-    report, out = Report(), pathlib.Path(folder) / f"mutant.{arch}.co"
-    for i, mutant in enumerate(m for m in mutants.MUTANTS if arch in m.archs):
-        before = pathlib.Path(folder) / f"mutant{i}.{arch}"
+    def problems(numbered):
+        number, mutant = numbered
+        before = pathlib.Path(folder) / f"mutant{number}.{arch}"
+        out = before.with_name(f"{before.name}.co")
         mutants.write(mutant, ROOT / "include", before)
         status, text = compile_amd(HERE / "collectives.c", arch, "-O3", include, out, [before])
-        problems = [text] if status else mutants.unnoticed(mutant, disassemble(out), gates.SETS[arch][0], arch)
-        report.line(arch, f"mutant: {mutant.name}", list(problems))
+        return [text] if status else list(mutants.unnoticed(mutant, disassemble(out), gates.SETS[arch][0], arch))
+
+    report, wrong = Report(), [m for m in mutants.MUTANTS if arch in m.archs]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for mutant, found in zip(wrong, pool.map(problems, enumerate(wrong))):
+            report.line(arch, f"mutant: {mutant.name}", found)
     return report, [], {}
 
 
