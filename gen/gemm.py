@@ -19,6 +19,7 @@ class GemmOp:
     to: str = ""     # IRISI_GEMM_TO_<TO>: where tiles go
     communicate: str = ""  # ends the name of the kernel that communicates
     patterns: tuple = ()   # names of those that have kernels of it
+    auto: tuple = ()       # those whose kernels a program has without IRIS_GEMM_ALL_PATTERNS
     split_n: bool = False    # a rank has its band of the columns of B
     split_k: bool = False    # a rank has a part of K: what it computes are partial sums
     split_m: bool = False    # rows are dealt out: of A, or of sums
@@ -35,19 +36,19 @@ GEMM_OPS = (
     GemmOp(
         "all_scatter", "N split; every rank's band of columns goes to every rank", title="GEMM and all-scatter",
         text="every rank's band of columns on every rank", arrived="all of C has arrived", to="everyone",
-        communicate="send", patterns=PATTERN_NAMES, split_n=True, c_on_all=True, sends_tiles=True),
+        communicate="send", patterns=PATTERN_NAMES, auto=PATTERN_NAMES, split_n=True, c_on_all=True, sends_tiles=True),
     GemmOp(
         "reduce_scatter", "K split; each rank gets the sums of its rows", title="GEMM and reduce-scatter",
         text="the sums over all ranks of this rank's rows", arrived="they are there", communicate="reduce",
-        patterns=("bulk_synchronous",), split_k=True, split_m=True),
+        patterns=("bulk_synchronous", "fused_sequential"), auto=("bulk_synchronous",), split_k=True, split_m=True),
     GemmOp(
         "all_reduce", "K split; every rank gets all sums", title="GEMM and all-reduce",
         text="the sums over all ranks on every rank", arrived="all of C has arrived", communicate="reduce",
-        patterns=("bulk_synchronous",), split_k=True, c_on_all=True),
+        patterns=("bulk_synchronous", "fused_sequential"), auto=("bulk_synchronous",), split_k=True, c_on_all=True),
     GemmOp(
         "all_gather", "A split by M; every rank gathers it, and computes its band", title="all-gather and GEMM",
         text="this rank's band of columns, of the A of all ranks", arrived="it is there", communicate="gather",
-        patterns=("bulk_synchronous",), split_n=True, split_m=True, gathers=True),
+        patterns=("bulk_synchronous",), auto=("bulk_synchronous",), split_n=True, split_m=True, gathers=True),
 )
 GEMM_OP_PROPERTIES = {
     "split_n": "a rank has its band of the columns of B",
@@ -83,6 +84,10 @@ class GemmPattern:
     local_first: bool = False  # the GEMM alone (LOCAL_PART) runs before these kernels
     auto: bool = True         # False: AUTO never chooses it; its kernels exist only with IRIS_GEMM_ALL_PATTERNS
     captured: str = ""         # the pattern used instead in a graph, which may run two branches one after the other
+
+    def kernels(self, op):
+        """The parts that compute. Only tiles that go to all ranks go as packets."""
+        return [p for p in self.parts if p.computes and (op.sends_tiles or p.role != "packets")]
 
 
 # The kernel of a GEMM alone, which all patterns and operations share.
@@ -235,6 +240,7 @@ class GemmKernel:
     sums: str         # ends the names of functions that do not depend on C's type
     name: str         # ends the names of all others
     beside_comm: str  # the same of functions for use beside communication waves
+    by: str           # of those that compute partial sums, where K is split over ranks
     ahead: bool
     leaves: bool
     waits: bool
@@ -248,7 +254,7 @@ def gemm_kernel(loop, g):
     name = g.name + loop.suffix
     return GemmKernel(
         loop.name, loop.suffix, g, sums=g.t.name + loop.suffix, name=name,
-        beside_comm=name + "_with_comm" if loop.beside_comm else name,
+        beside_comm=name + "_with_comm" if loop.beside_comm else name, by=g.by + loop.suffix,
         ahead=loop.ahead, leaves=g.name in loop.leaves, waits=loop.waits, waits_to_launch=loop.waits_to_launch,
         next=loop.next, cluster_split_k=loop.cluster_split_k, chosen=loop.chosen)
 

@@ -48,13 +48,17 @@ IRIS_DEVICE uint64_t iris_channel_enter_wg(const iris_channel *ch)
  * lanes will ask for the epoch's number again, and what it waits for then takes the time that counting does. Every lane
  * of the workgroup calls both, with what the first gave it.
  */
-IRIS_DEVICE uint32_t irisi_channel_count_out(const iris_channel *ch)
+IRIS_DEVICE uint32_t irisi_channel_count_out_of(const iris_channel *ch, uint32_t waves)
 {
     uint32_t out = 0;
     iris_sync_wg();
-    if (iris_lane() == 0 && iris_wave() + 1 == iris_waves())
+    if (iris_lane() == 0 && iris_wave() + 1 == waves)
         out = (uint32_t)irisi_atomic_add_u64(ch->state + IRISI_LEFT, 1, IRIS_ACQ_REL, IRIS_SCOPE_AGENT) + 1;
     return irisi_in_vector_register_u32(out);
+}
+IRIS_DEVICE uint32_t irisi_channel_count_out(const iris_channel *ch)
+{
+    return irisi_channel_count_out_of(ch, iris_waves());
 }
 IRIS_DEVICE void irisi_channel_close(const iris_channel *ch, uint64_t epoch, uint32_t out, uint32_t leavers)
 {

@@ -137,6 +137,11 @@ static void workspace_is_c(question *q)
     q->args.workspace = (void *)((uintptr_t)q->args.c / 128 * 128 + 128);
     q->args.m = 8; /* all within the heap */
 }
+static void workspace_is_b(question *q)
+{
+    workspace_is_c(q), q->args.b = q->args.workspace, q->args.c = (void *)(uintptr_t)q->args.a;
+    q->args.a = (const float *)q->args.a + M * N, q->args.n = 16, q->args.k = 4;
+}
 static void idle_residual(question *q) { q->args.residual = q->args.a; }
 static void short_ldr(question *q) { q->args.residual = q->args.c, q->args.beta = 1, q->args.ldr = N - 1; }
 static void odd_residual(question *q) { q->args.residual = (const char *)q->args.a + 2, q->args.beta = 1; }
@@ -231,7 +236,9 @@ static const struct {
     {small_workspace, IRIS_ERR_ARGUMENT, "the workspace has 23039 bytes, but reduce_scatter of 40 x 144 x 24 needs"},
     {odd_workspace, IRIS_ERR_ARGUMENT, "must be aligned to 128 bytes"},
     {local_workspace, IRIS_ERR_ARGUMENT, "the workspace must lie in the symmetric heap"},
-    {workspace_is_c, IRIS_ERR_ARGUMENT, "have bytes in common; they must be apart"},
+    {workspace_is_c, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: c at"},
+    {workspace_is_c, IRIS_ERR_ARGUMENT, "have bytes in common; keep them apart"},
+    {workspace_is_b, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: b at"},
     {idle_residual, IRIS_ERR_ARGUMENT, "there is a residual, but beta is 0"},
     {short_ldr, IRIS_ERR_ARGUMENT, "ldc is 143"},
     {odd_residual, IRIS_ERR_ARGUMENT, "residual at"},

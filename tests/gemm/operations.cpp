@@ -49,7 +49,7 @@
 typedef iris_status (*launcher)(iris_world *, const iris_gemm_plan *, iris_stream);
 
 /* An operation of a type, by pattern: the launcher that chooses, then each pattern's. */
-enum { PATTERNS = 2 };
+enum { PATTERNS = 3 };
 struct kind {
     const char *name;
     iris_dtype dtype, c_dtype;
@@ -58,8 +58,10 @@ struct kind {
 #define KIND(d, IN, OUT)                                                                                               \
     {                                                                                                                  \
         #d, IRIS_##IN, IRIS_##OUT,                                                                                     \
-            {iris_gemm_reduce_scatter_##d, iris_gemm_reduce_scatter_bulk_synchronous_##d},                             \
-            {iris_gemm_all_reduce_##d, iris_gemm_all_reduce_bulk_synchronous_##d},                                     \
+            {iris_gemm_reduce_scatter_##d, iris_gemm_reduce_scatter_bulk_synchronous_##d,                              \
+             iris_gemm_reduce_scatter_fused_sequential_##d},                                                           \
+            {iris_gemm_all_reduce_##d, iris_gemm_all_reduce_bulk_synchronous_##d,                                      \
+             iris_gemm_all_reduce_fused_sequential_##d},                                                               \
             {iris_gemm_all_gather_##d, iris_gemm_all_gather_bulk_synchronous_##d},                                     \
     }
 static const kind kinds[] = {
@@ -81,6 +83,9 @@ static const iris_gemm_op ops[] = {IRIS_GEMM_REDUCE_SCATTER, IRIS_GEMM_ALL_REDUC
 enum { OPS = sizeof ops / sizeof ops[0] };
 static const char *const op_names[] = {"local", "all_scatter", "reduce_scatter", "all_reduce", "all_gather"};
 
+static const char *const pattern_names[PATTERNS] = {"auto", "bulk_synchronous", "fused_sequential"};
+
+/* Null: the operation has no such pattern. */
 static launcher launcher_of(const kind *types, iris_gemm_op op, int pattern)
 {
     return op == IRIS_GEMM_REDUCE_SCATTER ? types->reduce_scatter[pattern]
@@ -267,7 +272,8 @@ static bool right(job *j, const std::vector<unsigned char> &before, const char *
 
 static void launch(job *j, int pattern)
 {
-    irist_ok(j->t, launcher_of(j->types, j->op, pattern)(j->t->world, &j->plan, iris_default_stream(j->t->world)));
+    const launcher asked = launcher_of(j->types, j->op, pattern), run = asked ? asked : launcher_of(j->types, j->op, 0);
+    irist_ok(j->t, run(j->t->world, &j->plan, iris_default_stream(j->t->world)));
 }
 
 /* A problem by every pattern, each on poisoned memory and twice in a row: bitwise the same. */
@@ -275,11 +281,14 @@ static void every_pattern(irist_rank *t, const kind *types, iris_gemm_op op, con
 {
     job j;
     if (create(&j, t, types, op, s, o) && prepare(&j)) {
-        for (int pattern = 0; pattern < PATTERNS; pattern++) {
+        for (int lap = 0; lap < 2 * PATTERNS; lap++) { /* the second time behind another pattern's epoch */
+            const int pattern = lap % PATTERNS;
+            if (launcher_of(types, op, pattern) == nullptr || (lap >= PATTERNS && !t->full))
+                continue;
             const std::vector<unsigned char> before = poison(&j);
             launch(&j, pattern);
             irist_ok(t, iris_synchronize(t->world));
-            right(&j, before, pattern ? "bulk_synchronous" : "auto");
+            right(&j, before, pattern_names[pattern]);
         }
     }
     release(&j);
@@ -382,3 +391,27 @@ TEST_CASE("the caller's BLAS computes what the library gathers and adds up", "[g
 {
     irist_spmd(blas_work, nullptr);
 }
+
+/* A heap without room for a plan's own workspace: prepare says so, on every rank, and nothing is owed afterwards. */
+static void full_heap_work(irist_rank *t)
+{
+    job j;
+    const size_t room = iris_heap_size(t->world, IRIS_MEM_DATA) - iris_heap_used(t->world, IRIS_MEM_DATA);
+    void *rest = nullptr;
+    if (create(&j, t, &kinds[1], IRIS_GEMM_REDUCE_SCATTER, shapes[6], variants[0])) {
+        const iris_gemm_args g = args_of(&j);
+        const size_t used = iris_heap_size(t->world, IRIS_MEM_DATA) - iris_heap_used(t->world, IRIS_MEM_DATA);
+        rest = iris_malloc(t->world, used - 1024);
+        irist_check(t, rest != nullptr && used < room, "%s", iris_error_string(t->world));
+        const iris_status s = iris_gemm_prepare(t->world, &j.plan, j.op, j.types->dtype, &g);
+        irist_check(t, s == IRIS_ERR_NOMEM, "a full heap: %s", iris_status_name(s));
+        irist_check(t, std::strstr(iris_error_string(t->world), "the data heap is full") != nullptr, "%s",
+                    iris_error_string(t->world));
+        irist_ok(t, iris_barrier(t->world));
+        irist_ok(t, iris_free(t->world, rest));
+        irist_ok(t, iris_gemm_prepare(t->world, &j.plan, j.op, j.types->dtype, &g)); /* now there is room */
+    }
+    release(&j);
+}
+
+TEST_CASE("a heap that is full is told once, by iris_gemm_prepare", "[gemm]") { irist_spmd(full_heap_work, nullptr); }

@@ -107,6 +107,12 @@ def build_operations(arch, kind, include, folder):
                     folder)
 
 
+def build_fused(arch, kind, include, folder):
+    """The same of the kernels that put partial sums to their owners, with the architecture's mainloops."""
+    return compiled(arch, f"{arch}.{kind}.fused.co", [*operations.fused_source(kind), ""],
+                    operations.fused_symbols(kind, (arch, f"{arch}_small")), include, folder)
+
+
 def compiled(arch, name, lines, wanted, include, folder, *macros):
     """What the compiler makes of a source, as build returns it."""
     out = pathlib.Path(folder) / name
@@ -496,10 +502,14 @@ def main():
             build, *INDIRECT[:2], include, folder, INDIRECT[2])
         crossing = [(a, t, pool.submit(build_operations, a, t, include, folder))
                     for a in args.arch or ARCHS for t in ("f16", "bf16") if t in (args.type or TYPES[a])]
+        putting = [(a, t, pool.submit(build_fused, a, t, include, folder)) for a, t, _ in crossing]
         for arch, kind, job in jobs:
             check(arch, kind, job.result(), report, table)
         for arch, kind, job in crossing:
             operations.check(sys.modules[__name__], arch, kind, job.result(), report)
+        for arch, kind, job in putting:
+            operations.check_fused(sys.modules[__name__], arch, kind, job.result(),
+                                   operations.fused_symbols(kind, (arch, f"{arch}_small")), report)
         if indirect:
             check_indirect(indirect.result(), report)
     if not args.arch and not args.type:

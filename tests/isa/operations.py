@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What gemm.py demands of the kernels by which sums and operands cross the ranks, before or behind a GEMM alone. They
-go with every mainloop, so they are compiled with the least one."""
+"""What gemm.py demands of the kernels by which sums and operands cross the ranks. Those before or behind a GEMM alone go
+with every mainloop, so they are compiled with the least one; those that compute, too, with the architecture's own."""
 import gates
 import gemm_order
 
@@ -14,6 +14,39 @@ def source(kind):
     lines = ["#include <iris/iris.h>", "#include <iris/mainloop/shape.h>"]
     lines += [f"#define IRIS_INSTANTIATE_GEMM_{op.upper()}_{kind.upper()}" for op in KERNELS]
     return lines + [f"#include <iris/gen/launch/gemm_{op}.h>" for op in KERNELS]
+
+
+FUSED = ("reduce_scatter", "all_reduce")  # in one kernel with the GEMM
+
+
+def fused_source(kind):
+    """The lines of a file that holds the kernels that compute, too, for a type."""
+    lines = ["#include <iris/iris.h>", "#include <iris/mainloop/shape.h>", "#undef IRISI_GEMM_HAS_PLAIN",
+             "#define IRIS_GEMM_ALL_PATTERNS"]
+    lines += [f"#define IRIS_INSTANTIATE_GEMM_{op.upper()}_{kind.upper()}" for op in FUSED]
+    return lines + [f"#include <iris/gen/launch/gemm_{op}.h>" for op in FUSED]
+
+
+def fused_symbols(kind, loops):
+    """Names of these kernels with some mainloops."""
+    return [f"irisi_gemm_{op}_fused_sequential_{kind}_{loop}" for op in FUSED for loop in loops]
+
+
+def check_fused(gemm, arch, kind, built, names, report):
+    """The gates of kernels that compute and communicate."""
+    where, (said, used, kernels) = f"{arch} {kind}", built
+    report.line(where, "holds the kernels that put partial sums to their owners",
+                [said] if said else [f"{n} is missing" for n in names if n not in kernels])
+    if said:
+        return
+    report.line(where, "  no scratch, no spills there",
+                [f"{n}: {key} is {used[n][key]}" for n in names
+                 for key in ("ScratchSize", "VGPRs Spill", "SGPRs Spill") if used[n][key]])
+    report.line(where, "  ranks are waited for, stores arrive before signals, all in their memory",
+                [f"{n}: {p}" for n in names for p in (
+                    *stores_arrive(gemm.ISAS[arch], kernels[n], True), *gemm.only_its_memory(arch, kernels[n]),
+                    *gemm_order.polls_are_of_the_system(arch, kernels[n]),
+                    *gemm_order.nothing_is_written_back(arch, kernels[n]))])
 
 
 def symbols(kind):
@@ -31,6 +64,7 @@ def stores_arrive(isa, kernel, through):
             yield f"does not go through to the system: {kernel.code[i].text}"
     if not kernel.find(isa.add):
         yield "no signal"
+    puts = [i for i in puts if i not in set(gemm_order.raised_at_entry(kernel))]  # those are signals
     for goal, what in ((isa.arrived, "before a store has arrived"), (isa.barrier, "before the workgroup has met")):
         yield from gates.reaches(kernel, puts, gemm_order.RAISE, [goal], f"a signal {what}")
 

@@ -6,6 +6,8 @@
  *   irisi_exchange_ready     rank r sets ready[r] on every peer to the epoch that it has begun: r may be written to
  *   irisi_exchange_done      rank r adds to done[r] on every peer, after what it has put there
  *   irisi_exchange_amount    how much rank r adds to done[r] in each epoch
+ *   irisi_exchange_partials  how much each rank adds to done[itself] on an owner of sums in each epoch
+ *   irisi_exchange_sums      each workgroup of rank r adds to sums[r] on every peer, once it is done with the epoch
  *   irisi_exchange_flag      a tile's flag: set on this rank to the epoch in which the tile stands in its memory
  *   irisi_exchange_signals   how many signals the channel has
  */
@@ -22,13 +24,26 @@ IRIS_HOST_DEVICE uint32_t irisi_exchange_amount(const iris_gemm_plan *plan, uint
 }
 
 /*
- * Signals of the channel: two for each rank, and where tiles are sent a flag for each unit of the widest band, which is
- * rank 0's.
+ * How much each rank, the owner too, adds to its `done` on the owner of some rows in one epoch, where K is split: 1 for
+ * each unit of the tiles that have one of these rows.
+ */
+IRIS_HOST_DEVICE uint32_t irisi_exchange_partials(const iris_gemm_plan *plan, uint32_t owner)
+{
+    const iris_gemm_rows rows = iris_gemm_shard(plan->m, plan->world, owner);
+    const uint32_t units = (plan->region.columns + plan->tiling.unit - 1) / plan->tiling.unit;
+    if (rows.count == 0)
+        return 0;
+    return ((rows.first + rows.count - 1) / plan->tiling.tile_m - rows.first / plan->tiling.tile_m + 1) * units;
+}
+
+/*
+ * Signals of the channel: three for each rank, of which operations that send tiles use two, and have a flag for each
+ * unit of the widest band, which is rank 0's.
  */
 IRIS_HOST_DEVICE size_t irisi_exchange_signals(const iris_gemm_plan *plan)
 {
     const int flags = irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SENDS_TILES);
-    return 2 * (size_t)plan->world + (flags ? irisi_gemm_units(plan, 0) : 0);
+    return flags ? 2 * (size_t)plan->world + irisi_gemm_units(plan, 0) : 3 * (size_t)plan->world;
 }
 
 #if IRIS_HAS_DEVICE
@@ -41,6 +56,10 @@ IRIS_DEVICE iris_signal *irisi_exchange_ready(const iris_gemm_plan *plan, int ra
 IRIS_DEVICE iris_signal *irisi_exchange_done(const iris_gemm_plan *plan, int rank)
 {
     return plan->exchange.channel.signals + plan->world + rank;
+}
+IRIS_DEVICE iris_signal *irisi_exchange_sums(const iris_gemm_plan *plan, int rank)
+{
+    return plan->exchange.channel.signals + 2 * plan->world + rank;
 }
 
 /* The flag of the tile whose first unit is `index`. */

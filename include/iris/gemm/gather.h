@@ -71,7 +71,7 @@ IRIS_DEVICE void irisi_gemm_communicate_all_gather(const iris_ctx *ctx, const ir
     const uint64_t epoch = iris_channel_enter_wg(&plan->exchange.channel);
     if (irisi_gemm_enter_all(ctx, plan, epoch))
         irisi_gemm_gather(ctx, plan);
-    irisi_gemm_leave_all(ctx, plan, epoch);
+    irisi_gemm_leave_all(ctx, plan, epoch, 1);
 }
 
 #endif

@@ -2,13 +2,16 @@
 /*
  * meet.h: the handshakes of kernels that communicate before or behind the arithmetic, with all ranks at once.
  *
- *   irisi_gemm_enter_all irisi_gemm_leave_all
+ *   irisi_gemm_enter_all irisi_gemm_leave_all irisi_gemm_await_partials
  *
  * Handshakes of epoch e. Entry: a rank raises ready[rank] to e on every peer once its stream has reached the kernel:
- * peers may then read what the kernel before it has written there, and write what they are to write there. Exit: each
- * workgroup raises done[rank] by 1 on every peer once it has read and written everything. A kernel ends when all
- * workgroups of all peers, equally many on every rank, have done so. After that no peer reads or writes this rank's
- * memory, and the next epoch, or another plan, may use it.
+ * peers may then read what the kernel before it has written there, and write what they are to write there. Exit: the
+ * workgroups of a rank raise sums[rank] on every peer once they have read and written everything, all together by
+ * plan->machine.equal_workgroups, which is the same on every rank. A kernel ends when all workgroups of all peers have
+ * done so. After that no peer reads or writes this rank's memory, and the next epoch, or another plan, may use it.
+ *
+ * done[rank] counts the partial sums that rank has put to the owners of their rows. Kernels that put none raise it too,
+ * so that kernels of different patterns may follow each other on one plan.
  */
 #ifndef IRIS_GEMM_MEET_H
 #define IRIS_GEMM_MEET_H
@@ -44,20 +47,41 @@ IRIS_DEVICE int irisi_gemm_enter_all(const iris_ctx *ctx, const iris_gemm_plan *
 }
 
 /*
- * Tells every peer that this workgroup is done, and ends the epoch once all workgroups of all ranks are. Every lane of
- * the grid calls it.
+ * Tells every peer that this workgroup is done, and ends the epoch once all workgroups of all ranks are. `put`: 1 if
+ * the kernel has notified the owners of partial sums, or there are none. Every lane of the grid calls it.
  */
-IRIS_DEVICE void irisi_gemm_leave_all(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch)
+IRIS_DEVICE void irisi_gemm_leave_all(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch, int put)
 {
+    const uint32_t workgroup = irisi_rematerialize_u32(iris_workgroup());
+    const uint32_t last = workgroup + 1 == iris_workgroups(); /* it counts for those that the grid lacks, too */
+    const uint32_t amount = last ? plan->machine.equal_workgroups - workgroup : 1;
     irisi_drain();
     iris_sync_wg();
-    for (int rank = (int)iris_wg_lane(); rank < ctx->world; rank += (int)iris_wg_lanes())
+    for (int rank = (int)iris_wg_lane(); rank < ctx->world; rank += (int)iris_wg_lanes()) {
+        if (!put && last)
+            irisi_raise(ctx, irisi_exchange_done(plan, ctx->rank), irisi_exchange_partials(plan, (uint32_t)rank),
+                        IRIS_SIGNAL_ADD, rank);
         if (rank != ctx->rank)
-            irisi_raise(ctx, irisi_exchange_done(plan, ctx->rank), 1, IRIS_SIGNAL_ADD, rank);
-    const uint32_t out = irisi_channel_count_out(&plan->exchange.channel);
-    if (iris_workgroup() == 0 && iris_wave() == 0)
-        irisi_gemm_wait_all(ctx, irisi_exchange_done(plan, 0), epoch * iris_workgroups());
+            irisi_raise(ctx, irisi_exchange_sums(plan, ctx->rank), amount, IRIS_SIGNAL_ADD, rank);
+    }
+    const uint32_t out = irisi_channel_count_out_of(&plan->exchange.channel, plan->machine.waves);
+    if (workgroup == 0 && iris_wave() == 0)
+        irisi_gemm_wait_all(ctx, irisi_exchange_sums(plan, 0), epoch * plan->machine.equal_workgroups);
     irisi_channel_close(&plan->exchange.channel, epoch, out, iris_workgroups());
+}
+
+/*
+ * Waits until the partial sums of all ranks, this one's too, have arrived for the rows that this rank owns. 1, or 0
+ * where the world has stopped instead. Every lane of the workgroup calls it.
+ */
+IRIS_DEVICE int irisi_gemm_await_partials(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch)
+{
+    const uint64_t amount = epoch * irisi_exchange_partials(plan, plan->rank);
+    iris_sync_wg();
+    for (int rank = (int)iris_lane(); iris_wave() == 0 && rank < ctx->world; rank += (int)iris_wave_lanes())
+        irisi_wait_signal(ctx, irisi_exchange_done(plan, rank), IRISI_GE, amount, rank);
+    iris_sync_wg();
+    return irisi_atomic_fetch_u32(&ctx->control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) == 0;
 }
 
 #endif

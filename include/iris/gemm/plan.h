@@ -176,7 +176,7 @@ enum {
     IRISI_GEMM_MAP_TAIL = 10,
     IRISI_GEMM_MAP_BYTES = 128,
     IRISI_GEMM_TMA_STORE_RANKS = 8,
-    IRISI_GEMM_PLAN_BYTES = 2496
+    IRISI_GEMM_PLAN_BYTES = 2624
 };
 
 /*
@@ -240,11 +240,13 @@ typedef struct irisi_gemm_region {
 
 /*
  * Where finished tiles go: into C on this rank, and to the same place of the heap of each rank that gets them. Where K
- * is split over ranks, operands.c is this rank's slot, and tiles go there alone.
+ * is split over ranks, to this rank's part of the slots of each row's owner; in bulk_synchronous to operands.c, which
+ * is this rank's slot for all rows (irisi_gemm_route_slot).
  */
 typedef struct irisi_gemm_route {
     void *base; /* the region's first element; rows are as far apart as C's */
-    uint64_t reserved[2];
+    uint32_t shard, longer; /* where rows have owners: rows of a shard, and how many shards have one more */
+    uint64_t reserved;
 } irisi_gemm_route;
 
 /* How the region is cut into tiles, and in which order they are computed: tile.h, scheduler.h. */
@@ -313,6 +315,7 @@ typedef struct irisi_gemm_launcher {
     void *workspace;       /* slots or the gathered A, where the plan allocated them itself */
     void *zeros;           /* A and B of a rank whose part of K is empty */
     uint64_t no_k;         /* 1 on such a rank */
+    unsigned char slot_map[IRISI_GEMM_MAP_BYTES]; /* TMA's, of operands.c, where K is split */
     uint64_t magic; /* irisi_gemm_magic: the plan is from iris_gemm_prepare */
 } irisi_gemm_launcher;
 
@@ -347,6 +350,14 @@ IRIS_HOST_DEVICE void irisi_gemm_route_c(iris_gemm_plan *plan)
 {
     plan->region.m0 = 0, plan->region.rows = plan->m;
     plan->route.base = (void *)((uintptr_t)plan->operands.c + (uintptr_t)plan->region.n0 * plan->operands.c_element);
+}
+
+/* Where K is split, in kernels that leave all partial sums on this rank. */
+IRIS_HOST_DEVICE void irisi_gemm_route_slot(iris_gemm_plan *plan)
+{
+    plan->route.base = plan->operands.c;
+    __builtin_memcpy(plan->maps[2 + plan->rank % IRISI_GEMM_TMA_STORE_RANKS], plan->launcher.slot_map,
+                     IRISI_GEMM_MAP_BYTES);
 }
 
 /* Bytes of counters at the start of a workgroup's shared memory; the mainloop's workspace and the stages follow. */
@@ -445,6 +456,26 @@ IRIS_HOST_DEVICE uint32_t irisi_gemm_columns_of(const iris_gemm_plan *plan, uint
 {
     return irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SPLIT_N) ? iris_gemm_band(plan->n, plan->world, rank).count
                                                               : plan->n;
+}
+
+/* Rows of a rank's part of a slot, where partial sums are put to the owners of their rows: as many as the most have. */
+IRIS_HOST_DEVICE uint32_t irisi_gemm_slot_rows(const iris_gemm_plan *plan)
+{
+    return iris_gemm_shard(plan->m, plan->world, 0).count;
+}
+
+/* iris_gemm_shard without a division, and the rank whose shard a row of C belongs to. */
+IRIS_HOST_DEVICE iris_gemm_rows irisi_gemm_rows_of(const iris_gemm_plan *plan, uint32_t rank)
+{
+    iris_gemm_rows rows;
+    rows.first = rank * plan->route.shard + (rank < plan->route.longer ? rank : plan->route.longer);
+    rows.count = plan->route.shard + (rank < plan->route.longer ? 1 : 0);
+    return rows;
+}
+IRIS_HOST_DEVICE uint32_t irisi_gemm_owner_of(const iris_gemm_plan *plan, uint32_t row)
+{
+    const uint32_t each = plan->route.shard, in_longer = plan->route.longer * (each + 1);
+    return row < in_longer ? row / (each + 1) : plan->route.longer + (row - in_longer) / each;
 }
 
 /* Units of a rank's band, however it is cut into tiles. 0 for an empty band. */

@@ -5,8 +5,10 @@
  *
  *   irisi_gemm_slot_chunks irisi_gemm_share irisi_gemm_share_of_rows irisi_gemm_share_of_all
  *
- * A rank's slot holds its partial sums of all of C, m x n of the slot's type, in rows that begin at multiples of 16
- * bytes. The ranks share the work by chunks of 16 bytes, which are counted row by row.
+ * A rank's slot holds its partial sums of all of C, m x n of the slot's type, in rows that begin at multiples of 128
+ * bytes. Where kernels put partial sums to the owners of their rows, it has a part for each rank instead, with that
+ * rank's partial sums of the rows that this rank owns. The ranks share the work by chunks of 16 bytes, which are
+ * counted row by row.
  */
 #ifndef IRIS_GEMM_REDUCE_H
 #define IRIS_GEMM_REDUCE_H
@@ -24,17 +26,20 @@ typedef struct irisi_gemm_share {
     uint64_t first, end;
 } irisi_gemm_share;
 
-/* This rank's share in reduce_scatter: the chunks of its own rows. */
-IRIS_HOST_DEVICE irisi_gemm_share irisi_gemm_share_of_rows(const iris_gemm_plan *plan)
+/* The chunks of this rank's own rows. `put`: of a part that holds these rows alone, else of a slot of all rows. */
+IRIS_HOST_DEVICE irisi_gemm_share irisi_gemm_share_of_rows(const iris_gemm_plan *plan, int put)
 {
     const iris_gemm_rows rows = iris_gemm_shard(plan->m, plan->world, plan->rank);
     const uint64_t across = irisi_gemm_slot_chunks(plan);
     irisi_gemm_share share;
-    share.first = rows.first * across, share.end = share.first + rows.count * across;
+    share.first = put ? 0 : rows.first * across, share.end = share.first + rows.count * across;
     return share;
 }
 
-/* This rank's share in all_reduce: equally many of all chunks, so that all ranks share even a C of one row. */
+/*
+ * This rank's share in all_reduce by bulk_synchronous: equally many of all chunks, so that all ranks share even a C of
+ * one row.
+ */
 IRIS_HOST_DEVICE irisi_gemm_share irisi_gemm_share_of_all(const iris_gemm_plan *plan)
 {
     const uint64_t chunks = (uint64_t)plan->m * irisi_gemm_slot_chunks(plan);

@@ -76,7 +76,8 @@ typedef struct irisi_gemm_way {
 /* 1 where math waves put tiles to other ranks and notify these. */
 IRIS_DEVICE int irisi_gemm_puts(irisi_gemm_way way)
 {
-    return way.to == IRISI_GEMM_TO_EVERYONE && way.directly != IRISI_GEMM_DIRECTLY_NONE;
+    return (way.to == IRISI_GEMM_TO_EVERYONE || way.to == IRISI_GEMM_TO_OWNER) &&
+           way.directly != IRISI_GEMM_DIRECTLY_NONE;
 }
 
 /*
@@ -351,7 +352,7 @@ IRIS_DEVICE int irisi_gemm_sink_announce(const iris_ctx *ctx, const iris_gemm_pl
     if (notifier && arrived)
         irisi_gemm_notify_request(part, plan, sink->seq++);
     else if (arrived)
-        iris_tile_notify(ctx, plan, &sink->last, &part->group);
+        irisi_tile_notify_to(ctx, plan, &sink->last, &part->group, way.to);
     return arrived;
 }
 
@@ -382,6 +383,10 @@ IRIS_DEVICE void irisi_gemm_sink_after(const iris_ctx *ctx, const iris_gemm_plan
         irisi_gemm_notify_request(part, plan, sink->seq++);
     else if (way.flagged)
         iris_tile_flag(ctx, plan, tile, part->epoch, &part->group);
+    if (way.to == IRISI_GEMM_TO_OWNER) { /* scalars that live while the next tile is computed are scarce */
+        sink->last.m0 = irisi_in_vector_register_u32(tile->m0);
+        sink->last.rows = irisi_in_vector_register_u32(tile->rows);
+    }
 }
 
 /*
@@ -400,7 +405,7 @@ IRIS_DEVICE void irisi_gemm_notify_wave(const iris_ctx *ctx, const iris_gemm_pla
         irisi_stage_pipe_await(part, plan, IRISI_FULL, seq, seq / plan->machine.slots_with_comm,
                                plan->machine.math_waves);
         if (irisi_gemm_puts(way) && (way.directly == IRISI_GEMM_DIRECTLY_ALL || tile.position >= schedule->direct))
-            iris_tile_notify(ctx, plan, &tile, &self);
+            irisi_tile_notify_to(ctx, plan, &tile, &self, way.to);
         else
             iris_tile_flag(ctx, plan, &tile, part->epoch, &self);
         irisi_stage_pipe_arrive(part, plan, IRISI_EMPTY, seq++);

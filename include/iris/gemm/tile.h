@@ -307,26 +307,64 @@ IRIS_DEVICE void iris_tile_put_all(const iris_ctx *ctx, const iris_gemm_plan *pl
 typedef enum irisi_gemm_to {
     IRISI_GEMM_TO_SELF,
     IRISI_GEMM_TO_EVERYONE, /* this rank included */
+    IRISI_GEMM_TO_OWNER,    /* each row to the rank whose shard it belongs to (iris_gemm_shard), maybe this one */
     IRISI_GEMM_TO_LL        /* into this rank's C, and as packets into the others' banks (tile_ll.h) */
 } irisi_gemm_to;
 
-/* The rank that a tile goes to, if it does not go to everyone: today this one. */
-IRIS_DEVICE int irisi_tile_owner(const iris_ctx *ctx, const iris_tile *tile, irisi_gemm_to to)
+/*
+ * Puts each row of a staging tile to its owner, into this rank's part of the slots there, whose first row is that of
+ * the owner's shard. In boxes the copy engine leaves out the rows that the owner's map does not have; else lanes look
+ * up their row's owner. Every lane of the wave group calls it.
+ */
+IRIS_DEVICE void irisi_tile_put_owners(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
+                                       char *stage, const iris_wave_group *group)
 {
-    return (void)tile, (void)to, ctx->rank;
+    plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
+    if (irisi_tile_tma_store(plan)) {
+        const uint32_t last = irisi_gemm_owner_of(plan, tile->m0 + tile->rows - 1);
+        for (uint32_t owner = irisi_gemm_owner_of(plan, tile->m0); owner <= last; owner++) {
+            iris_tile shifted = *tile;
+            shifted.m0 -= irisi_gemm_rows_of(plan, owner).first; /* less than 0 if the tile begins before the shard */
+            if (!group->stopped || (int)owner == ctx->rank)
+                irisi_tile_put_by_tma(plan, &shifted, stage, group, (int)owner);
+        }
+        irisi_bulk_commit();
+        return;
+    }
+    ctx = (const iris_ctx *)irisi_rematerialize(ctx);
+    const uint32_t bytes = tile->cols * plan->operands.c_element;
+    const int whole = irisi_tile_whole(plan, tile);
+    const uint32_t share = whole ? 1 : irisi_tile_share(bytes);
+    const irisi_span rows = irisi_split(tile->rows, group->member / share, group->members / share);
+    for (size_t row = rows.first; row < rows.end; row += rows.step) {
+        const uint32_t owner = irisi_gemm_owner_of(plan, tile->m0 + (uint32_t)row);
+        const irisi_tile_ranks one = {(int)owner, (int)owner};
+        const uint64_t up = irisi_gemm_rows_of(plan, owner).first * plan->operands.ldc * plan->operands.c_element;
+        char *own = irisi_in_vector_register(irisi_tile_out(plan, tile, (uint32_t)row) - up);
+        const char *from = iris_tile_row(plan, tile, stage, (uint32_t)row);
+        if (group->stopped && (int)owner != ctx->rank)
+            continue;
+        if (whole)
+            irisi_bulk_put(irisi_tile_on(ctx, own, (int)owner), from, bytes);
+        else
+            irisi_tile_unstage_row(ctx, own, from, bytes, plan->operands.c_element, one, group->member % share, share);
+    }
+    irisi_bulk_commit();
 }
 
 /**
- * Puts a staging tile to its owner, or to all. Every lane of the wave group calls it, after a barrier of the waves that
- * filled it.
+ * Puts a staging tile to its owners, to all, or into this rank's C. Every lane of the wave group calls it, after a
+ * barrier of the waves that filled it.
  */
 IRIS_DEVICE void iris_tile_deliver(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
                                    const iris_wave_group *group, irisi_gemm_to to)
 {
     if (to == IRISI_GEMM_TO_EVERYONE)
         iris_tile_put_all(ctx, plan, tile, stage, group);
+    else if (to == IRISI_GEMM_TO_OWNER)
+        irisi_tile_put_owners(ctx, plan, tile, stage, group);
     else
-        iris_tile_put(ctx, plan, tile, stage, group, irisi_tile_owner(ctx, tile, to));
+        iris_tile_put(ctx, plan, tile, stage, group, ctx->rank);
 }
 
 /* Copies a tile from this rank's C to another's. */
@@ -434,6 +472,33 @@ IRIS_DEVICE void irisi_tile_notify_units(const iris_ctx *ctx, const iris_gemm_pl
             irisi_raise(ctx, irisi_exchange_done(plan, ctx->rank), units, IRIS_SIGNAL_ADD, rank);
 }
 
+/* Tells the owners of a tile's rows, this rank too if it is one. Every lane of the wave group calls it; likewise. */
+IRIS_DEVICE void irisi_tile_notify_owners(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
+                                          const iris_wave_group *group)
+{
+    plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
+    const uint32_t step = irisi_in_vector_register_u32(group->members);
+    for (int rank = (int)group->member; rank < ctx->world; rank += (int)step) {
+        const iris_gemm_rows rows = irisi_gemm_rows_of(plan, (uint32_t)rank);
+        if (rows.first < tile->m0 + tile->rows && rows.first + rows.count > tile->m0)
+            irisi_raise(ctx, irisi_exchange_done(plan, ctx->rank), irisi_tile_units(plan, tile), IRIS_SIGNAL_ADD, rank);
+    }
+}
+
+/* Waits until the tile's puts have arrived, and tells whom it was put to. Every lane of the wave group calls it. */
+IRIS_DEVICE void irisi_tile_notify_to(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
+                                      iris_wave_group *group, irisi_gemm_to to)
+{
+    irisi_bulk_arrived();
+    irisi_drain();
+    iris_wave_group_sync(group);
+    if (to == IRISI_GEMM_TO_OWNER)
+        irisi_tile_notify_owners(ctx, plan, tile, group);
+    else
+        irisi_tile_notify_units(ctx, plan, irisi_tile_units(plan, tile), group);
+    irisi_tile_stamp(plan, tile, group->member, IRISI_STAMP_ARRIVED);
+}
+
 /**
  * Waits until the tile's puts have arrived, and tells every peer. Every lane of the wave group calls it, after its
  * puts.
@@ -441,11 +506,7 @@ IRIS_DEVICE void irisi_tile_notify_units(const iris_ctx *ctx, const iris_gemm_pl
 IRIS_DEVICE void iris_tile_notify(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
                                   iris_wave_group *group)
 {
-    irisi_bulk_arrived();
-    irisi_drain();
-    iris_wave_group_sync(group);
-    irisi_tile_notify_units(ctx, plan, irisi_tile_units(plan, tile), group);
-    irisi_tile_stamp(plan, tile, group->member, IRISI_STAMP_ARRIVED);
+    irisi_tile_notify_to(ctx, plan, tile, group, IRISI_GEMM_TO_EVERYONE);
 }
 /** @} */
 

@@ -78,14 +78,19 @@ static const char *irisi_gemm_maps(const iris_world *w, iris_gemm_plan *p)
         why = irisi_gemm_map(encode, p->maps[1], p->operands.element, p->operands.b,
                              p->operands.b_transposed ? p->region.columns : p->k,
                              p->operands.b_transposed ? p->k : p->region.columns, p->operands.ldb, 64);
-    const int own = !irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SENDS_TILES);
+    const int owners = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K);
+    const int own = !owners && !irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SENDS_TILES);
     const int first = own ? w->rank : 0, end = own ? w->rank + 1 : (int)p->world;
     for (int r = first; p->machine.tma_store && r < end && !why; r++) {
-        const char *c = (const char *)(own ? p->operands.c : iris_translate(w, p->operands.c, r)) +
-                        (uint64_t)p->region.n0 * p->operands.c_element;
+        const char *c = (const char *)(own ? p->route.base : iris_translate(w, p->route.base, r));
+        const uint32_t c_rows = owners ? iris_gemm_shard(p->m, p->world, (uint32_t)r).count : p->m;
         unsigned char *map = p->maps[2 + r % IRISI_GEMM_TMA_STORE_RANKS];
-        why = irisi_gemm_map(encode, map, p->operands.c_element, c, p->m, whole, p->operands.ldc, 16);
+        if (c_rows > 0) /* else nothing is put there */
+            why = irisi_gemm_map(encode, map, p->operands.c_element, c, c_rows, whole, p->operands.ldc, 16);
     }
+    if (owners && p->machine.tma_store && !why)
+        why = irisi_gemm_map(encode, p->launcher.slot_map, p->operands.c_element, p->operands.c, p->m, whole,
+                             p->operands.ldc, 16);
     return why;
 }
 

@@ -62,15 +62,17 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
     const uint64_t c = (uint64_t)(uintptr_t)p->operands.c | p->operands.ldc * p->operands.c_element |
                        (uint64_t)p->region.n0 * p->operands.c_element;
     const int fits =
-        p->region.columns == 0 || (c % 16 == 0 && p->region.columns * (uint64_t)p->operands.c_element >= 16);
+        p->region.columns == 0 || (c % 16 == 0 && p->region.columns * (uint64_t)p->operands.c_element >= 16 &&
+                                   (!irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K) ||
+                                    p->region.columns * (uint64_t)p->operands.c_element % 16 == 0));
     own->aligned = UINT64_MAX;
     for (int i = 0; i < 2; i++) {
         const irisi_gemm_packing copy = irisi_gemm_packing_of(p, i);
         if (!irisi_gemm_reads(&copy))
             own->aligned &= copy.to_pitch <= IRISI_GEMM_MOST_PITCH ? ~((uint64_t)2 << i) : 0;
     }
-    const int mapped = !irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SENDS_TILES) ||
-                       p->world <= IRISI_GEMM_TMA_STORE_RANKS; /* wherever tiles are written */
+    const int elsewhere = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SENDS_TILES | IRISI_GEMM_OPS_SPLIT_K);
+    const int mapped = !elsewhere || p->world <= IRISI_GEMM_TMA_STORE_RANKS; /* wherever tiles are written */
     own->tma_store =
         fits && p->operands.ldc <= IRISI_GEMM_MOST_PITCH / p->operands.c_element && mapped ? UINT64_MAX : 0;
     own->no_epilogue = p->operands.alpha == 1 && p->operands.beta == 0 && p->operands.bias == NULL &&
@@ -299,6 +301,9 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
         p->pattern != IRIS_GEMM_BLAS_GATHER) /* the pattern for which the gemv loop was chosen */
         p->pattern = p->world == 1 ? IRIS_GEMM_BULK_SYNCHRONOUS : IRIS_GEMM_FUSED_SEQUENTIAL;
     p->tiling.rotate_m = (uint32_t)((uint64_t)p->tiling.tiles_m * p->rank / p->world);
+    if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K)) /* from behind the rows that this rank owns: those come last */
+        p->tiling.rotate_m = iris_gemm_shard(p->m, p->world, (p->rank + 1) % p->world).first /
+                             (p->tiling.tile_m * p->tiling.cluster) % p->tiling.tiles_m;
     p->tiling.rotate = p->tiling.rotate_m * p->tiling.full_n;
     /* 16 bytes more than a row needs: a row may start anywhere within 16 bytes, and rows start in different banks. */
     p->machine.pitch = (p->machine.stage_n * p->operands.c_element + 15) / 16 * 16 + (p->machine.tma_store ? 0 : 16);

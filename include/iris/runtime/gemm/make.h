@@ -56,6 +56,7 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     irisi_gemm_route_c(p);
     p->operands.ldb = (uint64_t)(g->ldb ? g->ldb : p->operands.b_transposed ? g->k : p->region.columns);
     p->sums = p->operands, p->exchange.workspace = g->workspace;
+    p->route.shard = p->m / p->world, p->route.longer = p->m % p->world;
     p->machine.workgroups = g->workgroups ? g->workgroups : units > 2 ? units : 2;
     if (p->machine.workgroups <= g->comm_workgroups)
         p->machine.workgroups = g->comm_workgroups + 1;
@@ -133,17 +134,21 @@ static iris_status irisi_gemm_check_grid(iris_world *w, const iris_gemm_plan *p)
 static iris_status irisi_gemm_hold_workspace(iris_world *w, iris_gemm_plan *p)
 {
     const uint64_t bytes = irisi_gemm_room(p);
+    const iris_status pending = w->pending;
     if (bytes == 0)
         return IRIS_OK;
     if (p->exchange.workspace == NULL)
         p->exchange.workspace = p->launcher.workspace =
             irisi_malloc_by(w, "iris_gemm_prepare", bytes, 0, IRIS_MEM_DATA);
+    w->pending = pending; /* iris_gemm_prepare says it itself, so the next barrier need not */
     if (p->exchange.workspace == NULL)
         return IRIS_ERR_NOMEM; /* the error is set */
     if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS))
         p->operands.a = p->exchange.workspace;
     else
-        p->operands.c = p->route.base = p->exchange.workspace;
+        p->operands.c = p->exchange.workspace;
+    if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K)) /* this rank's part of the slots, on every owner */
+        p->route.base = (char *)p->operands.c + (uint64_t)p->rank * irisi_gemm_slot_rows(p) * irisi_gemm_room_pitch(p);
     return IRIS_OK;
 }
 
@@ -181,7 +186,11 @@ static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const ir
     if (s == IRIS_OK)
         s = irisi_gemm_check_offered(w, p, "iris_gemm_prepare", p->pattern);
     p->k = own_k;
-    p->machine.workgroups = row->value[IRISI_TUNE_WORKGROUPS] ? row->value[IRISI_TUNE_WORKGROUPS] : own;
+    p->machine.workgroups = row->value[IRISI_TUNE_WORKGROUPS]                       ? row->value[IRISI_TUNE_WORKGROUPS]
+                            : irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SENDS_TILES | 1 << IRIS_GEMM_LOCAL) ? own
+                                                                                     : p->machine.equal_workgroups;
+    if (row->value[IRISI_TUNE_WORKGROUPS])
+        p->machine.equal_workgroups = row->value[IRISI_TUNE_WORKGROUPS]; /* which all ranks have read */
     p->machine.workgroups -= s == IRIS_OK ? p->machine.workgroups % p->tiling.cluster : 0;
     if (s == IRIS_OK && p->op != IRIS_GEMM_LOCAL) /* before what may fail on one rank alone */
         s = irisi_gemm_hold_exchange(w, p, row);
@@ -425,7 +434,8 @@ static iris_status irisi_gemm_start_fused(iris_world *w, const iris_gemm_plan *p
                                           iris_stream stream)
 {
     iris_gemm_plan p = *plan;
-    const uint32_t cluster_split_k = p.tiling.cluster_split_k_fused > 0 && irisi_gemm_can_cluster_split_k(w, plan);
+    const uint32_t cluster_split_k = irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SENDS_TILES) &&
+                                     p.tiling.cluster_split_k_fused > 0 && irisi_gemm_can_cluster_split_k(w, plan);
     const uint32_t workgroups =
         cluster_split_k ? irisi_gemm_cluster_split_k(&p, p.tiling.cluster_split_k_fused) : p.machine.workgroups;
     return irisi_gemm_start(w, &p, k, workgroups, 1, IRIS_LAUNCH_COOPERATIVE, stream);
@@ -467,6 +477,13 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
         return sound;
     const iris_status offered =
         op == IRIS_GEMM_LOCAL ? IRIS_OK : irisi_gemm_check_offered(w, plan, "GEMM launch", pattern);
+    iris_gemm_plan slotted;
+    if (irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SPLIT_K) &&
+        (pattern == IRIS_GEMM_BULK_SYNCHRONOUS || pattern == IRIS_GEMM_BLAS_GATHER)) {
+        slotted = *plan;
+        irisi_gemm_route_slot(&slotted);
+        plan = &slotted;
+    }
     if (offered != IRIS_OK)
         return offered;
     if (op == IRIS_GEMM_LOCAL && plan->op == IRIS_GEMM_LOCAL && plan->pattern == IRIS_GEMM_BLAS_GATHER)
@@ -487,7 +504,7 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
     const irisi_gemm_kernel *whole = part[IRISI_GEMM_KERNEL_WHOLE], *compute = part[IRISI_GEMM_KERNEL_COMPUTE];
     const irisi_gemm_kernel *communicate = part[IRISI_GEMM_KERNEL_COMMUNICATE];
     const int gathers = irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_GATHERS); /* the kernel that communicates is first */
-    const int alone = plan->world == 1 && irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SENDS_TILES);
+    const int no_peers = plan->world == 1 && irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SENDS_TILES);
     const uint32_t equal = irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SENDS_TILES) ? plan->machine.workgroups
                                                                                   : plan->machine.equal_workgroups;
     iris_status s = IRIS_OK;
@@ -507,8 +524,8 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
                    ? s
                    : irisi_gemm_start(w, plan, communicate, equal, 0, IRIS_LAUNCH_COOPERATIVE, stream);
     case IRIS_GEMM_BLAS_GATHER:
-        return alone || gathers ? IRIS_OK
-                                : irisi_gemm_start(w, plan, communicate, equal, 0, IRIS_LAUNCH_COOPERATIVE, stream);
+        return no_peers || gathers ? IRIS_OK
+                                   : irisi_gemm_start(w, plan, communicate, equal, 0, IRIS_LAUNCH_COOPERATIVE, stream);
     case IRIS_GEMM_PRODUCER_CONSUMER:
         return irisi_gemm_start_two(w, plan, compute, communicate, stream);
     case IRIS_GEMM_WAVE_SPECIALIZED:

@@ -30,14 +30,11 @@ static int irisi_gemm_op_by(uint32_t op, uint32_t pattern)
     }
 }
 
-/* 1 when an operation has no pattern but bulk_synchronous, in which a BLAS may take the GEMM's place. */
-static int irisi_gemm_one_pattern(uint32_t op)
-{
-    uint32_t patterns = 0;
-    for (uint32_t p = IRIS_GEMM_BULK_SYNCHRONOUS; p < IRIS_GEMM_PATTERNS; p++)
-        patterns += (uint32_t)irisi_gemm_op_by(op, p);
-    return patterns <= 1;
-}
+/*
+ * 1 when AUTO has nothing to choose from but bulk_synchronous, in which a BLAS may take the GEMM's place: nothing is
+ * known of how long the operation's other patterns take.
+ */
+static int irisi_gemm_one_pattern(uint32_t op) { return !irisi_gemm_op_is(op, IRISI_GEMM_OPS_SENDS_TILES); }
 
 /* Rows of this rank's A, and rows and columns of its C, as the caller has them. */
 static uint32_t irisi_gemm_own_a_rows(const iris_gemm_plan *p)
@@ -67,8 +64,12 @@ static uint64_t irisi_gemm_room_pitch(const iris_gemm_plan *p)
     return (row + 127) / 128 * 128;
 }
 
-/* Bytes of the workspace. */
-static uint64_t irisi_gemm_room(const iris_gemm_plan *p) { return p->m * irisi_gemm_room_pitch(p); }
+/* Bytes of the workspace: of slots a part for each rank, as long as the longest. */
+static uint64_t irisi_gemm_room(const iris_gemm_plan *p)
+{
+    const int slots = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K);
+    return (slots ? (uint64_t)p->world * irisi_gemm_slot_rows(p) : p->m) * irisi_gemm_room_pitch(p);
+}
 
 #endif
 #endif

@@ -115,8 +115,15 @@ static int irisi_gemm_places_meet(const irisi_gemm_place *x, const irisi_gemm_pl
     return 0;
 }
 
-/* Refuses a C that overlaps with what is read to compute it. */
-static iris_status irisi_gemm_check_apart(iris_world *w, const iris_gemm_plan *p)
+/* Where a rank's C stands, as the caller has it. */
+static irisi_gemm_place irisi_gemm_place_of_c(const iris_gemm_plan *p)
+{
+    return irisi_gemm_place_of(p->operands.c, irisi_gemm_own_c_rows(p), irisi_gemm_own_c_columns(p), p->operands.ldc,
+                               p->operands.c_element);
+}
+
+/* The name of a matrix or vector that is read and overlaps with `x`, and where it stands; null: none does. */
+static const char *irisi_gemm_reads_from(const iris_gemm_plan *p, const irisi_gemm_place *x, const void **at)
 {
     const uint64_t b_rows = p->operands.b_transposed ? p->region.columns : p->k,
                    b_cols = p->operands.b_transposed ? p->k : p->region.columns;
@@ -124,8 +131,6 @@ static iris_status irisi_gemm_check_apart(iris_world *w, const iris_gemm_plan *p
         iris_dtype_bytes(irisi_gemm_types_of((iris_dtype)p->operands.dtype, (iris_dtype)p->operands.c_dtype)->bias);
     const uint32_t a_rows = irisi_gemm_own_a_rows(p);
     const uint32_t rows = irisi_gemm_own_c_rows(p), columns = irisi_gemm_own_c_columns(p);
-    const irisi_gemm_place c =
-        irisi_gemm_place_of(p->operands.c, rows, columns, p->operands.ldc, p->operands.c_element);
     const void *other = p->operands.beta != 0 && p->operands.residual != p->operands.c ? p->operands.residual : NULL;
     const struct {
         const char *name;
@@ -142,13 +147,26 @@ static iris_status irisi_gemm_check_apart(iris_world *w, const iris_gemm_plan *p
         {"residual", irisi_gemm_place_of(other, rows, columns, p->operands.ldr, p->operands.c_element)},
     };
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
-        if (irisi_gemm_places_meet(&c, &inputs[i].place))
-            return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                              "iris_gemm_prepare: c at %p, %u x %u with ldc %llu, and %s at %p have elements in "
-                              "common; c must be apart from all that is read for it",
-                              p->operands.c, rows, columns, (unsigned long long)p->operands.ldc, inputs[i].name,
-                              (const void *)inputs[i].place.first);
-    return IRIS_OK;
+        if (irisi_gemm_places_meet(x, &inputs[i].place)) {
+            *at = (const void *)inputs[i].place.first;
+            return inputs[i].name;
+        }
+    return NULL;
+}
+
+/* Refuses a C that overlaps with what is read to compute it. */
+static iris_status irisi_gemm_check_apart(iris_world *w, const iris_gemm_plan *p)
+{
+    const irisi_gemm_place c = irisi_gemm_place_of_c(p);
+    const void *at = NULL;
+    const char *name = irisi_gemm_reads_from(p, &c, &at);
+    if (name == NULL)
+        return IRIS_OK;
+    return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                      "iris_gemm_prepare: c at %p, %u x %u with ldc %llu, and %s at %p have elements in common; c must "
+                      "be apart from all that is read for it",
+                      p->operands.c, irisi_gemm_own_c_rows(p), irisi_gemm_own_c_columns(p),
+                      (unsigned long long)p->operands.ldc, name, at);
 }
 
 /* The error for types that have no kernel; `out` is none where it was left open. */
@@ -212,8 +230,9 @@ static iris_status irisi_gemm_check_op(iris_world *w, iris_gemm_op op, const iri
 {
     if (op != IRIS_GEMM_LOCAL && g->band)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_gemm_prepare: band is for IRIS_GEMM_LOCAL; of other operations each rank computes its "
-                          "band anyway");
+                          "iris_gemm_prepare: band is for IRIS_GEMM_LOCAL; what a rank computes of %s follows from "
+                          "the operation",
+                          irisi_gemm_op_names[op]);
     if (op == IRIS_GEMM_LOCAL && g->pattern != IRIS_GEMM_AUTO && g->pattern != IRIS_GEMM_BLAS_GATHER)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: pattern is %s, but a GEMM alone has nothing to send; leave it 0, or "
@@ -334,13 +353,13 @@ static iris_status irisi_gemm_check_workspace(iris_world *w, const iris_gemm_pla
                           "iris_gemm_prepare: the workspace must lie in the symmetric heap, so that peers can reach "
                           "it: its %llu bytes at %p do not; allocate it with iris_malloc",
                           (unsigned long long)bytes, g->workspace);
-    const irisi_gemm_place room = irisi_gemm_place_of(g->workspace, 1, bytes, bytes, 1);
-    const irisi_gemm_place c = irisi_gemm_place_of(p->operands.c, irisi_gemm_own_c_rows(p), irisi_gemm_own_c_columns(p),
-                                                   p->operands.ldc, p->operands.c_element);
-    if (irisi_gemm_places_meet(&room, &c))
+    const irisi_gemm_place room = irisi_gemm_place_of(g->workspace, 1, bytes, bytes, 1), c = irisi_gemm_place_of_c(p);
+    const void *at = p->operands.c;
+    const char *name = irisi_gemm_places_meet(&room, &c) ? "c" : irisi_gemm_reads_from(p, &room, &at);
+    if (name != NULL)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_gemm_prepare: c at %p and the workspace at %p have bytes in common; they must be apart",
-                          p->operands.c, g->workspace);
+                          "iris_gemm_prepare: %s at %p and the workspace at %p have bytes in common; keep them apart",
+                          name, at, g->workspace);
     return IRIS_OK;
 }
 
