@@ -40,8 +40,8 @@ static const gemm_operation operations[GEMM_FUSED] = {
       iris_gemm_all_reduce_fused_sequential_bf16, NULL, NULL, iris_gemm_all_reduce_bf16}},
     {GEMM_ALL_GATHER,
      gemm_prepare_all_gather,
-     {iris_gemm_all_gather_bf16, iris_gemm_all_gather_bulk_synchronous_bf16, NULL, NULL, NULL, NULL,
-      iris_gemm_all_gather_bf16}},
+     {iris_gemm_all_gather_bf16, iris_gemm_all_gather_bulk_synchronous_bf16, NULL, NULL,
+      iris_gemm_all_gather_wg_specialized_bf16, NULL, iris_gemm_all_gather_bf16}},
 };
 
 int main(int argc, char **argv) { return gemm_fused_main(argc, argv, operations, iris_gemm_local_bf16); }

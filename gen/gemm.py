@@ -48,7 +48,7 @@ GEMM_OPS = (
     GemmOp(
         "all_gather", "A split by M; every rank gathers it, and computes its band", title="all-gather and GEMM",
         text="this rank's band of columns, of the A of all ranks", arrived="it is there", communicate="gather",
-        patterns=("bulk_synchronous",), auto=("bulk_synchronous",), split_n=True, split_m=True, gathers=True),
+        patterns=("bulk_synchronous", "wg_specialized"), auto=("bulk_synchronous",), split_n=True, split_m=True, gathers=True),
 )
 GEMM_OP_PROPERTIES = {
     "split_n": "a rank has its band of the columns of B",

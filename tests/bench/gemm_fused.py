@@ -18,7 +18,7 @@ import report  # noqa: E402
 PROGRAM, STUB = sys.argv[2:4]
 ENVIRONMENT = {**os.environ, "IRIS_TIMEOUT_MS": "100000"}
 OWN = ("auto", *gemm_report.PATTERNS, "blas_gather")
-GATHER = ("auto", "bulk_synchronous", "blas_gather")
+GATHER = ("auto", "bulk_synchronous", "wg_specialized", "blas_gather")
 OTHERS = ("auto", "bulk_synchronous", "fused_sequential", "blas_gather")  # where K is split
 
 

@@ -47,6 +47,7 @@ static void no_kernel(question *q) { q->dtype = IRIS_I32; }
 static void no_dtype(question *q) { q->dtype = (iris_dtype)77; }
 static void forgotten_dtype(question *q) { q->dtype = (iris_dtype)0; }
 static void no_op(question *q) { q->op = (iris_gemm_op)5; }
+static void far_op(question *q) { q->op = (iris_gemm_op)40; }
 static int naught(void *, const iris_gemm_blas_call *, iris_stream) { return 0; }
 static void no_blas(question *q) { q->args.pattern = IRIS_GEMM_BLAS_GATHER; }
 static void blas_with_bias(question *q)
@@ -240,7 +241,8 @@ static const struct {
     {workspace_is_c, IRIS_ERR_ARGUMENT, "have bytes in common; keep them apart"},
     {workspace_is_b, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: b at"},
     {idle_residual, IRIS_ERR_ARGUMENT, "there is a residual, but beta is 0"},
-    {short_ldr, IRIS_ERR_ARGUMENT, "ldc is 143"},
+    {short_ldr, IRIS_ERR_ARGUMENT, "ldr is 143, but there is no residual: beta reads c, whose ldc is 144"},
+    {far_op, IRIS_ERR_ARGUMENT, "operation 40 does not exist"},
     {odd_residual, IRIS_ERR_ARGUMENT, "residual at"},
     {residual_beside_c, IRIS_ERR_ARGUMENT, "and residual at"},
     {own_band, IRIS_ERR_ARGUMENT, "band is for IRIS_GEMM_LOCAL"},

@@ -49,7 +49,7 @@
 typedef iris_status (*launcher)(iris_world *, const iris_gemm_plan *, iris_stream);
 
 /* An operation of a type, by pattern: the launcher that chooses, then each pattern's. */
-enum { PATTERNS = 3 };
+enum { PATTERNS = 4 };
 struct kind {
     const char *name;
     iris_dtype dtype, c_dtype;
@@ -62,7 +62,8 @@ struct kind {
              iris_gemm_reduce_scatter_fused_sequential_##d},                                                           \
             {iris_gemm_all_reduce_##d, iris_gemm_all_reduce_bulk_synchronous_##d,                                      \
              iris_gemm_all_reduce_fused_sequential_##d},                                                               \
-            {iris_gemm_all_gather_##d, iris_gemm_all_gather_bulk_synchronous_##d},                                     \
+            {iris_gemm_all_gather_##d, iris_gemm_all_gather_bulk_synchronous_##d, nullptr,                             \
+             iris_gemm_all_gather_wg_specialized_##d},                                                                 \
     }
 static const kind kinds[] = {
     KIND(bf16, BF16, BF16),
@@ -83,7 +84,8 @@ static const iris_gemm_op ops[] = {IRIS_GEMM_REDUCE_SCATTER, IRIS_GEMM_ALL_REDUC
 enum { OPS = sizeof ops / sizeof ops[0] };
 static const char *const op_names[] = {"local", "all_scatter", "reduce_scatter", "all_reduce", "all_gather"};
 
-static const char *const pattern_names[PATTERNS] = {"auto", "bulk_synchronous", "fused_sequential"};
+static const char *const pattern_names[PATTERNS] = {"auto", "bulk_synchronous", "fused_sequential",
+                                                   "wg_specialized"};
 
 /* Null: the operation has no such pattern. */
 static launcher launcher_of(const kind *types, iris_gemm_op op, int pattern)
@@ -415,3 +417,39 @@ static void full_heap_work(irist_rank *t)
 }
 
 TEST_CASE("a heap that is full is told once, by iris_gemm_prepare", "[gemm]") { irist_spmd(full_heap_work, nullptr); }
+
+/* What a plan of reduce_scatter becomes by rows, by name, and beside a BLAS that says it is fast. */
+static void choice_work(irist_rank *t)
+{
+    static const struct {
+        const char *tune;
+        iris_gemm_pattern asked, pattern;
+        int blas;
+    } rows[] = {
+        {"pattern=fused_sequential", IRIS_GEMM_AUTO, IRIS_GEMM_BULK_SYNCHRONOUS, 0}, /* it names no operation */
+        {"op=all_reduce pattern=fused_sequential", IRIS_GEMM_AUTO, IRIS_GEMM_BULK_SYNCHRONOUS, 0},
+        {"op=reduce_scatter pattern=fused_sequential", IRIS_GEMM_AUTO, IRIS_GEMM_FUSED_SEQUENTIAL, 0},
+        {"op=reduce_scatter pattern=fused_sequential", IRIS_GEMM_AUTO, IRIS_GEMM_FUSED_SEQUENTIAL, 1},
+        {nullptr, IRIS_GEMM_FUSED_SEQUENTIAL, IRIS_GEMM_FUSED_SEQUENTIAL, 1},
+        {nullptr, IRIS_GEMM_BULK_SYNCHRONOUS, IRIS_GEMM_BULK_SYNCHRONOUS, 1},
+        {nullptr, IRIS_GEMM_BLAS_GATHER, IRIS_GEMM_BLAS_GATHER, 1},
+    };
+    job j;
+    if (create(&j, t, &kinds[1], IRIS_GEMM_REDUCE_SCATTER, shapes[6], variants[0]))
+        for (const auto &row : rows) {
+            iris_gemm_args g = args_of(&j);
+            g.tune = row.tune, g.pattern = row.asked;
+            if (row.blas)
+                g.blas = naive_gemm, g.blas_arg = (void *)&j.blas, g.blas_tflops = 1e5;
+            irist_ok(t, iris_gemm_prepare(t->world, &j.plan, j.op, j.types->dtype, &g));
+            irist_check(t, j.plan.pattern == (uint32_t)row.pattern, "%s %s: %s", row.tune ? row.tune : "asked for",
+                        iris_gemm_pattern_name(row.asked), iris_gemm_pattern_name((iris_gemm_pattern)j.plan.pattern));
+            irist_ok(t, iris_gemm_release(t->world, &j.plan));
+        }
+    release(&j);
+}
+
+TEST_CASE("rows and names choose a pattern, and no row of another operation does", "[gemm]")
+{
+    irist_spmd(choice_work, nullptr);
+}

@@ -487,7 +487,7 @@ irisi_control control;
 uint64_t channel_state[IRISI_CHANNEL_STATE];
 std::vector<iris_gemm_stamp> stamps;
 irisi_tile_schedule computed, sent;
-const irisi_gemm_way way = {IRISI_GEMM_TO_EVERYONE, IRISI_GEMM_DIRECTLY_LAST, 1, 0};
+const irisi_gemm_way way = {IRISI_GEMM_TO_EVERYONE, IRISI_GEMM_DIRECTLY_LAST, 1, 0, 0};
 
 /* What the math waves and the one that tells do before, without products. */
 void compute(iris_gemm_part *part)

@@ -16,7 +16,7 @@ def source(kind):
     return lines + [f"#include <iris/gen/launch/gemm_{op}.h>" for op in KERNELS]
 
 
-FUSED = ("reduce_scatter", "all_reduce")  # in one kernel with the GEMM
+FUSED = {"reduce_scatter": "fused_sequential", "all_reduce": "fused_sequential", "all_gather": "wg_specialized"}
 
 
 def fused_source(kind):
@@ -29,13 +29,13 @@ def fused_source(kind):
 
 def fused_symbols(kind, loops):
     """Names of these kernels with some mainloops."""
-    return [f"irisi_gemm_{op}_fused_sequential_{kind}_{loop}" for op in FUSED for loop in loops]
+    return [f"irisi_gemm_{op}_{pattern}_{kind}_{loop}" for op, pattern in FUSED.items() for loop in loops]
 
 
 def check_fused(gemm, arch, kind, built, names, report):
     """The gates of kernels that compute and communicate."""
     where, (said, used, kernels) = f"{arch} {kind}", built
-    report.line(where, "holds the kernels that put partial sums to their owners",
+    report.line(where, "holds the kernels that compute while sums or operands cross the ranks",
                 [said] if said else [f"{n} is missing" for n in names if n not in kernels])
     if said:
         return

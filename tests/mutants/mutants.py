@@ -251,6 +251,17 @@ MUTANTS = (
            "mutants/operations.cpp", OPERATIONS, ranks=3, after="void irisi_tile_put_owners("),
     Mutant("patterns that put nothing do not count as if they had", "iris/gemm/meet.h",
            "if (!put && last)", "if (0)", "mutants/operations.cpp", SHARED, ranks=3),
+    Mutant("a block of A announced before it is put", "iris/gemm/gather.h",
+           "BLOCK_ROWS < rows; block += workers) {",
+           "BLOCK_ROWS < rows; block += workers) {\n"
+           "        for (int rank = 0; rank < ctx->world && iris_wg_lane() == 0; rank++)\n"
+           "            irisi_raise(ctx, irisi_exchange_block(plan, plan->rank, block), epoch, IRIS_SIGNAL_SET, rank);",
+           "mutants/operations.cpp", SHARED, tsan=True),
+    Mutant("a tile waits for the block before its rows'", "iris/gemm/gather.h",
+           "irisi_exchange_block(plan, owner, block), IRISI_GE", "irisi_exchange_block(plan, owner, 0), IRISI_GE",
+           "mutants/operations.cpp", OPERATIONS, ranks=2, tries=20, tier="full"),
+    Mutant("tiles do not wait for their rows of A", "iris/gen/gemm_tiles.h", "if (way.needs && !loader)", "if (0)",
+           "mutants/operations.cpp", SHARED, ranks=3, tries=10, after="void irisi_gemm_compute_f64("),
     Mutant("an empty part of K is not zero", "iris/runtime/gemm/packing.h",
            "iris_memset(w, p->launcher.zeros, 0, a + b)", "iris_memset(w, p->launcher.zeros, 0x40, a + b)",
            "mutants/operations.cpp", OPERATIONS, ranks=3),

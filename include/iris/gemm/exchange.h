@@ -8,6 +8,7 @@
  *   irisi_exchange_amount    how much rank r adds to done[r] in each epoch
  *   irisi_exchange_partials  how much each rank adds to done[itself] on an owner of sums in each epoch
  *   irisi_exchange_sums      each workgroup of rank r adds to sums[r] on every peer, once it is done with the epoch
+ *   irisi_exchange_block     set on every rank to the epoch in which a block of rows of A stands in its memory
  *   irisi_exchange_flag      a tile's flag: set on this rank to the epoch in which the tile stands in its memory
  *   irisi_exchange_signals   how many signals the channel has
  */
@@ -36,14 +37,22 @@ IRIS_HOST_DEVICE uint32_t irisi_exchange_partials(const iris_gemm_plan *plan, ui
     return ((rows.first + rows.count - 1) / plan->tiling.tile_m - rows.first / plan->tiling.tile_m + 1) * units;
 }
 
+/* Rows of A that have a signal of their own for their arrival, and how many such blocks the longest shard has. */
+enum { IRISI_GEMM_BLOCK_ROWS = 64 };
+IRIS_HOST_DEVICE uint32_t irisi_gemm_row_blocks(const iris_gemm_plan *plan)
+{
+    return (irisi_gemm_slot_rows(plan) + IRISI_GEMM_BLOCK_ROWS - 1) / IRISI_GEMM_BLOCK_ROWS;
+}
+
 /*
  * Signals of the channel: three for each rank, of which operations that send tiles use two, and have a flag for each
- * unit of the widest band, which is rank 0's.
+ * unit of the widest band, which is rank 0's. Where A is gathered its blocks of rows have some too.
  */
 IRIS_HOST_DEVICE size_t irisi_exchange_signals(const iris_gemm_plan *plan)
 {
     const int flags = irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SENDS_TILES);
-    return flags ? 2 * (size_t)plan->world + irisi_gemm_units(plan, 0) : 3 * (size_t)plan->world;
+    const size_t blocks = irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_GATHERS) ? irisi_gemm_row_blocks(plan) : 0;
+    return flags ? 2 * (size_t)plan->world + irisi_gemm_units(plan, 0) : (3 + blocks) * (size_t)plan->world;
 }
 
 #if IRIS_HAS_DEVICE
@@ -60,6 +69,10 @@ IRIS_DEVICE iris_signal *irisi_exchange_done(const iris_gemm_plan *plan, int ran
 IRIS_DEVICE iris_signal *irisi_exchange_sums(const iris_gemm_plan *plan, int rank)
 {
     return plan->exchange.channel.signals + 2 * plan->world + rank;
+}
+IRIS_DEVICE iris_signal *irisi_exchange_block(const iris_gemm_plan *plan, uint32_t rank, uint32_t block)
+{
+    return plan->exchange.channel.signals + (size_t)plan->world * (3 + block) + rank;
 }
 
 /* The flag of the tile whose first unit is `index`. */

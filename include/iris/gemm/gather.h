@@ -2,7 +2,8 @@
 /*
  * gather.h: what all_gather does before the GEMM: puts every rank's rows of A to every rank.
  *
- *   irisi_gemm_gather irisi_gemm_communicate_all_gather
+ *   irisi_gemm_gather_rows irisi_gemm_communicate_all_gather
+ *   irisi_gemm_gather_beside irisi_tile_needs     blocks of rows, while others compute
  *
  * The gathered A is in the workspace, in rows that begin at multiples of 128 bytes, so that every mainloop reads it in
  * place, whatever the alignment of the ranks' own rows.
@@ -12,6 +13,7 @@
 
 #include <iris/bytes.h>
 #include <iris/gemm/meet.h>
+#include <iris/gemm/scheduler.h>
 
 #if IRIS_HAS_DEVICE
 
@@ -28,19 +30,21 @@ IRIS_DEVICE irisi_b128 irisi_gemm_gather_chunk(const char *from, uint32_t align,
     return v;
 }
 
-/* Puts this rank's rows of A to every rank, in chunks of 16 bytes; all lanes of the grid share them. */
-IRIS_DEVICE void irisi_gemm_gather(const iris_ctx *ctx, const iris_gemm_plan *plan)
+/*
+ * Puts rows first, first + 1, ... (count of them) of this rank's shard of A to every rank, in chunks of 16 bytes, which
+ * so many lanes share.
+ */
+IRIS_DEVICE void irisi_gemm_gather_rows(const iris_ctx *ctx, const iris_gemm_plan *plan, uint32_t first, uint32_t count,
+                                        size_t member, size_t members)
 {
-    const iris_gemm_rows rows = iris_gemm_shard(plan->m, plan->world, plan->rank);
     const uint64_t bytes = (uint64_t)plan->k * plan->operands.element;
     const uint64_t from_pitch = plan->inputs.ld * plan->operands.element,
                    to_pitch = plan->operands.lda * plan->operands.element;
     const uint32_t across = (uint32_t)((bytes + 15) / 16);
-    const uint64_t chunks = (uint64_t)rows.count * across;
-    const char *from = (const char *)plan->inputs.a;
-    char *to = (char *)(uintptr_t)plan->operands.a + rows.first * to_pitch;
+    const char *from = (const char *)plan->inputs.a + first * from_pitch;
+    char *to = (char *)(uintptr_t)plan->operands.a + (irisi_gemm_rows_of(plan, plan->rank).first + first) * to_pitch;
     const uint32_t align = irisi_alignment((uintptr_t)from | (uintptr_t)from_pitch);
-    const irisi_span own = irisi_split((size_t)chunks, iris_grid_lane(), iris_grid_lanes());
+    const irisi_span own = irisi_split((size_t)count * across, member, members);
     for (size_t i = own.first; i < own.end; i += 4 * own.step) {
         irisi_b128 v[4];
         char *at[4];
@@ -70,8 +74,50 @@ IRIS_DEVICE void irisi_gemm_communicate_all_gather(const iris_ctx *ctx, const ir
 {
     const uint64_t epoch = iris_channel_enter_wg(&plan->exchange.channel);
     if (irisi_gemm_enter_all(ctx, plan, epoch))
-        irisi_gemm_gather(ctx, plan);
+        irisi_gemm_gather_rows(ctx, plan, 0, irisi_gemm_rows_of(plan, plan->rank).count, iris_grid_lane(),
+                               iris_grid_lanes());
     irisi_gemm_leave_all(ctx, plan, epoch, 1);
+}
+
+/*
+ * The same beside workgroups that compute: worker `worker` of `workers` workgroups puts blocks of rows, and raises a
+ * signal for each, on this rank too. Every lane of the workgroup calls it.
+ */
+IRIS_DEVICE void irisi_gemm_gather_beside(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch,
+                                          uint32_t worker, uint32_t workers)
+{
+    const uint32_t rows = irisi_gemm_rows_of(plan, plan->rank).count;
+    if (!irisi_gemm_enter_all(ctx, plan, epoch))
+        return;
+    for (uint32_t block = worker; block * IRISI_GEMM_BLOCK_ROWS < rows; block += workers) {
+        const uint32_t first = block * IRISI_GEMM_BLOCK_ROWS, left = rows - first;
+        irisi_gemm_gather_rows(ctx, plan, first,
+                               left < IRISI_GEMM_BLOCK_ROWS ? left : (uint32_t)IRISI_GEMM_BLOCK_ROWS, iris_wg_lane(),
+                               iris_wg_lanes());
+        irisi_drain();
+        iris_sync_wg();
+        for (int rank = (int)iris_wg_lane(); rank < ctx->world; rank += (int)iris_wg_lanes())
+            irisi_raise(ctx, irisi_exchange_block(plan, plan->rank, block), epoch, IRIS_SIGNAL_SET, rank);
+    }
+}
+
+/*
+ * Waits until the rows of A have arrived that a tile is computed from. Every wave that loads them calls it, before it
+ * does, with all lanes.
+ */
+IRIS_DEVICE void irisi_tile_needs(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
+                                  uint64_t epoch)
+{
+    plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
+    for (uint32_t row = tile->m0, end = tile->m0 + tile->rows; row < end;) {
+        const uint32_t owner = irisi_gemm_owner_of(plan, row);
+        const iris_gemm_rows shard = irisi_gemm_rows_of(plan, owner);
+        const uint32_t block = (row - shard.first) / IRISI_GEMM_BLOCK_ROWS;
+        const uint32_t next = (block + 1) * IRISI_GEMM_BLOCK_ROWS;
+        irisi_wait_signal(ctx, irisi_exchange_block(plan, owner, block), IRISI_GE, epoch, (int)owner);
+        row = shard.first + (next < shard.count ? next : shard.count);
+    }
+    irisi_bulk_acquired();
 }
 
 #endif

@@ -176,7 +176,7 @@ enum {
     IRISI_GEMM_MAP_TAIL = 10,
     IRISI_GEMM_MAP_BYTES = 128,
     IRISI_GEMM_TMA_STORE_RANKS = 8,
-    IRISI_GEMM_PLAN_BYTES = 2624
+    IRISI_GEMM_PLAN_BYTES = 2752
 };
 
 /*
@@ -315,7 +315,8 @@ typedef struct irisi_gemm_launcher {
     void *workspace;       /* slots or the gathered A, where the plan allocated them itself */
     void *zeros;           /* A and B of a rank whose part of K is empty */
     uint64_t no_k;         /* 1 on such a rank */
-    unsigned char slot_map[IRISI_GEMM_MAP_BYTES]; /* TMA's, of operands.c, where K is split */
+    unsigned char slot_map[IRISI_GEMM_MAP_BYTES]; /* TMA's, where K is split: of operands.c, */
+    unsigned char own_map[IRISI_GEMM_MAP_BYTES];  /* and of this rank's part of its own slots */
     uint64_t magic; /* irisi_gemm_magic: the plan is from iris_gemm_prepare */
 } irisi_gemm_launcher;
 
@@ -350,14 +351,6 @@ IRIS_HOST_DEVICE void irisi_gemm_route_c(iris_gemm_plan *plan)
 {
     plan->region.m0 = 0, plan->region.rows = plan->m;
     plan->route.base = (void *)((uintptr_t)plan->operands.c + (uintptr_t)plan->region.n0 * plan->operands.c_element);
-}
-
-/* Where K is split, in kernels that leave all partial sums on this rank. */
-IRIS_HOST_DEVICE void irisi_gemm_route_slot(iris_gemm_plan *plan)
-{
-    plan->route.base = plan->operands.c;
-    __builtin_memcpy(plan->maps[2 + plan->rank % IRISI_GEMM_TMA_STORE_RANKS], plan->launcher.slot_map,
-                     IRISI_GEMM_MAP_BYTES);
 }
 
 /* Bytes of counters at the start of a workgroup's shared memory; the mainloop's workspace and the stages follow. */
@@ -462,6 +455,24 @@ IRIS_HOST_DEVICE uint32_t irisi_gemm_columns_of(const iris_gemm_plan *plan, uint
 IRIS_HOST_DEVICE uint32_t irisi_gemm_slot_rows(const iris_gemm_plan *plan)
 {
     return iris_gemm_shard(plan->m, plan->world, 0).count;
+}
+
+/*
+ * Where K is split, the route of kernels that leave all partial sums on this rank, and of those that put them to the
+ * owners of their rows. A plan has that of its pattern.
+ */
+IRIS_HOST_DEVICE void irisi_gemm_route_slot(iris_gemm_plan *plan)
+{
+    plan->route.base = plan->operands.c;
+    __builtin_memcpy(plan->maps[2 + plan->rank % IRISI_GEMM_TMA_STORE_RANKS], plan->launcher.slot_map,
+                     IRISI_GEMM_MAP_BYTES);
+}
+IRIS_HOST_DEVICE void irisi_gemm_route_owners(iris_gemm_plan *plan)
+{
+    const uint64_t pitch = plan->operands.ldc * plan->operands.c_element;
+    plan->route.base = (char *)plan->operands.c + (uint64_t)plan->rank * irisi_gemm_slot_rows(plan) * pitch;
+    __builtin_memcpy(plan->maps[2 + plan->rank % IRISI_GEMM_TMA_STORE_RANKS], plan->launcher.own_map,
+                     IRISI_GEMM_MAP_BYTES);
 }
 
 /* iris_gemm_shard without a division, and the rank whose shard a row of C belongs to. */

@@ -70,7 +70,7 @@ iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op 
 
 /**
  * Bytes of symmetric memory that a plan needs for partial sums (reduce_scatter, all_reduce) or the gathered A
- * (all_gather), 0 for other operations or for arguments that iris_gemm_prepare would refuse. Plans that are launched on
+ * (all_gather), 0 for other operations or for sizes and types that iris_gemm_prepare would refuse. Plans launched on
  * one stream may share one workspace, of the largest of their lengths: a launch is done with it, on all ranks, when its
  * stream has passed it. args->workspace and args->workspace_bytes say which; without them a plan allocates its own.
  */

@@ -24,6 +24,7 @@
 #define IRIS_GEMM_ROLES_H
 
 #include <iris/mainloop/mainloop.h>
+#include <iris/gemm/gather.h>
 #include <iris/gemm/tile_ll.h>
 
 /** Lanes for which your own kernel with the plain mainloop is declared; the second: with communication waves. */
@@ -71,6 +72,7 @@ typedef struct irisi_gemm_way {
     irisi_gemm_directly directly;
     int flagged;      /* 1: a flag is raised for each tile that is stored for senders */
     int piped;        /* 1: communication waves deliver all tiles, through the stage pipe */
+    int needs;        /* 1: A arrives while tiles are computed: each waits for its rows (gather.h) */
 } irisi_gemm_way;
 
 /* 1 where math waves put tiles to other ranks and notify these. */

@@ -112,6 +112,7 @@ IRIS_DEVICE void irisi_bulk_put_box(const void *map, uint32_t x, uint32_t y, con
 }
 IRIS_DEVICE void irisi_bulk_commit(void) {}
 IRIS_DEVICE void irisi_bulk_reusable(int keep) { (void)keep; }
+IRIS_DEVICE void irisi_bulk_acquired(void) {}
 IRIS_DEVICE void irisi_bulk_arrived(void) {}
 
 /* 1 where tiles may be of several widths: here all are of one. */

@@ -88,6 +88,7 @@ static const char *irisi_gemm_maps(const iris_world *w, iris_gemm_plan *p)
         if (c_rows > 0) /* else nothing is put there */
             why = irisi_gemm_map(encode, map, p->operands.c_element, c, c_rows, whole, p->operands.ldc, 16);
     }
+    memcpy(p->launcher.own_map, p->maps[2 + p->rank % IRISI_GEMM_TMA_STORE_RANKS], IRISI_GEMM_MAP_BYTES);
     if (owners && p->machine.tma_store && !why)
         why = irisi_gemm_map(encode, p->launcher.slot_map, p->operands.c_element, p->operands.c, p->m, whole,
                              p->operands.ldc, 16);

@@ -63,6 +63,7 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
         {"n", p->n, IRISI_AGREE_SAME, NULL, 0},
         {"k", irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K) ? 0 : (int64_t)p->k, IRISI_AGREE_SAME, NULL, 0},
         {"the least k", p->k, IRISI_AGREE_MIN, &common->k, 0},
+        {"equal k", p->k, IRISI_AGREE_OR_ELSE, &common->equal_k, 0},
         {"the workspace's place in the heap, or that there is one,", room, IRISI_AGREE_SAME, NULL, 0},
         {"c's place in the heap, which equal allocations in one order make equal,", place, IRISI_AGREE_SAME, NULL, 0},
         {"ldc", on_all ? (int64_t)p->sums.ldc : 0, IRISI_AGREE_SAME, NULL, 0},

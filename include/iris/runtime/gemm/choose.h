@@ -26,6 +26,7 @@ typedef struct irisi_gemm_common {
     uint64_t full;       /* every rank has as many workgroups as its device has units: all ones, or 0 */
     uint64_t workgroups; /* the fewest that a rank has */
     uint64_t k;          /* the shortest part of K, where K is split; else K */
+    uint64_t equal_k;    /* K, or the part of K that every rank has; 0: they differ */
     uint64_t xcds;       /* chiplets, where all ranks have as many; else 1 */
     uint64_t blas;       /* 1 + the slowest rank's BLAS in 10^9 operations a second; 0: not every rank has one */
     uint64_t row;        /* the hash of the tuning row that all ranks have found; 0: not all found the same */
@@ -80,7 +81,7 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
                                p->operands.scale_b == NULL && p->operands.scale_c == NULL
                            ? UINT64_MAX
                            : 0;
-    own->mainloops = 1u << IRISI_GEMM_PLAIN, own->workgroups = p->machine.workgroups, own->k = p->k;
+    own->mainloops = 1u << IRISI_GEMM_PLAIN, own->workgroups = p->machine.workgroups, own->k = own->equal_k = p->k;
     own->full = p->machine.workgroups >= (uint32_t)iris_compute_units(w) ? UINT64_MAX : 0;
     if (base == NULL || plain)
         return IRIS_OK;
@@ -244,7 +245,10 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
 {
     irisi_gemm_problem q;
     irisi_gemm_shape s;
-    q.mainloops = (uint32_t)all->mainloops, q.tma_store = all->tma_store != 0;
+    q.mainloops = (uint32_t)all->mainloops;
+    if (all->equal_k == 0) /* loops for few rows lay out shared memory by K */
+        q.mainloops &= ~(uint32_t)IRISI_GEMM_LOOPS_SKINNY;
+    q.tma_store = all->tma_store != 0;
     q.aligned = all->aligned & 1, q.a_unaligned = !(all->aligned >> 1 & 1), q.b_unaligned = !(all->aligned >> 2 & 1);
     q.skinny = IRISI_SKINNY_MAY, q.split_k = 0;
     q.full = all->full != 0, q.compute_only = irisi_gemm_compute_only(w, p, p->pattern, 0, q.full);
@@ -281,11 +285,14 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
         q.tile_n == 0 && irisi_gemm_narrowest(p->mainloop) ? irisi_gemm_narrowest(p->mainloop) : p->tiling.tile_n;
     /* Whether iris_gemm_release has a barrier: the same on every rank, although K may be cut on some of them only. */
     p->launcher.copies =
-        !irisi_gemm_reads_unaligned(p, 0) && (all->aligned != UINT64_MAX || irisi_gemm_most_split_k(p->mainloop) > 1);
+        irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K) || /* some rank may have zeros for A and B */
+        (!irisi_gemm_reads_unaligned(p, 0) &&
+         (all->aligned != UINT64_MAX || irisi_gemm_most_split_k(p->mainloop) > 1));
     const iris_status units = irisi_gemm_check_units(w, p, q.n), sends = irisi_gemm_ll_choose(w, p, row);
     if (units != IRIS_OK || sends != IRIS_OK)
         return units != IRIS_OK ? units : sends;
-    const double tflops = all->blas > 0 ? 1e-3 * (double)(all->blas - 1) : 0;
+    const int asked_by_row = row->value[IRISI_TUNE_PATTERN] != IRIS_GEMM_AUTO && irisi_gemm_one_pattern(p->op);
+    const double tflops = all->blas > 0 && !asked_by_row ? 1e-3 * (double)(all->blas - 1) : 0;
     if (!irisi_gemm_cut(p, senders, &cut, tflops)) {
         if (row->from[0])
             return irisi_fail(
@@ -301,6 +308,9 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
         p->pattern != IRIS_GEMM_BLAS_GATHER) /* the pattern for which the gemv loop was chosen */
         p->pattern = p->world == 1 ? IRIS_GEMM_BULK_SYNCHRONOUS : IRIS_GEMM_FUSED_SEQUENTIAL;
     p->tiling.rotate_m = (uint32_t)((uint64_t)p->tiling.tiles_m * p->rank / p->world);
+    if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS)) /* from the rows that this rank has */
+        p->tiling.rotate_m =
+            iris_gemm_shard(p->m, p->world, p->rank).first / (p->tiling.tile_m * p->tiling.cluster) % p->tiling.tiles_m;
     if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K)) /* from behind the rows that this rank owns: those come last */
         p->tiling.rotate_m = iris_gemm_shard(p->m, p->world, (p->rank + 1) % p->world).first /
                              (p->tiling.tile_m * p->tiling.cluster) % p->tiling.tiles_m;

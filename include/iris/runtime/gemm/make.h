@@ -130,6 +130,15 @@ static iris_status irisi_gemm_check_grid(iris_world *w, const iris_gemm_plan *p)
                       iris_gemm_pattern_name(pattern), workgroups, cfg.lanes, cfg.shared_bytes, most);
 }
 
+/* Where K is split: where a pattern's kernels leave partial sums. */
+static void irisi_gemm_route_by(iris_gemm_plan *p, uint32_t pattern)
+{
+    if (pattern == IRIS_GEMM_BULK_SYNCHRONOUS || pattern == IRIS_GEMM_BLAS_GATHER)
+        irisi_gemm_route_slot(p);
+    else
+        irisi_gemm_route_owners(p);
+}
+
 /* Gives a plan its workspace: the caller's, or its own, which all ranks allocate alike. */
 static iris_status irisi_gemm_hold_workspace(iris_world *w, iris_gemm_plan *p)
 {
@@ -204,6 +213,8 @@ static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const ir
         const char *why = irisi_gemm_maps(w, p);
         s = why ? irisi_fail(w, IRIS_ERR_DEVICE, "iris_gemm_prepare: %s", why) : IRIS_OK;
     }
+    if (s == IRIS_OK && irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K))
+        irisi_gemm_route_by(p, p->pattern);
     if (s == IRIS_OK)
         s = irisi_gemm_plan_enlist(w, p);
     const iris_gemm_pattern sequential = IRIS_GEMM_FUSED_SEQUENTIAL;
@@ -270,7 +281,8 @@ iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op 
     memset(&common, 0, sizeof common);
     memset(&row, 0, sizeof row);
     memset(plan, 0, sizeof *plan);
-    plan->op = op, plan->world = (uint32_t)iris_world_size(w);
+    plan->op = (unsigned)op < IRISI_GEMM_OPS ? op : IRIS_GEMM_ALL_SCATTER; /* one that can vote */
+    plan->world = (uint32_t)iris_world_size(w);
     iris_status s = given ? irisi_gemm_check_values(w, op, dtype, args)
                           : irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: plan and args must not be null");
     if (s == IRIS_OK) {
@@ -477,12 +489,11 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
         return sound;
     const iris_status offered =
         op == IRIS_GEMM_LOCAL ? IRIS_OK : irisi_gemm_check_offered(w, plan, "GEMM launch", pattern);
-    iris_gemm_plan slotted;
-    if (irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SPLIT_K) &&
-        (pattern == IRIS_GEMM_BULK_SYNCHRONOUS || pattern == IRIS_GEMM_BLAS_GATHER)) {
-        slotted = *plan;
-        irisi_gemm_route_slot(&slotted);
-        plan = &slotted;
+    iris_gemm_plan routed;
+    if (irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SPLIT_K)) { /* maybe by another pattern than the plan's own */
+        routed = *plan;
+        irisi_gemm_route_by(&routed, pattern);
+        plan = &routed;
     }
     if (offered != IRIS_OK)
         return offered;
@@ -508,7 +519,7 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
     const uint32_t equal = irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SENDS_TILES) ? plan->machine.workgroups
                                                                                   : plan->machine.equal_workgroups;
     iris_status s = IRIS_OK;
-    if (gathers)
+    if (gathers && communicate != NULL)
         s = irisi_gemm_start(w, plan, communicate, equal, 0, IRIS_LAUNCH_COOPERATIVE, stream);
     if (s == IRIS_OK)
         s = pattern == IRIS_GEMM_BLAS_GATHER ? irisi_gemm_start_blas(w, plan, stream)

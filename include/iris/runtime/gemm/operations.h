@@ -68,7 +68,9 @@ static uint64_t irisi_gemm_room_pitch(const iris_gemm_plan *p)
 static uint64_t irisi_gemm_room(const iris_gemm_plan *p)
 {
     const int slots = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K);
-    return (slots ? (uint64_t)p->world * irisi_gemm_slot_rows(p) : p->m) * irisi_gemm_room_pitch(p);
+    const uint64_t rows = slots ? (uint64_t)p->world * irisi_gemm_slot_rows(p) : p->m;
+    const uint64_t pitch = irisi_gemm_room_pitch(p);
+    return pitch > 0 && rows > UINT64_MAX / pitch ? UINT64_MAX : rows * pitch;
 }
 
 #endif

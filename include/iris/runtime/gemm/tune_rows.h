@@ -7,8 +7,9 @@
  *   irisi_tune_row irisi_gemm_find irisi_gemm_print
  *
  * A row is a line of fields, `name=value`, with blanks or commas between them; # begins a comment. Some fields describe
- * the problems that the row is for; a missing one matches any problem. The others say what is chosen; a missing one
- * leaves that open. A row that contradicts an argument is not for that call. docs/gemm-choosing.md lists the fields.
+ * the problems that the row is for; a missing one matches any problem, but without `op` a row is for local and
+ * all_scatter. The others say what is chosen; a missing one leaves that open. A row that contradicts an argument is not
+ * for that call. docs/gemm-choosing.md lists the fields.
  */
 #ifndef IRIS_RUNTIME_GEMM_TUNE_ROWS_H
 #define IRIS_RUNTIME_GEMM_TUNE_ROWS_H
@@ -260,6 +261,9 @@ static int irisi_gemm_applies(const irisi_tune_row *row, const irisi_tune_row *p
     if (pattern && g->pattern != IRIS_GEMM_AUTO && pattern != (uint32_t)g->pattern)
         return 0;
     const uint32_t op = problem->value[IRISI_TUNE_OP];
+    const int general = irisi_gemm_op_is(op, IRISI_GEMM_OPS_SENDS_TILES | 1 << IRIS_GEMM_LOCAL);
+    if (!general && !(row->given >> IRISI_TUNE_OP & 1))
+        return 0; /* a row that names no operation is for these two */
     if (pattern && op != IRIS_GEMM_LOCAL && !irisi_gemm_op_by(op, pattern))
         return 0;
     const int all_compute = problem->value[IRISI_TUNE_WORLD] == 1 && !irisi_gemm_splits(pattern);

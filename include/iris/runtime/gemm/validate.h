@@ -207,8 +207,8 @@ static const char *irisi_gemm_beyond_blas(iris_gemm_op op, const iris_gemm_args 
 /* The speed of a rank's BLAS as irisi_gemm_common has it; 0: the rank cannot use one. */
 static uint64_t irisi_gemm_blas_of(iris_gemm_op op, const iris_gemm_args *g)
 {
-    if (op != IRIS_GEMM_LOCAL && irisi_gemm_one_pattern(op) && g->pattern == IRIS_GEMM_BULK_SYNCHRONOUS)
-        return 0; /* bulk_synchronous with the library's GEMM is asked for */
+    if (g->pattern != IRIS_GEMM_AUTO && g->pattern != IRIS_GEMM_BLAS_GATHER && irisi_gemm_one_pattern(op))
+        return 0; /* another pattern is asked for */
     return g->blas == NULL || irisi_gemm_beyond_blas(op, g) != NULL ? 0 : 1 + (uint64_t)(1e3 * g->blas_tflops);
 }
 
@@ -304,9 +304,13 @@ static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan
     if (s == IRIS_OK)
         s = irisi_gemm_check_matrix(w, "c", p->operands.c, rows, columns, (int64_t)p->operands.ldc,
                                     p->operands.c_element);
-    if (s == IRIS_OK && p->operands.beta != 0)
-        s = irisi_gemm_check_matrix(w, p->operands.residual == p->operands.c ? "c" : "residual", p->operands.residual,
-                                    rows, columns, (int64_t)p->operands.ldr, p->operands.c_element);
+    if (s == IRIS_OK && p->operands.residual == p->operands.c && p->operands.ldr != p->operands.ldc)
+        s = irisi_fail(w, IRIS_ERR_ARGUMENT,
+                       "iris_gemm_prepare: ldr is %lld, but there is no residual: beta reads c, whose ldc is %lld",
+                       (long long)p->operands.ldr, (long long)p->operands.ldc);
+    if (s == IRIS_OK && p->operands.beta != 0 && p->operands.residual != p->operands.c)
+        s = irisi_gemm_check_matrix(w, "residual", p->operands.residual, rows, columns, (int64_t)p->operands.ldr,
+                                    p->operands.c_element);
     if (s != IRIS_OK)
         return s;
     const iris_dtype bias = irisi_gemm_types_of((iris_dtype)p->operands.dtype, (iris_dtype)p->operands.c_dtype)->bias;
