@@ -239,8 +239,8 @@ static inline product dot(const double *a, const float *b, uint32_t k, uint32_t 
 static inline double tolerance(iris_dtype dtype, uint32_t k, const product *p, double value)
 {
     const double f32 = ldexp(1, -24), out = dtype == IRIS_BF16 ? ldexp(1, -8) : f32;
-    return f32 * (4 * sqrt(k) * p->terms + MOST_RANKS * p->parts) + out * (p->parts + fabs(value)) + p->inherited +
-           1e-30;
+    return f32 * (4 * sqrt(k) * p->terms + (double)MOST_RANKS * p->parts) + out * (p->parts + fabs(value)) +
+           p->inherited + 1e-30;
 }
 
 /* The element farthest from what it should be; `worst`: how far, as a part of what rounding may cause. */

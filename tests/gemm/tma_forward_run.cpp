@@ -344,6 +344,7 @@ void move_others()
 #define irisi_gate_make irist_gate_make
 #define irisi_gate_arrive irist_gate_arrive
 #define irisi_gate_await irist_gate_await
+#define irisi_bulk_acquired irist_bulk_acquired
 #define irisi_bulk_can irist_bulk_can
 #define irisi_bulk_commit irist_bulk_commit
 #define irisi_bulk_reusable irist_bulk_reusable
@@ -394,7 +395,7 @@ static int irist_gate_await(const void *gate, uint32_t phase)
 
 static int irist_bulk_can() { return 1; }
 static int irist_tile_cuts() { return 1; }
-static void irisi_bulk_acquired() { own().fenced = ++world.now; }
+static void irist_bulk_acquired() { own().fenced = ++world.now; }
 static void irist_bulk_commit()
 {
     own().groups.emplace_back();

@@ -18,7 +18,7 @@ static const char *const irisi_gemm_op_names[] = {IRIS_EACH_GEMM_OP(IRISI_GEMM_O
 enum { IRISI_GEMM_OPS = sizeof irisi_gemm_op_names / sizeof *irisi_gemm_op_names };
 
 /* 1 when an operation has kernels by a pattern. The caller's BLAS takes the place of any operation's GEMM. */
-static int irisi_gemm_op_by(uint32_t op, uint32_t pattern)
+static inline int irisi_gemm_op_by(uint32_t op, uint32_t pattern)
 {
     switch (pattern) {
     case IRIS_GEMM_BULK_SYNCHRONOUS: return irisi_gemm_op_is(op, IRISI_GEMM_OPS_BY_BULK_SYNCHRONOUS);
@@ -34,28 +34,28 @@ static int irisi_gemm_op_by(uint32_t op, uint32_t pattern)
  * 1 when AUTO has nothing to choose from but bulk_synchronous, in which a BLAS may take the GEMM's place: nothing is
  * known of how long the operation's other patterns take.
  */
-static int irisi_gemm_one_pattern(uint32_t op) { return !irisi_gemm_op_is(op, IRISI_GEMM_OPS_SENDS_TILES); }
+static inline int irisi_gemm_one_pattern(uint32_t op) { return !irisi_gemm_op_is(op, IRISI_GEMM_OPS_SENDS_TILES); }
 
 /* Rows of this rank's A, and rows and columns of its C, as the caller has them. */
-static uint32_t irisi_gemm_own_a_rows(const iris_gemm_plan *p)
+static inline uint32_t irisi_gemm_own_a_rows(const iris_gemm_plan *p)
 {
     return irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS) ? iris_gemm_shard(p->m, p->world, p->rank).count : p->m;
 }
-static uint32_t irisi_gemm_own_c_rows(const iris_gemm_plan *p)
+static inline uint32_t irisi_gemm_own_c_rows(const iris_gemm_plan *p)
 {
     const int scattered = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K & IRISI_GEMM_OPS_SPLIT_M);
     return scattered ? iris_gemm_shard(p->m, p->world, p->rank).count : p->m;
 }
-static uint32_t irisi_gemm_own_c_columns(const iris_gemm_plan *p)
+static inline uint32_t irisi_gemm_own_c_columns(const iris_gemm_plan *p)
 {
     return irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS) ? p->region.columns : p->n;
 }
 
 /* The type that partial sums are rounded to, by the type of C: as gen/gemm.py has it. */
-static iris_dtype irisi_gemm_slot_dtype(iris_dtype c) { return iris_dtype_bytes(c) == 1 ? IRIS_BF16 : c; }
+static inline iris_dtype irisi_gemm_slot_dtype(iris_dtype c) { return iris_dtype_bytes(c) == 1 ? IRIS_BF16 : c; }
 
 /* Bytes from row to row of a slot or of the gathered A: whole cache lines, so that no mainloop needs a copy. */
-static uint64_t irisi_gemm_room_pitch(const iris_gemm_plan *p)
+static inline uint64_t irisi_gemm_room_pitch(const iris_gemm_plan *p)
 {
     const uint64_t slot = iris_dtype_bytes(irisi_gemm_slot_dtype((iris_dtype)p->sums.c_dtype));
     const uint64_t row = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS)   ? (uint64_t)p->k * p->operands.element
@@ -65,7 +65,7 @@ static uint64_t irisi_gemm_room_pitch(const iris_gemm_plan *p)
 }
 
 /* Bytes of the workspace: of slots a part for each rank, as long as the longest. */
-static uint64_t irisi_gemm_room(const iris_gemm_plan *p)
+static inline uint64_t irisi_gemm_room(const iris_gemm_plan *p)
 {
     const int slots = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K);
     const uint64_t rows = slots ? (uint64_t)p->world * irisi_gemm_slot_rows(p) : p->m;
