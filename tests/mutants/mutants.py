@@ -266,8 +266,8 @@ MUTANTS = (
            "iris_memset(w, p->launcher.zeros, 0, a + b)", "iris_memset(w, p->launcher.zeros, 0x40, a + b)",
            "mutants/operations.cpp", OPERATIONS, ranks=3),
     Mutant("the last rows of A are not gathered", "iris/gemm/gather.h",
-           "(uint64_t)rows.count * across", "(uint64_t)(rows.count - 1) * across", "mutants/operations.cpp", OPERATIONS,
-           ranks=3),
+           "(size_t)count * across", "(size_t)(count > 0 ? count - 1 : 0) * across", "mutants/operations.cpp",
+           OPERATIONS, ranks=3),
     # a GEMM alone
     Mutant("a GEMM alone waits for the other ranks", "iris/runtime/gemm/agree.h",
            "if (p->op == IRIS_GEMM_LOCAL)", "if (0)", "gemm/local.cpp", "a GEMM alone needs no other rank"),
