@@ -233,7 +233,7 @@ IRIS_KERNEL(gemm_check_kernel, gemm_product, t, 256)
 {
     for (uint64_t s = iris_grid_lane(); s < GEMM_SAMPLES; s += iris_grid_lanes())
         if (!gemm_sample_right(t, s))
-            *t->wrong = 1 + (uint32_t)s;
+            irisi_atomic_set_u32(t->wrong, 1 + (uint32_t)s, IRIS_RELAXED, IRIS_SCOPE_AGENT); /* any lane's will do */
 }
 
 /* 1 when the sampled elements of a product are right; else 0, with a sentence on stderr. `flag`: a word of the heap. */
@@ -282,7 +282,7 @@ IRIS_KERNEL(gemm_alike_kernel, gemm_likeness, t, 256)
         const double y = gemm_get(t->c[1], gemm_likeness_at(t, 1, i / t->columns, i % t->columns), t->c_dtype);
         const double size = (x < 0 ? -x : x) + (y < 0 ? -y : y), off = x < y ? y - x : x - y;
         if (!(off <= size * half + t->off)) /* NaN is wrong too */
-            *t->wrong = 1 + (uint32_t)(i % 0xfffffffeu);
+            irisi_atomic_set_u32(t->wrong, 1 + (uint32_t)(i % 0xfffffffeu), IRIS_RELAXED, IRIS_SCOPE_AGENT);
     }
 }
 

@@ -121,7 +121,7 @@ STUB_LAUNCH(stub_element, IRIS_GEMM_WG_SPECIALIZED)
 
 static iris_status stub_second(iris_world *w, const iris_gemm_plan *plan, iris_stream stream)
 {
-    static int calls;
+    static __thread int calls; /* a rank's own, where ranks are threads */
     return stub_launch(w, plan, stream, calls++ % 2 ? IRIS_GEMM_WG_SPECIALIZED : IRIS_GEMM_AUTO);
 }
 
