@@ -6,7 +6,7 @@
 Ninja compiles what has changed, on all cores, what takes longest first. So that only contents count, whatever a copy of
 the checkout did to its times, sources are compiled from a mirror under the build folder, where a file is written again
 when it differs. The kernels of a GEMM launcher take a compiler a minute for each type: they are compiled once for each
-type, and every program that asks for them gets them from an archive. Variables are those of run.sh.
+operation and type, and every program that asks for them gets them from an archive. Variables are those of run.sh.
 """
 import os
 import re
@@ -30,11 +30,17 @@ SKIP = re.compile("host/|gen/|gemm/(mf?ma|tma_forward|unaligned_b|skinny|gemv)_|
 LONGEST = ("gemm_kernels_bf16", "gemm_kernels_f16", "bench_gemm_timeline", "test_collective_all_reduce",
            "test_collective_tile", "bench_collectives", "test_memory_rma", "gemm_kernels", "test_gemm",
            "test_collective_r", "example_4", "test_gpu", "test_collective", "test_", "bench_")
-ASKS = re.compile(r"#define IRIS_INSTANTIATE_GEMM_(ALL_SCATTER|LOCAL)_(\w+)")
-LAUNCHERS = "iris/gen/launch/gemm_all_scatter.h"
+OPS = ("ALL_SCATTER", "REDUCE_SCATTER", "ALL_REDUCE", "ALL_GATHER")
+ASKS = re.compile(rf"#define IRIS_INSTANTIATE_GEMM_({'|'.join(OPS)}|LOCAL)_(\w+)")
+
 OTHER_KERNELS = re.compile("#define IRIS_STAMPS")  # a program's own: not those of the archive
 # A program that asks for the operation without the macro has kernels of its own: the archive has those of all patterns.
-FEWER_PATTERNS = re.compile(r"(?!.*#define IRIS_GEMM_ALL_PATTERNS).*#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_.*", re.S)
+FEWER_PATTERNS = re.compile(r"(?!.*#define IRIS_GEMM_ALL_PATTERNS)"
+                            rf".*#define IRIS_INSTANTIATE_GEMM_({'|'.join(OPS)})_.*", re.S)
+
+
+def launchers(op):
+    return f"iris/gen/launch/gemm{'_' + op.lower() if op != 'LOCAL' else ''}.h"
 
 
 def run(command, **how):
@@ -128,7 +134,9 @@ def ninja_file(chosen):
             for op, t in ASKS.findall(text):
                 if AMD or "FNUZ" not in t or op == "LOCAL":
                     asked.setdefault(t, set()).add(op)
-            flags, needs = ["-include", LAUNCHERS], ["../libkernels.a", init]  # before it asks for kernels
+            needs = ["../libkernels.a", init]
+            for op in OPS:  # before it asks for kernels
+                flags += ["-include", launchers(op)]
         if name.startswith("test_"):
             needs, more = ["../libharness.a", *needs], catch2
         if (MIRROR / source).with_name("reference.c").is_file():  # what it checks against, by BLAS
@@ -138,11 +146,13 @@ def ninja_file(chosen):
             objects["reference"] = edge("../obj/reference.o", "host", [source.with_name("reference.c")])
             needs, more = ["../obj/reference.o", *needs], [*more, *blas]
         links.append(edge(f"../{name}", "link", [compile_to(name, source, flags), *needs], libraries=" ".join(more)))
-    for t, ops in asked.items():  # kernels of an operation bring those of a GEMM alone
-        flags = ["-DIRIS_GEMM_ALL_PATTERNS", f"-DIRIS_INSTANTIATE_GEMM_{min(ops)}_{t}"]
-        asked[t] = compile_to(f"gemm_kernels_{t.lower()}", f"../made/{LAUNCHERS}", flags)
-    if asked:
-        links.append(edge("../libkernels.a", "archive", asked.values()))
+    kernels = []
+    for t, ops in asked.items():
+        for op in sorted(ops - {"LOCAL"}) or ["LOCAL"]:  # kernels of an operation bring those of a GEMM alone
+            flags = ["-DIRIS_GEMM_ALL_PATTERNS", f"-DIRIS_INSTANTIATE_GEMM_{op}_{t}"]
+            kernels.append(compile_to(f"gemm_kernels_{t.lower()}_{op.lower()}", f"../made/{launchers(op)}", flags))
+    if kernels:
+        links.append(edge("../libkernels.a", "archive", kernels))
     order = sorted(objects, key=lambda name: next((i for i, n in enumerate(LONGEST) if name.startswith(n)),
                                                   len(LONGEST)))
     rules = f"""ninja_required_version = 1.5

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """build.py with a stand-in for nvcc that notes what it is asked: no GPU and no CUDA are needed.
 
-The kernels of a GEMM type are compiled once, whoever asks for them, and are begun before everything else; what has not
+The kernels of an operation and type are compiled once, whoever asks for them, and are begun before everything else; what has not
 changed is not compiled again, however new its file is; what has changed is, and nothing besides.
 """
 import os
@@ -28,7 +28,7 @@ if "-c" in words:
     with open("../asked", "a") as f:
         f.write(" ".join(words) + "\\n")
 """
-ASKED = re.compile(r"-DIRIS_INSTANTIATE_GEMM_(?:ALL_SCATTER|LOCAL)_(\w+)")
+ASKED = re.compile(r"-DIRIS_INSTANTIATE_GEMM_([A-Z0-9]+(?:_[A-Z0-9]+)*)")
 PATTERN = "gemm/|gemm_(local|tune|timeline)|self_test"
 
 
@@ -56,14 +56,17 @@ def main():
         (path / "nvcc").write_text(STAND_IN, encoding="utf-8")
         (path / "nvcc").chmod(0o755)
         first = build(tree, path)
-        types = [t for line in first for t in ASKED.findall(line)]
-        assert {"BF16", "F16", "F32", "F64", "I8_I32"} <= set(types) and len(types) == len(set(types)), types
-        assert ASKED.findall(first[0]) == ["BF16"], "what takes longest is not begun first: " + first[0]
+        asked = [t for line in first for t in ASKED.findall(line)]
+        assert len(asked) == len(set(asked)), asked
+        assert {"ALL_SCATTER_F16", "ALL_SCATTER_F64", "REDUCE_SCATTER_BF16", "ALL_GATHER_I8_I32"} <= set(asked), asked
+        assert all(x.endswith("_BF16") for x in ASKED.findall(first[0])), "what takes longest is not first: " + first[0]
         for line in first:  # a source that asks for kernels has read the header before
             source = tree / line.split(" -c ")[1].split()[0]
-            if source.is_file() and "#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER" in source.read_text(encoding="utf-8"):
-                own = "timeline" in line or "patterns" in line
-                assert ("-include iris/gen/launch/gemm_all_scatter.h" in line) != own, line
+            text = source.read_text(encoding="utf-8") if source.is_file() else ""
+            own = "timeline" in line or "#define IRIS_GEMM_ALL_PATTERNS" not in text
+            for op in ("all_scatter", "reduce_scatter", "all_reduce", "all_gather"):
+                if f"#define IRIS_INSTANTIATE_GEMM_{op.upper()}_" in text:
+                    assert (f"-include iris/gen/launch/gemm_{op}.h" in line) != own, line
         for folder in ("include", "tests", "examples", "bench"):
             for old in (tree / folder).rglob("*.[ch]*"):
                 old.touch()
