@@ -33,15 +33,18 @@ static const gemm_operation operations[GEMM_FUSED] = {
     {GEMM_REDUCE_SCATTER,
      gemm_prepare_reduce_scatter,
      {iris_gemm_reduce_scatter_bf16, iris_gemm_reduce_scatter_bulk_synchronous_bf16, NULL,
-      iris_gemm_reduce_scatter_fused_sequential_bf16, NULL, NULL, iris_gemm_reduce_scatter_bf16}},
+      iris_gemm_reduce_scatter_fused_sequential_bf16, iris_gemm_reduce_scatter_wg_specialized_bf16, NULL,
+      iris_gemm_reduce_scatter_bf16}},
     {GEMM_ALL_REDUCE,
      gemm_prepare_all_reduce,
      {iris_gemm_all_reduce_bf16, iris_gemm_all_reduce_bulk_synchronous_bf16, NULL,
-      iris_gemm_all_reduce_fused_sequential_bf16, NULL, NULL, iris_gemm_all_reduce_bf16}},
+      iris_gemm_all_reduce_fused_sequential_bf16, iris_gemm_all_reduce_wg_specialized_bf16, NULL,
+      iris_gemm_all_reduce_bf16}},
     {GEMM_ALL_GATHER,
      gemm_prepare_all_gather,
-     {iris_gemm_all_gather_bf16, iris_gemm_all_gather_bulk_synchronous_bf16, NULL, NULL,
-      iris_gemm_all_gather_wg_specialized_bf16, NULL, iris_gemm_all_gather_bf16}},
+     {iris_gemm_all_gather_bf16, iris_gemm_all_gather_bulk_synchronous_bf16, NULL,
+      iris_gemm_all_gather_fused_sequential_bf16, iris_gemm_all_gather_wg_specialized_bf16, NULL,
+      iris_gemm_all_gather_bf16}},
 };
 
 int main(int argc, char **argv) { return gemm_fused_main(argc, argv, operations, iris_gemm_local_bf16); }

@@ -31,6 +31,7 @@ class GemmOp:
 
 
 PATTERN_NAMES = ("bulk_synchronous", "producer_consumer", "fused_sequential", "wg_specialized", "wave_specialized")
+FIRST_PATTERNS = ("bulk_synchronous", "fused_sequential", "wg_specialized")
 GEMM_LOCAL = GemmOp("local", "a GEMM alone, without communication: no other rank takes part", split_n=True)
 GEMM_OPS = (
     GemmOp(
@@ -40,15 +41,15 @@ GEMM_OPS = (
     GemmOp(
         "reduce_scatter", "K split; each rank gets the sums of its rows", title="GEMM and reduce-scatter",
         text="the sums over all ranks of this rank's rows", arrived="they are there", communicate="reduce",
-        patterns=("bulk_synchronous", "fused_sequential"), auto=("bulk_synchronous",), split_k=True, split_m=True),
+        patterns=FIRST_PATTERNS, auto=FIRST_PATTERNS, split_k=True, split_m=True),
     GemmOp(
         "all_reduce", "K split; every rank gets all sums", title="GEMM and all-reduce",
         text="the sums over all ranks on every rank", arrived="all of C has arrived", communicate="reduce",
-        patterns=("bulk_synchronous", "fused_sequential"), auto=("bulk_synchronous",), split_k=True, c_on_all=True),
+        patterns=FIRST_PATTERNS, auto=FIRST_PATTERNS, split_k=True, c_on_all=True),
     GemmOp(
         "all_gather", "A split by M; every rank gathers it, and computes its band", title="all-gather and GEMM",
         text="this rank's band of columns, of the A of all ranks", arrived="it is there", communicate="gather",
-        patterns=("bulk_synchronous", "wg_specialized"), auto=("bulk_synchronous",), split_n=True, split_m=True, gathers=True),
+        patterns=FIRST_PATTERNS, auto=FIRST_PATTERNS, split_n=True, split_m=True, gathers=True),
 )
 GEMM_OP_PROPERTIES = {
     "split_n": "a rank has its band of the columns of B",
@@ -86,8 +87,8 @@ class GemmPattern:
     captured: str = ""         # the pattern used instead in a graph, which may run two branches one after the other
 
     def kernels(self, op):
-        """The parts that compute. Only tiles that go to all ranks go as packets."""
-        return [p for p in self.parts if p.computes and (op.sends_tiles or p.role != "packets")]
+        """The parts that compute. Only what they compute goes as packets."""
+        return [p for p in self.parts if p.computes and (op.sends_tiles or op.reduces or p.role != "packets")]
 
 
 # The kernel of a GEMM alone, which all patterns and operations share.

@@ -117,7 +117,8 @@ static void reduced_to_all_locally(question *q) { local_c(q), q->op = IRIS_GEMM_
 static void gathered_onto_a(question *q) { c_is_a(q), q->op = IRIS_GEMM_ALL_GATHER; }
 static void gathered_wide(question *q)
 {
-    q->op = IRIS_GEMM_ALL_GATHER, q->args.m = q->args.k = INT32_MAX, q->args.c = (void *)16; /* nobody's memory */
+    q->op = IRIS_GEMM_ALL_GATHER, q->args.m = INT32_MAX;
+    q->args.c = (void *)((uintptr_t)1 << 60); /* nobody's memory, and far from everybody's */
 }
 static void small_workspace(question *q)
 {

@@ -39,12 +39,16 @@
 #include <iris/gen/launch/gemm_all_reduce.h>
 #include <iris/gen/launch/gemm_reduce_scatter.h>
 
+#include <cmath>
 #include <cstring>
 #include <string>
 
 #include "blas.h"
 #include "harness.h"
 #include "oracle.h"
+#if !defined(IRIS_TARGET_HOST)
+#include "../gpu/capture.h"
+#endif
 
 typedef iris_status (*launcher)(iris_world *, const iris_gemm_plan *, iris_stream);
 
@@ -59,11 +63,11 @@ struct kind {
     {                                                                                                                  \
         #d, IRIS_##IN, IRIS_##OUT,                                                                                     \
             {iris_gemm_reduce_scatter_##d, iris_gemm_reduce_scatter_bulk_synchronous_##d,                              \
-             iris_gemm_reduce_scatter_fused_sequential_##d},                                                           \
+             iris_gemm_reduce_scatter_fused_sequential_##d, iris_gemm_reduce_scatter_wg_specialized_##d},              \
             {iris_gemm_all_reduce_##d, iris_gemm_all_reduce_bulk_synchronous_##d,                                      \
-             iris_gemm_all_reduce_fused_sequential_##d},                                                               \
-            {iris_gemm_all_gather_##d, iris_gemm_all_gather_bulk_synchronous_##d, nullptr,                             \
-             iris_gemm_all_gather_wg_specialized_##d},                                                                 \
+             iris_gemm_all_reduce_fused_sequential_##d, iris_gemm_all_reduce_wg_specialized_##d},                      \
+            {iris_gemm_all_gather_##d, iris_gemm_all_gather_bulk_synchronous_##d,                                      \
+             iris_gemm_all_gather_fused_sequential_##d, iris_gemm_all_gather_wg_specialized_##d},                      \
     }
 static const kind kinds[] = {
     KIND(bf16, BF16, BF16),
@@ -87,7 +91,6 @@ static const char *const op_names[] = {"local", "all_scatter", "reduce_scatter",
 static const char *const pattern_names[PATTERNS] = {"auto", "bulk_synchronous", "fused_sequential",
                                                    "wg_specialized"};
 
-/* Null: the operation has no such pattern. */
 static launcher launcher_of(const kind *types, iris_gemm_op op, int pattern)
 {
     return op == IRIS_GEMM_REDUCE_SCATTER ? types->reduce_scatter[pattern]
@@ -101,6 +104,7 @@ struct shape {
 static const shape shapes[] = {
     {1, 1, 1},    {1, 7, 5},      {5, 3, 1},   {2, 8, 16},    {13, 17, 19},   {31, 37, 41},    {64, 64, 64},
     {1, 129, 33}, {129, 1, 65},   {3, 131, 1}, {33, 2, 300},  {127, 257, 63}, {97, 101, 103},  {300, 40, 130},
+    {8, 264, 128}, {200, 512, 64}, /* one box of the copy engine has rows of several ranks */
 };
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
@@ -139,7 +143,7 @@ struct job {
     char *workspace;
     size_t workspace_bytes;
     naive_blas blas;
-    int by_blas;
+    int by_blas, put; /* put: partial sums are, also where they could go as packets */
     iris_gemm_plan plan;
 };
 
@@ -164,6 +168,10 @@ static void ask(job *j)
     q->b_transposed = j->o.b_transposed, q->alpha = j->o.alpha, q->beta = j->o.beta, q->bias = j->o.bias;
     q->residual = j->o.residual && j->o.beta != 0, q->scales = j->o.scales, q->activation = j->o.activation;
     q->real = j->o.real; /* sums that depend on their order, of types that have the range */
+#if !defined(IRIS_TARGET_HOST) /* what matrix units lose of sums of 8-bit floats, whatever mainloop computes them */
+    if (iris_dtype_bytes(q->dtype) == 1 && q->dtype != IRIS_I8)
+        q->units_lose = std::ldexp(1, -8);
+#endif
     q->spread = q->dtype == IRIS_BF16 || q->dtype == IRIS_F32 || q->dtype == IRIS_F64 ? j->o.spread : 0;
     for (int r = 0; r < j->t->ranks; r++)
         q->k[r] = oracle_splits_k(q) ? dealt(j, r) : j->s.k;
@@ -197,6 +205,8 @@ static iris_gemm_args args_of(const job *j)
     g.alpha = q->alpha, g.beta = q->beta, g.activation = q->activation, g.b_transposed = q->b_transposed;
     g.tile_m = j->o.tile_m, g.tile_n = j->o.tile_n, g.workgroups = j->o.workgroups;
     g.workspace = j->workspace, g.workspace_bytes = j->workspace_bytes;
+    if (j->put)
+        g.tune = "op=reduce_scatter ll=0; op=all_reduce ll=0; op=all_gather ll=0";
     if (j->by_blas)
         g.blas = naive_gemm, g.blas_arg = (void *)&j->blas, g.pattern = IRIS_GEMM_BLAS_GATHER;
     return g;
@@ -226,7 +236,7 @@ static bool allocate(job *j)
 static bool create(job *j, irist_rank *t, const kind *types, iris_gemm_op op, const shape &s, const options &o,
                    char *workspace = nullptr, size_t workspace_bytes = 0)
 {
-    j->t = t, j->types = types, j->op = op, j->s = s, j->o = o, j->by_blas = 0;
+    j->t = t, j->types = types, j->op = op, j->s = s, j->o = o, j->by_blas = j->put = 0;
     j->workspace = workspace, j->workspace_bytes = workspace_bytes;
     std::memset(&j->plan, 0, sizeof j->plan);
     std::memset(j->memory, 0, sizeof j->memory);
@@ -272,24 +282,28 @@ static bool right(job *j, const std::vector<unsigned char> &before, const char *
                        (long long)j->s.n, (long long)j->s.k, j->o.name, wrong.text);
 }
 
-static void launch(job *j, int pattern)
+static void launch(job *j, int pattern, iris_stream stream = nullptr)
 {
-    const launcher asked = launcher_of(j->types, j->op, pattern), run = asked ? asked : launcher_of(j->types, j->op, 0);
-    irist_ok(j->t, run(j->t->world, &j->plan, iris_default_stream(j->t->world)));
+    irist_ok(j->t, launcher_of(j->types, j->op, pattern)(j->t->world, &j->plan, stream));
 }
 
-/* A problem by every pattern, each on poisoned memory and twice in a row: bitwise the same. */
-static void every_pattern(irist_rank *t, const kind *types, iris_gemm_op op, const shape &s, const options &o)
+/* A problem by every pattern, each on poisoned memory and twice in a row: bitwise the same. `put`: as in job. */
+static void every_pattern(irist_rank *t, const kind *types, iris_gemm_op op, const shape &s, const options &o, int put)
 {
     job j;
-    if (create(&j, t, types, op, s, o) && prepare(&j)) {
+    const bool made = create(&j, t, types, op, s, o);
+    j.put = put;
+    if (made && prepare(&j)) {
         for (int lap = 0; lap < 2 * PATTERNS; lap++) { /* the second time behind another pattern's epoch */
             const int pattern = lap % PATTERNS;
-            if (launcher_of(types, op, pattern) == nullptr || (lap >= PATTERNS && !t->full))
-                continue;
+            if (lap >= PATTERNS && !t->full)
+                break;
             const std::vector<unsigned char> before = poison(&j);
             launch(&j, pattern);
-            irist_ok(t, iris_synchronize(t->world));
+            if (!irist_check(t, iris_synchronize(t->world) == IRIS_OK, "%s %s %s %lldx%lldx%lld, %s: %s", op_names[op],
+                             pattern_names[pattern], types->name, (long long)s.m, (long long)s.n, (long long)s.k,
+                             o.name, iris_error_string(t->world)))
+                break;
             right(&j, before, pattern_names[pattern]);
         }
     }
@@ -304,7 +318,7 @@ static void shape_work(irist_rank *t)
         for (int v = 0; v < VARIANTS; v++)
             for (int o = 0; o < OPS; o++)
                 if ((t->full && types - kinds < 4) || (s + 2 * v + o) % (t->full ? 3 : some) == 0)
-                    every_pattern(t, types, ops[o], shapes[s], variants[v]);
+                    every_pattern(t, types, ops[o], shapes[s], variants[v], (s + v) % 2);
 }
 
 TEST_CASE("reduce_scatter, all_reduce and all_gather are right for every type, shape and option", "[gemm]")
@@ -339,14 +353,18 @@ static void share_work(irist_rank *t)
     char *workspace = (char *)iris_malloc(t->world, most);
     std::vector<unsigned char> before[JOBS], first[JOBS];
     for (int i = 0; i < JOBS; i++)
-        jobs[i].workspace = workspace, jobs[i].workspace_bytes = most, made = prepare(&jobs[i]) && made;
+        jobs[i].workspace = workspace, jobs[i].workspace_bytes = most, jobs[i].put = i >= OPS,
+        made = prepare(&jobs[i]) && made;
     for (int i = 0; made && i < JOBS; i++)
         before[i] = poison(&jobs[i]);
     for (uint32_t lap = 0; made && lap < irist_laps(5, 30); lap++) {
+        for (int i = 0; i < JOBS; i++)
+            irist_upload(t, jobs[i].memory[ORACLE_C], before[i]);
+        irist_meet(t);
         for (int i = 0; i < JOBS; i++) {
             if (lap % 3 == 1)
                 irist_delay(t, lap * JOBS + (uint32_t)i);
-            launch(&jobs[i], (int)(lap % PATTERNS));
+            launch(&jobs[i], (int)((lap + 2 * (uint32_t)i) % PATTERNS)); /* bulk_synchronous before wg_specialized */
         }
         irist_ok(t, iris_synchronize(t->world));
         for (int i = 0; i < JOBS; i++) {
@@ -367,6 +385,73 @@ TEST_CASE("plans that share a workspace give the same bits in every launch, back
 {
     irist_spmd(share_work, nullptr);
 }
+
+/*
+ * Plans of many shapes, types, operations and patterns on one workspace, one after the other without a barrier, and on
+ * a GPU as one graph, which is replayed: the same bits each time.
+ */
+static void many_work(irist_rank *t)
+{
+    enum { MOST = 64 };
+#if defined(IRIS_TARGET_HOST)
+    const int count = t->full ? MOST : 16;
+#else
+    const int count = MOST;
+#endif
+    const options o = {"many", 0.5, 0, 1, 0, IRIS_ACTIVATION_RELU, 0, 0, 1, 0, RAGGED, 0, 0, 0, 0};
+    std::vector<job> jobs((size_t)count);
+    std::vector<std::vector<unsigned char>> before((size_t)count), first((size_t)count);
+    size_t most = 0;
+    bool made = true;
+    const auto of = [&](int i, uint32_t what, uint32_t n) { return irist_pick(t->seed, (uint64_t)i + 1000, what, n); };
+    for (int i = 0; i < count; i++) {
+        const shape s = {1 + (int64_t)of(i, 0, 96), 1 + (int64_t)of(i, 1, 160), 1 + (int64_t)of(i, 2, 80)};
+        made = create(&jobs[i], t, &kinds[of(i, 3, 3)], ops[of(i, 4, OPS)], s, o) && made;
+        jobs[i].put = (int)of(i, 5, 2);
+        for (int r = 0; r < t->ranks; r++) { /* the largest of all ranks: k differs */
+            iris_gemm_args g = args_of(&jobs[i]);
+            g.k = jobs[i].question.k[r], g.lda = g.ldb = 0;
+            const size_t room = iris_gemm_workspace_bytes(t->world, jobs[i].op, jobs[i].types->dtype, &g);
+            most = room > most ? room : most;
+        }
+    }
+    char *workspace = (char *)iris_malloc(t->world, most);
+    for (int i = 0; i < count; i++)
+        jobs[i].workspace = workspace, jobs[i].workspace_bytes = most, made = prepare(&jobs[i]) && made;
+    const auto submit = [&](iris_stream stream) {
+        for (int i = 0; i < count; i++)
+            launch(&jobs[i], (int)of(i, 6, PATTERNS), stream);
+    };
+    for (int lap = 0; made && lap < 2; lap++) {
+        for (int i = 0; i < count; i++)
+            before[i] = poison(&jobs[i]);
+#if defined(IRIS_TARGET_HOST)
+        submit(nullptr);
+#else
+        iris_stream recorder;
+        if (lap == 0) {
+            submit(nullptr);
+        } else if (irist_ok(t, iris_stream_create(t->world, &recorder))) {
+            irist_replay(t, iris_default_stream(t->world), recorder, submit);
+            irist_ok(t, iris_stream_destroy(t->world, recorder));
+        }
+#endif
+        irist_ok(t, iris_synchronize(t->world));
+        for (int i = 0; i < count; i++) {
+            const std::vector<unsigned char> got = irist_download(t, jobs[i].memory[ORACLE_C], before[i].size());
+            if (lap == 0)
+                right(&jobs[i], before[i], "one of many"), first[i] = got;
+            irist_check(t, got == first[i], "plan %d, %s: another result the second time", i, op_names[jobs[i].op]);
+        }
+    }
+    for (int i = count - 1; i >= 0; i--)
+        irist_ok(t, iris_gemm_release(t->world, &jobs[i].plan));
+    irist_ok(t, iris_free(t->world, workspace));
+    for (int i = count - 1; i >= 0; i--)
+        release(&jobs[i]);
+}
+
+TEST_CASE("many plans on one workspace, in a row and in a graph", "[gemm]") { irist_spmd(many_work, nullptr); }
 
 static void blas_work(irist_rank *t)
 {
@@ -426,10 +511,10 @@ static void choice_work(irist_rank *t)
         iris_gemm_pattern asked, pattern;
         int blas;
     } rows[] = {
-        {"pattern=fused_sequential", IRIS_GEMM_AUTO, IRIS_GEMM_BULK_SYNCHRONOUS, 0}, /* it names no operation */
-        {"op=all_reduce pattern=fused_sequential", IRIS_GEMM_AUTO, IRIS_GEMM_BULK_SYNCHRONOUS, 0},
-        {"op=reduce_scatter pattern=fused_sequential", IRIS_GEMM_AUTO, IRIS_GEMM_FUSED_SEQUENTIAL, 0},
-        {"op=reduce_scatter pattern=fused_sequential", IRIS_GEMM_AUTO, IRIS_GEMM_FUSED_SEQUENTIAL, 1},
+        {"pattern=bulk_synchronous", IRIS_GEMM_AUTO, IRIS_GEMM_FUSED_SEQUENTIAL, 0}, /* it names no operation */
+        {"op=all_reduce pattern=bulk_synchronous", IRIS_GEMM_AUTO, IRIS_GEMM_FUSED_SEQUENTIAL, 0},
+        {"op=reduce_scatter pattern=bulk_synchronous", IRIS_GEMM_AUTO, IRIS_GEMM_BULK_SYNCHRONOUS, 0},
+        {"op=reduce_scatter pattern=bulk_synchronous", IRIS_GEMM_AUTO, IRIS_GEMM_BULK_SYNCHRONOUS, 1},
         {nullptr, IRIS_GEMM_FUSED_SEQUENTIAL, IRIS_GEMM_FUSED_SEQUENTIAL, 1},
         {nullptr, IRIS_GEMM_BULK_SYNCHRONOUS, IRIS_GEMM_BULK_SYNCHRONOUS, 1},
         {nullptr, IRIS_GEMM_BLAS_GATHER, IRIS_GEMM_BLAS_GATHER, 1},

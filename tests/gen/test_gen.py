@@ -131,6 +131,16 @@ class Launchers(unittest.TestCase):
             self.assertIn("iris_gemm_all_scatter_bf16__needs_IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16", linked.stderr)
 
 
+class Operations(unittest.TestCase):
+    """Patterns know operations by their properties (gen/gemm_ops.h) alone, so that another one needs no other pattern."""
+
+    def test_no_template_names_one(self):
+        names = re.compile("|".join(op.name for op in gemm.GEMM_OPS), re.IGNORECASE)
+        templates = sorted((ROOT / "templates/gemm").iterdir()) + sorted((ROOT / "templates/mainloop").iterdir())
+        self.assertGreater(len(templates), 20)
+        self.assertEqual([t.name for t in templates if names.search(t.read_text(encoding="utf-8"))], [])
+
+
 class Mainloop(unittest.TestCase):
     maxDiff = None
     """A new mainloop is one row: numbers, properties, kernels, probe and launchers follow

@@ -4,9 +4,12 @@
  * functions.
  *
  *   irisi_exchange_ready     rank r sets ready[r] on every peer to the epoch that it has begun: r may be written to
- *   irisi_exchange_done      rank r adds to done[r] on every peer, after what it has put there
+ *   irisi_exchange_done      rank r adds to done[r] on every peer, after the tiles that it has put there
  *   irisi_exchange_amount    how much rank r adds to done[r] in each epoch
- *   irisi_exchange_partials  how much each rank adds to done[itself] on an owner of sums in each epoch
+ *   irisi_exchange_partial   the same for partial sums, one for each row of tiles that has rows of the owner
+ *   irisi_exchange_units     how much each rank adds to each of them in each epoch
+ *   irisi_exchange_tile_rows rows of tiles that have rows of an owner
+ *   irisi_exchange_ticket    counts on this rank which sums its workgroups have begun to add up
  *   irisi_exchange_sums      each workgroup of rank r adds to sums[r] on every peer, once it is done with the epoch
  *   irisi_exchange_block     set on every rank to the epoch in which a block of rows of A stands in its memory
  *   irisi_exchange_flag      a tile's flag: set on this rank to the epoch in which the tile stands in its memory
@@ -25,16 +28,25 @@ IRIS_HOST_DEVICE uint32_t irisi_exchange_amount(const iris_gemm_plan *plan, uint
 }
 
 /*
- * How much each rank, the owner too, adds to its `done` on the owner of some rows in one epoch, where K is split: 1 for
- * each unit of the tiles that have one of these rows.
+ * Where K is split: the rows of tiles that have rows of an owner, and how many the owner of the most may have. How much
+ * each rank, the owner too, adds in one epoch to its signal of such a row of tiles: 1 for each unit.
  */
-IRIS_HOST_DEVICE uint32_t irisi_exchange_partials(const iris_gemm_plan *plan, uint32_t owner)
+IRIS_HOST_DEVICE iris_gemm_rows irisi_exchange_tile_rows(const iris_gemm_plan *plan, uint32_t owner)
 {
-    const iris_gemm_rows rows = iris_gemm_shard(plan->m, plan->world, owner);
-    const uint32_t units = (plan->region.columns + plan->tiling.unit - 1) / plan->tiling.unit;
-    if (rows.count == 0)
-        return 0;
-    return ((rows.first + rows.count - 1) / plan->tiling.tile_m - rows.first / plan->tiling.tile_m + 1) * units;
+    const iris_gemm_rows rows = irisi_gemm_rows_of(plan, owner);
+    iris_gemm_rows tiles;
+    tiles.first = rows.first / plan->tiling.tile_m;
+    tiles.count =
+        rows.count == 0 ? 0 : (rows.first + rows.count - 1) / plan->tiling.tile_m - tiles.first + 1;
+    return tiles;
+}
+IRIS_HOST_DEVICE uint32_t irisi_exchange_most_tile_rows(const iris_gemm_plan *plan)
+{
+    return (irisi_gemm_slot_rows(plan) + plan->tiling.tile_m - 1) / plan->tiling.tile_m + 1;
+}
+IRIS_HOST_DEVICE uint32_t irisi_exchange_units(const iris_gemm_plan *plan)
+{
+    return (plan->region.columns + plan->tiling.unit - 1) / plan->tiling.unit;
 }
 
 /* Rows of A that have a signal of their own for their arrival, and how many such blocks the longest shard has. */
@@ -46,13 +58,15 @@ IRIS_HOST_DEVICE uint32_t irisi_gemm_row_blocks(const iris_gemm_plan *plan)
 
 /*
  * Signals of the channel: three for each rank, of which operations that send tiles use two, and have a flag for each
- * unit of the widest band, which is rank 0's. Where A is gathered its blocks of rows have some too.
+ * unit of the widest band, which is rank 0's. Where A is gathered its blocks of rows have some too, and where K is
+ * split rows of tiles.
  */
 IRIS_HOST_DEVICE size_t irisi_exchange_signals(const iris_gemm_plan *plan)
 {
     const int flags = irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SENDS_TILES);
-    const size_t blocks = irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_GATHERS) ? irisi_gemm_row_blocks(plan) : 0;
-    return flags ? 2 * (size_t)plan->world + irisi_gemm_units(plan, 0) : (3 + blocks) * (size_t)plan->world;
+    const size_t blocks = irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_GATHERS) ? irisi_gemm_row_blocks(plan)
+                                                                             : irisi_exchange_most_tile_rows(plan);
+    return flags ? 2 * (size_t)plan->world + irisi_gemm_units(plan, 0) : (3 + blocks) * (size_t)plan->world + 1;
 }
 
 #if IRIS_HAS_DEVICE
@@ -73,6 +87,15 @@ IRIS_DEVICE iris_signal *irisi_exchange_sums(const iris_gemm_plan *plan, int ran
 IRIS_DEVICE iris_signal *irisi_exchange_block(const iris_gemm_plan *plan, uint32_t rank, uint32_t block)
 {
     return plan->exchange.channel.signals + (size_t)plan->world * (3 + block) + rank;
+}
+
+IRIS_DEVICE iris_signal *irisi_exchange_partial(const iris_gemm_plan *plan, uint32_t rank, uint32_t tile_row)
+{
+    return irisi_exchange_block(plan, rank, tile_row);
+}
+IRIS_DEVICE uint64_t *irisi_exchange_ticket(const iris_gemm_plan *plan)
+{
+    return (uint64_t *)irisi_exchange_block(plan, 0, irisi_exchange_most_tile_rows(plan));
 }
 
 /* The flag of the tile whose first unit is `index`. */

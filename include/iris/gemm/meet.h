@@ -2,7 +2,7 @@
 /*
  * meet.h: the handshakes of kernels that communicate before or behind the arithmetic, with all ranks at once.
  *
- *   irisi_gemm_enter_all irisi_gemm_leave_all irisi_gemm_await_partials
+ *   irisi_gemm_enter_all irisi_gemm_leave_all irisi_gemm_await_partials irisi_gemm_ticket
  *
  * Handshakes of epoch e. Entry: a rank raises ready[rank] to e on every peer once its stream has reached the kernel:
  * peers may then read what the kernel before it has written there, and write what they are to write there. Exit: the
@@ -10,8 +10,8 @@
  * plan->machine.equal_workgroups, which is the same on every rank. A kernel ends when all workgroups of all peers have
  * done so. After that no peer reads or writes this rank's memory, and the next epoch, or another plan, may use it.
  *
- * done[rank] counts the partial sums that rank has put to the owners of their rows. Kernels that put none raise it too,
- * so that kernels of different patterns may follow each other on one plan.
+ * partial[rank] counts the partial sums that rank has put to the owner of their rows, for each row of tiles. Kernels
+ * that put none raise it too, so that kernels of different patterns may follow each other on one plan.
  */
 #ifndef IRIS_GEMM_MEET_H
 #define IRIS_GEMM_MEET_H
@@ -57,31 +57,50 @@ IRIS_DEVICE void irisi_gemm_leave_all(const iris_ctx *ctx, const iris_gemm_plan 
     const uint32_t amount = last ? plan->machine.equal_workgroups - workgroup : 1;
     irisi_drain();
     iris_sync_wg();
-    for (int rank = (int)iris_wg_lane(); rank < ctx->world; rank += (int)iris_wg_lanes()) {
-        if (!put && last)
-            irisi_raise(ctx, irisi_exchange_done(plan, ctx->rank), irisi_exchange_partials(plan, (uint32_t)rank),
-                        IRIS_SIGNAL_ADD, rank);
+    const uint32_t world = (uint32_t)ctx->world, rows = !put && last ? irisi_exchange_most_tile_rows(plan) : 0;
+    for (uint32_t i = iris_wg_lane(); i < rows * world; i += iris_wg_lanes()) {
+        const uint32_t tile_row = i / world, rank = i - tile_row * world;
+        if (tile_row < irisi_exchange_tile_rows(plan, rank).count)
+            irisi_raise(ctx, irisi_exchange_partial(plan, (uint32_t)ctx->rank, tile_row), irisi_exchange_units(plan),
+                        IRIS_SIGNAL_ADD, (int)rank);
+    }
+    for (int rank = (int)iris_wg_lane(); rank < ctx->world; rank += (int)iris_wg_lanes())
         if (rank != ctx->rank)
             irisi_raise(ctx, irisi_exchange_sums(plan, ctx->rank), amount, IRIS_SIGNAL_ADD, rank);
-    }
     const uint32_t out = irisi_channel_count_out_of(&plan->exchange.channel, plan->machine.waves);
+    if (out == iris_workgroups() && irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SPLIT_K))
+        irisi_atomic_set_u64(irisi_exchange_ticket(plan), 0, IRIS_RELAXED, IRIS_SCOPE_AGENT); /* nobody asks any more */
     if (workgroup == 0 && iris_wave() == 0)
         irisi_gemm_wait_all(ctx, irisi_exchange_sums(plan, 0), epoch * plan->machine.equal_workgroups);
     irisi_channel_close(&plan->exchange.channel, epoch, out, iris_workgroups());
 }
 
 /*
- * Waits until the partial sums of all ranks, this one's too, have arrived for the rows that this rank owns. 1, or 0
- * where the world has stopped instead. Every lane of the workgroup calls it.
+ * Waits until the partial sums of all ranks, this one's too, have arrived for a row of tiles of this rank's rows. 1, or
+ * 0 where the world has stopped instead. Every lane of the workgroup calls it.
  */
-IRIS_DEVICE int irisi_gemm_await_partials(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch)
+IRIS_DEVICE int irisi_gemm_await_partials(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch,
+                                          uint32_t tile_row)
 {
-    const uint64_t amount = epoch * irisi_exchange_partials(plan, plan->rank);
-    iris_sync_wg();
+    const uint64_t amount = epoch * irisi_exchange_units(plan);
     for (int rank = (int)iris_lane(); iris_wave() == 0 && rank < ctx->world; rank += (int)iris_wave_lanes())
-        irisi_wait_signal(ctx, irisi_exchange_done(plan, rank), IRISI_GE, amount, rank);
+        irisi_wait_signal(ctx, irisi_exchange_partial(plan, (uint32_t)rank, tile_row), IRISI_GE, amount, rank);
     iris_sync_wg();
     return irisi_atomic_fetch_u32(&ctx->control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) == 0;
+}
+
+/*
+ * The next number that no workgroup of this rank has had in this epoch, the same in every lane; `word`: in the
+ * workgroup's shared memory. Every lane of the workgroup calls it.
+ */
+IRIS_DEVICE uint32_t irisi_gemm_ticket(const iris_gemm_plan *plan, uint32_t *word)
+{
+    iris_sync_wg();
+    if (iris_wg_lane() == 0)
+        irisi_shared_set(
+            word, (uint32_t)irisi_atomic_add_u64(irisi_exchange_ticket(plan), 1, IRIS_RELAXED, IRIS_SCOPE_AGENT));
+    iris_sync_wg();
+    return irisi_shared_get(word);
 }
 
 #endif

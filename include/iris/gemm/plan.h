@@ -170,7 +170,10 @@ typedef struct irisi_gemm_packing {
     uint64_t transposed;           /* bytes of an element, where the copy has the matrix's columns as rows; else 0 */
 } irisi_gemm_packing;
 
-/* Tensor maps in a plan: A, B, C on up to 8 ranks, and A once more with lower boxes, for tiles at its last rows. */
+/*
+ * Tensor maps in a plan: A, B, C on up to 8 ranks, and A once more with lower boxes, for tiles at its last rows. Where
+ * A is gathered C is on this rank alone, and the map behind that of its C is of its own rows of A (irisi_gemm_own_a).
+ */
 enum {
     IRISI_GEMM_MAPS = 11,
     IRISI_GEMM_MAP_TAIL = 10,
@@ -226,10 +229,13 @@ typedef struct irisi_gemm_operands {
 
 /*
  * all_gather: this rank's rows of A, as the caller has them. operands.a is the gathered A, with the rows of all ranks.
+ * Tiles whose rows are all among first, first + 1, ... before `end`, which are own ones, are computed from `a` itself;
+ * those rows are not copied to this rank's gathered A. end 0: no tile is.
  */
 typedef struct irisi_gemm_inputs {
     const void *a;
     uint64_t ld;
+    uint32_t first, end;
 } irisi_gemm_inputs;
 
 /* The part of C whose products this rank computes: rows m0, m0 + 1, ... and columns n0, n0 + 1, ... */
@@ -338,7 +344,7 @@ typedef struct iris_gemm_plan {
     irisi_gemm_machine machine;
     irisi_gemm_exchange exchange;
     iris_gemm_stamp *stamps; /* null, or one for each position */
-    uint64_t reserved[2];
+    uint64_t reserved[1];
     irisi_gemm_launcher launcher;
 } iris_gemm_plan;
 
@@ -487,6 +493,16 @@ IRIS_HOST_DEVICE uint32_t irisi_gemm_owner_of(const iris_gemm_plan *plan, uint32
 {
     const uint32_t each = plan->route.shard, in_longer = plan->route.longer * (each + 1);
     return row < in_longer ? row / (each + 1) : plan->route.longer + (row - in_longer) / each;
+}
+
+/* Where A is gathered: the tensor map of this rank's own rows; 1 when so many rows from m0 on are read there. */
+IRIS_HOST_DEVICE uint32_t irisi_gemm_own_a(const iris_gemm_plan *plan)
+{
+    return 2 + (plan->rank + 1) % IRISI_GEMM_TMA_STORE_RANKS;
+}
+IRIS_HOST_DEVICE int irisi_gemm_in_place(const iris_gemm_plan *plan, uint32_t m0, uint32_t rows)
+{
+    return m0 + rows <= plan->inputs.end && m0 >= plan->inputs.first;
 }
 
 /* Units of a rank's band, however it is cut into tiles. 0 for an empty band. */

@@ -4,6 +4,7 @@
  * arithmetic, a set of functions for each type.
  *
  *   irisi_gemm_slot_chunks irisi_gemm_share irisi_gemm_share_of_rows irisi_gemm_share_of_all
+ *   irisi_gemm_parts irisi_gemm_parts_of irisi_gemm_share_of_part
  *
  * A rank's slot holds its partial sums of all of C, m x n of the slot's type, in rows that begin at multiples of 128
  * bytes. Where kernels put partial sums to the owners of their rows, it has a part for each rank instead, with that
@@ -14,6 +15,7 @@
 #define IRIS_GEMM_REDUCE_H
 
 #include <iris/gemm/meet.h>
+#include <iris/gemm/tile_ll.h>
 
 /* Chunks of a row of a slot. */
 IRIS_HOST_DEVICE uint32_t irisi_gemm_slot_chunks(const iris_gemm_plan *plan)
@@ -26,13 +28,13 @@ typedef struct irisi_gemm_share {
     uint64_t first, end;
 } irisi_gemm_share;
 
-/* The chunks of this rank's own rows. `put`: of a part that holds these rows alone, else of a slot of all rows. */
-IRIS_HOST_DEVICE irisi_gemm_share irisi_gemm_share_of_rows(const iris_gemm_plan *plan, int put)
+/* The chunks of this rank's own rows, in a slot of all rows. */
+IRIS_HOST_DEVICE irisi_gemm_share irisi_gemm_share_of_rows(const iris_gemm_plan *plan)
 {
     const iris_gemm_rows rows = iris_gemm_shard(plan->m, plan->world, plan->rank);
     const uint64_t across = irisi_gemm_slot_chunks(plan);
     irisi_gemm_share share;
-    share.first = put ? 0 : rows.first * across, share.end = share.first + rows.count * across;
+    share.first = rows.first * across, share.end = share.first + rows.count * across;
     return share;
 }
 
@@ -45,6 +47,42 @@ IRIS_HOST_DEVICE irisi_gemm_share irisi_gemm_share_of_all(const iris_gemm_plan *
     const uint64_t chunks = (uint64_t)plan->m * irisi_gemm_slot_chunks(plan);
     irisi_gemm_share share;
     share.first = chunks * plan->rank / plan->world, share.end = chunks * (plan->rank + 1) / plan->world;
+    return share;
+}
+
+/*
+ * Parts of this rank's own rows that are added up by a workgroup each: `split` of each row of tiles, `count` in all. If
+ * rows are few, a part has a chunk for each of a workgroup's `lanes` or more; else each of so many workgroups gets one,
+ * but for a few that get none, or several if there are more rows of tiles than workgroups.
+ */
+typedef struct irisi_gemm_parts {
+    uint32_t split, count;
+} irisi_gemm_parts;
+IRIS_HOST_DEVICE irisi_gemm_parts irisi_gemm_parts_of(const iris_gemm_plan *plan, uint32_t lanes, uint32_t workgroups)
+{
+    const uint32_t tiles = irisi_exchange_tile_rows(plan, plan->rank).count;
+    const uint64_t across = irisi_gemm_slot_chunks(plan), chunks = plan->tiling.tile_m * across;
+    const uint64_t most = (chunks + lanes - 1) / lanes;
+    const uint64_t even = tiles > 0 && tiles < workgroups ? workgroups / tiles : 1;
+    irisi_gemm_parts parts;
+    parts.split = (uint32_t)(even < most ? even : most), parts.count = tiles * parts.split;
+    return parts;
+}
+
+/* The chunks of part `i`, in a part of the slot that holds this rank's rows alone. */
+IRIS_HOST_DEVICE irisi_gemm_share irisi_gemm_share_of_part(const iris_gemm_plan *plan, const irisi_gemm_parts *parts,
+                                                           uint32_t i)
+{
+    const iris_gemm_rows rows = irisi_gemm_rows_of(plan, plan->rank);
+    const uint32_t tile_row = i / parts->split, part = i - tile_row * parts->split;
+    const uint32_t top = (rows.first / plan->tiling.tile_m + tile_row) * plan->tiling.tile_m;
+    const uint32_t bottom = top + plan->tiling.tile_m, last = rows.first + rows.count;
+    const uint32_t first = (top > rows.first ? top : rows.first) - rows.first;
+    const uint64_t across = irisi_gemm_slot_chunks(plan);
+    const uint64_t chunks = ((bottom < last ? bottom : last) - rows.first - first) * across;
+    irisi_gemm_share share;
+    share.first = first * across + chunks * part / parts->split;
+    share.end = first * across + chunks * (part + 1) / parts->split;
     return share;
 }
 

@@ -11,6 +11,7 @@
  *   irisi_stage_pipe_*                   staging tiles between math waves and communication waves
  *   irisi_gemm_notify_begin irisi_gemm_notify_request irisi_gemm_notify_wave    a wave that raises others' signals
  *   irisi_gemm_tma_forward_fetch irisi_gemm_tma_forward_put irisi_gemm_send_beside    workgroups that only send
+ *   irisi_gemm_gather_begun              workgroups that gather A
  *
  * Shared memory of a workgroup: IRISI_GEMM_COUNTERS bytes of counters and gates, the mainloop's workspace, the staging
  * tiles.
@@ -476,6 +477,21 @@ IRIS_DEVICE void irisi_gemm_send_beside(const iris_ctx *ctx, const iris_gemm_pla
         irisi_gemm_tma_forward_put(ctx, plan, part, schedule, &forward);
     else if (part->group.wave < IRISI_TMA_FORWARD_FETCHERS)
         irisi_gemm_tma_forward_fetch(ctx, plan, part, schedule, &forward);
+}
+
+/*
+ * All that a workgroup does that gathers: once all ranks have begun, puts own rows of A to every rank, as worker
+ * `worker` of `workers` workgroups. Every lane of the workgroup calls it.
+ */
+IRIS_DEVICE void irisi_gemm_gather_begun(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_gemm_part *part,
+                                         uint32_t worker, uint32_t workers)
+{
+    if (!irisi_gemm_enter_all(ctx, plan, part->epoch))
+        return;
+    if (irisi_tma_gather_can(plan))
+        irisi_tma_gather_rows(ctx, plan, part->workspace, part->epoch, worker, workers);
+    else
+        irisi_gemm_gather_beside(ctx, plan, part->epoch, worker, workers);
 }
 
 /*

@@ -312,21 +312,51 @@ typedef enum irisi_gemm_to {
 } irisi_gemm_to;
 
 /*
+ * Puts a wave's box, 16 rows of a tile from `row` on and 128 bytes from column `column` of C on, to the owners of its
+ * rows. A box of one owner goes by the copy engine, whose map leaves out what is behind the owner's rows; rows before
+ * them it cannot leave out (the instruction is illegal then), so lanes store a box of several owners. Every lane of the
+ * wave calls it, which has written the box, or met those that have since.
+ */
+IRIS_DEVICE void irisi_tile_put_box_to_owners(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
+                                              const iris_wave_group *group, uint32_t column, uint32_t row,
+                                              const char *box)
+{
+    const uint32_t first = tile->m0 + row, left = tile->rows - row, count = left < 16 ? left : 16;
+    const uint32_t owner = irisi_gemm_owner_of(plan, first);
+    if (__builtin_expect(owner == irisi_gemm_owner_of(plan, first + count - 1), 1)) {
+        if (iris_lane() == 0 && (!group->stopped || owner == plan->rank))
+            irisi_bulk_put_box(plan->maps[2 + owner], column, first - irisi_gemm_rows_of(plan, owner).first, box);
+        return;
+    }
+    for (uint32_t i = iris_lane(); i < 8 * count; i += iris_wave_lanes()) {
+        const uint32_t r = i / 8, c = i % 8, to = irisi_gemm_owner_of(plan, first + r);
+        const uint64_t at = (uint64_t)(first + r - irisi_gemm_rows_of(plan, to).first) * plan->operands.ldc + column;
+        irisi_b128 v;
+        if ((group->stopped && to != plan->rank) ||
+            column * plan->operands.c_element + 16 * c >= plan->region.columns * plan->operands.c_element)
+            continue;
+        __builtin_memcpy(&v, __builtin_assume_aligned(box + 128 * r + ((c ^ r % 8) * 16), 16), sizeof v);
+        char *own = (char *)plan->route.base + at * plan->operands.c_element + 16 * c;
+        irisi_store_128(irisi_tile_on(ctx, own, (int)to), v, IRIS_CACHE_DEFAULT);
+    }
+}
+
+/*
  * Puts each row of a staging tile to its owner, into this rank's part of the slots there, whose first row is that of
- * the owner's shard. In boxes the copy engine leaves out the rows that the owner's map does not have; else lanes look
- * up their row's owner. Every lane of the wave group calls it.
+ * the owner's shard: the copy engine in boxes, as in irisi_tile_put_by_tma, else lanes. Every lane of the wave group
+ * calls it.
  */
 IRIS_DEVICE void irisi_tile_put_owners(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
                                        char *stage, const iris_wave_group *group)
 {
     plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
     if (irisi_tile_tma_store(plan)) {
-        const uint32_t last = irisi_gemm_owner_of(plan, tile->m0 + tile->rows - 1);
-        for (uint32_t owner = irisi_gemm_owner_of(plan, tile->m0); owner <= last; owner++) {
-            iris_tile shifted = *tile;
-            shifted.m0 -= irisi_gemm_rows_of(plan, owner).first; /* less than 0 if the tile begins before the shard */
-            if (!group->stopped || (int)owner == ctx->rank)
-                irisi_tile_put_by_tma(plan, &shifted, stage, group, (int)owner);
+        for (uint32_t i = group->wave; 16 * i < tile->rows; i += group->waves) {
+            irisi_tile_put_box_to_owners(ctx, plan, tile, group, tile->n0, 16 * i, stage + 2048 * i);
+            if (group->window) {
+                irisi_bulk_commit();
+                irisi_bulk_pace(group->window - 1);
+            }
         }
         irisi_bulk_commit();
         return;
@@ -480,8 +510,11 @@ IRIS_DEVICE void irisi_tile_notify_owners(const iris_ctx *ctx, const iris_gemm_p
     const uint32_t step = irisi_in_vector_register_u32(group->members);
     for (int rank = (int)group->member; rank < ctx->world; rank += (int)step) {
         const iris_gemm_rows rows = irisi_gemm_rows_of(plan, (uint32_t)rank);
-        if (rows.first < tile->m0 + tile->rows && rows.first + rows.count > tile->m0)
-            irisi_raise(ctx, irisi_exchange_done(plan, ctx->rank), irisi_tile_units(plan, tile), IRIS_SIGNAL_ADD, rank);
+        if (rows.first < tile->m0 + tile->rows && rows.first + rows.count > tile->m0) {
+            const uint32_t below = tile->m0 / plan->tiling.tile_m - rows.first / plan->tiling.tile_m;
+            irisi_raise(ctx, irisi_exchange_partial(plan, (uint32_t)ctx->rank, below), irisi_tile_units(plan, tile),
+                        IRIS_SIGNAL_ADD, rank);
+        }
     }
 }
 

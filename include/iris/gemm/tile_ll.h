@@ -12,7 +12,8 @@
  * every other. Packets have a channel of their own, so that epochs with packets and epochs with signals may follow each
  * other in any order.
  *
- * In a bank each rank's band has a row of units for each row of C, as many units as the widest band needs.
+ * In a bank each rank's band has a row of units for each row of C, as many units as the widest band needs. Where K is
+ * split, a rank's partial sums take the place of its band; gen/gemm_reduce.h adds them up as they arrive.
  */
 #ifndef IRIS_GEMM_TILE_LL_H
 #define IRIS_GEMM_TILE_LL_H
@@ -63,12 +64,21 @@ IRIS_DEVICE const char *irisi_tile_staged_8(const iris_gemm_plan *plan, const ir
     return iris_tile_row(plan, tile, stage, row) + 8 * unit;
 }
 
-/* Writes one unit into every other rank's bank; `to`: the same place in this rank's bank. */
-IRIS_DEVICE void irisi_tile_write_ll(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_ll_packet *to, uint64_t both,
-                                     uint32_t flag)
+/*
+ * Writes one unit of a row into the banks of who is to have it; `to`: the same place in this rank's bank. A tile goes
+ * to every other rank, partial sums to all that add them up: to this one too, whose workgroups read each other's.
+ */
+IRIS_DEVICE void irisi_tile_write_ll(const iris_ctx *ctx, const iris_gemm_plan *plan, uint32_t row, iris_ll_packet *to,
+                                     uint64_t both, uint32_t flag)
 {
+    const int sums = irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SPLIT_K);
     uint32_t rank = plan->rank;
-    for (uint32_t k = 1; k < plan->world; k++) {
+    if (sums && irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SPLIT_M)) {
+        rank = irisi_gemm_owner_of(plan, row);
+        irisi_ll_write_unit((iris_ll_packet *)irisi_translate(ctx, to, (int)rank), both, flag);
+        return;
+    }
+    for (uint32_t k = 1; k < plan->world + (uint32_t)sums; k++) {
         rank = rank + 1 == plan->world ? 0 : rank + 1;
         irisi_ll_write_unit((iris_ll_packet *)irisi_translate(ctx, to, (int)rank), both, flag);
     }
@@ -89,8 +99,8 @@ IRIS_DEVICE void irisi_tile_store_chunk(const iris_ctx *ctx, const iris_gemm_pla
                          2 * ((tile->n0 * plan->operands.c_element + at) / 8);
     uint64_t both[2];
     __builtin_memcpy(both, &chunk, 16);
-    irisi_tile_write_ll(ctx, plan, to, both[0], iris_ll_flag(ll));
-    irisi_tile_write_ll(ctx, plan, to + 2, both[1], iris_ll_flag(ll));
+    irisi_tile_write_ll(ctx, plan, tile->m0 + row, to, both[0], iris_ll_flag(ll));
+    irisi_tile_write_ll(ctx, plan, tile->m0 + row, to + 2, both[1], iris_ll_flag(ll));
 }
 
 /*
@@ -111,7 +121,8 @@ IRIS_DEVICE void irisi_tile_send_ll(const iris_ctx *ctx, const iris_gemm_plan *p
     for (uint32_t i = group->member; i < tile->rows * units; i += group->members) {
         const uint32_t row = i / units, unit = i - row * units, left = bytes - 8 * unit;
         const uint64_t both = irisi_tile_load_8(irisi_tile_staged_8(plan, tile, stage, row, unit), left, size);
-        irisi_tile_write_ll(ctx, plan, slots + (uint64_t)row * plan->exchange.ll_pitch + 2 * unit, both, flag);
+        irisi_tile_write_ll(ctx, plan, tile->m0 + row, slots + (uint64_t)row * plan->exchange.ll_pitch + 2 * unit, both,
+                            flag);
         irisi_tile_store_8(irisi_tile_out(plan, tile, row) + 8 * unit, both, left, size);
     }
 }
@@ -148,7 +159,7 @@ IRIS_DEVICE void irisi_gemm_ll_finish(const iris_ctx *ctx, const iris_gemm_plan 
     plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
     uint32_t rank = plan->rank;
     if (plan->region.columns == 0 && iris_grid_lane() == 0)
-        irisi_tile_write_ll(ctx, plan, irisi_gemm_ll_slots(plan, epoch, rank), 0, iris_ll_flag(epoch));
+        irisi_tile_write_ll(ctx, plan, 0, irisi_gemm_ll_slots(plan, epoch, rank), 0, iris_ll_flag(epoch));
     for (uint32_t k = 1; k < plan->world; k++) {
         rank = rank == 0 ? plan->world - 1 : rank - 1;
         irisi_gemm_ll_collect(ctx, plan, epoch, rank);

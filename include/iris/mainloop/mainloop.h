@@ -26,6 +26,10 @@
  *   irisi_tma_forward_fetch irisi_tma_forward_skip   loader waves: each fetches a tile in turn, and skips the others'
  *   irisi_tma_forward_put irisi_tma_forward_end      math waves: put what was fetched to the peers
  *
+ * and for workgroups that only gather A in that way:
+ *
+ *   irisi_tma_gather_can irisi_tma_gather_rows
+ *
  * The workspace starts 128 bytes behind the start of shared memory.
  */
 #ifndef IRIS_MAINLOOP_MAINLOOP_H
@@ -41,7 +45,7 @@ typedef enum iris_gemm_role { IRIS_GEMM_MATH, IRIS_GEMM_LOADER, IRIS_GEMM_COMM }
 
 #include <iris/gen/gemm_epilogue.h>
 #if defined(IRIS_TARGET_NVIDIA)
-#include <iris/mainloop/nvidia/tma_forward.h>
+#include <iris/mainloop/nvidia/tma_gather.h>
 #elif defined(IRIS_TARGET_AMD)
 #include <iris/mainloop/amd/gemm.h>
 #else
@@ -71,6 +75,15 @@ IRIS_DEVICE void irisi_tma_forward_put(const iris_gemm_plan *plan, const iris_ti
     (void)plan, (void)tile, (void)stopped, (void)r;
 }
 IRIS_DEVICE void irisi_tma_forward_end(void) {}
+#endif
+
+#if !defined(IRISI_HAS_TMA_GATHER)
+IRIS_DEVICE int irisi_tma_gather_can(const iris_gemm_plan *plan) { return (void)plan, 0; }
+IRIS_DEVICE void irisi_tma_gather_rows(const iris_ctx *ctx, const iris_gemm_plan *plan, char *workspace, uint64_t epoch,
+                                       uint32_t worker, uint32_t workers)
+{
+    (void)ctx, (void)plan, (void)workspace, (void)epoch, (void)worker, (void)workers;
+}
 #endif
 #endif
 

@@ -3,9 +3,10 @@
  * async.h (nvidia): what runs beside the lanes on Hopper: bulk copies, barriers in shared memory, warpgroup products.
  *
  *   irisi_tile_cuts irisi_bulk_can irisi_bulk_put irisi_bulk_put_box irisi_bulk_commit
- *   irisi_bulk_reusable irisi_bulk_arrived irisi_bulk_pace irisi_bulk_written irisi_bulk_acquired
+ *   irisi_bulk_reusable irisi_bulk_reusable_but_five irisi_bulk_arrived irisi_bulk_pace irisi_bulk_written
+ *   irisi_bulk_acquired
  *   irisi_mbar_init irisi_mbar_made irisi_mbar_expect irisi_mbar_arrive irisi_mbar_wait irisi_mbar_passed
- *   irisi_elected irisi_prefetch_map irisi_fetch_box irisi_prefetch_box
+ *   irisi_elected irisi_prefetch_map irisi_bulk_fetch irisi_fetch_box irisi_prefetch_box
  *   irisi_store_two irisi_store_matrices irisi_wgmma_begin irisi_wgmma_commit irisi_wgmma_wait_one irisi_wgmma_wait
  *   irisi_wgmma_done_f32 irisi_wgmma_done_i32 irisi_wgmma_operand irisi_wgmma_whole
  *
@@ -89,6 +90,14 @@ IRIS_DEVICE void irisi_bulk_reusable(int keep)
         asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 #else
     (void)keep;
+#endif
+}
+
+/* The same, except for those of its latest five groups. */
+IRIS_DEVICE void irisi_bulk_reusable_but_five(void)
+{
+#if IRISI_BULK
+    asm volatile("cp.async.bulk.wait_group.read 5;" ::: "memory");
 #endif
 }
 
@@ -213,6 +222,21 @@ IRIS_DEVICE uint32_t irisi_elected(void)
     asm volatile("{\n .reg .pred p;\n elect.sync _|p, 0xffffffff;\n selp.u32 %0, 1, 0, p;\n}" : "=r"(elected));
 #endif
     return elected;
+}
+
+/*
+ * Begins to copy from global memory of this device into shared memory; both addresses and the length are multiples of
+ * 16. `bar` counts the bytes.
+ */
+IRIS_DEVICE void irisi_bulk_fetch(uint32_t to, const void *from, uint32_t bytes, uint32_t bar)
+{
+#if IRISI_BULK
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+                 "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(bar)
+                 : "memory");
+#else
+    (void)to, (void)from, (void)bytes, (void)bar;
+#endif
 }
 
 /*

@@ -269,21 +269,6 @@ IRIS_DEVICE void irisi_gemm_leave_rest(const iris_ctx *ctx, const iris_gemm_plan
                         direct && !group->stopped ? all : self);
 }
 
-/*
- * Has the copy engine put a wave's box, 16 rows of a tile from `row` on and 128 bytes from `column` on, to the owners
- * of the rows; their maps leave out other owners' rows. One lane calls it.
- */
-IRIS_DEVICE void irisi_gemm_leave_to_owners(const iris_gemm_plan *plan, const iris_tile *tile,
-                                            const iris_wave_group *group, uint32_t column, uint32_t row, uint32_t box)
-{
-    const uint32_t first = tile->m0 + row, left = tile->rows - row;
-    const uint32_t last = irisi_gemm_owner_of(plan, first + (left < 16 ? left : 16) - 1);
-    for (uint32_t owner = irisi_gemm_owner_of(plan, first); owner <= last; owner++)
-        if (!group->stopped || owner == plan->rank)
-            irisi_bulk_put_box_at(plan->maps[2 + owner], tile->n0 + column,
-                                  first - irisi_gemm_rows_of(plan, owner).first, box);
-}
-
 /* alpha * v; 0 for an alpha of 0, even if v is infinite or NaN. */
 IRIS_DEVICE float irisi_gemm_scaled(float v, float alpha)
 {

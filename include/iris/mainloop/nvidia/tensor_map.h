@@ -58,6 +58,26 @@ static const char *irisi_gemm_map(irisi_encode_map encode, unsigned char *map, u
     return NULL;
 }
 
+/*
+ * Where A is gathered and the copy engine can read the caller's rows: the map of these, for whole tiles of them, which
+ * are then computed from there.
+ */
+static const char *irisi_gemm_map_own_a(irisi_encode_map encode, iris_gemm_plan *p)
+{
+    const iris_gemm_rows own = iris_gemm_shard(p->m, p->world, p->rank);
+    const uint32_t tile = p->tiling.tile_m, first = (own.first + tile - 1) / tile * tile;
+    const uint32_t end = (own.first + own.count) / tile * tile;
+    const uint64_t pitch = p->inputs.ld * p->operands.element;
+    if (p->pattern == IRIS_GEMM_BLAS_GATHER) /* a BLAS reads one A */
+        return NULL;
+    if (p->mainloop != IRISI_GEMM_SM90A || first >= end || (((uintptr_t)p->inputs.a | pitch) & 15) != 0 ||
+        pitch > IRISI_GEMM_MOST_PITCH)
+        return NULL;
+    p->inputs.first = first, p->inputs.end = end;
+    return irisi_gemm_map(encode, p->maps[irisi_gemm_own_a(p)], p->operands.element, p->inputs.a, own.count, p->k,
+                          p->inputs.ld, irisi_gemm_a_box(tile));
+}
+
 /* Fills a plan's maps, if its mainloop uses them. Returns null, or what went wrong. */
 static const char *irisi_gemm_maps(const iris_world *w, iris_gemm_plan *p)
 {
@@ -88,6 +108,8 @@ static const char *irisi_gemm_maps(const iris_world *w, iris_gemm_plan *p)
         if (c_rows > 0) /* else nothing is put there */
             why = irisi_gemm_map(encode, map, p->operands.c_element, c, c_rows, whole, p->operands.ldc, 16);
     }
+    if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS) && !why)
+        why = irisi_gemm_map_own_a(encode, p);
     memcpy(p->launcher.own_map, p->maps[2 + p->rank % IRISI_GEMM_TMA_STORE_RANKS], IRISI_GEMM_MAP_BYTES);
     if (owners && p->machine.tma_store && !why)
         why = irisi_gemm_map(encode, p->launcher.slot_map, p->operands.c_element, p->operands.c, p->m, whole,

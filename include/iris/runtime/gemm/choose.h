@@ -278,6 +278,8 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     p->machine.tma_store = s.tma_store, p->machine.window = s.window, p->machine.slots = s.slots,
     p->machine.slots_with_comm = s.slots_with_comm;
     p->machine.waves = s.waves, p->machine.waves_with_comm = s.waves_with_comm;
+    if (irisi_gemm_one_pattern(p->op) && p->op != IRIS_GEMM_LOCAL && senders == 0)
+        p->machine.comm_workgroups = irisi_gemm_gatherers(p);
     p->machine.early_launch = irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_EARLY_LAUNCH) ||
                               (irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_EARLY_BESIDE) &&
                                (all->mainloops & IRISI_GEMM_LOOPS_EARLY_LAUNCH) != 0);

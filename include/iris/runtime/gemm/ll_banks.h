@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ll_banks.h: a part of init.c: decides whether fused_sequential sends tiles as LL packets (gemm/tile_ll.h), and
- * allocates the banks for them.
+ * ll_banks.h: a part of init.c: decides whether tiles and partial sums of fused_sequential, and rows of A that are
+ * gathered before a GEMM, go as LL packets (gemm/tile_ll.h, gemm/gather.h), and allocates the banks for them.
  *
  *   irisi_gemm_ll_choose irisi_gemm_ll_hold
  */
@@ -14,19 +14,55 @@
 #include <iris/runtime/gemm/tune_rows.h>
 
 /*
- * IRISI_GEMM_LL_BYTES: up to so many bytes that a rank sends to all others together, its tiles go as packets, unless a
- * tuning row says otherwise; an estimate for platforms that do not define it (mainloop/shape.h). IRISI_GEMM_LL_MOST:
- * the most packets of a bank for one rank.
+ * IRISI_GEMM_LL_BYTES: up to so many bytes that a rank sends to all others together, its tiles or its rows of A go as
+ * packets, unless a tuning row says otherwise; an estimate for platforms that do not define it (mainloop/shape.h).
+ * Partial sums go so up to four times as many, since otherwise they are written and read once more.
+ * IRISI_GEMM_LL_MOST: the most packets of a bank for one rank.
  */
 #if !defined(IRISI_GEMM_LL_BYTES)
 #define IRISI_GEMM_LL_BYTES (128u << 10)
 #endif
 enum { IRISI_GEMM_LL_MOST = 1 << 24 };
 
-/* Packets from row to row of a bank: two for each 8 bytes of the widest band. */
+/* Packets from row to row of a bank: two for each 8 bytes of the widest band, or of a row of A, in whole 16 bytes. */
 static uint32_t irisi_gemm_ll_pitch(const iris_gemm_plan *p)
 {
+    if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS))
+        return 4 * (uint32_t)(((uint64_t)p->k * p->operands.element + 15) / 16);
     return 2 * (uint32_t)(((uint64_t)irisi_gemm_columns_of(p, 0) * p->operands.c_element + 7) / 8);
+}
+
+/* Rows of a bank for one rank. */
+static uint32_t irisi_gemm_ll_rows(const iris_gemm_plan *p)
+{
+    return irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS) ? irisi_gemm_slot_rows(p) : p->m;
+}
+
+/*
+ * 1 when other ranks may get something of the plan's as packets: its tiles, partial sums or rows of A; each rank gets
+ * some from each other in every epoch, as banks need it. Where all ranks finish all sums, each would read its own C for
+ * beta, and Cs that differ would give sums that do.
+ */
+static int irisi_gemm_ll_peers(const iris_gemm_plan *p)
+{
+    const int sums = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K);
+    if (sums && (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_M) ? p->m < p->world : p->sums.beta != 0))
+        return 0;
+    return irisi_gemm_has_peers(p) || (p->world > 1 && (sums || irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS)));
+}
+
+/*
+ * Bytes that a rank sends to all others together: of its tiles, of its rows of A, or of partial sums, of which it may
+ * keep own rows'.
+ */
+static double irisi_gemm_ll_bytes(const iris_gemm_plan *p)
+{
+    if (irisi_gemm_has_peers(p))
+        return irisi_gemm_link_bytes(p, p->m, irisi_gemm_columns_of(p, 0));
+    if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS))
+        return (double)irisi_gemm_slot_rows(p) * p->k * p->operands.element * (p->world - 1.0);
+    const double all = (double)p->m * p->n * p->operands.c_element * (p->world - 1.0);
+    return irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_M) ? all / p->world : all;
 }
 
 /*
@@ -34,7 +70,10 @@ static uint32_t irisi_gemm_ll_pitch(const iris_gemm_plan *p)
  */
 static int irisi_gemm_ll_can(const iris_gemm_plan *p)
 {
-    return irisi_gemm_has_peers(p) && p->tiling.unit * p->operands.c_element % 8 == 0 &&
+    if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS))
+        return irisi_gemm_ll_peers(p) &&
+               (uint64_t)p->k * p->operands.element * irisi_gemm_slot_rows(p) <= IRISI_GEMM_LL_MOST;
+    return irisi_gemm_ll_peers(p) && p->tiling.unit * p->operands.c_element % 8 == 0 &&
            p->machine.stage_n * p->operands.c_element % 8 == 0 &&
            (uint64_t)p->m * irisi_gemm_ll_pitch(p) <= IRISI_GEMM_LL_MOST;
 }
@@ -45,13 +84,14 @@ static int irisi_gemm_ll_can(const iris_gemm_plan *p)
  */
 static iris_status irisi_gemm_ll_choose(iris_world *w, iris_gemm_plan *p, const irisi_tune_row *row)
 {
-    const double bytes = irisi_gemm_link_bytes(p, p->m, irisi_gemm_columns_of(p, 0));
+    const int sums = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K);
+    const double most = sums ? 4.0 * IRISI_GEMM_LL_BYTES : IRISI_GEMM_LL_BYTES;
     const int given = (int)(row->given >> IRISI_TUNE_LL & 1), can = irisi_gemm_ll_can(p);
-    const uint64_t banks = (uint64_t)p->world * p->m * irisi_gemm_ll_pitch(p) * 16;
+    const uint64_t banks = (uint64_t)p->world * irisi_gemm_ll_rows(p) * irisi_gemm_ll_pitch(p) * 16;
     const uint64_t room = iris_heap_size(w, IRIS_MEM_SYNC) - iris_heap_used(w, IRIS_MEM_SYNC);
-    const int wants = given ? row->value[IRISI_TUNE_LL] == 1 : bytes <= IRISI_GEMM_LL_BYTES && banks <= room / 4;
+    const int wants = given ? row->value[IRISI_TUNE_LL] == 1 : irisi_gemm_ll_bytes(p) <= most && banks <= room / 4;
     p->exchange.ll_pitch = can && wants ? irisi_gemm_ll_pitch(p) : 0;
-    if (can || !row->from[0] || row->value[IRISI_TUNE_LL] == 0 || !irisi_gemm_has_peers(p))
+    if (can || !row->from[0] || row->value[IRISI_TUNE_LL] == 0 || !irisi_gemm_ll_peers(p))
         return IRIS_OK;
     return irisi_fail(w, IRIS_ERR_ARGUMENT,
                       "iris_gemm_prepare: %s: ll=1 cannot be: tiles must begin at multiples of 8 bytes, not of %u "
@@ -66,8 +106,10 @@ static iris_status irisi_gemm_ll_choose(iris_world *w, iris_gemm_plan *p, const 
 static iris_status irisi_gemm_ll_hold(iris_world *w, iris_gemm_plan *p, const irisi_tune_row *row)
 {
     const int asked = row->from[0] && row->value[IRISI_TUNE_LL] == 1;
-    const uint64_t bytes = (uint64_t)p->world * p->m * p->exchange.ll_pitch * 8;
-    if (p->exchange.ll_pitch == 0 || p->pattern != IRIS_GEMM_FUSED_SEQUENTIAL)
+    const uint64_t bytes = (uint64_t)p->world * irisi_gemm_ll_rows(p) * p->exchange.ll_pitch * 8;
+    const int first = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS) &&
+                      (p->pattern == IRIS_GEMM_BULK_SYNCHRONOUS || p->pattern == IRIS_GEMM_BLAS_GATHER);
+    if (p->exchange.ll_pitch == 0 || (p->pattern != IRIS_GEMM_FUSED_SEQUENTIAL && !first))
         return IRIS_OK;
     const iris_status s = iris_channel_create(w, &p->exchange.ll, 0, bytes);
     p->exchange.ll_pitch = s == IRIS_OK ? p->exchange.ll_pitch : 0;

@@ -23,6 +23,15 @@ static int irisi_gemm_whole(const iris_world *w, const iris_gemm_plan *p)
     return w != NULL && p != NULL && p->launcher.magic == irisi_gemm_magic && irisi_gemm_plan_lives(w, p);
 }
 
+/* The pattern that AUTO takes by rule, from what all ranks have in common: the fastest in bench/results/gemm_fused. */
+static uint32_t irisi_gemm_one_pattern_of(const iris_world *w, uint32_t op, int64_t m)
+{
+    if (irisi_gemm_op_is(op, IRISI_GEMM_OPS_SPLIT_K))
+        return IRIS_GEMM_FUSED_SEQUENTIAL;
+    const int beside = op != IRIS_GEMM_LOCAL && m >= 2048 && strcmp(iris_arch_name(w), "sm_90") == 0;
+    return beside ? IRIS_GEMM_WG_SPECIALIZED : IRIS_GEMM_BULK_SYNCHRONOUS;
+}
+
 /*
  * Fills in what follows from this rank's arguments; tile and pattern as they were asked for. A GEMM alone has the
  * kernel that computes in bulk_synchronous; unless it is of a band, its plan is that of a world of one rank.
@@ -34,7 +43,7 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     p->op = op, p->operands.dtype = dtype, p->operands.c_dtype = irisi_gemm_types_of(dtype, g->c_dtype)->out;
     p->operands.activation = g->activation, p->pattern = g->pattern;
     if (irisi_gemm_one_pattern(op) && p->pattern == IRIS_GEMM_AUTO)
-        p->pattern = IRIS_GEMM_BULK_SYNCHRONOUS;
+        p->pattern = irisi_gemm_one_pattern_of(w, op, g->m);
     const int all = op == IRIS_GEMM_LOCAL && !g->band;
     p->rank = all ? 0 : (uint32_t)iris_rank(w), p->world = all ? 1 : (uint32_t)iris_world_size(w);
     p->m = (uint32_t)g->m, p->n = (uint32_t)g->n, p->k = (uint32_t)g->k;
@@ -130,10 +139,11 @@ static iris_status irisi_gemm_check_grid(iris_world *w, const iris_gemm_plan *p)
                       iris_gemm_pattern_name(pattern), workgroups, cfg.lanes, cfg.shared_bytes, most);
 }
 
-/* Where K is split: where a pattern's kernels leave partial sums. */
+/* Where K is split: where a pattern's kernels leave partial sums. Those that go as packets are there for nobody. */
 static void irisi_gemm_route_by(iris_gemm_plan *p, uint32_t pattern)
 {
-    if (pattern == IRIS_GEMM_BULK_SYNCHRONOUS || pattern == IRIS_GEMM_BLAS_GATHER)
+    const int packets = pattern == IRIS_GEMM_FUSED_SEQUENTIAL && p->exchange.ll.banks != NULL;
+    if (pattern == IRIS_GEMM_BULK_SYNCHRONOUS || pattern == IRIS_GEMM_BLAS_GATHER || packets)
         irisi_gemm_route_slot(p);
     else
         irisi_gemm_route_owners(p);
@@ -446,8 +456,10 @@ static iris_status irisi_gemm_start_fused(iris_world *w, const iris_gemm_plan *p
                                           iris_stream stream)
 {
     iris_gemm_plan p = *plan;
-    const uint32_t cluster_split_k = irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SENDS_TILES) &&
-                                     p.tiling.cluster_split_k_fused > 0 && irisi_gemm_can_cluster_split_k(w, plan);
+    const int any_grid = irisi_gemm_waits_in(plan, IRIS_GEMM_FUSED_SEQUENTIAL) == IRISI_GEMM_KERNEL_PACKETS ||
+                         irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SENDS_TILES);
+    const uint32_t cluster_split_k =
+        any_grid && p.tiling.cluster_split_k_fused > 0 && irisi_gemm_can_cluster_split_k(w, plan);
     const uint32_t workgroups =
         cluster_split_k ? irisi_gemm_cluster_split_k(&p, p.tiling.cluster_split_k_fused) : p.machine.workgroups;
     return irisi_gemm_start(w, &p, k, workgroups, 1, IRIS_LAUNCH_COOPERATIVE, stream);

@@ -69,8 +69,8 @@ static irisi_gemm_kernel_role irisi_gemm_waits_in(const iris_gemm_plan *p, iris_
     if (pattern == IRIS_GEMM_BULK_SYNCHRONOUS || pattern == IRIS_GEMM_BLAS_GATHER ||
         pattern == IRIS_GEMM_PRODUCER_CONSUMER)
         return IRISI_GEMM_KERNEL_COMMUNICATE;
-    return pattern == IRIS_GEMM_FUSED_SEQUENTIAL && p->exchange.ll.banks != NULL ? IRISI_GEMM_KERNEL_PACKETS
-                                                                                 : IRISI_GEMM_KERNEL_WHOLE;
+    const int packets = p->exchange.ll.banks != NULL && !irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS);
+    return pattern == IRIS_GEMM_FUSED_SEQUENTIAL && packets ? IRISI_GEMM_KERNEL_PACKETS : IRISI_GEMM_KERNEL_WHOLE;
 }
 
 /* The role, in a pattern, of the kernel that computes. */

@@ -31,8 +31,8 @@ static inline int irisi_gemm_op_by(uint32_t op, uint32_t pattern)
 }
 
 /*
- * 1 when AUTO has nothing to choose from but bulk_synchronous, in which a BLAS may take the GEMM's place: nothing is
- * known of how long the operation's other patterns take.
+ * 1 when AUTO takes one pattern of the operation by rule (irisi_gemm_one_pattern_of), or a BLAS: there is no model of
+ * how long its patterns take.
  */
 static inline int irisi_gemm_one_pattern(uint32_t op) { return !irisi_gemm_op_is(op, IRISI_GEMM_OPS_SENDS_TILES); }
 

@@ -148,10 +148,12 @@ static int irisi_gemm_covers(const iris_gemm_plan *plan, const irisi_gemm_cuttin
 /* The time of a candidate, by simulation; irisi_gemm_lay has put it into the plan. `busy`: room for each workgroup. */
 static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutting *c, uint32_t columns, double *busy)
 {
+    const int gathers = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS); /* senders send A, nobody sends tiles */
+    const int flagged = c->senders > 0 && irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SENDS_TILES);
     const uint32_t workers = irisi_gemm_workers(p, c), full = p->tiling.tiles_m * p->tiling.full_n,
                    by_senders = c->sender_tiles * c->senders;
     const uint32_t own = c->pattern == IRIS_GEMM_PRODUCER_CONSUMER ? 0 : workers; /* no sender sends these last tiles */
-    const uint32_t direct = c->senders == 0 ? 0 : p->tiling.positions > own ? p->tiling.positions - own : 0;
+    const uint32_t direct = !flagged ? 0 : p->tiling.positions > own ? p->tiling.positions - own : 0;
     const uint32_t k = (uint32_t)((uint64_t)p->k * p->operands.element / 2); /* as if of 16-bit elements */
     double end = 0, link = 0, owed = 0;
     uint32_t position = 0, worker = by_senders ? workers : 0; /* senders have the numbers behind the others */
@@ -162,20 +164,20 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
         for (uint32_t i = 0; i < run->tiles; i++, position++) {
             const uint32_t left = wide - i / p->tiling.cluster / p->tiling.split_k % run->parts * run->width;
             const uint32_t cols = left < run->width ? left : run->width;
-            const int sends = c->pattern != IRIS_GEMM_BULK_SYNCHRONOUS &&
+            const int sends = c->pattern != IRIS_GEMM_BULK_SYNCHRONOUS && !gathers &&
                               i / p->tiling.cluster % p->tiling.split_k == p->tiling.split_k - 1;
             const double bytes = sends ? irisi_gemm_link_bytes(p, p->tiling.tile_m, cols) : 0;
             const uint32_t senders = position < direct ? c->senders : p->machine.workgroups;
             const uint32_t engine = position < direct ? irisi_gemm_tma_forwards(p) : p->machine.tma_store;
             const double gbps = irisi_gemm_link_gbps(senders, (int)engine, p->world - 1);
             const double way = 1e-3 * bytes / gbps;
-            busy[worker] += run->pair_split_k ? irisi_gemm_pair_split_k_us(p->mainloop, p->m, cols, k, c->senders > 0)
+            busy[worker] += run->pair_split_k ? irisi_gemm_pair_split_k_us(p->mainloop, p->m, cols, k, flagged)
                                               : irisi_gemm_tile_us(p->mainloop, p->tiling.cluster, p->tiling.split_k,
-                                                                   p->m, cols, k, c->senders > 0);
+                                                                   p->m, cols, k, flagged);
             end = end > busy[worker] ? end : busy[worker];
             owed += position < by_senders ? way : 0; /* a sender that computes cannot send yet */
             link = position < by_senders ? end + owed : (link > busy[worker] ? link : busy[worker]) + way;
-            if (c->senders == 0) /* a workgroup that sends its own tile waits until the links have taken it */
+            if (!flagged) /* a workgroup that sends its own tile waits until the links have taken it */
                 busy[worker] += way * (workers < p->tiling.positions ? workers : p->tiling.positions);
             if (++worker == (position < by_senders ? workers + c->senders : workers) || position + 1 == by_senders)
                 worker = position + 1 < by_senders ? workers : 0;
@@ -185,8 +187,8 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
     const double bytes = ((double)p->m + columns) * p->k * p->operands.element;
     const double least =
         irisi_gemm_memory_us(bytes) + irisi_gemm_tile_us(p->mainloop, p->tiling.cluster, p->tiling.split_k, p->m,
-                                                         p->tiling.tile_n, 0, c->senders > 0);
-    const double all = (link > end ? link : end) + (direct > 0 ? irisi_gemm_senders_us() : 0);
+                                                         p->tiling.tile_n, 0, flagged);
+    const double all = (link > end ? link : end) + (direct > 0 && flagged ? irisi_gemm_senders_us() : 0);
     return all > least ? all : least;
 }
 

@@ -29,6 +29,15 @@ static uint32_t irisi_gemm_sixth(const iris_gemm_plan *p)
     return sixth < p->machine.xcds ? sixth : sixth / p->machine.xcds * p->machine.xcds;
 }
 
+/*
+ * The same for workgroups that gather A, where a copy engine does it for them (tma_gather.h) and fewer saturate the
+ * links; and for those that add up sums.
+ */
+static inline uint32_t irisi_gemm_gatherers(const iris_gemm_plan *p)
+{
+    return irisi_gemm_narrowest(p->mainloop) > 0 && p->machine.workgroups >= 32 ? 8 : irisi_gemm_sixth(p);
+}
+
 /* The best candidates so far, fastest first; of those that differ only in how the last tiles are cut, a few. */
 typedef struct irisi_gemm_ranking {
     irisi_gemm_cutting *rows;
@@ -144,7 +153,8 @@ static void irisi_gemm_try_leads(iris_gemm_plan *p, irisi_gemm_cutting *c, uint3
 {
     const uint32_t full = (p->m + p->tiling.tile_m - 1) / p->tiling.tile_m * c->full_n,
                    half = full / p->machine.workgroups / 2;
-    const int never = c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->split_k > 1 || full > 1u << 13;
+    const int never = c->pattern != IRIS_GEMM_WG_SPECIALIZED || c->split_k > 1 || full > 1u << 13 ||
+                      irisi_gemm_one_pattern(p->op);
     const uint32_t most = never ? 0 : half > 0 ? half : 1, asked = c->sender_tiles;
     for (c->sender_tiles = 0; c->sender_tiles <= most && asked == IRISI_GEMM_ANY_SENDER_TILES;
          c->sender_tiles = c->sender_tiles > 0 ? 4 * c->sender_tiles : 1)
@@ -270,7 +280,8 @@ static void irisi_gemm_rank_all(iris_gemm_plan *p, uint32_t senders, uint32_t wi
         c.pattern = p->pattern != IRIS_GEMM_AUTO ? p->pattern
                     : n == 0                     ? (uint32_t)IRIS_GEMM_FUSED_SEQUENTIAL
                                                  : (uint32_t)IRIS_GEMM_WG_SPECIALIZED;
-        c.senders = n > 0 && (senders || c.pattern == IRIS_GEMM_PRODUCER_CONSUMER) ? p->machine.comm_workgroups : n;
+        const int fixed_senders = senders || c.pattern == IRIS_GEMM_PRODUCER_CONSUMER || irisi_gemm_one_pattern(p->op);
+        c.senders = n > 0 && fixed_senders ? p->machine.comm_workgroups : n;
         if (irisi_gemm_splits(c.pattern) == (n == 0) || c.senders >= p->machine.workgroups)
             continue;
         if (p->pattern == IRIS_GEMM_AUTO && !irisi_gemm_may_choose(p->mainloop, c.pattern))
