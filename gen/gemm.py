@@ -18,8 +18,7 @@ class GemmOp:
     arrived: str = ""  # what holds once the stream has passed the launch
     to: str = ""     # IRISI_GEMM_TO_<TO>: where tiles go
     communicate: str = ""  # ends the name of the kernel that communicates
-    patterns: tuple = ()   # names of those that have kernels of it
-    auto: tuple = ()       # those whose kernels a program has without IRIS_GEMM_ALL_PATTERNS
+    auto: tuple = ()       # patterns whose kernels a program has without IRIS_GEMM_ALL_PATTERNS
     split_n: bool = False    # a rank has its band of the columns of B
     split_k: bool = False    # a rank has a part of K: what it computes are partial sums
     split_m: bool = False    # rows are dealt out: of A, or of sums
@@ -37,19 +36,20 @@ GEMM_OPS = (
     GemmOp(
         "all_scatter", "N split; every rank's band of columns goes to every rank", title="GEMM and all-scatter",
         text="every rank's band of columns on every rank", arrived="all of C has arrived", to="everyone",
-        communicate="send", patterns=PATTERN_NAMES, auto=PATTERN_NAMES, split_n=True, c_on_all=True, sends_tiles=True),
+        communicate="send", auto=PATTERN_NAMES, split_n=True, c_on_all=True, sends_tiles=True),
     GemmOp(
         "reduce_scatter", "K split; each rank gets the sums of its rows", title="GEMM and reduce-scatter",
-        text="the sums over all ranks of this rank's rows", arrived="they are there", communicate="reduce",
-        patterns=FIRST_PATTERNS, auto=FIRST_PATTERNS, split_k=True, split_m=True),
+        text="the sums over all ranks of this rank's rows", arrived="they are there", to="owner", communicate="reduce",
+        auto=FIRST_PATTERNS, split_k=True, split_m=True),
     GemmOp(
         "all_reduce", "K split; every rank gets all sums", title="GEMM and all-reduce",
-        text="the sums over all ranks on every rank", arrived="all of C has arrived", communicate="reduce",
-        patterns=FIRST_PATTERNS, auto=FIRST_PATTERNS, split_k=True, c_on_all=True),
+        text="the sums over all ranks on every rank", arrived="all of C has arrived", to="owner", communicate="reduce",
+        auto=FIRST_PATTERNS, split_k=True, c_on_all=True),
     GemmOp(
         "all_gather", "A split by M; every rank gathers it, and computes its band", title="all-gather and GEMM",
-        text="this rank's band of columns, of the A of all ranks", arrived="it is there", communicate="gather",
-        patterns=FIRST_PATTERNS, auto=FIRST_PATTERNS, split_n=True, split_m=True, gathers=True),
+        text="this rank's band of columns, of the A of all ranks", arrived="it is there", to="self",
+        communicate="gather",
+        auto=FIRST_PATTERNS, split_n=True, split_m=True, gathers=True),
 )
 GEMM_OP_PROPERTIES = {
     "split_n": "a rank has its band of the columns of B",
@@ -242,6 +242,7 @@ class GemmKernel:
     name: str         # ends the names of all others
     beside_comm: str  # the same of functions for use beside communication waves
     by: str           # of those that compute partial sums, where K is split over ranks
+    by_beside_comm: str
     ahead: bool
     leaves: bool
     waits: bool
@@ -256,6 +257,7 @@ def gemm_kernel(loop, g):
     return GemmKernel(
         loop.name, loop.suffix, g, sums=g.t.name + loop.suffix, name=name,
         beside_comm=name + "_with_comm" if loop.beside_comm else name, by=g.by + loop.suffix,
+        by_beside_comm=g.by + loop.suffix + ("_with_comm" if loop.beside_comm else ""),
         ahead=loop.ahead, leaves=g.name in loop.leaves, waits=loop.waits, waits_to_launch=loop.waits_to_launch,
         next=loop.next, cluster_split_k=loop.cluster_split_k, chosen=loop.chosen)
 

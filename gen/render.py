@@ -60,6 +60,10 @@ def wrap(line):
         yield from [indent + "/**"] + textwrap.wrap(comment[1], WIDTH, initial_indent=lead, subsequent_indent=lead)
         line = indent + " */"
     opened, first = [], True
+    if len(line) > WIDTH and FUNCTION.match(line) and not commas(line, opened) and line.index("(") < WIDTH:
+        cut = line.index("(") + 1  # not even the first argument stands behind so long a name
+        yield line[:cut]
+        line, opened, first = " " * 4 + line[cut:], [4], False
     while len(line) > WIDTH and not line.lstrip().startswith(("*", "/*", "//", "#")) and commas(line, opened):
         cut, opened = min(commas(line, opened).values(), key=lambda c: len(c[1]))
         rest = " " * opened[-1] + line[cut:].lstrip()

@@ -108,7 +108,6 @@ static void c_is_scale_b(question *q)
 }
 static void c_is_scale_c(question *q) { q->args.scale_c = (const float *)q->args.c + M * N - 1; }
 static void reduced(question *q) { q->op = IRIS_GEMM_REDUCE_SCATTER; }
-static void reduced_by(question *q) { reduced(q), q->args.pattern = IRIS_GEMM_PRODUCER_CONSUMER; }
 static void reduced_negative_k(question *q) { reduced(q), q->args.k = -1; }
 static void reduced_short_ldb(question *q) { reduced(q), q->args.ldb = N - 1; }
 static void reduced_band(question *q) { reduced(q), q->args.band = 1; }
@@ -227,7 +226,6 @@ static const struct {
     {c_is_scale_a, IRIS_ERR_ARGUMENT, "and scale_a at"},
     {c_is_scale_b, IRIS_ERR_ARGUMENT, "and scale_b at"},
     {c_is_scale_c, IRIS_ERR_ARGUMENT, "have elements in common; c must be apart from all that is read for it"},
-    {reduced_by, IRIS_ERR_UNSUPPORTED, "pattern is producer_consumer, by which reduce_scatter has no kernels"},
     {reduced_negative_k, IRIS_ERR_ARGUMENT, "each must be from 1 to 2147483647, k also 0"},
     {reduced_short_ldb, IRIS_ERR_ARGUMENT, "ldb is 143, less than the 144 elements of a row of b"},
     {reduced_band, IRIS_ERR_ARGUMENT, "band is for IRIS_GEMM_LOCAL"},

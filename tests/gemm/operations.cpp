@@ -53,7 +53,7 @@
 typedef iris_status (*launcher)(iris_world *, const iris_gemm_plan *, iris_stream);
 
 /* An operation of a type, by pattern: the launcher that chooses, then each pattern's. */
-enum { PATTERNS = 4 };
+enum { PATTERNS = 6 };
 struct kind {
     const char *name;
     iris_dtype dtype, c_dtype;
@@ -63,11 +63,14 @@ struct kind {
     {                                                                                                                  \
         #d, IRIS_##IN, IRIS_##OUT,                                                                                     \
             {iris_gemm_reduce_scatter_##d, iris_gemm_reduce_scatter_bulk_synchronous_##d,                              \
-             iris_gemm_reduce_scatter_fused_sequential_##d, iris_gemm_reduce_scatter_wg_specialized_##d},              \
+             iris_gemm_reduce_scatter_fused_sequential_##d, iris_gemm_reduce_scatter_wg_specialized_##d,               \
+             iris_gemm_reduce_scatter_wave_specialized_##d, iris_gemm_reduce_scatter_producer_consumer_##d},           \
             {iris_gemm_all_reduce_##d, iris_gemm_all_reduce_bulk_synchronous_##d,                                      \
-             iris_gemm_all_reduce_fused_sequential_##d, iris_gemm_all_reduce_wg_specialized_##d},                      \
+             iris_gemm_all_reduce_fused_sequential_##d, iris_gemm_all_reduce_wg_specialized_##d,                       \
+             iris_gemm_all_reduce_wave_specialized_##d, iris_gemm_all_reduce_producer_consumer_##d},                   \
             {iris_gemm_all_gather_##d, iris_gemm_all_gather_bulk_synchronous_##d,                                      \
-             iris_gemm_all_gather_fused_sequential_##d, iris_gemm_all_gather_wg_specialized_##d},                      \
+             iris_gemm_all_gather_fused_sequential_##d, iris_gemm_all_gather_wg_specialized_##d,                       \
+             iris_gemm_all_gather_wave_specialized_##d, iris_gemm_all_gather_producer_consumer_##d},                   \
     }
 static const kind kinds[] = {
     KIND(bf16, BF16, BF16),
@@ -89,7 +92,7 @@ enum { OPS = sizeof ops / sizeof ops[0] };
 static const char *const op_names[] = {"local", "all_scatter", "reduce_scatter", "all_reduce", "all_gather"};
 
 static const char *const pattern_names[PATTERNS] = {"auto", "bulk_synchronous", "fused_sequential",
-                                                   "wg_specialized"};
+                                                   "wg_specialized", "wave_specialized", "producer_consumer"};
 
 static launcher launcher_of(const kind *types, iris_gemm_op op, int pattern)
 {

@@ -131,27 +131,37 @@ IRIS_DEVICE void irisi_gemm_communicate_all_gather(const iris_ctx *ctx, const ir
     if (irisi_gemm_enter_all(ctx, plan, epoch))
         irisi_gemm_gather_rows(ctx, plan, 0, irisi_gemm_rows_of(plan, plan->rank).count, iris_grid_lane(),
                                iris_grid_lanes());
-    irisi_gemm_leave_all(ctx, plan, epoch, 1);
+    irisi_gemm_leave_all(ctx, plan, epoch, 1, plan->machine.waves);
 }
 
 /*
- * The same beside workgroups that compute, once all ranks have begun: worker `worker` of `workers` workgroups puts
- * blocks of rows, and raises a signal for each, on this rank too. Every lane of the workgroup calls it.
+ * The same beside waves that compute, once all ranks have begun: worker `worker` of `workers` wave groups puts blocks
+ * of rows, and raises a signal for each, on this rank too. Every lane of the wave group calls it.
  */
 IRIS_DEVICE void irisi_gemm_gather_beside(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch,
-                                          uint32_t worker, uint32_t workers)
+                                          iris_wave_group *group, uint32_t worker, uint32_t workers)
 {
     const uint32_t rows = irisi_gemm_rows_of(plan, plan->rank).count;
     for (uint32_t block = worker; block * IRISI_GEMM_BLOCK_ROWS < rows; block += workers) {
         const uint32_t first = block * IRISI_GEMM_BLOCK_ROWS, left = rows - first;
         irisi_gemm_gather_rows(ctx, plan, first,
-                               left < IRISI_GEMM_BLOCK_ROWS ? left : (uint32_t)IRISI_GEMM_BLOCK_ROWS, iris_wg_lane(),
-                               iris_wg_lanes());
+                               left < IRISI_GEMM_BLOCK_ROWS ? left : (uint32_t)IRISI_GEMM_BLOCK_ROWS, group->member,
+                               group->members);
         irisi_drain();
-        iris_sync_wg();
-        for (int rank = (int)iris_wg_lane(); rank < ctx->world; rank += (int)iris_wg_lanes())
+        iris_wave_group_sync(group);
+        for (int rank = (int)group->member; rank < ctx->world; rank += (int)group->members)
             irisi_raise(ctx, irisi_exchange_block(plan, plan->rank, block), epoch, IRIS_SIGNAL_SET, rank);
     }
+}
+
+/*
+ * Waits until this rank's own blocks of rows have been put, by whoever does. Every lane of a wave calls it.
+ */
+IRIS_DEVICE void irisi_gemm_await_own_rows(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch)
+{
+    const uint32_t rows = irisi_gemm_rows_of(plan, plan->rank).count;
+    for (uint32_t block = iris_lane(); block * IRISI_GEMM_BLOCK_ROWS < rows; block += iris_wave_lanes())
+        irisi_wait_signal(ctx, irisi_exchange_block(plan, plan->rank, block), IRISI_GE, epoch, ctx->rank);
 }
 
 /*

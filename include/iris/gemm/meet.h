@@ -48,9 +48,11 @@ IRIS_DEVICE int irisi_gemm_enter_all(const iris_ctx *ctx, const iris_gemm_plan *
 
 /*
  * Tells every peer that this workgroup is done, and ends the epoch once all workgroups of all ranks are. `put`: 1 if
- * the kernel has notified the owners of partial sums, or there are none. Every lane of the grid calls it.
+ * the kernel has notified the owners of partial sums, or there are none; `waves`: of a workgroup. Every lane of the
+ * grid calls it.
  */
-IRIS_DEVICE void irisi_gemm_leave_all(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch, int put)
+IRIS_DEVICE void irisi_gemm_leave_all(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch, int put,
+                                      uint32_t waves)
 {
     const uint32_t workgroup = irisi_rematerialize_u32(iris_workgroup());
     const uint32_t last = workgroup + 1 == iris_workgroups(); /* it counts for those that the grid lacks, too */
@@ -67,7 +69,7 @@ IRIS_DEVICE void irisi_gemm_leave_all(const iris_ctx *ctx, const iris_gemm_plan 
     for (int rank = (int)iris_wg_lane(); rank < ctx->world; rank += (int)iris_wg_lanes())
         if (rank != ctx->rank)
             irisi_raise(ctx, irisi_exchange_sums(plan, ctx->rank), amount, IRIS_SIGNAL_ADD, rank);
-    const uint32_t out = irisi_channel_count_out_of(&plan->exchange.channel, plan->machine.waves);
+    const uint32_t out = irisi_channel_count_out_of(&plan->exchange.channel, waves);
     if (out == iris_workgroups() && irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SPLIT_K))
         irisi_atomic_set_u64(irisi_exchange_ticket(plan), 0, IRIS_RELAXED, IRIS_SCOPE_AGENT); /* nobody asks any more */
     if (workgroup == 0 && iris_wave() == 0)

@@ -11,7 +11,7 @@
  *   irisi_stage_pipe_*                   staging tiles between math waves and communication waves
  *   irisi_gemm_notify_begin irisi_gemm_notify_request irisi_gemm_notify_wave    a wave that raises others' signals
  *   irisi_gemm_tma_forward_fetch irisi_gemm_tma_forward_put irisi_gemm_send_beside    workgroups that only send
- *   irisi_gemm_gather_begun              workgroups that gather A
+ *   irisi_gemm_gather_begun irisi_gemm_gather_for_others    workgroups and kernels that gather A
  *
  * Shared memory of a workgroup: IRISI_GEMM_COUNTERS bytes of counters and gates, the mainloop's workspace, the staging
  * tiles.
@@ -488,10 +488,27 @@ IRIS_DEVICE void irisi_gemm_gather_begun(const iris_ctx *ctx, const iris_gemm_pl
 {
     if (!irisi_gemm_enter_all(ctx, plan, part->epoch))
         return;
+    iris_wave_group group = iris_wave_group_all();
     if (irisi_tma_gather_can(plan))
         irisi_tma_gather_rows(ctx, plan, part->workspace, part->epoch, worker, workers);
     else
-        irisi_gemm_gather_beside(ctx, plan, part->epoch, worker, workers);
+        irisi_gemm_gather_beside(ctx, plan, part->epoch, &group, worker, workers);
+}
+
+/*
+ * A whole kernel that gathers A while another one, on another stream, computes with it: by blocks of rows, each with
+ * its signals. The other kernel begins the epoch for both and ends it, so workgroups without a block do not look at it.
+ * Every lane of the grid calls it.
+ */
+IRIS_DEVICE void irisi_gemm_gather_for_others(const iris_ctx *ctx, const iris_gemm_plan *plan)
+{
+    iris_wave_group group = iris_wave_group_all();
+    if (iris_workgroup() * IRISI_GEMM_BLOCK_ROWS >= irisi_gemm_rows_of(plan, plan->rank).count)
+        return;
+    const uint64_t epoch = iris_channel_enter_wg(&plan->exchange.channel);
+    iris_gemm_await_peers(ctx, plan, epoch, &group);
+    if (!group.stopped)
+        irisi_gemm_gather_beside(ctx, plan, epoch, &group, iris_workgroup(), iris_workgroups());
 }
 
 /*
@@ -506,22 +523,29 @@ IRIS_DEVICE void irisi_stage_pipe_release(const iris_gemm_part *part, const iris
         irisi_stage_pipe_arrive(part, plan, IRISI_EMPTY, seq - behind);
 }
 
-/* Communication waves: put every piece that the workgroup's math waves pass through the stage pipe. */
-IRIS_DEVICE void irisi_gemm_send_piped(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part)
+/*
+ * Communication waves: put every piece that the workgroup's math waves pass through the stage pipe where it is to go,
+ * once all peers have begun, and tell them of each tile. Where A is gathered they put own rows before.
+ */
+IRIS_DEVICE void irisi_gemm_send_piped(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
+                                       irisi_gemm_way way)
 {
     iris_tile tile, piece;
     uint32_t seq = 0;
     iris_gemm_await_peers(ctx, plan, part->epoch, &part->group);
+    if (way.needs && !part->group.stopped)
+        irisi_gemm_gather_beside(ctx, plan, part->epoch, &part->group, iris_workgroup(), iris_workgroups());
     part->group.window = plan->machine.window;
     for (iris_tile_begin(plan, &tile, iris_workgroup(), iris_workgroups()); iris_tile_next(plan, &tile);) {
         if (!irisi_tile_ends(plan, &tile))
             continue;
         for (uint32_t i = 0; iris_tile_piece(plan, &tile, i, &piece); i++, seq++) {
             char *stage = irisi_stage_pipe_wait(part, plan, seq);
-            iris_tile_put_all(ctx, plan, &piece, stage, &part->group);
+            iris_tile_deliver(ctx, plan, &piece, stage, &part->group, way.to);
             irisi_stage_pipe_release(part, plan, seq);
         }
-        iris_tile_notify(ctx, plan, &tile, &part->group);
+        if (way.to != IRISI_GEMM_TO_SELF)
+            irisi_tile_notify_to(ctx, plan, &tile, &part->group, way.to);
     }
 }
 

@@ -182,8 +182,6 @@ static iris_status irisi_gemm_hold_exchange(iris_world *w, iris_gemm_plan *p, co
         s = irisi_gemm_ll_hold(w, p, row);
     if (s == IRIS_OK)
         s = irisi_gemm_hold_workspace(w, p);
-    if (s != IRIS_OK || !irisi_gemm_op_by(p->op, IRIS_GEMM_PRODUCER_CONSUMER))
-        return s;
     if (s == IRIS_OK)
         s = iris_stream_create(w, &p->launcher.second);
     if (s == IRIS_OK)
@@ -373,7 +371,8 @@ iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages)
         return iris_cooperative(0, 0);
     const uint32_t waves = stages > 1 ? plan->machine.waves_with_comm : plan->machine.waves;
     iris_launch_config cfg = iris_cooperative(plan->machine.workgroups, waves * plan->machine.wave_lanes);
-    cfg.shared_bytes = stages ? irisi_gemm_shared_bytes(plan, stages) : 0;
+    cfg.shared_bytes = stages ? irisi_gemm_shared_bytes(plan, stages)
+                              : irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SPLIT_K) ? (uint32_t)IRISI_GEMM_COUNTERS : 0;
     cfg.cluster = stages ? plan->tiling.cluster : 0; /* a kernel that only sends has no clusters */
     if (stages && irisi_gemm_loop_is(plan->mainloop, IRISI_GEMM_LOOPS_CLUSTER_SPLIT_K) && plan->tiling.split_k > 1)
         cfg.cluster = plan->tiling.split_k;
@@ -409,7 +408,9 @@ static iris_status irisi_gemm_start_two(iris_world *w, const iris_gemm_plan *pla
     if (s == IRIS_OK)
         s = iris_stream_wait_event(w, plan->launcher.second, plan->launcher.fork);
     if (s == IRIS_OK)
-        s = irisi_gemm_start(w, plan, compute, plan->machine.workgroups - plan->machine.comm_workgroups, 1, 0, stream);
+        s = irisi_gemm_start(w, plan, compute, plan->machine.workgroups - plan->machine.comm_workgroups, 1,
+                             irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SENDS_TILES) ? 0 : IRIS_LAUNCH_COOPERATIVE,
+                             stream); /* where it waits for peers, all its workgroups must be there */
     if (s == IRIS_OK)
         s = irisi_gemm_start(w, plan, send, plan->machine.comm_workgroups, 0, IRIS_LAUNCH_COOPERATIVE,
                              plan->launcher.second);
@@ -531,7 +532,7 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
     const uint32_t equal = irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SENDS_TILES) ? plan->machine.workgroups
                                                                                   : plan->machine.equal_workgroups;
     iris_status s = IRIS_OK;
-    if (gathers && communicate != NULL)
+    if (gathers && communicate != NULL && pattern != IRIS_GEMM_PRODUCER_CONSUMER)
         s = irisi_gemm_start(w, plan, communicate, equal, 0, IRIS_LAUNCH_COOPERATIVE, stream);
     if (s == IRIS_OK)
         s = pattern == IRIS_GEMM_BLAS_GATHER ? irisi_gemm_start_blas(w, plan, stream)

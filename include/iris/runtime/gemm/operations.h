@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * operations.h: a part of init.c: names and patterns of operations, and sizes of their matrices and workspace.
+ * operations.h: a part of init.c: names of operations, and sizes of their matrices and workspace.
  *
- *   irisi_gemm_op_names irisi_gemm_op_by irisi_gemm_one_pattern
+ *   irisi_gemm_op_names irisi_gemm_one_pattern
  *   irisi_gemm_own_a_rows irisi_gemm_own_c_rows irisi_gemm_own_c_columns
  *   irisi_gemm_slot_dtype irisi_gemm_room_pitch irisi_gemm_room
  */
@@ -16,19 +16,6 @@
 static const char *const irisi_gemm_op_names[] = {IRIS_EACH_GEMM_OP(IRISI_GEMM_OP_NAME)};
 #undef IRISI_GEMM_OP_NAME
 enum { IRISI_GEMM_OPS = sizeof irisi_gemm_op_names / sizeof *irisi_gemm_op_names };
-
-/* 1 when an operation has kernels by a pattern. The caller's BLAS takes the place of any operation's GEMM. */
-static inline int irisi_gemm_op_by(uint32_t op, uint32_t pattern)
-{
-    switch (pattern) {
-    case IRIS_GEMM_BULK_SYNCHRONOUS: return irisi_gemm_op_is(op, IRISI_GEMM_OPS_BY_BULK_SYNCHRONOUS);
-    case IRIS_GEMM_PRODUCER_CONSUMER: return irisi_gemm_op_is(op, IRISI_GEMM_OPS_BY_PRODUCER_CONSUMER);
-    case IRIS_GEMM_FUSED_SEQUENTIAL: return irisi_gemm_op_is(op, IRISI_GEMM_OPS_BY_FUSED_SEQUENTIAL);
-    case IRIS_GEMM_WG_SPECIALIZED: return irisi_gemm_op_is(op, IRISI_GEMM_OPS_BY_WG_SPECIALIZED);
-    case IRIS_GEMM_WAVE_SPECIALIZED: return irisi_gemm_op_is(op, IRISI_GEMM_OPS_BY_WAVE_SPECIALIZED);
-    default: return pattern == IRIS_GEMM_AUTO || pattern == IRIS_GEMM_BLAS_GATHER;
-    }
-}
 
 /*
  * 1 when AUTO takes one pattern of the operation by rule (irisi_gemm_one_pattern_of), or a BLAS: there is no model of

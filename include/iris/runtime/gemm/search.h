@@ -35,8 +35,7 @@ uint32_t iris_gemm_candidates(iris_world *w, const iris_gemm_plan *plan, iris_ge
 {
     const int local = plan != NULL && plan->op == IRIS_GEMM_LOCAL;
     if (w == NULL || plan == NULL || rows == NULL || plan->launcher.magic != irisi_gemm_magic || most == 0 ||
-        pattern >= IRIS_GEMM_PATTERNS || local != (pattern == IRIS_GEMM_AUTO) ||
-        (!local && !irisi_gemm_op_by(plan->op, pattern)))
+        pattern >= IRIS_GEMM_PATTERNS || local != (pattern == IRIS_GEMM_AUTO))
         return 0;
     pattern = local ? IRIS_GEMM_BULK_SYNCHRONOUS : pattern;
     const irisi_gemm_cutting any = irisi_gemm_open_cut();

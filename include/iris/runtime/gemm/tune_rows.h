@@ -264,8 +264,6 @@ static int irisi_gemm_applies(const irisi_tune_row *row, const irisi_tune_row *p
     const int general = irisi_gemm_op_is(op, IRISI_GEMM_OPS_SENDS_TILES | 1 << IRIS_GEMM_LOCAL);
     if (!general && !(row->given >> IRISI_TUNE_OP & 1))
         return 0; /* a row that names no operation is for these two */
-    if (pattern && op != IRIS_GEMM_LOCAL && !irisi_gemm_op_by(op, pattern))
-        return 0;
     const int all_compute = problem->value[IRISI_TUNE_WORLD] == 1 && !irisi_gemm_splits(pattern);
     if (pattern && op == IRIS_GEMM_LOCAL && pattern != IRIS_GEMM_BLAS_GATHER && !all_compute)
         return 0;

@@ -242,11 +242,6 @@ static iris_status irisi_gemm_check_op(iris_world *w, iris_gemm_op op, const iri
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: comm_workgroups is %u, but a GEMM alone has nothing to send; leave it 0",
                           g->comm_workgroups);
-    if (op != IRIS_GEMM_LOCAL && !irisi_gemm_op_by(op, g->pattern))
-        return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
-                          "iris_gemm_prepare: pattern is %s, by which %s has no kernels; leave it 0, or "
-                          "bulk_synchronous",
-                          iris_gemm_pattern_name(g->pattern), irisi_gemm_op_names[op]);
     if (g->residual != NULL && g->beta == 0)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: there is a residual, but beta is 0, so that it would count for nothing");
