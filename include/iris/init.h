@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * init.h: all that host code needs: the host API (world.h) and typed creation (gen/create.h).
+ * init.h: all that host code needs: the host API (world.h), overlap.h, and typed creation
+ * (gen/create.h).
  *
  * init.c, the only file that a user compiles, implements it. The parts of init.c come along where it asks for them, so
  * that the single header holds them too.
@@ -8,6 +9,7 @@
 #ifndef IRIS_INIT_H
 #define IRIS_INIT_H
 
+#include <iris/overlap.h>
 #include <iris/world.h>
 
 #ifdef IRIS_INIT_C
@@ -23,6 +25,7 @@
 #include <iris/runtime/gemm/search.h>
 #include <iris/collective/launch_rmsnorm.h>
 #include <iris/runtime/rmsnorm_run.h>
+#include <iris/runtime/overlap.h>
 #else
 #include <iris/gen/create.h>
 #endif
