@@ -597,6 +597,16 @@ iris_ctx iris_device_ctx(const iris_world *w)
     return ctx;
 }
 
+uint64_t iris_clock_ticks(const iris_world *w, uint64_t us)
+{
+    if (!w)
+        return 0;
+    const uint64_t second = 1000000, whole = us / second, hz = w->dev.clock_hz;
+    if (whole >= UINT64_MAX / hz - 1)
+        return UINT64_MAX;
+    return whole * hz + (us % second * hz + second - 1) / second;
+}
+
 void *iris_malloc(iris_world *w, size_t bytes) { return iris_malloc_kind(w, bytes, 0, IRIS_MEM_DATA); }
 
 /* What `by` was asked for; null with a sentence. */

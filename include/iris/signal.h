@@ -6,7 +6,8 @@
  *   iris_signal_add iris_signal_add_wave iris_signal_add_wg
  *   iris_signal_read
  *   iris_stopped iris_stopped_wave iris_stopped_wg
- *   irisi_raise irisi_passed irisi_wait_signal irisi_await irisi_wait_any irisi_wait_all
+ *   irisi_raise irisi_passed irisi_wait_signal irisi_await irisi_wait_until irisi_wait_any irisi_wait_some
+ *   irisi_wait_all irisi_test_any irisi_test_all
  *                                                                        (gen/wait.h has the public waits)
  *
  * Raising is a release at system scope: who waits for the value sees everything that the lane (wave, workgroup) wrote
@@ -345,6 +346,69 @@ IRIS_DEVICE int iris_stopped_wg(const iris_ctx *ctx)
     return irisi_any_wg(iris_wg_lane() == 0 && iris_stopped(ctx));
 }
 /** @} */
+
+/*
+ * Waits until some of n signals hold, writes their indices, in order, and acquires; how many, or 0 when the wait was
+ * given up. n >= 1. The one that ended the wait is not looked at again: it may have gone on since.
+ */
+IRIS_DEVICE size_t irisi_wait_some(const iris_ctx *ctx, const iris_signal *signals, size_t n, irisi_cmp cmp,
+                                   uint64_t value, size_t *indices)
+{
+    const size_t first = irisi_wait_any(ctx, signals, n, cmp, value);
+    size_t count = 0;
+    for (size_t i = first; i < n; i++)
+        if (i == first || irisi_holds(cmp, irisi_poll(&signals[i].value), value))
+            indices[count++] = i;
+    irisi_acquired();
+    return count;
+}
+
+/* Looks once at n signals until one holds, and acquires; its index, or n. */
+IRIS_DEVICE size_t irisi_test_any(const iris_ctx *ctx, const iris_signal *signals, size_t n, irisi_cmp cmp,
+                                  uint64_t value)
+{
+    size_t i = irisi_allowed(ctx, signals, ctx->rank, n, sizeof *signals, IRISI_ACCESS_WAIT) ? 0 : n;
+    while (i < n && !irisi_holds(cmp, irisi_poll(&signals[i].value), value))
+        i++;
+    irisi_acquired();
+    return i;
+}
+
+/* Looks once at n signals until one does not hold, and acquires; 1 when there was none. */
+IRIS_DEVICE int irisi_test_all(const iris_ctx *ctx, const iris_signal *signals, size_t n, irisi_cmp cmp,
+                               uint64_t value)
+{
+    if (!irisi_allowed(ctx, signals, ctx->rank, n, sizeof *signals, IRISI_ACCESS_WAIT))
+        return 0;
+    size_t i = 0;
+    while (i < n && irisi_holds(cmp, irisi_poll(&signals[i].value), value))
+        i++;
+    irisi_acquired();
+    return i == n;
+}
+
+/*
+ * Waits until the signal holds, `ticks` of iris_clock have passed or the world has stopped, then acquires; 1 when the
+ * signal held. Reports nothing. The signal is looked at after the clock, so that a lane which did not run for a while
+ * finds what has come meanwhile.
+ */
+IRIS_DEVICE int irisi_wait_until(const iris_ctx *ctx, const iris_signal *signal, irisi_cmp cmp, uint64_t value,
+                                 uint64_t ticks)
+{
+    if (!irisi_allowed(ctx, signal, ctx->rank, 1, sizeof *signal, IRISI_ACCESS_WAIT))
+        return 0;
+    const uint64_t start = iris_clock();
+    int held = 0;
+    for (uint32_t turn = 1, late = 0; !held && !late; turn++) {
+        late = (uint32_t)irisi_passed(start, iris_clock(), ticks) ||
+               (turn % IRISI_WAIT_CHECK == 0 && iris_stopped(ctx));
+        held = irisi_holds(cmp, irisi_poll(&signal->value), value);
+        if (!held && !late)
+            iris_pause(turn);
+    }
+    irisi_acquired();
+    return held;
+}
 
 #endif
 #endif

@@ -5,7 +5,7 @@
  *
  *   start       iris_init iris_init_all iris_finalize iris_reset iris_spawn
  *   facts       iris_rank iris_world_size iris_device iris_compute_units iris_arch_name iris_device_name
- *               iris_platform_name iris_device_ctx
+ *               iris_platform_name iris_device_ctx iris_clock_ticks
  *   together    iris_barrier iris_broadcast iris_allgather
  *   heap        iris_malloc iris_malloc_kind iris_free iris_is_symmetric iris_as_symmetric iris_is_alias
  *               iris_translate iris_heap_used iris_heap_high_water iris_heap_size iris_heap_grow iris_heap_limit
@@ -169,6 +169,11 @@ const char *iris_device_name(const iris_world *w);
 const char *iris_platform_name(void);
 /** What kernels need: pass it by value in the argument struct. */
 iris_ctx iris_device_ctx(const iris_world *w);
+/**
+ * Ticks of the device's iris_clock in `us` microseconds, rounded up: how long an iris_wait_until_* may last, to be
+ * given to the kernel. UINT64_MAX, which is no limit, when 64 bits do not hold them; 0 of a null world.
+ */
+uint64_t iris_clock_ticks(const iris_world *w, uint64_t us);
 /** @} */
 
 /**

@@ -279,7 +279,8 @@ AMD_GATES = (
                    ("^v_mbcnt_hi", "global_store_dword v[2:3], v1, off"), ("^v_mbcnt_hi", "s_barrier"))),
     Gate("a wait polls at system scope and then drops stale lines", ("isa_wait_wg",), acquire,
          (("^buffer_(inv|wbinvl1_vol)", NOP), ("^global_load_dwordx2", "global_load_dwordx2 v[2:3], v1, s[4:5]"))),
-    Gate("a test sees its signal before it drops stale lines", ("isa_test",), acquire,
+    Gate("a test sees its signal before it drops stale lines", ("isa_test", "isa_test_all", "isa_wait_until"),
+         acquire,
          ((WAIT, NOP), ("^buffer_(inv|wbinvl1_vol)", NOP))),
     Gate("data is used after the wait and the barrier", ("isa_wait_wg",), use_follows_wait,
          (("^s_barrier", NOP), ("^global_load_dwordx2", NOP))),
@@ -304,7 +305,8 @@ AMD_GATES = (
           ("^global_store_dwordx4", "flat_store_dwordx4 v[0:1], v[2:5]"))),
 )
 GFX90A_GATES = (
-    Gate("who saw a signal drops the lines of both caches", ("isa_wait_wg", "isa_test"), acquire,
+    Gate("who saw a signal drops the lines of both caches",
+         ("isa_wait_wg", "isa_test", "isa_test_all", "isa_wait_until"), acquire,
          (("^buffer_invl2", NOP), ("^buffer_wbinvl1_vol", NOP), (WAIT, NOP))),
 )
 # What needs signals that differ from other stores of 8 bytes.
@@ -329,7 +331,8 @@ PTX_GATES = (
          releases_first, ((r"^fence\.release", "nop"), (r"^fence\.release", "fence.release.gpu;"))),
     Gate("a wait polls at system scope, then the workgroup meets, then data is used", ("isa_wait_wg",),
          use_follows_wait, ((r"^bar\.red", "nop"), (r"^ld\.relaxed\.sys\.global\.u64", "ld.relaxed.gpu.global.u64"))),
-    Gate("who saw the signal has acquired before it goes on", ("isa_wait_wg", "isa_test"), acquires_once,
+    Gate("who saw the signal has acquired before it goes on",
+         ("isa_wait_wg", "isa_test", "isa_test_all", "isa_wait_until"), acquires_once,
          ((r"^fence\.acquire", "nop"), (r"^ld\.relaxed\.sys\.global\.u64", "ld.relaxed.gpu.global.u64"))),
     Gate("puts store 16 bytes at once", ("isa_store_vec",) + PUTS, puts_are_wide,
          ((r"^st\.global\.v4", "st.global.u32"),)),

@@ -81,6 +81,20 @@ IRIS_KERNEL(isa_test, isa_args, a, 256)
         a->dst[iris_grid_lane()] = iris_load_f32(&a->ctx, a->src + iris_grid_lane(), a->ctx.rank);
 }
 
+/* The same of several signals. */
+IRIS_KERNEL(isa_test_all, isa_args, a, 256)
+{
+    if (iris_test_all_ge(&a->ctx, a->signal, 3, a->value))
+        a->dst[iris_grid_lane()] = iris_load_f32(&a->ctx, a->src + iris_grid_lane(), a->ctx.rank);
+}
+
+/* A wait with a deadline of the caller's, and as above. */
+IRIS_KERNEL(isa_wait_until, isa_args, a, 256)
+{
+    if (iris_wait_until_ge(&a->ctx, a->signal, a->value, a->n))
+        a->dst[iris_grid_lane()] = iris_load_f32(&a->ctx, a->src + iris_grid_lane(), a->ctx.rank);
+}
+
 /* Ordinary stores before a barrier of all ranks are seen after it. */
 IRIS_KERNEL(isa_barrier_wg, isa_args, a, 256)
 {

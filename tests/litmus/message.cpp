@@ -110,6 +110,23 @@ IRIS_DEVICE void send(const args *a, uint64_t k, uint32_t lane, uint32_t lanes)
         iris_sync_wave();
 }
 
+/* One lane waits for message k, by each of the waits and tests in turn. */
+IRIS_DEVICE void wait_for(const args *a, uint64_t k)
+{
+    const iris_ctx *c = &a->ctx;
+    size_t which;
+    if (k % 5 == 0)
+        iris_wait_ge(c, a->arrived, k);
+    else if (k % 5 == 1)
+        iris_wait_some_ge(c, a->arrived, 1, k, &which);
+    while (k % 5 == 2 && !iris_wait_until_ge(c, a->arrived, k, 1000) && !iris_stopped(c))
+        ;
+    for (uint32_t turn = 1; k % 5 == 3 && iris_test_any_ge(c, a->arrived, 1, k) == 1 && !iris_stopped(c); turn++)
+        iris_pause(turn);
+    for (uint32_t turn = 1; k % 5 == 4 && !iris_test_all_ge(c, a->arrived, 1, k) && !iris_stopped(c); turn++)
+        iris_pause(turn);
+}
+
 IRIS_DEVICE void receive(const args *a, uint64_t k, uint32_t lane, uint32_t lanes)
 {
     const iris_ctx *c = &a->ctx;
@@ -121,7 +138,7 @@ IRIS_DEVICE void receive(const args *a, uint64_t k, uint32_t lane, uint32_t lane
     else if (lanes > 1)
         iris_wait_ge_wave(c, a->arrived, k);
     else
-        iris_wait_ge(c, a->arrived, k);
+        wait_for(a, k);
     if (a->way >= PUT_FENCE_SIGNAL)
         iris_fence(c); /* for thread sanitizer alone, to which only fences answer fences */
     for (uint32_t i = lane; i < WORDS; i += lanes) {

@@ -18,8 +18,8 @@
 
 namespace {
 
-enum how { WAIT, WAIT_WAVE, WAIT_WG, ANY, ANY_WAVE, ALL, ALL_WAVE, ALL_WG, BARRIER, GRID, LL_GET, LL_RECEIVE,
-           LL_BARRIER, LOOP, LOOP_WAVE, LOOP_ASKS, HOWS };
+enum how { WAIT, WAIT_WAVE, WAIT_WG, ANY, ANY_WAVE, SOME, ALL, ALL_WAVE, ALL_WG, BARRIER, GRID, LL_GET, LL_RECEIVE,
+           LL_BARRIER, LOOP, LOOP_WAVE, LOOP_ASKS, UNTIL };
 
 struct args {
     iris_ctx ctx;
@@ -81,12 +81,17 @@ IRIS_KERNEL(stuck_kernel, args, a, 256)
         held = iris_wait_any_eq(c, a->signals, 3, 7) != 3;
     if (a->how == ANY_WAVE)
         held = iris_wait_any_eq_wave(c, a->signals, 3, 7) != 3;
+    size_t which[3];
+    if (a->how == SOME && iris_wg_lane() == 0)
+        held = iris_wait_some_eq(c, a->signals, 3, 7, which) != 0;
     if (a->how == ALL && iris_wg_lane() == 0)
         held = iris_wait_all_ge(c, a->signals, 3, 7);
     if (a->how == ALL_WAVE)
         held = iris_wait_all_ge_wave(c, a->signals, 3, 7);
     if (a->how == ALL_WG)
         held = iris_wait_all_ge_wg(c, a->signals, 3, 7);
+    if (a->how == UNTIL)
+        held = iris_wait_until_ge_wg(c, a->signals, 7, UINT64_MAX);
     tell(a, HELD, held);
     if (a->how == BARRIER && iris_workgroup() == 0)
         iris_barrier_all_wg(c, &a->ch);
@@ -155,7 +160,8 @@ struct trouble {
 const trouble troubles[] = {
     {"wait", WAIT, true, "(saw 3)"},         {"wait_wave", WAIT_WAVE, true, "(saw 3)"},
     {"wait_wg", WAIT_WG, true, "(saw 3)"},   {"wait_any", ANY, true, "7"},
-    {"wait_any_wave", ANY_WAVE, true, "7"},  {"wait_all", ALL, true, "(saw 3)"},
+    {"wait_any_wave", ANY_WAVE, true, "7"},  {"wait_some", SOME, true, "7"},
+    {"wait_all", ALL, true, "(saw 3)"},
     {"wait_all_wave", ALL_WAVE, true, "7"},  {"wait_all_wg", ALL_WG, true, "7"},
     {"barrier_all_wg", BARRIER, false, "1"}, {"grid_sync", GRID, true, "0"},
     {"ll_get", LL_GET, true, "to equal 7 (saw 0) from rank 0"},
@@ -255,15 +261,19 @@ void stuck(irist_rank *t)
     irist_ok(t, iris_free(t->world, a.signals));
 }
 
-/* Every rank waits in a kernel, only the last one's deadline is near: its report ends the others' waits too. */
+/*
+ * Every rank waits in a kernel, only the last one's deadline is near: its report ends the others' waits too, those with
+ * a deadline of the caller's among them.
+ */
 void abort_spreads(irist_rank *t)
 {
+    const int *others_wait = (const int *)t->arg;
     args a;
     std::memset(&a, 0, sizeof a);
     a.ctx = iris_device_ctx(t->world);
     if (t->rank == t->ranks - 1)
         a.ctx.deadline /= 200;
-    a.how = WAIT_WG;
+    a.how = t->rank == t->ranks - 1 ? (int)WAIT_WG : *others_wait;
     a.signals = iris_signals(t->world, 3);
     a.out = (uint64_t *)iris_malloc(t->world, 2 * sizeof(uint64_t));
     a.said = iris_zeros_u64(t->world, SAID);
@@ -325,4 +335,8 @@ TEST_CASE("a signal that never comes ends in a sentence, and iris_reset mends th
     }
 }
 
-TEST_CASE("one rank's deadline ends every rank's wait", "[signal]") { with_deadline(abort_spreads, nullptr); }
+TEST_CASE("one rank's deadline ends every rank's wait", "[signal]")
+{
+    for (const int others_wait : {(int)WAIT_WG, (int)UNTIL})
+        with_deadline(abort_spreads, &others_wait);
+}

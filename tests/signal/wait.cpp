@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tries <iris/signal.h> and <iris/gen/wait.h>: iris_signal_set, iris_signal_add, iris_wait_*, iris_test_*,
- * iris_wait_any_* and iris_wait_all_* for every comparison and group.
+ * iris_wait_any_*, iris_wait_all_*, iris_wait_some_*, iris_wait_until_*, iris_test_any_* and iris_test_all_* for every
+ * comparison and group; iris_clock_ticks.
  */
 #include "harness.h"
 
@@ -42,6 +43,9 @@ struct wait_args {
     uint64_t value, after;
     int cmp, group, from, chosen, everyone;
     uint32_t spins; /* how long the raiser holds back */
+    size_t n;       /* signals that several_kernel looks at */
+    uint64_t ticks; /* of until_kernel */
+    size_t *indices; /* own memory */
 };
 
 template <int C> struct forms;
@@ -68,6 +72,24 @@ template <int C> struct forms;
         IRIS_DEVICE uint64_t test(const wait_args *a)                                                                  \
         {                                                                                                              \
             return (uint64_t)iris_test_##c(&a->ctx, a->signals, a->value);                                             \
+        }                                                                                                              \
+        IRIS_DEVICE size_t some(const wait_args *a)                                                                    \
+        {                                                                                                              \
+            return iris_wait_some_##c(&a->ctx, a->signals, a->n, a->value, a->indices);                                \
+        }                                                                                                              \
+        IRIS_DEVICE size_t test_any(const wait_args *a)                                                                \
+        {                                                                                                              \
+            return iris_test_any_##c(&a->ctx, a->signals, a->n, a->value);                                             \
+        }                                                                                                              \
+        IRIS_DEVICE int test_all(const wait_args *a)                                                                   \
+        {                                                                                                              \
+            return iris_test_all_##c(&a->ctx, a->signals, a->n, a->value);                                             \
+        }                                                                                                              \
+        IRIS_DEVICE int until(const wait_args *a)                                                                      \
+        {                                                                                                              \
+            return a->group == LANE   ? iris_wait_until_##c(&a->ctx, a->signals, a->value, a->ticks)                   \
+                   : a->group == WAVE ? iris_wait_until_##c##_wave(&a->ctx, a->signals, a->value, a->ticks)            \
+                                      : iris_wait_until_##c##_wg(&a->ctx, a->signals, a->value, a->ticks);             \
         }                                                                                                              \
     };
 IRIS_EACH_CMP(IRIST_FORMS)
@@ -99,6 +121,32 @@ template <typename F> IRIS_DEVICE void all_chosen(const wait_args *a)
         holding += iris_signal_read(&a->ctx, a->signals + i) == a->after;
     a->out[iris_grid_lane()] = holding;
 }
+
+/* One lane asks in each of the ways that take several signals: any, all, and which of them if any. */
+enum { TEST_ANY, TEST_ALL, SOME, ANSWERS };
+template <typename F> IRIS_DEVICE void several_chosen(const wait_args *a)
+{
+    const uint64_t any = F::test_any(a);
+    a->out[TEST_ANY] = any;
+    a->out[TEST_ALL] = (uint64_t)F::test_all(a);
+    a->out[SOME] = any == a->n ? 0 : F::some(a); /* which would wait for ever */
+}
+template <typename F> IRIS_DEVICE void some_chosen(const wait_args *a)
+{
+    if (iris_grid_lane() == 0)
+        a->out[0] = F::some(a);
+}
+
+/* 0 when the signal held, else how long the lane that watched has waited; of other lanes more than that. */
+template <typename F> IRIS_DEVICE void until_chosen(const wait_args *a)
+{
+    if (a->group == LANE && iris_lane() != 0)
+        return;
+    const uint64_t start = iris_clock();
+    const int held = F::until(a);
+    const bool watches = a->group == LANE || (a->group == WAVE ? iris_lane() : iris_wg_lane()) == 0;
+    a->out[iris_grid_lane()] = held ? 0 : watches ? 1 + (iris_clock() - start) : ~0ull;
+}
 template <typename F> IRIS_DEVICE void test_chosen(const wait_args *a) { a->out[iris_grid_lane()] = F::test(a); }
 
 #define chosen wait_chosen
@@ -127,6 +175,30 @@ IRIS_KERNEL(wait_all_kernel, wait_args, a, 256)
 #undef chosen
 #define chosen test_chosen
 IRIS_KERNEL(test_kernel, wait_args, a, 256)
+{
+    switch (a->cmp) {
+        IRIS_EACH_CMP(IRIST_CMP_CASE)
+    }
+}
+#undef chosen
+#define chosen several_chosen
+IRIS_KERNEL(several_kernel, wait_args, a, 256)
+{
+    switch (a->cmp) {
+        IRIS_EACH_CMP(IRIST_CMP_CASE)
+    }
+}
+#undef chosen
+#define chosen some_chosen
+IRIS_KERNEL(some_kernel, wait_args, a, 256)
+{
+    switch (a->cmp) {
+        IRIS_EACH_CMP(IRIST_CMP_CASE)
+    }
+}
+#undef chosen
+#define chosen until_chosen
+IRIS_KERNEL(until_kernel, wait_args, a, 256)
 {
     switch (a->cmp) {
         IRIS_EACH_CMP(IRIST_CMP_CASE)
@@ -168,7 +240,9 @@ struct waiter {
         args.signals = iris_signals(t->world, SIGNALS);
         args.out = (uint64_t *)iris_malloc(t->world, out.size() * sizeof out[0]);
         args.from = (t->rank + 1) % t->ranks;
-        irist_check(t, args.signals && args.out, "%s", iris_error_string(t->world));
+        args.n = SIGNALS;
+        args.indices = (size_t *)iris_malloc(t->world, SIGNALS * sizeof(size_t));
+        irist_check(t, args.signals && args.out && args.indices, "%s", iris_error_string(t->world));
         irist_ok(t, iris_stream_create(t->world, &raiser));
     }
 
@@ -176,8 +250,17 @@ struct waiter {
     {
         irist_meet(t);
         irist_ok(t, iris_stream_destroy(t->world, raiser));
+        irist_ok(t, iris_free(t->world, args.indices));
         irist_ok(t, iris_free(t->world, args.out));
         irist_ok(t, iris_free(t->world, args.signals));
+    }
+
+    /* What a kernel wrote to `indices`. */
+    std::vector<size_t> indices(irist_rank *t)
+    {
+        std::vector<size_t> got(SIGNALS);
+        irist_ok(t, iris_memcpy(t->world, got.data(), args.indices, got.size() * sizeof got[0]));
+        return got;
     }
 
     void set_all(irist_rank *t, uint64_t value)
@@ -282,6 +365,118 @@ void every_test(irist_rank *t)
     w.free(t);
 }
 
+/* Of a random part of the signals the comparison holds: none, one, some or all, of one signal too. */
+void every_test_of_several(irist_rank *t)
+{
+    static const size_t counts[] = {1, 2, 3, SIGNALS - 1, SIGNALS};
+    const size_t untouched = 0xDDDDDDDDDDDDDDDDull;
+    waiter w(t);
+    uint32_t turn = 0;
+    for (const comparison &c : comparisons) {
+        for (uint32_t k = 0; k < 4 * sizeof counts / sizeof counts[0]; k++, turn++) {
+            w.args.n = counts[k / 4];
+            std::vector<size_t> holding;
+            for (size_t i = 0; i < SIGNALS; i++) {
+                const bool holds = k % 4 == 0   ? false
+                                   : k % 4 == 1 ? i == irist_pick(t->seed, 61, turn, (uint32_t)w.args.n)
+                                   : k % 4 == 2 ? irist_pick(t->seed, 62 + turn, i, 2) == 0
+                                                : true;
+                const bool behind = i >= w.args.n; /* these hold, and nobody asks */
+                w.before[i].value = holds || behind ? c.after : c.before;
+                if (holds && !behind)
+                    holding.push_back(i);
+            }
+            irist_ok(t, iris_memcpy(t->world, w.args.signals, w.before.data(), SIGNALS * sizeof w.before[0]));
+            irist_ok(t, iris_memset(t->world, w.args.indices, 0xDD, SIGNALS * sizeof(size_t)));
+            w.args.cmp = c.cmp;
+            w.args.value = c.value;
+            irist_run(t, several_kernel, w.args, iris_grid(1, 1));
+            irist_ok(t, iris_memcpy(t->world, w.out.data(), w.args.out, ANSWERS * sizeof w.out[0]));
+            const size_t any = holding.empty() ? w.args.n : holding[0];
+            irist_check(t, w.out[TEST_ANY] == any, "iris_test_any_%s of %zu is %llu, not %zu", c.name, w.args.n,
+                        (unsigned long long)w.out[TEST_ANY], any);
+            irist_check(t, w.out[TEST_ALL] == (uint64_t)(holding.size() == w.args.n),
+                        "iris_test_all_%s is %llu where %zu of %zu hold", c.name,
+                        (unsigned long long)w.out[TEST_ALL], holding.size(), w.args.n);
+            irist_check(t, w.out[SOME] == holding.size(), "iris_wait_some_%s of %zu counts %llu, not %zu", c.name,
+                        w.args.n, (unsigned long long)w.out[SOME], holding.size());
+            holding.resize(SIGNALS, untouched);
+            irist_check(t, w.indices(t) == holding, "iris_wait_some_%s of %zu wrote other indices", c.name, w.args.n);
+        }
+    }
+    w.args.n = 0;
+    irist_run(t, several_kernel, w.args, iris_grid(1, 1));
+    irist_ok(t, iris_memcpy(t->world, w.out.data(), w.args.out, ANSWERS * sizeof w.out[0]));
+    irist_check(t, w.out[TEST_ANY] == 0 && w.out[TEST_ALL] == 1, "of no signals any is %llu and all %llu",
+                (unsigned long long)w.out[TEST_ANY], (unsigned long long)w.out[TEST_ALL]);
+    w.free(t);
+}
+
+void every_wait_some(irist_rank *t)
+{
+    waiter w(t);
+    uint32_t turn = 0;
+    for (const comparison &c : comparisons) {
+        const int which = (int)irist_pick(t->seed, 53, turn, SIGNALS);
+        const uint64_t count = w.run(t, IRISI_KERNEL_PTR(some_kernel), "wait_some", c, LANE, which, 0, turn++)[0];
+        irist_check(t, count == 1 && w.indices(t)[0] == (size_t)which,
+                    "iris_wait_some_%s counts %llu, the first %zu, where %d alone was raised", c.name,
+                    (unsigned long long)count, w.indices(t)[0], which);
+    }
+    w.free(t);
+}
+
+/* What comes is waited for, what does not is given up when the caller says so, and the world goes on. */
+void every_wait_until(irist_rank *t)
+{
+    waiter w(t);
+    uint32_t turn = 0;
+    for (const comparison &c : comparisons) {
+        for (int group = LANE; group <= WG; group++) {
+            w.args.ticks = UINT64_MAX;
+            for (uint64_t gone : w.run(t, IRISI_KERNEL_PTR(until_kernel), "wait_until", c, group, 0, 0, turn++))
+                irist_check(t, gone == 0, "iris_wait_until_%s, group %d, gave up for ever", c.name, group);
+            /* Signal 0 stays as it is: signal 1 is raised. */
+            w.args.ticks = turn % 2 ? iris_clock_ticks(t->world, 300) : 0;
+            for (uint64_t gone : w.run(t, IRISI_KERNEL_PTR(until_kernel), "wait_until", c, group, 1, 0, turn))
+                irist_check(t, gone > w.args.ticks, "iris_wait_until_%s, group %d, of %llu ticks ended with %llu",
+                            c.name, group, (unsigned long long)w.args.ticks, (unsigned long long)gone);
+        }
+    }
+    /* One look is enough for what is there already. */
+    const comparison there = {"eq", IRISI_EQ, 5, 5, 5};
+    w.args.ticks = 0;
+    for (uint64_t gone : w.run(t, IRISI_KERNEL_PTR(until_kernel), "wait_until", there, WG, 1, 0, turn))
+        irist_check(t, gone == 0, "iris_wait_until_eq with no time missed a signal that held before");
+    w.free(t);
+}
+
+/* The caller's deadline may be behind the world's, which does not hold then. */
+void until_outlasts(irist_rank *t)
+{
+    const comparison c = {"ge", IRISI_GE, 4, 5, 5};
+    waiter w(t);
+    w.args.ctx.deadline = iris_clock_ticks(t->world, 1000);
+    w.args.ticks = iris_clock_ticks(t->world, 20000);
+    for (uint64_t gone : w.run(t, IRISI_KERNEL_PTR(until_kernel), "wait_until", c, WG, 1, 0, 0))
+        irist_check(t, gone > w.args.ticks, "a wait of %llu ticks ended with %llu", (unsigned long long)w.args.ticks,
+                    (unsigned long long)gone);
+    w.free(t);
+}
+
+void ticks_of_microseconds(irist_rank *t)
+{
+    const uint64_t second = iris_clock_ticks(t->world, 1000000);
+    irist_check(t, second >= 1000000, "a second has %llu ticks", (unsigned long long)second);
+    irist_check(t, iris_clock_ticks(t->world, 0) == 0, "no time has ticks");
+    irist_check(t, iris_clock_ticks(t->world, 1) == (second + 999999) / 1000000, "a microsecond is not rounded up");
+    irist_check(t, iris_clock_ticks(t->world, 7000003) == 7 * second + (3 * second + 999999) / 1000000,
+                "seven seconds and a bit");
+    irist_check(t, iris_clock_ticks(t->world, UINT64_MAX) == UINT64_MAX || second == 1000000,
+                "what 64 bits do not hold is not without limit");
+    irist_check(t, iris_clock_ticks(nullptr, 5) == 0, "a null world has ticks");
+}
+
 struct raise_args {
     iris_ctx ctx;
     iris_signal *signals;
@@ -361,3 +556,14 @@ TEST_CASE("wait_any returns the signal that holds", "[signal]") { irist_spmd(eve
 TEST_CASE("wait_all returns when every signal holds", "[signal]") { irist_spmd(every_wait_all, nullptr); }
 TEST_CASE("a test of a signal compares unsigned 64-bit values", "[signal]") { irist_spmd(every_test, nullptr); }
 TEST_CASE("no raise of a signal is lost or doubled", "[signal]") { irist_spmd(every_raise, nullptr); }
+TEST_CASE("tests of several signals, and wait_some, name those that hold", "[signal]")
+{
+    irist_spmd(every_test_of_several, nullptr);
+}
+TEST_CASE("wait_some returns the signals that were raised", "[signal]") { irist_spmd(every_wait_some, nullptr); }
+TEST_CASE("wait_until ends with the signal or with the caller's time, and the world goes on", "[signal]")
+{
+    irist_spmd(every_wait_until, nullptr);
+    irist_spmd(until_outlasts, nullptr);
+}
+TEST_CASE("microseconds become ticks of the device's clock", "[signal]") { irist_spmd(ticks_of_microseconds, nullptr); }
