@@ -254,6 +254,7 @@ def fences(listing, isa):
 
 ALL = PUTS + ("isa_translate", "isa_signal_add_wg", "isa_signal_set", "isa_wait_wg",
        "isa_barrier_wg", "isa_barrier_grid", "isa_fence_wg", "isa_store", "isa_store_stream", "isa_store_vec",
+       "isa_store_if", "isa_test_all", "isa_wait_until",
        "isa_atomic_add_f32", "isa_atomic_min_i64", "isa_atomic_add_u64")
 
 
@@ -318,7 +319,8 @@ GFX942_GATES = (
          (("^buffer_wbl2", NOP),)),
     Gate("a barrier polls at system scope and then drops stale lines", ("isa_barrier_wg",) + SLICES[:2], acquire,
          (("^buffer_inv", NOP), ("^global_load_dwordx2", "global_load_dwordx2 v[2:3], v1, s[4:5]"))),
-    Gate("puts and signals reach the system", PUTS + SLICES[2:] + ("isa_store", "isa_store_vec"), system_scope,
+    Gate("puts and signals reach the system", PUTS + SLICES[2:]
+         + ("isa_store", "isa_store_vec", "isa_store_if"), system_scope,
          (("^global_store_dwordx4", "global_store_dwordx4 v[0:1], v[2:5], off"),
           ("^global_store_dwordx4", "global_store_dwordx4 v[0:1], v[2:5], off nt"),
           ("^global_atomic_add_x2", "global_atomic_add_x2 v1, v[0:1], s[2:3]"))),

@@ -150,6 +150,14 @@ IRIS_KERNEL(isa_store_stream, isa_args, a, 256)
     iris_store_cache_f32(&a->ctx, a->dst + i, value, a->rank, IRIS_CACHE_STREAM);
 }
 
+/* The same behind a mask. */
+IRIS_KERNEL(isa_store_if, isa_args, a, 256)
+{
+    const size_t i = iris_grid_lane();
+    const float value = iris_load_f32_if(&a->ctx, a->src + i, a->rank, i < a->n, 1.0f);
+    iris_store_f32_if(&a->ctx, a->dst + i, value, a->rank, i < a->value);
+}
+
 IRIS_KERNEL(isa_store_vec, isa_args, a, 256)
 {
     const size_t i = 4 * iris_grid_lane();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tries <iris/gen/load_store.h> and <iris/gen/bits.h>: iris_load, iris_store, their _cache and _vec forms.
+ * Tries <iris/gen/load_store.h> and <iris/gen/bits.h>: iris_load, iris_store, their _cache, _vec and _if
+ * forms.
  */
 #include "transfer.h"
 
@@ -13,10 +14,14 @@ enum {
     STORE,
     STORE_CACHE,
     STORE_STREAM,
+    LOAD_IF,
+    STORE_IF,
     VEC_LOAD,
     VEC_LOAD_STREAM,
     VEC_STORE,
-    VEC_STORE_STREAM
+    VEC_STORE_STREAM,
+    VEC_LOAD_IF,
+    VEC_STORE_IF
 };
 
 const irist_movement movements[] = {
@@ -26,11 +31,52 @@ const irist_movement movements[] = {
     {"store", STORE, false, true, false},
     {"store_cache", STORE_CACHE, false, true, false},
     {"store_cache stream", STORE_STREAM, false, true, false},
+    {"load_if", LOAD_IF, true, false, false},
+    {"store_if", STORE_IF, false, true, false},
     {"load_vec", VEC_LOAD, true, false, true},
     {"load_vec stream", VEC_LOAD_STREAM, true, false, true},
     {"store_vec", VEC_STORE, false, true, true},
     {"store_vec stream", VEC_STORE_STREAM, false, true, true},
+    {"load_vec_if", VEC_LOAD_IF, true, false, true},
+    {"store_vec_if", VEC_STORE_IF, false, true, true},
 };
+
+/*
+ * Each element goes through a call that makes the access and one that is masked: at an address and a rank that do not
+ * exist, or with a value that would be wrong. A masked load gives `other`, here the element.
+ */
+enum { NO_RANK = 1 << 20 };
+template <typename V>
+IRIS_DEVICE void one_element_if(const irist_transfer *a, typename V::type *dst, const typename V::type *src)
+{
+    const iris_ctx *c = &a->ctx;
+    typename V::type none, *nowhere = NULL;
+    __builtin_memset(&none, 0x5A, sizeof none);
+    if (a->op == LOAD_IF) {
+        const typename V::type there = V::load_if(c, src, a->from, 1, none);
+        *dst = V::load_if(c, nowhere, NO_RANK, 0, there);
+    } else {
+        V::store_if(c, nowhere, none, NO_RANK, 0);
+        V::store_if(c, dst, *src, a->to, 1);
+        V::store_if(c, dst, none, a->to, 0);
+    }
+}
+template <typename V>
+IRIS_DEVICE void one_vector_if(const irist_transfer *a, typename V::type *dst, const typename V::type *src)
+{
+    const iris_ctx *c = &a->ctx;
+    typename V::type *nowhere = NULL;
+    typename V::vec none;
+    __builtin_memset(&none, 0x5A, sizeof none);
+    if (a->op == VEC_LOAD_IF) {
+        const typename V::vec there = V::load_vec_if(c, src, a->from, 1, none);
+        *(typename V::vec *)dst = V::load_vec_if(c, nowhere, NO_RANK, 0, there);
+    } else {
+        V::store_vec_if(c, nowhere, none, NO_RANK, 0);
+        V::store_vec_if(c, dst, *(const typename V::vec *)src, a->to, 1);
+        V::store_vec_if(c, dst, none, a->to, 0);
+    }
+}
 
 template <typename V>
 IRIS_DEVICE void one_element(const irist_transfer *a, typename V::type *dst, const typename V::type *src)
@@ -44,6 +90,8 @@ IRIS_DEVICE void one_element(const irist_transfer *a, typename V::type *dst, con
         *dst = V::load_cache(c, src, a->from, IRIS_CACHE_STREAM);
     else if (a->op == STORE)
         V::store(c, dst, *src, a->to);
+    else if (a->op == LOAD_IF || a->op == STORE_IF)
+        one_element_if<V>(a, dst, src);
     else if (a->op == STORE_CACHE)
         V::store_cache(c, dst, *src, a->to, IRIS_CACHE_DEFAULT);
     else
@@ -58,6 +106,8 @@ IRIS_DEVICE void one_vector(const irist_transfer *a, typename V::type *dst, cons
         *(typename V::vec *)dst = V::load_vec(c, src, a->from, IRIS_CACHE_DEFAULT);
     else if (a->op == VEC_LOAD_STREAM)
         *(typename V::vec *)dst = V::load_vec(c, src, a->from, IRIS_CACHE_STREAM);
+    else if (a->op == VEC_LOAD_IF || a->op == VEC_STORE_IF)
+        one_vector_if<V>(a, dst, src);
     else if (a->op == VEC_STORE)
         V::store_vec(c, dst, *(const typename V::vec *)src, a->to, IRIS_CACHE_DEFAULT);
     else

@@ -39,6 +39,22 @@ enum irist_group { IRIST_LANE, IRIST_WAVE, IRIST_WG, IRIST_GROUPS };
         {                                                                                                              \
             iris_store_vec_##d(c, p, v, rank, hint);                                                                   \
         }                                                                                                              \
+        IRIS_DEVICE type load_if(const iris_ctx *c, const type *p, int rank, int ok, type other)                       \
+        {                                                                                                              \
+            return iris_load_##d##_if(c, p, rank, ok, other);                                                          \
+        }                                                                                                              \
+        IRIS_DEVICE void store_if(const iris_ctx *c, type *p, type v, int rank, int ok)                                \
+        {                                                                                                              \
+            iris_store_##d##_if(c, p, v, rank, ok);                                                                    \
+        }                                                                                                              \
+        IRIS_DEVICE vec load_vec_if(const iris_ctx *c, const type *p, int rank, int ok, vec other)                     \
+        {                                                                                                              \
+            return iris_load_vec_##d##_if(c, p, rank, IRIS_CACHE_STREAM, ok, other);                                   \
+        }                                                                                                              \
+        IRIS_DEVICE void store_vec_if(const iris_ctx *c, type *p, vec v, int rank, int ok)                             \
+        {                                                                                                              \
+            iris_store_vec_##d##_if(c, p, v, rank, IRIS_CACHE_DEFAULT, ok);                                            \
+        }                                                                                                              \
         template <int G> IRIS_DEVICE void put(const iris_ctx *c, type *dst, const type *src, size_t n, int rank)       \
         {                                                                                                              \
             if (G == IRIST_LANE)                                                                                       \

@@ -7,9 +7,13 @@
  *   iris_load_{i32, u32, bf16}
  *   iris_load_cache_{i32, u32, bf16}
  *   iris_load_vec_{i32, u32, bf16}
+ *   iris_load_{i32, u32, bf16}_if
+ *   iris_load_vec_{i32, u32, bf16}_if
  *   iris_store_{i32, u32, bf16}
  *   iris_store_cache_{i32, u32, bf16}
  *   iris_store_vec_{i32, u32, bf16}
+ *   iris_store_{i32, u32, bf16}_if
+ *   iris_store_vec_{i32, u32, bf16}_if
  */
 #ifndef IRIS_GEN_LOAD_STORE_H
 #define IRIS_GEN_LOAD_STORE_H
@@ -27,6 +31,9 @@
  * before what is loaded. Checked mode refuses a rank or
  * an address that cannot be.
  *
+ * The forms that end in _if are for ragged edges: a lane whose `ok` is 0 touches no memory, and its address and rank
+ * may be anything, in checked mode too. A load gives it `other`. Lanes of a wave may differ in `ok`.
+ *
  * @param ctx   the kernel's context, from iris_device_ctx
  * @param src   symmetric address to read, aligned for its element; 16 bytes for a vector
  * @param dst   symmetric address to write, aligned likewise
@@ -34,6 +41,8 @@
  * @param vec   the 16 bytes to write
  * @param rank  world rank
  * @param hint  a constant: how the access uses caches (iris_cache)
+ * @param ok    whether the lane makes the access
+ * @param other what a load gives to a lane that does not
  * @{
  */
 /** 4 i32 that move as one 16-byte access. */
@@ -60,6 +69,17 @@ IRIS_DEVICE iris_vec_i32 iris_load_vec_i32(const iris_ctx *ctx, const int32_t *s
     __builtin_memcpy(&vec, &bits, sizeof vec);
     return vec;
 }
+/** iris_load_i32 where `ok`, else `other`. Each lane calls it for itself; no order of its own. */
+IRIS_DEVICE int32_t iris_load_i32_if(const iris_ctx *ctx, const int32_t *src, int rank, int ok, int32_t other)
+{
+    return ok ? iris_load_i32(ctx, src, rank) : other;
+}
+/** iris_load_vec_i32 where `ok`, else `other`. Each lane calls it for itself; no order of its own. */
+IRIS_DEVICE iris_vec_i32 iris_load_vec_i32_if(const iris_ctx *ctx, const int32_t *src, int rank, iris_cache hint,
+                                              int ok, iris_vec_i32 other)
+{
+    return ok ? iris_load_vec_i32(ctx, src, rank, hint) : other;
+}
 
 /**
  * Writes the element at symmetric address `dst` on `rank`. Each lane calls it for itself; a signal or fence orders it.
@@ -80,6 +100,19 @@ IRIS_DEVICE void iris_store_vec_i32(const iris_ctx *ctx, int32_t *dst, iris_vec_
     irisi_b128 bits;
     __builtin_memcpy(&bits, &vec, sizeof bits);
     irisi_store_128(irisi_reach(ctx, dst, rank, 16, IRISI_ACCESS_STORE), bits, hint);
+}
+/** iris_store_i32 where `ok`, else nothing. Each lane calls it for itself; a signal or fence orders it. */
+IRIS_DEVICE void iris_store_i32_if(const iris_ctx *ctx, int32_t *dst, int32_t value, int rank, int ok)
+{
+    if (ok)
+        iris_store_i32(ctx, dst, value, rank);
+}
+/** iris_store_vec_i32 where `ok`, else nothing. Each lane calls it for itself; a signal or fence orders it. */
+IRIS_DEVICE void iris_store_vec_i32_if(const iris_ctx *ctx, int32_t *dst, iris_vec_i32 vec, int rank, iris_cache hint,
+                                       int ok)
+{
+    if (ok)
+        iris_store_vec_i32(ctx, dst, vec, rank, hint);
 }
 
 /** 4 u32 that move as one 16-byte access. */
@@ -106,6 +139,17 @@ IRIS_DEVICE iris_vec_u32 iris_load_vec_u32(const iris_ctx *ctx, const uint32_t *
     __builtin_memcpy(&vec, &bits, sizeof vec);
     return vec;
 }
+/** iris_load_u32 where `ok`, else `other`. Each lane calls it for itself; no order of its own. */
+IRIS_DEVICE uint32_t iris_load_u32_if(const iris_ctx *ctx, const uint32_t *src, int rank, int ok, uint32_t other)
+{
+    return ok ? iris_load_u32(ctx, src, rank) : other;
+}
+/** iris_load_vec_u32 where `ok`, else `other`. Each lane calls it for itself; no order of its own. */
+IRIS_DEVICE iris_vec_u32 iris_load_vec_u32_if(const iris_ctx *ctx, const uint32_t *src, int rank, iris_cache hint,
+                                              int ok, iris_vec_u32 other)
+{
+    return ok ? iris_load_vec_u32(ctx, src, rank, hint) : other;
+}
 
 /**
  * Writes the element at symmetric address `dst` on `rank`. Each lane calls it for itself; a signal or fence orders it.
@@ -126,6 +170,19 @@ IRIS_DEVICE void iris_store_vec_u32(const iris_ctx *ctx, uint32_t *dst, iris_vec
     irisi_b128 bits;
     __builtin_memcpy(&bits, &vec, sizeof bits);
     irisi_store_128(irisi_reach(ctx, dst, rank, 16, IRISI_ACCESS_STORE), bits, hint);
+}
+/** iris_store_u32 where `ok`, else nothing. Each lane calls it for itself; a signal or fence orders it. */
+IRIS_DEVICE void iris_store_u32_if(const iris_ctx *ctx, uint32_t *dst, uint32_t value, int rank, int ok)
+{
+    if (ok)
+        iris_store_u32(ctx, dst, value, rank);
+}
+/** iris_store_vec_u32 where `ok`, else nothing. Each lane calls it for itself; a signal or fence orders it. */
+IRIS_DEVICE void iris_store_vec_u32_if(const iris_ctx *ctx, uint32_t *dst, iris_vec_u32 vec, int rank, iris_cache hint,
+                                       int ok)
+{
+    if (ok)
+        iris_store_vec_u32(ctx, dst, vec, rank, hint);
 }
 
 /** 8 bf16 that move as one 16-byte access. */
@@ -152,6 +209,17 @@ IRIS_DEVICE iris_vec_bf16 iris_load_vec_bf16(const iris_ctx *ctx, const iris_bf1
     __builtin_memcpy(&vec, &bits, sizeof vec);
     return vec;
 }
+/** iris_load_bf16 where `ok`, else `other`. Each lane calls it for itself; no order of its own. */
+IRIS_DEVICE iris_bf16 iris_load_bf16_if(const iris_ctx *ctx, const iris_bf16 *src, int rank, int ok, iris_bf16 other)
+{
+    return ok ? iris_load_bf16(ctx, src, rank) : other;
+}
+/** iris_load_vec_bf16 where `ok`, else `other`. Each lane calls it for itself; no order of its own. */
+IRIS_DEVICE iris_vec_bf16 iris_load_vec_bf16_if(const iris_ctx *ctx, const iris_bf16 *src, int rank, iris_cache hint,
+                                                int ok, iris_vec_bf16 other)
+{
+    return ok ? iris_load_vec_bf16(ctx, src, rank, hint) : other;
+}
 
 /**
  * Writes the element at symmetric address `dst` on `rank`. Each lane calls it for itself; a signal or fence orders it.
@@ -172,6 +240,19 @@ IRIS_DEVICE void iris_store_vec_bf16(const iris_ctx *ctx, iris_bf16 *dst, iris_v
     irisi_b128 bits;
     __builtin_memcpy(&bits, &vec, sizeof bits);
     irisi_store_128(irisi_reach(ctx, dst, rank, 16, IRISI_ACCESS_STORE), bits, hint);
+}
+/** iris_store_bf16 where `ok`, else nothing. Each lane calls it for itself; a signal or fence orders it. */
+IRIS_DEVICE void iris_store_bf16_if(const iris_ctx *ctx, iris_bf16 *dst, iris_bf16 value, int rank, int ok)
+{
+    if (ok)
+        iris_store_bf16(ctx, dst, value, rank);
+}
+/** iris_store_vec_bf16 where `ok`, else nothing. Each lane calls it for itself; a signal or fence orders it. */
+IRIS_DEVICE void iris_store_vec_bf16_if(const iris_ctx *ctx, iris_bf16 *dst, iris_vec_bf16 vec, int rank,
+                                        iris_cache hint, int ok)
+{
+    if (ok)
+        iris_store_vec_bf16(ctx, dst, vec, rank, hint);
 }
 
 /** @} */
