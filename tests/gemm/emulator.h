@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * emulator.h: a workgroup of a GPU on the host, for the programs that execute the library's device loops lane by lane:
- * mma_run.cpp, gemv_run.cpp, mfma_run.cpp, skinny_amd_run.cpp and tma_forward_run.cpp. They say LANES before, of a
- * wave, and IRIST_WAVES, where there are not 8.
+ * mma_run.cpp, gemv_run.cpp, mfma_run.cpp, skinny_amd_run.cpp, tma_forward_run.cpp and tma_gather_run.cpp. They say
+ * LANES before, of a wave, and IRIST_WAVES, where there are not 8.
  *
  *   wg fiber run_lanes pause_lane rest_lane           each lane is a fiber that runs until it waits for others; what
  *                                                     goes on beside them, where something does, has its turns too

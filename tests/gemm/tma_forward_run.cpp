@@ -29,12 +29,13 @@
 enum { LANES = 2 }; /* more would do what the second does */
 #define IRIST_WAVES 12
 #include "emulator.h"
+#include "engine.h"
 
 namespace {
 
 enum { MATH_WAVES = 8, RANKS = 8, TILES = 64, TILE_ROWS = 128 };
-enum { HEAD = 1024, BOX_BYTES = 2048, BOXES = 96 }; /* shared memory: barriers, then the ring */
-enum { PATIENCE = 40, MOST_IDLE = 50000 };          /* turns in which no lane gets on: all wait, or wait for ever */
+enum { BOX_BYTES = 2048, BOXES = 96 };     /* the ring, behind HEAD */
+enum { PATIENCE = 40, MOST_IDLE = 50000 }; /* turns in which no lane gets on: all wait, or wait for ever */
 enum { MOST_TRANSFERS = BOXES + 16 * MATH_WAVES * (RANKS - 1) };
 
 /* A tile of the schedule. */
@@ -53,35 +54,14 @@ struct moved_box {
     uint32_t x, y, box, bar, to, lane, group;
 };
 
-/* A lane's group of puts: how many have not read, and not arrived. */
-struct put_group {
-    uint32_t unread, absent;
-};
-
-/* What a lane has of its own. */
-struct lane_state {
-    std::vector<put_group> groups; /* the last one is open */
-    uint32_t moved;                /* what its puts have done */
-    uint32_t fenced;               /* when; 0: never */
-};
-
-/* A barrier in shared memory: `pending` arrivals and so many bytes are to come in this phase. */
-struct barrier {
-    bool made;
-    uint32_t count, pending, phase;
-    int64_t bytes;
-};
-
 struct {
-    lane_state lanes[WAVES * LANES];
-    barrier barriers[HEAD / 8];
     meeting groups[HEAD / 4];
     struct {
         uint32_t x, y;
         bool here;
     } ring[BOXES];
     std::vector<moved_box> transfers;
-    uint32_t elected, slow[WAVES]; /* how long waves dawdle */
+    uint32_t elected;
 } gpu;
 
 struct {
@@ -96,78 +76,8 @@ struct {
     bool stopped;
     uint32_t haste, pause;    /* most boxes that get on in a turn, most turns from signal to signal */
     uint32_t patience[STEPS]; /* of a box, before each of its steps: turns in which no lane gets on */
-    uint32_t idle;            /* such turns so far */
     uint64_t epoch, signals[RANKS][2 * RANKS + 4 * TILES]; /* of each rank: ready, done, flags */
 } world;
-
-lane_state &own() { return gpu.lanes[wg.now->wave * LANES + wg.now->lane]; }
-
-[[noreturn]] void fail(const char *what)
-{
-    expect(false, what);
-    std::fflush(stdout);
-    std::_Exit(1); /* not std::exit: this is one of the stacks that it would free */
-}
-
-void require(bool held, const char *what)
-{
-    if (!held)
-        fail(what);
-}
-
-/* After whatever a lane has done: others may come before its next. */
-void dawdle()
-{
-    const uint32_t slow = gpu.slow[wg.now->wave];
-    world.idle = 0;
-    if (slow > 0 || random_below(3) == 0)
-        rest_lane(1 + random_below(slow + 1));
-}
-
-/* ---- barriers ---------------------------------------------------------------------------------------------------- */
-
-void make_barrier(uint32_t at, uint32_t count)
-{
-    require(at % 8 == 0 && at < HEAD, "a barrier is misaligned, or stands among what is fetched");
-    barrier &b = gpu.barriers[at / 8];
-    require(!b.made, "a barrier is made twice");
-    b.made = true;
-    b.count = b.pending = count;
-    dawdle();
-}
-
-barrier &barrier_at(uint32_t at)
-{
-    require(at % 8 == 0 && at < HEAD && gpu.barriers[at / 8].made, "a barrier is used that nobody has made");
-    return gpu.barriers[at / 8];
-}
-
-void end_phase(barrier &b)
-{
-    if (b.pending == 0 && b.bytes == 0) {
-        b.pending = b.count;
-        b.phase++;
-    }
-}
-
-void arrive(uint32_t at, uint32_t bytes)
-{
-    barrier &b = barrier_at(at);
-    require(b.pending > 0, "a barrier is arrived at too often");
-    b.pending--;
-    b.bytes += bytes;
-    end_phase(b);
-    dawdle();
-}
-
-/* Waits until the phase of this parity has ended; the one before the first has, with parity 1. */
-void await_barrier(uint32_t at, uint32_t parity)
-{
-    const barrier &b = barrier_at(at);
-    while (b.phase % 2 == parity % 2)
-        pause_lane(&b.phase, b.phase);
-    dawdle();
-}
 
 /* ---- the copy engine --------------------------------------------------------------------------------------------- */
 
@@ -211,36 +121,22 @@ void begin_put(uint32_t to, uint32_t x, uint32_t y, uint32_t from)
     place_of(x, y);
     require(to < world.ranks && to != world.rank, "a box is put to no peer");
     require(world.signals[world.rank][to] >= world.epoch, "a box is put to a peer that has not begun the epoch");
-    const moved_box p = {READ, x, y, box_at(from), 0, to, (uint32_t)(&l - gpu.lanes), (uint32_t)l.groups.size() - 1};
+    const moved_box p = {READ, x, y, box_at(from), 0, to, (uint32_t)(&l - engine.lanes), (uint32_t)l.groups.size() - 1};
     l.groups.back().unread++, l.groups.back().absent++;
     gpu.transfers.push_back(p);
     require(gpu.transfers.size() <= MOST_TRANSFERS, "too many boxes are on their way");
     dawdle();
 }
 
-/* Waits until at most the lane's `open` latest groups have puts left that have not read, or not arrived. */
-void await_groups(uint32_t open, uint32_t put_group::*left)
-{
-    lane_state &l = own();
-    for (size_t i = 0; i + open + 1 < l.groups.size();)
-        if (l.groups[i].*left == 0)
-            i++;
-        else
-            pause_lane(&l.moved, l.moved);
-    dawdle();
-}
-
 void end_fetch(const moved_box &f)
 {
-    barrier &b = barrier_at(f.bar);
     gpu.ring[f.box] = {f.x, f.y, true};
-    b.bytes -= BOX_BYTES;
-    end_phase(b);
+    complete(f.bar, BOX_BYTES);
 }
 
 void move_put(const moved_box &p)
 {
-    lane_state &l = gpu.lanes[p.lane];
+    lane_state &l = engine.lanes[p.lane];
     l.moved++;
     if (p.next == READ) {
         const auto &box = gpu.ring[p.box];
@@ -261,7 +157,7 @@ void move_transfer()
 {
     const uint32_t i = random_below((uint32_t)gpu.transfers.size());
     moved_box &t = gpu.transfers[i];
-    if (world.idle < world.patience[t.next])
+    if (engine.idle < world.patience[t.next])
         return;
     if (t.next == FETCH)
         end_fetch(t);
@@ -370,13 +266,13 @@ static uint32_t irist_wg_lanes() { return WAVES * LANES; }
 static uint32_t irist_workgroup() { fail("an access is refused, or a wait is given up"); }
 static void *irist_shared() { return wg.shared.data(); }
 static uint32_t irisi_shared_address(const void *p) { return shared_at(p); }
-static void irist_sync_wave() { join_wave(), world.idle = 0; }
+static void irist_sync_wave() { join_wave(), engine.idle = 0; }
 static void irist_sync_wg() { join_workgroup(); }
 static uint32_t irisi_elected() { return irist_sync_wave(), wg.now->lane == gpu.elected; }
 static int irist_sync_part(const uint32_t *counter, uint32_t lanes)
 {
     meet(gpu.groups[irisi_shared_address(counter) / 4], lanes, [] {});
-    return world.idle = 0, 1;
+    return engine.idle = 0, 1;
 }
 
 /* Once all have stopped, who waits for a signal looks whether they have. */
@@ -527,7 +423,7 @@ void work()
 bool move_world()
 {
     const bool others = !world.unflagged.empty() || !world.unready.empty() || world.stops >= 0;
-    require(++world.idle < MOST_IDLE, "lanes wait for ever");
+    require(++engine.idle < MOST_IDLE, "lanes wait for ever");
     for (uint32_t steps = 1 + random_below(world.haste); steps > 0 && !gpu.transfers.empty(); steps--)
         move_transfer();
     if (others && random_below(world.pause) == 0)
@@ -580,6 +476,7 @@ void make_world()
 {
     world = {};
     gpu = {};
+    engine = {};
     world.ranks = 1 + random_below(RANKS), world.rank = random_below(world.ranks);
     world.epoch = 1 + random_below(3);
     const uint32_t workers = random_below(3) ? 1 : 1 + random_below(3), worker = random_below(workers);
@@ -599,9 +496,9 @@ void make_world()
     for (uint32_t &patience : world.patience)
         patience = random_below(2) ? (uint32_t)PATIENCE : 0;
     gpu.elected = random_below(LANES);
-    for (uint32_t &slow : gpu.slow)
+    for (uint32_t &slow : engine.slow)
         slow = random_below(4) ? 0 : random_below(20);
-    for (lane_state &l : gpu.lanes)
+    for (lane_state &l : engine.lanes)
         l.groups.resize(1);
 }
 

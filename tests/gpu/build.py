@@ -24,7 +24,8 @@ ARCH = os.environ.get("IRIS_GPU_ARCH", "sm_90a")
 AMD = ARCH.startswith("gfx")
 
 # What drives the host platform's own processes and files, or has no kernels.
-SKIP = re.compile("host/|gen/|gemm/(mf?ma|tma_forward|unaligned_b|skinny|gemv)_|mutants/(tma_forward|skinny|gemv)")
+SKIP = re.compile("host/|gen/|gemm/(mf?ma|tma_forward|tma_gather|unaligned_b|skinny|gemv)_|"
+                  "mutants/(tma_forward|tma_gather|skinny|gemv)")
 # Objects by the beginnings of their names, in the order in which they are begun: what takes a compiler longest is
 # first.
 LONGEST = ("gemm_kernels_bf16", "gemm_kernels_f16", "bench_gemm_timeline", "test_collective_all_reduce",

@@ -36,6 +36,7 @@ OPERATIONS = "*all_gather are right for every*"
 SHARED = "plans that share a workspace*"
 LL_ROW = "GEMMs by packets in a row*"
 TMA_FORWARD = "a workgroup that only sends*"
+TMA_GATHER = "workgroups that only gather*"
 SKINNY_AMD = "few rows are multiplied right on AMD's matrix units"
 GEMV = "up to 8 rows are multiplied right*"
 MMA = "slabs in shared memory are multiplied right by mma.sync"
@@ -347,6 +348,34 @@ MUTANTS = (
     Mutant("a ring for what is sent while others still compute", "iris/gemm/roles.h",
            "    iris_sync_wg(); /* the barriers are made", "    /* the barriers are made",
            "mutants/tma_forward.cpp", TMA_FORWARD, ranks=1),
+    # workgroups that only gather A
+    Mutant("a piece fetched over one that is still being put", "iris/mainloop/nvidia/tma_gather.h",
+           "irisi_bulk_reusable_but_five(); /*",
+           "/*", "mutants/tma_gather.cpp", TMA_GATHER, ranks=1),
+    Mutant("A: a block's signal one block early", "iris/mainloop/nvidia/tma_gather.h",
+           "whole = g.each;",
+           "whole = 0;", "mutants/tma_gather.cpp", TMA_GATHER, ranks=1),
+    Mutant("A: a block's signal without a wait for what is on its way", "iris/mainloop/nvidia/tma_gather.h",
+           "irisi_bulk_pace(IRISI_TMA_GATHER_OPEN);",
+           ";", "mutants/tma_gather.cpp", TMA_GATHER, ranks=1),
+    Mutant("A: the last signals before all has arrived", "iris/mainloop/nvidia/tma_gather.h",
+           "    irisi_bulk_arrived();\n",
+           "", "mutants/tma_gather.cpp", TMA_GATHER, ranks=1),
+    Mutant("A: one parity for all rounds of the ring", "iris/mainloop/nvidia/tma_gather.h",
+           "left / IRISI_TMA_GATHER_STAGES & 1",
+           "0", "mutants/tma_gather.cpp", TMA_GATHER, ranks=1),
+    Mutant("A: a row's last piece as long as others", "iris/mainloop/nvidia/tma_gather.h",
+           "return left < IRISI_TMA_GATHER_PIECE ? left : (uint32_t)IRISI_TMA_GATHER_PIECE;",
+           "return left ? (uint32_t)IRISI_TMA_GATHER_PIECE : 0;", "mutants/tma_gather.cpp", TMA_GATHER, ranks=1),
+    Mutant("A: a piece left out whose first row alone is read in place", "iris/mainloop/nvidia/tma_gather.h",
+           "(bytes - 1) / g->row_bytes + 2 : 1;",
+           "1 : 1;", "mutants/tma_gather.cpp", TMA_GATHER, ranks=1),
+    Mutant("A: barriers where pairs of workgroups have theirs", "iris/mainloop/nvidia/tma_gather.h",
+           "(int)IRISI_GEMM_SM90A_RINGS + (int)IRISI_GEMM_SM90A_MATH_WAVES",
+           "(int)IRISI_GEMM_SM90A_RINGS", "mutants/tma_gather.cpp", TMA_GATHER, ranks=1),
+    Mutant("A: gathered through more shared memory than there is", "iris/mainloop/nvidia/tma_gather.h",
+           "irisi_gemm_shared_bytes(plan, 1) >= ring &&",
+           "", "mutants/tma_gather.cpp", TMA_GATHER, ranks=1),
     # few rows, on AMD's matrix units
     Mutant("AMD: waves' sums written over those of the last tile", "iris/gen/mainloop/gemm_skinny_amd.h",
            "    if (pipe->tiles++ > 0)\n        iris_wave_group_sync(group);", "    pipe->tiles++;",

@@ -46,12 +46,17 @@ typedef struct irisi_tma_gather_at {
     uint32_t block, line, byte;
 } irisi_tma_gather_at;
 
-/* 1 when the rows of a plan's A may be gathered so: whole chunks of 16 bytes, here and there. */
+/*
+ * 1 when the rows of a plan's A may be gathered so: whole chunks of 16 bytes, here and there, and shared memory for the
+ * ring, which tiles of few bytes that are not stored by boxes do not take.
+ */
 IRIS_DEVICE int irisi_tma_gather_can(const iris_gemm_plan *plan)
 {
     const uint64_t bytes = (uint64_t)plan->k * plan->operands.element;
     const uint64_t pitch = plan->inputs.ld * plan->operands.element;
+    const uint32_t ring = IRISI_GEMM_COUNTERS + IRISI_GEMM_SM90A_HEAD + IRISI_TMA_GATHER_WAVES * IRISI_TMA_GATHER_RING;
     return IRISI_WGMMA && irisi_gemm_is_sm90a(plan->mainloop) && bytes <= INT32_MAX &&
+           irisi_gemm_shared_bytes(plan, 1) >= ring &&
            (((uint64_t)(uintptr_t)plan->inputs.a | pitch | bytes) & 15) == 0;
 }
 
