@@ -82,10 +82,12 @@ static void irisi_remember_failure(iris_world *w, iris_status status, const char
     const int used = named ? 0 : snprintf(text, sizeof text, "rank %d: ", w->rank);
     snprintf(text + used, sizeof text - (size_t)used, "%s", sentence);
     memcpy(irisi_last_error, text, sizeof text);
+    irisi_last_status = status;
     if (w) {
         memcpy(w->error, text, sizeof text);
         w->last = status;
     }
+    irisi_group_fail(status);
 }
 
 iris_status irisi_fail(iris_world *w, iris_status status, const char *format, ...)
@@ -184,9 +186,94 @@ static void irisi_report_likewise(const irisi_reported *reported, int n)
 
 int irisi_try_failed(iris_status status, const char *call)
 {
+    irisi_group_drop(); /* its caller returns, and nobody would end the group */
     if (irisi_to_be_reported(irisi_job_rank, irisi_last_error))
         fprintf(stderr, "iris: %s failed: %s (%s)\n", call, irisi_last_error, iris_status_name(status));
     return 1;
+}
+
+/* ---- calls that a group holds (runtime/group.h), as they are made at its end ------------------------------------ */
+
+/* The arguments of calls that are held; each call has its own use of them. */
+typedef struct irisi_held_args {
+    void *to;
+    const void *from;
+    size_t bytes;
+    int root;
+    iris_stream stream;
+    iris_event event;
+} irisi_held_args;
+
+static iris_status irisi_held_synchronize(iris_world *w, const void *args)
+{
+    (void)args;
+    return iris_synchronize(w);
+}
+
+static iris_status irisi_held_barrier(iris_world *w, const void *args)
+{
+    (void)args;
+    return iris_barrier(w);
+}
+
+static iris_status irisi_held_reset(iris_world *w, const void *args)
+{
+    (void)args;
+    return iris_reset(w);
+}
+
+static iris_status irisi_held_finalize(iris_world *w, const void *args)
+{
+    (void)args;
+    return iris_finalize(w);
+}
+
+static iris_status irisi_held_allgather(iris_world *w, const void *args)
+{
+    const irisi_held_args *a = (const irisi_held_args *)args;
+    return iris_allgather(w, a->from, a->to, a->bytes);
+}
+
+static iris_status irisi_held_broadcast(iris_world *w, const void *args)
+{
+    const irisi_held_args *a = (const irisi_held_args *)args;
+    return iris_broadcast(w, a->to, a->bytes, a->root);
+}
+
+static iris_status irisi_held_heap_grow(iris_world *w, const void *args)
+{
+    const irisi_held_args *a = (const irisi_held_args *)args;
+    return iris_heap_grow(w, a->bytes);
+}
+
+static iris_status irisi_held_free(iris_world *w, const void *args)
+{
+    const irisi_held_args *a = (const irisi_held_args *)args;
+    return iris_free(w, a->to);
+}
+
+static iris_status irisi_held_channel_destroy(iris_world *w, const void *args)
+{
+    const irisi_held_args *a = (const irisi_held_args *)args;
+    return iris_channel_destroy(w, (iris_channel *)a->to);
+}
+
+static iris_status irisi_held_stream_synchronize(iris_world *w, const void *args)
+{
+    const irisi_held_args *a = (const irisi_held_args *)args;
+    return iris_stream_synchronize(w, a->stream);
+}
+
+static iris_status irisi_held_event_record(iris_world *w, const void *args)
+{
+    const irisi_held_args *a = (const irisi_held_args *)args;
+    return iris_event_record(w, a->event, a->stream);
+}
+
+static iris_status irisi_held_stream_wait_event(iris_world *w, const void *args)
+{
+    const irisi_held_args *a = (const irisi_held_args *)args;
+    return iris_stream_wait_event(w, a->stream, a->event);
 }
 
 /* ---- world ---------------------------------------------------------------------------------------------------- */
@@ -345,8 +432,8 @@ static void irisi_own_fault(iris_world *w, const irisi_control *own)
     irisi_stop(w, status, text);
 }
 
-/* Every function begins here: a world of this process, that has not stopped, on its device. */
-static iris_status irisi_enter(iris_world *w, const char *call)
+/* What every function begins with: a world of this process, that has not stopped, on its device. */
+static iris_status irisi_enter_world(iris_world *w, const char *call)
 {
     if (!w)
         return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "%s: the world is null", call);
@@ -409,6 +496,8 @@ static iris_status irisi_drained(iris_world *w, const char *call, const char *wh
 
 iris_status iris_synchronize(iris_world *w)
 {
+    if (irisi_grouped())
+        return irisi_hold(w, "iris_synchronize", irisi_held_synchronize, IRISI_HELD_WAITS, NULL, 0);
     const iris_status status = irisi_enter(w, "iris_synchronize");
     if (status != IRIS_OK)
         return status;
@@ -425,6 +514,8 @@ void irisi_creation_failed(iris_world *w)
 
 iris_status iris_barrier(iris_world *w)
 {
+    if (irisi_grouped())
+        return irisi_hold(w, "iris_barrier", irisi_held_barrier, IRISI_HELD_WAITS, NULL, 0);
     iris_status status = irisi_enter(w, "iris_barrier");
     if (status == IRIS_OK)
         status = iris_synchronize(w);
@@ -441,6 +532,9 @@ iris_status iris_barrier(iris_world *w)
 
 iris_status iris_allgather(iris_world *w, const void *mine, void *all, size_t bytes)
 {
+    const irisi_held_args held = {all, mine, bytes, 0, NULL, NULL};
+    if (irisi_grouped())
+        return irisi_hold(w, "iris_allgather", irisi_held_allgather, IRISI_HELD_WAITS, &held, sizeof held);
     iris_status status = irisi_enter(w, "iris_allgather");
     if (status == IRIS_OK && bytes && (!mine || !all))
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_allgather: a buffer is null");
@@ -458,6 +552,9 @@ iris_status iris_allgather(iris_world *w, const void *mine, void *all, size_t by
 
 iris_status iris_broadcast(iris_world *w, void *bytes_of, size_t bytes, int root)
 {
+    const irisi_held_args held = {bytes_of, NULL, bytes, root, NULL, NULL};
+    if (irisi_grouped())
+        return irisi_hold(w, "iris_broadcast", irisi_held_broadcast, IRISI_HELD_WAITS, &held, sizeof held);
     iris_status status = irisi_enter(w, "iris_broadcast");
     if (status == IRIS_OK && bytes && !bytes_of)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_broadcast: the buffer is null");
@@ -493,6 +590,8 @@ iris_status iris_finalize(iris_world *w)
         irisi_world_abandon(w);
         return IRIS_OK;
     }
+    if (irisi_grouped())
+        return irisi_hold(w, "iris_finalize", irisi_held_finalize, IRISI_HELD_LAST, NULL, 0);
     iris_status status = iris_synchronize(w);
     if (status == IRIS_OK && w->checked && w->size > 1)
         status = irisi_compare_logs(w);
@@ -537,6 +636,8 @@ static iris_status irisi_compare_heaps(iris_world *w)
 
 iris_status iris_reset(iris_world *w)
 {
+    if (irisi_grouped())
+        return irisi_hold(w, "iris_reset", irisi_held_reset, IRISI_HELD_WAITS, NULL, 0);
     if (!w)
         return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_reset: the world is null");
     if (irisi_foreign(w))
@@ -644,7 +745,7 @@ static void *irisi_allocate(iris_world *w, const char *by, size_t bytes, size_t 
 
 void *irisi_malloc_by(iris_world *w, const char *by, size_t bytes, size_t align, iris_mem_kind kind)
 {
-    if (irisi_enter(w, by) != IRIS_OK)
+    if (irisi_enter_own(w, by) != IRIS_OK)
         return NULL;
     void *p = irisi_allocate(w, by, bytes, align, kind);
     if (!p)
@@ -659,6 +760,9 @@ void *iris_malloc_kind(iris_world *w, size_t bytes, size_t align, iris_mem_kind 
 
 iris_status iris_free(iris_world *w, void *p)
 {
+    const irisi_held_args held = {p, NULL, 0, 0, NULL, NULL};
+    if (irisi_grouped())
+        return irisi_hold(w, "iris_free", irisi_held_free, IRISI_HELD_WAITS, &held, sizeof held);
     const iris_status status = irisi_enter(w, "iris_free");
     if (!w || !p || irisi_foreign(w) || (status != IRIS_OK && !irisi_mendable(w->failed)))
         return status; /* a stopped world that iris_reset can mend lets go of what it holds */
@@ -731,6 +835,9 @@ size_t iris_heap_size(const iris_world *w, iris_mem_kind kind)
 
 iris_status iris_heap_grow(iris_world *w, size_t bytes)
 {
+    const irisi_held_args held = {NULL, NULL, bytes, 0, NULL, NULL};
+    if (irisi_grouped())
+        return irisi_hold(w, "iris_heap_grow", irisi_held_heap_grow, IRISI_HELD_WAITS, &held, sizeof held);
     iris_status status = irisi_enter(w, "iris_heap_grow");
     if (status == IRIS_OK)
         status = iris_synchronize(w); /* as above */
@@ -764,7 +871,7 @@ static iris_status irisi_device_result(iris_world *w, const char *call, const ch
 
 iris_status irisi_memcpy_by(iris_world *w, const char *by, void *to, const void *from, size_t bytes)
 {
-    const iris_status status = irisi_enter(w, by);
+    const iris_status status = irisi_enter_own(w, by);
     if (status != IRIS_OK || !bytes)
         return status;
     if (!to || !from)
@@ -774,7 +881,7 @@ iris_status irisi_memcpy_by(iris_world *w, const char *by, void *to, const void 
 
 iris_status irisi_memset_by(iris_world *w, const char *by, void *p, int byte, size_t bytes)
 {
-    const iris_status status = irisi_enter(w, by);
+    const iris_status status = irisi_enter_own(w, by);
     if (status != IRIS_OK || !bytes)
         return status;
     if (!p)
@@ -805,7 +912,7 @@ static void *irisi_sync_memory(iris_world *w, const char *by, size_t bytes, size
 
 iris_signal *iris_signals(iris_world *w, size_t n)
 {
-    if (irisi_enter(w, "iris_signals") != IRIS_OK)
+    if (irisi_enter_own(w, "iris_signals") != IRIS_OK)
         return NULL;
     if (n == 0 || n > w->sync_bytes / sizeof(iris_signal)) {
         if (n == 0)
@@ -825,7 +932,7 @@ iris_signal *iris_signals(iris_world *w, size_t n)
 
 iris_status iris_channel_create(iris_world *w, iris_channel *ch, size_t signals, size_t bank_bytes)
 {
-    const iris_status status = irisi_enter(w, "iris_channel_create");
+    const iris_status status = irisi_enter_own(w, "iris_channel_create");
     if (status != IRIS_OK)
         return status;
     if (!ch)
@@ -851,6 +958,10 @@ iris_status iris_channel_create(iris_world *w, iris_channel *ch, size_t signals,
 
 iris_status iris_channel_destroy(iris_world *w, iris_channel *ch)
 {
+    const irisi_held_args held = {ch, NULL, 0, 0, NULL, NULL};
+    if (irisi_grouped())
+        return irisi_hold(w, "iris_channel_destroy", irisi_held_channel_destroy, IRISI_HELD_RETURNS,
+                          &held, sizeof held);
     const iris_status status = irisi_enter(w, "iris_channel_destroy");
     if (status != IRIS_OK || !ch || !ch->state)
         return status;
@@ -894,7 +1005,7 @@ static iris_status irisi_take_stream(iris_world *w, const char *call, iris_strea
 uint32_t irisi_max_workgroups(iris_world *w, irisi_kernel kernel, uint32_t lanes, uint32_t shared_bytes)
 {
     uint32_t most = 0;
-    if (irisi_enter(w, "iris_max_workgroups") != IRIS_OK)
+    if (irisi_enter_own(w, "iris_max_workgroups") != IRIS_OK)
         return 0;
     if (!lanes)
         lanes = 256;
@@ -920,10 +1031,12 @@ iris_status irisi_launch(iris_world *w, irisi_kernel kernel, const char *name, c
     return irisi_launch_with(w, kernel, name, args, bytes, cfg, 0, stream);
 }
 
-iris_status irisi_launch_with(iris_world *w, irisi_kernel kernel, const char *name, const void *args, size_t bytes,
-                              const iris_launch_config *cfg, uint32_t flags, iris_stream stream)
+/* A launch that was looked at: defaults filled in, and it fits. */
+static iris_status irisi_launch_settle(iris_world *w, irisi_kernel kernel, const char *name, const void *args,
+                                       size_t bytes, const iris_launch_config *cfg, iris_launch_config *settled,
+                                       iris_stream *stream)
 {
-    const iris_status status = irisi_take_stream(w, "iris_launch", &stream);
+    const iris_status status = irisi_take_stream(w, "iris_launch", stream);
     if (status != IRIS_OK)
         return status;
     iris_launch_config c = cfg ? *cfg : iris_grid(0, 0);
@@ -956,6 +1069,15 @@ iris_status irisi_launch_with(iris_world *w, irisi_kernel kernel, const char *na
                               "%u can; use at most iris_max_workgroups()",
                               name, c.workgroups, c.lanes, c.shared_bytes, most);
     }
+    *settled = c;
+    return IRIS_OK;
+}
+
+static iris_status irisi_launch_settled(iris_world *w, irisi_kernel kernel, const char *name, const void *args,
+                                        size_t bytes, const iris_launch_config *cfg, uint32_t flags,
+                                        iris_stream stream)
+{
+    iris_launch_config c = *cfg;
     irisi_remember_launch(w, name, c.workgroups);
     if (irisi_verbose(w))
         irisi_log(w->rank, IRISI_DEBUG,
@@ -967,11 +1089,90 @@ iris_status irisi_launch_with(iris_world *w, irisi_kernel kernel, const char *na
     return why ? irisi_refused(w, name, why) : IRIS_OK;
 }
 
+iris_status irisi_launch_with(iris_world *w, irisi_kernel kernel, const char *name, const void *args, size_t bytes,
+                              const iris_launch_config *cfg, uint32_t flags, iris_stream stream)
+{
+    iris_launch_config settled;
+    const iris_status status = irisi_launch_settle(w, kernel, name, args, bytes, cfg, &settled, &stream);
+    return status == IRIS_OK ? irisi_launch_settled(w, kernel, name, args, bytes, &settled, flags, stream) : status;
+}
+
+/* A launch that a group holds. */
+typedef struct irisi_held_launch {
+    irisi_kernel kernel;
+    const char *name;
+    size_t bytes;
+    iris_launch_config cfg;
+    iris_stream stream;
+    int shaped; /* there is a cfg */
+    IRISI_ALIGN(16) char args[IRISI_MAX_ARGS];
+} irisi_held_launch;
+
+static iris_status irisi_held_launch_run(iris_world *w, const void *args)
+{
+    const irisi_held_launch *l = (const irisi_held_launch *)args;
+    return irisi_launch(w, l->kernel, l->name, l->args, l->bytes, l->shaped ? &l->cfg : NULL, l->stream);
+}
+
+iris_status irisi_launch_grouped(iris_world *w, irisi_kernel kernel, const char *name, const void *args, size_t bytes,
+                                 const iris_launch_config *cfg, iris_stream stream)
+{
+    irisi_held_launch l;
+    if (!irisi_grouped())
+        return irisi_launch(w, kernel, name, args, bytes, cfg, stream);
+    if (bytes > IRISI_MAX_ARGS || (bytes && !args))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_launch(%s): its %zu bytes of arguments are %s", name, bytes,
+                          args ? "more than 4096" : "null");
+    memset(&l, 0, offsetof(irisi_held_launch, args));
+    l.kernel = kernel;
+    l.name = name;
+    l.bytes = bytes;
+    l.shaped = cfg != NULL;
+    if (cfg)
+        l.cfg = *cfg;
+    l.stream = stream;
+    if (bytes)
+        memcpy(l.args, args, bytes);
+    return irisi_hold(w, "iris_launch", irisi_held_launch_run, IRISI_HELD_RETURNS, &l,
+                      offsetof(irisi_held_launch, args) + bytes);
+}
+
+iris_status irisi_launch_all(iris_world *const *worlds, int n, irisi_kernel kernel, const char *name, const void *args,
+                             size_t bytes, const iris_launch_config *cfg, const iris_stream *streams)
+{
+    iris_launch_config settled[IRISI_MOST_RANKS];
+    iris_stream stream[IRISI_MOST_RANKS];
+    const char *each = (const char *)args;
+    iris_status status = IRIS_OK;
+    if (!worlds || n < 1 || n > IRISI_MOST_RANKS)
+        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_launch_all(%s): %d worlds (1 to %d)%s", name, n,
+                          IRISI_MOST_RANKS, worlds ? "" : ", and worlds is null");
+    if (bytes && !args)
+        return irisi_fail(worlds[0], IRIS_ERR_ARGUMENT, "iris_launch_all(%s): its arguments are null", name);
+    for (int i = 0; i < n && irisi_grouped() && status == IRIS_OK; i++)
+        status = irisi_launch_grouped(worlds[i], kernel, name, each + bytes * (size_t)i, bytes, cfg,
+                                      streams ? streams[i] : NULL);
+    if (irisi_grouped())
+        return status;
+    for (int i = 0; i < n && status == IRIS_OK; i++) { /* all of them or none: kernels would wait for who is missing */
+        stream[i] = streams ? streams[i] : NULL;
+        status = irisi_launch_settle(worlds[i], kernel, name, each + bytes * (size_t)i, bytes, cfg, &settled[i],
+                                     &stream[i]);
+    }
+    for (int i = 0; i < n && status == IRIS_OK; i++) {
+        const char *why = irisi_dev_use(&worlds[i]->dev);
+        status = why ? irisi_fail(worlds[i], IRIS_ERR_DEVICE, "iris_launch_all(%s): %s", name, why)
+                     : irisi_launch_settled(worlds[i], kernel, name, each + bytes * (size_t)i, bytes, &settled[i], 0,
+                                            stream[i]);
+    }
+    return status;
+}
+
 iris_stream iris_default_stream(iris_world *w) { return w ? w->stream : NULL; }
 
 iris_status iris_stream_create(iris_world *w, iris_stream *stream)
 {
-    const iris_status status = irisi_enter(w, "iris_stream_create");
+    const iris_status status = irisi_enter_own(w, "iris_stream_create");
     if (stream)
         *stream = NULL;
     if (status != IRIS_OK)
@@ -999,6 +1200,10 @@ iris_status iris_stream_destroy(iris_world *w, iris_stream stream)
 
 iris_status iris_stream_synchronize(iris_world *w, iris_stream stream)
 {
+    const irisi_held_args held = {NULL, NULL, 0, 0, stream, NULL};
+    if (irisi_grouped())
+        return irisi_hold(w, "iris_stream_synchronize", irisi_held_stream_synchronize, IRISI_HELD_WAITS,
+                          &held, sizeof held);
     const iris_status status = irisi_take_stream(w, "iris_stream_synchronize", &stream);
     if (status != IRIS_OK)
         return status;
@@ -1007,7 +1212,7 @@ iris_status iris_stream_synchronize(iris_world *w, iris_stream stream)
 
 iris_status iris_event_create(iris_world *w, iris_event *event)
 {
-    const iris_status status = irisi_enter(w, "iris_event_create");
+    const iris_status status = irisi_enter_own(w, "iris_event_create");
     if (event)
         *event = NULL;
     if (status != IRIS_OK)
@@ -1027,6 +1232,9 @@ iris_status iris_event_destroy(iris_world *w, iris_event event)
 
 iris_status iris_event_record(iris_world *w, iris_event event, iris_stream stream)
 {
+    const irisi_held_args held = {NULL, NULL, 0, 0, stream, event};
+    if (irisi_grouped())
+        return irisi_hold(w, "iris_event_record", irisi_held_event_record, IRISI_HELD_RETURNS, &held, sizeof held);
     const iris_status status = irisi_take_stream(w, "iris_event_record", &stream);
     if (status != IRIS_OK)
         return status;
@@ -1037,6 +1245,10 @@ iris_status iris_event_record(iris_world *w, iris_event event, iris_stream strea
 
 iris_status iris_stream_wait_event(iris_world *w, iris_stream stream, iris_event event)
 {
+    const irisi_held_args held = {NULL, NULL, 0, 0, stream, event};
+    if (irisi_grouped())
+        return irisi_hold(w, "iris_stream_wait_event", irisi_held_stream_wait_event, IRISI_HELD_RETURNS,
+                          &held, sizeof held);
     const iris_status status = irisi_take_stream(w, "iris_stream_wait_event", &stream);
     if (status != IRIS_OK)
         return status;
@@ -1164,27 +1376,12 @@ static iris_status irisi_seats_new(irisi_seat **made, int n, const iris_config *
     return IRIS_OK;
 }
 
-/* A rank's thread: the stack that threads get here, but enough to run kernels, which some C libraries' is not. */
-static int irisi_seat_start(pthread_t *thread, irisi_seat *seat)
-{
-    const size_t least = (size_t)2 << 20;
-    size_t bytes = 0;
-    pthread_attr_t attr;
-    pthread_attr_init(&attr);
-    pthread_attr_getstacksize(&attr, &bytes);
-    if (bytes < least)
-        pthread_attr_setstacksize(&attr, least);
-    const int failed = pthread_create(thread, &attr, irisi_seat_run, seat);
-    pthread_attr_destroy(&attr);
-    return failed;
-}
-
 /* Runs the seats as threads of this process. */
 static iris_status irisi_run_threads(irisi_seat *seats, int n)
 {
     pthread_t threads[IRISI_MOST_RANKS];
     int started = 0;
-    while (started < n && irisi_seat_start(&threads[started], &seats[started]) == 0)
+    while (started < n && irisi_thread_with_room(&threads[started], irisi_seat_run, &seats[started]) == 0)
         started++;
     for (int r = started; r < n; r++) { /* no thread: the others see its connection close */
         seats[r].status = irisi_fail(NULL, IRIS_ERR_SYSTEM, "cannot create a thread for rank %d of %d", r, n);
@@ -1234,6 +1431,7 @@ static void irisi_child(irisi_seat *seats, int n, int rank, const int *hub, cons
     if (getppid() != parent)
         _exit(1); /* it died before the line above */
     irisi_seat *seat = &seats[rank];
+    irisi_group_drop(); /* the parent's thread may have had one */
     int own[IRISI_MOST_RANKS + 2], n_own = 0;
     if (n > 1)
         own[n_own++] = ends[rank];

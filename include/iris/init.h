@@ -14,6 +14,7 @@
 
 #ifdef IRIS_INIT_C
 #include <iris/arch/runtime.h>
+#include <iris/runtime/group.h>
 #include <iris/runtime/heap_import.h>
 #include <iris/runtime/rendezvous.h>
 #include <iris/runtime/report.h>

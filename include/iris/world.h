@@ -4,6 +4,7 @@
  * <iris/init.h>, which has both.
  *
  *   start       iris_init iris_init_all iris_finalize iris_reset iris_spawn
+ *   one thread  iris_group_begin iris_group_end iris_group_call iris_launch_all
  *   facts       iris_rank iris_world_size iris_device iris_compute_units iris_arch_name iris_device_name
  *               iris_platform_name iris_device_ctx iris_clock_ticks
  *   together    iris_barrier iris_broadcast iris_allgather
@@ -117,7 +118,8 @@ iris_status iris_init(iris_world **world, const iris_config *config);
 
 /**
  * Creates `n` ranks inside this process, rank r on device r modulo the devices, as if each had called iris_init.
- * Each world must then be driven by a thread of its own, since collectives block until every rank has called.
+ * Collectives block until every rank has called: each world is driven by a thread of its own, or one thread makes the
+ * calls of all worlds between iris_group_begin and iris_group_end.
  */
 iris_status iris_init_all(iris_world **worlds, int n, const iris_config *config);
 
@@ -200,6 +202,45 @@ iris_status iris_barrier(iris_world *w);
 iris_status iris_broadcast(iris_world *w, void *data, size_t bytes, int root);
 /** Gathers `bytes` bytes of host memory from every rank into `all` (world * bytes), in rank order. Collective. */
 iris_status iris_allgather(iris_world *w, const void *mine, void *all, size_t bytes);
+/** @} */
+
+/**
+ * @name One thread for several worlds
+ *
+ * After iris_init_all one thread can drive all worlds: it makes their collective calls one after the other between
+ * iris_group_begin and iris_group_end, as with NCCL. docs/how-to/drive-several-devices.md shows it.
+ *
+ * @param w    the world, from iris_init_all
+ * @param main what to run; 0 means that it went well
+ * @param arg  handed to it
+ * @{
+ */
+/**
+ * From here to iris_group_end the calling thread's calls are held. Held: iris_barrier, iris_broadcast, iris_allgather,
+ * iris_heap_grow, iris_reset, iris_finalize, iris_synchronize, iris_stream_synchronize, iris_event_record,
+ * iris_stream_wait_event, iris_launch, iris_launch_all, iris_free, iris_collective_channel, iris_channel_destroy, every
+ * launcher of a collective or message, iris_tensor_reshard and iris_group_call.
+ *
+ * A held call returns IRIS_OK at once. Its arguments are copied, a kernel's argument struct too; what pointers show to,
+ * a result and a channel among it, is read and written by iris_group_end and lives until then. What only touches
+ * memory of this rank (creation, iris_memcpy, iris_channel_create) and facts happen at once, and are refused behind a
+ * held call of the same world, which they would overtake. Everything else that takes a world, iris_gemm_prepare and
+ * GEMM launchers among it, is refused; iris_group_call takes a function that makes such calls. Groups can be nested:
+ * the outermost end counts. IRIS_TRY ends the group of a function that it leaves, without making its calls.
+ */
+iris_status iris_group_begin(void);
+/**
+ * Makes the calls that the thread's group holds: for each world in order, and for all worlds at the same time, in a
+ * thread for each where one of them waits for other ranks. Returns when all have returned.
+ *
+ * @return the status of the call that failed first, whose sentence iris_error_string(NULL) gives; iris_error_string(w)
+ *         has that of each world. What follows a failed call of a world is not made, but for iris_finalize. Where a
+ *         call was refused when it was to be held, its status again: then none is made
+ */
+iris_status iris_group_end(void);
+/** Holds main(w, arg), which may make any calls of its world, for iris_group_end; outside of a group runs it at once.
+ *  When main does not return 0, the status is that of the last call that failed in it, or IRIS_ERR_PEER. */
+iris_status iris_group_call(iris_world *w, iris_rank_main main, void *arg);
 /** @} */
 
 /** What memory is for. SYNC: signals, channels, LL packets and targets of remote atomics (uncached on AMD). */
@@ -346,6 +387,9 @@ enum { IRISI_LAUNCH_EARLY = 2 };
  * @param bytes        size of the struct
  * @param cfg          shape of the launch; null for defaults
  * @param stream       null: the world's default stream
+ * @param worlds       iris_launch_all: n worlds
+ * @param n            how many worlds
+ * @param streams      a stream of each world; null: default streams
  * @param workgroups   0: one for each compute unit
  * @param lanes        lanes a workgroup; 0: 256
  * @param shared_bytes workgroup-shared memory
@@ -360,7 +404,20 @@ iris_launch_config iris_cooperative(uint32_t workgroups, uint32_t lanes);
  *  (at most 4 KiB). Returns an iris_status: IRIS_ERR_GRID when a cooperative grid does not fit; cfg may be null.
  *  `bytes` is the size of the kernel's struct; the host platform refuses any other, a GPU's runtime cannot tell. */
 #define iris_launch(w, kernel, args, bytes, cfg, stream)                                                               \
-    irisi_launch((w), IRISI_KERNEL_PTR(kernel), #kernel, (args), (bytes), (cfg), (stream))
+    irisi_launch_grouped((w), IRISI_KERNEL_PTR(kernel), #kernel, (args), (bytes), (cfg), (stream))
+iris_status irisi_launch_grouped(iris_world *w, irisi_kernel kernel, const char *name, const void *args, size_t bytes,
+                                 const iris_launch_config *cfg, iris_stream stream);
+/**
+ * iris_launch_all(worlds, n, kernel, args, bytes, cfg, streams): a kernel on the devices of n worlds at once, by one
+ * thread. `args` has an argument struct of `bytes` bytes for each world, in the order of `worlds`, each with the
+ * context of its world: ctx.rank is the device's index in the grid of devices. `streams` has a stream for each, or is
+ * null for default streams. All launches are looked at before the first is made: where one is refused, none is made.
+ */
+#define iris_launch_all(worlds, n, kernel, args, bytes, cfg, streams)                                                  \
+    irisi_launch_all((worlds), (n), IRISI_KERNEL_PTR(kernel), #kernel, (args), (bytes), (cfg), (streams))
+iris_status irisi_launch_all(iris_world *const *worlds, int n, irisi_kernel kernel, const char *name, const void *args,
+                             size_t bytes, const iris_launch_config *cfg, const iris_stream *streams);
+/* At once, whatever a group holds. */
 iris_status irisi_launch(iris_world *w, irisi_kernel kernel, const char *name, const void *args, size_t bytes,
                          const iris_launch_config *cfg, iris_stream stream);
 /* The same, with further flags. */

@@ -135,6 +135,17 @@ MUTANTS = (
            "collective/launch.cpp", AGAIN, ranks=3, tries=3, after="void irisi_broadcast_fetch_u8("),
     Mutant("message sent before there is room", "iris/collective/message.h", "if (sent > 2)", "if (sent > 200)",
            "collective/send_recv.cpp", "messages down a pipeline*", tries=5),
+    # calls that a group holds
+    Mutant("a creation overtakes what a group holds", "iris/runtime/group.h",
+           "if (irisi_grouped() && w && irisi_holds_of(w))", "if (irisi_grouped() && !w && irisi_holds_of(w))",
+           "group/group.cpp", "a group refuses*", ranks=1),
+    Mutant("a group makes its calls though one was refused", "iris/runtime/group.h",
+           "if (n && run.status == IRIS_OK)", "if (n)", "group/group.cpp", "a group refuses*", ranks=1),
+    Mutant("calls of a world go on behind the one that failed", "iris/runtime/group.h",
+           "if (status != IRIS_OK && held->kind != IRISI_HELD_LAST)", "if (status != IRIS_OK && !held->kind)",
+           "group/group.cpp", "the end of a group*", ranks=1),
+    Mutant("worlds of a group go one after the other though they wait", "iris/runtime/group.h",
+           "if (n > 1 && waits)", "if (n > 1 && !waits)", "group/group.cpp", "one thread makes*", ranks=1),
     # waits
     Mutant("comparison of signals signed", "iris/signal.h",
            "seen > value;", "(int64_t)seen > (int64_t)value;", "signal/wait.cpp", "a test of a signal*"),

@@ -7,6 +7,7 @@
 #ifdef IRIS_INIT_C
 
 #include <iris/runtime/collective_shape.h>
+#include <iris/runtime/group.h>
 #include <iris/runtime/heap_allocator.h>
 
 static const char *const irisi_op_names[] = {"sum", "prod", "min", "max", "avg", "and", "or", "xor"};
@@ -39,8 +40,23 @@ static iris_status irisi_collective_agree(iris_world *w, irisi_collective_vote *
     return s;
 }
 
+/* iris_collective_channel, as a group holds it. */
+typedef struct irisi_held_channel {
+    iris_channel *ch;
+    size_t scratch;
+} irisi_held_channel;
+
+static iris_status irisi_held_channel_run(iris_world *w, const void *args)
+{
+    const irisi_held_channel *a = (const irisi_held_channel *)args;
+    return iris_collective_channel(w, a->ch, a->scratch);
+}
+
 iris_status iris_collective_channel(iris_world *w, iris_channel *ch, size_t scratch)
 {
+    const irisi_held_channel held = {ch, scratch};
+    if (irisi_grouped())
+        return irisi_hold(w, "iris_collective_channel", irisi_held_channel_run, IRISI_HELD_WAITS, &held, sizeof held);
     iris_status status = irisi_enter(w, "iris_collective_channel");
     if (status != IRIS_OK)
         return status;
@@ -210,10 +226,41 @@ static iris_status irisi_collective_check(iris_world *w, irisi_family family, ir
     return s == IRIS_OK && dst && src ? irisi_collective_check_overlap(w, f, c) : s;
 }
 
+/* A collective that a group holds. The channel may be one that the same group makes: it is read when it is there. */
+typedef struct irisi_held_collective {
+    const iris_channel *ch;
+    irisi_family family;
+    iris_collective what;
+    const irisi_collective_kernel *kernels;
+    size_t n, bytes;
+    iris_stream stream;
+} irisi_held_collective;
+
+static iris_status irisi_held_collective_run(iris_world *w, const void *args)
+{
+    const irisi_held_collective *a = (const irisi_held_collective *)args;
+    return irisi_collective_run(w, a->ch, a->family, &a->what, a->kernels, a->n, a->bytes, a->stream);
+}
+
+static iris_status irisi_collective_hold(iris_world *w, const iris_channel *ch, irisi_family family,
+                                         const iris_collective *what, const irisi_collective_kernel *kernels, size_t n,
+                                         size_t bytes, iris_stream stream)
+{
+    const char *name = irisi_family_of(family)->name;
+    irisi_held_collective held;
+    if (what == NULL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: what to do is null", name);
+    held.ch = ch, held.family = family, held.what = *what, held.kernels = kernels;
+    held.n = n, held.bytes = bytes, held.stream = stream;
+    return irisi_hold(w, name, irisi_held_collective_run, IRISI_HELD_RETURNS, &held, sizeof held);
+}
+
 iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_family family,
                                  const iris_collective *what, const irisi_collective_kernel *kernels, size_t n,
                                  size_t bytes, iris_stream stream)
 {
+    if (irisi_grouped())
+        return irisi_collective_hold(w, ch, family, what, kernels, n, bytes, stream);
     const char *name = irisi_family_of(family)->name;
     const irisi_collective_kernel *kernel;
     irisi_collective_args args;
@@ -248,10 +295,43 @@ iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_fa
     return irisi_collective_start(w, ch, c.team, kernel->kernel, kernel->name, &args, sizeof args, &cfg, stream);
 }
 
+/* A message, or rows of any length, that a group holds; the channel as above. */
+typedef struct irisi_held_message {
+    const iris_channel *ch;
+    irisi_message_args what;
+    int receives, sends;
+    iris_dtype dtype;
+    irisi_kernel kernel;
+    iris_stream stream;
+} irisi_held_message;
+
+static iris_status irisi_held_message_run(iris_world *w, const void *args)
+{
+    const irisi_held_message *a = (const irisi_held_message *)args;
+    return irisi_message_run(w, a->ch, &a->what, a->receives, a->sends, a->dtype, a->kernel, a->stream);
+}
+
+typedef struct irisi_held_rows {
+    const iris_channel *ch;
+    irisi_rows_args what;
+    size_t bytes;
+    irisi_kernel kernel;
+    iris_stream stream;
+} irisi_held_rows;
+
+static iris_status irisi_held_rows_run(iris_world *w, const void *args)
+{
+    const irisi_held_rows *a = (const irisi_held_rows *)args;
+    return irisi_rows_run(w, a->ch, &a->what, a->bytes, a->kernel, a->stream);
+}
+
 iris_status irisi_message_run(iris_world *w, const iris_channel *ch, const irisi_message_args *what, int receives,
                               int sends, iris_dtype dtype, irisi_kernel kernel, iris_stream stream)
 {
     const char *name = !receives ? "iris_send_to" : !sends ? "iris_recv_from" : "iris_exchange";
+    const irisi_held_message held = {ch, *what, receives, sends, dtype, kernel, stream};
+    if (irisi_grouped())
+        return irisi_hold(w, name, irisi_held_message_run, IRISI_HELD_RETURNS, &held, sizeof held);
     static const iris_team messages = {0, 1, -1}; /* no team of a collective */
     const size_t element = iris_dtype_bytes(dtype), bytes = what->bytes;
     irisi_message_args args = *what;
@@ -286,6 +366,9 @@ iris_status irisi_rows_run(iris_world *w, const iris_channel *ch, const irisi_ro
                            irisi_kernel kernel, iris_stream stream)
 {
     static const irisi_family_row family = {"iris_all_to_allv", 1, 1, 0, 0, 0};
+    const irisi_held_rows held = {ch, *what, bytes, kernel, stream};
+    if (irisi_grouped())
+        return irisi_hold(w, family.name, irisi_held_rows_run, IRISI_HELD_RETURNS, &held, sizeof held);
     irisi_rows_args args = *what;
     iris_status s = irisi_take_stream(w, "iris_all_to_allv", &stream);
     if (s == IRIS_OK)

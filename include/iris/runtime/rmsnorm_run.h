@@ -66,11 +66,42 @@ static iris_status irisi_rmsnorm_check(iris_world *w, const iris_rmsnorm *a, siz
     return IRIS_OK;
 }
 
+/* One that a group holds. */
+typedef struct irisi_held_rmsnorm {
+    const iris_channel *ch;
+    iris_rmsnorm what;
+    iris_dtype dtype;
+    const irisi_collective_kernel *kernels;
+    iris_schedule schedule;
+    iris_team team;
+    iris_stream stream;
+} irisi_held_rmsnorm;
+
+static iris_status irisi_held_rmsnorm_run(iris_world *w, const void *args)
+{
+    const irisi_held_rmsnorm *a = (const irisi_held_rmsnorm *)args;
+    return irisi_rmsnorm_run(w, a->ch, &a->what, a->dtype, a->kernels, a->schedule, a->team, a->stream);
+}
+
+static iris_status irisi_rmsnorm_hold(iris_world *w, const iris_channel *ch, const iris_rmsnorm *what, iris_dtype dtype,
+                                      const irisi_collective_kernel *kernels, iris_schedule schedule, iris_team team,
+                                      iris_stream stream)
+{
+    irisi_held_rmsnorm held;
+    if (what == NULL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_all_reduce_rmsnorm: what to do is null");
+    held.ch = ch, held.what = *what, held.dtype = dtype, held.kernels = kernels;
+    held.schedule = schedule, held.team = team, held.stream = stream;
+    return irisi_hold(w, "iris_all_reduce_rmsnorm", irisi_held_rmsnorm_run, IRISI_HELD_RETURNS, &held, sizeof held);
+}
+
 iris_status irisi_rmsnorm_run(iris_world *w, const iris_channel *ch, const iris_rmsnorm *what, iris_dtype dtype,
                               const irisi_collective_kernel *kernels, iris_schedule schedule, iris_team team,
                               iris_stream stream)
 {
     static const irisi_family_row family = {"iris_all_reduce_rmsnorm", 0, 0, 0, 0, 1};
+    if (irisi_grouped())
+        return irisi_rmsnorm_hold(w, ch, what, dtype, kernels, schedule, team, stream);
     const size_t element = iris_dtype_bytes(dtype);
     irisi_rmsnorm_args args;
     iris_status s = irisi_take_stream(w, family.name, &stream);

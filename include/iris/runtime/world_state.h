@@ -178,6 +178,7 @@ struct iris_world {
 static int irisi_mendable(int status) { return status == IRIS_ERR_TIMEOUT || status == IRIS_ERR_CHECK; }
 
 static __thread char irisi_last_error[IRISI_SENTENCE];
+static __thread iris_status irisi_last_status; /* of that sentence */
 
 typedef enum irisi_level { IRISI_ERROR = 1, IRISI_WARN, IRISI_INFO, IRISI_DEBUG } irisi_level;
 
