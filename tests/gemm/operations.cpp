@@ -320,7 +320,7 @@ static void shape_work(irist_rank *t)
     for (int s = 0; s < SHAPES; s++)
         for (int v = 0; v < VARIANTS; v++)
             for (int o = 0; o < OPS; o++)
-                if ((t->full && types - kinds < 4) || (s + 2 * v + o) % (t->full ? 3 : some) == 0)
+                if ((t->full && types - kinds < 4 && t->ranks <= 4) || (s + 2 * v + o) % (t->full ? 3 : some) == 0)
                     every_pattern(t, types, ops[o], shapes[s], variants[v], (s + v) % 2);
 }
 
