@@ -15,6 +15,7 @@
 #include <iris/collective/ll_units.h>
 #include <iris/gemm/meet.h>
 #include <iris/gemm/scheduler.h>
+#include <iris/gemm/wave_group.h>
 
 #if IRIS_HAS_DEVICE
 
