@@ -82,7 +82,7 @@ def table(found):
 
 
 def summary(found):
-    """(head, rows) of the library's choice beside BLAS and NCCL in turn, and what bounds both: of runs with a choice."""
+    """(head, rows) of the library's choice beside BLAS and NCCL in turn, and what bounds both: runs with a choice."""
     rows = []
     for run in found:
         if not run.us.get("auto") or len(own(run)) < 2:

@@ -18,7 +18,7 @@ class GemmOp:
     arrived: str = ""  # what holds once the stream has passed the launch
     to: str = ""     # IRISI_GEMM_TO_<TO>: where tiles go
     communicate: str = ""  # ends the name of the kernel that communicates
-    auto: tuple = ()       # patterns whose kernels a program has without IRIS_GEMM_ALL_PATTERNS
+    auto: tuple = ()       # patterns that AUTO may choose: a program has others' kernels with IRIS_GEMM_ALL_PATTERNS
     split_n: bool = False    # a rank has its band of the columns of B
     split_k: bool = False    # a rank has a part of K: what it computes are partial sums
     split_m: bool = False    # rows are dealt out: of A, or of sums
@@ -30,7 +30,6 @@ class GemmOp:
 
 
 PATTERN_NAMES = ("bulk_synchronous", "producer_consumer", "fused_sequential", "wg_specialized", "wave_specialized")
-FIRST_PATTERNS = ("bulk_synchronous", "fused_sequential", "wg_specialized")
 GEMM_LOCAL = GemmOp("local", "a GEMM alone, without communication: no other rank takes part", split_n=True)
 GEMM_OPS = (
     GemmOp(
@@ -40,16 +39,15 @@ GEMM_OPS = (
     GemmOp(
         "reduce_scatter", "K split; each rank gets the sums of its rows", title="GEMM and reduce-scatter",
         text="the sums over all ranks of this rank's rows", arrived="they are there", to="owner", communicate="reduce",
-        auto=FIRST_PATTERNS, split_k=True, split_m=True),
+        auto=("fused_sequential",), split_k=True, split_m=True),
     GemmOp(
         "all_reduce", "K split; every rank gets all sums", title="GEMM and all-reduce",
         text="the sums over all ranks on every rank", arrived="all of C has arrived", to="owner", communicate="reduce",
-        auto=FIRST_PATTERNS, split_k=True, c_on_all=True),
+        auto=("fused_sequential",), split_k=True, c_on_all=True),
     GemmOp(
         "all_gather", "A split by M; every rank gathers it, and computes its band", title="all-gather and GEMM",
         text="this rank's band of columns, of the A of all ranks", arrived="it is there", to="self",
-        communicate="gather",
-        auto=FIRST_PATTERNS, split_n=True, split_m=True, gathers=True),
+        communicate="gather", auto=("bulk_synchronous", "wg_specialized"), split_n=True, split_m=True, gathers=True),
 )
 GEMM_OP_PROPERTIES = {
     "split_n": "a rank has its band of the columns of B",
@@ -69,11 +67,11 @@ class GemmPart:
     lanes: str = "IRISI_GEMM_LANES"  # the most lanes of a workgroup; the mainloop's suffix follows
     cluster_split_k: bool = False    # True: mainloops with cluster_split_k may have clusters that cut K in it
 
-    computes = property(lambda self: self.role != "communicate")
+    computes = property(lambda self: not self.role.startswith("communicate"))
 
     def ends(self, op):
         """What the name of an operation's kernel adds to the pattern's."""
-        return self.suffix if self.computes else "_" + op.communicate
+        return ("" if self.computes else "_" + op.communicate) + self.suffix
 
 
 @dataclass(frozen=True)
@@ -90,13 +88,17 @@ class GemmPattern:
         """The parts that compute. Only what they compute goes as packets."""
         return [p for p in self.parts if p.computes and (op.sends_tiles or op.reduces or p.role != "packets")]
 
+    def others(self, op):
+        """The parts that only communicate; by packets only what comes before the GEMM."""
+        return [p for p in self.parts if not p.computes and (op.gathers or p.role != "communicate_ll")]
+
 
 # The kernel of a GEMM alone, which all patterns and operations share.
 LOCAL_PART = GemmPart("compute", cluster_split_k=True)
 GEMM_PATTERNS = (
     GemmPattern(
         "bulk_synchronous", "a GEMM kernel and a kernel that communicates, one after the other", local_first=True,
-        parts=(GemmPart("communicate"),)),
+        parts=(GemmPart("communicate"), GemmPart("communicate_ll", "_ll"))),
     GemmPattern(
         "producer_consumer", "a kernel that computes and one that sends, on two streams", auto=False,
         captured="wg_specialized",
@@ -242,7 +244,7 @@ class GemmKernel:
     name: str         # ends the names of all others
     beside_comm: str  # the same of functions for use beside communication waves
     by: str           # of those that compute partial sums, where K is split over ranks
-    by_beside_comm: str
+    by_beside_comm: str  # the same, beside communication waves
     ahead: bool
     leaves: bool
     waits: bool

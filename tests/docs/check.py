@@ -101,7 +101,7 @@ def timed_comments():
 
 
 def paths(page, text, made):
-    """Files that a page names in `code` and that are not there; where a page speaks of headers, from include/iris on."""
+    """Files that a page names in `code` and that are not there; where it speaks of headers, from include/iris on."""
     bases = (ROOT, page.parent, ROOT / "include", ROOT / "include/iris")
     for path in sorted({p for span in re.findall(r"`([^`\n]+)`", text) for p in PATH.findall(span)}):
         if path.removeprefix("iris/gen/").removeprefix("gen/") not in made and not any(

@@ -132,7 +132,7 @@ class Launchers(unittest.TestCase):
 
 
 class Operations(unittest.TestCase):
-    """Patterns know operations by their properties (gen/gemm_ops.h) alone, so that another one needs no other pattern."""
+    """Patterns know operations by their properties (gen/gemm_ops.h) alone: another one needs no other pattern."""
 
     def test_no_template_names_one(self):
         names = re.compile("|".join(op.name for op in gemm.GEMM_OPS), re.IGNORECASE)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """build.py with a stand-in for nvcc that notes what it is asked: no GPU and no CUDA are needed.
 
-The kernels of an operation and type are compiled once, whoever asks for them, and are begun before everything else; what has not
-changed is not compiled again, however new its file is; what has changed is, and nothing besides.
+The kernels of an operation and type are compiled once, whoever asks for them, and are begun before everything else;
+what has not changed is not compiled again, however new its file is; what has changed is, and nothing besides.
 """
 import os
 import re

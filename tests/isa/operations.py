@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What gemm.py demands of the kernels by which sums and operands cross the ranks. Those before or behind a GEMM alone go
-with every mainloop, so they are compiled with the least one; those that compute, too, with the architecture's own."""
+"""What gemm.py demands of the kernels by which sums and operands cross the ranks. Those before or behind a GEMM alone
+go with every mainloop, so they are compiled with the least one; those that compute, with the architecture's own."""
 import gates
 import gemm_order
 
@@ -16,7 +16,9 @@ def source(kind):
     return lines + [f"#include <iris/gen/launch/gemm_{op}.h>" for op in KERNELS]
 
 
-FUSED = {"reduce_scatter": "fused_sequential", "all_reduce": "fused_sequential", "all_gather": "wg_specialized"}
+FUSED = {"reduce_scatter": ("fused_sequential", "wg_specialized", "producer_consumer_compute"),
+         "all_reduce": ("fused_sequential", "wg_specialized", "producer_consumer_compute"),
+         "all_gather": ("fused_sequential", "wg_specialized", "producer_consumer_compute")}
 
 
 def fused_source(kind):
@@ -29,7 +31,7 @@ def fused_source(kind):
 
 def fused_symbols(kind, loops):
     """Names of these kernels with some mainloops."""
-    return [f"irisi_gemm_{op}_{pattern}_{kind}_{loop}" for op, pattern in FUSED.items() for loop in loops]
+    return [f"irisi_gemm_{op}_{pattern}_{kind}_{loop}" for op in FUSED for pattern in FUSED[op] for loop in loops]
 
 
 def check_fused(gemm, arch, kind, built, names, report):
@@ -50,8 +52,9 @@ def check_fused(gemm, arch, kind, built, names, report):
 
 
 def symbols(kind):
-    """{operation: its kernel's name}."""
-    return {op: f"irisi_gemm_{op}_bulk_synchronous_{verb}_{kind}" for op, verb in KERNELS.items()}
+    """{operation: its kernel's name}; "packets": all_gather's that sends no signal."""
+    names = {op: f"irisi_gemm_{op}_bulk_synchronous_{verb}_{kind}" for op, verb in KERNELS.items()}
+    return {**names, "packets": f"irisi_gemm_all_gather_bulk_synchronous_gather_ll_{kind}"}
 
 
 def stores_arrive(isa, kernel, through):
@@ -91,6 +94,9 @@ def check(gemm, arch, kind, built, report):
     report.line(where, "  no scratch, no spills there",
                 [f"{n}: {key} is {used[n][key]}" for n in names.values()
                  for key in ("ScratchSize", "VGPRs Spill", "SGPRs Spill") if used[n][key]])
+    packets = kernels[names.pop("packets")]
+    report.line(where, "  all_gather by packets: they are stored and looked at in the system, all in their memory",
+                [*gemm_order.packets_are_of_the_system(arch, packets), *gemm.only_its_memory(arch, packets)])
     for op, name in names.items():
         kernel = kernels[name]
         looks = {"loads": lambda k: loads_wait(gemm, arch, k),

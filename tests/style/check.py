@@ -17,16 +17,22 @@ LOOP = rf"IRISI_GEMM_(?:{'|'.join(sorted(row.name for row in GEMM_LOOPS))})\b"
 COMPARISON = re.compile(rf"(?:[=!<>]=|\bcase) *{LOOP}|{LOOP} *[=!<>]=")
 CODE = ("include/iris/**/*.[ch]", "templates/**/*.j2", "tests/**/*.[ch]", "tests/**/*.cpp", "examples/**/*.[ch]",
         "bench/**/*.[ch]", "bench/**/*.cpp")
+SCRIPTS = ("gen/**/*.py", "tests/**/*.py", "docs/**/*.py", "bench/**/*.py", "tests/**/*.sh", "run", ".ci/run")
 PROSE = ("*.md", "docs/**/*.md", "bench/**/*.md", "examples/**/*.md")
 PLATFORM_CODE = ("include/iris/arch", "include/iris/mainloop", "templates/arch", "templates/mainloop", "tests/isa")
 LIBRARY = ("include/iris/", "templates/")
 MAINLOOPS = ("include/iris/mainloop/", "templates/mainloop/")
 
 
-def of_code(path, text):
+def of_lines(path, text):
     for n, line in enumerate(text.splitlines(), 1):
         if len(line) > 120:
             yield f"{path}:{n} has {len(line)} columns, more than 120"
+
+
+def of_code(path, text):
+    yield from of_lines(path, text)
+    for n, line in enumerate(text.splitlines(), 1):
         if not path.startswith(PLATFORM_CODE) and MACRO.search(line):
             yield f"{path}:{n} tests {MACRO.search(line)[0]}: only include/iris/arch may know the platform"
         if path.startswith(LIBRARY) and not path.startswith(MAINLOOPS) and COMPARISON.search(line):
@@ -71,6 +77,7 @@ def teeth(samples):
     for rule, path, breach, none in (
             (of_code, header, "x" * 121, "x" * 120),
             (of_code, "templates/x.h.j2", "{" * 121, "{" * 120),
+            (of_lines, "gen/x.py", "#" * 121, "#" * 120),
             (of_code, header, "#ifdef __CUDA_ARCH__", "#if IRIS_NVIDIA"),
             (of_code, header, "if (p->mainloop == IRISI_GEMM_SM90A)", "m = 1u << IRISI_GEMM_PLAIN;"),
             (of_code, header, "case IRISI_GEMM_GEMV:", "x == IRISI_GEMM_LOOPS"),
@@ -92,6 +99,7 @@ def problems():
     samples = read("tests/types.h").partition("IRIST_EACH_SAMPLE(X) X")[0]
     teeth(samples)
     yield from each(of_code, CODE)
+    yield from each(of_lines, SCRIPTS)
     yield from each(of_prose, PROSE)
     yield from of_types(samples, DTYPES)
     yield from of_options(read("meson_options.txt"))

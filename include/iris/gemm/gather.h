@@ -124,10 +124,6 @@ IRIS_DEVICE void irisi_gemm_gather_ll(const iris_ctx *ctx, const iris_gemm_plan 
 /* A whole kernel that gathers. Every lane of a cooperative grid calls it; every rank has equally many workgroups. */
 IRIS_DEVICE void irisi_gemm_communicate_all_gather(const iris_ctx *ctx, const iris_gemm_plan *plan)
 {
-    if (plan->exchange.ll.banks != NULL) {
-        irisi_gemm_gather_ll(ctx, plan);
-        return;
-    }
     const uint64_t epoch = iris_channel_enter_wg(&plan->exchange.channel);
     if (irisi_gemm_enter_all(ctx, plan, epoch))
         irisi_gemm_gather_rows(ctx, plan, 0, irisi_gemm_rows_of(plan, plan->rank).count, iris_grid_lane(),

@@ -141,11 +141,12 @@ iris_status iris_gemm_pack(iris_world *w, const iris_gemm_plan *plan, iris_strea
 
 /* Which part of an operation a kernel does. */
 typedef enum irisi_gemm_kernel_role {
-    IRISI_GEMM_KERNEL_WHOLE,       /* all of it */
-    IRISI_GEMM_KERNEL_PACKETS,     /* all of it, by LL packets (gemm/tile_ll.h) */
-    IRISI_GEMM_KERNEL_COMPUTE,     /* this rank's arithmetic */
-    IRISI_GEMM_KERNEL_COMMUNICATE, /* the communication, beside or behind the arithmetic */
-    IRISI_GEMM_KERNEL_ROLES        /* how many there are */
+    IRISI_GEMM_KERNEL_WHOLE,          /* all of it */
+    IRISI_GEMM_KERNEL_PACKETS,        /* all of it, by LL packets (gemm/tile_ll.h) */
+    IRISI_GEMM_KERNEL_COMPUTE,        /* this rank's arithmetic */
+    IRISI_GEMM_KERNEL_COMMUNICATE,    /* the communication, before, beside or behind the arithmetic */
+    IRISI_GEMM_KERNEL_COMMUNICATE_LL, /* the same by LL packets (gemm/gather.h) */
+    IRISI_GEMM_KERNEL_ROLES           /* how many there are */
 } irisi_gemm_kernel_role;
 
 /* The mainloop of a kernel that does not compute, and so goes with any mainloop. */

@@ -12,9 +12,9 @@
 /*
  * Rows of A go to the peers by the copy engine alone, through shared memory, so that few workgroups fill the links. A
  * lane of each of two waves has them fetched into a ring of stages, piece by piece, and put from there to every rank.
- * The links keep a piece for longer than a microsecond before its stage is free: half of the ring is behind, and half
- * ahead of what is put. Blocks of rows that are short and lie without gaps, here and in the gathered A, are cut into
- * pieces as a whole, others row by row.
+ * A piece's stage is free only when the links have taken it: half of the ring is behind, and half ahead of what is put.
+ * Blocks of rows that are short and lie without gaps, here and in the gathered A, are cut into pieces as a whole,
+ * others row by row.
  */
 #define IRISI_HAS_TMA_GATHER 1
 enum {

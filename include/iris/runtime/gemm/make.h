@@ -23,7 +23,7 @@ static int irisi_gemm_whole(const iris_world *w, const iris_gemm_plan *p)
     return w != NULL && p != NULL && p->launcher.magic == irisi_gemm_magic && irisi_gemm_plan_lives(w, p);
 }
 
-/* The pattern that AUTO takes by rule, from what all ranks have in common: the fastest in bench/results/gemm_fused. */
+/* The pattern that AUTO takes by rule, from what all ranks have in common (docs/gemm-operations.md). */
 static uint32_t irisi_gemm_one_pattern_of(const iris_world *w, uint32_t op, int64_t m)
 {
     if (irisi_gemm_op_is(op, IRISI_GEMM_OPS_SPLIT_K))
@@ -124,7 +124,7 @@ static iris_status irisi_gemm_check_grid(iris_world *w, const iris_gemm_plan *p)
     const iris_gemm_pattern pattern = (iris_gemm_pattern)p->pattern;
     const irisi_gemm_kernel_role role = irisi_gemm_waits_in(p, pattern);
     const irisi_gemm_kernel *k = irisi_gemm_kernel_of(p, pattern, role);
-    const uint32_t stages = role == IRISI_GEMM_KERNEL_COMMUNICATE ? 0 : pattern == IRIS_GEMM_WAVE_SPECIALIZED ? 2 : 1;
+    const uint32_t stages = irisi_gemm_only_communicates(role) ? 0 : pattern == IRIS_GEMM_WAVE_SPECIALIZED ? 2 : 1;
     const iris_launch_config cfg = iris_gemm_grid(p, stages);
     const uint32_t workgroups = pattern == IRIS_GEMM_PRODUCER_CONSUMER ? p->machine.comm_workgroups
                                 : irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SENDS_TILES | 1 << IRIS_GEMM_LOCAL)
@@ -258,10 +258,8 @@ static iris_status irisi_gemm_free(iris_world *w, iris_gemm_plan *p)
 static void irisi_gemm_log_choice(const iris_world *w, const iris_gemm_plan *p, const iris_gemm_args *g,
                                   const irisi_tune_row *row)
 {
-    const irisi_gemm_kernel_role waits = irisi_gemm_waits_in(p, (iris_gemm_pattern)p->pattern);
-    const irisi_gemm_kernel *kernel = /* the one that computes */
-        irisi_gemm_kernel_of(p, (iris_gemm_pattern)p->pattern,
-                             waits == IRISI_GEMM_KERNEL_COMMUNICATE ? IRISI_GEMM_KERNEL_COMPUTE : waits);
+    const irisi_gemm_kernel *kernel = irisi_gemm_kernel_of(
+        p, (iris_gemm_pattern)p->pattern, irisi_gemm_computes_in(p, (iris_gemm_pattern)p->pattern));
     const int tile_asked = g->tile_m > 0 && g->tile_n > 0, pattern_asked = g->pattern != IRIS_GEMM_AUTO;
     const char *by = row->from[0]                  ? row->from
                      : row->given                  ? "a row of the built-in table"
@@ -526,7 +524,8 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
      */
     const uint32_t early_launch = plan->machine.early_launch && plan->tiling.positions > 0 ? IRISI_LAUNCH_EARLY : 0;
     const irisi_gemm_kernel *whole = part[IRISI_GEMM_KERNEL_WHOLE], *compute = part[IRISI_GEMM_KERNEL_COMPUTE];
-    const irisi_gemm_kernel *communicate = part[IRISI_GEMM_KERNEL_COMMUNICATE];
+    const irisi_gemm_kernel_role waits = irisi_gemm_waits_in(plan, pattern);
+    const irisi_gemm_kernel *communicate = irisi_gemm_only_communicates(waits) ? part[waits] : NULL;
     const int gathers = irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_GATHERS); /* the kernel that communicates is first */
     const int no_peers = plan->world == 1 && irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SENDS_TILES);
     const uint32_t equal = irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SENDS_TILES) ? plan->machine.workgroups
@@ -555,7 +554,7 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
     case IRIS_GEMM_WAVE_SPECIALIZED:
         return irisi_gemm_start(w, plan, whole, plan->machine.workgroups, 2, IRIS_LAUNCH_COOPERATIVE, stream);
     case IRIS_GEMM_FUSED_SEQUENTIAL:
-        return irisi_gemm_start_fused(w, plan, part[irisi_gemm_waits_in(plan, pattern)], stream);
+        return irisi_gemm_start_fused(w, plan, part[waits], stream);
     default: return irisi_gemm_start(w, plan, whole, plan->machine.workgroups, 1, IRIS_LAUNCH_COOPERATIVE, stream);
     }
 }

@@ -63,21 +63,29 @@ static const irisi_gemm_kernel *irisi_gemm_kernel_of(const iris_gemm_plan *p, ir
     return irisi_gemm_find_kernel(p, (iris_gemm_op)p->op, pattern, role);
 }
 
+/* 1 for kernels that compute nothing. */
+static inline int irisi_gemm_only_communicates(irisi_gemm_kernel_role role)
+{
+    return role == IRISI_GEMM_KERNEL_COMMUNICATE || role == IRISI_GEMM_KERNEL_COMMUNICATE_LL;
+}
+
 /* The role, in a pattern, of the kernel that waits for peers, all of whose workgroups must be on the device at once. */
 static irisi_gemm_kernel_role irisi_gemm_waits_in(const iris_gemm_plan *p, iris_gemm_pattern pattern)
 {
-    if (pattern == IRIS_GEMM_BULK_SYNCHRONOUS || pattern == IRIS_GEMM_BLAS_GATHER ||
-        pattern == IRIS_GEMM_PRODUCER_CONSUMER)
+    const int packets = p->exchange.ll.banks != NULL, gathers = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS);
+    if (pattern == IRIS_GEMM_BULK_SYNCHRONOUS || pattern == IRIS_GEMM_BLAS_GATHER)
+        return packets && gathers ? IRISI_GEMM_KERNEL_COMMUNICATE_LL : IRISI_GEMM_KERNEL_COMMUNICATE;
+    if (pattern == IRIS_GEMM_PRODUCER_CONSUMER)
         return IRISI_GEMM_KERNEL_COMMUNICATE;
-    const int packets = p->exchange.ll.banks != NULL && !irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS);
-    return pattern == IRIS_GEMM_FUSED_SEQUENTIAL && packets ? IRISI_GEMM_KERNEL_PACKETS : IRISI_GEMM_KERNEL_WHOLE;
+    return pattern == IRIS_GEMM_FUSED_SEQUENTIAL && packets && !gathers ? IRISI_GEMM_KERNEL_PACKETS
+                                                                        : IRISI_GEMM_KERNEL_WHOLE;
 }
 
 /* The role, in a pattern, of the kernel that computes. */
 static irisi_gemm_kernel_role irisi_gemm_computes_in(const iris_gemm_plan *p, iris_gemm_pattern pattern)
 {
     const irisi_gemm_kernel_role waits = irisi_gemm_waits_in(p, pattern);
-    return waits == IRISI_GEMM_KERNEL_COMMUNICATE ? IRISI_GEMM_KERNEL_COMPUTE : waits;
+    return irisi_gemm_only_communicates(waits) ? IRISI_GEMM_KERNEL_COMPUTE : waits;
 }
 
 /* 1 when a launch header of the plan's operation offers kernels for its types. */

@@ -35,7 +35,7 @@ static uint32_t irisi_gemm_sixth(const iris_gemm_plan *p)
  */
 static inline uint32_t irisi_gemm_gatherers(const iris_gemm_plan *p)
 {
-    return irisi_gemm_narrowest(p->mainloop) > 0 && p->machine.workgroups >= 32 ? 8 : irisi_gemm_sixth(p);
+    return p->machine.tma_store && p->machine.workgroups >= 32 ? 8 : irisi_gemm_sixth(p);
 }
 
 /* The best candidates so far, fastest first; of those that differ only in how the last tiles are cut, a few. */
