@@ -282,6 +282,7 @@ struct waiter {
         args.chosen = which;
         args.everyone = everyone;
         args.spins = irist_pick(t->seed, 40 + (uint64_t)t->rank, turn, 3) * 40; /* the waiter is first, or the raiser */
+        irist_meet(t); /* what the neighbour raised before has come, also where nobody waited for it */
         set_all(t, c.before);
         irist_meet(t);
         const iris_launch_config one = iris_grid(1, 1), grid = iris_cooperative(2, 128);
