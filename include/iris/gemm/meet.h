@@ -48,14 +48,14 @@ IRIS_DEVICE int irisi_gemm_enter_all(const iris_ctx *ctx, const iris_gemm_plan *
 
 /*
  * Tells every peer that this workgroup is done, and ends the epoch once all workgroups of all ranks are. `put`: 1 if
- * the kernel has notified the owners of partial sums, or there are none; `waves`: of a workgroup. Every lane of the
- * grid calls it.
+ * the kernel has notified the owners of partial sums, or there are none; `waves`: of a workgroup; `workgroups`: of the
+ * grid. Every lane of the grid calls it.
  */
 IRIS_DEVICE void irisi_gemm_leave_all(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch, int put,
-                                      uint32_t waves)
+                                      uint32_t waves, uint32_t workgroups)
 {
     const uint32_t workgroup = irisi_rematerialize_u32(iris_workgroup());
-    const uint32_t last = workgroup + 1 == iris_workgroups(); /* it counts for those that the grid lacks, too */
+    const uint32_t last = workgroup + 1 == irisi_rematerialize_u32(workgroups); /* it counts for those that the grid lacks, too */
     const uint32_t amount = last ? plan->machine.equal_workgroups - workgroup : 1;
     irisi_drain();
     iris_sync_wg();
@@ -70,11 +70,11 @@ IRIS_DEVICE void irisi_gemm_leave_all(const iris_ctx *ctx, const iris_gemm_plan 
         if (rank != ctx->rank)
             irisi_raise(ctx, irisi_exchange_sums(plan, ctx->rank), amount, IRIS_SIGNAL_ADD, rank);
     const uint32_t out = irisi_channel_count_out_of(&plan->exchange.channel, waves);
-    if (out == iris_workgroups() && irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SPLIT_K))
+    if (out == irisi_rematerialize_u32(workgroups) && irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SPLIT_K))
         irisi_atomic_set_u64(irisi_exchange_ticket(plan), 0, IRIS_RELAXED, IRIS_SCOPE_AGENT); /* nobody asks any more */
     if (workgroup == 0 && iris_wave() == 0)
         irisi_gemm_wait_all(ctx, irisi_exchange_sums(plan, 0), epoch * plan->machine.equal_workgroups);
-    irisi_channel_close(&plan->exchange.channel, epoch, out, iris_workgroups());
+    irisi_channel_close(&plan->exchange.channel, epoch, out, irisi_rematerialize_u32(workgroups));
 }
 
 /*

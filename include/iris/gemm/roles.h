@@ -53,6 +53,7 @@ typedef struct iris_gemm_part {
     uint32_t *counters;
     char *workspace, *stages;
     uint32_t workspace_bytes;
+    uint32_t workgroups; /**< of the grid; behind the tiles: irisi_rematerialize_u32 */
 } iris_gemm_part;
 
 /*
@@ -156,6 +157,7 @@ IRIS_DEVICE iris_gemm_part irisi_gemm_begin_epoch(const iris_gemm_plan *plan, ui
     part.workspace_bytes = comm_waves ? plan->machine.workspace_bytes_with_comm : plan->machine.workspace_bytes;
     part.stages = part.workspace + part.workspace_bytes;
     part.epoch = epoch;
+    part.workgroups = iris_workgroups();
     for (uint32_t i = iris_wg_lane(); i < IRISI_FULL; i += iris_wg_lanes())
         part.counters[i] = 0;
     if (comm_waves && iris_wg_lane() == 0)

@@ -128,16 +128,17 @@ IRIS_DEVICE void irisi_tile_send_ll(const iris_ctx *ctx, const iris_gemm_plan *p
 }
 
 /* Stores the calling lane's share of one rank's band into this rank's C, as the packets arrive. */
-IRIS_DEVICE void irisi_gemm_ll_collect(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch, uint32_t rank)
+IRIS_DEVICE void irisi_gemm_ll_collect(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch, uint32_t rank,
+                                       uint32_t workgroups)
 {
     const iris_gemm_columns band = iris_gemm_band(plan->n, plan->world, rank);
     const uint32_t size = plan->operands.c_element, bytes = band.count * size, units = irisi_ll_units(bytes);
-    const uint32_t all = units ? plan->region.rows * units : 1, step = iris_workgroups() * iris_wg_lanes();
+    const uint32_t all = units ? plan->region.rows * units : 1, step = workgroups * iris_wg_lanes();
     const uint32_t flag = iris_ll_flag(epoch);
     const iris_ll_packet *slots = irisi_gemm_ll_slots(plan, epoch, rank);
     char *c = (char *)plan->operands.c + (uint64_t)band.first * size;
     /* Units are dealt wave by wave over all workgroups, so that few waves of each wait, and the last ones least. */
-    uint32_t i = (iris_wave() * iris_workgroups() + iris_workgroup()) * iris_wave_lanes() + iris_lane();
+    uint32_t i = (iris_wave() * workgroups + iris_workgroup()) * iris_wave_lanes() + iris_lane();
     for (; i < all; i += step) {
         const uint32_t row = units ? i / units : 0, unit = units ? i % units : 0;
         uint64_t seen[2];
@@ -153,7 +154,8 @@ IRIS_DEVICE void irisi_gemm_ll_collect(const iris_ctx *ctx, const iris_gemm_plan
  * Ends a kernel whose tiles have gone as packets: stores all other ranks' bands into this rank's C. A rank with an
  * empty band sends one unit. Every lane of the grid calls it.
  */
-IRIS_DEVICE void irisi_gemm_ll_finish(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch)
+IRIS_DEVICE void irisi_gemm_ll_finish(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch,
+                                      uint32_t workgroups)
 {
     const uint32_t out = irisi_channel_count_out(&plan->exchange.ll);
     plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
@@ -162,9 +164,9 @@ IRIS_DEVICE void irisi_gemm_ll_finish(const iris_ctx *ctx, const iris_gemm_plan 
         irisi_tile_write_ll(ctx, plan, 0, irisi_gemm_ll_slots(plan, epoch, rank), 0, iris_ll_flag(epoch));
     for (uint32_t k = 1; k < plan->world; k++) {
         rank = rank == 0 ? plan->world - 1 : rank - 1;
-        irisi_gemm_ll_collect(ctx, plan, epoch, rank);
+        irisi_gemm_ll_collect(ctx, plan, epoch, rank, irisi_rematerialize_u32(workgroups));
     }
-    irisi_channel_close(&plan->exchange.ll, epoch, out, iris_workgroups());
+    irisi_channel_close(&plan->exchange.ll, epoch, out, irisi_rematerialize_u32(workgroups));
 }
 
 #endif
