@@ -55,7 +55,8 @@ IRIS_DEVICE void irisi_gemm_leave_all(const iris_ctx *ctx, const iris_gemm_plan 
                                       uint32_t waves, uint32_t workgroups)
 {
     const uint32_t workgroup = irisi_rematerialize_u32(iris_workgroup());
-    const uint32_t last = workgroup + 1 == irisi_rematerialize_u32(workgroups); /* it counts for those that the grid lacks, too */
+    /* The last workgroup counts for those that the grid lacks, too. */
+    const uint32_t last = workgroup + 1 == irisi_rematerialize_u32(workgroups);
     const uint32_t amount = last ? plan->machine.equal_workgroups - workgroup : 1;
     irisi_drain();
     iris_sync_wg();
