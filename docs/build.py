@@ -39,6 +39,7 @@ TASKS = {
                                               "gemm/activation.h"),
     "GEMM with communication in a kernel of one's own": ("gemm/roles.h", "gemm/wave_group.h", "gemm/scheduler.h",
                                                          "gemm/tile.h", "gen/gemm_*"),
+    "Partitioned tensors": ("tensor.h", "gen/tensor_create.h", "gen/tensor_access.h"),
     "Element types and what combines them": ("dtype.h", "float_types.h", "gen/dtypes.h", "op.h", "gen/op.h"),
 }
 PACKAGES = ("doxygen", "python3-sphinx", "python3-breathe", "python3-myst-parser", "python3-matplotlib")

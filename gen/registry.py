@@ -54,6 +54,8 @@ TEMPLATES = (
       atomic_types=ATOMIC_TYPES, atomics_native=ATOMICS_NATIVE, atomics_by_cas=ATOMICS_BY_CAS),
     T("signal/wait", "waiting for and testing signals", "signal/wait.cpp"),
     T("create/create", "typed creation and access from the host", "create/create.cpp"),
+    T("tensor/tensor_create", "typed creation of partitioned tensors", "tensor/tensor.cpp"),
+    T("tensor/tensor_access", "elements and tiles of partitioned tensors", "tensor/tensor.cpp"),
     T("arch/atomic_host", "atomics of 32 and 64 bits on the CPU", "arch/atomic.cpp", "arch/atomic_host", **WORD_ROWS),
     T("arch/atomic_nvidia", "atomics of 32 and 64 bits in PTX", "arch/atomic.cpp", "arch/atomic_nvidia", **WORD_ROWS),
     T("arch/atomic_amd", "atomics of 32 and 64 bits by clang's builtins", "arch/atomic.cpp", "arch/atomic_amd",

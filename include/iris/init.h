@@ -27,6 +27,8 @@
 #include <iris/collective/launch_rmsnorm.h>
 #include <iris/runtime/rmsnorm_run.h>
 #include <iris/runtime/overlap.h>
+#include <iris/runtime/tensor.h>
+#include <iris/runtime/tensor_text.h>
 #else
 #include <iris/gen/create.h>
 #endif
