@@ -31,6 +31,8 @@ TASKS = {
     "Move data from a kernel": ("memory.h", "gen/load_store.h", "gen/rma.h", "gen/put_signal.h",
                                 "collective/ll.h", "gen/send_recv.h"),
     "Signal, wait and meet in a kernel": ("signal.h", "gen/wait.h", "gen/atomic.h", "channel.h", "barrier.h"),
+    "Tensors that are split over ranks": ("tensor.h", "gen/tensor_create.h", "gen/tensor_access.h",
+                                          "gen/launch/tensor.h"),
     "Collectives from the host": ("collective/launch.h", "gen/schedules.h", "gen/launch/[!g]*",
                                   "gen/launch/gather.h"),
     "Collectives in a kernel": ("collective/collective.h", "collective/rmsnorm.h", "gen/all_*", "gen/reduce*",
@@ -39,7 +41,6 @@ TASKS = {
                                               "gemm/activation.h"),
     "GEMM with communication in a kernel of one's own": ("gemm/roles.h", "gemm/wave_group.h", "gemm/scheduler.h",
                                                          "gemm/tile.h", "gen/gemm_*"),
-    "Partitioned tensors": ("tensor.h", "gen/tensor_create.h", "gen/tensor_access.h"),
     "Element types and what combines them": ("dtype.h", "float_types.h", "gen/dtypes.h", "op.h", "gen/op.h"),
 }
 PACKAGES = ("doxygen", "python3-sphinx", "python3-breathe", "python3-myst-parser", "python3-matplotlib")

@@ -91,6 +91,8 @@ TEMPLATES = (
     *(T(f"collective/launch_{'reduction' if c.ops is OPS else 'movement'}", f"launchers: {c.text}", collective_test(c),
         f"launch/{c.name}", c=c)
       for c in COLLECTIVES),
+    T("tensor/launch_tensor", "a tensor into another layout", "tensor/reshard.cpp", "launch/tensor",
+      moves=tuple(c for c in COLLECTIVES if c.name in ("all_gather", "all_to_all"))),
     T("collective/send_recv", "messages between two ranks", "collective/send_recv.cpp"),
     T("collective/launch_send_recv", "messages between two ranks", "collective/send_recv.cpp", "launch/send_recv"),
     T("collective/all_to_allv", "all-to-all of rows of any length", "collective/all_to_allv.cpp"),

@@ -29,6 +29,7 @@
 #include <iris/runtime/overlap.h>
 #include <iris/runtime/tensor.h>
 #include <iris/runtime/tensor_text.h>
+#include <iris/runtime/tensor_reshard.h>
 #else
 #include <iris/gen/create.h>
 #endif

@@ -19,6 +19,7 @@ CONTRACTS = {
     "tensor.h": ("the first so many blocks have one more", "Collective"),
     "gen-tensor_create.h": ("place in the whole tensor",),
     "gen-tensor_access.h": ("None of the tile functions meets other lanes",),
+    "gen-launch-tensor.h": ("IRIS_INSTANTIATE_TENSOR", "src may be written again"),
     "gen-send_recv.h": ("in the order of sending", "same slice at both ends"),
     "gen-all_reduce_two_shot.h": ("A team of size 0 is the world",
                                   "calls on it come in the same order on every member"),

@@ -29,6 +29,7 @@ MESSAGE = "who sees a signal sees the data before it*"
 BARRIER = "a barrier of the world holds back*"
 LL_EPOCHS = "LL packets of one epoch*"
 CHECKED = "checked mode refuses*"
+RESHARD = "a tensor is the same in another layout*"
 TENSOR = "every element of a partitioned tensor*"
 AGAIN = "a collective may follow itself*"
 MIXED = "any collective may follow*"
@@ -154,9 +155,20 @@ MUTANTS = (
            "first = first * t->dim[d].size + (size_t)(shard->first[d] + line[d]);",
            "first = first * t->dim[d].size + (size_t)line[d];", "tensor/tensor.cpp", "a tensor holds the same values*"),
     Mutant("what lies between a shard's elements is overwritten", "iris/runtime/tensor.h",
-           "if (s == IRIS_OK && m.n > 0 && m.room > m.n)", "if (s == IRIS_OK && m.n > m.room)", "tensor/tensor.cpp", TENSOR),
+           "if (s == IRIS_OK && m.n > 0 && m.room > m.n)", "if (s == IRIS_OK && m.n > m.room)",
+           "tensor/tensor.cpp", TENSOR),
     Mutant("elements share memory", "iris/runtime/tensor.h", "if (t->dim[d].stride < room)",
            "if (t->dim[d].stride < 1)", "tensor/tensor.cpp", "layouts and calls that cannot be*"),
+    Mutant("a layout changes before everybody is there", "iris/tensor_reshard_kernel.h",
+           "            iris_slice_meet_wg(&s);\n", "", "tensor/reshard.cpp", RESHARD, ranks=3, tries=3),
+    Mutant("a tensor may be written while others still read it", "iris/tensor_reshard_kernel.h",
+           "            irisi_slice_meet_puts(&s);\n", "", "tensor/reshard.cpp", RESHARD, ranks=3, tries=3),
+    Mutant("rows with gaps count as rows of a collective", "iris/runtime/tensor_reshard.h",
+           "if (box->count[d] > 1 && t->dim[d].stride != packed)", "if (box->count[d] < 1)", "tensor/reshard.cpp",
+           RESHARD, ranks=3),
+    Mutant("who has a part of what it needs copies", "iris/runtime/tensor_reshard.h",
+           "irisi_tensor_common(&to, &from, &both) > 0 && writer != reader", "reader < 0 && writer != reader",
+           "tensor/reshard.cpp", RESHARD, ranks=3),
     # calls that a group holds
     Mutant("a creation overtakes what a group holds", "iris/runtime/group.h",
            "if (irisi_grouped() && w && irisi_holds_of(w))", "if (irisi_grouped() && !w && irisi_holds_of(w))",
