@@ -50,6 +50,8 @@ TEMPLATES = (
     T("memory/load_store", "loads and stores of one element, or of 16 bytes, on any rank", "memory/load_store.cpp"),
     T("memory/rma", "put, get and copy of any length by a lane, a wave or a workgroup", "memory/rma.cpp"),
     T("memory/put_signal", "a put, and a signal that says it has arrived", "memory/put_signal.cpp"),
+    T("memory/rma_2d", "put, get and copy of rows that are a pitch apart", "memory/rma_2d.cpp"),
+    T("memory/put_signal_2d", "a put of such rows, and a signal that says they have arrived", "memory/rma_2d.cpp"),
     T("atomic/atomic", "atomic operations on any rank", "atomic/atomic.cpp",
       atomic_types=ATOMIC_TYPES, atomics_native=ATOMICS_NATIVE, atomics_by_cas=ATOMICS_BY_CAS),
     T("signal/wait", "waiting for and testing signals", "signal/wait.cpp"),

@@ -59,6 +59,7 @@ static void irisi_fault_text(const iris_world *w, const irisi_report *r, char *t
     case IRISI_FAULT_RANK: snprintf(text, bytes, "names no rank of this world (0 to %d)", w->size - 1); break;
     case IRISI_FAULT_RANGE: snprintf(text, bytes, "is not inside the heap of %zu bytes", w->heap_bytes); break;
     case IRISI_FAULT_ALIGN: snprintf(text, bytes, "is not aligned to %u bytes", r->size); break;
+    case IRISI_FAULT_PITCH: snprintf(text, bytes, "is of a row that is longer than the pitch of dst"); break;
     default: snprintf(text, bytes, "is atomic but not in sync memory (iris_malloc_kind with IRIS_MEM_SYNC)"); break;
     }
 }
