@@ -96,6 +96,7 @@ TEMPLATES = (
     T("collective/all_to_allv", "all-to-all of rows of any length", "collective/all_to_allv.cpp"),
     T("collective/launch_all_to_allv", "all-to-all of rows of any length", "collective/all_to_allv.cpp",
       "launch/all_to_allv"),
+    T("collective/all_reduce_values", "values that lanes hold, combined", "collective/values.cpp", ops=OPS),
     T("collective/all_reduce_rmsnorm", "all-reduce with residual and RMSNorm", "collective/rmsnorm.cpp",
       rmsnorm_types=RMSNORM_TYPES),
     T("collective/launch_all_reduce_rmsnorm", "launchers: all-reduce with residual and RMSNorm",

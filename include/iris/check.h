@@ -84,8 +84,8 @@ IRIS_DEVICE irisi_fault irisi_fault_of(const iris_ctx *ctx, const void *p, int r
 }
 
 /* Reports an access that is refused, unless something was reported before. */
-IRIS_DEVICE void irisi_refuse(const iris_ctx *ctx, const void *p, int rank, size_t n, size_t size, irisi_access access,
-                              irisi_fault fault)
+IRIS_DEVICE void irisi_refuse_access(const iris_ctx *ctx, const void *p, int rank, size_t n, size_t size,
+                                     irisi_access access, irisi_fault fault)
 {
     irisi_report *report = irisi_claim(ctx);
     if (report == NULL)
@@ -107,7 +107,7 @@ IRIS_DEVICE int irisi_allowed(const iris_ctx *ctx, const void *p, int rank, size
 {
     const irisi_fault fault = irisi_fault_of(ctx, p, rank, n, size, access);
     if (fault != IRISI_FAULT_NONE)
-        irisi_refuse(ctx, p, rank, n, size, access, fault);
+        irisi_refuse_access(ctx, p, rank, n, size, access, fault);
     return fault == IRISI_FAULT_NONE;
 }
 
@@ -128,7 +128,7 @@ IRIS_DEVICE size_t irisi_rows_apart(const iris_ctx *ctx, const void *p, int rank
 {
     if (rows < 2 || n <= pitch)
         return rows;
-    irisi_refuse(ctx, p, rank, n, size, access, IRISI_FAULT_PITCH);
+    irisi_refuse_access(ctx, p, rank, n, size, access, IRISI_FAULT_PITCH);
     return 0;
 }
 

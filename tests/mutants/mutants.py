@@ -25,6 +25,7 @@ class Mutant:
     patience: int = 4000  # milliseconds of a wait: what hangs is noticed sooner
 
 
+VALUES = "values of lanes are combined*"
 BOXES = "boxes move exactly their rows*"
 MESSAGE = "who sees a signal sees the data before it*"
 BARRIER = "a barrier of the world holds back*"
@@ -155,6 +156,17 @@ MUTANTS = (
     Mutant("who fetched returns before the others have", "iris/gen/broadcast_fetch.h",
            "irisi_slice_wait_all(s, IRISI_WORD_MOVED,", "if (0) irisi_slice_wait_all(s, IRISI_WORD_MOVED,",
            "collective/launch.cpp", AGAIN, ranks=3, tries=3, after="void irisi_broadcast_fetch_u8("),
+    Mutant("values that fill no unit stay behind", "iris/gen/all_reduce_values.h", "units = (n + 3) / 4",
+           "units = n / 4", "mutants/values.cpp", VALUES, tier="full", after="void irisi_all_reduce_values_bf16("),
+    Mutant("values of all turns have the same flag", "iris/gen/all_reduce_values.h", "iris_ll_flag(++s->step)",
+           "iris_ll_flag(1 + 0 * ++s->step)", "mutants/values.cpp", VALUES, tier="full",
+           after="void irisi_all_reduce_values_bf16("),
+    Mutant("values of lanes that a turn has no room for stay", "iris/gen/all_reduce_values.h",
+           "first < iris_wg_lanes(); first += lanes", "first < lanes; first += lanes", "mutants/values.cpp", VALUES,
+           tier="full", after="void irisi_all_reduce_values_bf16("),
+    Mutant("values of a turn over those that others still read", "iris/gen/all_reduce_values.h",
+           "irisi_slice_packets(s, s->step)", "irisi_slice_packets(s, 0)", "mutants/values.cpp", VALUES,
+           ranks=3, tries=3, tier="full", after="void irisi_all_reduce_values_bf16("),
     Mutant("message sent before there is room", "iris/collective/message.h", "if (sent > 2)", "if (sent > 200)",
            "collective/send_recv.cpp", "messages down a pipeline*", tries=5),
     # calls that a group holds
