@@ -92,6 +92,7 @@ TEMPLATES = (
         f"launch/{c.name}", c=c)
       for c in COLLECTIVES),
     T("collective/send_recv", "messages between two ranks", "collective/send_recv.cpp"),
+    T("collective/send_recv_2d", "messages of rows that are a pitch apart", "collective/send_recv_2d.cpp"),
     T("collective/launch_send_recv", "messages between two ranks", "collective/send_recv.cpp", "launch/send_recv"),
     T("collective/all_to_allv", "all-to-all of rows of any length", "collective/all_to_allv.cpp"),
     T("collective/launch_all_to_allv", "all-to-all of rows of any length", "collective/all_to_allv.cpp",

@@ -43,7 +43,8 @@ struct values_args {
     }                                                                                                                  \
     IRIS_KERNEL(values_kernel_##d, values_args, a, LANES)                                                              \
     {                                                                                                                  \
-        *a->lanes = iris_wg_lanes();                                                                                   \
+        if (iris_grid_lane() == 0)                                                                                     \
+            *a->lanes = iris_wg_lanes();                                                                               \
         if (a->n == 1)                                                                                                 \
             values_##d<1>(a);                                                                                          \
         else if (a->n == 4)                                                                                            \

@@ -167,6 +167,11 @@ MUTANTS = (
     Mutant("values of a turn over those that others still read", "iris/gen/all_reduce_values.h",
            "irisi_slice_packets(s, s->step)", "irisi_slice_packets(s, 0)", "mutants/values.cpp", VALUES,
            ranks=3, tries=3, tier="full", after="void irisi_all_reduce_values_bf16("),
+    Mutant("what is left of a row taken for a whole one", "iris/collective/message.h",
+           "const int part = m->column > 0 || count", "const int part = count", "collective/send_recv_2d.cpp",
+           "boxes go around*"),
+    Mutant("a message goes on at the next row, not behind the last", "iris/collective/message.h",
+           "? box.rows * m->pitch : 0", "? m->pitch : 0", "collective/send_recv_2d.cpp", "boxes go around*"),
     Mutant("message sent before there is room", "iris/collective/message.h", "if (sent > 2)", "if (sent > 200)",
            "collective/send_recv.cpp", "messages down a pipeline*", tries=5),
     # calls that a group holds
