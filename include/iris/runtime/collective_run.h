@@ -94,14 +94,10 @@ static irisi_block *irisi_channel_block(iris_world *w, const iris_channel *ch)
     return irisi_sync_block(w, ch->signals);
 }
 
-/* The channel: live, made for collectives, and so far used, if at all, for this team or messages, on this stream. */
-static iris_status irisi_collective_check_channel(iris_world *w, const char *name, const iris_channel *ch,
-                                                  iris_team team, iris_stream stream)
+/* The channel is so far used, if at all, for this team or messages, on this stream. */
+static iris_status irisi_channel_check_use(iris_world *w, const char *name, const irisi_block *block, iris_team team,
+                                           iris_stream stream)
 {
-    irisi_block *block = ch == NULL ? NULL : irisi_channel_block(w, ch);
-    if (block == NULL)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "%s: the channel is not from iris_collective_channel, or was destroyed", name);
     const iris_team *users = &block->team;
     if (users->size != 0 &&
         (users->start != team.start || users->size != team.size || (users->stride != team.stride && team.size > 1)))
@@ -114,6 +110,24 @@ static iris_status irisi_collective_check_channel(iris_world *w, const char *nam
     return IRIS_OK;
 }
 
+static void irisi_channel_note_use(iris_world *w, irisi_block *block, iris_team team, iris_stream stream)
+{
+    block->team = team;
+    if (!irisi_dev_stream_capturing(&w->dev, stream)) /* where a graph will run is not known yet */
+        block->stream = stream;
+}
+
+/* The channel: live, made for collectives, and so far used, if at all, for this team or messages, on this stream. */
+static iris_status irisi_collective_check_channel(iris_world *w, const char *name, const iris_channel *ch,
+                                                  iris_team team, iris_stream stream)
+{
+    irisi_block *block = ch == NULL ? NULL : irisi_channel_block(w, ch);
+    if (block == NULL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "%s: the channel is not from iris_collective_channel, or was destroyed", name);
+    return irisi_channel_check_use(w, name, block, team, stream);
+}
+
 /* Launches on a channel that was looked at; from then on it is this team's and this stream's. */
 static iris_status irisi_collective_start(iris_world *w, const iris_channel *ch, iris_team team, irisi_kernel kernel,
                                           const char *name, const void *args, size_t bytes,
@@ -121,12 +135,9 @@ static iris_status irisi_collective_start(iris_world *w, const iris_channel *ch,
 {
     const iris_status s = irisi_launch(w, kernel, name, args, bytes, cfg, stream);
     irisi_block *block = irisi_channel_block(w, ch);
-    if (s != IRIS_OK || block == NULL)
-        return s;
-    block->team = team;
-    if (!irisi_dev_stream_capturing(&w->dev, stream)) /* where a graph will run is not known yet */
-        block->stream = stream;
-    return IRIS_OK;
+    if (s == IRIS_OK && block != NULL)
+        irisi_channel_note_use(w, block, team, stream);
+    return s;
 }
 
 /* The team, completed; this rank and the root are in it. */
