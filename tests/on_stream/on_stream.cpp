@@ -250,7 +250,7 @@ void barriers(irist_rank *t)
     const int parity = *(const int *)t->arg; /* the world, or ranks of one parity, which are a team each */
     const int first = parity ? t->rank % 2 : 0, step = parity ? 2 : 1, size = (t->ranks - first + step - 1) / step;
     const iris_team team = {first, step, parity ? size : 0};
-    const uint32_t turns = irist_laps(20, t->ranks > 4 ? 100 : 300);
+    const uint32_t turns = irist_laps(20, t->ranks > 4 ? 100 : 300) + (uint32_t)first; /* the teams go apart */
     const size_t table = (size_t)t->ranks * ROW;
     iris_channel ch;
     unsigned char *src = poisoned(t, (size_t)turns * ROW), *tables = poisoned(t, 2 * table);
