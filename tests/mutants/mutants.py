@@ -136,6 +136,14 @@ MUTANTS = (
            "collective/launch.cpp", AGAIN, ranks=3, tries=3, after="void irisi_broadcast_fetch_u8("),
     Mutant("message sent before there is room", "iris/collective/message.h", "if (sent > 2)", "if (sent > 200)",
            "collective/send_recv.cpp", "messages down a pipeline*", tries=5),
+    Mutant("copies go before the others' dst may be written", "iris/runtime/collective_run.h",
+           "iris_status s = irisi_collective_start(w, ch, c->team, meeting->kernel, meeting->name, args, sizeof *args, "
+           "&one,\n                                           stream);", "iris_status s = IRIS_OK;",
+           "collective/launch.cpp", AGAIN, ranks=3, tries=5),
+    Mutant("copies are not waited for", "iris/runtime/collective_run.h",
+           "return s == IRIS_OK ? irisi_collective_start(w, ch, c->team, meeting->kernel,",
+           "return 1 ? s : s == IRIS_OK ? irisi_collective_start(w, ch, c->team, meeting->kernel,",
+           "collective/launch.cpp", AGAIN, ranks=3, tries=3),
     # calls that a group holds
     Mutant("a creation overtakes what a group holds", "iris/runtime/group.h",
            "if (irisi_grouped() && w && irisi_holds_of(w))", "if (irisi_grouped() && !w && irisi_holds_of(w))",

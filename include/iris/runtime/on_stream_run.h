@@ -12,8 +12,6 @@
 #include <iris/on_stream.h>
 #include <iris/runtime/collective_run.h>
 
-static iris_status irisi_device_result(iris_world *w, const char *call, const char *why);
-
 /* From the first byte of the first row to the last of the last; SIZE_MAX: more than memory holds. */
 static size_t irisi_rows_extent(size_t pitch, size_t bytes, size_t rows)
 {
