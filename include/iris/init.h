@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * init.h: all that host code needs: the host API (world.h), overlap.h, and typed creation
+ * init.h: all that host code needs: the host API (world.h), overlap.h, trace.h, and typed creation
  * (gen/create.h).
  *
  * init.c, the only file that a user compiles, implements it. The parts of init.c come along where it asks for them, so
@@ -10,6 +10,7 @@
 #define IRIS_INIT_H
 
 #include <iris/overlap.h>
+#include <iris/trace.h>
 #include <iris/world.h>
 
 #ifdef IRIS_INIT_C
@@ -27,6 +28,7 @@
 #include <iris/collective/launch_rmsnorm.h>
 #include <iris/runtime/rmsnorm_run.h>
 #include <iris/runtime/overlap.h>
+#include <iris/runtime/trace.h>
 #else
 #include <iris/gen/create.h>
 #endif

@@ -522,6 +522,7 @@ IRIS_DEVICE void irisi_tile_notify_owners(const iris_ctx *ctx, const iris_gemm_p
 IRIS_DEVICE void irisi_tile_notify_to(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
                                       iris_wave_group *group, irisi_gemm_to to)
 {
+    const uint64_t begun = irisi_trace_begin(ctx);
     irisi_bulk_arrived();
     irisi_drain();
     iris_wave_group_sync(group);
@@ -529,7 +530,7 @@ IRIS_DEVICE void irisi_tile_notify_to(const iris_ctx *ctx, const iris_gemm_plan 
         irisi_tile_notify_owners(ctx, plan, tile, group);
     else
         irisi_tile_notify_units(ctx, plan, irisi_tile_units(plan, tile), group);
-    irisi_tile_stamp(plan, tile, group->member, IRISI_STAMP_ARRIVED);
+    irisi_trace_tile(ctx, begun, IRIS_TRACE_GEMM_SEND, tile, group->member);
 }
 
 /**
