@@ -5,7 +5,7 @@
  *   iris_trace_options
  *   iris_trace_start iris_trace_stop iris_trace_name iris_trace_write iris_trace_overlap
  *
- * Compile init.c, and each file whose kernels are to be seen, with -DIRIS_TRACE=1. Then IRIS_TRACE=trace.json in the
+ * Compile each file whose kernels are to be seen with -DIRIS_TRACE=1. Then IRIS_TRACE=trace.json in the
  * environment traces a whole program, from iris_init to iris_finalize; or the program starts and writes traces by
  * itself. docs/how-to/trace-a-kernel.md shows it from a kernel to the picture. trace_event.h has ranges of your own.
  */
@@ -44,7 +44,7 @@ extern "C" {
  * next operation on. What a trace before has left is dropped.
  *
  * @param options how much it holds, the same on every rank; null: zeros
- * @return IRIS_ERR_UNSUPPORTED where init.c was compiled without -DIRIS_TRACE=1; IRIS_ERR_ARGUMENT for other options;
+ * @return IRIS_ERR_UNSUPPORTED where init.c was compiled without kernels; IRIS_ERR_ARGUMENT for other options;
  *         IRIS_ERR_NOMEM where the rings do not fit the heap: workgroups x (events x 64 + 64) bytes
  */
 iris_status iris_trace_start(iris_world *w, const iris_trace_options *options);

@@ -12,9 +12,7 @@
 
 #include <iris/runtime/control_link.h>
 #include <iris/runtime/trace_file.h>
-#if IRISI_TRACE
 #include <iris/signal.h>
-#endif
 
 enum { IRISI_TRACE_ROUNDS = 128, IRISI_TRACE_WORKGROUPS = 512, IRISI_TRACE_EVENTS = 256 };
 
@@ -27,6 +25,7 @@ typedef struct irisi_tracer {
     iris_signal *signals;       /* [0]: rank 0 asks; [r]: rank r answers */
     irisi_clock_sample *samples;
     irisi_clock_fit (*fits)[2]; /* of every rank */
+    uint32_t rounds; /* asked so far: signals count up */
     int on;
     irisi_trace_range ranges[IRIS_TRACE_NAMES];
 } irisi_tracer;
@@ -36,7 +35,7 @@ static size_t irisi_trace_bytes(const irisi_trace_memory *m)
     return sizeof *m + (size_t)m->rings * (IRISI_TRACE_LINE + (size_t)m->capacity * sizeof(iris_trace_event));
 }
 
-#if IRISI_TRACE && IRIS_HAS_DEVICE
+#if IRIS_HAS_DEVICE
 
 /* What a rank's lane needs to compare clocks. `peer`: 0 on the others. */
 typedef struct irisi_trace_clock_args {
@@ -88,7 +87,7 @@ static iris_status irisi_trace_compare(iris_world *w, int which)
         args.signals = t->signals;
         args.samples = t->samples;
         args.peer = w->rank == 0 ? r : 0;
-        args.base = (uint32_t)which * IRISI_TRACE_ROUNDS;
+        args.base = t->rounds;
         const iris_launch_config one = iris_grid(1, 1);
         status = irisi_launch(w, IRISI_KERNEL_PTR(irisi_trace_clock_kernel), "iris_trace's clocks", &args, sizeof args,
                               &one, w->stream);
@@ -99,6 +98,7 @@ static iris_status irisi_trace_compare(iris_world *w, int which)
         if (status == IRIS_OK && w->rank == 0)
             fits[r] = irisi_clock_best(samples, IRISI_TRACE_ROUNDS);
     }
+    t->rounds += IRISI_TRACE_ROUNDS;
     if (status == IRIS_OK)
         status = iris_broadcast(w, fits, (size_t)w->size * sizeof *fits, 0);
     for (int r = 0; r < w->size && status == IRIS_OK; r++) {
@@ -164,6 +164,7 @@ iris_status iris_trace_start(iris_world *w, const iris_trace_options *options)
         return status;
     irisi_trace_drop(w);
     memset(&t->shape, 0, sizeof t->shape);
+    t->rounds = 0;
     t->shape.rings = rings, t->shape.capacity = events;
     const size_t bytes = irisi_trace_bytes(&t->shape), samples = IRISI_TRACE_ROUNDS * sizeof *t->samples;
     t->memory = (irisi_trace_memory *)irisi_malloc_by(w, "iris_trace_start", bytes + samples, 128, IRIS_MEM_DATA);
@@ -378,14 +379,11 @@ iris_status iris_trace_overlap(iris_world *w, iris_overlap *result, uint64_t *lo
 
 #else
 
-/* Built without. */
+/* Clocks are compared by a kernel, which init.c has not got. */
 static iris_status irisi_trace_absent(iris_world *w, const char *call)
 {
-    if (!w)
-        return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "%s: the world is null", call);
-    return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
-                      "%s: init.c was compiled without traces; give -DIRIS_TRACE=1 to it and to the files with kernels%s",
-                      call, IRIS_HAS_DEVICE ? "" : ", and compile it as CUDA (-x cu) or HIP (-x hip)");
+    return irisi_fail(w, IRIS_ERR_UNSUPPORTED, "%s: init.c holds no kernels; compile it as CUDA (-x cu) or HIP (-x hip)",
+                      call);
 }
 iris_status iris_trace_start(iris_world *w, const iris_trace_options *options)
 {
