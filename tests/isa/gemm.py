@@ -502,7 +502,7 @@ def main():
             build, *INDIRECT[:2], include, folder, INDIRECT[2])
         crossing = [(a, t, pool.submit(build_operations, a, t, include, folder))
                     for a in args.arch or ARCHS for t in ("f16", "bf16") if t in (args.type or TYPES[a])]
-        # gfx90a's and gfx950's spill one to four registers outside the loops: looked at where --arch asks for them
+        # Some of gfx90a's and gfx950's still spill one to four registers: they are looked at where --arch asks for it.
         putting = [(a, t, pool.submit(build_fused, a, t, include, folder)) for a, t, _ in crossing
                    if args.arch or a == "gfx942"]
         for arch, kind, job in jobs:
