@@ -26,7 +26,8 @@ from gen.gemm import GEMM_TYPES  # noqa: E402
 SHOWN = ("bf16", "f32", "i32", "u64")
 # The reference's headers by task, in the order of a first reading. One platform's device.h stands for all three.
 TASKS = {
-    "Start, allocate, launch: host code": ("init.h", "world.h", "gen/create.h", "random.h", "overlap.h", "self_test.h"),
+    "Start, allocate, launch: host code": ("init.h", "world.h", "team.h", "gen/create.h", "random.h", "overlap.h",
+                                           "self_test.h"),
     "Know where a kernel runs": ("iris.h", "ctx.h", "arch/host/device.h", "arch/select.h", "arch/types.h"),
     "Move data from a kernel": ("memory.h", "gen/load_store.h", "gen/rma.h", "gen/put_signal.h",
                                 "collective/ll.h", "gen/send_recv.h"),

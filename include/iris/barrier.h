@@ -111,7 +111,8 @@ IRIS_DEVICE void iris_grid_sync(const iris_ctx *ctx, const iris_channel *ch)
  * Barrier of a team: returns once every member has called it, and what any member's workgroup wrote before is visible
  * to all after. Every lane of one workgroup on each member calls it.
  *
- * @param ch a channel with at least ctx->world signals, used for this team's barrier only
+ * @param team by start, stride and size; one of any ranks has a context, whose iris_barrier_all_wg is its barrier
+ * @param ch   a channel with at least ctx->world signals, used for this team's barrier only
  */
 IRIS_DEVICE void iris_barrier_team_wg(const iris_ctx *ctx, iris_team team, const iris_channel *ch)
 {

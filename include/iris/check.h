@@ -46,14 +46,17 @@ IRIS_DEVICE void *irisi_translate(const iris_ctx *ctx, const void *p, int rank)
 IRIS_DEVICE irisi_report *irisi_claim(const iris_ctx *ctx)
 {
     irisi_report *report = &ctx->control->report;
-    if (irisi_atomic_cas_u32(&report->claimed, 0, 1, IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM) == 0)
+    if (irisi_atomic_cas_u32(&report->claimed, 0, 1, IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM) == 0) {
+        if (IRISI_CHECKED) /* else the host finds it by the channel that was waited on: no kernel grows by it */
+            report->team = ctx->team;
         return report;
+    }
     if (IRISI_CHECKED)
         irisi_atomic_cas_u32(&ctx->control->abort, 0, 1u + (uint32_t)ctx->rank, IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM);
     return NULL;
 }
 
-/* The report is written: every rank's abort word names the reporter, so every wait ends. */
+/* The report is written: every rank's abort word names the reporter, as its context does, so every wait ends. */
 IRIS_DEVICE void irisi_publish(const iris_ctx *ctx, irisi_report *report)
 {
     irisi_atomic_set_u32(&report->complete, 1, IRIS_RELEASE, IRIS_SCOPE_SYSTEM);

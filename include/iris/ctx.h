@@ -28,7 +28,11 @@ typedef struct iris_signal {
     uint64_t value; /**< read it with iris_signal_read or a wait, never directly */
 } iris_signal;
 
-/** A subset of the world: world ranks start, start + stride, … (size of them). */
+/**
+ * A subset of the world: world ranks start, start + stride, … (size of them); size 0 is the world. One of any ranks in
+ * any order is from iris_team_create or iris_team_split: launchers take it like any other, and kernels take its
+ * context (iris_team_ctx) in its place.
+ */
 typedef struct iris_team {
     int32_t start;  /**< world rank of the first member */
     int32_t stride; /**< world ranks from one member to the next */
@@ -80,7 +84,8 @@ typedef struct irisi_report {
     uint64_t expected, seen;
     uint64_t address, items; /* of a refused access: where, how many */
     uint32_t size, access;   /* bytes of one, irisi_access */
-    uint32_t workgroups, pad;
+    uint32_t workgroups;
+    uint32_t team; /* iris_ctx.team, where it is known: `from` is a rank of that team */
 } irisi_report;
 
 /* One for each rank, at the start of its heap, in sync memory. */
@@ -101,7 +106,7 @@ typedef struct irisi_control {
 typedef struct iris_ctx {
     int32_t rank;                  /**< own rank, 0 .. world - 1 */
     int32_t world;                 /**< number of ranks */
-    uint32_t flags;                /**< reserved, 0 */
+    uint32_t team;                 /**< 0: the world's; else of which team (iris_team_ctx) */
     uint32_t pad;                  /**< 0 */
     uint64_t base;                 /**< own heap: first byte */
     uint64_t bytes;                /**< own heap: length */

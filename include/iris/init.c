@@ -283,6 +283,7 @@ static void irisi_world_memory_free(iris_world *w)
 {
     if (w->far)
         irisi_dev_local_free(&w->dev, w->far);
+    irisi_teams_free(w);
     irisi_heaps_free(w);
     irisi_dev_close(&w->dev);
     free(w->reply_data);
@@ -459,14 +460,14 @@ static iris_status irisi_check(iris_world *w)
     if (why)
         return irisi_fail(w, IRIS_ERR_DEVICE, "cannot read the control block: %s", why);
     irisi_own_fault(w, &own);
-    const int rank = (int)(own.abort - 1);
+    const int rank = irisi_reporter(w, &own);
     if (own.abort && rank != w->rank && w->size > 1)
         irisi_await_notice(w); /* that rank knows its kernel's name */
     iris_status noticed = irisi_take_notice(w); /* first: a notice raises the abort word too */
     if (noticed != IRIS_OK || !own.abort)
         return noticed;
     memset(&origin, 0, sizeof origin);
-    if (own.abort <= (uint32_t)w->size)
+    if (rank < w->size)
         irisi_dev_read_control(&w->dev, (const irisi_control *)(void *)w->heaps[rank].base, &origin);
     const iris_status status = irisi_report_text(text, sizeof text, w, rank, &origin.report);
     if (w->size > 1) { /* of several reports the hub takes one, and every rank says that */

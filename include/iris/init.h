@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * init.h: all that host code needs: the host API (world.h), overlap.h, and typed creation
+ * init.h: all that host code needs: the host API (world.h), teams of any ranks (team.h), overlap.h, and typed creation
  * (gen/create.h).
  *
  * init.c, the only file that a user compiles, implements it. The parts of init.c come along where it asks for them, so
@@ -10,6 +10,7 @@
 #define IRIS_INIT_H
 
 #include <iris/overlap.h>
+#include <iris/team.h>
 #include <iris/world.h>
 
 #ifdef IRIS_INIT_C
@@ -17,6 +18,7 @@
 #include <iris/runtime/group.h>
 #include <iris/runtime/heap_import.h>
 #include <iris/runtime/rendezvous.h>
+#include <iris/runtime/team.h>
 #include <iris/runtime/report.h>
 
 #include <iris/collective/launch.h>

@@ -2,7 +2,8 @@
 /*
  * memory.h: from an address here to the address of the same object on another rank.
  *
- *   iris_at iris_fence iris_fence_wave iris_fence_wg iris_quiet iris_quiet_wave iris_quiet_wg
+ *   iris_at iris_team_translate
+ *   iris_fence iris_fence_wave iris_fence_wg iris_quiet iris_quiet_wave iris_quiet_wg
  */
 #ifndef IRIS_MEMORY_H
 #define IRIS_MEMORY_H
@@ -32,6 +33,26 @@ IRIS_DEVICE void *iris_at(const iris_ctx *ctx, const void *p, int rank)
 {
     return irisi_allowed(ctx, p, rank, 0, 1, IRISI_ACCESS_AT) ? irisi_translate(ctx, p, rank)
                                                               : (void *)ctx->control->scratch;
+}
+
+/**
+ * From a rank's number in one team to that in another. It looks through `to`: once before a loop, not in it. Any lane
+ * calls it.
+ *
+ * @param from a context of the calling rank: the world's, from iris_device_ctx, or a team's, from iris_team_ctx
+ * @param rank a number in `from`
+ * @param to   another context of the calling rank
+ * @return its number in `to`; -1 where `from` or `to` has no such rank
+ */
+IRIS_DEVICE int iris_team_translate(const iris_ctx *from, int rank, const iris_ctx *to)
+{
+    if (rank < 0 || rank >= from->world)
+        return -1;
+    const void *there = irisi_translate(from, from->control, rank);
+    for (int r = 0; r < to->world; r++)
+        if (irisi_translate(to, to->control, r) == there)
+            return r;
+    return -1;
 }
 
 /**

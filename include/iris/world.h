@@ -219,14 +219,15 @@ iris_status iris_allgather(iris_world *w, const void *mine, void *all, size_t by
  * From here to iris_group_end the calling thread's calls are held. Held: iris_barrier, iris_broadcast, iris_allgather,
  * iris_heap_grow, iris_reset, iris_finalize, iris_synchronize, iris_stream_synchronize, iris_event_record,
  * iris_stream_wait_event, iris_launch, iris_launch_all, iris_free, iris_collective_channel, iris_channel_destroy, every
- * launcher of a collective or message, iris_tensor_reshard and iris_group_call.
+ * launcher of a collective or message, iris_tensor_reshard, iris_team_create, iris_team_split and iris_group_call.
  *
  * A held call returns IRIS_OK at once. Its arguments are copied, a kernel's argument struct too; what pointers show to,
  * a result and a channel among it, is read and written by iris_group_end and lives until then. What only touches
- * memory of this rank (creation, iris_memcpy, iris_channel_create) and facts happen at once, and are refused behind a
- * held call of the same world, which they would overtake. Everything else that takes a world, iris_gemm_prepare and
- * GEMM launchers among it, is refused; iris_group_call takes a function that makes such calls. Groups can be nested:
- * the outermost end counts. IRIS_TRY ends the group of a function that it leaves, without making its calls.
+ * memory of this rank (creation, iris_memcpy, iris_channel_create, iris_team_ctx) and facts happen at once, and are
+ * refused behind a held call of the same world, which they would overtake. Everything else that takes a world,
+ * iris_gemm_prepare and GEMM launchers among it, is refused; iris_group_call takes a function that makes such calls.
+ * Groups can be nested: the outermost end counts. IRIS_TRY ends the group of a function that it leaves, without making
+ * its calls.
  */
 iris_status iris_group_begin(void);
 /**

@@ -32,6 +32,10 @@ CHECKED = "checked mode refuses*"
 AGAIN = "a collective may follow itself*"
 MIXED = "any collective may follow*"
 SELF_TEST = "a sound machine passes*"
+TEAM_KERNELS = "a team of any ranks is a world*"
+TEAMS = "every collective works by teams*"
+COLOURS = "colours and keys make teams"
+BLAMED = "a wait in a team names*"
 OPERATIONS = "*all_gather are right for every*"
 SHARED = "plans that share a workspace*"
 LL_ROW = "GEMMs by packets in a row*"
@@ -135,6 +139,19 @@ MUTANTS = (
            "collective/launch.cpp", AGAIN, ranks=3, tries=3, after="void irisi_broadcast_fetch_u8("),
     Mutant("message sent before there is room", "iris/collective/message.h", "if (sent > 2)", "if (sent > 200)",
            "collective/send_recv.cpp", "messages down a pipeline*", tries=5),
+    # teams of any ranks
+    Mutant("a team's context with the heaps of other ranks", "iris/runtime/team.h",
+           "ctx.delta[m] = w->delta[list->ranks[m]];", "ctx.delta[m] = w->delta[m];", "collective/team.cpp",
+           TEAM_KERNELS, ranks=3),
+    Mutant("a root by its number in the world", "iris/runtime/collective_run.h",
+           "whom.root = iris_team_rank(w, team, root);", "whom.root = root;", "collective/team.cpp", TEAMS, ranks=3),
+    Mutant("keys that order nothing", "iris/runtime/team.h",
+           "all[ranks[at - 1]].key > all[r].key", "0", "collective/team.cpp", COLOURS, ranks=3),
+    Mutant("a sentence with ranks of the team", "iris/runtime/report.h",
+           "r->from = list->ranks[r->from];", "(void)list;", "collective/team.cpp", BLAMED),
+    Mutant("an abort word taken for a rank of the world", "iris/runtime/report.h",
+           "if (!own->abort || w->team_numbers == 0 ||", "if (1 || w->team_numbers == 0 ||", "collective/team.cpp",
+           BLAMED),
     # calls that a group holds
     Mutant("a creation overtakes what a group holds", "iris/runtime/group.h",
            "if (irisi_grouped() && w && irisi_holds_of(w))", "if (irisi_grouped() && !w && irisi_holds_of(w))",

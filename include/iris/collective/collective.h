@@ -32,7 +32,7 @@
  *   8 + 3 W + r   own: messages sent to rank r
  *   8 + 4 W + r   own: messages received from rank r
  *   8 + 5 W + r   what rank r was called with, the number of elements first; own: a verdict; checked mode
- * for a world of W ranks, rounded up to whole lines. Its part of a bank has two halves: LL packets, then raw scratch.
+ * for a context of W ranks, rounded up to whole lines. Its part of a bank has two halves: LL packets, then raw scratch.
  */
 #ifndef IRIS_COLLECTIVE_COLLECTIVE_H
 #define IRIS_COLLECTIVE_COLLECTIVE_H
@@ -144,6 +144,7 @@ IRIS_DEVICE void irisi_slice_report(const iris_slice *s, irisi_fault fault, int 
     report->from = from;
     report->workgroup = iris_workgroup();
     report->workgroups = iris_workgroups();
+    report->team = s->ctx->team;
     report->expected = expected;
     report->seen = seen;
     irisi_publish(s->ctx, report);

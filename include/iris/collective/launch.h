@@ -30,7 +30,7 @@ typedef struct iris_collective {
     iris_reduce_op op;      /**< of collectives that combine; default sum */
     iris_schedule schedule; /**< default: chosen from the number of bytes and of members */
     int root;               /**< world rank, of collectives that have one */
-    iris_team team;         /**< default: the world */
+    iris_team team;         /**< default: the world; {start, stride, size}, or from iris_team_create or _split */
     uint32_t workgroups;    /**< default: one for each slice that has work, up to one a compute unit */
     uint32_t lanes;         /**< lanes a workgroup, at most 512, on AMD 256, the default, 64 on the host; where
                                  elements are combined no more than 32768 in all */

@@ -9,6 +9,7 @@
 #include <iris/runtime/collective_shape.h>
 #include <iris/runtime/group.h>
 #include <iris/runtime/heap_allocator.h>
+#include <iris/runtime/team.h>
 
 static const char *const irisi_op_names[] = {"sum", "prod", "min", "max", "avg", "and", "or", "xor"};
 
@@ -132,6 +133,12 @@ static iris_status irisi_collective_start(iris_world *w, const iris_channel *ch,
 /* The team, completed; this rank and the root are in it. */
 static iris_status irisi_collective_check_team(iris_world *w, const irisi_family_row *f, iris_team *t, int root)
 {
+    if (irisi_team_listed(*t) || (t->size < 0 && t->stride == 0)) {
+        iris_status s = irisi_team_check_member(w, f->name, *t, "rank", w->rank);
+        if (s == IRIS_OK && f->root_dst + f->root_src > 0)
+            s = irisi_team_check_member(w, f->name, *t, "root", root);
+        return s;
+    }
     if (t->size == 0) {
         t->start = 0;
         t->stride = 1;
@@ -152,6 +159,28 @@ static iris_status irisi_collective_check_team(iris_world *w, const irisi_family
                               asked ? "root" : "rank", rank, (int)t->size, (int)t->start, (int)t->stride);
     }
     return IRIS_OK;
+}
+
+/* What a kernel takes for a team and a root: a listed team is the world of its own context. */
+typedef struct irisi_collective_whom {
+    iris_ctx ctx;
+    iris_team team;
+    int32_t root;
+} irisi_collective_whom;
+
+static irisi_collective_whom irisi_collective_whom_of(const iris_world *w, iris_team team, int root)
+{
+    irisi_collective_whom whom;
+    whom.ctx = iris_device_ctx(w);
+    whom.team = team;
+    whom.root = root;
+    if (irisi_team_listed(team)) {
+        whom.ctx = irisi_team_ctx_of(w, irisi_team_of(w, team));
+        whom.team.start = 0;
+        whom.team.stride = 1;
+        whom.root = iris_team_rank(w, team, root);
+    }
+    return whom;
 }
 
 /* One buffer of `rows` rows. */
@@ -180,7 +209,7 @@ static iris_status irisi_collective_check_buffer(iris_world *w, const char *name
 static iris_status irisi_collective_check_overlap(iris_world *w, const irisi_family_row *f, const iris_collective *c)
 {
     const size_t row = c->count * iris_dtype_bytes(c->dtype);
-    const size_t own = (size_t)((w->rank - c->team.start) / c->team.stride) * row;
+    const size_t own = (size_t)iris_team_rank(w, c->team, w->rank) * row;
     const uintptr_t dst = (uintptr_t)c->dst, src = (uintptr_t)c->src;
     const size_t dst_bytes = f->dst_rows ? row * (size_t)c->team.size : row;
     const size_t src_bytes = f->src_rows ? row * (size_t)c->team.size : row;
@@ -282,10 +311,11 @@ iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_fa
                   irisi_family_of(family)->reduces ? irisi_op_names[c.op] : "", (int)c.team.size,
                   irisi_schedule_name((int)c.schedule),
                   what->schedule == IRIS_SCHEDULE_AUTO ? "which the library chose" : "as asked for");
-    args.ctx = iris_device_ctx(w);
+    const irisi_collective_whom whom = irisi_collective_whom_of(w, c.team, c.root);
+    args.ctx = whom.ctx;
     args.ch = *ch;
-    args.team = c.team;
-    args.root = c.root;
+    args.team = whom.team;
+    args.root = whom.root;
     args.dst = c.dst;
     args.src = c.src;
     args.count = c.count * (iris_dtype_bytes(c.dtype) / bytes);
@@ -395,9 +425,12 @@ iris_status irisi_rows_run(iris_world *w, const iris_channel *ch, const irisi_ro
         return s;
     const size_t most = SIZE_MAX / 4; /* bytes: their number is known on the device only */
     const iris_launch_config cfg = irisi_collective_grid(w, irisi_slice_each(ch, 1, most, 1), most, 1, 0, NULL);
-    args.ctx = iris_device_ctx(w);
+    const irisi_collective_whom whom = irisi_collective_whom_of(w, args.team, 0);
+    const iris_team team = args.team;
+    args.ctx = whom.ctx;
     args.ch = *ch;
-    return irisi_collective_start(w, ch, args.team, kernel, "irisi_all_to_allv", &args, sizeof args, &cfg, stream);
+    args.team = whom.team;
+    return irisi_collective_start(w, ch, team, kernel, "irisi_all_to_allv", &args, sizeof args, &cfg, stream);
 }
 
 /* The letters of a macro: those of a function or type. */

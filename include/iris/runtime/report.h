@@ -2,13 +2,13 @@
 /*
  * report.h: a part of init.c: what a kernel left in its control block, in one sentence.
  *
- *   irisi_remember_launch irisi_by_signals irisi_report_text
+ *   irisi_remember_launch irisi_by_signals irisi_reporter irisi_report_text
  */
 #ifndef IRIS_RUNTIME_REPORT_H
 #define IRIS_RUNTIME_REPORT_H
 #ifdef IRIS_INIT_C
 
-#include <iris/runtime/world_state.h>
+#include <iris/runtime/team.h>
 
 /* Kernels do not know their own names: the world keeps those of its latest launches. */
 static void irisi_remember_launch(iris_world *w, const char *name, uint32_t workgroups)
@@ -56,7 +56,13 @@ static void irisi_place_text(const iris_world *w, uint64_t offset, char *text, s
 static void irisi_fault_text(const iris_world *w, const irisi_report *r, char *text, size_t bytes)
 {
     switch ((irisi_fault)r->fault) {
-    case IRISI_FAULT_RANK: snprintf(text, bytes, "names no rank of this world (0 to %d)", w->size - 1); break;
+    case IRISI_FAULT_RANK:
+        if (irisi_team_numbered(w, r->team))
+            snprintf(text, bytes, "names no rank of the kernel's team (0 to %d)",
+                     (int)irisi_team_numbered(w, r->team)->size - 1);
+        else
+            snprintf(text, bytes, "names no rank of this world (0 to %d)", w->size - 1);
+        break;
     case IRISI_FAULT_RANGE: snprintf(text, bytes, "is not inside the heap of %zu bytes", w->heap_bytes); break;
     case IRISI_FAULT_ALIGN: snprintf(text, bytes, "is not aligned to %u bytes", r->size); break;
     default: snprintf(text, bytes, "is atomic but not in sync memory (iris_malloc_kind with IRIS_MEM_SYNC)"); break;
@@ -116,24 +122,82 @@ static int irisi_collective_text(char *text, size_t bytes, int rank, const char 
     return 1;
 }
 
+/* Where the channel lies that a report is about; null when it is about none. */
+static const irisi_block *irisi_report_block(const iris_world *w, const irisi_report *r)
+{
+    const irisi_arena *a = &w->arena[IRIS_MEM_SYNC];
+    for (size_t i = 0; i < a->n; i++)
+        if (r->signal >= a->blocks[i].offset && r->signal - a->blocks[i].offset < a->blocks[i].bytes)
+            return a->blocks + i;
+    return NULL;
+}
+
+/*
+ * A report whose ranks are the world's. Kernels with a team's context name ranks of that team. The report says which
+ * team in checked mode; else a wait is for a signal of a channel, and launchers have noted whose that is. 0: nobody
+ * knows whether a kernel of the caller's had a team's context.
+ */
+static int irisi_report_of_world(const iris_world *w, irisi_report *r)
+{
+    const irisi_block *block = r->fault == IRISI_FAULT_NONE ? irisi_report_block(w, r) : NULL;
+    const irisi_team *list = irisi_team_numbered(w, r->team);
+    if (!list && block)
+        list = irisi_team_of(w, block->team);
+    if (!list)
+        return r->team == 0 &&
+               (w->team_numbers == 0 || r->fault != IRISI_FAULT_NONE || (block && block->team.size != 0));
+    if (r->from >= 0 && r->from < list->size)
+        r->from = list->ranks[r->from];
+    if (r->fault == IRISI_FAULT_CALL && (uint32_t)r->expected < (uint32_t)list->size)
+        r->expected = (r->expected & ~(uint64_t)UINT32_MAX) | (uint32_t)list->ranks[(uint32_t)r->expected];
+    if (r->fault == IRISI_FAULT_CALL && (uint32_t)r->seen < (uint32_t)list->size)
+        r->seen = (r->seen & ~(uint64_t)UINT32_MAX) | (uint32_t)list->ranks[(uint32_t)r->seen];
+    return 1;
+}
+
+/*
+ * Whose report an abort word stands for. A kernel that had a team's context has left its rank there instead of its rank
+ * in the world: where teams were made, who reported is who has a report.
+ */
+static int irisi_reporter(iris_world *w, const irisi_control *own)
+{
+    irisi_control theirs;
+    const int named = (int)(own->abort - 1);
+    if (!own->abort || w->team_numbers == 0 || __atomic_load_n(&w->notice, __ATOMIC_ACQUIRE))
+        return named;
+    if (own->report.complete)
+        return w->rank;
+    for (int r = 0; r < w->size; r++)
+        if (r != w->rank &&
+            irisi_dev_read_control(&w->dev, (const irisi_control *)(void *)w->heaps[r].base, &theirs) == NULL &&
+            theirs.report.complete)
+            return r;
+    return named;
+}
+
 /* The report of `rank` as a sentence. Only the own launches are known by name. */
-static iris_status irisi_report_text(char *text, size_t bytes, const iris_world *w, int rank, const irisi_report *r)
+static iris_status irisi_report_text(char *text, size_t bytes, const iris_world *w, int rank,
+                                     const irisi_report *written)
 {
     static const char *const cmps[] = {"equal", "differ from", "be above", "be at least", "be below", "be at most"};
     static const char *const accesses[] = {"iris_at",          "load",   "store", "put",       "get", "copy",
                                            "atomic operation", "signal", "wait",  "LL message"};
-    char kernel[160] = "", from[64] = "", place[96], what[96], where[160], count[48] = "";
+    irisi_report report = *written;
+    const irisi_report *r = &report;
+    char kernel[160] = "", from[96] = "", place[96], what[96], where[160], count[48] = "";
     if (!r->complete || r->cmp > IRISI_LE || r->access > IRISI_ACCESS_LL) {
         snprintf(text, bytes, "rank %d stopped the world; call iris_reset on every rank", rank);
         return IRIS_ERR_TIMEOUT;
     }
+    const int known = irisi_report_of_world(w, &report);
     if (rank == w->rank)
         irisi_kernel_text(w, r->workgroups, kernel, sizeof kernel);
     irisi_place_text(w, r->signal, place, sizeof place);
     if (r->fault == IRISI_FAULT_NONE) {
         const int never = r->seen == 0 && (r->cmp == IRISI_EQ || r->cmp == IRISI_GT || r->cmp == IRISI_GE);
         if (r->from >= 0)
-            snprintf(from, sizeof from, " from rank %d, which may have refused the call", (int)r->from);
+            snprintf(from, sizeof from, " from rank %d%s, which may have refused the call", (int)r->from,
+                     known ? "" : " of the kernel's context");
         snprintf(text, bytes,
                  "rank %d, %sworkgroup %u waited %lld ms for the signal at heap offset %llu%s to %s %llu (saw %llu)"
                  "%s%s; call iris_reset on every rank",

@@ -135,9 +135,10 @@ iris_status irisi_rmsnorm_run(iris_world *w, const iris_channel *ch, const iris_
     const size_t each = irisi_rmsnorm_rows(ch, what->rows);
     cfg.shared_bytes = IRIS_RMSNORM_SHARED;
     cfg.flags = irisi_collective_flags(w, cfg.workgroups, irisi_collective_busy(what->rows, each));
-    args.ctx = iris_device_ctx(w);
+    const irisi_collective_whom whom = irisi_collective_whom_of(w, team, 0);
+    args.ctx = whom.ctx;
     args.ch = *ch;
-    args.team = team;
+    args.team = whom.team;
     args.what = *what;
     return irisi_collective_start(w, ch, team, kernel->kernel, kernel->name, &args, sizeof args, &cfg, stream);
 }

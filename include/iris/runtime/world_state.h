@@ -106,6 +106,14 @@ typedef struct irisi_peer {
 
 typedef struct irisi_hub irisi_hub;
 
+/* A team of iris_team_create or iris_team_split. */
+typedef struct irisi_team {
+    int32_t number; /* never given twice in a world, and the same on every rank */
+    int32_t size;
+    int32_t *ranks; /* world ranks of the members */
+    void *far;      /* delta of each, where kernels can read it; beyond IRIS_CTX_RANKS */
+} irisi_team;
+
 typedef enum irisi_frame_type {
     IRISI_GATHER = 1, /* member to hub: its part of a collective */
     IRISI_RESULT,     /* hub to member: everyone's parts, or a mismatch */
@@ -145,6 +153,9 @@ struct iris_world {
     irisi_control *control; /* own */
     int64_t *delta;         /* of every rank */
     void *far;              /* the same, where kernels can read it; beyond IRIS_CTX_RANKS */
+    irisi_team *teams;    /* that live on this rank */
+    size_t n_teams;
+    int32_t team_numbers; /* given so far */
     iris_stream stream;
     irisi_arena arena[2];
     uint64_t log_count, log_hash; /* allocation calls so far */
