@@ -25,6 +25,7 @@ class Collective:
     schedules: dict = field(default_factory=dict)
     rows: str = ""  # the buffers that have a row of elements for each member
     root: str = ""  # the buffer that only the root has, where there is a root
+    copies: bool = False  # copies that the host puts on the stream can carry it out: schedule copy_engine
 
 
 COLLECTIVES = (
@@ -33,16 +34,16 @@ COLLECTIVES = (
         schedules=dict(one_shot="few", two_shot="dst src", two_phase="dst src", two_shot_push="dst", ring="", ll="few",
                        ll_two_shot="few")),
     Collective(
-        "all_gather", MOVES, "every rank's row, on every rank", rows="dst",
+        "all_gather", MOVES, "every rank's row, on every rank", rows="dst", copies=True,
         schedules=dict(push="dst", pull="src few", ring="dst", ll="few")),
     Collective(
         "reduce_scatter", OPS, "row m of every rank combined, on rank m", rows="src",
         schedules=dict(pull="src few", push="", ring="", ll="few")),
     Collective(
-        "all_to_all", MOVES, "row m of rank k is row k of rank m", rows="dst src",
+        "all_to_all", MOVES, "row m of rank k is row k of rank m", rows="dst src", copies=True,
         schedules=dict(push="dst", pull="src few", ll="few")),
     Collective(
-        "broadcast", MOVES, "the root's elements, on every rank", root="src",
+        "broadcast", MOVES, "the root's elements, on every rank", root="src", copies=True,
         schedules=dict(push="dst", chain="dst", ll="few", relay="dst", ll_relay="few", fetch="dst few")),
     Collective(
         "reduce", OPS, "every rank's elements combined, on the root", root="dst",

@@ -80,7 +80,8 @@ TEMPLATES = (
       for op in GEMM_OPS),
     T("collective/reduction", "elements of all members combined", "collective/all_reduce.cpp", ops=OPS),
     T("collective/schedules", "collectives and schedules by number", "collective/all_reduce.cpp",
-      collectives=COLLECTIVES, schedules=tuple(dict.fromkeys(s for c in COLLECTIVES for s in c.schedules))),
+      collectives=COLLECTIVES,
+      schedules=(*dict.fromkeys(s for c in COLLECTIVES for s in c.schedules), "copy_engine")),
     *(T(f"collective/{c.name}_{schedule}", f"{c.text}, by {schedule}", collective_test(c),
         c=c, stem=f"{c.name}_{schedule}", few="few" in wants)
       for c in COLLECTIVES for schedule, wants in c.schedules.items()),

@@ -13,7 +13,7 @@ PRESETS = {**{p: dict(platforms=(p,)) for p in registry.PLATFORMS}, "vocabulary"
 # Conditions whose macros keep their meaning throughout a compilation.
 STABLE = re.compile(r"#\s*(ifdef|ifndef|if|elif|else)\b"
                     r"([\s!()&|]|defined\b|\b(IRIS_INIT_C|IRIS_TARGET_\w+|IRIS_HAS_DEVICE|__cplusplus)\b)*")
-ROOTS = ("iris/iris.h", "iris/init.h", "iris/self_test.h")
+ROOTS = ("iris/iris.h", "iris/on_stream.h", "iris/init.h", "iris/self_test.h")
 
 def platform(name):
     """The platform that a header belongs to, or None for all."""

@@ -23,6 +23,8 @@
 
 #include <iris/collective/launch.h>
 #include <iris/runtime/collective_run.h>
+#include <iris/on_stream.h>
+#include <iris/runtime/on_stream_run.h>
 #include <iris/gemm/prepare.h>
 #include <iris/runtime/gemm/make.h>
 #include <iris/runtime/gemm/search.h>

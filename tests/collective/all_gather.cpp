@@ -36,7 +36,8 @@ static void kernels(irist_rank *t) { collective_try(t, kind, {TYPES(ROW)}); }
 static void launchers(irist_rank *t)
 {
     collective_try(t, kind,
-                   collective_movers("iris_launch_all_gather", iris_launch_all_gather, {SCHEDULES(NUMBER, , , )}));
+                   collective_movers("iris_launch_all_gather", iris_launch_all_gather,
+                                     {SCHEDULES(NUMBER, , , ) IRIS_SCHEDULE_COPY_ENGINE}));
 }
 
 TEST_CASE("every schedule of all-gather brings every row to every rank", "[collective]")

@@ -34,7 +34,8 @@ static void kernels(irist_rank *t) { collective_try(t, kind, {TYPES(ROW)}); }
 static void launchers(irist_rank *t)
 {
     collective_try(t, kind,
-                   collective_movers("iris_launch_all_to_all", iris_launch_all_to_all, {SCHEDULES(NUMBER, , , )}));
+                   collective_movers("iris_launch_all_to_all", iris_launch_all_to_all,
+                                     {SCHEDULES(NUMBER, , , ) IRIS_SCHEDULE_COPY_ENGINE}));
 }
 
 TEST_CASE("every schedule of all-to-all brings every row to its rank", "[collective]") { irist_spmd(kernels, nullptr); }

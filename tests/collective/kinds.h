@@ -82,6 +82,9 @@ const collective_kind collective_kinds[] = {
     {"scatter", 0, 0, 1, 0, iris_launch_scatter, IRIS_SCHEDULE_PULL},
     {"all_reduce", 1, 0, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_LL_TWO_SHOT},
     {"all_reduce", 1, 0, 0, 0, iris_launch_all_reduce, IRIS_SCHEDULE_TWO_SHOT_PUSH},
+    {"all_gather", 0, 1, 0, 0, iris_launch_all_gather, IRIS_SCHEDULE_COPY_ENGINE},
+    {"all_to_all", 0, 1, 1, 0, iris_launch_all_to_all, IRIS_SCHEDULE_COPY_ENGINE},
+    {"broadcast", 0, 0, 0, 0, iris_launch_broadcast, IRIS_SCHEDULE_COPY_ENGINE},
 };
 enum { KINDS = sizeof collective_kinds / sizeof collective_kinds[0] };
 

@@ -75,7 +75,7 @@ static void broadcasts(irist_rank *t)
         t, broadcast,
         collective_movers("iris_launch_broadcast", iris_launch_broadcast,
                           {IRIS_SCHEDULE_LL, IRIS_SCHEDULE_PUSH, IRIS_SCHEDULE_CHAIN, IRIS_SCHEDULE_RELAY,
-                           IRIS_SCHEDULE_LL_RELAY, IRIS_SCHEDULE_FETCH}));
+                           IRIS_SCHEDULE_LL_RELAY, IRIS_SCHEDULE_FETCH, IRIS_SCHEDULE_COPY_ENGINE}));
 }
 static void gathers(irist_rank *t)
 {

@@ -31,7 +31,7 @@ alone() {
 
 # every_launcher PLATFORM: a source with every header, and with the kernels and launchers of every family.
 every_launcher() {
-    { (cd "$scratch/iris/gen/launch" && ls) | sed 's/\.h$//' && echo self_test; } | tr a-z A-Z |
+    { (cd "$scratch/iris/gen/launch" && ls) | sed 's/\.h$//' && echo self_test && echo on_stream; } | tr a-z A-Z |
         sed 's/.*/#define IRIS_INSTANTIATE_&/'
     echo '#define IRIS_GEMM_ALL_PATTERNS'
     echo '#include <iris/init.h>'

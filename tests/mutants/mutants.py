@@ -36,6 +36,7 @@ TEAM_KERNELS = "a team of any ranks is a world*"
 TEAMS = "every collective works by teams*"
 COLOURS = "colours and keys make teams"
 BLAMED = "a wait in a team names*"
+STREAM_RING = "messages on a stream*"
 OPERATIONS = "*all_gather are right for every*"
 SHARED = "plans that share a workspace*"
 LL_ROW = "GEMMs by packets in a row*"
@@ -152,6 +153,14 @@ MUTANTS = (
     Mutant("an abort word taken for a rank of the world", "iris/runtime/report.h",
            "if (!own->abort || w->team_numbers == 0 ||", "if (1 || w->team_numbers == 0 ||", "collective/team.cpp",
            BLAMED),
+    Mutant("copies go before the others' dst may be written", "iris/runtime/collective_run.h",
+           "iris_status s = irisi_collective_start(w, ch, c->team, meeting->kernel, meeting->name, args, sizeof *args, "
+           "&one,\n                                           stream);", "iris_status s = IRIS_OK;",
+           "collective/launch.cpp", AGAIN, ranks=3, tries=5),
+    Mutant("copies are not waited for", "iris/runtime/collective_run.h",
+           "return s == IRIS_OK ? irisi_collective_start(w, ch, c->team, meeting->kernel,",
+           "return 1 ? s : s == IRIS_OK ? irisi_collective_start(w, ch, c->team, meeting->kernel,",
+           "collective/launch.cpp", AGAIN, ranks=3, tries=3),
     # calls that a group holds
     Mutant("a creation overtakes what a group holds", "iris/runtime/group.h",
            "if (irisi_grouped() && w && irisi_holds_of(w))", "if (irisi_grouped() && !w && irisi_holds_of(w))",
@@ -163,6 +172,43 @@ MUTANTS = (
            "group/group.cpp", "the end of a group*", ranks=1),
     Mutant("worlds of a group go one after the other though they wait", "iris/runtime/group.h",
            "if (n > 1 && waits)", "if (n > 1 && !waits)", "group/group.cpp", "one thread makes*", ranks=1),
+    # operations on a stream
+    Mutant("the bytes of a put go on another stream than its signal", "iris/runtime/on_stream_run.h",
+           "s = irisi_stream_copy(w, c, stream);", "s = irisi_stream_copy(w, c, w->stream);",
+           "on_stream/on_stream.cpp", STREAM_RING, tries=5),
+    Mutant("rows are read as far apart as they are written", "iris/runtime/on_stream_run.h",
+           "dst, r->dst_pitch, src, r->src_pitch, r->bytes", "dst, r->dst_pitch, src, r->dst_pitch, r->bytes",
+           "on_stream/on_stream.cpp", "rows of any length and pitch*"),
+    Mutant("a get reads the own rank's memory", "iris/runtime/on_stream_run.h",
+           "gets ? iris_translate(w, r->src, c->rank) : r->src;", "gets ? iris_translate(w, r->src, w->rank) : r->src;",
+           "on_stream/on_stream.cpp", "rows of any length and pitch*"),
+    Mutant("a wait on a stream compares above as at least", "iris/on_stream.h",
+           "(irisi_cmp)a->how, a->value);", "a->how == IRISI_GT ? IRISI_GE : (irisi_cmp)a->how, a->value);",
+           "on_stream/on_stream.cpp", "a wait on a stream holds it back*", tries=5),
+    Mutant("a wait on a stream has a deadline of its own, which nobody hears of", "iris/on_stream.h",
+           "irisi_await(&a->ctx, a->signal, (irisi_cmp)a->how, a->value);",
+           "irisi_wait_until(&a->ctx, a->signal, (irisi_cmp)a->how, a->value, a->ctx.deadline);",
+           "on_stream/deadline.cpp", "a wait on a stream that is never answered*", ranks=1),
+    Mutant("a signal on a stream that adds sets", "iris/on_stream.h",
+           "iris_signal_add(&a->ctx, a->signal, a->value, a->rank);",
+           "iris_signal_set(&a->ctx, a->signal, a->value, a->rank);",
+           "on_stream/on_stream.cpp", STREAM_RING),
+    Mutant("a signal's release is left out on a stream", "iris/on_stream.h",
+           "iris_signal_add(&a->ctx, a->signal, a->value, a->rank);",
+           "irisi_atomic_add_u64(irisi_signal_at(&a->ctx, a->signal, a->rank), a->value, IRIS_RELAXED, "
+           "IRIS_SCOPE_SYSTEM);",
+           "on_stream/on_stream.cpp", STREAM_RING, tsan=True),
+    Mutant("a barrier on a stream waits for nobody", "iris/on_stream.h",
+           "iris_barrier_team_wg(&a->ctx, a->team, &a->ch);", "(void)a;",
+           "on_stream/on_stream.cpp", "a barrier on a stream holds*", ranks=3, tries=5),
+    Mutant("a barrier on a stream is the world's, whatever its team", "iris/on_stream.h",
+           "iris_barrier_team_wg(&a->ctx, a->team, &a->ch);", "iris_barrier_all_wg(&a->ctx, &a->ch);",
+           "on_stream/on_stream.cpp", "a barrier on a stream holds*", ranks=3),
+    Mutant("a barrier's channel forgets its stream", "iris/runtime/on_stream_run.h",
+           "if (s == IRIS_OK && block)", "if (0)", "on_stream/on_stream.cpp", "operations on a stream refuse*"),
+    Mutant("a wait on a stream in data memory is taken", "iris/runtime/on_stream_run.h",
+           "offset > w->sync_bytes - sizeof(iris_signal)", "offset > w->heap_bytes - sizeof(iris_signal)",
+           "on_stream/on_stream.cpp", "operations on a stream refuse*"),
     # waits
     Mutant("comparison of signals signed", "iris/signal.h",
            "seen > value;", "(int64_t)seen > (int64_t)value;", "signal/wait.cpp", "a test of a signal*"),

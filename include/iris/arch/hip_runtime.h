@@ -149,6 +149,26 @@ static const char *irisi_dev_fill(irisi_dev *d, void *to, int byte, size_t bytes
     return why ? why : irisi_hip(hipStreamSynchronize(stream));
 }
 
+/*
+ * Puts a copy of rows on a stream, between any memory that this rank can reach. Rows further apart than the runtime's
+ * copies of rows can have them, or that follow each other, are bytes in a row.
+ */
+static const char *irisi_dev_copy_rows(irisi_dev *d, void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                                       size_t bytes, size_t rows, iris_stream s)
+{
+    const size_t most = 0x7fffffff;
+    const char *why = NULL;
+    (void)d;
+    if (rows == 1 || (to_pitch == bytes && from_pitch == bytes))
+        return irisi_hip(hipMemcpyAsync(to, from, rows * bytes, hipMemcpyDefault, s));
+    if (to_pitch <= most && from_pitch <= most)
+        return irisi_hip(hipMemcpy2DAsync(to, to_pitch, from, from_pitch, bytes, rows, hipMemcpyDefault, s));
+    for (size_t i = 0; i < rows && !why; i++)
+        why = irisi_hip(hipMemcpyAsync((char *)to + i * to_pitch, (const char *)from + i * from_pitch, bytes,
+                                       hipMemcpyDefault, s));
+    return why;
+}
+
 #include <iris/arch/hip_heap.h>
 
 static const char *irisi_dev_local(irisi_dev *d, size_t bytes, void **out)

@@ -7,7 +7,7 @@
  *   irisi_slice_ahead irisi_slice_rank
  *   irisi_slice_arrive irisi_slice_await irisi_slice_meet_puts irisi_slice_raise irisi_slice_raise_all irisi_slice_wait
  *   irisi_slice_wait_all irisi_slice_fault irisi_call_of irisi_slice_agree
- *   irisi_slice_scratch irisi_slice_packets irisi_slice_put_all irisi_slice_row_fits
+ *   irisi_slice_scratch irisi_slice_packets irisi_slice_put_all irisi_slice_row_fits irisi_streams_meet
  *
  * A collective's channel is cut into slices. A slice is a small channel of its own: a workgroup on each rank works on
  * it, alone, and meets the workgroups that work on the same slice of the other ranks; no barrier of a grid is ever
@@ -394,6 +394,18 @@ IRIS_DEVICE void irisi_slice_put_all(const iris_slice *s, void *dst, const void 
                 irisi_store_128((char *)irisi_translate(s->ctx, dst, irisi_slice_ahead(s, k)) + i, v,
                                 IRIS_CACHE_DEFAULT);
     }
+}
+
+/*
+ * A meeting of a team's streams, on the first slice: what a member's stream did before comes before what any does
+ * after. `count` and `root` are what the collective was called with. Every lane of one workgroup calls it.
+ */
+IRIS_DEVICE void irisi_streams_meet(const iris_ctx *ctx, const iris_channel *ch, iris_team team, size_t count, int root)
+{
+    iris_slice s = iris_slice_enter_wg(ctx, ch, team, 0);
+    if (s.size > 0 && irisi_slice_agree(&s, count, irisi_call_of(root, 0, 1)))
+        iris_slice_meet_wg(&s);
+    iris_slice_leave_wg(&s);
 }
 
 #endif

@@ -14,6 +14,7 @@
 static const char *const irisi_op_names[] = {"sum", "prod", "min", "max", "avg", "and", "or", "xor"};
 
 static iris_status irisi_take_stream(iris_world *w, const char *call, iris_stream *stream);
+static iris_status irisi_device_result(iris_world *w, const char *call, const char *why);
 
 /* What a rank makes a channel with. */
 typedef struct irisi_collective_vote {
@@ -95,14 +96,10 @@ static irisi_block *irisi_channel_block(iris_world *w, const iris_channel *ch)
     return irisi_sync_block(w, ch->signals);
 }
 
-/* The channel: live, made for collectives, and so far used, if at all, for this team or messages, on this stream. */
-static iris_status irisi_collective_check_channel(iris_world *w, const char *name, const iris_channel *ch,
-                                                  iris_team team, iris_stream stream)
+/* The channel is so far used, if at all, for this team or messages, on this stream. */
+static iris_status irisi_channel_check_use(iris_world *w, const char *name, const irisi_block *block, iris_team team,
+                                           iris_stream stream)
 {
-    irisi_block *block = ch == NULL ? NULL : irisi_channel_block(w, ch);
-    if (block == NULL)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "%s: the channel is not from iris_collective_channel, or was destroyed", name);
     const iris_team *users = &block->team;
     if (users->size != 0 &&
         (users->start != team.start || users->size != team.size || (users->stride != team.stride && team.size > 1)))
@@ -115,6 +112,24 @@ static iris_status irisi_collective_check_channel(iris_world *w, const char *nam
     return IRIS_OK;
 }
 
+static void irisi_channel_note_use(iris_world *w, irisi_block *block, iris_team team, iris_stream stream)
+{
+    block->team = team;
+    if (!irisi_dev_stream_capturing(&w->dev, stream)) /* where a graph will run is not known yet */
+        block->stream = stream;
+}
+
+/* The channel: live, made for collectives, and so far used, if at all, for this team or messages, on this stream. */
+static iris_status irisi_collective_check_channel(iris_world *w, const char *name, const iris_channel *ch,
+                                                  iris_team team, iris_stream stream)
+{
+    irisi_block *block = ch == NULL ? NULL : irisi_channel_block(w, ch);
+    if (block == NULL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "%s: the channel is not from iris_collective_channel, or was destroyed", name);
+    return irisi_channel_check_use(w, name, block, team, stream);
+}
+
 /* Launches on a channel that was looked at; from then on it is this team's and this stream's. */
 static iris_status irisi_collective_start(iris_world *w, const iris_channel *ch, iris_team team, irisi_kernel kernel,
                                           const char *name, const void *args, size_t bytes,
@@ -122,12 +137,9 @@ static iris_status irisi_collective_start(iris_world *w, const iris_channel *ch,
 {
     const iris_status s = irisi_launch(w, kernel, name, args, bytes, cfg, stream);
     irisi_block *block = irisi_channel_block(w, ch);
-    if (s != IRIS_OK || block == NULL)
-        return s;
-    block->team = team;
-    if (!irisi_dev_stream_capturing(&w->dev, stream)) /* where a graph will run is not known yet */
-        block->stream = stream;
-    return IRIS_OK;
+    if (s == IRIS_OK && block != NULL)
+        irisi_channel_note_use(w, block, team, stream);
+    return s;
 }
 
 /* The team, completed; this rank and the root are in it. */
@@ -255,6 +267,41 @@ static iris_status irisi_collective_check(iris_world *w, irisi_family family, ir
     return s == IRIS_OK && dst && src ? irisi_collective_check_overlap(w, f, c) : s;
 }
 
+/* The copies of copy_engine: each goes to the same place of a member's dst. */
+static iris_status irisi_collective_copy(iris_world *w, const irisi_family_row *f, const iris_collective *c,
+                                         iris_stream stream)
+{
+    const size_t row = c->count * iris_dtype_bytes(c->dtype);
+    const int own = iris_team_rank(w, c->team, w->rank);
+    const char *why = NULL;
+    if (row == 0 || (f->root_src && w->rank != c->root))
+        return IRIS_OK;
+    char *const dst = (char *)c->dst + (f->dst_rows ? (size_t)own * row : 0);
+    for (int ahead = 0; ahead < c->team.size && !why; ahead++) { /* each member begins with another one */
+        const int member = (own + ahead) % c->team.size;
+        const char *from = (const char *)c->src + (f->src_rows ? (size_t)member * row : 0);
+        char *to = (char *)iris_translate(w, dst, iris_team_world_rank(w, c->team, member));
+        if (to != from)
+            why = irisi_dev_copy_rows(&w->dev, to, row, from, row, row, 1, stream);
+    }
+    return irisi_device_result(w, f->name, why);
+}
+
+/* copy_engine: once every member's dst may be written the copies go, and then everybody's have come. */
+static iris_status irisi_collective_by_copies(iris_world *w, const iris_channel *ch, const irisi_family_row *f,
+                                              const iris_collective *c, const irisi_collective_kernel *meeting,
+                                              const irisi_collective_args *args, iris_stream stream)
+{
+    const iris_launch_config one = iris_grid(1, 64);
+    iris_status s = irisi_collective_start(w, ch, c->team, meeting->kernel, meeting->name, args, sizeof *args, &one,
+                                           stream);
+    if (s == IRIS_OK)
+        s = irisi_collective_copy(w, f, c, stream);
+    return s == IRIS_OK ? irisi_collective_start(w, ch, c->team, meeting->kernel, meeting->name, args, sizeof *args,
+                                                 &one, stream)
+                        : s;
+}
+
 /* A collective that a group holds. The channel may be one that the same group makes: it is read when it is there. */
 typedef struct irisi_held_collective {
     const iris_channel *ch;
@@ -319,6 +366,8 @@ iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_fa
     args.dst = c.dst;
     args.src = c.src;
     args.count = c.count * (iris_dtype_bytes(c.dtype) / bytes);
+    if (c.schedule == IRIS_SCHEDULE_COPY_ENGINE)
+        return irisi_collective_by_copies(w, ch, irisi_family_of(family), &c, kernel, &args, stream);
     const size_t each = irisi_slice_each(ch, kernel->few, args.count, bytes);
     const iris_launch_config cfg =
         irisi_collective_grid(w, each, args.count, bytes, irisi_family_of(family)->reduces, &c);

@@ -141,6 +141,13 @@ hipError_t hipMemcpyAsync(void *to, const void *from, size_t bytes, hipMemcpyKin
 {
     return std::memcpy(to, from, bytes), hipSuccess;
 }
+hipError_t hipMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t bytes, size_t rows,
+                            hipMemcpyKind, hipStream_t)
+{
+    for (size_t i = 0; i < rows; i++)
+        std::memcpy((char *)to + i * to_pitch, (const char *)from + i * from_pitch, bytes);
+    return hipSuccess;
+}
 hipError_t hipMemsetAsync(void *to, int byte, size_t bytes, hipStream_t)
 {
     return std::memset(to, byte, bytes), hipSuccess;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * host_half.c: what init.c does on AMD, on a stand-in of HIP (hip.cpp): heaps that ranks open by IPC or share as
- * threads of one process, copies to a peer, how large a grid may be. Says what went wrong; silent when nothing did.
+ * threads of one process, copies to a peer, of rows on a stream too, how large a grid may be. Says what went wrong;
+ * silent when nothing did.
  *
  *   host_half RANKS MOST    MOST: workgroups of 256 lanes that may wait for each other on a rank's device
  */
@@ -10,6 +11,7 @@
 
 #include <iris/init.h>
 #include <iris/iris.h>
+#include <iris/on_stream.h>
 
 typedef struct nothing_args {
     iris_ctx ctx;
@@ -22,6 +24,28 @@ static int expect(int held, const char *what)
     if (!held)
         printf("%s\n", what);
     return held ? 0 : 1;
+}
+
+/* Rows of two numbers to the right one, three apart, and one number of each from the left one, without a gap. */
+static int rows_go_around(iris_world *w)
+{
+    const int me = iris_rank(w), ranks = iris_world_size(w), right = (me + 1) % ranks, left = (me + ranks - 1) % ranks;
+    const size_t one = sizeof(float);
+    const float first = (float)me;
+    float *own = iris_arange_f32(w, 4, first, 1), *inbox = iris_full_f32(w, 6, -1), got[6], back[2];
+    float *log = iris_zeros_f32(w, 2);
+    int wrong = 0;
+    IRIS_TRY(iris_barrier(w));
+    IRIS_TRY(iris_put_2d_on_stream(w, inbox, 3 * one, own, 2 * one, 2 * one, 2, right, NULL));
+    IRIS_TRY(iris_get_2d_on_stream(w, log, one, own + 1, 2 * one, one, 2, left, NULL));
+    IRIS_TRY(iris_barrier(w));
+    IRIS_TRY(iris_download_f32(w, got, inbox, 6));
+    IRIS_TRY(iris_download_f32(w, back, log, 2));
+    for (int i = 0; i < 6; i++)
+        wrong += expect(got[i] == (i % 3 < 2 ? (float)(left + i / 3 * 2 + i % 3) : -1), "rows that were put are wrong");
+    for (int i = 0; i < 2; i++)
+        wrong += expect(back[i] == (float)(left + 1 + 2 * i), "rows that were got are wrong");
+    return wrong;
 }
 
 static int rank_main(iris_world *w, void *arg)
@@ -43,6 +67,7 @@ static int rank_main(iris_world *w, void *arg)
     wrong += expect(iris_max_workgroups(w, nothing, 256, 1024) == most, "another number of workgroups may wait");
     wrong += expect(iris_max_workgroups(w, nothing, 256, 65537) == 0, "more shared memory than there is is allowed");
     wrong += expect(iris_max_workgroups(w, nothing, 512, 0) == 0, "more lanes than the kernel has are allowed");
+    wrong += rows_go_around(w);
     IRIS_TRY(iris_launch(w, nothing, &a, sizeof a, &grid, NULL));
     grid.workgroups = most + 1;
     const iris_status refused = iris_launch(w, nothing, &a, sizeof a, &grid, NULL);

@@ -9,8 +9,8 @@
 sed '/#include <iris\/init.h>/d; s|#include <iris/iris.h>.*|#include "iris.h"|' "$root/examples/00_pass_right/main.c" \
     >app.c
 {
-    (cd "$root" && python3 -B -m gen --outputs launch && echo self_test.h) | sed 's/\.h$//' | tr a-z A-Z |
-        sed 's/.*/#define IRIS_INSTANTIATE_&/'
+    (cd "$root" && python3 -B -m gen --outputs launch && printf '%s\n' self_test.h on_stream.h) |
+        sed 's/\.h$//' | tr a-z A-Z | sed 's/.*/#define IRIS_INSTANTIATE_&/'
     echo '#include "iris.h"'
 } >every_launcher.c
 

@@ -40,10 +40,18 @@ typedef struct irisi_job {
 
 typedef enum irisi_task_kind {
     IRISI_TASK_LAUNCH,
+    IRISI_TASK_COPY,
     IRISI_TASK_RECORD,
     IRISI_TASK_WAIT,
     IRISI_TASK_CLOSE
 } irisi_task_kind;
+
+/* Rows of bytes to copy. */
+typedef struct irisi_host_copy {
+    char *to;
+    const char *from;
+    size_t to_pitch, from_pitch, bytes, rows;
+} irisi_host_copy;
 
 typedef struct irisi_task {
     struct irisi_task *next;
@@ -51,6 +59,7 @@ typedef struct irisi_task {
     iris_event event;
     uint64_t turn; /* which recording of the event */
     irisi_job job;
+    irisi_host_copy copy;
 } irisi_task;
 
 /* Alive while its owner or a queued task still uses it. */

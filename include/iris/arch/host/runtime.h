@@ -7,7 +7,8 @@
  *   irisi_heap irisi_handle irisi_dev_heap_* (heap.h)
  *   irisi_dev_local irisi_dev_local_free irisi_dev_table
  *   irisi_dev_copy irisi_dev_fill irisi_dev_read_control irisi_dev_raise_abort
- *   irisi_dev_stream_* irisi_dev_event_* irisi_dev_synchronize irisi_dev_max_workgroups irisi_dev_launch (stream.h)
+ *   irisi_dev_stream_* irisi_dev_event_* irisi_dev_synchronize irisi_dev_copy_rows irisi_dev_max_workgroups
+ *   irisi_dev_launch (stream.h)
  *
  * Every platform's host.h has the same functions. They return null, or what went wrong in a few words.
  */

@@ -2,8 +2,8 @@
 /*
  * stream.h (host): streams, events and launches; the part of host.h that runs kernels. Only init.c includes it.
  *
- * A stream is a queue of tasks: launches (job.h), events to record, events to wait for; and a thread that runs them,
- * one after the other, with whoever waits for the stream.
+ * A stream is a queue of tasks: launches (job.h), copies, events to record, events to wait for; and a thread that runs
+ * them, one after the other, with whoever waits for the stream.
  */
 #ifndef IRIS_ARCH_HOST_STREAM_H
 #define IRIS_ARCH_HOST_STREAM_H
@@ -52,12 +52,20 @@ static irisi_task *irisi_take(iris_stream s)
     return task;
 }
 
+static void irisi_copy_rows(const irisi_host_copy *c)
+{
+    for (size_t i = 0; i < c->rows; i++)
+        memcpy(c->to + i * c->to_pitch, c->from + i * c->from_pitch, c->bytes);
+}
+
 /* Runs a task that was taken; 0 when it was the stream's last. Unlocked. */
 static int irisi_run_task(iris_stream s, irisi_task *task)
 {
     const int open = task->kind != IRISI_TASK_CLOSE;
     if (task->kind == IRISI_TASK_LAUNCH)
         irisi_run_job(s, &task->job);
+    else if (task->kind == IRISI_TASK_COPY)
+        irisi_copy_rows(&task->copy);
     else if (task->kind == IRISI_TASK_RECORD)
         irisi_event_reached(task->event, task->turn);
     else if (task->kind == IRISI_TASK_WAIT)
@@ -264,6 +272,21 @@ static const char *irisi_dev_stream_wait_event(irisi_dev *d, iris_stream s, iris
     pthread_mutex_lock(&e->lock);
     task->turn = e->recorded;
     pthread_mutex_unlock(&e->lock);
+    irisi_submit(s, task);
+    return NULL;
+}
+
+/* Puts a copy of rows on a stream, between any memory that this rank can reach. */
+static const char *irisi_dev_copy_rows(irisi_dev *d, void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                                       size_t bytes, size_t rows, iris_stream s)
+{
+    (void)d;
+    irisi_task *task = irisi_task_new(IRISI_TASK_COPY, NULL);
+    if (!task)
+        return "no memory for a copy";
+    task->copy.to = (char *)to, task->copy.to_pitch = to_pitch;
+    task->copy.from = (const char *)from, task->copy.from_pitch = from_pitch;
+    task->copy.bytes = bytes, task->copy.rows = rows;
     irisi_submit(s, task);
     return NULL;
 }

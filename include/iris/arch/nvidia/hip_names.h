@@ -32,6 +32,7 @@ typedef cudaIpcMemHandle_t hipIpcMemHandle_t;
 #define hipHostMalloc cudaHostAlloc
 #define hipHostFree cudaFreeHost
 #define hipMemcpyAsync cudaMemcpyAsync
+#define hipMemcpy2DAsync cudaMemcpy2DAsync
 #define hipMemcpyDefault cudaMemcpyDefault
 #define hipMemsetAsync cudaMemsetAsync
 #define hipIpcGetMemHandle cudaIpcGetMemHandle
