@@ -33,6 +33,8 @@ TASKS = {
     "Move data from a kernel": ("memory.h", "gen/load_store.h", "gen/rma.h", "gen/put_signal.h",
                                 "collective/ll.h", "gen/send_recv.h"),
     "Signal, wait and meet in a kernel": ("signal.h", "gen/wait.h", "gen/atomic.h", "channel.h", "barrier.h"),
+    "Tensors that are split over ranks": ("tensor.h", "gen/tensor_create.h", "gen/tensor_access.h",
+                                          "gen/launch/tensor.h"),
     "Collectives from the host": ("collective/launch.h", "gen/schedules.h", "gen/launch/[!g]*",
                                   "gen/launch/gather.h"),
     "Collectives in a kernel": ("collective/collective.h", "collective/rmsnorm.h", "gen/all_*", "gen/reduce*",

@@ -54,6 +54,8 @@ TEMPLATES = (
       atomic_types=ATOMIC_TYPES, atomics_native=ATOMICS_NATIVE, atomics_by_cas=ATOMICS_BY_CAS),
     T("signal/wait", "waiting for and testing signals", "signal/wait.cpp"),
     T("create/create", "typed creation and access from the host", "create/create.cpp"),
+    T("tensor/tensor_create", "typed creation of partitioned tensors", "tensor/tensor.cpp"),
+    T("tensor/tensor_access", "elements and tiles of partitioned tensors", "tensor/tensor.cpp"),
     T("arch/atomic_host", "atomics of 32 and 64 bits on the CPU", "arch/atomic.cpp", "arch/atomic_host", **WORD_ROWS),
     T("arch/atomic_nvidia", "atomics of 32 and 64 bits in PTX", "arch/atomic.cpp", "arch/atomic_nvidia", **WORD_ROWS),
     T("arch/atomic_amd", "atomics of 32 and 64 bits by clang's builtins", "arch/atomic.cpp", "arch/atomic_amd",
@@ -90,6 +92,8 @@ TEMPLATES = (
     *(T(f"collective/launch_{'reduction' if c.ops is OPS else 'movement'}", f"launchers: {c.text}", collective_test(c),
         f"launch/{c.name}", c=c)
       for c in COLLECTIVES),
+    T("tensor/launch_tensor", "a tensor into another layout", "tensor/reshard.cpp", "launch/tensor",
+      moves=tuple(c for c in COLLECTIVES if c.name in ("all_gather", "all_to_all"))),
     T("collective/send_recv", "messages between two ranks", "collective/send_recv.cpp"),
     T("collective/launch_send_recv", "messages between two ranks", "collective/send_recv.cpp", "launch/send_recv"),
     T("collective/all_to_allv", "all-to-all of rows of any length", "collective/all_to_allv.cpp"),

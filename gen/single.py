@@ -9,7 +9,7 @@ DEVICE = re.compile(r"iris/gen/(launch/)?(?!index)\w+\.h")
 # What `--preset` stands for: a platform, or a part of the families.
 _PART = ("arch", "mainloop", "dtype", "create", "memory", "op", "signal", "atomic")
 PRESETS = {**{p: dict(platforms=(p,)) for p in registry.PLATFORMS}, "vocabulary": dict(families=_PART),
-           "collectives": dict(families=(*_PART, "collective")), "gemm": dict(families=(*_PART, "gemm"))}
+           "collectives": dict(families=(*_PART, "collective", "tensor")), "gemm": dict(families=(*_PART, "gemm"))}
 # Conditions whose macros keep their meaning throughout a compilation.
 STABLE = re.compile(r"#\s*(ifdef|ifndef|if|elif|else)\b"
                     r"([\s!()&|]|defined\b|\b(IRIS_INIT_C|IRIS_TARGET_\w+|IRIS_HAS_DEVICE|__cplusplus)\b)*")

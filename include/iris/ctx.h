@@ -55,7 +55,9 @@ typedef enum irisi_fault {
     IRISI_FAULT_CALL,  /* another rank called the collective with another root, operation or size of element */
     IRISI_FAULT_BYTES, /* a message is not as long as its receiver says */
     IRISI_FAULT_ROOM,  /* a row is longer than the room for it */
-    IRISI_FAULT_ROW    /* a row that does not lie in its owner's heap */
+    IRISI_FAULT_ROW,   /* a row that does not lie in its owner's heap */
+    IRISI_FAULT_INDEX, /* an index outside a tensor */
+    IRISI_FAULT_VECTOR /* 16 bytes of a tensor that are not in one piece */
 } irisi_fault;
 
 /* What an operation does at an address; the last four are atomic. */

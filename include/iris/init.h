@@ -31,6 +31,9 @@
 #include <iris/collective/launch_rmsnorm.h>
 #include <iris/runtime/rmsnorm_run.h>
 #include <iris/runtime/overlap.h>
+#include <iris/runtime/tensor.h>
+#include <iris/runtime/tensor_text.h>
+#include <iris/runtime/tensor_reshard.h>
 #else
 #include <iris/gen/create.h>
 #endif

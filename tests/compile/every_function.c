@@ -4,6 +4,7 @@
  * each of them and not only a syntax tree.
  */
 #include <iris/gen/index.h>
+#include <iris/gen/tensor_access.h>
 #include <iris/iris.h>
 
 typedef struct every_args {
@@ -21,6 +22,7 @@ IRIS_KERNEL(every_function, every_args, a, 256)
     IRIS_EACH_IN_LOAD_STORE(REFER)
     IRIS_EACH_IN_RMA(REFER)
     IRIS_EACH_IN_PUT_SIGNAL(REFER)
+    IRIS_EACH_IN_TENSOR_ACCESS(REFER)
     IRIS_EACH_IN_ATOMIC(REFER)
     IRIS_EACH_IN_WAIT(REFER)
     a->out[0](); /* so that every function counts as called: AMD gives shared memory to no others */

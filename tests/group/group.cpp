@@ -5,8 +5,11 @@
  */
 #define IRIS_INSTANTIATE_ALL_REDUCE_SUM_F32
 #define IRIS_INSTANTIATE_SEND_RECV
+#define IRIS_INSTANTIATE_TENSOR
 #include <iris/gen/launch/all_reduce.h>
 #include <iris/gen/launch/send_recv.h>
+#include <iris/gen/launch/tensor.h>
+#include <iris/gen/tensor_create.h>
 #include <iris/iris.h>
 
 #include "harness.h"
@@ -392,3 +395,41 @@ static void messages(irist_rank *t)
 }
 
 TEST_CASE("messages of one thread's worlds go around a ring", "[group]") { irist_spmd(messages, nullptr); }
+
+/* Rows become columns; what copies all elements to every rank is no call that a group holds. */
+static void tensors(irist_rank *t)
+{
+    const int64_t size[] = {23, 11};
+    const iris_tensor_layout rows = iris_tensor_split(IRIS_I32, 2, size, 0, 1);
+    const iris_tensor_layout columns = iris_tensor_split(IRIS_I32, 2, size, 1, 1);
+    iris_tensor from[3], to[3];
+    iris_channel ch[3];
+    int32_t host[23 * 11];
+    job j;
+    if (t->rank != 0 || !begin(&j, t, 3, 0))
+        return;
+    iris_group_begin();
+    for (int r = 0; r < 3; r++) {
+        ok(&j, iris_tensor_arange_i32(j.w[r], &from[r], &rows, 0, 1), "a tensor of rows");
+        ok(&j, iris_tensor_zeros_i32(j.w[r], &to[r], &columns), "a tensor of columns");
+        iris_collective_channel(j.w[r], &ch[r], 0);
+        iris_barrier(j.w[r]);
+        ok(&j, iris_tensor_reshard(j.w[r], &ch[r], &to[r], &from[r], NULL), "iris_tensor_reshard");
+        iris_synchronize(j.w[r]);
+    }
+    ok(&j, iris_group_end(), "rows that become columns");
+    for (int r = 0; r < 3; r++) {
+        const iris_tensor_shard own = iris_tensor_shard_of(&to[r], r);
+        ok(&j, iris_tensor_download_shard(j.w[r], &to[r], host), "iris_tensor_download_shard");
+        for (int64_t i = 0; i < 23 * own.count[1]; i++) {
+            const int64_t want = i / own.count[1] * 11 + own.first[1] + i % own.count[1];
+            irist_check(t, host[i] == (int32_t)want, "rank %d, element %lld: %d", r, (long long)i, host[i]);
+        }
+    }
+    iris_group_begin();
+    says(&j, iris_tensor_download(j.w[0], &to[0], host), IRIS_ERR_ARGUMENT, "iris_group_begin does not hold this call");
+    iris_group_end();
+    finish(&j);
+}
+
+TEST_CASE("tensors of one thread's worlds change their layout", "[group]") { irist_spmd(tensors, nullptr); }

@@ -9,6 +9,7 @@
 #define _GNU_SOURCE 1
 #define IRIS_INSTANTIATE_ALL_REDUCE_SUM_F32
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
+#define IRIS_INSTANTIATE_TENSOR
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 
 #include <iris/gen/launch/all_reduce.h>
 #include <iris/gen/launch/gemm_all_scatter.h>
+#include <iris/gen/launch/tensor.h>
 #include <iris/gen/wait.h>
 
 typedef struct {
@@ -58,6 +60,26 @@ static int multiply(iris_world *w, float *a, float *b, float *c, iris_gemm_patte
     return 0;
 }
 
+/* One call for each way to another layout: a copy, an all-gather, an all-to-all, pieces. */
+static int reshard(iris_world *w, const iris_channel *ch)
+{
+    static const int64_t size[] = {2, 6, 5}, odd[] = {3, 7};
+    const iris_tensor_layout layouts[] = {
+        iris_tensor_split(IRIS_F32, 3, size, 1, 1), iris_tensor_split(IRIS_F32, 3, size, 0, 1),
+        iris_tensor_replicated(IRIS_F32, 3, size), iris_tensor_split(IRIS_F32, 2, odd, 0, 1),
+        iris_tensor_replicated(IRIS_F32, 2, odd)};
+    iris_tensor t[5];
+    for (int i = 0; i < 5; i++)
+        IRIS_TRY(iris_tensor_create(w, &t[i], &layouts[i]));
+    IRIS_TRY(iris_barrier(w));
+    IRIS_TRY(iris_tensor_reshard(w, ch, &t[1], &t[0], NULL));
+    IRIS_TRY(iris_tensor_reshard(w, ch, &t[2], &t[1], NULL));
+    IRIS_TRY(iris_tensor_reshard(w, ch, &t[0], &t[2], NULL));
+    IRIS_TRY(iris_tensor_reshard(w, ch, &t[4], &t[3], NULL));
+    IRIS_TRY(iris_barrier(w));
+    return 0;
+}
+
 static int rank_main(iris_world *w, void *unused)
 {
     iris_launch_config grid = iris_cooperative(3, 64);
@@ -75,7 +97,7 @@ static int rank_main(iris_world *w, void *unused)
     iris_collective asked = irisi_collective_of(x, x, 10, IRIS_F32, IRIS_OP_SUM, 0, everyone(w));
     asked.schedule = IRIS_SCHEDULE_RING;
     IRIS_TRY(iris_launch_all_reduce(w, &ch, &asked, NULL));
-    return multiply(w, x, x + 8192, x + 16384, IRIS_GEMM_AUTO) ||
+    return reshard(w, &ch) || multiply(w, x, x + 8192, x + 16384, IRIS_GEMM_AUTO) ||
            multiply(w, x, x + 8192, x + 16384, IRIS_GEMM_WG_SPECIALIZED);
 }
 
@@ -152,6 +174,10 @@ int main(void)
         "iris[0] iris_all_reduce of 10 f32 by sum among 2 ranks: schedule ring, as asked for\n",
         "iris[0] launch of irisi_all_reduce_ll_sum_f32: ",
         "iris[0] launch of irisi_all_reduce_two_shot_sum_f32: ",
+        "iris[0] iris_tensor_reshard of 60 f32 among 2 ranks: by all_to_all\n",
+        "iris[1] iris_tensor_reshard of 60 f32 among 2 ranks: by all_gather\n",
+        "iris[0] iris_tensor_reshard of 60 f32 among 2 ranks: by copies\n",
+        "iris[1] iris_tensor_reshard of 21 f32 among 2 ranks: by pieces\n",
         "iris[0] iris_gemm_prepare: pattern wg_specialized (asked for), tile ",
         "iris[1] launch of irisi_gemm_all_scatter_wg_specialized_f32",
     };

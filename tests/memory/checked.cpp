@@ -14,6 +14,7 @@
 #include <iris/gen/load_store.h>
 #include <iris/gen/put_signal.h>
 #include <iris/gen/rma.h>
+#include <iris/gen/tensor_access.h>
 #include <iris/gen/wait.h>
 #include <iris/collective/ll.h>
 
@@ -45,7 +46,11 @@ enum deed {
     LL_SEND,
     LL_RECEIVE,
     LL_PUT_WG,
-    LL_GET_WG
+    LL_GET_WG,
+    TENSOR_LOAD,
+    TENSOR_STORE,
+    TENSOR_LOAD_VEC,
+    TENSOR_STORE_VEC
 };
 
 /* Where the operation points to, from a good place on. */
@@ -90,6 +95,11 @@ const violation violations[] = {
     {"LL word from an odd slot", LL_RECEIVE, ODD, 1, "is not aligned to 8 bytes"},
     {"LL message over the heap's end", LL_PUT_WG, END, 9, "LL message of 3 x 8 bytes"},
     {"LL message from nowhere", LL_GET_WG, NOWHERE, 9, "LL message of 3 x 8 bytes"},
+    {"row behind a tensor's last", TENSOR_LOAD, GOOD, 2, "index 2 of dimension 0 is outside the tensor, which has 2"},
+    {"column before a tensor's first", TENSOR_STORE, GOOD, ~(uint64_t)0, "index -1 of dimension 1 is outside"},
+    {"vector behind a tensor", TENSOR_LOAD_VEC, GOOD, 1000, "index 1000 of dimension 1 is outside the tensor"},
+    {"vector beyond a shard", TENSOR_LOAD_VEC, GOOD, 4, "16 bytes of a tensor from index 4 of dimension 1 on"},
+    {"vector beyond a shard, stored", TENSOR_STORE_VEC, GOOD, 4, "ask iris_tensor_vec_fits"},
 };
 
 enum { BYTES = 256, WORKGROUPS = 3 };
@@ -101,6 +111,7 @@ struct args {
     char *own;  /* own memory, as long */
     uint32_t *out;
     iris_signal *signal;
+    iris_tensor tensor; /* 2 rows; 5 columns of them on each rank, in `good` */
     uint64_t n;
     int deed, rank;
 };
@@ -117,6 +128,7 @@ IRIS_DEVICE void one_lane(const args *a, uint32_t *p)
     const iris_ctx *c = &a->ctx;
     uint32_t *own = (uint32_t *)(void *)a->own;
     const iris_vec_u32 vec = {{1, 2, 3, 4}};
+    const int64_t index[] = {a->deed == TENSOR_LOAD ? (int64_t)a->n : 0, a->deed == TENSOR_LOAD ? 0 : (int64_t)a->n};
     switch (a->deed) {
     case AT: *(volatile char *)iris_at(c, p, a->rank) = 1; break;
     case LOAD: own[0] = iris_load_u32(c, p, a->rank); break;
@@ -139,6 +151,10 @@ IRIS_DEVICE void one_lane(const args *a, uint32_t *p)
     case WAIT_ANY: held_after_all(a, iris_wait_any_ge(c, (const iris_signal *)(void *)p, a->n, 7) != a->n); break;
     case LL_SEND: iris_ll_send(c, (iris_ll_packet *)(void *)p, 7, iris_ll_flag(1), a->rank); break;
     case LL_RECEIVE: own[0] = iris_ll_receive(c, (const iris_ll_packet *)(void *)p, iris_ll_flag(1), a->rank); break;
+    case TENSOR_LOAD: own[0] = iris_tensor_load_u32(c, &a->tensor, index); break;
+    case TENSOR_STORE: iris_tensor_store_u32(c, &a->tensor, index, 7); break;
+    case TENSOR_LOAD_VEC: own[0] = iris_tensor_load_vec_u32(c, &a->tensor, index).v[3]; break;
+    case TENSOR_STORE_VEC: iris_tensor_store_vec_u32(c, &a->tensor, index, vec); break;
     }
 }
 
@@ -206,6 +222,9 @@ struct fixture {
         a.out = (uint32_t *)iris_malloc(t->world, (WORKGROUPS + 1) * sizeof(uint32_t));
         a.signal = iris_signals(t->world, 1);
         irist_check(t, a.good && a.own && data && a.out && a.signal, "%s", iris_error_string(t->world));
+        const int64_t size[] = {2, 5 * t->ranks};
+        const iris_tensor_layout columns = iris_tensor_split(IRIS_U32, 2, size, 1, 5);
+        irist_ok(t, iris_tensor_wrap(t->world, &a.tensor, &columns, a.good, BYTES));
         irist_ok(t, iris_memset(t->world, a.own, 0, BYTES));
         irist_ok(t, iris_memset(t->world, a.out, 0, (WORKGROUPS + 1) * sizeof(uint32_t)));
         irist_upload(t, a.good, irist_poisoned(BYTES));

@@ -29,6 +29,8 @@ MESSAGE = "who sees a signal sees the data before it*"
 BARRIER = "a barrier of the world holds back*"
 LL_EPOCHS = "LL packets of one epoch*"
 CHECKED = "checked mode refuses*"
+RESHARD = "a tensor is the same in another layout*"
+TENSOR = "every element of a partitioned tensor*"
 AGAIN = "a collective may follow itself*"
 MIXED = "any collective may follow*"
 SELF_TEST = "a sound machine passes*"
@@ -161,6 +163,37 @@ MUTANTS = (
            "return s == IRIS_OK ? irisi_collective_start(w, ch, c->team, meeting->kernel,",
            "return 1 ? s : s == IRIS_OK ? irisi_collective_start(w, ch, c->team, meeting->kernel,",
            "collective/launch.cpp", AGAIN, ranks=3, tries=3),
+    # partitioned tensors
+    Mutant("the first blocks of a dimension are no longer than the others", "iris/tensor.h",
+           "part * d->each + (part < d->more ? part : d->more)", "part * d->each + (part < d->more ? part : 0)",
+           "tensor/tensor.cpp", TENSOR, ranks=3),
+    Mutant("an element is looked for in the first copy", "iris/tensor.h",
+           "(uint32_t)own / (uint32_t)t->members * (uint32_t)t->members", "0 * (uint32_t)t->members",
+           "tensor/tensor.cpp", TENSOR, ranks=4),
+    Mutant("16 bytes go beyond a shard", "iris/tensor.h", "at + n <= block.first + block.count", "at + n <= last->size",
+           "tensor/tensor.cpp", TENSOR, ranks=3),
+    Mutant("a tile goes on in the shard where it began", "iris/tensor_box.h",
+           "const int64_t columns_end = right < box->right ? right : box->right;",
+           "const int64_t columns_end = right < 0 ? right : box->right;", "tensor/tensor.cpp", TENSOR, ranks=3),
+    Mutant("a tile that begins outside is not moved in its buffer", "iris/tensor_box.h",
+           "piece->column = column - box->column;", "piece->column = column - box->left;", "tensor/tensor.cpp", TENSOR),
+    Mutant("values of a shard begin anew in each rank", "iris/tensor_fill.h",
+           "first = first * t->dim[d].size + (size_t)(shard->first[d] + line[d]);",
+           "first = first * t->dim[d].size + (size_t)line[d];", "tensor/tensor.cpp", "a tensor holds the same values*"),
+    Mutant("what lies between a shard's elements is overwritten", "iris/runtime/tensor.h",
+           "if (s == IRIS_OK && m.n > 0 && m.room > m.n)", "if (s == IRIS_OK && m.n > m.room)",
+           "tensor/tensor.cpp", TENSOR),
+    Mutant("elements share memory", "iris/runtime/tensor.h", "if (t->dim[d].stride < room)",
+           "if (t->dim[d].stride < 1)", "tensor/tensor.cpp", "layouts and calls that cannot be*"),
+    Mutant("a layout changes before everybody is there", "iris/tensor_reshard_kernel.h",
+           "            iris_slice_meet_wg(&s);\n", "", "tensor/reshard.cpp", RESHARD, ranks=3, tries=3),
+    Mutant("a tensor may be written while others still read it", "iris/tensor_reshard_kernel.h",
+           "            irisi_slice_meet_puts(&s);\n", "", "tensor/reshard.cpp", RESHARD, ranks=3, tries=3),
+    Mutant("who has a part of what it needs copies", "iris/runtime/tensor_reshard.h",
+           "irisi_tensor_common(&to, &from, &both) > 0 && writer != reader", "reader < 0 && writer != reader",
+           "tensor/reshard.cpp", RESHARD, ranks=3),
+    Mutant("what lies between elements is taken for elements", "iris/runtime/tensor_reshard.h",
+           "t->dim[d].stride != packed", "t->dim[d].stride < packed", "tensor/reshard.cpp", RESHARD, ranks=3),
     # calls that a group holds
     Mutant("a creation overtakes what a group holds", "iris/runtime/group.h",
            "if (irisi_grouped() && w && irisi_holds_of(w))", "if (irisi_grouped() && !w && irisi_holds_of(w))",

@@ -175,6 +175,27 @@ static int irisi_reporter(iris_world *w, const irisi_control *own)
     return named;
 }
 
+/* An index that a tensor does not take; 0 when the report is about something else. */
+static int irisi_index_text(char *text, size_t bytes, int rank, const char *kernel, const irisi_report *r)
+{
+    const long long index = (long long)r->seen;
+    const int dim = (int)r->items;
+    char what[160];
+    if (r->fault == IRISI_FAULT_INDEX)
+        snprintf(what, sizeof what, "index %lld of dimension %d is outside the tensor, which has %llu there", index,
+                 dim, (unsigned long long)r->expected);
+    else if (r->fault == IRISI_FAULT_VECTOR)
+        snprintf(what, sizeof what,
+                 "16 bytes of a tensor from index %lld of dimension %d on are not aligned, or not in one shard without "
+                 "gaps; ask iris_tensor_vec_fits",
+                 index, dim);
+    else
+        return 0;
+    snprintf(text, bytes, "rank %d, %sworkgroup %u: %s; call iris_reset on every rank", rank, kernel, r->workgroup,
+             what);
+    return 1;
+}
+
 /* The report of `rank` as a sentence. Only the own launches are known by name. */
 static iris_status irisi_report_text(char *text, size_t bytes, const iris_world *w, int rank,
                                      const irisi_report *written)
@@ -206,7 +227,7 @@ static iris_status irisi_report_text(char *text, size_t bytes, const iris_world 
                  never ? ": nobody raised it, or somebody did before an iris_barrier followed its creation" : "");
         return IRIS_ERR_TIMEOUT;
     }
-    if (irisi_collective_text(text, bytes, rank, kernel, r))
+    if (irisi_collective_text(text, bytes, rank, kernel, r) || irisi_index_text(text, bytes, rank, kernel, r))
         return IRIS_ERR_CHECK;
     if (r->signal <= w->heap_bytes)
         snprintf(where, sizeof where, "heap offset %llu%s", (unsigned long long)r->signal, place);

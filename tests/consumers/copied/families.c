@@ -21,6 +21,7 @@ typedef struct {
     iris_ll_packet *packets;
     iris_rmsnorm norm;
     iris_gemm_plan plan;
+    iris_tensor tensor; /* dst's first rows: the two ranks have one each */
 } family_args;
 
 #define FAMILY(name, lanes, call)                                                                                      \
@@ -88,6 +89,11 @@ FAMILY(reduce_pull, LANES, iris_reduce_pull_sum_f32(ctx, &a->ch, a->team, a->dst
 FAMILY(send_recv, LANES, iris_send_recv_f32(ctx, &a->messages, a->dst, other, a->src, other, COUNT))
 FAMILY(rmsnorm, LANES,
        iris_all_reduce_rmsnorm_one_shot_bf16(ctx, &a->ch, a->team, &a->norm, (float *)(void *)iris_shared()))
+FAMILY(tensor, LANES, {
+    int64_t index[2] = {0};
+    index[0] = other;
+    iris_tensor_tile_store_f32_wg(ctx, &a->tensor, index, 1, COUNT, a->src, COUNT);
+})
 FAMILY(gemm, IRIS_GEMM_LANES, iris_gemm_all_scatter_fused_sequential_f32_grid(ctx, &a->plan))
 
 static int failures;
@@ -119,6 +125,8 @@ static int ran(iris_world *w, const char *name, iris_status launched, const floa
 
 static int prepare(iris_world *w, family_args *a, iris_gemm_args *g)
 {
+    static const int64_t size[] = {2, COUNT};
+    const iris_tensor_layout split = iris_tensor_split(IRIS_F32, 2, size, 0, 1);
     const int me = iris_rank(w);
     float rows[2 * COUNT];
     memset(a, 0, sizeof *a);
@@ -140,6 +148,7 @@ static int prepare(iris_world *w, family_args *a, iris_gemm_args *g)
     g->a = iris_full_f32(w, 32, 0.5f);
     g->b = iris_full_f32(w, 32 * COUNT, (float)(2 + 2 * me));
     g->c = a->dst;
+    IRIS_TRY(iris_tensor_wrap(w, &a->tensor, &split, a->dst, COUNT * sizeof(float)));
     IRIS_TRY(iris_memset(w, a->word, 0, sizeof *a->word));
     IRIS_TRY(iris_memset(w, a->packets, 0, COUNT * sizeof *a->packets));
     IRIS_TRY(iris_collective_channel(w, &a->ch, 0));
@@ -197,6 +206,7 @@ static int rank_main(iris_world *w, void *unused)
     RUN(reduce_two_shot, 3 * me, 0);
     RUN(reduce_pull, 3 * me, 0);
     RUN(send_recv, 1 + other, 0);
+    RUN(tensor, 1 + other, 0);
     RUN(rmsnorm, 0, 0);
     failures += iris_peek_bf16(w, (iris_bf16 *)a.norm.out) != 2;
     IRIS_TRY(iris_gemm_prepare(w, &a.plan, IRIS_GEMM_ALL_SCATTER, IRIS_F32, &g));

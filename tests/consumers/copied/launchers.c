@@ -8,6 +8,7 @@
 #define IRIS_INSTANTIATE_ALL_REDUCE_RMSNORM_BF16
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
 #define IRIS_INSTANTIATE_SELF_TEST
+#define IRIS_INSTANTIATE_TENSOR
 #include <iris/iris.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,6 +39,18 @@ static int gemm(iris_world *w, float *c)
     if (expect(w, "iris_gemm_all_scatter_f32", c, K))
         return 1;
     return iris_gemm_release(w, &plan) != IRIS_OK;
+}
+
+static int tensor(iris_world *w, const iris_channel *ch, float *dst, float *src)
+{
+    static const int64_t size[] = {2, COUNT};
+    const iris_tensor_layout rows = iris_tensor_split(IRIS_F32, 2, size, 0, 1);
+    const iris_tensor_layout whole = iris_tensor_replicated(IRIS_F32, 2, size);
+    iris_tensor from, to;
+    IRIS_TRY(iris_tensor_wrap(w, &from, &rows, src, COUNT * sizeof(float)));
+    IRIS_TRY(iris_tensor_wrap(w, &to, &whole, dst, 2 * COUNT * sizeof(float)));
+    IRIS_TRY(iris_tensor_reshard(w, ch, &to, &from, NULL));
+    return expect(w, "iris_tensor_reshard", dst, 1) || expect(w, "iris_tensor_reshard", dst + COUNT, 2);
 }
 
 int launchers(iris_world *w)
@@ -73,7 +86,7 @@ int launchers(iris_world *w)
     IRIS_TRY(iris_synchronize(w));
     if (iris_peek_bf16(w, (iris_bf16 *)norm.out) != 2)
         return printf("rank %d, iris_all_reduce_rmsnorm_bf16 is wrong\n", me), 1;
-    if (gemm(w, dst))
+    if (tensor(w, &ch, dst, src) || gemm(w, dst))
         return 1;
     IRIS_TRY(iris_self_test(w, NULL));
     return 0;
