@@ -21,7 +21,9 @@
 #include <iris/init.h>
 #include <iris/gemm/plan.h>
 
-enum { MOST_RANKS = 8, CHECKED_ROWS = 128 };
+#include "common.h"
+
+enum { CHECKED_ROWS = 128 };
 
 typedef struct options {
     int ranks;
@@ -29,14 +31,6 @@ typedef struct options {
     iris_dtype dtype;
     uint64_t seed;
 } options;
-
-/* A number from 1 to `most`, and nothing after it; 0 otherwise. */
-static inline uint64_t parse_number(const char *text, uint64_t most)
-{
-    char *end;
-    const unsigned long long v = strtoull(text, &end, 10);
-    return text[0] >= '0' && text[0] <= '9' && *end == 0 && v <= most ? v : 0;
-}
 
 static inline int parse_shape(options *o, const char *text)
 {
@@ -49,12 +43,6 @@ static inline int parse_dtype(options *o, const char *text)
 {
     o->dtype = strcmp(text, "bf16") == 0 ? IRIS_BF16 : IRIS_F32;
     return strcmp(text, iris_dtype_name(o->dtype)) == 0;
-}
-
-static inline int refuse(char **argv, const char *value, const char *who, const char *takes)
-{
-    fprintf(stderr, "%s: '%s' is not what %s takes, %s; see --help\n", argv[0], value, who, takes);
-    return 2;
 }
 
 /* `does`: one sentence for --help; `sides`: what M, N and K are. -1 to go on, else the program's exit status. */
@@ -118,14 +106,6 @@ typedef struct matrix {
     uint32_t rows, columns;
     iris_dtype dtype;
 } matrix;
-
-/* SplitMix64's output function. */
-static inline uint64_t mixed(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-}
 
 /* `which`: another number for each matrix of an example. */
 static inline matrix matrix_of(const options *o, uint32_t which, uint32_t rows, uint32_t columns)

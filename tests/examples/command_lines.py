@@ -16,6 +16,7 @@ BUILD = pathlib.Path(sys.argv[1]).resolve()
 EXAMPLES = [pathlib.Path(p).resolve() for p in sys.argv[2:] if "00_pass_right" not in p]
 DEMO = next(e for e in EXAMPLES if e.name.startswith("07_"))
 LAYERS = [e for e in EXAMPLES if (ROOT / "examples" / e.name / "main.c").read_text(encoding="utf-8").count("layer.h")]
+PLANES = [e for e in EXAMPLES if (ROOT / "examples" / e.name / "main.c").read_text(encoding="utf-8").count("plane.h")]
 SMALL = ["-n", "2", "-s", "32x16x16", "-r", "1", "-p", "fused_sequential"]
 
 
@@ -65,6 +66,21 @@ class Examples(unittest.TestCase):
                     said = call(layer, "-s", shape, "-d", dtype, "--seed", ranks, ranks)
                     self.assertEqual((said.returncode, said.stderr), (0, ""), (layer.name, ranks, shape, dtype))
                     self.assertIn(f"right on {ranks} ranks; largest error: ", said.stdout)
+
+    def test_planes_say_what_an_option_takes(self):
+        self.assertEqual(len(PLANES), 2)
+        for plane, own in zip(PLANES, ("--steps", "--tile")):
+            for arguments, good in ((["9"], "ranks from 1 to 8"), (["-s", "12"], "RxC"), (["-s", "3x0"], "RxC"),
+                                    ([own, "0"], "the range"), (["--seed", "-1"], "a number from 1")):
+                self.assertIn(good, self.refused(plane, *arguments))
+        self.assertIn("no block for each of 4 ranks", self.refused(PLANES[0], "-s", "1x3", "4"))
+
+    def test_planes_are_right_on_any_ranks_for_any_shape(self):
+        jacobi, align = PLANES
+        for ranks in range(1, 9):  # blocks of one element, and bands without columns
+            for command in ((jacobi, "-s", "8x9", "--steps", "9"), (align, "-s", "37x5", "--tile", "7")):
+                said = call(*command, "--seed", ranks, ranks)
+                self.assertEqual((said.returncode, said.stderr), (0, ""), (command, ranks, said.stdout))
 
     def test_demo_explains_its_columns_and_shows_what_it_compares_with(self):
         said = call(DEMO, *SMALL)

@@ -539,6 +539,11 @@ void bad_arguments(irist_rank *r)
     refused(r, iris_tensor_create(w, &t, &l), "is not within ranks");
     l = good, l.team.size = 1, l.team.start = -1;
     refused(r, iris_tensor_create(w, &t, &l), "is not within ranks");
+    iris_team listed = {0, 0, 0};
+    irist_ok(r, iris_team_split(w, &listed, 0, 0));
+    l = good, l.team = listed;
+    refused(r, iris_tensor_create(w, &t, &l), "this one is of any ranks");
+    irist_ok(r, iris_team_destroy(w, &listed));
     l = good, l.stride[0] = 1, l.stride[1] = 1;
     refused(r, iris_tensor_create(w, &t, &l), "elements would share memory");
     l = good, l.stride[0] = 100;

@@ -10,6 +10,7 @@
 
 #include <iris/runtime/group.h>
 #include <iris/runtime/heap_allocator.h>
+#include <iris/runtime/team.h>
 #include <iris/tensor.h>
 
 iris_tensor_layout iris_tensor_replicated(iris_dtype dtype, int dims, const int64_t *size)
@@ -43,6 +44,11 @@ static iris_status irisi_tensor_lay_team(iris_world *w, const char *who, iris_te
         team->start = 0, team->stride = 1, team->size = w->size;
     if (team->size == 1 && team->stride == 0)
         team->stride = 1;
+    if (irisi_team_listed(*team))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "%s: a tensor's team is a start, a stride and a size; this one is of any ranks, from "
+                          "iris_team_create or iris_team_split",
+                          who);
     const int64_t last = team->start + (int64_t)team->stride * (team->size - 1);
     if (team->size < 1 || team->stride < 1 || team->start < 0 || last >= w->size)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
