@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Draws a result file: bandwidth and time against message size and number of workgroups, speedups, a GEMM's timeline.
+"""Draws a result file: bandwidth and time against message size and number of workgroups, speedups.
 
 Dotted lines are the hand-written kernels of the same run, dashed ones the copy engine's. Of collectives: time against
 message size, both logarithmic, in a graph where that was measured; dashed lines are NCCL's.
@@ -94,24 +94,6 @@ def speedups(result, op, where, file):
     return 1
 
 
-def timeline(result, file):
-    """Rank 0's tiles: a line for each workgroup, arithmetic below the way to the peers."""
-    fig, axes = plt.subplots(figsize=(10, 7))
-    for workgroup, begun, computed, left, arrived in result["tiles"]:
-        axes.barh(workgroup, computed - begun, 0.8, begun, color="tab:blue", edgecolor="white", lw=0.2)
-        axes.barh(workgroup, left - computed, 0.8, computed, color="tab:gray")
-        if arrived > left:
-            axes.barh(workgroup - 0.3, arrived - left, 0.2, left, color="tab:orange")
-    axes.set_xlabel("µs: blue computing, gray leaving the registers, orange on the way to the peers")
-    axes.set_ylabel("workgroup")
-    axes.set_title(f"{result['m']} x {result['n']} x {result['k']}, {result['pattern']}, {result['world']} ranks, "
-                   f"{result['us']} µs: {result['device']}, {result['commit']}", fontsize=9)
-    fig.tight_layout()
-    fig.savefig(file)
-    plt.close(fig)
-    print(file)
-
-
 def ratios(rows, title, file):
     """The vendor's time over the own one of a GEMM alone, a bar for each shape."""
     fig, axes = plt.subplots(figsize=(10, 4.5))
@@ -133,10 +115,6 @@ def main():
     parser.add_argument("folder", type=pathlib.Path, help="where the SVG files go")
     args = parser.parse_args()
     result = json.loads(args.result.read_text())
-    if result.get("schema") == "iris-gemm-timeline-1":
-        args.folder.mkdir(parents=True, exist_ok=True)
-        timeline(result, args.folder / f"{args.result.stem}.svg")
-        return
     if result.get("schema") != "iris-bench-1":
         parser.error(f"{args.result} is not of schema iris-bench-1")
     rows = [r for r in result["rows"] if r["ok"]]

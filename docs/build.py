@@ -26,8 +26,7 @@ from gen.gemm import GEMM_TYPES  # noqa: E402
 SHOWN = ("bf16", "f32", "i32", "u64")
 # The reference's headers by task, in the order of a first reading. One platform's device.h stands for all three.
 TASKS = {
-    "Start, allocate, launch: host code": ("init.h", "world.h", "team.h", "gen/create.h", "random.h", "overlap.h",
-                                           "self_test.h"),
+    "Start, allocate, launch: host code": ("init.h", "world.h", "team.h", "gen/create.h", "random.h", "self_test.h"),
     "Move data, signal and wait on a stream: host code": ("on_stream.h",),
     "Know where a kernel runs": ("iris.h", "ctx.h", "arch/host/device.h", "arch/select.h", "arch/types.h"),
     "Move data from a kernel": ("memory.h", "gen/load_store.h", "gen/rma.h", "gen/put_signal.h",
@@ -35,6 +34,7 @@ TASKS = {
     "Signal, wait and meet in a kernel": ("signal.h", "gen/wait.h", "gen/atomic.h", "channel.h", "barrier.h"),
     "Tensors that are split over ranks": ("tensor.h", "gen/tensor_create.h", "gen/tensor_access.h",
                                           "gen/launch/tensor.h"),
+    "See what kernels do, and when": ("trace.h", "trace_event.h", "overlap.h"),
     "Collectives from the host": ("collective/launch.h", "gen/schedules.h", "gen/launch/[!g]*",
                                   "gen/launch/gather.h"),
     "Collectives in a kernel": ("collective/collective.h", "collective/rmsnorm.h", "gen/all_*", "gen/reduce*",

@@ -85,10 +85,10 @@ TEMPLATES = (
       collectives=COLLECTIVES,
       schedules=(*dict.fromkeys(s for c in COLLECTIVES for s in c.schedules), "copy_engine")),
     *(T(f"collective/{c.name}_{schedule}", f"{c.text}, by {schedule}", collective_test(c),
-        c=c, stem=f"{c.name}_{schedule}", few="few" in wants)
+        c=c, schedule=schedule, stem=f"{c.name}_{schedule}", few="few" in wants)
       for c in COLLECTIVES for schedule, wants in c.schedules.items()),
     T("collective/all_reduce_atomic", "every rank's elements added up in any order", "collective/all_reduce.cpp",
-      c=Collective("all_reduce", ADDS, ""), stem="all_reduce_atomic", few=False),
+      c=Collective("all_reduce", ADDS, ""), schedule="auto", stem="all_reduce_atomic", few=False),
     *(T(f"collective/launch_{'reduction' if c.ops is OPS else 'movement'}", f"launchers: {c.text}", collective_test(c),
         f"launch/{c.name}", c=c)
       for c in COLLECTIVES),

@@ -91,6 +91,7 @@ IRIS_DEVICE char *iris_channel_bank(const iris_channel *ch, uint64_t epoch)
  */
 IRIS_DEVICE void iris_grid_sync(const iris_ctx *ctx, const iris_channel *ch)
 {
+    const uint64_t begun = irisi_trace_begin(ctx);
     irisi_drain();
     iris_sync_wg();
     if (iris_wg_lane() == 0) {
@@ -105,6 +106,7 @@ IRIS_DEVICE void iris_grid_sync(const iris_ctx *ctx, const iris_channel *ch)
         }
     }
     iris_sync_wg();
+    irisi_trace_end_wg(ctx, begun, IRIS_TRACE_BARRIER, ctx->rank, ch->state, 0);
 }
 
 /**
@@ -116,7 +118,7 @@ IRIS_DEVICE void iris_grid_sync(const iris_ctx *ctx, const iris_channel *ch)
  */
 IRIS_DEVICE void iris_barrier_team_wg(const iris_ctx *ctx, iris_team team, const iris_channel *ch)
 {
-    const uint64_t epoch = iris_channel_enter_wg(ch);
+    const uint64_t begun = irisi_trace_begin(ctx), epoch = iris_channel_enter_wg(ch);
     irisi_drain();
     iris_sync_wg();
     if (iris_wg_lane() == 0)
@@ -131,6 +133,7 @@ IRIS_DEVICE void iris_barrier_team_wg(const iris_ctx *ctx, iris_team team, const
     }
     irisi_drain(); /* the epoch has arrived before another wave reads it in the next barrier */
     iris_sync_wg();
+    irisi_trace_end_wg(ctx, begun, IRIS_TRACE_BARRIER, ctx->rank, ch->signals, epoch);
 }
 
 /** Barrier of the world: iris_barrier_team_wg for all ranks. Every lane of one workgroup on each rank calls it. */

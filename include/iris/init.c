@@ -290,6 +290,9 @@ static void irisi_world_memory_free(iris_world *w)
     free(w->arena[0].blocks);
     free(w->arena[1].blocks);
     free(w->gemm_numbers);
+    if (w->tracer)
+        free(w->tracer->fits);
+    free(w->tracer);
     free(w->heaps);
     free(w->peers);
     free(w->delta);
@@ -390,6 +393,7 @@ static iris_status irisi_start(iris_world **out, const irisi_settings *s, irisi_
     irisi_log(w->rank, IRISI_INFO, "rank %d of %d (%s): %s, heap of %zu + %zu KiB (%s, at most %zu MiB)", w->rank,
               w->size, s->launcher, w->dev.arch, (w->heap_bytes - w->sync_bytes) >> 10, w->sync_bytes >> 10,
               irisi_mode_name[w->mode], w->heap_most >> 20);
+    irisi_trace_begin_all(w);
     *out = w;
     return IRIS_OK;
 }
@@ -593,6 +597,7 @@ iris_status iris_finalize(iris_world *w)
     }
     if (irisi_grouped())
         return irisi_hold(w, "iris_finalize", irisi_held_finalize, IRISI_HELD_LAST, NULL, 0);
+    irisi_trace_end_all(w);
     iris_status status = iris_synchronize(w);
     if (status == IRIS_OK && w->checked && w->size > 1)
         status = irisi_compare_logs(w);
@@ -650,6 +655,8 @@ iris_status iris_reset(iris_world *w)
     const irisi_arena *sync = &w->arena[IRIS_MEM_SYNC];
     if (!why && status == IRIS_OK)
         why = irisi_dev_fill(&w->dev, w->control, 0, sizeof *w->control, w->stream);
+    if (!why && status == IRIS_OK)
+        why = irisi_trace_resume(w);
     for (size_t i = 0; !why && status == IRIS_OK && i < sync->n; i++)
         if (sync->blocks[i].tag == IRISI_BLOCK_ZEROED)
             why = irisi_dev_fill(&w->dev, w->heaps[w->rank].base + sync->blocks[i].offset, 0, sync->blocks[i].bytes,
@@ -1336,6 +1343,7 @@ static void *irisi_seat_run(void *arg)
         if (__atomic_load_n(&irisi_job_reported->sentences[0], __ATOMIC_ACQUIRE))
             irisi_first_to_report(text);
         irisi_stop(seat->world, IRIS_ERR_PEER, text);
+        irisi_trace_end_all(seat->world);
         irisi_leave(seat->world, text);
         irisi_world_free(seat->world);
         return NULL;

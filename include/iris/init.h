@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * init.h: all that host code needs: the host API (world.h), teams of any ranks (team.h), overlap.h, and typed creation
- * (gen/create.h).
+ * init.h: all that host code needs: the host API (world.h), teams of any ranks (team.h), overlap.h, trace.h, and typed
+ * creation (gen/create.h).
  *
  * init.c, the only file that a user compiles, implements it. The parts of init.c come along where it asks for them, so
  * that the single header holds them too.
@@ -11,6 +11,7 @@
 
 #include <iris/overlap.h>
 #include <iris/team.h>
+#include <iris/trace.h>
 #include <iris/world.h>
 
 #ifdef IRIS_INIT_C
@@ -34,6 +35,7 @@
 #include <iris/runtime/tensor.h>
 #include <iris/runtime/tensor_text.h>
 #include <iris/runtime/tensor_reshard.h>
+#include <iris/runtime/trace.h>
 #else
 #include <iris/gen/create.h>
 #endif

@@ -9,6 +9,7 @@
 #define IRIS_MEMORY_H
 
 #include <iris/check.h>
+#include <iris/trace_event.h>
 
 #if IRIS_HAS_DEVICE
 

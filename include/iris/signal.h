@@ -42,9 +42,30 @@ IRIS_DEVICE uint64_t *irisi_signal_at(const iris_ctx *ctx, iris_signal *signal, 
     return (uint64_t *)irisi_reach(ctx, signal, rank, sizeof *signal, IRISI_ACCESS_SIGNAL);
 }
 
+/* The event of a raised signal: one of each lane that raises one. */
+IRIS_DEVICE void irisi_trace_raised(const iris_ctx *ctx, uint64_t begun, const iris_signal *signal, uint64_t value,
+                                    iris_signal_op op, int rank)
+{
+    irisi_trace_note(ctx, begun, IRIS_TRACE_SIGNAL, rank, signal, value, (uint32_t)op);
+}
+IRIS_DEVICE void irisi_trace_raised_wave(const iris_ctx *ctx, uint64_t begun, const iris_signal *signal, uint64_t value,
+                                         iris_signal_op op, int rank)
+{
+    if (IRISI_TRACE && iris_lane() == 0)
+        irisi_trace_raised(ctx, begun, signal, value, op, rank);
+}
+IRIS_DEVICE void irisi_trace_raised_wg(const iris_ctx *ctx, uint64_t begun, const iris_signal *signal, uint64_t value,
+                                       iris_signal_op op, int rank)
+{
+    if (IRISI_TRACE && iris_wg_lane() == 0)
+        irisi_trace_raised(ctx, begun, signal, value, op, rank);
+}
+
 IRIS_DEVICE void irisi_raise(const iris_ctx *ctx, iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
 {
+    const uint64_t begun = irisi_trace_begin(ctx);
     irisi_raise_at(irisi_signal_at(ctx, signal, rank), value, op);
+    irisi_trace_raised(ctx, begun, signal, value, op, rank);
 }
 
 /* Every lane of the workgroup calls it: drain, meet, and one lane releases and raises. */
@@ -245,6 +266,18 @@ IRIS_DEVICE uint64_t irisi_wait_on(const iris_ctx *ctx, const iris_signal *signa
     return seen;
 }
 
+/* The event of a wait for an own signal: one of those lanes of a wave that wait for it together. */
+IRIS_DEVICE void irisi_trace_waited(const iris_ctx *ctx, uint64_t begun, const iris_signal *signal, uint64_t seen,
+                                    int from)
+{
+#if IRISI_TRACE
+    if (begun != 0 && irisi_is_first_of(irisi_lanes_that_mean((uint32_t)(uintptr_t)signal)))
+        irisi_trace_note(ctx, begun, IRIS_TRACE_WAIT, from < 0 ? ctx->rank : from, signal, seen, 0);
+#else
+    (void)ctx, (void)begun, (void)signal, (void)seen, (void)from;
+#endif
+}
+
 /*
  * Waits until `signal cmp value`, then acquires; returns the last value seen. When the deadline passes, or the world
  * was aborted, it returns all the same: callers do not branch on that, and the host reports it. The first looks stand
@@ -253,6 +286,7 @@ IRIS_DEVICE uint64_t irisi_wait_on(const iris_ctx *ctx, const iris_signal *signa
 IRIS_DEVICE uint64_t irisi_wait_signal(const iris_ctx *ctx, const iris_signal *signal, irisi_cmp cmp, uint64_t value,
                                        int from)
 {
+    const uint64_t begun = irisi_trace_begin(ctx);
     signal = (const iris_signal *)irisi_own(ctx, signal, sizeof *signal, IRISI_ACCESS_WAIT);
     uint64_t seen = irisi_poll(&signal->value);
     IRISI_ROLLED
@@ -265,6 +299,7 @@ IRIS_DEVICE uint64_t irisi_wait_signal(const iris_ctx *ctx, const iris_signal *s
         seen = irisi_poll(&signal->value);
     }
     irisi_acquired();
+    irisi_trace_waited(ctx, begun, signal, seen, from);
     return seen;
 }
 
@@ -280,11 +315,12 @@ IRIS_DEVICE int irisi_await(const iris_ctx *ctx, const iris_signal *signal, iris
 IRIS_DEVICE size_t irisi_wait_any(const iris_ctx *ctx, const iris_signal *signals, size_t n, irisi_cmp cmp,
                                   uint64_t value)
 {
+    const uint64_t begun = irisi_trace_begin(ctx);
     irisi_wait wait = irisi_wait_for(signals, cmp, value, -1);
+    uint64_t seen = 0;
     size_t found = n;
     int over = !irisi_allowed(ctx, signals, ctx->rank, n, sizeof *signals, IRISI_ACCESS_WAIT);
     for (uint32_t turn = 1; !over; turn++) {
-        uint64_t seen = 0;
         for (size_t i = 0; i < n && found == n; i++) {
             seen = irisi_poll(&signals[i].value);
             if (irisi_holds(cmp, seen, value))
@@ -295,6 +331,7 @@ IRIS_DEVICE size_t irisi_wait_any(const iris_ctx *ctx, const iris_signal *signal
             iris_pause(turn);
     }
     irisi_acquired();
+    irisi_trace_waited(ctx, begun, signals + (found < n ? found : 0), seen, -1);
     return found;
 }
 
@@ -397,16 +434,19 @@ IRIS_DEVICE int irisi_wait_until(const iris_ctx *ctx, const iris_signal *signal,
 {
     if (!irisi_allowed(ctx, signal, ctx->rank, 1, sizeof *signal, IRISI_ACCESS_WAIT))
         return 0;
-    const uint64_t start = iris_clock();
+    const uint64_t begun = irisi_trace_begin(ctx), start = iris_clock();
+    uint64_t seen = 0;
     int held = 0;
     for (uint32_t turn = 1, late = 0; !held && !late; turn++) {
         late = (uint32_t)irisi_passed(start, iris_clock(), ticks) ||
                (turn % IRISI_WAIT_CHECK == 0 && iris_stopped(ctx));
-        held = irisi_holds(cmp, irisi_poll(&signal->value), value);
+        seen = irisi_poll(&signal->value);
+        held = irisi_holds(cmp, seen, value);
         if (!held && !late)
             iris_pause(turn);
     }
     irisi_acquired();
+    irisi_trace_waited(ctx, begun, signal, seen, -1);
     return held;
 }
 

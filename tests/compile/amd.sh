@@ -17,7 +17,7 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
     # Code for every file for gfx942, as users would make it; with little optimisation for its neighbours, and for
     # tests, which hold hundreds of instances: a part of the types, another one for each device (tests/types.h). For the
     # neighbours isa/collectives.c has what tests of collectives have, isa/gemm.py and docs/programs/gemm.c the kernels
-    # of examples of GEMMs, less those of f64.
+    # of examples of GEMMs, less those of f64. Traces are looked at for two devices.
     part=0
     for arch in $archs; do
         for file in $(programs); do
@@ -34,7 +34,7 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
         for file in $(tests); do
             case $arch-$file in
             gfx942-*) ;;
-            *-tests/host/* | *-tests/harness.cpp | *-tests/collective/*) continue ;;
+            *-tests/host/* | *-tests/harness.cpp | *-tests/collective/* | gfx950-tests/trace/*) continue ;;
             esac
             check "$arch $file" "$compiler $device -O1 -c -o /dev/null $plain --offload-arch=$arch -DIRIST_PART=$part \
                 -DIRIST_KERNELS_ELSEWHERE -I$root/tests $root/$file"

@@ -49,7 +49,7 @@ programs() {
 }
 # cut.c and crowded.c call device functions from main, log.c expects what is chosen on the host, small_stack.c has a
 # frame that no GPU has room for, wake.c looks into the host's streams, gemm_fused_stub.c is a benchmark with operations
-# of a test's, the others hold init.c with another platform's shapes or another table.
+# of a test's, trace/file.c a part of init.c, the others init.c with another platform's shapes or another table.
 host_only="tests/bench/gemm_fused_stub.c
 tests/collective/room.c
 tests/gemm/cut.c
@@ -60,9 +60,16 @@ tests/gemm/whole.c
 tests/host/crowded.c
 tests/host/log.c
 tests/host/small_stack.c
-tests/host/wake.c"
-# What else a program is compiled with: the tuner's kernels are those of gemm_fused, those of gemm_local too many.
-more() { case $1 in bench/gemm_tune.c | bench/gemm_local.c) echo "-DIRIST_KERNELS_ELSEWHERE" ;; esac; }
+tests/host/wake.c
+tests/trace/file.c"
+# What else a program is compiled with: the tuner's kernels are those of gemm_fused, those of gemm_local too many, and
+# ranges are for traces.
+more() {
+    case $1 in
+    bench/gemm_tune.c | bench/gemm_local.c) echo "-DIRIST_KERNELS_ELSEWHERE" ;;
+    docs/programs/trace.c) echo "-DIRIS_TRACE=1" ;;
+    esac
+}
 tests() { (cd "$root" && find tests bench -name '*.cpp' -not -name session.cpp -not -path '*/stand_in/*') | sort; }
 
 # Runs the checks that come in, as many at once as there are processors; fails when one fails.

@@ -46,7 +46,7 @@ INSTEAD = (
     ("", r"^meson compile -C build 07_gemm_all_scatter", r"test -x build/examples/07_gemm_all_scatter"),
 )
 # Programs that exit with another status than 0, as the page says.
-FAILS = (r"\./hang$", r"\./wrong$", r"HEAP_MB=2 \./heap$")
+FAILS = (r"\./hang$", r"\./wrong$", r"HEAP_MB=2 \./heap$", r"\./traced_hang$")
 PRELUDE = r"""
 set -e
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

@@ -250,7 +250,6 @@ void move_others()
 #define irisi_raise_set irist_raise_set
 #define irisi_raise_add irist_raise_add
 #define __syncwarp irist_sync_wave
-#define IRIS_STAMPS 1
 #define IRISI_WGMMA 1
 #define IRIS_MAINLOOP_SHAPE_H
 #define IRIS_MAINLOOP_HOST_GEMM_H
@@ -382,7 +381,6 @@ namespace {
 iris_ctx ctx;
 irisi_control control;
 uint64_t channel_state[IRISI_CHANNEL_STATE];
-std::vector<iris_gemm_stamp> stamps;
 irisi_tile_schedule computed, sent;
 const irisi_gemm_way way = {IRISI_GEMM_TO_EVERYONE, IRISI_GEMM_DIRECTLY_LAST, 1, 0, 0};
 
@@ -459,8 +457,6 @@ void make_plan()
     plan.machine.workspace_bytes = HEAD - IRISI_GEMM_COUNTERS + BOXES * BOX_BYTES;
     plan.exchange.channel.signals = (iris_signal *)world.signals[world.rank];
     plan.exchange.channel.state = channel_state;
-    stamps.assign(TILES, iris_gemm_stamp());
-    plan.stamps = stamps.data();
     channel_state[IRISI_EPOCH] = world.epoch - 1;
     control = irisi_control();
     ctx = iris_ctx();
@@ -510,8 +506,6 @@ void check_world()
         require(notified == (peer ? units : 0), "a peer is not told of all tiles, or of more");
         require(!peer || world.stopped || units_sent(&r) == units, "boxes have not arrived on a peer");
     }
-    for (size_t i = 0; i < world.tiles.size(); i++)
-        require((stamps[i].arrived != 0) == world.tiles[i].sent, "a tile's last stamp is missing, or another tile's");
 }
 
 /* So many trials, till one fails; some failures end the program. */

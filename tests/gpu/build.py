@@ -25,16 +25,16 @@ AMD = ARCH.startswith("gfx")
 
 # What drives the host platform's own processes and files, or has no kernels.
 SKIP = re.compile("host/|gen/|gemm/(mf?ma|tma_forward|tma_gather|unaligned_b|skinny|gemv)_|"
-                  "mutants/(tma_forward|tma_gather|skinny|gemv)")
+                  "mutants/(tma_forward|tma_gather|skinny|gemv|trace_file)")
 # Objects by the beginnings of their names, in the order in which they are begun: what takes a compiler longest is
 # first.
-LONGEST = ("gemm_kernels_bf16", "gemm_kernels_f16", "bench_gemm_timeline", "test_collective_all_reduce",
+LONGEST = ("gemm_kernels_bf16", "gemm_kernels_f16", "test_collective_all_reduce",
            "test_collective_tile", "bench_collectives", "test_memory_rma", "gemm_kernels", "test_gemm",
            "test_collective_r", "example_4", "test_gpu", "test_collective", "test_", "bench_")
 OPS = ("ALL_SCATTER", "REDUCE_SCATTER", "ALL_REDUCE", "ALL_GATHER")
 ASKS = re.compile(rf"#define IRIS_INSTANTIATE_GEMM_({'|'.join(OPS)}|LOCAL)_(\w+)")
 
-OTHER_KERNELS = re.compile("#define IRIS_STAMPS")  # a program's own: not those of the archive
+OTHER_KERNELS = re.compile("#define IRIS_TRACE")  # a program's own: not those of the archive
 # A program that asks for the operation without the macro has kernels of its own: the archive has those of all patterns.
 FEWER_PATTERNS = re.compile(r"(?!.*#define IRIS_GEMM_ALL_PATTERNS)"
                             rf".*#define IRIS_INSTANTIATE_GEMM_({'|'.join(OPS)})_.*", re.S)

@@ -29,7 +29,7 @@ if "-c" in words:
         f.write(" ".join(words) + "\\n")
 """
 ASKED = re.compile(r"-DIRIS_INSTANTIATE_GEMM_([A-Z0-9]+(?:_[A-Z0-9]+)*)")
-PATTERN = "gemm/|gemm_(local|tune|timeline)|self_test"
+PATTERN = "gemm/|gemm_(local|tune)|self_test|trace/"
 
 
 def build(tree, path):
@@ -63,7 +63,7 @@ def main():
         for line in first:  # a source that asks for kernels has read the header before
             source = tree / line.split(" -c ")[1].split()[0]
             text = source.read_text(encoding="utf-8") if source.is_file() else ""
-            own = "timeline" in line or "#define IRIS_GEMM_ALL_PATTERNS" not in text
+            own = "#define IRIS_TRACE" in text or "#define IRIS_GEMM_ALL_PATTERNS" not in text
             for op in ("all_scatter", "reduce_scatter", "all_reduce", "all_gather"):
                 if f"#define IRIS_INSTANTIATE_GEMM_{op.upper()}_" in text:
                     assert (f"-include iris/gen/launch/gemm_{op}.h" in line) != own, line
@@ -77,7 +77,7 @@ def main():
         with open(tree / "bench/gemm_inputs.h", "a", encoding="utf-8") as header:
             header.write("/* another */\n")
         changed = sorted(line.split(" -c ")[1].split()[0] for line in build(tree, path))
-        assert changed == ["bench/gemm_local.c", "bench/gemm_timeline.c", "bench/gemm_tune.c"], changed
+        assert changed == ["bench/gemm_local.c", "bench/gemm_tune.c"], changed
 
 
 main()

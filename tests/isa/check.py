@@ -3,8 +3,9 @@
 """Looks at the instructions that the public vocabulary becomes: `tests/isa/check.py [--include DIR] [--write]`.
 
 Compiles kernels.c, orders.c, matrix.c and collectives.c for each AMD architecture (clang-22, or $IRIS_HIPCC) and, where
-nvcc is, for NVIDIA; checks the promises of gates.py, orders.py, collectives.py and signals.py, of the library's GEMM
-kernels for sm_90a those of engine.py, and that each gate notices its own breakage; one line a gate, then the counts.
+nvcc is, for NVIDIA; checks the promises of gates.py, orders.py, collectives.py, signals.py and traces.py, of the
+library's GEMM kernels for sm_90a those of engine.py, and that each gate notices its own breakage; one line a gate, then
+the counts.
 """
 import argparse
 import concurrent.futures
@@ -26,6 +27,7 @@ import mutants
 import orders
 import page
 import signals
+import traces
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -62,12 +64,12 @@ def call(command):
     return done.returncode, done.stdout
 
 
-def compile_amd(source, arch, level, include, out, before=()):
+def compile_amd(source, arch, level, include, out, before=(), more=()):
     clang = os.environ.get("IRIS_HIPCC") or find("clang++-22", "clang++")
     return call([clang, "-x", "hip", "-nogpuinc", "-nogpulib", f"--offload-arch={arch}", "--cuda-device-only",
                  "--no-gpu-bundle-output", level, "-std=c++17", *WARN, "-Rpass-analysis=kernel-resource-usage",
                  "-fno-caret-diagnostics", *(f"-I{d}" for d in before), f"-I{ROOT}/include",
-                 f"-I{include}", "-c", source, "-o", out])
+                 f"-I{include}", *more, "-c", source, "-o", out])
 
 
 def compile_ptx(source, arch, include, out):
@@ -197,6 +199,31 @@ def tiles(arch, include, folder, report):
         look_through(engine.GATES, gates.PTX, arch, listing.ptx(out.read_text(encoding="utf-8")), report)
 
 
+def look_at_traces(include, folder, report):
+    """Hooks of traces are no instructions, unless they are compiled in."""
+    plain = pathlib.Path(folder) / "no_hooks"
+    hooks = traces.write((ROOT / "include", include), plain)
+    report.line(traces.ARCH, "headers have hooks for traces", [] if hooks > 1000 else [f"{hooks} are found"])
+
+    def kernels(source, *how, hooked=True):
+        out = pathlib.Path(folder) / f"traces.{source}.co"
+        status, text = compile_amd(HERE / source, traces.ARCH, "-O3", include, out, [] if hooked else [plain],
+                                   ["-Wno-error", *how])
+        if status:
+            report.line(traces.ARCH, f"{source} compiles with {how}", [text])
+        return {} if status else disassemble(out)
+
+    without = {source: kernels(source, hooked=False) for source in traces.SOURCES}
+    for source, wanted in without.items():
+        problems = traces.differing(kernels(source), wanted) if wanted else ["nothing to compare"]
+        report.line(traces.ARCH, f"{source}: hooks of traces that are off are no instructions", problems)
+    few = traces.SOURCES[-1]
+    on, bare = kernels(few, *traces.ON), kernels(few, *traces.ON, hooked=False)
+    noticed = traces.differing(on, without[few])
+    report.line(traces.ARCH, "  notices hooks that are on", [] if noticed else ["the macro changes nothing"])
+    report.line(traces.ARCH, "  headers without hooks have none", traces.differing(bare, without[few]))
+
+
 def disassembled(folder):
     """The translation on sm_90a as nvdisasm shows it, or None: CUDA's compiler can be there without it."""
     tool = os.environ.get("IRIS_NVDISASM") or find("nvdisasm", "/usr/local/cuda/bin/nvdisasm")
@@ -228,6 +255,8 @@ def look_at(arch, include, folder):
     check(arch, kernels, report)
     if arch == "sm_90a":
         tiles(arch, include, folder, report)
+    if arch == traces.ARCH:
+        look_at_traces(include, folder, report)
     example(arch, include, folder, report)
     return report, table, kernels
 

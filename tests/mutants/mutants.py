@@ -48,6 +48,7 @@ SKINNY_AMD = "few rows are multiplied right on AMD's matrix units"
 GEMV = "up to 8 rows are multiplied right*"
 MMA = "slabs in shared memory are multiplied right by mma.sync"
 MFMA = "tiles are multiplied right by AMD's matrix units"
+TRACE_FILE = "the file of a trace says what happened"
 
 ATOMIC = """{} value, iris_order order, iris_scope scope)
 {{
@@ -570,4 +571,29 @@ MUTANTS = (
     Mutant("mfma: a step multiplied twice, the next one never", "iris/mainloop/amd/gemm_mfma.h",
            "const uint32_t step = phase * loop.steps + i;", "const uint32_t step = phase * loop.steps;",
            "mutants/mfma.cpp", MFMA, ranks=1),
+    # traces
+    Mutant("trace: a clock that is ahead is moved on", "iris/runtime/trace_file.h",
+           "return there - (uint64_t)(fits[0].ahead + more);", "return there + (uint64_t)(fits[0].ahead + more);",
+           "mutants/trace_file.cpp", TRACE_FILE, ranks=1),
+    Mutant("trace: the drift of clocks left out", "iris/runtime/trace_file.h", "(uint64_t)(fits[0].ahead + more);",
+           "(uint64_t)(fits[0].ahead + 0 * more);", "mutants/trace_file.cpp", TRACE_FILE, ranks=1),
+    Mutant("trace: the oldest event of a ring left out", "iris/runtime/trace_file.h",
+           "for (uint64_t i = first; i < count; i++)", "for (uint64_t i = first + 1; i < count; i++)",
+           "mutants/trace_file.cpp", TRACE_FILE, ranks=1),
+    Mutant("trace: overruns not counted", "iris/runtime/trace_file.h", "*lost += count - n;", "*lost += 0;",
+           "mutants/trace_file.cpp", TRACE_FILE, ranks=1),
+    Mutant("trace: an arrow from a raise after the wait", "iris/runtime/trace_file.h",
+           "e->offset > offset : raise->at > at;", "e->offset > offset : 0;", "mutants/trace_file.cpp", TRACE_FILE,
+           ranks=1),
+    Mutant("trace: events without a duration", "iris/runtime/trace_file.h",
+           "irisi_trace_printed(end > begin ? end - begin : 0)", "irisi_trace_printed(0)", "mutants/trace_file.cpp",
+           TRACE_FILE, ranks=1),
+    Mutant("trace: waves that work at the same time in one row", "iris/runtime/trace_file.h",
+           "while (place < used && ends[place] > by[i]->begin)", "while (place < used && 0)",
+           "mutants/trace_file.cpp", TRACE_FILE, ranks=1),
+    Mutant("trace: kernels go on writing when it has ended", "iris/runtime/trace.h", "address = on ? (uint64_t)",
+           "address = on + 1 ? (uint64_t)", "trace/trace.cpp", "every operation is an event*"),
+    Mutant("trace: an operation leaves no event", "iris/gen/rma.h",
+           "irisi_trace_end_wave(ctx, begun, IRIS_TRACE_PUT, rank, dst, n * sizeof *dst);", ";", "trace/trace.cpp",
+           "every operation is an event*", after="void iris_put_f32_wave("),
 )

@@ -39,6 +39,7 @@
 
 #include <iris/bytes.h>
 #include <iris/collective/share.h>
+#include <iris/gen/schedules.h>
 #include <iris/collective/ll.h>
 
 /** How a reduction combines elements. AVG is the sum divided by the team's size; integers cut off towards 0. */
@@ -115,6 +116,13 @@ typedef struct iris_slice {
     int32_t size, member;    /**< its size, 0 where this rank is not in it; own place in it */
     uint64_t step;           /**< steps finished */
 } iris_slice;
+
+/* The event of a collective's part on a slice. `id`: what irisi_collective_label knows. */
+IRIS_DEVICE void irisi_trace_slice(const iris_slice *s, uint64_t begun, uint32_t id, size_t bytes)
+{
+    if (IRISI_TRACE && iris_wg_lane() == 0)
+        irisi_trace_note(s->ctx, begun, IRIS_TRACE_COLLECTIVE, s->ctx->rank, s->words, bytes, id);
+}
 
 /* The member `ahead` places after this one, up to once around, and its world rank. */
 IRIS_DEVICE int irisi_slice_member(const iris_slice *s, int ahead)
@@ -252,7 +260,10 @@ IRIS_DEVICE void irisi_slice_meet_puts(iris_slice *s)
 /* After puts of the workgroup: sets this rank's word of a row at `rank`. Every lane of the workgroup calls it. */
 IRIS_DEVICE void irisi_slice_raise(const iris_slice *s, irisi_slice_row row, uint64_t value, int rank)
 {
-    irisi_put_raise_wg(irisi_signal_at(s->ctx, irisi_slice_word(s, row, s->ctx->rank), rank), value, IRIS_SIGNAL_SET);
+    const uint64_t begun = irisi_trace_begin(s->ctx);
+    iris_signal *own = irisi_slice_word(s, row, s->ctx->rank);
+    irisi_put_raise_wg(irisi_signal_at(s->ctx, own, rank), value, IRIS_SIGNAL_SET);
+    irisi_trace_raised_wg(s->ctx, begun, own, value, IRIS_SIGNAL_SET, rank);
 }
 /* The same at every other member. */
 IRIS_DEVICE void irisi_slice_raise_all(const iris_slice *s, irisi_slice_row row, uint64_t value)

@@ -47,6 +47,7 @@ IRIS_DEVICE void irisi_gemm_gather_rows(const iris_ctx *ctx, const iris_gemm_pla
     char *to = (char *)(uintptr_t)plan->operands.a + before * to_pitch;
     const uint32_t align = irisi_alignment((uintptr_t)from | (uintptr_t)from_pitch);
     const irisi_span own = irisi_split((size_t)count * across, member, members);
+    const uint64_t begun = irisi_trace_begin(ctx);
     for (size_t i = own.first; i < own.end; i += 4 * own.step) {
         irisi_b128 v[4];
         char *at[4];
@@ -71,6 +72,9 @@ IRIS_DEVICE void irisi_gemm_gather_rows(const iris_ctx *ctx, const iris_gemm_pla
                     irisi_store_128(irisi_translate(ctx, at[u], rank), v[u], IRIS_CACHE_DEFAULT);
         }
     }
+    if (IRISI_TRACE && member == 0) /* in place of a tile the first row */
+        irisi_trace_note(ctx, begun, IRIS_TRACE_GEMM_SEND, ctx->rank, NULL,
+                         (uint32_t)(ctx->world - 1) * count * bytes, first);
 }
 
 /* 8 bytes of a row of the gathered A; a lane stores them. */

@@ -5,7 +5,6 @@
  *   iris_gemm_args iris_gemm_op iris_gemm_pattern iris_activation     what the host asks for
  *   iris_gemm_blas iris_gemm_blas_call                                a BLAS of the caller's, which may compute it
  *   iris_gemm_plan                                                    how it is computed; kernels take it by value
- *   iris_gemm_stamp                                                   when a tile was computed and sent
  *   iris_gemm_band iris_gemm_shard irisi_gemm_units                   who computes what
  *
  * C = act(alpha * A * B + beta * C + bias), all row-major, with scales where they are given (iris_gemm_args). What each
@@ -203,15 +202,6 @@ enum { IRISI_GEMM_RUNS = 5 };
  */
 typedef enum irisi_gemm_next { IRISI_NEXT_NEVER, IRISI_NEXT_READ, IRISI_NEXT_SUMMED } irisi_gemm_next;
 
-/** When a tile was computed and sent: times of iris_clock on the rank that computed it. */
-typedef struct iris_gemm_stamp {
-    uint64_t begun;    /**< its arithmetic began */
-    uint64_t computed; /**< its sums were complete, in the math waves' registers */
-    uint64_t left;     /**< its last piece was given to the copy engine, or stored into C */
-    uint64_t arrived;  /**< it had arrived on every rank; if sent as packets or by a workgroup that only sends by the
-                            copy engine, it was on its way; 0: it was not sent */
-} iris_gemm_stamp;
-
 /* The matrices that are multiplied, and what the epilogue does with their sums. */
 typedef struct irisi_gemm_operands {
     const void *a, *b, *bias;
@@ -343,8 +333,7 @@ typedef struct iris_gemm_plan {
     irisi_gemm_tiling tiling;
     irisi_gemm_machine machine;
     irisi_gemm_exchange exchange;
-    iris_gemm_stamp *stamps; /* null, or one for each position */
-    uint64_t reserved[1];
+    uint64_t reserved[2];
     irisi_gemm_launcher launcher;
 } iris_gemm_plan;
 

@@ -4,7 +4,7 @@
  *
  *   iris_gemm_prepare iris_gemm_release iris_gemm_pattern_name
  *   iris_gemm_choice iris_gemm_candidates     what was chosen for a plan, and what else is worth a try, as tuning rows
- *   iris_gemm_tiles iris_gemm_watch           when each tile was computed and sent
+ *   iris_gemm_tiles                           how many tiles there are
  *   iris_gemm_grid                            the launch of your own kernels that carry a plan
  *   irisi_gemm_run                            what the launchers in gen/launch/ call
  *   iris_gemm_pack                            what they do first, as must the launches of your own kernels
@@ -110,19 +110,8 @@ iris_status iris_gemm_choice(iris_world *w, const iris_gemm_plan *plan, iris_gem
 uint32_t iris_gemm_candidates(iris_world *w, const iris_gemm_plan *plan, iris_gemm_pattern pattern, iris_gemm_row *rows,
                               uint32_t most);
 
-/** How many tiles this rank's columns are cut into: so many stamps a launch writes. 0 for a null plan. */
+/** How many tiles a launch computes; traces number them from 0. 0 for a null plan. */
 uint32_t iris_gemm_tiles(const iris_gemm_plan *plan);
-
-/**
- * From the next launch on, the plan's kernels write for each tile when it was computed and sent, if they are compiled
- * with IRIS_STAMPS 1. Kernels of the gemv loop (`skinny=2` in the plan's row) do not cut K while there are stamps.
- *
- * @param plan   null: nothing happens
- * @param stamps iris_gemm_tiles(plan) of them in local memory of the device, in the order of the schedule. Behind the
- *               tiles that senders of wg_specialized compute first (`sender_tiles`), the workgroups that compute take
- *               tiles in turn. Null: none are written any more.
- */
-void iris_gemm_watch(iris_gemm_plan *plan, iris_gemm_stamp *stamps);
 
 /**
  * The launch of your own kernel that carries a plan: the plan's workgroups, cooperative.

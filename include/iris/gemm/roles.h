@@ -379,9 +379,6 @@ IRIS_DEVICE void irisi_gemm_sink_before(const iris_ctx *ctx, const iris_gemm_pla
 IRIS_DEVICE void irisi_gemm_sink_after(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
                                        const iris_tile *tile, irisi_gemm_sink *sink, int notifier, irisi_gemm_way way)
 {
-    irisi_tile_stamp(plan, tile, part->group.member, IRISI_STAMP_LEFT);
-    if (way.to == IRISI_GEMM_TO_LL)
-        irisi_tile_stamp(plan, tile, part->group.member, IRISI_STAMP_ARRIVED);
     if (sink->direct)
         sink->last = *tile, sink->sent = 1;
     else if (notifier)
@@ -449,9 +446,11 @@ IRIS_DEVICE void irisi_gemm_tma_forward_put(const iris_ctx *ctx, const iris_gemm
     for (irisi_tile_begin_schedule(plan, &tile, schedule); irisi_tile_next_scheduled(plan, &tile, schedule);) {
         if (!irisi_tile_ends(plan, &tile))
             continue;
+        const uint64_t begun = irisi_trace_begin(ctx);
         irisi_tma_forward_put(plan, &tile, part->group.stopped, forward);
         irisi_tile_send_rest(ctx, plan, &tile, &part->group);
-        irisi_tile_stamp(plan, &tile, part->group.member, IRISI_STAMP_ARRIVED);
+        irisi_trace_tile(ctx, begun, IRIS_TRACE_GEMM_SEND, &tile, part->group.member,
+                         irisi_tile_bytes_sent(ctx, plan, &tile, IRISI_GEMM_TO_EVERYONE));
         units += irisi_tile_units(plan, &tile);
     }
     irisi_tma_forward_end();

@@ -239,26 +239,15 @@ IRIS_DEVICE int irisi_tile_next_even(const iris_gemm_plan *plan, iris_tile *tile
     return 1;
 }
 
-/* The stamps of a tile, in the order of iris_gemm_stamp's fields. */
-enum { IRISI_STAMP_BEGUN, IRISI_STAMP_COMPUTED, IRISI_STAMP_LEFT, IRISI_STAMP_ARRIVED };
-
-/** 1: GEMM kernels compiled with it note the times of tiles where the plan says so (iris_gemm_watch). */
-#if !defined(IRIS_STAMPS)
-#define IRIS_STAMPS 0
-#endif
-
 /*
- * Writes stamp `which` of a tile, if the plan has stamps. Every lane of a wave group calls it; the first one writes.
+ * The event of a part of a tile's way, with `bytes` for others in all. Every lane of a wave group calls it; the first
+ * one writes.
  */
-IRIS_DEVICE void irisi_tile_stamp(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t member, int which)
+IRIS_DEVICE void irisi_trace_tile(const iris_ctx *ctx, uint64_t begun, iris_trace_kind kind, const iris_tile *tile,
+                                  uint32_t member, uint64_t bytes)
 {
-#if IRIS_STAMPS
-    irisi_launch_wait(); /* the kernel before may be one of the same plan */
-    if (plan->stamps != NULL && member == 0)
-        ((uint64_t *)(plan->stamps + irisi_tile_position(tile)))[which] = iris_clock();
-#else
-    (void)plan, (void)tile, (void)member, (void)which;
-#endif
+    if (IRISI_TRACE && member == 0)
+        irisi_trace_note(ctx, begun, kind, ctx->rank, NULL, bytes, irisi_tile_position(tile));
 }
 
 /* Part `i` of a tile that is cut into parts of m x n, row by row: 1, or 0 when there is none. */

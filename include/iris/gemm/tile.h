@@ -518,10 +518,19 @@ IRIS_DEVICE void irisi_tile_notify_owners(const iris_ctx *ctx, const iris_gemm_p
     }
 }
 
+/* Bytes of a tile that goes to each other rank, or once to the owners of its rows. */
+IRIS_DEVICE uint64_t irisi_tile_bytes_sent(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
+                                           irisi_gemm_to to)
+{
+    const uint32_t times = to == IRISI_GEMM_TO_OWNER ? 1 : (uint32_t)ctx->world - 1;
+    return (uint64_t)tile->rows * tile->cols * plan->operands.c_element * times;
+}
+
 /* Waits until the tile's puts have arrived, and tells whom it was put to. Every lane of the wave group calls it. */
 IRIS_DEVICE void irisi_tile_notify_to(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
                                       iris_wave_group *group, irisi_gemm_to to)
 {
+    const uint64_t begun = irisi_trace_begin(ctx);
     irisi_bulk_arrived();
     irisi_drain();
     iris_wave_group_sync(group);
@@ -529,7 +538,8 @@ IRIS_DEVICE void irisi_tile_notify_to(const iris_ctx *ctx, const iris_gemm_plan 
         irisi_tile_notify_owners(ctx, plan, tile, group);
     else
         irisi_tile_notify_units(ctx, plan, irisi_tile_units(plan, tile), group);
-    irisi_tile_stamp(plan, tile, group->member, IRISI_STAMP_ARRIVED);
+    irisi_trace_tile(ctx, begun, IRIS_TRACE_GEMM_SEND, tile, group->member,
+                     irisi_tile_bytes_sent(ctx, plan, tile, to));
 }
 
 /**

@@ -11,7 +11,8 @@
 static const char *const irisi_variables[] = {
     "IRIS_RANK",        "IRIS_WORLD", "IRIS_HOST",    "IRIS_PORT",      "IRIS_JOB",  "IRIS_TOKEN",
     "IRIS_HEAP_MB",     "IRIS_HEAP",  "IRIS_SYNC_MB", "IRIS_HEAP_KIND", "IRIS_TUNE", "IRIS_TIMEOUT_MS",
-    "IRIS_HEAP_MAX_MB", "IRIS_LOG",   "IRIS_CHECKED", "IRIS_SPAWN"};
+    "IRIS_HEAP_MAX_MB", "IRIS_LOG",   "IRIS_CHECKED", "IRIS_SPAWN",
+    "IRIS_TRACE"};
 
 /* What names of the project's own tools begin with: ./run, the tests. */
 static const char *const irisi_tools[] = {"IRIS_BUILD", "IRIS_TEST_", "IRIS_GPU_", "IRIS_HIPCC", "IRIS_NVDISASM"};

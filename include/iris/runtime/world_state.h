@@ -143,6 +143,7 @@ struct iris_world {
     irisi_heap_mode mode;
     int mode_auto; /* nobody asked for this mode */
     int gemm_warned; /* that the image lacks the device's best loop */
+    struct irisi_tracer *tracer;    /* of traces (runtime/trace.h); null: none was asked for */
     uint64_t *gemm_numbers;         /* of plans that live (gemm/live_plans.h) */
     size_t gemm_plans, gemm_room;   /* how many there are, and there is room for */
     irisi_dev dev;

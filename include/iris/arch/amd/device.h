@@ -270,6 +270,23 @@ IRIS_DEVICE double iris_shuffle_xor_f64(double value, uint32_t mask)
 IRIS_DEVICE uint64_t iris_ballot(int predicate) { return __builtin_amdgcn_ballot_w64(predicate != 0); }
 
 /*
+ * For traces: the lanes of the wave that are here together and gave the same key as the caller; how many those are, and
+ * whether the caller is the first of them. Any lanes call it.
+ */
+IRIS_DEVICE uint64_t irisi_lanes_that_mean(uint32_t key)
+{
+    uint64_t same = 0;
+    for (int mine = 0; !mine;) { /* the first lane left, and who means the same, leave together */
+        mine = (uint32_t)__builtin_amdgcn_readfirstlane((int)key) == key;
+        if (mine)
+            same = iris_ballot(1);
+    }
+    return same;
+}
+IRIS_DEVICE uint32_t irisi_count_lanes(uint64_t lanes) { return (uint32_t)__builtin_popcountll(lanes); }
+IRIS_DEVICE int irisi_is_first_of(uint64_t lanes) { return (lanes & (((uint64_t)1 << iris_lane()) - 1)) == 0; }
+
+/*
  * iris_sync_wg, and 1 in every lane when the flag of any lane was not 0; else 0. Waves tell each other through 64 bytes
  * of workgroup-shared memory of their own, which nobody may write again before all have read it: a second barrier.
  */

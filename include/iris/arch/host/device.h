@@ -240,6 +240,14 @@ IRIS_DEVICE uint64_t iris_ballot(int predicate) { return predicate ? 1u : 0u; }
 /** @} */
 
 /*
+ * For traces: the lanes of the wave that are here together and gave the same key as the caller; how many those are, and
+ * whether the caller is the first of them. Any lanes call it.
+ */
+IRIS_DEVICE uint64_t irisi_lanes_that_mean(uint32_t key) { return (void)key, 1; }
+IRIS_DEVICE uint32_t irisi_count_lanes(uint64_t lanes) { return (uint32_t)lanes; }
+IRIS_DEVICE int irisi_is_first_of(uint64_t lanes) { return (int)lanes; }
+
+/*
  * How n items are split over a group: for (size_t i = s.first; i < s.end; i += s.step).
  * Neighbouring lanes take neighbouring items on GPUs; CPU threads take one contiguous block each.
  */

@@ -259,6 +259,14 @@ IRIS_DEVICE double iris_shuffle_xor_f64(double value, uint32_t mask)
 IRIS_DEVICE uint64_t iris_ballot(int predicate) { return __ballot_sync(0xffffffffu, predicate); }
 
 /*
+ * For traces: the lanes of the wave that are here together and gave the same key as the caller; how many those are, and
+ * whether the caller is the first of them. Any lanes call it.
+ */
+IRIS_DEVICE uint64_t irisi_lanes_that_mean(uint32_t key) { return __match_any_sync(__activemask(), key); }
+IRIS_DEVICE uint32_t irisi_count_lanes(uint64_t lanes) { return (uint32_t)__popcll(lanes); }
+IRIS_DEVICE int irisi_is_first_of(uint64_t lanes) { return (lanes & (((uint64_t)1 << iris_lane()) - 1)) == 0; }
+
+/*
  * How n items are split over a group: for (size_t i = s.first; i < s.end; i += s.step).
  * Neighbouring lanes take neighbouring items on GPUs; CPU threads take one contiguous block each.
  */

@@ -16,13 +16,13 @@
 #include <iris/gemm/prepare.h>
 
 /*
- * 1 when a plan's kernels may have such clusters: it has the gemv loop, no stamps are asked for, and the plan has at
- * least as many workgroups as the device has compute units.
+ * 1 when a plan's kernels may have such clusters: it has the gemv loop, and the plan has at least as many
+ * workgroups as the device has compute units.
  */
 static int irisi_gemm_can_cluster_split_k(const iris_world *w, const iris_gemm_plan *p)
 {
     return irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_CLUSTER_SPLIT_K) && p->tiling.positions > 0 &&
-           p->stamps == NULL && p->machine.workgroups >= (uint32_t)w->dev.compute_units;
+           p->machine.workgroups >= (uint32_t)w->dev.compute_units;
 }
 
 /* Changes a plan to one with such clusters, and returns the number of its workgroups. */

@@ -357,12 +357,6 @@ size_t iris_gemm_workspace_bytes(iris_world *w, iris_gemm_op op, iris_dtype dtyp
 
 uint32_t iris_gemm_tiles(const iris_gemm_plan *plan) { return plan ? plan->tiling.positions : 0; }
 
-void iris_gemm_watch(iris_gemm_plan *plan, iris_gemm_stamp *stamps)
-{
-    if (plan != NULL)
-        plan->stamps = stamps;
-}
-
 iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages)
 {
     if (plan == NULL)
