@@ -7,6 +7,8 @@
 #ifndef IRIS_BENCH_HAND_H
 #define IRIS_BENCH_HAND_H
 
+#include <iris/gen/put_signal_2d.h>
+
 #include "bench.h"
 
 typedef enum move_op {
@@ -15,6 +17,7 @@ typedef enum move_op {
     MOVE_COPY,
     MOVE_STORE,
     MOVE_LOAD,
+    MOVE_PUT_2D,    /* boxes of rows of BOX_ROW bytes, every other one */
     MOVE_ALL_STORE, /* to every other rank */
     MOVE_ALL_LOAD,  /* from every other rank */
     MOVE_HAND,      /* and what is written by hand: one pair */
@@ -24,6 +27,7 @@ typedef enum move_op {
     MOVE_OPS
 } move_op;
 
+enum { BOX_ROW = 4096 };
 enum { VECTORS = 8 }; /* loads that a lane of the user's loop has under way */
 
 /* 16 bytes as a hand-written kernel would move them. */

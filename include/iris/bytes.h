@@ -2,7 +2,7 @@
 /*
  * bytes.h: copies of any length and alignment by a lane, a wave or a workgroup.
  *
- *   irisi_copy irisi_copy_wave irisi_copy_wg irisi_copy_bytes
+ *   irisi_copy irisi_copy_wave irisi_copy_wg irisi_copy_bytes irisi_divide
  *
  * Stores are 16 bytes wide wherever the destination allows it, because the destination is what lies across the link;
  * a source that is not aligned alike is gathered by the widest loads that its alignment allows.
@@ -11,6 +11,9 @@
 #define IRIS_BYTES_H
 
 #include <iris/arch/select.h>
+
+/* n / d, by 32 bits where that will do: 64 take a GPU ten times as long. */
+IRIS_HOST_DEVICE size_t irisi_divide(size_t n, uint32_t d) { return n >> 32 == 0 ? (uint32_t)n / d : n / d; }
 
 #if IRIS_HAS_DEVICE
 

@@ -3,7 +3,8 @@
  * check.h: from an address here to the same object on another rank, and whether an operation may touch it.
  *
  *   irisi_translate                                            the address, unchecked
- *   irisi_allowed irisi_reach irisi_own irisi_count        what operations call, with checks in checked mode
+ *   irisi_allowed irisi_reach irisi_own irisi_count irisi_count_rows irisi_rows_apart
+ *                                                              what operations call, with checks in checked mode
  *   irisi_claim irisi_publish                              who reports, and how the host learns of it
  *
  * Checked mode is a macro of the file that holds the kernel: -DIRIS_CHECKED=1. Without it all of this is one load and
@@ -85,15 +86,13 @@ IRIS_DEVICE irisi_fault irisi_fault_of(const iris_ctx *ctx, const void *p, int r
     return IRISI_FAULT_NONE;
 }
 
-/* 1 when the access is allowed; else it is reported and the result is 0. */
-IRIS_DEVICE int irisi_allowed(const iris_ctx *ctx, const void *p, int rank, size_t n, size_t size, irisi_access access)
+/* Reports an access that is refused, unless something was reported before. */
+IRIS_DEVICE void irisi_refuse_access(const iris_ctx *ctx, const void *p, int rank, size_t n, size_t size,
+                                     irisi_access access, irisi_fault fault)
 {
-    const irisi_fault fault = irisi_fault_of(ctx, p, rank, n, size, access);
-    if (fault == IRISI_FAULT_NONE)
-        return 1;
     irisi_report *report = irisi_claim(ctx);
     if (report == NULL)
-        return 0;
+        return;
     report->fault = (uint32_t)fault;
     report->access = (uint32_t)access;
     report->workgroup = iris_workgroup();
@@ -104,6 +103,35 @@ IRIS_DEVICE int irisi_allowed(const iris_ctx *ctx, const void *p, int rank, size
     report->items = n;
     report->size = (uint32_t)size;
     irisi_publish(ctx, report);
+}
+
+/* 1 when the access is allowed; else it is reported and the result is 0. */
+IRIS_DEVICE int irisi_allowed(const iris_ctx *ctx, const void *p, int rank, size_t n, size_t size, irisi_access access)
+{
+    const irisi_fault fault = irisi_fault_of(ctx, p, rank, n, size, access);
+    if (fault != IRISI_FAULT_NONE)
+        irisi_refuse_access(ctx, p, rank, n, size, access, fault);
+    return fault == IRISI_FAULT_NONE;
+}
+
+/* The same for `rows` rows of n items that begin `pitch` items apart: their first item to their last. */
+IRIS_DEVICE size_t irisi_count_rows(const iris_ctx *ctx, const void *p, int rank, size_t rows, size_t n, size_t pitch,
+                                    size_t size, irisi_access access)
+{
+    if (rows == 0 || n == 0)
+        return 0;
+    const size_t most = ~(size_t)0, down = rows - 1;
+    const size_t all = pitch > 0 && down > (most - n) / pitch ? most : down * pitch + n;
+    return irisi_allowed(ctx, p, rank, all, size, access) ? rows : 0;
+}
+
+/* All of `rows` rows that are written, or none where they would overlap each other, which is reported. */
+IRIS_DEVICE size_t irisi_rows_apart(const iris_ctx *ctx, const void *p, int rank, size_t rows, size_t n, size_t pitch,
+                                    size_t size, irisi_access access)
+{
+    if (rows < 2 || n <= pitch)
+        return rows;
+    irisi_refuse_access(ctx, p, rank, n, size, access, IRISI_FAULT_PITCH);
     return 0;
 }
 
@@ -113,6 +141,18 @@ IRIS_DEVICE int irisi_allowed(const iris_ctx *ctx, const void *p, int rank, size
 {
     (void)ctx, (void)p, (void)rank, (void)n, (void)size, (void)access;
     return 1;
+}
+IRIS_DEVICE size_t irisi_count_rows(const iris_ctx *ctx, const void *p, int rank, size_t rows, size_t n, size_t pitch,
+                                    size_t size, irisi_access access)
+{
+    (void)ctx, (void)p, (void)rank, (void)n, (void)pitch, (void)size, (void)access;
+    return rows;
+}
+IRIS_DEVICE size_t irisi_rows_apart(const iris_ctx *ctx, const void *p, int rank, size_t rows, size_t n, size_t pitch,
+                                    size_t size, irisi_access access)
+{
+    (void)ctx, (void)p, (void)rank, (void)n, (void)pitch, (void)size, (void)access;
+    return rows;
 }
 
 #endif

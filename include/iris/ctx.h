@@ -57,7 +57,8 @@ typedef enum irisi_fault {
     IRISI_FAULT_ROOM,  /* a row is longer than the room for it */
     IRISI_FAULT_ROW,   /* a row that does not lie in its owner's heap */
     IRISI_FAULT_INDEX, /* an index outside a tensor */
-    IRISI_FAULT_VECTOR /* 16 bytes of a tensor that are not in one piece */
+    IRISI_FAULT_VECTOR, /* 16 bytes of a tensor that are not in one piece */
+    IRISI_FAULT_PITCH  /* rows to be written are longer than their pitch */
 } irisi_fault;
 
 /* What an operation does at an address; the last four are atomic. */
@@ -68,6 +69,7 @@ typedef enum irisi_access {
     IRISI_ACCESS_PUT,
     IRISI_ACCESS_GET,
     IRISI_ACCESS_COPY,
+    IRISI_ACCESS_RECEIVE,
     IRISI_ACCESS_ATOMIC,
     IRISI_ACCESS_SIGNAL,
     IRISI_ACCESS_WAIT,

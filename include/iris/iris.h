@@ -7,9 +7,11 @@
  *
  *   iris_load_f32 iris_store_f32            one element a lane                       <iris/gen/load_store.h>
  *   iris_put_f32_wg iris_get_f32_wg         many elements, any alignment             <iris/gen/rma.h>
+ *   iris_put_2d_f32_wg                      rows that are a pitch apart              <iris/gen/rma_2d.h>
  *   iris_atomic_add_u64                     every order and scope                    <iris/gen/atomic.h>
  *   iris_signal_add_wg iris_wait_ge_wg      release here, acquire there              <iris/signal.h> <iris/gen/wait.h>
  *   iris_put_signal_f32_wg                  data, then signal                        <iris/gen/put_signal.h>
+ *   iris_put_signal_2d_f32_wg               rows, then signal                        <iris/gen/put_signal_2d.h>
  *   iris_stopped iris_stopped_wg            for loops that end by what they receive  <iris/signal.h>
  *   iris_ll_put_wg iris_ll_get_wg           short messages whose flag travels along  <iris/collective/ll.h>
  *   iris_barrier_all_wg iris_channel_enter_wg   state that is used again and again   <iris/barrier.h>

@@ -71,7 +71,7 @@ typedef struct iris_trace_event {
     uint32_t id;        /**< of a range its own, of a signal its iris_signal_op, of a tile its place in the schedule */
     uint16_t wave;      /**< iris_wave */
     uint16_t kind;      /**< iris_trace_kind */
-    uint32_t pad;       /**< 0 */
+    uint32_t team;      /**< iris_ctx.team: `peer` is a rank of it, of the world where it is 0 */
 } iris_trace_event;
 
 /* In data memory: this, `rings` counters, each on a line of its own, and the rings. */
@@ -128,7 +128,7 @@ IRIS_DEVICE void irisi_trace_note(const iris_ctx *ctx, uint64_t begun, iris_trac
     event->id = id;
     event->wave = (uint16_t)iris_wave();
     event->kind = (uint16_t)kind;
-    event->pad = 0;
+    event->team = ctx->team;
 #else
     (void)ctx, (void)begun, (void)kind, (void)peer, (void)p, (void)amount, (void)id;
 #endif

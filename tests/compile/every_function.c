@@ -5,6 +5,7 @@
  */
 #include <iris/gen/index.h>
 #include <iris/gen/tensor_access.h>
+#include <iris/gen/put_signal_2d.h>
 #include <iris/iris.h>
 
 typedef struct every_args {
@@ -23,6 +24,8 @@ IRIS_KERNEL(every_function, every_args, a, 256)
     IRIS_EACH_IN_RMA(REFER)
     IRIS_EACH_IN_PUT_SIGNAL(REFER)
     IRIS_EACH_IN_TENSOR_ACCESS(REFER)
+    IRIS_EACH_IN_RMA_2D(REFER)
+    IRIS_EACH_IN_PUT_SIGNAL_2D(REFER)
     IRIS_EACH_IN_ATOMIC(REFER)
     IRIS_EACH_IN_WAIT(REFER)
     a->out[0](); /* so that every function counts as called: AMD gives shared memory to no others */

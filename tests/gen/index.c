@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <iris/gen/index.h>
+#include <iris/gen/put_signal_2d.h>
 #include <iris/iris.h>
 
 static int failures;
@@ -34,6 +35,8 @@ int main(void)
     IRIS_EACH_IN_LOAD_STORE(REFER)
     IRIS_EACH_IN_RMA(REFER)
     IRIS_EACH_IN_PUT_SIGNAL(REFER)
+    IRIS_EACH_IN_RMA_2D(REFER)
+    IRIS_EACH_IN_PUT_SIGNAL_2D(REFER)
     IRIS_EACH_IN_ATOMIC(REFER)
     IRIS_EACH_IN_WAIT(REFER)
     printf("%d functions\n", functions);

@@ -26,6 +26,8 @@
 #include <iris/gen/launch/scatter.h>
 #include <iris/gen/launch/send_recv.h>
 #include <iris/gen/all_reduce_atomic.h>
+#include <iris/gen/all_reduce_values.h>
+#include <iris/gen/send_recv_2d.h>
 
 /* What no launcher holds, and the kernels of narrow types that need most registers, of those that an arch converts. */
 #if defined(__gfx942__)
@@ -48,4 +50,18 @@ ISA_COLLECTIVE(reduce_scatter_push, min, i16, int16_t)
 ISA_COLLECTIVE(all_reduce_two_phase, sum, ISA_F8, ISA_F8_TYPE)
 ISA_COLLECTIVE(all_reduce_two_shot_push, sum, ISA_F8, ISA_F8_TYPE)
 ISA_COLLECTIVE(reduce_scatter_push, sum, ISA_F8, ISA_F8_TYPE)
+IRIS_KERNEL(irisi_send_recv_2d, irisi_message_args, a, IRISI_COLLECTIVE_LANES)
+{
+    iris_send_recv_2d_f32_wg(&a->ctx, &a->ch, iris_workgroup(), (float *)a->dst, a->bytes + 3, a->from,
+                             (const float *)a->src, a->bytes + 4, a->to, a->bytes / 64, a->bytes);
+}
+IRIS_KERNEL(irisi_all_reduce_values, irisi_collective_args, a, IRISI_COLLECTIVE_LANES)
+{
+    float v[4], *own = (float *)a->dst + 4 * iris_grid_lane();
+    for (int i = 0; i < 4; i++)
+        v[i] = own[i] * 2;
+    iris_all_reduce_values_sum_f32_wg(&a->ctx, &a->ch, a->team, iris_workgroup(), v, 4);
+    for (int i = 0; i < 4; i++)
+        own[i] = v[i] + 1;
+}
 }

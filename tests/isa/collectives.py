@@ -16,9 +16,10 @@ from gen import registry  # noqa: E402
 NAMES = {f"{c.name}_{s}": f"irisi_{c.name}_{s}" + "_sum_bf16" * (c.ops is registry.OPS)
          for c in registry.COLLECTIVES for s in c.schedules}
 PACKETS = tuple(kernel for name, kernel in NAMES.items() if "_ll" in name)  # their data is their signal
+VALUES = "irisi_all_reduce_values"  # the same, of what lanes hold
 OTHERS = tuple(kernel for kernel in NAMES.values() if kernel not in PACKETS)
 MORE = ("irisi_all_reduce_rmsnorm_one_shot_bf16", "irisi_all_reduce_rmsnorm_two_shot_bf16", "irisi_all_to_allv_8",
-        "irisi_send_recv")
+        "irisi_send_recv", "irisi_send_recv_2d")
 # Who puts, tells everybody, and waits; rings and chains tell a neighbour in one turn of a loop and wait in another, and
 # who fetches waits for the root's next piece while its last puts are on their way, and tells of them at the end.
 MEETINGS = tuple(k for k in OTHERS if not re.search("pull|one_shot|ring|chain|fetch", k))
@@ -73,8 +74,9 @@ GATES = {arch: (
     Gate("collectives' loops over data keep their scalars", OTHERS + MORE, loops_keep_scalars,
          (("^s_waitcnt", "v_readlane_b32 s0, v0, 0"),
           ("^global_(load|store)_dwordx4", "global_load_dwordx2 v[2:3], v[0:1], off"))),
-    Gate("packets go to the system and are looked for there", PACKETS, packets_carry_flags,
+    Gate("packets go to the system and are looked for there", PACKETS + (VALUES,), packets_carry_flags,
          (("^global_store_dwordx2", NOP), ("^global_load_dwordx2", NOP))),
-    Gate("only global instructions touch the memory of collectives", tuple(NAMES.values()) + MORE, only_global_memory,
+    Gate("only global instructions touch the memory of collectives", tuple(NAMES.values()) + MORE + (VALUES,),
+         only_global_memory,
          (("^global_store_dwordx4", "scratch_store_dwordx4 off, v[0:3], s32"),)),
 ) for arch in ("gfx90a", "gfx942", "gfx950")}

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 SLICES = ("isa_slice_barrier", "isa_slice_barrier_puts", "isa_slice_raise_set")
 WG_PUTS = ("isa_put_signal_wg", "isa_barrier_wg", "isa_fence_wg", "isa_signal_add_wg") + SLICES
 # Every form of a put: by a lane, a wave, a workgroup; alone, with a signal that adds, with one that sets.
-SIGNAL_PUTS = ("isa_put_signal_wg", "isa_put_signal_wave", "isa_put_signal", "isa_put_signal_set_wg")
-PUTS = SIGNAL_PUTS + ("isa_put", "isa_put_wave", "isa_put_wg", "isa_copy_wg")
+SIGNAL_PUTS = ("isa_put_signal_wg", "isa_put_signal_wave", "isa_put_signal", "isa_put_signal_set_wg",
+               "isa_put_signal_2d_wg")
+PUTS = SIGNAL_PUTS + ("isa_put", "isa_put_wave", "isa_put_wg", "isa_put_2d_wave", "isa_copy_wg")
 DELTA = 64  # offset of iris_ctx.delta, which translation reads
 
 

@@ -5,6 +5,7 @@
  * Compiled as HIP and as CUDA, never linked and never run. A kernel's name is what gates.py calls it.
  */
 #include <iris/collective/collective.h>
+#include <iris/gen/put_signal_2d.h>
 #include <iris/iris.h>
 
 typedef struct isa_args {
@@ -44,6 +45,17 @@ IRIS_KERNEL(isa_put_signal_set_wg, isa_args, a, 256)
 IRIS_KERNEL(isa_put, isa_args, a, 256) { iris_put_f32(&a->ctx, a->dst, a->src, a->n, a->rank); }
 IRIS_KERNEL(isa_put_wave, isa_args, a, 256) { iris_put_f32_wave(&a->ctx, a->dst, a->src, a->n, a->rank); }
 IRIS_KERNEL(isa_put_wg, isa_args, a, 256) { iris_put_f32_wg(&a->ctx, a->dst, a->src, a->n, a->rank); }
+
+/* Boxes: the chunks of all rows together, and the rows of those that are aligned otherwise. */
+IRIS_KERNEL(isa_put_2d_wave, isa_args, a, 256)
+{
+    iris_put_2d_f32_wave(&a->ctx, a->dst, a->src, a->value, a->n, 2 * a->n, a->n + 4, a->rank);
+}
+IRIS_KERNEL(isa_put_signal_2d_wg, isa_args, a, 256)
+{
+    iris_put_signal_2d_f32_wg(&a->ctx, a->dst, a->src, a->value, a->n, 2 * a->n, a->n + 4, a->signal, 1,
+                              IRIS_SIGNAL_ADD, a->rank);
+}
 
 /* Between two other ranks. */
 IRIS_KERNEL(isa_copy_wg, isa_args, a, 256) { iris_copy_f32_wg(&a->ctx, a->dst, a->src, a->n, a->rank, a->ctx.rank); }

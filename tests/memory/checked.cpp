@@ -13,6 +13,7 @@
 #include <iris/gen/atomic.h>
 #include <iris/gen/load_store.h>
 #include <iris/gen/put_signal.h>
+#include <iris/gen/put_signal_2d.h>
 #include <iris/gen/rma.h>
 #include <iris/gen/tensor_access.h>
 #include <iris/gen/wait.h>
@@ -34,6 +35,12 @@ enum deed {
     COPY_FROM,
     COPY_TO,
     PUT_SIGNAL,
+    PUT_2D,
+    PUT_2D_NARROW,
+    GET_2D,
+    GET_2D_NARROW,
+    COPY_2D,
+    PUT_SIGNAL_2D,
     ATOMIC_ADD,
     ATOMIC_CAS,
     ATOMIC_NARROW,
@@ -54,7 +61,7 @@ enum deed {
 };
 
 /* Where the operation points to, from a good place on. */
-enum place { GOOD, END, BEFORE, NOWHERE, ODD, DATA, RANK };
+enum place { GOOD, END, LAST, BEFORE, NOWHERE, ODD, DATA, RANK };
 
 struct violation {
     const char *name;
@@ -81,6 +88,14 @@ const violation violations[] = {
     {"copy from nowhere", COPY_FROM, NOWHERE, 9, "copy of 9 x 4 bytes"},
     {"copy to a rank that is not there", COPY_TO, RANK, 9, "names no rank"},
     {"put_signal to nowhere", PUT_SIGNAL, NOWHERE, 9, "put of 9 x 4 bytes"},
+    {"rows put over the heap's end", PUT_2D, GOOD, (uint64_t)1 << 40, "put of 3298534883331 x 4 bytes at heap offset"},
+    {"rows put so far apart that their bytes wrap", PUT_2D, GOOD, ~(uint64_t)0 / 3, "is not inside the heap of"},
+    {"rows put over each other", PUT_2D_NARROW, GOOD, 4, "is of a row that is longer than the pitch of dst"},
+    {"rows put of which the last ends behind the heap", PUT_2D, LAST, 5, "put of 18 x 4 bytes"},
+    {"rows got from behind the heap", GET_2D, END, 5, "get of 18 x 4 bytes"},
+    {"rows got over each other", GET_2D_NARROW, GOOD, 4, "get of 5 x 4 bytes"},
+    {"rows copied to a rank that is not there", COPY_2D, RANK, 5, "copy of 18 x 4 bytes"},
+    {"rows with a signal put to nowhere", PUT_SIGNAL_2D, NOWHERE, 5, "put of 18 x 4 bytes"},
     {"atomic at an odd address", ATOMIC_ADD, ODD, 1, "atomic operation of 1 x 8 bytes"},
     {"atomic on private memory", ATOMIC_CAS, NOWHERE, 1, "is not inside the heap"},
     {"atomic of 2 bytes behind the heap", ATOMIC_NARROW, END, 1, "atomic operation of 1 x 2 bytes"},
@@ -140,6 +155,14 @@ IRIS_DEVICE void one_lane(const args *a, uint32_t *p)
     case COPY_FROM: iris_copy_u32(c, (uint32_t *)(void *)a->good, p, a->n, c->rank, a->rank); break;
     case COPY_TO: iris_copy_u32(c, p, (const uint32_t *)(void *)a->good, a->n, a->rank, c->rank); break;
     case PUT_SIGNAL: iris_put_signal_u32(c, p, own, a->n, a->signal, 1, IRIS_SIGNAL_ADD, a->rank); break;
+    case PUT_2D: iris_put_2d_u32(c, p, own, 4, 3, a->n, 4, a->rank); break;
+    case PUT_2D_NARROW: iris_put_2d_u32(c, p, own, 3, 5, a->n, 5, a->rank); break;
+    case GET_2D: iris_get_2d_u32(c, own, p, 4, 3, 4, a->n, a->rank); break;
+    case GET_2D_NARROW: iris_get_2d_u32(c, (uint32_t *)(void *)a->good, p, 3, 5, a->n, 5, a->rank); break;
+    case COPY_2D: iris_copy_2d_u32(c, p, (const uint32_t *)(void *)a->good, 4, 3, a->n, 4, a->rank, c->rank); break;
+    case PUT_SIGNAL_2D:
+        iris_put_signal_2d_u32(c, p, own, 4, 3, a->n, 4, a->signal, 1, IRIS_SIGNAL_ADD, a->rank);
+        break;
     case ATOMIC_ADD: iris_atomic_add_u64(c, (uint64_t *)(void *)p, 1, a->rank, IRIS_RELAXED, IRIS_SCOPE_SYSTEM); break;
     case ATOMIC_CAS: iris_atomic_cas_f32(c, (float *)(void *)p, 0, 1, a->rank, IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM); break;
     case ATOMIC_NARROW:
@@ -266,6 +289,8 @@ void refused(irist_rank *t)
     f.a.n = v->n;
     f.a.rank = v->place == RANK ? (v->n % 2 ? -1 : t->ranks) : v->place == DATA ? 0 : last;
     f.a.p = v->place == END ? (char *)end : v->place == BEFORE ? (char *)(base - 64) : f.a.good;
+    if (v->place == LAST)
+        f.a.p = (char *)(end - 17 * sizeof(uint32_t));
     if (v->place == NOWHERE)
         f.a.p = v->deed == STORE ? nothing : nullptr;
     if (v->place == ODD)
@@ -331,16 +356,23 @@ IRIS_KERNEL(allowed_kernel, args, a, 256)
 {
     const iris_ctx *c = &a->ctx;
     uint32_t *p = (uint32_t *)(void *)a->good, *own = (uint32_t *)(void *)a->own;
-    uint32_t *wild = (uint32_t *)(void *)a->p;
+    uint32_t *wild = (uint32_t *)(void *)a->p, *end = (uint32_t *)((uintptr_t)c->base + (uintptr_t)c->bytes);
     const int to = (c->rank + 1) % c->world;
     if (iris_wg_lane() == 0) {
         iris_store_u32(c, p, 11, to);
         iris_store_vec_u32(c, p + 4, iris_load_vec_u32(c, p + 8, c->rank, IRIS_CACHE_DEFAULT), to, IRIS_CACHE_DEFAULT);
         iris_put_u32(c, wild, own, 0, to);
+        iris_put_2d_u32(c, wild, own, 0, 5, 1, 1, to);
+        iris_put_2d_u32(c, wild, own, 5, 0, 0, 0, to);
+        iris_put_2d_u32(c, p + 1, own + 16, 1, 3, 0, 0, to); /* one row needs no pitch */
         iris_atomic_add_u32(c, p + 12, 5, to, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
         iris_ll_send(c, (iris_ll_packet *)(void *)(p + 14), 3, iris_ll_flag(1), to);
     }
-    iris_get_u32_wg(c, own, (const uint32_t *)((uintptr_t)c->base + (uintptr_t)c->bytes) - 16, 16, to);
+    iris_get_u32_wg(c, own, end - 16, 16, to);
+    iris_sync_wg();
+    iris_get_2d_u32_wg(c, own, end - 16, 3, 4, 4, 6, to);
+    iris_sync_wg();
+    iris_put_2d_u32_wg(c, end - 16, own, 3, 4, 6, 4, to); /* what was there */
     iris_put_signal_u32_wg(c, p + 16, own + 16, 48, a->signal, 1, IRIS_SIGNAL_ADD, to);
     iris_wait_ge_wg(c, a->signal, 1);
 }
@@ -355,8 +387,8 @@ void allowed(irist_rank *t)
     std::memcpy(word, got.data(), sizeof word);
     std::memcpy(was, before.data(), sizeof was);
     irist_check(t,
-                word[0] == 11 && word[4] == was[8] && word[12] == was[12] + 5 && word[14] == 3 &&
-                    word[15] == iris_ll_flag(1) && got[64] == 0 && got[255] == 0,
+                word[0] == 11 && !word[1] && !word[3] && word[4] == was[8] && word[12] == was[12] + 5 &&
+                    word[14] == 3 && word[15] == iris_ll_flag(1) && got[64] == 0 && got[255] == 0,
                 "an allowed operation did not take place");
     f.free(t);
 }

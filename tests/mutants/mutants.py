@@ -25,6 +25,8 @@ class Mutant:
     patience: int = 4000  # milliseconds of a wait: what hangs is noticed sooner
 
 
+VALUES = "values of lanes are combined*"
+BOXES = "boxes move exactly their rows*"
 MESSAGE = "who sees a signal sees the data before it*"
 BARRIER = "a barrier of the world holds back*"
 LL_EPOCHS = "LL packets of one epoch*"
@@ -80,6 +82,27 @@ MUTANTS = (
            "__atomic_thread_fence(__ATOMIC_SEQ_CST)", "__atomic_thread_fence(__ATOMIC_ACQ_REL)",
            "litmus/litmus.cpp", "what the memory model forbids*", tries=8, tier="full",
            section="store buffering with fences"),
+    # boxes
+    Mutant("signal of a box raised before its rows", "iris/gen/put_signal_2d.h",
+           """    iris_put_2d_bf16_wg(ctx, dst, src, rows, n, dst_pitch, src_pitch, rank);
+    irisi_put_raise_wg(at, value, op);""", """    irisi_put_raise_wg(at, value, op);
+    iris_put_2d_bf16_wg(ctx, dst, src, rows, n, dst_pitch, src_pitch, rank);""", "mutants/boxes.cpp", BOXES,
+           tries=6, tier="full"),
+    Mutant("a row's first chunk stands behind its last", "iris/bytes_2d.h", "w->column >= w->width",
+           "w->column > w->width", "mutants/boxes.cpp", BOXES),
+    Mutant("rows at src as far apart as at dst", "iris/bytes_2d.h", "w.src_over = box->src_pitch",
+           "w.src_over = box->dst_pitch", "mutants/boxes.cpp", BOXES),
+    Mutant("what is left of rows behind their chunks stays", "iris/bytes_2d.h", "if (box.bytes > 0)",
+           "if (done == 0)", "mutants/boxes.cpp", BOXES),
+    Mutant("rows that follow each other at dst alone are one", "iris/bytes_2d.h",
+           "(box.dst_pitch == box.bytes && box.src_pitch == box.bytes)", "(box.dst_pitch == box.bytes)",
+           "mutants/boxes.cpp", BOXES),
+    Mutant("lanes left over take rows behind the last", "iris/bytes_2d.h", "    if (team >= teams)\n        return;\n",
+           "", "mutants/boxes.cpp", BOXES),
+    Mutant("rows that would be written over each other are", "iris/check.h", "if (rows < 2 || n <= pitch)",
+           "if (1)", "memory/checked.cpp", CHECKED, section="rows put over each other"),
+    Mutant("rows whose bytes wrap around are put", "iris/check.h", "down > (most - n) / pitch ? most", "0 ? most",
+           "memory/checked.cpp", CHECKED, section="rows put so far apart that their bytes wrap"),
     # epochs, banks, barriers
     Mutant("epoch of a channel not advanced", "iris/barrier.h",
            "irisi_atomic_set_u64(ch->state + IRISI_EPOCH, epoch, IRIS_RELEASE",
@@ -141,6 +164,22 @@ MUTANTS = (
     Mutant("who fetched returns before the others have", "iris/gen/broadcast_fetch.h",
            "irisi_slice_wait_all(s, IRISI_WORD_MOVED,", "if (0) irisi_slice_wait_all(s, IRISI_WORD_MOVED,",
            "collective/launch.cpp", AGAIN, ranks=3, tries=3, after="void irisi_broadcast_fetch_u8("),
+    Mutant("values that fill no unit stay behind", "iris/gen/all_reduce_values.h", "units = (n + 3) / 4",
+           "units = n / 4", "mutants/values.cpp", VALUES, tier="full", after="void irisi_all_reduce_values_bf16("),
+    Mutant("values of all turns have the same flag", "iris/gen/all_reduce_values.h", "iris_ll_flag(++s->step)",
+           "iris_ll_flag(1 + 0 * ++s->step)", "mutants/values.cpp", VALUES, tier="full",
+           after="void irisi_all_reduce_values_bf16("),
+    Mutant("values of lanes that a turn has no room for stay", "iris/gen/all_reduce_values.h",
+           "first < iris_wg_lanes(); first += lanes", "first < lanes; first += lanes", "mutants/values.cpp", VALUES,
+           tier="full", after="void irisi_all_reduce_values_bf16("),
+    Mutant("values of a turn over those that others still read", "iris/gen/all_reduce_values.h",
+           "irisi_slice_packets(s, s->step)", "irisi_slice_packets(s, 0)", "mutants/values.cpp", VALUES,
+           ranks=3, tries=3, tier="full", after="void irisi_all_reduce_values_bf16("),
+    Mutant("what is left of a row taken for a whole one", "iris/collective/message.h",
+           "const int part = m->column > 0 || count", "const int part = count", "collective/send_recv_2d.cpp",
+           "boxes go around*"),
+    Mutant("a message goes on at the next row, not behind the last", "iris/collective/message.h",
+           "? box.rows * m->pitch : 0", "? m->pitch : 0", "collective/send_recv_2d.cpp", "boxes go around*"),
     Mutant("message sent before there is room", "iris/collective/message.h", "if (sent > 2)", "if (sent > 200)",
            "collective/send_recv.cpp", "messages down a pipeline*", tries=5),
     # teams of any ranks

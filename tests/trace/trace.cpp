@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <string>
 
+#include <iris/gen/rma_2d.h>
 #include <iris/iris.h>
 
 #define IRIS_INSTANTIATE_ALL_REDUCE_SUM_F32
@@ -45,6 +46,7 @@ IRIS_KERNEL(kinds_kernel, trace_args, a, 256)
     if (iris_grid_lane() == 0) {
         iris_store_f32(ctx, mine, iris_load_f32(ctx, a->data, peer), peer);
         iris_put_f32(ctx, mine, a->own, N, peer);
+        iris_put_2d_f32(ctx, mine, a->own, 3, N / 3, N / 3, N / 3, peer);
         iris_get_f32(ctx, a->own, a->data, N, peer);
         iris_copy_f32(ctx, mine, a->data, N, peer, peer);
         uint64_t *w = a->words + ctx->rank;
@@ -192,7 +194,7 @@ void every_kind(irist_rank *t)
         for (int r = 0; r < t->ranks; r++) {
             for (const char *kind : once)
                 check_count(t, text, r, kind, 1);
-            check_count(t, text, r, "put", 3);
+            check_count(t, text, r, "put", 4);
             check_count(t, text, r, "signal", 1 + (size_t)t->ranks); /* own, and the barrier's */
             check_count(t, text, r, "wait", 1 + (size_t)t->ranks);
             check_count(t, text, r, "gemm_compute", 0);
@@ -205,13 +207,21 @@ void every_kind(irist_rank *t)
     x.free(t);
 }
 
-/* An arrow for each wait, which ends after its raise, as far as the clocks can tell; and what rings lose. */
+/*
+ * An arrow for each wait, which ends after its raise, as far as the clocks can tell; and what rings lose. In the
+ * smaller rings what a kernel did in a team of all ranks in reverse.
+ */
 void messages(irist_rank *t)
 {
     tracing x(t);
+    iris_team reverse = {0, 0, 0};
+    irist_ok(t, iris_team_split(t->world, &reverse, 0, -t->rank));
     const uint32_t sizes[] = {1024, 16};
     for (uint32_t events : sizes) {
         const iris_trace_options options = {GROUPS, events};
+        const int ahead = events == 16 ? t->ranks - 1 : 1;
+        if (events == 16)
+            irist_ok(t, iris_team_ctx(t->world, reverse, &x.args.ctx));
         irist_ok(t, iris_trace_start(t->world, &options));
         for (int launch = 0; launch < 2; launch++) {
             x.args.turns = 20;
@@ -242,12 +252,14 @@ void messages(irist_rank *t)
                     t->ranks * GROUPS * 40);
         for (size_t i = 0; i < from.size() && i < to.size(); i++) {
             const int raised = (int)field(from[i], "\"pid\":"), waited = (int)field(to[i], "\"pid\":");
-            irist_check(t, field(from[i], "\"id\":") == field(to[i], "\"id\":") && (raised + 1) % t->ranks == waited,
+            irist_check(t,
+                        field(from[i], "\"id\":") == field(to[i], "\"id\":") && (raised + ahead) % t->ranks == waited,
                         "an arrow from rank %d to %d", raised, waited);
             irist_check(t, field(to[i], "\"ts\":") >= field(from[i], "\"ts\":") - 2 * within - 0.002,
                         "a wait ends %.3f us before its raise", field(from[i], "\"ts\":") - field(to[i], "\"ts\":"));
         }
     }
+    irist_ok(t, iris_team_destroy(t->world, &reverse));
     x.free(t);
 }
 

@@ -3,7 +3,8 @@
  * ll_steps.h: LL packets of collectives, by units of 8 bytes (collective/ll_units.h).
  *
  *   irisi_slice_ll_first irisi_slice_ll_put irisi_ll_group irisi_slice_group irisi_slice_ll_deal irisi_slice_ll_collect
- *   irisi_slice_ll_await irisi_slice_ll_get irisi_slice_ll_take irisi_slice_ll_greet irisi_slice_ll_greeted
+ *   irisi_slice_ll_await irisi_slice_ll_await_beside irisi_slice_ll_send irisi_slice_ll_get irisi_slice_ll_take
+ *   irisi_slice_ll_greet irisi_slice_ll_greeted
  *
  * A member's message is a row of packets; rows are iris_slice.room / 4 packets apart. Each packet has its own flag, and
  * a unit is there when both are: what collective/ll128.h left in a packet's place may look like a flag by chance, but
@@ -18,20 +19,37 @@
 #if IRIS_HAS_DEVICE
 
 /*
- * Waits for unit number i of the rows of members m, m + 1, …, `rows` of them: units[k] is that of member m + k. The own
- * row's is read from `own`, its `bytes` bytes in this rank's memory, instead.
+ * Waits for unit number i of the rows of members m, m + 1, …, `rows` of them: units[k] is that of member m + k. In
+ * place of the own row's, which nobody sends, stands `mine`.
  */
-IRIS_DEVICE void irisi_slice_ll_await(const iris_slice *s, const iris_ll_packet *slots, uint32_t pitch, const void *own,
-                                      uint32_t bytes, uint32_t i, int m, int rows, uint32_t flag, uint64_t *units)
+IRIS_DEVICE void irisi_slice_ll_await_beside(const iris_slice *s, const iris_ll_packet *slots, uint32_t pitch,
+                                             uint64_t mine, uint32_t i, int m, int rows, uint32_t flag, uint64_t *units)
 {
     const int row = s->member - m;
-    uint64_t seen[2 * IRISI_LL_ROWS], mine = 0;
-    if (row >= 0 && row < rows)
-        mine = irisi_ll_unit((const char *)own + 8 * i, bytes - 8 * i);
+    uint64_t seen[2 * IRISI_LL_ROWS];
     irisi_ll_await_units(s->ctx, slots + (uint32_t)m * pitch + 2 * i, pitch, rows, row, flag, IRISI_LL_ROWS, -1, seen);
     IRISI_UNROLL
     for (int k = 0; k < IRISI_LL_ROWS; k++)
         units[k] = k == row ? mine : seen[2 * k + 1] << 32 | (uint32_t)seen[2 * k];
+}
+/* The same where the own unit is read from `own`, its row's `bytes` bytes in this rank's memory. */
+IRIS_DEVICE void irisi_slice_ll_await(const iris_slice *s, const iris_ll_packet *slots, uint32_t pitch, const void *own,
+                                      uint32_t bytes, uint32_t i, int m, int rows, uint32_t flag, uint64_t *units)
+{
+    const int row = s->member - m;
+    uint64_t mine = 0;
+    if (row >= 0 && row < rows)
+        mine = irisi_ll_unit((const char *)own + 8 * i, bytes - 8 * i);
+    irisi_slice_ll_await_beside(s, slots, pitch, mine, i, m, rows, flag, units);
+}
+
+/* Sends unit number i of a row of slots to every other member. */
+IRIS_DEVICE void irisi_slice_ll_send(const iris_slice *s, iris_ll_packet *slots, uint32_t i, uint64_t unit,
+                                     uint32_t flag)
+{
+    for (int k = 1; k < s->size; k++)
+        irisi_ll_write_unit((iris_ll_packet *)irisi_translate(s->ctx, slots + 2 * i, irisi_slice_ahead(s, k)), unit,
+                            flag);
 }
 
 /* What the calling lane sends first of `bytes` bytes: read while the slice's step is on its way, not after it. */

@@ -2,18 +2,20 @@
 /*
  * message.h: messages between two ranks, in pieces, through the receiver's scratch.
  *
- *   irisi_exchange, and parts of it: irisi_message_count irisi_message_verdict irisi_message_reached
- *   irisi_message_may_go irisi_message_has_come
+ *   irisi_exchange irisi_exchange_rows, and parts of them: irisi_message_count irisi_message_verdict
+ *   irisi_message_reached irisi_message_may_go irisi_message_has_come irisi_message_rows irisi_message_at
+ *   irisi_copy_packed_wg
  *
- * <iris/gen/send_recv.h> has the typed functions. A slice of a channel carries, in each direction between two ranks, a
- * stream of pieces: piece k lies in bank k & 1, where every sender has a row of its own, and is announced by a counter.
- * The receiver copies it out and says so; the sender may be two pieces ahead. Counters go on from call to call, so
- * messages follow each other without any other meeting. A channel that carries messages is used for nothing else. In
- * checked mode a head goes ahead of each piece: both ends' files are compiled alike.
+ * <iris/gen/send_recv.h> and <iris/gen/send_recv_2d.h> have the typed functions. A slice of a channel carries, in each
+ * direction between two ranks, a stream of pieces: piece k lies in bank k & 1, where every sender has a row of its own,
+ * and is announced by a counter. The receiver copies it out and says so; the sender may be two pieces ahead. Counters
+ * go on from call to call, so messages follow each other without any other meeting. A channel that carries messages is
+ * used for nothing else. In checked mode a head goes ahead of each piece: both ends' files are compiled alike.
  */
 #ifndef IRIS_COLLECTIVE_MESSAGE_H
 #define IRIS_COLLECTIVE_MESSAGE_H
 
+#include <iris/bytes_2d.h>
 #include <iris/collective/collective.h>
 
 #if IRIS_HAS_DEVICE
@@ -77,14 +79,42 @@ IRIS_DEVICE int irisi_message_has_come(const iris_slice *s, const char *row, uin
     return irisi_message_verdict(s, right && sent == whole);
 }
 
+/* A message's place in own memory: rows of `bytes` bytes, `pitch` bytes apart, and how far it has been moved. */
+typedef struct irisi_message_rows {
+    char *row;     /* the first that has not been moved */
+    size_t column; /* bytes of it that have */
+    size_t bytes, pitch;
+} irisi_message_rows;
+
+/* Moves the next `count` bytes of a message to (`pack`, a constant), or from, the contiguous bytes at `packed`. */
+IRIS_DEVICE void irisi_copy_packed_wg(irisi_message_rows *m, char *packed, size_t count, int pack)
+{
+    IRISI_ROLLED
+    while (count > 0) { /* what is left of a row, whole rows, a part of the last */
+        const int part = m->column > 0 || count < m->bytes || m->bytes >> 32; /* rows so long: one at a time */
+        const size_t left = m->bytes - m->column;
+        irisi_box box;
+        box.rows = part ? 1 : irisi_divide(count, (uint32_t)m->bytes);
+        box.bytes = part && count < left ? count : left;
+        box.dst_pitch = pack ? box.bytes : m->pitch;
+        box.src_pitch = pack ? m->pitch : box.bytes;
+        irisi_copy_box_wg(pack ? packed : m->row + m->column, pack ? m->row + m->column : packed, box);
+        packed += box.rows * box.bytes;
+        count -= box.rows * box.bytes;
+        m->column += box.bytes;
+        m->row += m->column == m->bytes ? box.rows * m->pitch : 0;
+        m->column = m->column == m->bytes ? 0 : m->column;
+    }
+}
+
 /*
- * Sends `out` bytes at src to rank `to` and receives `in` bytes from rank `from` into dst, a piece of each in turn, so
+ * Sends `out` bytes of src to rank `to` and receives `in` bytes from rank `from` into dst, a piece of each in turn, so
  * that ranks that send to each other do not wait for each other. A rank of -1: nothing in that direction. `whole`: of
- * the message whose part on this slice this is, all bytes. All own memory; dst and src apart. Every lane of the
- * workgroup calls it.
+ * the message whose part on this slice this is, all bytes. `packed`, a constant: dst and src are rows; else they are
+ * contiguous. All own memory; dst and src apart. Every lane of the workgroup calls it.
  */
-IRIS_DEVICE void irisi_exchange(const iris_slice *s, void *dst, size_t in, int from, const void *src, size_t out,
-                                int to, size_t whole)
+IRIS_DEVICE void irisi_exchange_rows(const iris_slice *s, irisi_message_rows dst, size_t in, int from,
+                                     irisi_message_rows src, size_t out, int to, size_t whole, int packed)
 {
     const size_t row_bytes = s->half / (uint32_t)s->ctx->world / 16 * 16, room = row_bytes - IRISI_MESSAGE_HEAD;
     uint64_t sent = to < 0 ? 0 : irisi_message_count(s, IRISI_WORD_SENT, to);
@@ -96,14 +126,20 @@ IRIS_DEVICE void irisi_exchange(const iris_slice *s, void *dst, size_t in, int f
             char *own = irisi_slice_scratch(s, ++sent) + (size_t)s->ctx->rank * row_bytes;
             char *row = (char *)irisi_translate(s->ctx, own, to);
             const int goes = irisi_message_may_go(s, row, whole, sent, to);
-            irisi_copy_wg(row + IRISI_MESSAGE_HEAD, (const char *)src + done, goes ? now : 0);
+            if (packed)
+                irisi_copy_packed_wg(&src, row + IRISI_MESSAGE_HEAD, goes ? now : 0, 1);
+            else
+                irisi_copy_wg(row + IRISI_MESSAGE_HEAD, src.row + done, goes ? now : 0);
             irisi_slice_raise(s, IRISI_WORD_MOVED, sent, to);
         }
         if (from >= 0 && done < in) {
             const size_t now = in - done < room ? in - done : room;
-            const char *row = irisi_slice_scratch(s, ++received) + (size_t)from * row_bytes;
+            char *row = irisi_slice_scratch(s, ++received) + (size_t)from * row_bytes;
             const int came = irisi_message_has_come(s, row, whole, received, from);
-            irisi_copy_wg((char *)dst + done, row + IRISI_MESSAGE_HEAD, came ? now : 0);
+            if (packed)
+                irisi_copy_packed_wg(&dst, row + IRISI_MESSAGE_HEAD, came ? now : 0, 0);
+            else
+                irisi_copy_wg(dst.row + done, row + IRISI_MESSAGE_HEAD, came ? now : 0);
             irisi_slice_raise(s, IRISI_WORD_TAKEN, received, from);
         }
     }
@@ -113,6 +149,24 @@ IRIS_DEVICE void irisi_exchange(const iris_slice *s, void *dst, size_t in, int f
     if (iris_wg_lane() == 0 && from >= 0)
         irisi_atomic_set_u64(&irisi_slice_word(s, IRISI_WORD_RECEIVED, from)->value, received, IRIS_RELAXED,
                              IRIS_SCOPE_AGENT);
+}
+
+/* A message's rows at p; one row of `bytes` bytes where there are no others. */
+IRIS_DEVICE irisi_message_rows irisi_message_at(const void *p, size_t bytes, size_t pitch)
+{
+    irisi_message_rows m;
+    m.row = (char *)(uintptr_t)p;
+    m.column = 0;
+    m.bytes = bytes;
+    m.pitch = pitch;
+    return m;
+}
+
+/* The same of contiguous memory. */
+IRIS_DEVICE void irisi_exchange(const iris_slice *s, void *dst, size_t in, int from, const void *src, size_t out,
+                                int to, size_t whole)
+{
+    irisi_exchange_rows(s, irisi_message_at(dst, in, 0), in, from, irisi_message_at(src, out, 0), out, to, whole, 0);
 }
 
 #endif

@@ -2,13 +2,13 @@
 /*
  * share.h: how the elements of a collective are shared out among slices, members and pieces.
  *
- *   irisi_share irisi_divide irisi_line_each irisi_some_slices irisi_slice_each irisi_slice_has irisi_share_of
+ *   irisi_share irisi_line_each irisi_some_slices irisi_slice_each irisi_slice_has irisi_share_of
  *   irisi_even_share irisi_hop_bytes
  */
 #ifndef IRIS_COLLECTIVE_SHARE_H
 #define IRIS_COLLECTIVE_SHARE_H
 
-#include <iris/arch/select.h>
+#include <iris/bytes.h>
 #include <iris/channel.h>
 #include <iris/check.h>
 
@@ -29,9 +29,6 @@ enum { IRISI_CHAIN_PIECE = 262144, IRISI_RELAY_PIECE = 16384 };
 typedef struct irisi_share {
     size_t first, count;
 } irisi_share;
-
-/* n / d, by 32 bits where that will do: 64 take a GPU ten times as long. */
-IRIS_HOST_DEVICE size_t irisi_divide(size_t n, uint32_t d) { return n >> 32 == 0 ? (uint32_t)n / d : n / d; }
 
 /* Elements of `bytes` bytes that each of so many parts has: lines, `least` bytes if there are. Of no parts: all. */
 IRIS_HOST_DEVICE size_t irisi_line_each(uint32_t least, uint32_t parts, size_t count, size_t bytes)

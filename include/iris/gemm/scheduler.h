@@ -10,6 +10,7 @@
 #define IRIS_GEMM_SCHEDULER_H
 
 #include <iris/gemm/plan.h>
+#include <iris/trace_event.h>
 
 #if IRIS_HAS_DEVICE
 

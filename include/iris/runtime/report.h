@@ -65,6 +65,7 @@ static void irisi_fault_text(const iris_world *w, const irisi_report *r, char *t
         break;
     case IRISI_FAULT_RANGE: snprintf(text, bytes, "is not inside the heap of %zu bytes", w->heap_bytes); break;
     case IRISI_FAULT_ALIGN: snprintf(text, bytes, "is not aligned to %u bytes", r->size); break;
+    case IRISI_FAULT_PITCH: snprintf(text, bytes, "is of a row that is longer than the pitch of dst"); break;
     default: snprintf(text, bytes, "is atomic but not in sync memory (iris_malloc_kind with IRIS_MEM_SYNC)"); break;
     }
 }
@@ -201,8 +202,9 @@ static iris_status irisi_report_text(char *text, size_t bytes, const iris_world 
                                      const irisi_report *written)
 {
     static const char *const cmps[] = {"equal", "differ from", "be above", "be at least", "be below", "be at most"};
-    static const char *const accesses[] = {"iris_at",          "load",   "store", "put",       "get", "copy",
-                                           "atomic operation", "signal", "wait",  "LL message"};
+    static const char *const accesses[] = {"iris_at", "load",   "store",   "put",
+                                           "get",     "copy",   "receive", "atomic operation",
+                                           "signal",  "wait",   "LL message"};
     irisi_report report = *written;
     const irisi_report *r = &report;
     char kernel[160] = "", from[96] = "", place[96], what[96], where[160], count[48] = "";

@@ -11,6 +11,7 @@
 #ifdef IRIS_INIT_C
 
 #include <iris/runtime/control_link.h>
+#include <iris/runtime/team.h>
 #include <iris/runtime/trace_file.h>
 #include <iris/signal.h>
 
@@ -249,6 +250,12 @@ static iris_status irisi_trace_fetch(iris_world *w, const char *call, irisi_trac
         rank->n += irisi_trace_keep(rank->events + rank->n, irisi_trace_ring(copy, i), *irisi_trace_count(copy, i),
                                     t->shape.capacity, &rank->lost);
     free(copy);
+    for (size_t i = 0; !why && i < rank->n; i++) { /* where a team still lives */
+        iris_trace_event *e = rank->events + i;
+        const irisi_team *list = irisi_team_numbered(w, e->team);
+        if (list && e->peer >= 0 && e->peer < list->size)
+            e->peer = list->ranks[e->peer];
+    }
     if (!why)
         return IRIS_OK;
     free(rank->events), rank->events = NULL;
