@@ -77,34 +77,11 @@ typedef struct move_run {
     bench_kernel kernel;
 } move_run;
 
-/* Turns go from place to place, so that caches do not serve a message smaller than they are. */
-static size_t places(const move_args *a)
-{
-    const size_t stride = a->bytes < 256 ? 256 : a->bytes;
-    return a->slot / stride < 64 ? a->slot / stride : 64;
-}
-
 static iris_status submit_move(iris_world *w, void *arg, iris_stream stream, int turn)
 {
     move_run *r = (move_run *)arg;
-    r->args.at = (size_t)turn % places(&r->args) * (r->args.bytes < 256 ? 256 : r->args.bytes);
+    r->args.at = hand_place(&r->args, turn);
     return bench_submit_kernel(w, &r->kernel, stream, turn);
-}
-
-/* The message that rank `from` sent in the last turn lies at dst: spot checks, every word of small messages. */
-static int arrived(iris_world *w, const move_args *a, const char *dst, int from)
-{
-    uint32_t seen[4096];
-    const size_t words = a->bytes / 4, step = words / 16 > 4096 ? words / 16 : 4096;
-    for (size_t first = 0; first < words; first += step) {
-        const size_t count = words - first < 4096 ? words - first : 4096;
-        if (iris_memcpy(w, seen, dst + a->at + 4 * first, 4 * count) != IRIS_OK)
-            return 0;
-        for (size_t i = 0; i < count; i++)
-            if (seen[i] != (uint32_t)from * 0x01000193u + (uint32_t)(a->at / 4 + first + i))
-                return 0;
-    }
-    return 1;
 }
 
 /* Collective: whether the last turn's messages lie where they should. */
@@ -114,10 +91,10 @@ static int all_arrived(bench *b, const move_args *a, const move_case *c)
     int ok = 1;
     if (c->all)
         for (int from = 0; from < iris_world_size(b->w); from++)
-            ok &= from == rank || arrived(b->w, a, a->dst + (size_t)from * a->slot, from);
+            ok &= from == rank || hand_arrived(b->w, a, a->dst + (size_t)from * a->slot, from);
     else if (rank == (c->pull ? 0 : a->ctx.world > 1))
-        ok = arrived(b->w, a, a->dst, c->pull ? a->peer : 0);
-    return bench_all_ok(b, ok);
+        ok = hand_arrived(b->w, a, a->dst, c->pull ? a->peer : 0);
+    return iris_bench_all_ok(b->w, ok);
 }
 
 /* Times a kernel and looks at what it moved. Negative when it failed. */
@@ -139,7 +116,7 @@ static int run_row(move_run *r, const move_case *c, const char *dtype, size_t by
 {
     const char *by_hand = c->all ? "hand_all" : "hand";
     const size_t part = ((bytes + g.workgroups - 1) / g.workgroups + 15) / 16 * 16;
-    bench_row row;
+    iris_bench_row row;
     memset(&row, 0, sizeof row);
     r->args.pair = !c->all;
     r->args.bytes = bytes;
@@ -161,7 +138,7 @@ static int run_row(move_run *r, const move_case *c, const char *dtype, size_t by
             return 1;
         row.ceiling = 1e-3 * (double)row.bytes / us;
     }
-    bench_put(r->b, &row);
+    iris_bench_put(&r->b->file, &row);
     return 0;
 }
 
@@ -172,7 +149,7 @@ static int run_copy_engine(move_run *r, size_t bytes)
     for (int pull = 0; pull < 2; pull++) {
         move_case c;
         bench_copy copy;
-        bench_row row;
+        iris_bench_row row;
         memset(&c, 0, sizeof c);
         memset(&row, 0, sizeof row);
         c.pull = pull;
@@ -180,7 +157,7 @@ static int run_copy_engine(move_run *r, size_t bytes)
         hand_aim(r->b->w, &r->args, c.all, c.pull);
         copy.to = r->args.to[0], copy.from = r->args.from[0];
         copy.bytes = iris_rank(r->b->w) == 0 ? bytes : 4; /* the others copy a word */
-        copy.places = iris_rank(r->b->w) == 0 && bytes >= 256 ? places(&r->args) : 1;
+        copy.places = iris_rank(r->b->w) == 0 && bytes >= 256 ? hand_places(&r->args) : 1;
         if (iris_rank(r->b->w) != 0)
             copy.to = copy.from = r->args.src;
         if (iris_memset(r->b->w, r->args.dst, 0xEE, r->args.slot) != IRIS_OK)
@@ -188,11 +165,11 @@ static int run_copy_engine(move_run *r, size_t bytes)
         row.us = bench_time(r->b, "copy engine", bench_submit_copy, &copy);
         if (row.us < 0)
             return 1;
-        r->args.at = bytes < 256 ? 0 : (size_t)(r->b->o->warmup + r->b->o->repeats - 1) % places(&r->args) * bytes;
+        r->args.at = bytes < 256 ? 0 : (size_t)(r->b->o->warmup + r->b->o->repeats - 1) % hand_places(&r->args) * bytes;
         row.ok = all_arrived(r->b, &r->args, &c);
         row.name = pull ? "copy_engine_pull" : "copy_engine_push", row.dtype = "u8", row.variant = "pair";
         row.bytes = bytes, row.gbps = 1e-3 * (double)bytes / row.us;
-        bench_put(r->b, &row);
+        iris_bench_put(&r->b->file, &row);
     }
 #else
     (void)r, (void)bytes;
@@ -258,7 +235,7 @@ static int run_size(move_run *r, size_t bytes)
                     !worth(o, dtypes[d].name, bytes, grids[g]) || (host && g > 1) ||
                     (cases[c].all && r->args.ctx.world < 2))
                     continue;
-                if (bench_late(r->b))
+                if (iris_bench_late(&r->b->file))
                     return 0;
                 r->args.dtype = dtypes[d].dtype;
                 if (run_row(r, &cases[c], dtypes[d].name, bytes, grids[g], o->piece))
@@ -267,7 +244,8 @@ static int run_size(move_run *r, size_t bytes)
                     run_row(r, &cases[c], dtypes[d].name, bytes, grids[g], 0))
                     return 1;
             }
-    return (!o->only || strcmp(o->only, "copy_engine") == 0) && !bench_late(r->b) ? run_copy_engine(r, bytes) : 0;
+    const int engine = !o->only || strcmp(o->only, "copy_engine") == 0;
+    return engine && !iris_bench_late(&r->b->file) ? run_copy_engine(r, bytes) : 0;
 }
 
 static int rank_main(iris_world *w, void *arg)
@@ -293,7 +271,7 @@ static int rank_main(iris_world *w, void *arg)
     for (size_t bytes = o->max_bytes; bytes >= o->min_bytes && !failed; bytes /= 4)
         if (bytes != first)
             failed = run_size(&r, bytes / 4 * 4);
-    return bench_close(&b) || failed;
+    return iris_bench_close(&b.file) || failed;
 }
 
 int main(int argc, char **argv)

@@ -29,7 +29,6 @@
 #include "collective_kinds.h"
 #include "hand.h"
 #include "nccl.h"
-#include "runtime.h"
 #define BENCH_DTYPE u32
 #define BENCH_CTYPE uint32_t
 #include "moves.h"
@@ -84,7 +83,7 @@ static int fill(bench *b, void *src, size_t elements)
     data_args a;
     memset(&a, 0, sizeof a);
     a.at = (iris_bf16 *)src, a.n = elements, a.rank = iris_rank(b->w);
-    return bench_all_ok(b, on_data(b, IRISI_KERNEL_PTR(fill_source), "fill_source", &a));
+    return iris_bench_all_ok(b->w, on_data(b, IRISI_KERNEL_PTR(fill_source), "fill_source", &a));
 }
 
 /* 1 when every element of dst is right, on every rank. */
@@ -102,27 +101,14 @@ static int right(bench *b, const work *x, void *dst)
         ok = (p.count == 0 || on_data(b, IRISI_KERNEL_PTR(compare_result), "compare_result", &a)) && ok;
     }
     ok = iris_memcpy(b->w, &wrong, x->wrong, sizeof wrong) == IRIS_OK && ok && wrong == 0;
-    return bench_all_ok(b, ok);
+    return iris_bench_all_ok(b->w, ok);
 }
 
 /* Microseconds of a call, plain or in a graph of several; not more than 0 when a rank failed. */
-static double time_calls(bench *b, work *x, bench_submit submit, int graph, size_t bytes)
+static double time_calls(bench *b, work *x, iris_bench_fn submit, int graph, size_t bytes)
 {
-#if BENCH_HAS_RUNTIME
-    if (graph) {
-        bench_graph made = NULL;
-        const int calls = bytes > FEW_FROM && b->o->laps > FEW ? FEW : b->o->laps;
-        const iris_status status = bench_graph_make(b, &made, submit, x, calls);
-        if (!bench_all_ok(b, status == IRIS_OK))
-            return 0;
-        const double us = bench_time(b, x->k->name, bench_submit_graph, &made) / calls;
-        bench_graph_free(made);
-        return us;
-    }
-#else
-    (void)graph, (void)bytes;
-#endif
-    return bench_time(b, x->k->name, submit, x);
+    const int calls = bytes > FEW_FROM && b->o->laps > FEW ? FEW : b->o->laps;
+    return bench_time_calls(b, x->k->name, submit, x, graph, graph ? calls : 1);
 }
 
 static iris_status submit_links(iris_world *w, void *arg, iris_stream stream, int turn)
@@ -131,13 +117,13 @@ static iris_status submit_links(iris_world *w, void *arg, iris_stream stream, in
 }
 
 /* One way of submitting, timed and checked; the bus bandwidth. `ceiling`: the peer's, or 0. */
-static double measure(bench *b, work *x, const char *variant, bench_submit submit, int graph, double ceiling)
+static double measure(bench *b, work *x, const char *variant, iris_bench_fn submit, int graph, double ceiling)
 {
     const int ranks = iris_world_size(b->w);
     const size_t larger = x->c.count * (x->k->dst_rows || x->k->src_rows ? (size_t)ranks : 1);
     void *dst = submit == submit_peer ? x->dst : x->c.dst;
     char name[48];
-    bench_row row;
+    iris_bench_row row;
     const int ok = iris_memset(b->w, dst, 0xFF, larger * sizeof(iris_bf16)) == IRIS_OK;
     memset(&row, 0, sizeof row);
     snprintf(name, sizeof name, "%s%s", variant, graph ? "_graph" : "");
@@ -153,7 +139,7 @@ static double measure(bench *b, work *x, const char *variant, bench_submit submi
     row.algbw = 1e-3 * (double)row.bytes / row.us;
     row.gbps = row.algbw * kind_crossing(x->k, ranks);
     row.ceiling = ceiling;
-    bench_put(b, &row);
+    iris_bench_put(&b->file, &row);
     return row.ok ? row.gbps : 0;
 }
 
@@ -178,8 +164,9 @@ static void compare(bench *b, work *x, bench_nccl *n, void *const *windows, int 
         const char *name = irisi_schedule_name((int)x->c.schedule);
         /* Plain launches of what a graph shows: of the library's choice only. */
         const int shown = graph || i == 0 || ways[i].kind != ways[i - 1].kind || bytes > GRAPH_MOST || b->o->variant ||
-                          !BENCH_HAS_RUNTIME;
-        if (ways[i].kind == (int)(x->k - kinds) && bytes <= ways[i].most && shown && wanted(b, name) && !bench_late(b))
+                          !iris_bench_graphs();
+        if (ways[i].kind == (int)(x->k - kinds) && bytes <= ways[i].most && shown && wanted(b, name) &&
+            !iris_bench_late(&b->file))
             measure(b, x, name, submit_own, graph, best);
     }
 }
@@ -212,7 +199,7 @@ static void look_at_links(bench *b, work *x, int graph)
                                  : IRISI_KERNEL_PTR(links_put);
         x->links.name = x->k->name;
         x->links.cfg = iris_grid((uint32_t)units, lanes[i % 2]);
-        if (wanted(b, name) && !bench_late(b))
+        if (wanted(b, name) && !iris_bench_late(&b->file))
             measure(b, x, name, submit_links, graph, 0);
     }
 }
@@ -239,9 +226,10 @@ static void run_size(bench *b, work *x, bench_nccl *n, void *const *windows, siz
         x->c.count = kind_count(x->k, bytes, ranks);
         if (links ? !large || ranks < 2 || x->c.count == 0 : b->o->only && strcmp(b->o->only, x->k->name) != 0)
             continue;
-        if (!bench_all_ok(b, k != ALL_TO_ALLV || lay_rows(b, x)))
+        if (!iris_bench_all_ok(b->w, k != ALL_TO_ALLV || lay_rows(b, x)))
             continue;
-        for (int graph = 0; graph <= (BENCH_HAS_RUNTIME && bytes <= GRAPH_MOST) && !bench_late(b); graph++)
+        for (int graph = 0; graph <= (iris_bench_graphs() && bytes <= GRAPH_MOST) && !iris_bench_late(&b->file);
+             graph++)
             if (links)
                 look_at_links(b, x, graph);
             else
@@ -279,7 +267,7 @@ static int rank_main(iris_world *w, void *arg)
     for (size_t bytes = o.min_bytes; bytes <= o.max_bytes; bytes *= 4)
         run_size(&b, &x, &n, windows, bytes);
     bench_nccl_close(&b, &n);
-    return bench_close(&b);
+    return iris_bench_close(&b.file);
 }
 
 int main(int argc, char **argv)

@@ -171,7 +171,7 @@ static inline int gemm_possible(const gemm_job *j, int kind, int which, int grap
 {
     const gemm_peers *p = &j->peers;
     const int all_scatter = j->g.op == GEMM_ALL_SCATTER;
-    if (graph && (!BENCH_HAS_RUNTIME || (j->g.m > GEMM_FEW_ROWS && kind > GEMM_DO_OWN)))
+    if (graph && (!iris_bench_graphs() || (j->g.m > GEMM_FEW_ROWS && kind > GEMM_DO_OWN)))
         return 0;
     switch (kind) {
     case GEMM_DO_BLAS: return gemm_have_blas(p);
@@ -188,7 +188,7 @@ static inline int gemm_possible(const gemm_job *j, int kind, int which, int grap
     return j->operation->launch[which] != NULL;
 }
 
-/* One repetition of what is timed: a bench_submit. Of so many calls as there are sets the last has the first set. */
+/* One repetition of what is timed, for iris_bench. Of so many calls as there are sets the last has the first set. */
 static inline iris_status gemm_submit(iris_world *w, void *arg, iris_stream stream, int turn)
 {
     const gemm_job *j = (const gemm_job *)arg;
@@ -249,7 +249,7 @@ static inline int gemm_placed(gemm_job *j)
     ok = iris_synchronize(w) == IRIS_OK && ok;
     if (!ok)
         fprintf(stderr, "rank %d, blas_gather: %s\n", iris_rank(w), iris_error_string(w));
-    return bench_all_ok(j->b, ok) && gemm_peers_place(&j->peers);
+    return iris_bench_all_ok(j->b->w, ok) && gemm_peers_place(&j->peers);
 }
 
 /* What two right Cs may differ by besides the rounding of each: what sums lose, and the rounding of partials. */
@@ -295,7 +295,7 @@ static inline int gemm_poison(gemm_job *j)
 /* What is submitted to be timed, and how many calls that takes until all sets have had their turn. */
 typedef struct gemm_timing {
     const char *name;
-    bench_submit submit;
+    iris_bench_fn submit;
     void *arg;
     int calls;
 } gemm_timing;
@@ -330,9 +330,9 @@ static inline int gemm_checked(gemm_job *j, const gemm_timing *t)
     if (!ok)
         fprintf(stderr, "rank %d, %s %s: %s\n", iris_rank(w), gemm_fused_names[j->g.op], t->name,
                 iris_error_string(w));
-    ok = bench_all_ok(j->b, ok); /* a push has arrived once all ranks are through */
+    ok = iris_bench_all_ok(j->b->w, ok); /* a push has arrived once all ranks are through */
     ok = ok && gemm_wrote_right(j, t->name);
-    return bench_all_ok(j->b, ok);
+    return iris_bench_all_ok(j->b->w, ok);
 }
 
 /* What came of a way of the job's kind: microseconds of one call, 0 where the check failed. */
@@ -362,21 +362,17 @@ static inline gemm_outcome gemm_timed_graph(gemm_job *j, const char *name)
 {
     gemm_outcome out;
     out.us = -1, out.ok = 0;
-#if BENCH_HAS_RUNTIME
     const int calls = (j->b->o->laps + j->g.sets - 1) / j->g.sets * j->g.sets;
-    bench_graph made = NULL;
+    irisi_graph made;
     gemm_timing t;
-    const int ok = bench_graph_make(j->b, &made, gemm_submit, j, calls) == IRIS_OK;
+    const int ok = bench_graph_make(j->b->w, &made, gemm_submit, j, calls) == IRIS_OK;
     if (!ok)
         fprintf(stderr, "%s: %s\n", name, iris_error_string(j->b->w));
     t.name = name, t.submit = bench_submit_graph, t.arg = &made, t.calls = 1;
-    if (bench_all_ok(j->b, ok))
+    if (iris_bench_all_ok(j->b->w, ok))
         out = gemm_check_and_time(j, &t);
-    bench_graph_free(made);
+    irisi_graph_free(made);
     out.us = out.us < 0 ? out.us : out.us / calls;
-#else
-    (void)j, (void)name;
-#endif
     return out;
 }
 
@@ -424,10 +420,10 @@ static inline int gemm_refer(gemm_job *j)
     ok = ok && iris_memcpy(w, j->reference, c, g->c_rows * g->c_columns * 2) == IRIS_OK;
     if (!ok)
         fprintf(stderr, "%s\n", iris_error_string(w));
-    if (!bench_all_ok(j->b, ok))
+    if (!iris_bench_all_ok(j->b->w, ok))
         return 1;
     ok = gemm_operands_right(w, g, j->reference, g->op == GEMM_ALL_SCATTER, j->flag, "BLAS and a collective");
-    j->have_reference = bench_all_ok(j->b, ok);
+    j->have_reference = iris_bench_all_ok(j->b->w, ok);
     return 0;
 }
 
@@ -461,7 +457,7 @@ static inline int gemm_run(gemm_job *j, const char *shape, int kind, int which)
     int ready = 0;
     for (int graph = 0; graph < 2; graph++) {
         char name[GEMM_NAME];
-        bench_row row;
+        iris_bench_row row;
         gemm_name(name, kind, which, graph);
         j->us[kind][which][graph] = 0;
         if (!gemm_possible(j, kind, which, graph) || (j->b->o->variant && strcmp(j->b->o->variant, name) != 0))
@@ -472,8 +468,8 @@ static inline int gemm_run(gemm_job *j, const char *shape, int kind, int which)
             if (s != IRIS_OK)
                 fprintf(stderr, "rank %d, %s: %s\n", iris_rank(j->b->w), name, iris_error_string(j->b->w));
             j->us[kind][which][1] = 0;
-            if (!bench_all_ok(j->b, s == IRIS_OK)) /* what the library says that it lacks is left out */
-                return !bench_all_ok(j->b, s == IRIS_OK || s == IRIS_ERR_UNSUPPORTED);
+            if (!iris_bench_all_ok(j->b->w, s == IRIS_OK)) /* what the library says that it lacks is left out */
+                return !iris_bench_all_ok(j->b->w, s == IRIS_OK || s == IRIS_ERR_UNSUPPORTED);
             if (kind == GEMM_DO_PATTERN && which == IRIS_GEMM_BLAS_GATHER && !gemm_placed(j))
                 return 0;
             ready = 1;
@@ -496,7 +492,7 @@ static inline int gemm_run(gemm_job *j, const char *shape, int kind, int which)
         if ((kind == GEMM_DO_PUSH || kind == GEMM_DO_COLLECTIVE) && out.us > 0)
             row.gbps = (double)row.bytes / out.us * 1e-3;
         row.ceiling = gemm_bound(j, kind, graph);
-        bench_put(j->b, &row);
+        iris_bench_put(&j->b->file, &row);
     }
     return 0;
 }
@@ -537,10 +533,10 @@ static inline int gemm_run_shape(gemm_job *j)
         for (int which = 0; which < GEMM_WHICH; which++)
             j->us[kind][which][0] = j->us[kind][which][1] = -1;
     for (int kind = 0; kind < GEMM_KINDS; kind++)
-        for (int which = 0; which < gemm_whiches(kind) && !bench_late(j->b); which++)
+        for (int which = 0; which < gemm_whiches(kind) && !iris_bench_late(&j->b->file); which++)
             if (gemm_run(j, shape, kind, which))
                 return 1;
-    if (!j->b->cut)
+    if (!j->b->file.cut)
         gemm_summary(j, shape);
     return gemm_job_free(j);
 }
@@ -585,7 +581,7 @@ static inline int gemm_fused_rank(iris_world *w, void *arg)
         if (q->shapes[op] > 0 && q->operations[op].prepare == NULL && iris_rank(w) == 0)
             printf("%s: the library has no kernels of this operation yet; what follows are its parts\n",
                    gemm_fused_names[op]);
-        for (int i = 0; i < q->shapes[op] && !bench_late(&b); i++) {
+        for (int i = 0; i < q->shapes[op] && !iris_bench_late(&b.file); i++) {
             memset(&j->g, 0, sizeof j->g);
             j->operation = &q->operations[op], j->g.op = (gemm_fused)op;
             j->g.m = (uint64_t)q->shape[op][i][0], j->g.n = (uint64_t)q->shape[op][i][1];
@@ -599,7 +595,7 @@ static inline int gemm_fused_rank(iris_world *w, void *arg)
     gemm_peers_close(&j->peers);
     IRIS_TRY(iris_free(w, j->flag));
     free(j);
-    return bench_close(&b);
+    return iris_bench_close(&b.file);
 }
 
 /* The program: `operations` has a row for each gemm_fused, in that order; `local` launches a GEMM alone. */

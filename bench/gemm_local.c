@@ -109,7 +109,7 @@ static iris_status ours(job *j, int set, iris_stream stream)
     return (pattern ? pattern : j->o->kind->local)(j->w, &j->plan[j->path][set], stream);
 }
 
-/* One call, of the inputs whose turn it is: a bench_submit. */
+/* One call, of the inputs whose turn it is: an iris_bench_fn. */
 static iris_status submit(iris_world *w, void *arg, iris_stream stream, int turn)
 {
     job *j = (job *)arg;

@@ -170,7 +170,7 @@ static inline int gemm_operands_algorithm(iris_world *w, const gemm_operands *g,
 /* The same if it is `there`, with -1 on every rank where some rank has none. Collective. */
 static inline void gemm_operands_peer(bench *b, const gemm_operands *g, peer *p, int there, char *c, uint64_t ldc)
 {
-    if (!bench_all_ok(b, there && gemm_operands_algorithm(b->w, g, p, g->a, c, ldc, 0) >= 0))
+    if (!iris_bench_all_ok(b->w, there && gemm_operands_algorithm(b->w, g, p, g->a, c, ldc, 0) >= 0))
         p->best = -1;
 }
 

@@ -94,7 +94,7 @@ static inline iris_status gemm_peers_open(bench *b, gemm_peers *p, const size_t 
     memset(p, 0, sizeof *p);
     p->b = b;
     p->plain = strcmp(iris_arch_name(b->w), "host") == 0;
-    p->have_vendor = bench_all_ok(b, peer_open(&p->vendor));
+    p->have_vendor = iris_bench_all_ok(b->w, peer_open(&p->vendor));
     p->placed = p->vendor;
     p->have_nccl = iris_world_size(b->w) > 1 && bench_nccl_open(b, &p->nccl);
     for (int i = 0; i < 2 && p->have_nccl && bytes[i]; i++)
@@ -432,7 +432,7 @@ static inline void gemm_peers_choose(gemm_peers *p, uint32_t *flag)
             break;
         wrong |= 1u << p->vendor.best;
     }
-    if (!bench_all_ok(p->b, p->vendor.best >= 0))
+    if (!iris_bench_all_ok(p->b->w, p->vendor.best >= 0))
         p->vendor.best = -1;
 }
 
@@ -454,7 +454,7 @@ static inline int gemm_peers_place(gemm_peers *p)
         (void)peer_choose(&p->placed, p->b->w, &in, 0);
     iris_event_destroy(p->b->w, in.begin);
     iris_event_destroy(p->b->w, in.end);
-    return bench_all_ok(p->b, p->plain || p->placed.best >= 0);
+    return iris_bench_all_ok(p->b->w, p->plain || p->placed.best >= 0);
 }
 
 /* Memory for a shape, and a BLAS. 0, or 1 with a sentence on stderr. Collective. */

@@ -71,7 +71,7 @@ static int checked(job *j, const char *who)
     ok = submit(w, j, iris_default_stream(w), 0) == IRIS_OK && iris_synchronize(w) == IRIS_OK && ok;
     if (!ok)
         fprintf(stderr, "rank %d, %s: %s\n", iris_rank(w), who, iris_error_string(w));
-    return bench_all_ok(j->b, ok && gemm_operands_right(w, &j->g, j->g.c, 0, j->flag, who));
+    return iris_bench_all_ok(j->b->w, ok && gemm_operands_right(w, &j->g, j->g.c, 0, j->flag, who));
 }
 
 /* The plan's row without the problem, and what to call it. */
@@ -84,7 +84,7 @@ static const char *choice_of(const char *row)
 /* Tries a row: 1 when it was timed, 0 when it was refused or tried before, -1 when the run cannot go on. */
 static int try_row(job *j, const char *row, const bench_options *how, const char *shape)
 {
-    bench_row r;
+    iris_bench_row r;
     iris_gemm_row became;
     if (j->n_tried == TRIES)
         return 0;
@@ -109,7 +109,7 @@ static int try_row(job *j, const char *row, const bench_options *how, const char
     r.bytes = (size_t)(j->g.m * j->g.own.count * 2) * (size_t)(iris_world_size(j->b->w) - 1);
     r.workgroups = (int)j->g.plan[0].machine.workgroups,
     r.lanes = (int)(j->g.plan[0].machine.waves * j->g.plan[0].machine.wave_lanes);
-    bench_put(j->b, &r);
+    iris_bench_put(&j->b->file, &r);
     j->n_tried += r.ok;
     return r.ok;
 }
@@ -131,7 +131,7 @@ static int try_pattern(job *j, iris_gemm_pattern pattern, const char *shape)
     iris_gemm_row rows[CANDIDATES];
     const int first = j->n_tried;
     const uint32_t n = iris_gemm_candidates(j->b->w, &j->g.plan[0], pattern, rows, (uint32_t)j->o->candidates);
-    for (uint32_t i = 0; i < n && !bench_late(j->b); i++) {
+    for (uint32_t i = 0; i < n && !iris_bench_late(&j->b->file); i++) {
         if (try_row(j, rows[i].text, &j->o->few, shape) < 0)
             return -1;
         const attempt *own = fastest(j, first, j->n_tried, 0, 0), *best = fastest(j, 0, j->n_tried, 0, 0);
@@ -212,10 +212,10 @@ static int rank_main(iris_world *w, void *arg)
     j->b = &b, j->o = o, j->g.transposed = o->transposed;
     j->flag = (uint32_t *)iris_malloc(w, sizeof *j->flag);
     IRIS_TRY(iris_barrier(w));
-    if (!bench_all_ok(&b, table != NULL || iris_rank(w) != 0))
+    if (!iris_bench_all_ok(b.w, table != NULL || iris_rank(w) != 0))
         return 1;
     j->vendor.algorithms = peer_open(&j->vendor) ? 0 : -1;
-    for (int i = 0; i < o->shapes && !bench_late(&b); i++) {
+    for (int i = 0; i < o->shapes && !iris_bench_late(&b.file); i++) {
         j->g.m = (uint64_t)o->shape[i][0], j->g.n = (uint64_t)o->shape[i][1], j->g.k = (uint64_t)o->shape[i][2];
         if (run_shape(j, table))
             return 1;
@@ -224,33 +224,30 @@ static int rank_main(iris_world *w, void *arg)
         fclose(table);
     IRIS_TRY(iris_free(w, j->flag));
     free(j);
-    return bench_close(&b);
+    return iris_bench_close(&b.file);
 }
 
 static void parse(options *o, int argc, char **argv)
 {
-    for (int c; (c = getopt(argc, argv, "n:r:s:k:b:to:j:c:")) != -1;) {
-        switch (c) {
-        case 'n': o->bench.ranks = (int)bench_number(argv[0], optarg); break;
-        case 'r': o->bench.repeats = (int)bench_number(argv[0], optarg); break;
-        case 's': o->bench.seconds = (int)bench_number(argv[0], optarg); break;
-        case 'k': o->candidates = (int)bench_number(argv[0], optarg); break;
-        case 'b': o->behind = atof(optarg); break;
-        case 't': o->transposed = 1; break;
-        case 'o': o->table = optarg; break;
-        case 'j': o->bench.json = optarg; break;
-        case 'c': o->bench.commit = optarg; break;
-        default:
-            printf("gemm_tune [-n RANKS] [-r REPEATS] [-s SECONDS] [-k CANDIDATES of a pattern] [-b BEHIND: give a "
-                   "pattern up] [-t: B is n x k] [-o TABLE] [-j FILE] [-c COMMIT] [MxNxK...]\n");
-            exit(2);
-        }
-    }
-    o->shapes = gemm_shapes_read(argv[0], argc - optind, argv + optind, GEMM_SHAPES, o->shape, SHAPES);
-    if (o->bench.ranks < 1 || o->bench.ranks > BENCH_RANKS || o->bench.repeats < 1 ||
-        o->bench.repeats > BENCH_REPEATS || o->candidates < 1 || o->candidates > CANDIDATES) {
-        fprintf(stderr, "%s: 1 to %d ranks, 1 to %d repetitions, 1 to %d candidates\n", argv[0],
-                BENCH_RANKS, BENCH_REPEATS, CANDIDATES);
+    static iris_bench_suite s;
+    char number[32];
+    const char *behind = number;
+    snprintf(number, sizeof number, "%g", o->behind);
+    iris_bench_suite_init(&s, "gemm_tune", "gemm_tune [OPTION...] [MxNxK...]: the best choices for GEMMs of bf16");
+    s.ranks = o->bench.ranks, s.time.repeats = o->bench.repeats, s.about.seconds = o->bench.seconds, s.takes_words = 1;
+    iris_bench_option_int(&s, 'k', "candidates", &o->candidates, "candidates of a pattern");
+    iris_bench_option_text(&s, 'b', "behind", &behind, "give a pattern up that is so many times as slow; default 1.5");
+    iris_bench_option_flag(&s, 't', "transposed", &o->transposed, "B is n x k");
+    iris_bench_option_text(&s, 'o', "table", &o->table, "write the table to a file");
+    const int done = iris_bench_parse(&s, argc, argv);
+    if (done >= 0)
+        exit(done);
+    o->bench.ranks = s.ranks, o->bench.repeats = s.time.repeats, o->bench.seconds = s.about.seconds;
+    o->bench.json = s.about.json, o->bench.csv = s.about.csv, o->bench.commit = s.about.commit;
+    o->behind = atof(behind);
+    o->shapes = gemm_shapes_read(argv[0], s.words, s.word, GEMM_SHAPES, o->shape, SHAPES);
+    if (o->bench.ranks > BENCH_RANKS || o->candidates < 1 || o->candidates > CANDIDATES) {
+        fprintf(stderr, "%s: 1 to %d ranks, 1 to %d candidates\n", argv[0], BENCH_RANKS, CANDIDATES);
         exit(2);
     }
 }

@@ -2,7 +2,8 @@
 /*
  * hand.h: moves between ranks as one writes them by hand, and what those and the library's (moves.h) work on.
  *
- *   move_op move_args hand_vec hand_move hand_aim
+ *   move_op move_args hand_vec hand_move hand_aim hand_places hand_place
+ *   hand_word hand_arrived
  */
 #ifndef IRIS_BENCH_HAND_H
 #define IRIS_BENCH_HAND_H
@@ -82,6 +83,38 @@ static inline void hand_aim(iris_world *w, move_args *a, int all, int pull)
         a->from[k - 1] = pull ? (char *)iris_translate(w, a->src, peer) : a->src;
         a->to[k - 1] = pull ? slot : (char *)iris_translate(w, slot, peer);
     }
+}
+
+/* Turns go from place to place, so that caches do not serve a message smaller than they are. */
+static inline size_t hand_places(const move_args *a)
+{
+    const size_t stride = a->bytes < 256 ? 256 : a->bytes;
+    return a->slot / stride < 64 ? a->slot / stride : 64;
+}
+
+/* Where the turn's message begins. */
+static inline size_t hand_place(const move_args *a, int turn)
+{
+    return (size_t)turn % hand_places(a) * (a->bytes < 256 ? 256 : a->bytes);
+}
+
+/* What word i of rank `from`'s source holds. */
+static inline uint32_t hand_word(int from, size_t i) { return (uint32_t)from * 0x01000193u + (uint32_t)i; }
+
+/* The message that rank `from` sent in the last turn lies at dst: spot checks, every word of small messages. */
+static inline int hand_arrived(iris_world *w, const move_args *a, const char *dst, int from)
+{
+    uint32_t seen[4096];
+    const size_t words = a->bytes / 4, step = words / 16 > 4096 ? words / 16 : 4096;
+    for (size_t first = 0; first < words; first += step) {
+        const size_t count = words - first < 4096 ? words - first : 4096;
+        if (iris_memcpy(w, seen, dst + a->at + 4 * first, 4 * count) != IRIS_OK)
+            return 0;
+        for (size_t i = 0; i < count; i++)
+            if (seen[i] != hand_word(from, a->at / 4 + first + i))
+                return 0;
+    }
+    return 1;
 }
 
 #endif

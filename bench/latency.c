@@ -4,7 +4,6 @@
  * all, and launches, beside hand-written kernels of the same run. bench/README.md says how it measures.
  */
 #include "bench.h"
-#include "runtime.h"
 #include "spellings.h"
 
 enum { CASES = 64, LANES = 1024, LAUNCHES = 100 };
@@ -256,7 +255,7 @@ static int left_behind(ping_run *r, trace_kind t)
         ok = held(w, r->args.ch.state + IRISI_EPOCH, ~(uint64_t)0, laps);
     if (t == TRACE_WORD)
         ok = rank != 1 || held(w, r->args.word, ~(uint64_t)0, laps);
-    return bench_all_ok(r->b, ok);
+    return iris_bench_all_ok(r->b->w, ok);
 }
 
 /* Microseconds a lap, and whether it left what it should; a negative time when it failed. */
@@ -292,8 +291,8 @@ static double time_laps(ping_run *r, const ping_case *c, irisi_kernel kernel, in
 
 static int run_case(ping_run *r, const ping_case *c)
 {
-    bench_row row;
-    if ((r->b->o->only && strcmp(r->b->o->only, c->name) != 0) || bench_late(r->b))
+    iris_bench_row row;
+    if ((r->b->o->only && strcmp(r->b->o->only, c->name) != 0) || iris_bench_late(&r->b->file))
         return 0;
     memset(&row, 0, sizeof row);
     r->args.n = c->bytes / 4;
@@ -306,24 +305,17 @@ static int run_case(ping_run *r, const ping_case *c)
     }
     row.name = c->name, row.dtype = "u32", row.variant = c->variant, row.bytes = c->bytes;
     row.workgroups = 1, row.lanes = (int)c->lanes;
-    bench_put(r->b, &row);
+    iris_bench_put(&r->b->file, &row);
     return 0;
-}
-
-static iris_status submit_launches(iris_world *w, void *arg, iris_stream stream, int turn)
-{
-    iris_status status = IRIS_OK;
-    for (int i = 0; i < LAUNCHES && status == IRIS_OK; i++)
-        status = bench_submit_kernel(w, arg, stream, turn);
-    return status;
 }
 
 /* LAUNCHES launches of a kernel one behind the other, plain and as one graph: microseconds of one. */
 static int run_launches(ping_run *r, const char *name, irisi_kernel kernel, int cooperative)
 {
+    static const char *const variants[2][2] = {{"plain", "plain_graph"}, {"cooperative", "cooperative_graph"}};
     bench_kernel k;
-    bench_row row;
-    if ((r->b->o->only && strcmp(r->b->o->only, name) != 0) || bench_late(r->b))
+    iris_bench_row row;
+    if ((r->b->o->only && strcmp(r->b->o->only, name) != 0) || iris_bench_late(&r->b->file))
         return 0;
     memset(&row, 0, sizeof row);
     memset(&k, 0, sizeof k);
@@ -333,25 +325,15 @@ static int run_launches(ping_run *r, const char *name, irisi_kernel kernel, int 
     IRIS_TRY(iris_barrier(r->b->w));
     k.kernel = kernel, k.name = name, k.args = &r->args, k.bytes = sizeof r->args;
     k.cfg = cooperative ? iris_cooperative(1, 64) : iris_grid(1, 64);
-    row.us = bench_time(r->b, name, submit_launches, &k) / (double)LAUNCHES;
-    row.ok = 1, row.name = name, row.dtype = "u32", row.variant = cooperative ? "cooperative" : "plain";
+    row.ok = 1, row.name = name, row.dtype = "u32";
     row.workgroups = 1, row.lanes = 64;
-    if (row.us < 0)
-        return 1;
-    bench_put(r->b, &row);
-#if BENCH_HAS_RUNTIME
-    bench_graph graph;
-    if (bench_graph_make(r->b, &graph, bench_submit_kernel, &k, LAUNCHES) != IRIS_OK) {
-        fprintf(stderr, "%s: %s\n", name, iris_error_string(r->b->w));
-        return 1;
+    for (int graph = 0; graph <= iris_bench_graphs(); graph++) {
+        row.us = bench_time_calls(r->b, name, bench_submit_kernel, &k, graph, LAUNCHES);
+        row.variant = variants[cooperative][graph];
+        if (row.us < 0)
+            return 1;
+        iris_bench_put(&r->b->file, &row);
     }
-    row.us = bench_time(r->b, name, bench_submit_graph, &graph) / LAUNCHES;
-    bench_graph_free(graph);
-    row.variant = cooperative ? "cooperative_graph" : "plain_graph";
-    if (row.us < 0)
-        return 1;
-    bench_put(r->b, &row);
-#endif
     return 0;
 }
 
@@ -423,7 +405,7 @@ static int rank_main(iris_world *w, void *arg)
     r.args.hand_from = (hand_vec *)(void *)r.args.src;
     r.args.hand_to = (hand_vec *)iris_translate(w, r.args.dst, r.args.peer);
     const int failed = run_all(&r);
-    return bench_close(&b) || failed;
+    return iris_bench_close(&b.file) || failed;
 }
 
 int main(int argc, char **argv)

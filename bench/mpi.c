@@ -105,8 +105,11 @@ static int compare(job *j, double *sums)
     const size_t count = j->bytes / sizeof(float) / (j->kind == 0 ? 1 : (size_t)iris_world_size(j->b.w));
     const size_t some = ((size_t)16 << 20) / j->bytes; /* calls in a row, fewer of what takes long */
     const int calls = some < 1 ? 1 : some < (size_t)o->laps ? (int)some : o->laps;
-    double times[2][BENCH_REPEATS];
-    bench_row row;
+    iris_bench_result result[2];
+    double *times = (double *)calloc(2 * (size_t)o->repeats, sizeof *times);
+    iris_bench_row row;
+    if (!times)
+        return fprintf(stderr, "no memory for the times\n");
     memset(&row, 0, sizeof row);
     row.ok = 1;
     for (int turn = -o->warmup; turn < o->repeats; turn++)
@@ -114,21 +117,24 @@ static int compare(job *j, double *sums)
             if (turn == -o->warmup)
                 memset(j->dst, 0xFF, o->max_bytes);
             const double us = once(j, mpi, count, turn < 0 ? 1 : calls);
-            if (us < 0)
+            if (us < 0) {
+                free(times);
                 return fprintf(stderr, "%s by %s: %s\n", names[j->kind], mpi ? "MPI" : "us", iris_error_string(j->b.w));
+            }
             if (turn >= 0)
-                times[mpi][turn] = us;
+                times[mpi * o->repeats + turn] = us;
             else if (turn == -o->warmup)
                 row.ok &= right(j, count);
         }
     for (int mpi = 0; mpi < 2; mpi++) {
-        qsort(times[mpi], (size_t)o->repeats, sizeof times[0][0], bench_compare);
-        sums[mpi] += log(times[mpi][o->repeats / 2]);
+        iris_bench_summarize(times + mpi * o->repeats, o->repeats, result + mpi);
+        sums[mpi] += log(result[mpi].median);
     }
+    free(times);
     row.name = names[j->kind], row.dtype = "f32", row.variant = "auto", row.bytes = j->bytes;
-    row.us = times[0][o->repeats / 2], row.ceiling = times[1][o->repeats / 2];
-    row.ok = bench_all_ok(&j->b, row.ok);
-    bench_put(&j->b, &row);
+    row.us = result[0].median, row.ceiling = result[1].median, row.time = result[0];
+    row.ok = iris_bench_all_ok(j->b.w, row.ok);
+    iris_bench_put(&j->b.file, &row);
     return 0;
 }
 
@@ -136,7 +142,7 @@ static int rank_main(iris_world *w, const bench_options *o)
 {
     double sums[2] = {0, 0};
     int rows = 0;
-    bench_row row;
+    iris_bench_row row;
     job j;
     memset(&j, 0, sizeof j);
     IRIS_TRY(iris_collective_channel(w, &j.ch, o->piece));
@@ -148,15 +154,15 @@ static int rank_main(iris_world *w, const bench_options *o)
         j.src[i] = element(iris_rank(w), i);
     IRIS_TRY(iris_barrier(w));
     for (j.kind = 0; j.kind < KINDS; j.kind++)
-        for (j.bytes = o->min_bytes; j.bytes <= o->max_bytes && !bench_late(&j.b); j.bytes *= 4, rows++)
+        for (j.bytes = o->min_bytes; j.bytes <= o->max_bytes && !iris_bench_late(&j.b.file); j.bytes *= 4, rows++)
             if ((!o->only || strcmp(o->only, names[j.kind]) == 0) && compare(&j, sums))
                 return 1;
     memset(&row, 0, sizeof row);
     row.name = "geomean", row.dtype = "f32", row.variant = "auto", row.ok = 1;
     row.us = exp(sums[0] / rows), row.ceiling = exp(sums[1] / rows);
     if (rows > 0)
-        bench_put(&j.b, &row);
-    return bench_close(&j.b);
+        iris_bench_put(&j.b.file, &row);
+    return iris_bench_close(&j.b.file);
 }
 
 int main(int argc, char **argv)

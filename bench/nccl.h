@@ -94,10 +94,10 @@ static inline int bench_nccl_open(bench *b, bench_nccl *n)
         (void)bench_nccl_find(library, "ncclCommWindowRegister", &n->window);
     if (ok && iris_rank(b->w) == 0)
         ok = n->id(&id) == 0;
-    if (!bench_all_ok(b, ok) || iris_broadcast(b->w, &id, sizeof id, 0) != IRIS_OK)
+    if (!iris_bench_all_ok(b->w, ok) || iris_broadcast(b->w, &id, sizeof id, 0) != IRIS_OK)
         return 0;
     ok = n->init(&n->comm, iris_world_size(b->w), id, iris_rank(b->w)) == 0;
-    return bench_all_ok(b, ok);
+    return iris_bench_all_ok(b->w, ok);
 }
 
 /* Collective: leaves NCCL's world once every rank is done with it, windows first. */
@@ -120,10 +120,10 @@ static inline void *bench_nccl_alloc(bench *b, bench_nccl *n, size_t bytes)
 {
     const int i = n->memory[0] != NULL;
     int ok = n->window != NULL && n->alloc(n->memory + i, bytes) == 0;
-    if (!bench_all_ok(b, ok))
+    if (!iris_bench_all_ok(b->w, ok))
         return NULL;
     ok = n->window(n->comm, n->memory[i], bytes, n->windows + i, BENCH_NCCL_SYMMETRIC) == 0;
-    return bench_all_ok(b, ok) ? n->memory[i] : NULL;
+    return iris_bench_all_ok(b->w, ok) ? n->memory[i] : NULL;
 }
 
 static inline iris_status bench_nccl_ok(iris_world *w, const bench_nccl *n, int error, const char *call)

@@ -3,7 +3,8 @@
 """Draws a result file: bandwidth and time against message size and number of workgroups, speedups.
 
 Dotted lines are the hand-written kernels of the same run, dashed ones the copy engine's. Of collectives: time against
-message size, both logarithmic, in a graph where that was measured; dashed lines are NCCL's.
+message size, both logarithmic, in a graph where that was measured; dashed lines are NCCL's. Of pairs: for each size a
+heat map for each operation, GB/s from rank to rank with per cent of the ceiling.
 """
 import argparse
 import collections
@@ -109,10 +110,47 @@ def ratios(rows, title, file):
     print(file)
 
 
+def heat_maps(rows, where, folder, stem, ending):
+    """A picture for each message size: a matrix for each operation, a line for each rank whose kernel moves."""
+    pairs = [r for r in rows if r["variant"] == "pair"]
+    for size in sorted({r["bytes"] for r in pairs}):
+        there = [r for r in pairs if r["bytes"] == size]
+        cases = list(dict.fromkeys(r["case"] for r in there))
+        ranks = max(max(r["from"], r["to"]) for r in there) + 1
+        side = 1.2 + 0.62 * ranks
+        fig, grid = plt.subplots(-(-len(cases) // 3), min(3, len(cases)), squeeze=False, layout="constrained",
+                                 figsize=(side * min(3, len(cases)), side * -(-len(cases) // 3) + 0.4))
+        for axes in grid.flat[len(cases):]:
+            axes.axis("off")
+        for axes, case in zip(grid.flat, cases):
+            heat_map(axes, case, {(r["from"], r["to"]): r for r in there if r["case"] == case}, ranks)
+        fig.suptitle(f"GB/s (% of the ceiling), {size} bytes: {where}", fontsize=9)
+        fig.savefig(folder / f"{stem}_pairs_{size}.{ending}")
+        plt.close(fig)
+        print(folder / f"{stem}_pairs_{size}.{ending}")
+
+
+def heat_map(axes, case, seen, ranks):
+    """One matrix; what was not measured stays white."""
+    figures = [[seen[a, b]["gbps"] if (a, b) in seen else float("nan") for b in range(ranks)] for a in range(ranks)]
+    most = max(row["gbps"] for row in seen.values())
+    axes.imshow(figures, cmap="viridis", vmin=0, vmax=most)
+    for (a, b), row in seen.items():
+        part = f"\n({100 * row['ratio']:.0f}%)" if "ratio" in row else ""
+        axes.text(b, a, f"{row['gbps']:.3g}{part}", ha="center", va="center", fontsize=7,
+                  color="black" if row["gbps"] > 0.6 * most else "white")
+    axes.set_xticks(range(ranks))
+    axes.set_yticks(range(ranks))
+    axes.set_xlabel("rank whose memory is reached", fontsize=7)
+    axes.set_ylabel("rank whose kernel moves", fontsize=7)
+    axes.set_title(case, fontsize=8)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("result", type=pathlib.Path, help="a JSON file of bench/")
-    parser.add_argument("folder", type=pathlib.Path, help="where the SVG files go")
+    parser.add_argument("folder", type=pathlib.Path, help="where the pictures go")
+    parser.add_argument("--png", action="store_true", help="heat maps as PNG files, not SVG")
     args = parser.parse_args()
     result = json.loads(args.result.read_text())
     if result.get("schema") != "iris-bench-1":
@@ -126,6 +164,13 @@ def main():
     if result["benchmark"] in ("gemm_fused", "gemm_all_scatter"):
         if not sum(speedups(result, op, where, args.folder / f"{stem}_{op}.svg") for op in gemm_report.OPERATIONS):
             parser.error(f"{args.result} has no pattern beside BLAS + NCCL: nothing is drawn")
+        return
+    if result["benchmark"] == "pairs":
+        heat_maps(rows, where, args.folder, stem, "png" if args.png else "svg")
+        together = [r for r in rows if r["variant"] == "all"]
+        if together:
+            draw(together, "bytes", "gbps", f"all at once: {where}", ("bytes", "GB/s a rank"),
+                 args.folder / f"{stem}_all_size.svg")
         return
     if result["benchmark"] == "collectives":
         collectives(rows, where, args.folder, stem)

@@ -172,12 +172,12 @@ static int right(job *j)
     int ok = iris_memset(j->b->w, j->a.wrong, 0, sizeof wrong) == IRIS_OK;
     ok = iris_launch(j->b->w, compare, &j->a, sizeof j->a, &all, NULL) == IRIS_OK && ok;
     ok = iris_memcpy(j->b->w, &wrong, j->a.wrong, sizeof wrong) == IRIS_OK && ok && wrong == 0;
-    return bench_all_ok(j->b, ok);
+    return iris_bench_all_ok(j->b->w, ok);
 }
 
 static double measure(job *j, const char *variant, uint32_t what, double ceiling)
 {
-    bench_row row;
+    iris_bench_row row;
     memset(&row, 0, sizeof row);
     int ok = iris_memset(j->b->w, j->a.sums, 0xff, (size_t)j->a.tiles * TILE * sizeof(iris_bf16)) == IRIS_OK;
     if (what & COMPUTE)
@@ -192,7 +192,7 @@ static double measure(job *j, const char *variant, uint32_t what, double ceiling
         return -1;
     row.workgroups = ((what & COMPUTE ? 1 : 0) + (what & COMMUNICATE ? EACH : 0)) * iris_compute_units(j->b->w);
     row.ok = (what == COMPUTE || right(j)) && ok;
-    bench_put(j->b, &row);
+    iris_bench_put(&j->b->file, &row);
     return row.us;
 }
 
@@ -226,7 +226,7 @@ static int rank_main(iris_world *w, void *arg)
         return irisi_try_failed(IRIS_ERR_NOMEM, "the benchmark's buffers");
     IRIS_TRY(iris_memset(w, j.a.counters, 0, COUNTERS * sizeof *j.a.counters));
     IRIS_TRY(iris_barrier(w));
-    for (size_t bytes = o->min_bytes; bytes <= o->max_bytes && !bench_late(&b); bytes *= 4) {
+    for (size_t bytes = o->min_bytes; bytes <= o->max_bytes && !iris_bench_late(&b.file); bytes *= 4) {
         j.a.tiles = (uint32_t)(bytes / sizeof(iris_bf16) / TILE);
         const double few = computing(&j, 64), many = computing(&j, 192);
         const double alone = few > 0 && many > few ? measure(&j, "all_reduce", 0, 0) : -1;
@@ -239,7 +239,7 @@ static int rank_main(iris_world *w, void *arg)
             measure(&j, "both", COMPUTE | COMMUNICATE, compute_us > alone ? compute_us : alone) < 0)
             return 1;
     }
-    return bench_close(&b);
+    return iris_bench_close(&b.file);
 }
 
 int main(int argc, char **argv)

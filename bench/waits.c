@@ -2,21 +2,16 @@
 /*
  * waits.c: how long kernels take that do little but wait for each other, every rank for its neighbours or for all.
  *
- *   waits [ranks [lanes [laps]]]        4 ranks, 256 lanes a workgroup, 5 laps
+ *   waits [OPTION...] [ranks [lanes [repeats]]]        4 ranks, 256 lanes a workgroup, 5 repetitions
  *
  * Beside other programs that want the same cores it says what waits lose there (the host platform):
  *
  *   build/bench/waits; for i in 1 2 3 4; do sh -c 'while :; do :; done' & done; build/bench/waits; kill $(jobs -p)
  */
+#include <iris/bench.h>
 #include <iris/collective/launch.h>
 #include <iris/gen/all_reduce_ll.h>
 #include <iris/gen/all_reduce_two_shot.h>
-#include <iris/init.h>
-#include <iris/iris.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 enum { CELLS = 256, BANK = CELLS + 2, STEPS = 1000, TILES = 40, TILE = 256, CASES = 3 };
 static const char *const cases[CASES] = {"jacobi", "all_reduce_ll", "all_reduce_two_shot"};
@@ -75,51 +70,74 @@ IRIS_KERNEL(sums, waits_args, a, 256)
 }
 
 typedef struct waits_options {
-    int lanes, laps;
+    iris_bench_suite suite;
+    int lanes;
 } waits_options;
 
-static double seconds(void)
+/* One rank's kernels. */
+typedef struct waits_job {
+    const waits_options *o;
+    waits_args args;
+} waits_job;
+
+static iris_status submit(iris_world *w, void *arg, iris_stream stream, int turn)
 {
-    struct timespec t;
-    timespec_get(&t, TIME_UTC);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    waits_job *j = (waits_job *)arg;
+    const iris_launch_config grid = iris_cooperative(2, (uint32_t)j->o->lanes);
+    (void)turn;
+    if (j->args.how != 0)
+        return iris_launch(w, sums, &j->args, sizeof j->args, &grid, stream);
+    const iris_status status = iris_launch(w, jacobi, &j->args, sizeof j->args, &grid, stream);
+    j->args.before += STEPS;
+    return status;
+}
+
+/* One case; its last signals must stand where its steps put them. */
+static iris_status measure(iris_bench_point *p)
+{
+    waits_job *j = (waits_job *)p->arg;
+    const int rank = iris_rank(p->world), ends = 4 - (rank == 0) - (rank == iris_world_size(p->world) - 1);
+    iris_signal here[4];
+    int right = 0;
+    j->args.how = (int)(p->benchmark - p->suite->benchmark);
+    p->row.dtype = j->args.how == 0 ? "f64" : "f32", p->row.workgroups = 2, p->row.lanes = j->o->lanes;
+    iris_status status = iris_bench_time(p, NULL, submit, j);
+    if (status == IRIS_OK)
+        status = iris_memcpy(p->world, here, j->args.here, sizeof here);
+    for (int i = 0; i < 4 && status == IRIS_OK; i++)
+        right += here[i].value == j->args.before && j->args.before > 0;
+    p->row.ok = j->args.how != 0 || right == ends;
+    return status;
 }
 
 static int rank_main(iris_world *w, void *options)
 {
-    const waits_options *o = (const waits_options *)options;
-    const iris_launch_config grid = iris_cooperative(2, (uint32_t)o->lanes);
-    double sum[CASES] = {0}, best[CASES] = {1e9, 1e9, 1e9};
-    waits_args a;
-    memset((void *)&a, 0, sizeof a);
-    a.ctx = iris_device_ctx(w);
-    a.line = iris_zeros_f64(w, 4 * BANK);
-    a.here = iris_signals(w, 4);
-    a.tiles = iris_zeros_f32(w, TILES * TILE);
-    IRIS_TRY(iris_collective_channel(w, &a.ch, 0));
-    for (int lap = 0; lap < o->laps; lap++, a.before += STEPS)
-        for (a.how = 0; a.how < CASES; a.how++) {
-            IRIS_TRY(iris_barrier(w));
-            const double start = seconds();
-            if (a.how == 0)
-                IRIS_TRY(iris_launch(w, jacobi, &a, sizeof a, &grid, iris_default_stream(w)));
-            else
-                IRIS_TRY(iris_launch(w, sums, &a, sizeof a, &grid, iris_default_stream(w)));
-            IRIS_TRY(iris_synchronize(w));
-            const double took = seconds() - start;
-            sum[a.how] += took;
-            best[a.how] = took < best[a.how] ? took : best[a.how];
-        }
+    waits_job j;
+    memset((void *)&j, 0, sizeof j);
+    j.o = (const waits_options *)options;
+    j.args.ctx = iris_device_ctx(w);
+    j.args.line = iris_zeros_f64(w, 4 * BANK);
+    j.args.here = iris_signals(w, 4);
+    j.args.tiles = iris_zeros_f32(w, TILES * TILE);
+    IRIS_TRY(iris_collective_channel(w, &j.args.ch, 0));
     IRIS_TRY(iris_barrier(w));
-    for (int i = 0; i < CASES && iris_rank(w) == 0; i++)
-        printf("%-20s %9.3f ms, the quickest of %d %9.3f\n", cases[i], 1e3 * sum[i] / o->laps, o->laps, 1e3 * best[i]);
-    return 0;
+    return iris_bench_run(w, &j.o->suite, &j);
 }
 
 int main(int argc, char **argv)
 {
-    waits_options o;
-    o.lanes = argc > 2 ? atoi(argv[2]) : 256;
-    o.laps = argc > 3 ? atoi(argv[3]) : 5;
-    return iris_spawn(argc > 1 ? atoi(argv[1]) : 4, rank_main, &o);
+    static waits_options o;
+    iris_bench_suite_init(&o.suite, "waits", "waits: kernels that do little but wait [ranks [lanes [repeats]]]");
+    o.suite.ranks = 4, o.suite.time.repeats = 5, o.suite.takes_words = 1, o.lanes = 256;
+    for (int i = 0; i < CASES; i++)
+        iris_bench_add(&o.suite, cases[i], measure);
+    iris_bench_option_int(&o.suite, 'l', "lanes", &o.lanes, "lanes of a workgroup");
+    const int done = iris_bench_parse(&o.suite, argc, argv);
+    if (done >= 0)
+        return done;
+    int *const given[] = {&o.suite.ranks, &o.lanes, &o.suite.time.repeats};
+    for (int i = 0; i < o.suite.words && i < 3; i++)
+        *given[i] = atoi(o.suite.word[i]);
+    o.suite.about.repeats = o.suite.time.repeats;
+    return iris_spawn(o.suite.ranks, rank_main, &o);
 }

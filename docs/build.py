@@ -28,6 +28,7 @@ SHOWN = ("bf16", "f32", "i32", "u64")
 TASKS = {
     "Start, allocate, launch: host code": ("init.h", "world.h", "team.h", "gen/create.h", "random.h", "self_test.h"),
     "Move data, signal and wait on a stream: host code": ("on_stream.h",),
+    "Measure: host code": ("bench.h", "bench/time.h", "bench/axes.h", "bench/program.h", "bench/rows.h"),
     "Know where a kernel runs": ("iris.h", "ctx.h", "arch/host/device.h", "arch/select.h", "arch/types.h"),
     "Move data from a kernel": ("memory.h", "gen/load_store.h", "gen/rma.h", "gen/put_signal.h",
                                 "collective/ll.h", "gen/send_recv.h"),

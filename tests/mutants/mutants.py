@@ -234,6 +234,12 @@ MUTANTS = (
            "tensor/reshard.cpp", RESHARD, ranks=3),
     Mutant("what lies between elements is taken for elements", "iris/runtime/tensor_reshard.h",
            "t->dim[d].stride != packed", "t->dim[d].stride < packed", "tensor/reshard.cpp", RESHARD, ranks=3),
+    # the harness of benchmarks
+    Mutant("a repetition's time is the first rank's", "iris/bench/time.h",
+           "us[i] = all[(size_t)r * (size_t)n + (size_t)i] > us[i] ?",
+           "us[i] = all[(size_t)r * (size_t)n + (size_t)i] > 1e30 ?", "bench/bench.cpp", "the slowest rank's time*"),
+    Mutant("ranks begin a repetition without meeting", "iris/bench/kernels.h",
+           "iris_ll_barrier_wg(&a->ctx, &a->ch);", "(void)a;", "bench/bench.cpp", "no rank begins a repetition*"),
     # calls that a group holds
     Mutant("a creation overtakes what a group holds", "iris/runtime/group.h",
            "if (irisi_grouped() && w && irisi_holds_of(w))", "if (irisi_grouped() && !w && irisi_holds_of(w))",
