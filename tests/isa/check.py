@@ -206,7 +206,7 @@ def look_at_traces(include, folder, report):
     report.line(traces.ARCH, "headers have hooks for traces", [] if hooks > 1000 else [f"{hooks} are found"])
 
     def kernels(source, *how, hooked=True):
-        out = pathlib.Path(folder) / f"traces.{source}.co"
+        out = pathlib.Path(folder) / f"traces.{pathlib.Path(source).name}.co"
         status, text = compile_amd(HERE / source, traces.ARCH, "-O3", include, out, [] if hooked else [plain],
                                    ["-Wno-error", *how])
         if status:
@@ -216,12 +216,11 @@ def look_at_traces(include, folder, report):
     without = {source: kernels(source, hooked=False) for source in traces.SOURCES}
     for source, wanted in without.items():
         problems = traces.differing(kernels(source), wanted) if wanted else ["nothing to compare"]
-        report.line(traces.ARCH, f"{source}: hooks of traces that are off are no instructions", problems)
-    few = traces.SOURCES[-1]
-    on, bare = kernels(few, *traces.ON), kernels(few, *traces.ON, hooked=False)
-    noticed = traces.differing(on, without[few])
+        report.line(traces.ARCH, f"{pathlib.Path(source).name}: hooks of traces that are off are none", problems)
+    on, bare = (kernels(traces.FEW, *traces.ON, hooked=hooked) for hooked in (True, False))
+    noticed = traces.differing(on, without[traces.FEW])
     report.line(traces.ARCH, "  notices hooks that are on", [] if noticed else ["the macro changes nothing"])
-    report.line(traces.ARCH, "  headers without hooks have none", traces.differing(bare, without[few]))
+    report.line(traces.ARCH, "  headers without hooks have none", traces.differing(bare, without[traces.FEW]))
 
 
 def disassembled(folder):

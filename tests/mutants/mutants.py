@@ -76,7 +76,9 @@ MUTANTS = (
         irisi_release();""", "litmus/message.cpp", MESSAGE, tsan=True),
     Mutant("signal raised before the data", "iris/gen/put_signal.h",
            """    iris_put_u32_wg(ctx, dst, src, n, rank);
-    irisi_put_raise_wg(at, value, op);""", """    irisi_put_raise_wg(at, value, op);
+    const uint64_t begun = irisi_trace_begin(ctx);
+    irisi_put_raise_wg(at, value, op);""", """    const uint64_t begun = irisi_trace_begin(ctx);
+    irisi_put_raise_wg(at, value, op);
     iris_put_u32_wg(ctx, dst, src, n, rank);""", "litmus/message.cpp", MESSAGE, tries=3),
     Mutant("fence that lets a load overtake a store", "iris/arch/host/memory.h",
            "__atomic_thread_fence(__ATOMIC_SEQ_CST)", "__atomic_thread_fence(__ATOMIC_ACQ_REL)",
@@ -301,8 +303,7 @@ MUTANTS = (
            "size_t i = 0;\n    while (i < n", "size_t i = 1;\n    while (i < n",
            "signal/wait.cpp", "tests of several*", tries=3),
     Mutant("a wait_until with no time left does not look", "iris/signal.h",
-           "held = irisi_holds(cmp, irisi_poll(&signal->value), value);",
-           "held = !late && irisi_holds(cmp, irisi_poll(&signal->value), value);",
+           "held = irisi_holds(cmp, seen, value);", "held = !late && irisi_holds(cmp, seen, value);",
            "signal/wait.cpp", "wait_until ends*"),
     Mutant("a wait_until deaf to the abort word", "iris/signal.h",
            "(turn % IRISI_WAIT_CHECK == 0 && iris_stopped(ctx))", "0",
@@ -339,7 +340,9 @@ MUTANTS = (
     # the self-test notices what it is for
     Mutant("signal raised before the data, by the self-test", "iris/gen/put_signal.h",
            """    iris_put_u32_wg(ctx, dst, src, n, rank);
-    irisi_put_raise_wg(at, value, op);""", """    irisi_put_raise_wg(at, value, op);
+    const uint64_t begun = irisi_trace_begin(ctx);
+    irisi_put_raise_wg(at, value, op);""", """    const uint64_t begun = irisi_trace_begin(ctx);
+    irisi_put_raise_wg(at, value, op);
     iris_put_u32_wg(ctx, dst, src, n, rank);""", "self_test/self_test.cpp", SELF_TEST, tries=20),
     Mutant("atomic add that loses updates", "iris/gen/arch/atomic_host.h",
            ATOMIC.format("uint64_t irisi_atomic_add_u64(uint64_t *p, uint64_t",

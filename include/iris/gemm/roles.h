@@ -449,8 +449,7 @@ IRIS_DEVICE void irisi_gemm_tma_forward_put(const iris_ctx *ctx, const iris_gemm
         const uint64_t begun = irisi_trace_begin(ctx);
         irisi_tma_forward_put(plan, &tile, part->group.stopped, forward);
         irisi_tile_send_rest(ctx, plan, &tile, &part->group);
-        irisi_trace_tile(ctx, begun, IRIS_TRACE_GEMM_SEND, &tile, part->group.member,
-                         irisi_tile_bytes_sent(ctx, plan, &tile, IRISI_GEMM_TO_EVERYONE));
+        irisi_trace_sent(ctx, begun, plan, &tile, part->group.member, IRISI_GEMM_TO_EVERYONE);
         units += irisi_tile_units(plan, &tile);
     }
     irisi_tma_forward_end();

@@ -241,14 +241,13 @@ IRIS_DEVICE int irisi_tile_next_even(const iris_gemm_plan *plan, iris_tile *tile
 }
 
 /*
- * The event of a part of a tile's way, with `bytes` for others in all. Every lane of a wave group calls it; the first
- * one writes.
+ * The event of a part of a tile's way. Every lane of a wave group calls it; the first one writes.
  */
 IRIS_DEVICE void irisi_trace_tile(const iris_ctx *ctx, uint64_t begun, iris_trace_kind kind, const iris_tile *tile,
-                                  uint32_t member, uint64_t bytes)
+                                  uint32_t member)
 {
     if (IRISI_TRACE && member == 0)
-        irisi_trace_note(ctx, begun, kind, ctx->rank, NULL, bytes, irisi_tile_position(tile));
+        irisi_trace_note(ctx, begun, kind, ctx->rank, NULL, 0, irisi_tile_position(tile));
 }
 
 /* Part `i` of a tile that is cut into parts of m x n, row by row: 1, or 0 when there is none. */
