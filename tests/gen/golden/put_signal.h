@@ -43,7 +43,9 @@ IRIS_DEVICE void iris_put_signal_i32(const iris_ctx *ctx, int32_t *dst, const in
 {
     uint64_t *at = irisi_signal_at(ctx, signal, rank);
     iris_put_i32(ctx, dst, src, n, rank);
+    const uint64_t begun = irisi_trace_begin(ctx);
     irisi_put_raise(at, value, op);
+    irisi_trace_raised(ctx, begun, signal, value, op, rank);
 }
 
 /**
@@ -55,7 +57,9 @@ IRIS_DEVICE void iris_put_signal_i32_wave(const iris_ctx *ctx, int32_t *dst, con
 {
     uint64_t *at = irisi_signal_at(ctx, signal, rank);
     iris_put_i32_wave(ctx, dst, src, n, rank);
+    const uint64_t begun = irisi_trace_begin(ctx);
     irisi_put_raise_wave(at, value, op);
+    irisi_trace_raised_wave(ctx, begun, signal, value, op, rank);
 }
 
 /**
@@ -67,7 +71,9 @@ IRIS_DEVICE void iris_put_signal_i32_wg(const iris_ctx *ctx, int32_t *dst, const
 {
     uint64_t *at = irisi_signal_at(ctx, signal, rank);
     iris_put_i32_wg(ctx, dst, src, n, rank);
+    const uint64_t begun = irisi_trace_begin(ctx);
     irisi_put_raise_wg(at, value, op);
+    irisi_trace_raised_wg(ctx, begun, signal, value, op, rank);
 }
 
 /**
@@ -79,7 +85,9 @@ IRIS_DEVICE void iris_put_signal_u32(const iris_ctx *ctx, uint32_t *dst, const u
 {
     uint64_t *at = irisi_signal_at(ctx, signal, rank);
     iris_put_u32(ctx, dst, src, n, rank);
+    const uint64_t begun = irisi_trace_begin(ctx);
     irisi_put_raise(at, value, op);
+    irisi_trace_raised(ctx, begun, signal, value, op, rank);
 }
 
 /**
@@ -91,7 +99,9 @@ IRIS_DEVICE void iris_put_signal_u32_wave(const iris_ctx *ctx, uint32_t *dst, co
 {
     uint64_t *at = irisi_signal_at(ctx, signal, rank);
     iris_put_u32_wave(ctx, dst, src, n, rank);
+    const uint64_t begun = irisi_trace_begin(ctx);
     irisi_put_raise_wave(at, value, op);
+    irisi_trace_raised_wave(ctx, begun, signal, value, op, rank);
 }
 
 /**
@@ -103,7 +113,9 @@ IRIS_DEVICE void iris_put_signal_u32_wg(const iris_ctx *ctx, uint32_t *dst, cons
 {
     uint64_t *at = irisi_signal_at(ctx, signal, rank);
     iris_put_u32_wg(ctx, dst, src, n, rank);
+    const uint64_t begun = irisi_trace_begin(ctx);
     irisi_put_raise_wg(at, value, op);
+    irisi_trace_raised_wg(ctx, begun, signal, value, op, rank);
 }
 
 /**
@@ -115,7 +127,9 @@ IRIS_DEVICE void iris_put_signal_bf16(const iris_ctx *ctx, iris_bf16 *dst, const
 {
     uint64_t *at = irisi_signal_at(ctx, signal, rank);
     iris_put_bf16(ctx, dst, src, n, rank);
+    const uint64_t begun = irisi_trace_begin(ctx);
     irisi_put_raise(at, value, op);
+    irisi_trace_raised(ctx, begun, signal, value, op, rank);
 }
 
 /**
@@ -127,7 +141,9 @@ IRIS_DEVICE void iris_put_signal_bf16_wave(const iris_ctx *ctx, iris_bf16 *dst, 
 {
     uint64_t *at = irisi_signal_at(ctx, signal, rank);
     iris_put_bf16_wave(ctx, dst, src, n, rank);
+    const uint64_t begun = irisi_trace_begin(ctx);
     irisi_put_raise_wave(at, value, op);
+    irisi_trace_raised_wave(ctx, begun, signal, value, op, rank);
 }
 
 /**
@@ -139,7 +155,9 @@ IRIS_DEVICE void iris_put_signal_bf16_wg(const iris_ctx *ctx, iris_bf16 *dst, co
 {
     uint64_t *at = irisi_signal_at(ctx, signal, rank);
     iris_put_bf16_wg(ctx, dst, src, n, rank);
+    const uint64_t begun = irisi_trace_begin(ctx);
     irisi_put_raise_wg(at, value, op);
+    irisi_trace_raised_wg(ctx, begun, signal, value, op, rank);
 }
 
 /** @} */
