@@ -152,8 +152,8 @@ iris_status iris_trace_start(iris_world *w, const iris_trace_options *options)
     iris_status status = irisi_enter(w, "iris_trace_start");
     if (status != IRIS_OK)
         return status;
-    const uint32_t rings = options && options->workgroups ? options->workgroups : IRISI_TRACE_WORKGROUPS;
-    const uint32_t events = options && options->events ? options->events : IRISI_TRACE_EVENTS;
+    const uint32_t rings = options && options->workgroups ? options->workgroups : (uint32_t)IRISI_TRACE_WORKGROUPS;
+    const uint32_t events = options && options->events ? options->events : (uint32_t)IRISI_TRACE_EVENTS;
     if (rings > 65536 || events > 1u << 20 || (events & (events - 1)) != 0)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_trace_start: %u workgroups and %u events; at most 65536 workgroups, and a power of two "
@@ -267,7 +267,8 @@ static iris_status irisi_trace_save(iris_world *w, const char *path, irisi_trace
 {
     char device[200];
     snprintf(device, sizeof device, "%s (%s)", w->dev.name, w->dev.arch);
-    irisi_trace_log log = {first, n, ranks, (double)w->dev.clock_hz / 1e6, strncmp(w->dev.arch, "gfx", 3) == 0 ? 8 : 0,
+    const uint32_t shift = strncmp(w->dev.arch, "gfx", 3) == 0 ? 8 : 0;
+    irisi_trace_log log = {first, n, ranks, (double)w->dev.clock_hz / 1e6, shift,
                            device, w->tracer->ranges};
     unsigned long long events = 0, lost = 0;
     for (int i = 0; i < n; i++) {
