@@ -2,7 +2,7 @@
 """Shows that the tests notice what they are for: each mutant of the headers must fail its test, and the unchanged
 headers must pass it.
 
-    python3 tests/mutants/run.py --generated BUILD/include --work DIR [NAME…]
+    python3 tests/mutants/run.py --generated BUILD/include --work DIR [--all] [NAME…]
 
 Headers are copied into DIR; nothing else is touched. Exits 0 when every mutant was noticed.
 """
@@ -133,8 +133,11 @@ def main():
     p.add_argument("--generated", type=Path, required=True, help="folder that holds the generated iris/gen")
     p.add_argument("--work", type=Path, required=True, help="scratch folder; emptied first")
     p.add_argument("names", nargs="*", help="only mutants whose name contains one of these")
+    p.add_argument("--all", action="store_true", help="also those that the suite leaves out")
     args = p.parse_args()
-    chosen = [m for m in MUTANTS if not args.names or any(n in m.name for n in args.names)]
+    chosen = [m for m in MUTANTS if args.all or not m.seldom]
+    if args.names:
+        chosen = [m for m in MUTANTS if any(n in m.name for n in args.names)]
     if not chosen:
         sys.exit("mutants: no mutant has such a name")
     args.work = args.work.resolve() / "mutants"
