@@ -31,7 +31,7 @@ typedef struct irisi_tracer {
     irisi_trace_range ranges[IRIS_TRACE_NAMES];
 } irisi_tracer;
 
-static size_t irisi_trace_bytes(const irisi_trace_memory *m)
+static inline size_t irisi_trace_bytes(const irisi_trace_memory *m)
 {
     return sizeof *m + (size_t)m->rings * (IRISI_TRACE_LINE + (size_t)m->capacity * sizeof(iris_trace_event));
 }

@@ -35,7 +35,7 @@ typedef struct irisi_clock_fit {
     uint64_t error;
 } irisi_clock_fit;
 
-static irisi_clock_fit irisi_clock_best(const irisi_clock_sample *samples, size_t n)
+static inline irisi_clock_fit irisi_clock_best(const irisi_clock_sample *samples, size_t n)
 {
     irisi_clock_fit best = {0, 0, UINT64_MAX};
     for (size_t i = 0; i < n; i++) {
@@ -87,8 +87,8 @@ typedef struct irisi_trace_log {
 } irisi_trace_log;
 
 /* Copies what a ring holds of its events, the oldest first; how many those are. Adds the others to *lost. */
-static size_t irisi_trace_keep(iris_trace_event *to, const iris_trace_event *ring, uint64_t count, uint32_t capacity,
-                               uint64_t *lost)
+static inline size_t irisi_trace_keep(iris_trace_event *to, const iris_trace_event *ring, uint64_t count,
+                                      uint32_t capacity, uint64_t *lost)
 {
     size_t n = 0;
     const uint64_t first = count > capacity ? count - capacity : 0;
@@ -470,7 +470,7 @@ static int irisi_trace_print_rank(irisi_trace_out *o, irisi_trace_places *p, int
 }
 
 /* Writes the file: 1, or 0 without memory. Sorts the events. The caller looks whether the file took it. */
-static int irisi_trace_print(FILE *f, const irisi_trace_log *log)
+static inline int irisi_trace_print(FILE *f, const irisi_trace_log *log)
 {
     irisi_trace_out o = {f, log, UINT64_MAX, 0};
     irisi_trace_places p = {(irisi_trace_row **)calloc((size_t)log->ranks, sizeof *p.rows),
