@@ -6,6 +6,8 @@
  */
 #include "tensor/cases.h"
 
+#include <algorithm>
+
 #include <iris/gemm/plan.h>
 #include <iris/gen/tensor_access.h>
 #include <iris/gen/tensor_create.h>
@@ -211,7 +213,7 @@ void in_and_out(irist_rank *r, tensor &x)
     x.compare(r, "upload");
     irist_bytes got(x.whole.size() + 8, 0xEE), shard(x.poison.size() + 8, 0xEE);
     irist_ok(r, iris_tensor_download(r->world, &x.t, got.data()));
-    irist_check(r, std::memcmp(got.data(), x.whole.data(), x.whole.size()) == 0 && got.back() == 0xEE, "download, %s",
+    irist_check(r, std::equal(x.whole.begin(), x.whole.end(), got.begin()) && got.back() == 0xEE, "download, %s",
                 x.c.text().c_str());
     irist_ok(r, iris_tensor_download_shard(r->world, &x.t, shard.data()));
     if (!x.poison.empty())
