@@ -26,7 +26,8 @@ from gen.gemm import GEMM_TYPES  # noqa: E402
 SHOWN = ("bf16", "f32", "i32", "u64")
 # The reference's headers by task, in the order of a first reading. One platform's device.h stands for all three.
 TASKS = {
-    "Start, allocate, launch: host code": ("init.h", "world.h", "team.h", "gen/create.h", "random.h", "self_test.h"),
+    "Start, allocate, launch: host code": ("init.h", "world.h", "team.h", "window.h", "dlpack.h", "gen/create.h",
+                                             "random.h", "self_test.h"),
     "Move data, signal and wait on a stream: host code": ("on_stream.h",),
     "Measure: host code": ("bench.h", "bench/time.h", "bench/axes.h", "bench/program.h", "bench/rows.h"),
     "Know where a kernel runs": ("iris.h", "ctx.h", "arch/host/device.h", "arch/select.h", "arch/types.h"),

@@ -284,6 +284,7 @@ static void irisi_world_memory_free(iris_world *w)
     if (w->far)
         irisi_dev_local_free(&w->dev, w->far);
     irisi_teams_free(w);
+    irisi_windows_free(w);
     irisi_heaps_free(w);
     irisi_dev_close(&w->dev);
     free(w->reply_data);
@@ -603,6 +604,7 @@ iris_status iris_finalize(iris_world *w)
         status = irisi_compare_logs(w);
     if (status == IRIS_OK || status == IRIS_ERR_MISMATCH) {
         iris_status met = irisi_meet(w, IRISI_LEAVING); /* nobody's kernels touch anyone's heap any more */
+        irisi_windows_close(w);
         irisi_close_imports(w);
         if (met == IRIS_OK)
             met = irisi_meet(w, IRISI_FINALIZE); /* nobody maps this rank's heap any more */

@@ -221,7 +221,7 @@ iris_status iris_allgather(iris_world *w, const void *mine, void *all, size_t by
  * iris_heap_grow, iris_reset, iris_finalize, iris_synchronize, iris_stream_synchronize, iris_event_record,
  * iris_stream_wait_event, iris_launch, iris_launch_all, iris_free, iris_collective_channel, iris_channel_destroy, every
  * launcher of a collective or message, operations on a stream (on_stream.h), iris_tensor_reshard, iris_team_create,
- * iris_team_split and iris_group_call.
+ * iris_team_split, iris_register, iris_unregister and iris_group_call.
  *
  * A held call returns IRIS_OK at once. Its arguments are copied, a kernel's argument struct too; what pointers show to,
  * a result and a channel among it, is read and written by iris_group_end and lives until then. What only touches

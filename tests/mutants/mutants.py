@@ -52,6 +52,8 @@ GEMV = "up to 8 rows are multiplied right*"
 MMA = "slabs in shared memory are multiplied right by mma.sync"
 MFMA = "tiles are multiplied right by AMD's matrix units"
 TRACE_FILE = "the file of a trace says what happened"
+WINDOW = "memory of others is remote*"
+WINDOW_CHECKED = "checked mode refuses what a window*"
 
 ATOMIC = """{} value, iris_order order, iris_scope scope)
 {{
@@ -209,6 +211,26 @@ MUTANTS = (
            "return s == IRIS_OK ? irisi_collective_start(w, ch, c->team, meeting->kernel,",
            "return 1 ? s : s == IRIS_OK ? irisi_collective_start(w, ch, c->team, meeting->kernel,",
            "collective/launch.cpp", AGAIN, ranks=3, tries=3),
+    # windows
+    Mutant("a window has rank 0's memory for every rank's", "iris/runtime/window.h", "c->delta[r] = table[r];",
+           "c->delta[r] = table[0];", "heap/window.cpp", WINDOW),
+    Mutant("a window begins where its mapping does", "iris/arch/host/window.h", "view->mapping + card->lead",
+           "view->mapping", "heap/window.cpp", WINDOW),
+    Mutant("a window that ends stays mapped", "iris/arch/host/window.h", "munmap(view->mapping, view->span)",
+           "(void)view->span", "heap/window.cpp", "a window that ends*"),
+    Mutant("a rank refuses its memory for itself", "iris/runtime/window.h",
+           "status = irisi_agree(w, IRISI_REGISTER, status);\n    if (status == IRIS_OK)\n        "
+           "status = irisi_window_offers", "if (status == IRIS_OK)\n        status = irisi_window_offers",
+           "heap/window.cpp", "what is no window*"),
+    Mutant("ranks looked up by their windows, not their heaps", "iris/memory.h",
+           "irisi_translate_heap(to, to->control, r) == there", "irisi_translate(to, to->control, r) == there",
+           "heap/window.cpp", WINDOW),
+    Mutant("every rank's part of a window as long as the own", "iris/check.h",
+           "ctx->window != 0 ? (uint64_t)ctx->far[2 * ctx->world + rank] : ctx->bytes", "rank == rank ? ctx->bytes : 0",
+           "mutants/window_checked.cpp", WINDOW_CHECKED),
+    Mutant("a refusal tells ranks by their windows", "iris/check.h",
+           "IRISI_CHECKED ? irisi_translate_heap(ctx, own, rank)", "0 ? irisi_translate_heap(ctx, own, rank)",
+           "mutants/window_checked.cpp", WINDOW_CHECKED),
     # partitioned tensors
     Mutant("the first blocks of a dimension are no longer than the others", "iris/tensor.h",
            "part * d->each + (part < d->more ? part : d->more)", "part * d->each + (part < d->more ? part : 0)",
@@ -392,7 +414,7 @@ MUTANTS = (
     Mutant("a row without room is taken", "iris/collective/collective.h", "(count <= room && first", "(first",
            "collective/all_to_allv.cpp", "rows that do not fit*", section="one element more than there is room"),
     Mutant("checked mode looks at the first byte only", "iris/check.h",
-           "n > (ctx->bytes - offset) / size", "offset == ctx->bytes", "memory/checked.cpp", CHECKED),
+           "n > (bytes - offset) / size", "offset == bytes", "memory/checked.cpp", CHECKED),
     Mutant("checked mode lets remote atomics go anywhere", "iris/check.h",
            "offset + n * size > ctx->sync_bytes", "offset > ctx->bytes", "memory/checked.cpp", CHECKED),
     # GEMM

@@ -3,9 +3,9 @@
  * hip_runtime.h: what init.c asks of a GPU, in HIP's names. nvidia/runtime.h spells them in CUDA, amd/runtime.h
  * includes HIP; both then include this file, and only init.c includes them. The functions are those of host/runtime.h.
  *
- * Heaps are in hip_heap.h. Streams that the caller made with the runtime itself are drained with the world's own once
- * a launch has named them. Never hipDeviceSynchronize: with several ranks on one device it would wait for a
- * peer's kernel, which may itself wait for this rank's next one.
+ * Heaps are in hip_heap.h, windows in hip_window.h. Streams that the caller made with the runtime itself are drained
+ * with the world's own once a launch has named them. Never hipDeviceSynchronize: with several ranks on one device it
+ * would wait for a peer's kernel, which may itself wait for this rank's next one.
  */
 #ifndef IRIS_ARCH_HIP_RUNTIME_H
 #define IRIS_ARCH_HIP_RUNTIME_H
@@ -170,6 +170,7 @@ static const char *irisi_dev_copy_rows(irisi_dev *d, void *to, size_t to_pitch, 
 }
 
 #include <iris/arch/hip_heap.h>
+#include <iris/arch/hip_window.h>
 
 static const char *irisi_dev_local(irisi_dev *d, size_t bytes, void **out)
 {

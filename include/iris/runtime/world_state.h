@@ -114,6 +114,20 @@ typedef struct irisi_team {
     void *far;      /* delta of each, where kernels can read it; beyond IRIS_CTX_RANKS */
 } irisi_team;
 
+/* A rank's part of a window. */
+typedef struct irisi_window_part {
+    irisi_window_view view;
+    uint64_t bytes;
+    iris_reach reach;
+} irisi_window_part;
+
+/* Memory that others allocated, of every rank (iris_register). */
+typedef struct irisi_window {
+    iris_ctx ctx; /* its number is ctx.window: never given twice in a world, and the same on every rank */
+    void *table;  /* ctx.far */
+    irisi_window_part *parts;
+} irisi_window;
+
 typedef enum irisi_frame_type {
     IRISI_GATHER = 1, /* member to hub: its part of a collective */
     IRISI_RESULT,     /* hub to member: everyone's parts, or a mismatch */
@@ -157,6 +171,9 @@ struct iris_world {
     irisi_team *teams;    /* that live on this rank */
     size_t n_teams;
     int32_t team_numbers; /* given so far */
+    irisi_window *windows; /* that live */
+    size_t n_windows;
+    uint32_t window_numbers; /* given so far */
     iris_stream stream;
     irisi_arena arena[2];
     uint64_t log_count, log_hash; /* allocation calls so far */

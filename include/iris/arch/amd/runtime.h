@@ -42,6 +42,8 @@ static const char *irisi_hip(hipError_t error);
 static void irisi_gpu_prepare(void) { setenv("GPU_MAX_HW_QUEUES", "24", 0); }
 
 enum { IRISI_GPU_SYNC_BYTES = IRISI_SYNC_AMD };
+/* The device's memory, as DLPack numbers it: kDLROCM. */
+enum { IRISI_DLPACK_DEVICE = 10 };
 
 /*
  * Chiplets of a device: what the runtime says, or, before it could, those that the chip has so many compute units on.

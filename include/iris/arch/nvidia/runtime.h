@@ -33,6 +33,8 @@ static void irisi_gpu_prepare(void)
 }
 
 enum { IRISI_GPU_SYNC_BYTES = IRISI_SYNC_NVIDIA };
+/* The device's memory, as DLPack numbers it: kDLCUDA. */
+enum { IRISI_DLPACK_DEVICE = 2 };
 
 /* Compute units of each of `sharers` ranks on a device. */
 static int irisi_gpu_share(int compute_units, int chiplets, int sharers)
