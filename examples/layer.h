@@ -4,7 +4,8 @@
  * and a plain product in double to compare with.
  *
  *   options parse_options heap_for                 the command line, and the heap that its shape needs
- *   matrix matrix_of element upload download       random matrices: on the device, and back
+ *   matrix matrix_of element part_of               random matrices
+ *   upload download                                parts of them on the device, and what it computed back
  *   transposed row_of add_part dot tolerance       the plain product, and what a correct one may differ by
  *   verdict judge told differs                     what the ranks found
  */
@@ -128,24 +129,30 @@ static inline double at(iris_dtype dtype, const void *p, size_t i)
     return dtype == IRIS_BF16 ? iris_widen_bf16(((const iris_bf16 *)p)[i]) : ((const float *)p)[i];
 }
 
-/* Some rows and columns of a matrix, without gaps, into memory of the device. */
-static inline iris_status upload(iris_world *w, void *to, const matrix *x, iris_gemm_rows rows,
-                                 iris_gemm_columns columns)
+/* Some rows and columns of a matrix, without gaps; to be freed. */
+static inline void *part_of(const matrix *x, iris_gemm_rows rows, iris_gemm_columns columns)
 {
     const size_t n = (size_t)rows.count * columns.count;
     const int narrow = x->dtype == IRIS_BF16;
     float *wide = (float *)malloc((n + 1) * sizeof *wide);
-    if (wide == NULL)
-        return IRIS_ERR_NOMEM;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; wide != NULL && i < n; i++) {
         const float v = element(x, rows.first + i / columns.count, columns.first + i % columns.count);
         if (narrow)
             ((iris_bf16 *)(void *)wide)[i] = iris_narrow_bf16(v);
         else
             wide[i] = v;
     }
-    const iris_status status = iris_memcpy(w, to, wide, n * iris_dtype_bytes(x->dtype));
-    free(wide);
+    return wide;
+}
+
+/* The same into memory of the device. */
+static inline iris_status upload(iris_world *w, void *to, const matrix *x, iris_gemm_rows rows,
+                                 iris_gemm_columns columns)
+{
+    void *part = part_of(x, rows, columns);
+    const size_t bytes = (size_t)rows.count * columns.count * iris_dtype_bytes(x->dtype);
+    const iris_status status = part ? iris_memcpy(w, to, part, bytes) : IRIS_ERR_NOMEM;
+    free(part);
     return status;
 }
 

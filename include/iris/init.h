@@ -34,6 +34,8 @@
 #include <iris/runtime/overlap.h>
 #include <iris/runtime/tensor.h>
 #include <iris/runtime/tensor_text.h>
+#include <iris/gemm/tensors.h>
+#include <iris/runtime/gemm/tensors.h>
 #include <iris/runtime/tensor_reshard.h>
 #include <iris/runtime/trace.h>
 #else

@@ -30,6 +30,7 @@ CONTRACTS = {
     "gen-launch-broadcast.h": ("IRIS_INSTANTIATE_BROADCAST", "world rank of the root"),
     "gen-launch-send_recv.h": ("IRIS_INSTANTIATE_SEND_RECV", "with the same count"),
     "gen-launch-gemm_all_scatter.h": ("IRIS_INSTANTIATE_GEMM_ALL_SCATTER", "iris_gemm_prepare"),
+    "gemm-tensors.h": ("names the layout wanted", "Collective as that is"),
     "gen-gemm_all_scatter_fused_sequential.h": ("cooperative grid", "iris_gemm_all_scatter_fused_sequential_bf16_grid"),
     "gen-gemm_tiles.h": ("iris_gemm_compute_bf16",),
     "signal.h": ("Raising is a release",),

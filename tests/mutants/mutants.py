@@ -33,6 +33,7 @@ BARRIER = "a barrier of the world holds back*"
 LL_EPOCHS = "LL packets of one epoch*"
 CHECKED = "checked mode refuses*"
 RESHARD = "a tensor is the same in another layout*"
+LAYOUTS = "tensors that are no GEMM's are refused*"
 TENSOR = "every element of a partitioned tensor*"
 AGAIN = "a collective may follow itself*"
 MIXED = "any collective may follow*"
@@ -242,6 +243,21 @@ MUTANTS = (
            "tensor/reshard.cpp", RESHARD, ranks=3, seldom=True),
     Mutant("what lies between elements is taken for elements", "iris/runtime/tensor_reshard.h",
            "t->dim[d].stride != packed", "t->dim[d].stride < packed", "tensor/reshard.cpp", RESHARD, ranks=3,
+           seldom=True),
+    Mutant("columns of a GEMM's tensors dealt out one by one", "iris/runtime/gemm/tensors.h",
+           "irisi_tensor_cut(&want, (uint32_t)w->size, 16)", "irisi_tensor_cut(&want, (uint32_t)w->size, 1)",
+           "gemm/tensor_layouts.cpp", LAYOUTS),
+    Mutant("products of a K on two ranks added twice", "iris/runtime/gemm/tensors.h",
+           "irisi_tensor_cut(&want, (uint32_t)w->size, own->unit);", "irisi_tensor_cut(&want, own->parts, own->unit);",
+           "gemm/tensor_layouts.cpp", LAYOUTS, ranks=4),
+    Mutant("a layout that is right on the first rank is right", "iris/runtime/gemm/tensors.h",
+           "rank < w->size; rank++", "rank < 1; rank++", "gemm/tensor_layouts.cpp", LAYOUTS, ranks=3,
+           seldom=True),
+    Mutant("a rank whose tensors are refused leaves the others alone", "iris/runtime/gemm/tensors.h",
+           "    return irisi_gemm_prepare_by(", "    return s != IRIS_OK ? s : irisi_gemm_prepare_by(",
+           "gemm/tensor_layouts.cpp", LAYOUTS),
+    Mutant("a matrix that stands column by column is taken", "iris/runtime/gemm/tensors.h",
+           "t->dim[1].stride != 1 &&", "t->dim[1].stride < 1 &&", "gemm/tensor_layouts.cpp", LAYOUTS,
            seldom=True),
     # the harness of benchmarks
     Mutant("a repetition's time is the first rank's", "iris/bench/time.h",

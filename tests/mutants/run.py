@@ -35,7 +35,7 @@ class Mode:
     def compile(self, source, output, include, *more):
         compiler = ["gcc", "-std=c11"] if source.suffix == ".c" else ["g++", "-std=c++17"]
         quick = {"bench", "collective", "on_stream", "tensor", "trace"} & set(source.parts)
-        if quick or source.stem in ("skinny_amd", "gemm_row", "operations", "boxes", "values"):
+        if quick or source.stem in ("skinny_amd", "gemm_row", "operations", "boxes", "values", "tensor_layouts"):
             more = ["-O0", *more]  # compiles in half the time, and no compiler's reordering is under test there
         command = [*compiler, *self.flags, f"-I{include}", f"-I{ROOT / 'tests'}", str(source), "-o", str(output), *more]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -274,11 +274,10 @@ static void irisi_gemm_log_choice(const iris_world *w, const iris_gemm_plan *p, 
               kernel ? kernel->name : "of the caller's own", by, text);
 }
 
-iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op op, iris_dtype dtype,
-                              const iris_gemm_args *args)
+/* iris_gemm_prepare, where `s` says that what the arguments were made of is sound; if it is not, this rank votes so. */
+static iris_status irisi_gemm_prepare_by(iris_world *w, iris_gemm_plan *plan, iris_gemm_op op, iris_dtype dtype,
+                                         const iris_gemm_args *args, iris_status s)
 {
-    if (w == NULL)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: world, plan and args must not be null");
     iris_gemm_plan none;
     irisi_gemm_common common;
     irisi_tune_row row;
@@ -289,8 +288,9 @@ iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op 
     memset(plan, 0, sizeof *plan);
     plan->op = (unsigned)op < IRISI_GEMM_OPS ? op : IRIS_GEMM_ALL_SCATTER; /* one that can vote */
     plan->world = (uint32_t)iris_world_size(w);
-    iris_status s = given ? irisi_gemm_check_values(w, op, dtype, args)
-                          : irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: plan and args must not be null");
+    if (s == IRIS_OK)
+        s = given ? irisi_gemm_check_values(w, op, dtype, args)
+                  : irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: plan and args must not be null");
     if (s == IRIS_OK) {
         irisi_gemm_fill(w, plan, op, dtype, args);
         s = irisi_gemm_check_operands(w, plan);
@@ -320,6 +320,14 @@ iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op 
     if (irisi_verbose(w))
         irisi_gemm_log_choice(w, plan, args, &row);
     return s;
+}
+
+iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op op, iris_dtype dtype,
+                              const iris_gemm_args *args)
+{
+    if (w == NULL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: world, plan and args must not be null");
+    return irisi_gemm_prepare_by(w, plan, op, dtype, args, IRIS_OK);
 }
 
 iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan)
