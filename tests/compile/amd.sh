@@ -41,6 +41,9 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
         done
         part=$((part + 1))
     done
+    wrong_hints "$scratch/wrong_hints.c"
+    check "gfx942 refuses wrong cache hints" \
+        "$(refuses_hints "$compiler $device -O1 -c -o /dev/null --offload-arch=gfx942 $scratch/wrong_hints.c")"
     for header in $(headers amd); do
         check "gfx942 $header" "printf '%s\\n' $(alone "$header") | $compiler $flags --cuda-device-only -fsyntax-only \
             --offload-arch=gfx942 -"

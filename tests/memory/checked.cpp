@@ -151,7 +151,7 @@ IRIS_DEVICE void one_lane(const args *a, uint32_t *p)
     case LOAD_VEC: own[0] = iris_load_vec_u32(c, p, a->rank, IRIS_CACHE_DEFAULT).v[3]; break;
     case STORE: iris_store_u32(c, p, 7, a->rank); break;
     case STORE_VEC: iris_store_vec_u32(c, p, vec, a->rank, IRIS_CACHE_DEFAULT); break;
-    case PUT: iris_put_u32(c, p, own, a->n, a->rank); break;
+    case PUT: iris_put_cache_u32(c, p, own, a->n, a->rank, IRIS_CACHE_CG, IRIS_CACHE_WB); break;
     case COPY_FROM: iris_copy_u32(c, (uint32_t *)(void *)a->good, p, a->n, c->rank, a->rank); break;
     case COPY_TO: iris_copy_u32(c, p, (const uint32_t *)(void *)a->good, a->n, a->rank, c->rank); break;
     case PUT_SIGNAL: iris_put_signal_u32(c, p, own, a->n, a->signal, 1, IRIS_SIGNAL_ADD, a->rank); break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tries <iris/gen/rma.h> and <iris/bytes.h>: iris_put, iris_get and iris_copy of every dtype by a lane, a wave and a
- * workgroup, with every pair of alignments.
+ * workgroup, with every pair of alignments; their _cache forms of one dtype, with every cache hint.
  */
 #include "transfer.h"
 
@@ -52,6 +52,41 @@ IRIS_KERNEL(rma_kernel, irist_transfer, a, 256)
     }
 }
 
+/* What differs by hint is how words are accessed, which is the same of every dtype and for every group. */
+IRIS_KERNEL(rma_cache_kernel, irist_transfer, a, 256)
+{
+    const iris_ctx *c = &a->ctx;
+    for (uint64_t k = iris_workgroup(); k < a->n_pieces; k += iris_workgroups()) {
+        const irist_piece p = a->pieces[k];
+        iris_bf16 *dst = (iris_bf16 *)(a->dst + p.dst);
+        const iris_bf16 *src = (const iris_bf16 *)(a->src + p.src);
+        if (a->op == PUT && k % 2 == 0)
+            iris_put_cache_bf16_wg(c, dst, src, p.n, a->to, IRIS_CACHE_CG, IRIS_CACHE_CS);
+        else if (a->op == PUT)
+            iris_put_cache_bf16_wg(c, dst, src, p.n, a->to, IRIS_CACHE_CA, IRIS_CACHE_STREAM);
+        else if (a->op == GET && iris_wave() == 0)
+            iris_get_cache_bf16_wave(c, dst, src, p.n, a->from, IRIS_CACHE_CV, IRIS_CACHE_WB);
+        else if (a->op == COPY && iris_wg_lane() == 0 && k % 2 == 0)
+            iris_copy_cache_bf16(c, dst, src, p.n, a->to, a->from, IRIS_CACHE_STREAM, IRIS_CACHE_WT);
+        else if (a->op == COPY && iris_wg_lane() == 0)
+            iris_copy_cache_bf16(c, dst, src, p.n, a->to, a->from, IRIS_CACHE_DEFAULT, IRIS_CACHE_CG);
+    }
+}
+
+const irist_movement hinted[] = {
+    {"put_cache_wg", PUT, false, true, false},
+    {"get_cache_wave", GET, true, false, false},
+    {"copy_cache", COPY, true, true, false},
+};
+
+void move_by_hints(irist_rank *t)
+{
+    irist_areas areas(t, IRIS_BF16, false);
+    for (const irist_movement &m : hinted)
+        IRIST_MOVE(t, &areas, rma_cache_kernel, &m);
+    areas.free(t);
+}
+
 void move(irist_rank *t)
 {
     irist_areas areas(t, *(const int *)t->arg, false);
@@ -78,4 +113,9 @@ TEST_CASE("puts, gets and copies of every length and alignment move exactly thei
         irist_spmd(move, &dtype);                                                                                      \
     }
     IRIST_EACH_SAMPLE(IRIST_SECTION)
+}
+
+TEST_CASE("puts, gets and copies move the same with every cache hint", "[memory]")
+{
+    irist_spmd(move_by_hints, nullptr);
 }

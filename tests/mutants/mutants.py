@@ -643,5 +643,5 @@ MUTANTS = (
            "address = on + 1 ? (uint64_t)", "trace/trace.cpp", "every operation is an event*"),
     Mutant("trace: an operation leaves no event", "iris/gen/rma.h",
            "irisi_trace_end_wave(ctx, begun, IRIS_TRACE_PUT, rank, dst, n * sizeof *dst);", ";", "trace/trace.cpp",
-           "every operation is an event*", after="void iris_put_f32_wave("),
+           "every operation is an event*", after="void iris_put_cache_f32_wave("),
 )

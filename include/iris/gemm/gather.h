@@ -24,7 +24,8 @@ IRIS_DEVICE irisi_b128 irisi_gemm_gather_chunk(const char *from, uint32_t align,
 {
     irisi_b128 v = {{0, 0, 0, 0}};
     if (left >= 16)
-        return align == 16 ? irisi_load_128(from, IRIS_CACHE_STREAM) : irisi_gather_128(from, align);
+        return align == 16 ? irisi_load_128(from, IRIS_CACHE_STREAM)
+                           : irisi_gather_128(from, align, IRIS_CACHE_DEFAULT);
     IRISI_UNROLL
     for (uint32_t i = 0; i < 16; i++)
         if (i < left)

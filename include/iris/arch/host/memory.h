@@ -4,15 +4,18 @@
  *
  *   irisi_load_{8,16,32,64,128} irisi_loaded irisi_store_{8,16,32,64,128} irisi_load_pair irisi_store_pair
  *   irisi_poll irisi_acquired irisi_drain irisi_release irisi_raise_set irisi_raise_add irisi_fence
+ *   irisi_check_load_hint irisi_check_store_hint
  *
  * The same names mean the same on every platform:
- *   irisi_store_*     a store that needs no cache write-back to reach another device (AMD: sc0 sc1)
+ *   irisi_store_*     a store that needs no cache write-back to reach another device (AMD: sc0 sc1), unless its hint is
+ *                     WB or CG: these are ordinary stores there
  *   irisi_loaded      waits until a load has arrived, before a store that would make its wait longer (AMD)
  *   irisi_drain       waits until the wave's own stores have arrived where that is not implied (AMD: vmcnt(0))
  *   irisi_release     makes the caller's ordinary stores visible to the system, before irisi_raise_*
  *   irisi_raise_*     the signal itself, after irisi_drain (store-through puts) or irisi_release (anything else)
  *   irisi_poll        one look at a signal; irisi_acquired() follows once the looked-for value was seen
  *   irisi_fence       orders everything the caller did before against everything after, system scope
+ *   irisi_check_*     refuses a constant hint that is not for loads (stores), where the compiler can
  * On the host order sits on the signal atomic itself and never in a separate fence: thread sanitizer understands the
  * former and reports the latter.
  */
@@ -22,6 +25,31 @@
 #include <iris/arch/host/device.h>
 #include <iris/arch/types.h>
 
+/*
+ * Refuses, where the compiler optimises and so knows constants, the hint of a load that is for stores alone, and the
+ * hint of a store that is for loads alone.
+ */
+#if __has_attribute(error)
+void irisi_refuse_load_hint(void)
+    __attribute__((error("iris: the cache hint of a load is IRIS_CACHE_DEFAULT, _STREAM, _CA, _CG or _CV")));
+void irisi_refuse_store_hint(void)
+    __attribute__((error("iris: the cache hint of a store is IRIS_CACHE_DEFAULT, _STREAM, _WB, _CG, _CS or _WT")));
+IRIS_DEVICE void irisi_check_load_hint(iris_cache hint)
+{
+    if (__builtin_constant_p(hint) && (hint == IRIS_CACHE_WB || hint == IRIS_CACHE_CS || hint == IRIS_CACHE_WT))
+        irisi_refuse_load_hint();
+}
+IRIS_DEVICE void irisi_check_store_hint(iris_cache hint)
+{
+    if (__builtin_constant_p(hint) && (hint == IRIS_CACHE_CA || hint == IRIS_CACHE_CV))
+        irisi_refuse_store_hint();
+}
+#else
+IRIS_DEVICE void irisi_check_load_hint(iris_cache hint) { (void)hint; }
+IRIS_DEVICE void irisi_check_store_hint(iris_cache hint) { (void)hint; }
+#endif
+
+/* Hints are for GPUs: here every access is the same. */
 IRIS_DEVICE uint8_t irisi_load_8(const void *p, iris_cache hint) { return (void)hint, *(const uint8_t *)p; }
 IRIS_DEVICE void irisi_store_8(void *p, uint8_t v, iris_cache hint) { (void)hint, *(uint8_t *)p = v; }
 
