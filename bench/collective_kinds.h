@@ -166,7 +166,7 @@ static double kind_crossing(const kind *k, int ranks)
     return k->factor ? k->factor * (double)(ranks - 1) / ranks : 1;
 }
 
-static iris_status submit_own(iris_world *w, void *arg, iris_stream stream, int turn)
+static inline iris_status submit_own(iris_world *w, void *arg, iris_stream stream, int turn)
 {
     const work *x = (const work *)arg;
     const int ranks = iris_world_size(w), rank = iris_rank(w);
@@ -183,7 +183,7 @@ static iris_status submit_own(iris_world *w, void *arg, iris_stream stream, int 
 }
 
 /* NCCL's way where it has no collective: everybody's sends and receives as a group. */
-static int submit_group(const work *x, int ranks, int rank, iris_stream stream)
+static inline int submit_group(const work *x, int ranks, int rank, iris_stream stream)
 {
     const bench_nccl *n = x->peer;
     iris_bf16 *dst = (iris_bf16 *)x->dst, *src = (iris_bf16 *)x->src;
@@ -198,7 +198,7 @@ static int submit_group(const work *x, int ranks, int rank, iris_stream stream)
     return error == 0 ? n->group_end() : error;
 }
 
-static iris_status submit_peer(iris_world *w, void *arg, iris_stream stream, int turn)
+static inline iris_status submit_peer(iris_world *w, void *arg, iris_stream stream, int turn)
 {
     enum { BF16 = BENCH_NCCL_BF16, SUM = BENCH_NCCL_SUM };
     const work *x = (const work *)arg;

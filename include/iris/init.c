@@ -284,6 +284,7 @@ static void irisi_world_memory_free(iris_world *w)
     if (w->far)
         irisi_dev_local_free(&w->dev, w->far);
     irisi_teams_free(w);
+    irisi_collective_rows_free(w);
     irisi_heaps_free(w);
     irisi_dev_close(&w->dev);
     free(w->reply_data);

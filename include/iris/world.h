@@ -25,8 +25,8 @@
  *
  * Environment: IRIS_RANK, IRIS_WORLD, IRIS_HOST, IRIS_PORT, IRIS_JOB, IRIS_TOKEN (start-up), IRIS_HEAP_MB,
  * IRIS_SYNC_MB, IRIS_HEAP (auto ipc vmm), IRIS_HEAP_MAX_MB, IRIS_TIMEOUT_MS (0: none), IRIS_CHECKED, IRIS_LOG (error
- * warn info debug), IRIS_SPAWN (process thread), IRIS_TUNE (how GEMMs are computed), IRIS_TRACE (a file for trace.h);
- * docs/environment.md.
+ * warn info debug), IRIS_SPAWN (process thread), IRIS_TUNE (how GEMMs and collectives are carried out),
+ * IRIS_TRACE (a file for trace.h); docs/environment.md.
  * Launchers whose variables are understood: torchrun, Open MPI, MPICH (PMI) and Slurm.
  *
  * Where a stream is asked for, null means the world's default stream.

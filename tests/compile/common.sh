@@ -66,7 +66,7 @@ tests/trace/file.c"
 # ranges are for traces.
 more() {
     case $1 in
-    bench/gemm_tune.c | bench/gemm_local.c) echo "-DIRIST_KERNELS_ELSEWHERE" ;;
+    bench/iris_tune.c | bench/gemm_local.c) echo "-DIRIST_KERNELS_ELSEWHERE" ;;
     docs/programs/trace.c) echo "-DIRIS_TRACE=1" ;;
     esac
 }

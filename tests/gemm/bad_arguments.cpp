@@ -332,7 +332,8 @@ static const struct {
     {"k=99999999999999999999,width=24", "k=99999999999999999999 is not a whole number from 1 to"},
     {"widths=24",
      "there is no field 'widths'; there are op arch units world m n k dtype out layout pattern workgroups comm "
-     "height width cluster split_k full head_halves tail_tiles tail_halves edge_width sender_tiles skinny ll us"},
+     "height width cluster split_k full head_halves tail_tiles tail_halves edge_width sender_tiles skinny ll us "
+     "collective ranks dtype_bytes upto schedule"},
     {"=24", "there is no field ''"},
     {"width=24,width=24", "width stands there twice"},
     {"pattern=auto", "pattern=auto is none of bulk_synchronous producer_consumer"},
@@ -369,6 +370,32 @@ static const struct {
     {"width=24,tail_tiles=3", "head_halves=0 tail_tiles=3 cluster=1 split_k=1 sender_tiles=0 cannot be: this kernel's "
                               "tiles are all of one kind"},
     {"comm=65534", "comm=65534 of "},
+    /* Rows of collectives, which may stand beside a GEMM's. */
+    {"collective=allreduce,schedule=ll",
+     "collective=allreduce is none of all_reduce all_gather reduce_scatter all_to_all broadcast reduce gather scatter"},
+    {"collective=,schedule=ll", "collective= is none of"},
+    {"collective=all_reduce,schedule=auto", "schedule=auto is no schedule"},
+    {"collective=all_reduce,schedule=fast", "schedule=fast is no schedule"},
+    {"collective=all_gather,schedule=two_shot",
+     "all_gather has no schedule two_shot; it has ring ll push pull copy_engine"},
+    {"schedule=copy_engine,collective=all_reduce",
+     "all_reduce has no schedule copy_engine; it has one_shot two_shot two_phase two_shot_push ring ll ll_two_shot"},
+    {"collective=reduce,upto=9,us=3", "it chooses nothing, since there is no schedule; reduce has two_shot pull"},
+    {"collective=all_reduce,schedule=ll,upto=0", "upto=0 is not a whole number of bytes, 1 or more"},
+    {"collective=all_reduce,schedule=ll,upto=64K", "upto=64K is not a whole number of bytes"},
+    {"collective=all_reduce,schedule=ll,upto=-1", "upto=-1 is not a whole number of bytes"},
+    {"collective=all_reduce,schedule=ll,upto=18446744073709551616", "upto=18446744073709551616 is not a whole number"},
+    {"collective=all_reduce,schedule=ll,upto=4,upto=4", "upto stands there twice"},
+    {"collective=all_reduce,schedule=ll,dtype_bytes=3", "dtype_bytes=3 is not 1, 2, 4 or 8"},
+    {"collective=all_reduce,schedule=ll,dtype_bytes=16", "dtype_bytes=16 is not 1, 2, 4 or 8"},
+    {"collective=all_reduce,schedule=ll,dtype_bytes=", "dtype_bytes= is not 1, 2, 4 or 8"},
+    {"collective=all_reduce,schedule=ll,ranks=0", "ranks=0 is not a whole number from 1 to"},
+    {"collective=all_reduce,schedule=ll,pattern=bulk_synchronous",
+     "pattern is of a GEMM's row; a collective's has arch units us collective ranks dtype_bytes upto schedule"},
+    {"collective=all_reduce,schedule=ll,world=2", "world is of a GEMM's row"},
+    {"width=24,schedule=ll", "schedule needs the field collective, which says of which collective the row is"},
+    {"ranks=2,width=24", "ranks needs the field collective"},
+    {"width=24,upto=5", "upto needs the field collective"},
 };
 
 static void tables_work(irist_rank *t)

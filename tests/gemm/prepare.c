@@ -146,7 +146,7 @@ static void check_again(iris_world *w, const question *q, const iris_gemm_row *f
     char text[IRIS_GEMM_TUNE_ROW], why[256];
     memset(&row, 0, sizeof row);
     strcpy(text, first->text);
-    if (!irisi_gemm_read(&row, text, why, sizeof why)) {
+    if (!irisi_tune_read(&row, text, why, sizeof why)) {
         failures++, printf("%s: %s\n", first->text, why);
         return;
     }

@@ -26,6 +26,7 @@ class Mutant:
     seldom: bool = False  # left out of the suite, which has another of the same kind: run.py --all tries it
 
 
+TUNED = "the first row that is for a collective*"
 VALUES = "values of lanes are combined*"
 BOXES = "boxes move exactly their rows*"
 MESSAGE = "who sees a signal sees the data before it*"
@@ -209,6 +210,19 @@ MUTANTS = (
            "return s == IRIS_OK ? irisi_collective_start(w, ch, c->team, meeting->kernel,",
            "return 1 ? s : s == IRIS_OK ? irisi_collective_start(w, ch, c->team, meeting->kernel,",
            "collective/launch.cpp", AGAIN, ranks=3, tries=3),
+    # tuning rows of collectives
+    Mutant("the last row for a collective counts", "iris/runtime/collective_rows.h",
+           "= rows->row + i;", "= rows->row + (rows->n - 1 - i);", "collective/tuned.cpp", TUNED),
+    Mutant("a row for one byte more", "iris/runtime/collective_rows.h", "all <= row->upto", "all <= row->upto + 1",
+           "collective/tuned.cpp", TUNED, seldom=True),
+    Mutant("rows of another machine", "iris/runtime/collective_rows.h", "v[IRISI_TUNE_UNITS] != units)",
+           "v[IRISI_TUNE_UNITS] < units)", "collective/tuned.cpp", TUNED, seldom=True),
+    Mutant("a channel with the rows of the newest one", "iris/runtime/collective_run.h",
+           "irisi_collective_row_for(block->rows,", "irisi_collective_row_for(w->collective_rows,",
+           "collective/tuned.cpp", "a channel keeps the rows*"),
+    Mutant("ranks with other rows of collectives", "iris/runtime/collective_run.h",
+           "else if (all[r].read != all[0].read)", "else if (0 && all[r].read != all[0].read)",
+           "collective/tuned.cpp", "ranks with other rows*"),
     # partitioned tensors
     Mutant("the first blocks of a dimension are no longer than the others", "iris/tensor.h",
            "part * d->each + (part < d->more ? part : d->more)", "part * d->each + (part < d->more ? part : 0)",

@@ -74,7 +74,7 @@ static iris_status irisi_stream_check_signal(iris_world *w, const irisi_stream_c
 static iris_status irisi_stream_check_barrier(iris_world *w, const irisi_stream_call *c, iris_team *team,
                                               iris_stream stream, irisi_block **block)
 {
-    static const irisi_family_row family = {"iris_barrier_on_stream", 0, 0, 0, 0, 0};
+    static const irisi_family_row family = {"iris_barrier_on_stream", 0, 0, 0, 0, 0, 0};
     const iris_channel *ch = c->ch;
     const int good = ch && ch->state && ch->slices == 0 && ch->n_signals >= (size_t)w->size;
     *block = good ? irisi_sync_block(w, ch->signals) : NULL;

@@ -88,6 +88,7 @@ typedef struct irisi_block {
     uint64_t call;       /* which allocation call it was, as checked mode counts them */
     iris_team team;      /* of a channel: whose collectives are launched on it; size 0 before the first, -1: messages */
     iris_stream stream;  /* of a channel: where collectives are launched on it, null before the first */
+    const struct irisi_collective_rows *rows; /* of a channel: tuning rows of collectives on it, or null */
 } irisi_block;
 
 /* The allocator of one memory kind: live blocks in the order of their offsets. */
@@ -157,6 +158,7 @@ struct iris_world {
     irisi_team *teams;    /* that live on this rank */
     size_t n_teams;
     int32_t team_numbers; /* given so far */
+    struct irisi_collective_rows *collective_rows; /* that channels were made with (collective_rows.h) */
     iris_stream stream;
     irisi_arena arena[2];
     uint64_t log_count, log_hash; /* allocation calls so far */
