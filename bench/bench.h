@@ -104,6 +104,7 @@ static inline double bench_time_calls(bench *b, const char *name, iris_bench_fn 
     iris_bench_result result;
     memset(&how, 0, sizeof how);
     how.repeats = b->o->repeats, how.warmup = b->o->warmup, how.graph = graph, how.calls = calls;
+    iris_bench_doing(&b->file, name);
     if (iris_bench(b->w, NULL, submit, arg, &how, &result) == IRIS_OK)
         return result.median;
     fprintf(stderr, "%s: %s\n", name, iris_error_string(b->w));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * collective_kinds.h: what bench/collectives measures: every collective, its schedules, which elements of whose buffer
- * go where, and NCCL's call for the same. A part of collectives.c, which includes the launchers first.
+ * go where, and NCCL's call for the same. It brings the launchers.
  *
  *   kind kinds way ways part part_of kind_count kind_crossing
  *   work submit_own submit_peer
@@ -12,6 +12,27 @@
  */
 #ifndef IRIS_BENCH_COLLECTIVE_KINDS_H
 #define IRIS_BENCH_COLLECTIVE_KINDS_H
+
+#define IRIS_INSTANTIATE_ALL_GATHER
+#define IRIS_INSTANTIATE_ALL_REDUCE_SUM_BF16
+#define IRIS_INSTANTIATE_ALL_TO_ALL
+#define IRIS_INSTANTIATE_ALL_TO_ALLV
+#define IRIS_INSTANTIATE_BROADCAST
+#define IRIS_INSTANTIATE_GATHER
+#define IRIS_INSTANTIATE_REDUCE_SCATTER_SUM_BF16
+#define IRIS_INSTANTIATE_REDUCE_SUM_BF16
+#define IRIS_INSTANTIATE_SCATTER
+#define IRIS_INSTANTIATE_SEND_RECV
+#include <iris/gen/launch/all_gather.h>
+#include <iris/gen/launch/all_reduce.h>
+#include <iris/gen/launch/all_to_all.h>
+#include <iris/gen/launch/all_to_allv.h>
+#include <iris/gen/launch/broadcast.h>
+#include <iris/gen/launch/gather.h>
+#include <iris/gen/launch/reduce.h>
+#include <iris/gen/launch/reduce_scatter.h>
+#include <iris/gen/launch/scatter.h>
+#include <iris/gen/launch/send_recv.h>
 
 #include "bench.h"
 #include "nccl.h"
@@ -166,7 +187,7 @@ static double kind_crossing(const kind *k, int ranks)
     return k->factor ? k->factor * (double)(ranks - 1) / ranks : 1;
 }
 
-static iris_status submit_own(iris_world *w, void *arg, iris_stream stream, int turn)
+static inline iris_status submit_own(iris_world *w, void *arg, iris_stream stream, int turn)
 {
     const work *x = (const work *)arg;
     const int ranks = iris_world_size(w), rank = iris_rank(w);
@@ -183,7 +204,7 @@ static iris_status submit_own(iris_world *w, void *arg, iris_stream stream, int 
 }
 
 /* NCCL's way where it has no collective: everybody's sends and receives as a group. */
-static int submit_group(const work *x, int ranks, int rank, iris_stream stream)
+static inline int submit_group(const work *x, int ranks, int rank, iris_stream stream)
 {
     const bench_nccl *n = x->peer;
     iris_bf16 *dst = (iris_bf16 *)x->dst, *src = (iris_bf16 *)x->src;
@@ -198,7 +219,7 @@ static int submit_group(const work *x, int ranks, int rank, iris_stream stream)
     return error == 0 ? n->group_end() : error;
 }
 
-static iris_status submit_peer(iris_world *w, void *arg, iris_stream stream, int turn)
+static inline iris_status submit_peer(iris_world *w, void *arg, iris_stream stream, int turn)
 {
     enum { BF16 = BENCH_NCCL_BF16, SUM = BENCH_NCCL_SUM };
     const work *x = (const work *)arg;

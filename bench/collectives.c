@@ -4,28 +4,8 @@
  * default mode and with windows (symmetric memory) in the same run, and from 64 MiB on beside what the links can do:
  * every rank pushes to all others at once, and pulls from them. collective_kinds.h says what is counted.
  */
-#define IRIS_INSTANTIATE_ALL_GATHER
-#define IRIS_INSTANTIATE_ALL_REDUCE_SUM_BF16
-#define IRIS_INSTANTIATE_ALL_TO_ALL
-#define IRIS_INSTANTIATE_ALL_TO_ALLV
-#define IRIS_INSTANTIATE_BROADCAST
-#define IRIS_INSTANTIATE_GATHER
-#define IRIS_INSTANTIATE_REDUCE_SCATTER_SUM_BF16
-#define IRIS_INSTANTIATE_REDUCE_SUM_BF16
-#define IRIS_INSTANTIATE_SCATTER
-#define IRIS_INSTANTIATE_SEND_RECV
-#include <iris/gen/launch/all_gather.h>
-#include <iris/gen/launch/all_reduce.h>
-#include <iris/gen/launch/all_to_all.h>
-#include <iris/gen/launch/all_to_allv.h>
-#include <iris/gen/launch/broadcast.h>
-#include <iris/gen/launch/gather.h>
-#include <iris/gen/launch/reduce.h>
-#include <iris/gen/launch/reduce_scatter.h>
-#include <iris/gen/launch/scatter.h>
-#include <iris/gen/launch/send_recv.h>
-
 #include "bench.h"
+#include "collective_data.h"
 #include "collective_kinds.h"
 #include "hand.h"
 #include "nccl.h"
@@ -35,74 +15,6 @@
 
 /* Graphs: up to so many bytes, of fewer calls above FEW_FROM. The links are looked at from LARGE on. */
 enum { GRAPH_MOST = 64 << 20, FEW_FROM = 4 << 20, FEW = 4, LARGE = 64 << 20 };
-
-/* Rank r's element i: whole numbers so small that bf16 holds their sums. */
-IRIS_HOST_DEVICE float element(int rank, size_t i) { return (float)((uint32_t)(i * 7 + (size_t)rank * 3) % 13); }
-
-/* Fills a source, or compares a part of a result, on the device. */
-typedef struct data_args {
-    iris_bf16 *at;
-    size_t n;
-    int rank, ranks; /* more than 1: elements of so many ranks from `rank` on are added up */
-    size_t first;    /* of the source, where `at` begins */
-    uint64_t *wrong;
-} data_args;
-
-IRIS_KERNEL(fill_source, data_args, a, 512)
-{
-    for (size_t i = iris_grid_lane(); i < a->n; i += iris_grid_lanes())
-        a->at[i] = iris_narrow_bf16(element(a->rank, i));
-}
-IRIS_KERNEL(compare_result, data_args, a, 512)
-{
-    uint64_t wrong = 0;
-    for (size_t i = iris_grid_lane(); i < a->n; i += iris_grid_lanes()) {
-        float want = 0;
-        for (int r = 0; r < a->ranks; r++)
-            want += element(a->rank + r, a->first + i);
-        wrong += iris_widen_bf16(a->at[i]) != want;
-    }
-    if (wrong)
-        irisi_atomic_add_u64(a->wrong, wrong, IRIS_RELAXED, IRIS_SCOPE_AGENT);
-}
-
-/* 1 once the own kernel is done. */
-static int on_data(bench *b, irisi_kernel kernel, const char *name, const data_args *a)
-{
-    const iris_launch_config all = iris_grid(4 * (uint32_t)iris_compute_units(b->w), 512);
-    const iris_status status = irisi_launch(b->w, kernel, name, a, sizeof *a, &all, NULL);
-    if (status == IRIS_OK && iris_synchronize(b->w) == IRIS_OK)
-        return 1;
-    fprintf(stderr, "%s: %s\n", name, iris_error_string(b->w));
-    return 0;
-}
-
-/* Fills a source, once for all collectives: none changes its own. 1 when every rank has. */
-static int fill(bench *b, void *src, size_t elements)
-{
-    data_args a;
-    memset(&a, 0, sizeof a);
-    a.at = (iris_bf16 *)src, a.n = elements, a.rank = iris_rank(b->w);
-    return iris_bench_all_ok(b->w, on_data(b, IRISI_KERNEL_PTR(fill_source), "fill_source", &a));
-}
-
-/* 1 when every element of dst is right, on every rank. */
-static int right(bench *b, const work *x, void *dst)
-{
-    const int ranks = iris_world_size(b->w);
-    uint64_t wrong = 0;
-    int ok = iris_memset(b->w, x->wrong, 0, sizeof wrong) == IRIS_OK;
-    for (int from = 0; from < ranks; from++) {
-        const part p = part_of(x->k, x->c.count, ranks, from, iris_rank(b->w));
-        data_args a;
-        memset(&a, 0, sizeof a);
-        a.at = (iris_bf16 *)dst + p.at, a.n = p.count, a.first = p.first, a.wrong = x->wrong;
-        a.rank = p.from, a.ranks = x->k->reduces ? ranks : 1;
-        ok = (p.count == 0 || on_data(b, IRISI_KERNEL_PTR(compare_result), "compare_result", &a)) && ok;
-    }
-    ok = iris_memcpy(b->w, &wrong, x->wrong, sizeof wrong) == IRIS_OK && ok && wrong == 0;
-    return iris_bench_all_ok(b->w, ok);
-}
 
 /* Microseconds of a call, plain or in a graph of several; not more than 0 when a rank failed. */
 static double time_calls(bench *b, work *x, iris_bench_fn submit, int graph, size_t bytes)

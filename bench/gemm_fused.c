@@ -22,7 +22,10 @@
 
 #include "gemm_fused.h"
 
-/* Launchers by pattern: auto, the five patterns, and auto again for a plan with the caller's BLAS. */
+/*
+ * Launchers by pattern: auto, the five patterns, auto again for a plan with the caller's BLAS, and of all_gather
+ * copy_engine.
+ */
 static const gemm_operation operations[GEMM_FUSED] = {
     {GEMM_ALL_SCATTER,
      gemm_prepare_all_scatter,
@@ -47,7 +50,7 @@ static const gemm_operation operations[GEMM_FUSED] = {
      {iris_gemm_all_gather_bf16, iris_gemm_all_gather_bulk_synchronous_bf16,
       iris_gemm_all_gather_producer_consumer_bf16, iris_gemm_all_gather_fused_sequential_bf16,
       iris_gemm_all_gather_wg_specialized_bf16, iris_gemm_all_gather_wave_specialized_bf16,
-      iris_gemm_all_gather_bf16}},
+      iris_gemm_all_gather_bf16, iris_gemm_all_gather_copy_engine_bf16}},
 };
 
 int main(int argc, char **argv) { return gemm_fused_main(argc, argv, operations, iris_gemm_local_bf16); }

@@ -16,7 +16,7 @@
  *   iris              the library's collective
  *   blas+...          the BLAS and each of the three on one stream; of all_scatter C is left in bands, and with +copy
  *                     it is one C, which the patterns write at once
- *   auto, the patterns, and blas_gather: the BLAS as the library's (iris_gemm_args.blas)
+ *   auto, the patterns, blas_gather, the BLAS as the library's (iris_gemm_args.blas), and of all_gather copy_engine
  *
  * and with _graph, of few rows, one of at least --laps calls in a graph, each set in turn; of more rows so are blas and
  * gemm alone.
@@ -40,12 +40,12 @@ typedef iris_status (*gemm_launch)(iris_world *, const iris_gemm_plan *, iris_st
 typedef struct gemm_operation {
     gemm_fused op;
     gemm_prepare prepare; /* k: this rank's own; a, b and c: its own parts */
-    gemm_launch launch[IRIS_GEMM_BLAS_GATHER + 1];
+    gemm_launch launch[IRIS_GEMM_COPY_ENGINE + 1];
 } gemm_operation;
 
 /* What is timed, in this order: what others are compared with comes first. `which`: a mode or a pattern. */
 enum { GEMM_DO_BLAS, GEMM_DO_OWN, GEMM_DO_PUSH, GEMM_DO_COLLECTIVE, GEMM_DO_BOTH, GEMM_DO_PLACED, GEMM_DO_PATTERN };
-enum { GEMM_KINDS = GEMM_DO_PATTERN + 1, GEMM_WHICH = IRIS_GEMM_BLAS_GATHER + 1, GEMM_NAME = 48 };
+enum { GEMM_KINDS = GEMM_DO_PATTERN + 1, GEMM_WHICH = IRIS_GEMM_COPY_ENGINE + 1, GEMM_NAME = 48 };
 enum { GEMM_FEW_ROWS = 64, GEMM_LISTED = 64 };
 
 static inline int gemm_whiches(int kind)
@@ -511,7 +511,9 @@ static inline double gemm_least(const gemm_job *j, int kind, int first, int end,
 static inline void gemm_summary(const gemm_job *j, const char *shape)
 {
     const int graph = gemm_least(j, GEMM_DO_PATTERN, 0, IRIS_GEMM_PATTERNS, 1) > 0;
-    const double own = gemm_least(j, GEMM_DO_PATTERN, 0, IRIS_GEMM_PATTERNS, graph);
+    const double patterns = gemm_least(j, GEMM_DO_PATTERN, 0, IRIS_GEMM_PATTERNS, graph);
+    const double copies = j->us[GEMM_DO_PATTERN][IRIS_GEMM_COPY_ENGINE][graph];
+    const double own = copies > 0 && (patterns == 0 || copies < patterns) ? copies : patterns;
     double both = gemm_least(j, GEMM_DO_BOTH, 0, GEMM_IRIS, graph);
     const char *whose = "NCCL";
     if (both == 0)

@@ -7,6 +7,7 @@ import collections
 import math
 
 PATTERNS = ("bulk_synchronous", "producer_consumer", "fused_sequential", "wg_specialized", "wave_specialized")
+COPIES = "copy_engine"  # of all_gather alone
 OPERATIONS = {"all_scatter": "GEMM + AllScatter", "reduce_scatter": "GEMM + ReduceScatter",
               "all_reduce": "GEMM + AllReduce", "all_gather": "AllGather + GEMM"}
 NCCL = ("blas+nccl", "blas+nccl_window")
@@ -49,7 +50,7 @@ def both(run):
 
 def own(run):
     """The library's patterns and its choice: {name: microseconds}."""
-    return {v: run.us[v] for v in (*PATTERNS, "auto") if run.us.get(v)}
+    return {v: run.us[v] for v in (*PATTERNS, COPIES, "auto") if run.us.get(v)}
 
 
 def quotient(a, b):
@@ -63,7 +64,7 @@ def table(found):
     found = list(found)
     names = {"gemm": "GEMM alone, µs", "blas": "BLAS alone", "push": "push alone", "nccl": "NCCL alone",
              "nccl_window": "with windows", "blas+nccl": "BLAS + NCCL", "blas+nccl_window": "BLAS + windows",
-             "blas+iris": "BLAS + Iris", **{v: v for v in (*PATTERNS, "auto", "blas_gather")}}
+             "blas+iris": "BLAS + Iris", **{v: v for v in (*PATTERNS, COPIES, "auto", "blas_gather")}}
     digits = 1 if any(r.graph for r in found) else 0
     rows = []
     for run in found:
@@ -81,18 +82,22 @@ def table(found):
     return [head[i] for i in kept], [[row[i] for i in kept] for row in rows]
 
 
-def summary(found):
-    """(head, rows) of the library's choice beside BLAS and NCCL in turn, and what bounds both: runs with a choice."""
+def summary(found, named=False):
+    """(head, rows) of the library's choice beside BLAS and NCCL in turn, and what bounds both: runs with a choice.
+
+    named: operations are a column."""
     rows = []
     for run in found:
         if not run.us.get("auto") or len(own(run)) < 2:
             continue
         ours = {v: t for v, t in own(run).items() if v != "auto"}
         best, peer = min(ours, key=ours.get), both(run)
-        rows.append((f"`{run.shape}`", f"{run.us['auto']:.0f}", f"{ours[best]:.0f} (`{best}`)",
-                     f"{peer:.0f}" if peer else "", quotient(peer, run.us["auto"]),
-                     quotient(bound(run), run.us["auto"])))
-    return ("shape", "auto, µs", "best pattern, µs", "BLAS + NCCL, µs", "BLAS + NCCL / auto", "bound / auto"), rows
+        digits = 1 if run.graph else 0
+        rows.append((*([OPERATIONS[run.op]] if named else []), f"`{run.shape}`", f"{run.us['auto']:.{digits}f}",
+                     f"{ours[best]:.{digits}f} (`{best}`)", f"{peer:.{digits}f}" if peer else "",
+                     quotient(peer, run.us["auto"]), quotient(bound(run), run.us["auto"])))
+    head = ("shape", "auto, µs", "best pattern, µs", "BLAS + NCCL, µs", "BLAS + NCCL / auto", "bound / auto")
+    return (("operation", *head) if named else head), rows
 
 
 def mean(values):

@@ -2,7 +2,7 @@
 /*
  * pairs.c: what goes from every rank to every rank, one pair at a time: loads, stores, puts, gets, atomic sums and
  * exchanges of u64, as a matrix of GB/s and of per cent of a ceiling, over sizes; and all ranks at once, from or to all
- * others. bench/plot.py draws the matrices as heat maps.
+ * others. bench/iris_plot.py draws the matrices as heat maps.
  *
  * `from` is the rank whose kernel moves, `to` the one whose memory it reaches; on the diagonal it is its own. The
  * ceiling is what --ceiling gives, or the hand-written kernel's figure for the same ranks, size and direction; atomics

@@ -1,15 +1,12 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Draws a result file: bandwidth and time against message size and number of workgroups, speedups.
+"""Draws results of benchmarks: what iris_plot.py and docs/figures.py call. Needs matplotlib.
 
 Dotted lines are the hand-written kernels of the same run, dashed ones the copy engine's. Of collectives: time against
 message size, both logarithmic, in a graph where that was measured; dashed lines are NCCL's. Of pairs: for each size a
-heat map for each operation, GB/s from rank to rank with per cent of the ceiling.
+heat map for each operation, GB/s from rank to rank with per cent of the ceiling. Of any other benchmark: bandwidth or
+time against message size, both logarithmic, a line for each other point of its axes.
 """
-import argparse
 import collections
-import json
-import pathlib
 
 import gemm_report
 import matplotlib
@@ -28,6 +25,12 @@ def lines(rows, x):
     return {case: sorted(points.items()) for case, points in found.items()}
 
 
+def saved(fig, file):
+    fig.savefig(file)
+    plt.close(fig)
+    print(file)
+
+
 def draw(rows, x, y, title, labels, file):
     fig, axes = plt.subplots(figsize=(7, 4.5))
     for case, points in sorted(lines(rows, x).items()):
@@ -37,19 +40,20 @@ def draw(rows, x, y, title, labels, file):
         if beside:
             axes.plot(*zip(*beside), ls=":", color=drawn.get_color())
     axes.set_xscale("log", base=2)
-    axes.set_ylim(bottom=0)
+    if x == "bytes":
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
     axes.set_xlabel(labels[0])
     axes.set_ylabel(labels[1])
     axes.set_title(title, fontsize=9)
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8, title="dotted: by hand", title_fontsize=7)
     fig.tight_layout()
-    fig.savefig(file)
-    plt.close(fig)
-    print(file)
+    saved(fig, file)
 
 
-def collectives(rows, where, folder, stem):
+def collectives(rows, where, folder, stem, ending="svg"):
     """One picture for each collective, a line for each schedule; the library's choice is the thick one."""
     for case in dict.fromkeys(r["case"] for r in rows if r["case"] not in ("push", "pull")):
         fig, axes = plt.subplots(figsize=(7, 4.5))
@@ -66,9 +70,7 @@ def collectives(rows, where, folder, stem):
         axes.grid(alpha=0.3)
         axes.legend(fontsize=8)
         fig.tight_layout()
-        fig.savefig(folder / f"{stem}_{case}.svg")
-        plt.close(fig)
-        print(folder / f"{stem}_{case}.svg")
+        saved(fig, folder / f"{stem}_{case}.{ending}")
 
 
 def speedups(result, op, where, file):
@@ -89,9 +91,7 @@ def speedups(result, op, where, file):
     axes.set_title(f"{gemm_report.OPERATIONS[op]}, bf16: {where}", fontsize=9)
     axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.28), ncol=len(patterns))  # below the shapes
     fig.tight_layout()
-    fig.savefig(file)
-    plt.close(fig)
-    print(file)
+    saved(fig, file)
     return 1
 
 
@@ -105,9 +105,7 @@ def ratios(rows, title, file):
     axes.set_ylabel("times as fast as cuBLASLt")
     axes.set_title(title, fontsize=9)
     fig.tight_layout()
-    fig.savefig(file)
-    plt.close(fig)
-    print(file)
+    saved(fig, file)
 
 
 def heat_maps(rows, where, folder, stem, ending):
@@ -125,9 +123,7 @@ def heat_maps(rows, where, folder, stem, ending):
         for axes, case in zip(grid.flat, cases):
             heat_map(axes, case, {(r["from"], r["to"]): r for r in there if r["case"] == case}, ranks)
         fig.suptitle(f"GB/s (% of the ceiling), {size} bytes: {where}", fontsize=9)
-        fig.savefig(folder / f"{stem}_pairs_{size}.{ending}")
-        plt.close(fig)
-        print(folder / f"{stem}_pairs_{size}.{ending}")
+        saved(fig, folder / f"{stem}_pairs_{size}.{ending}")
 
 
 def heat_map(axes, case, seen, ranks):
@@ -146,52 +142,80 @@ def heat_map(axes, case, seen, ranks):
     axes.set_title(case, fontsize=8)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("result", type=pathlib.Path, help="a JSON file of bench/")
-    parser.add_argument("folder", type=pathlib.Path, help="where the pictures go")
-    parser.add_argument("--png", action="store_true", help="heat maps as PNG files, not SVG")
-    args = parser.parse_args()
-    result = json.loads(args.result.read_text())
-    if result.get("schema") != "iris-bench-1":
-        parser.error(f"{args.result} is not of schema iris-bench-1")
-    rows = [r for r in result["rows"] if r["ok"]]
-    if len(rows) != len(result["rows"]):
-        parser.error(f"{args.result} has rows whose check failed: not drawn")
-    args.folder.mkdir(parents=True, exist_ok=True)
-    where = f"{result.get('world', result.get('ranks'))} × {result['device']}, {result['commit']}"
-    stem = args.result.stem
-    if result["benchmark"] in ("gemm_fused", "gemm_all_scatter"):
-        if not sum(speedups(result, op, where, args.folder / f"{stem}_{op}.svg") for op in gemm_report.OPERATIONS):
-            parser.error(f"{args.result} has no pattern beside BLAS + NCCL: nothing is drawn")
-        return
-    if result["benchmark"] == "pairs":
-        heat_maps(rows, where, args.folder, stem, "png" if args.png else "svg")
-        together = [r for r in rows if r["variant"] == "all"]
-        if together:
-            draw(together, "bytes", "gbps", f"all at once: {where}", ("bytes", "GB/s a rank"),
-                 args.folder / f"{stem}_all_size.svg")
-        return
-    if result["benchmark"] == "collectives":
-        collectives(rows, where, args.folder, stem)
-        return
+def bandwidths(rows, where, folder, stem, ending):
+    """Of bandwidth and latency: against message size, and against workgroups at the size that most grids were tried at;
+    round trips of put with signal."""
     for variant in ("pair", "all"):
         part = [r for r in rows if "gbps" in r and r["variant"] == variant
                 and (r["dtype"] == "u32" or r["case"].startswith("copy_engine"))]
         if not part:
             continue
         draw(part, "bytes", "gbps", f"{variant}: {where}", ("bytes", "GB/s a rank"),
-             args.folder / f"{stem}_{variant}_size.svg")
-        # The size that has been measured in most grids.
+             folder / f"{stem}_{variant}_size.{ending}")
         grids = collections.Counter(r["bytes"] for r in part if r["workgroups"])
         swept = max(grids, key=lambda n: (grids[n], n))
         draw([r for r in part if r["bytes"] == swept and r["workgroups"]], "workgroups", "gbps",
              f"{variant}, {swept} bytes: {where}", ("workgroups", "GB/s a rank"),
-             args.folder / f"{stem}_{variant}_workgroups.svg")
+             folder / f"{stem}_{variant}_workgroups.{ending}")
     small = [r for r in rows if "gbps" not in r and r["case"] == "put_signal"]
     if small:
-        draw(small, "bytes", "us", f"round trip: {where}", ("bytes", "µs"), args.folder / f"{stem}_latency.svg")
+        draw(small, "bytes", "us", f"round trip: {where}", ("bytes", "µs"), folder / f"{stem}_latency.{ending}")
 
 
-if __name__ == "__main__":
-    main()
+# What a row holds beside the point of its axes.
+FIGURES = {"us", "n", "p10", "p90", "min", "gbps", "algbw", "ceiling", "ratio", "ok"}
+
+
+def point(row):
+    """Where on its axes a row is: {axis: value}."""
+    return {k: v for k, v in row.items() if k not in FIGURES and v not in ("", None)}
+
+
+def sweep(rows, where, file):
+    """Any benchmark's rows: bandwidth where all have one, else time, against the number that has most values; a line
+    for each other point. 0: there is no number with several values."""
+    points = [point(r) for r in rows]
+    values = {k: {p.get(k) for p in points} for p in points for k in p}
+    numbers = [k for k, v in values.items() if len(v) > 1 and all(isinstance(x, int) and x > 0 for x in v)]
+    if not numbers:
+        return 0
+    x = max(numbers, key=lambda k: (len(values[k]), k == "bytes"))
+    y, label = ("gbps", "GB/s") if all("gbps" in r for r in rows) else ("us", "µs")
+    named = [k for k in values if k != x and len(values[k]) > 1]
+    found = collections.defaultdict(list)
+    for row, at in zip(rows, points):
+        name = " ".join(str(at[k]) if k in ("case", "variant") else f"{k}={at[k]}" for k in named if k in at)
+        found[name or at["case"]].append((at[x], row[y]))
+    fig, axes = plt.subplots(figsize=(7, 4.5))
+    for name, drawn in found.items():
+        axes.plot(*zip(*sorted(drawn)), marker=".", label=name)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xlabel(x)
+    axes.set_ylabel(label)
+    axes.set_title(where, fontsize=9)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+    fig.tight_layout()
+    saved(fig, file)
+    return 1
+
+
+def beside(rows, before, title, file):
+    """How many times as fast each row is as the same point of another result, a bar each; 0: none is in both."""
+    then = {tuple(sorted(point(r).items())): r["us"] for r in before}
+    both = [(r, then[key] / r["us"]) for r in rows if r["us"] > 0
+            and (key := tuple(sorted(point(r).items()))) in then]
+    if not both:
+        return 0
+    changing = [k for k in point(both[0][0]) if len({point(r).get(k) for r, _ in both}) > 1] or ["case"]
+    fig, axes = plt.subplots(figsize=(max(7, 0.25 * len(both) + 2), 5))
+    axes.bar(range(len(both)), [ratio for _, ratio in both], 0.7)
+    axes.axhline(1, color="black", lw=0.8)
+    axes.set_xticks(range(len(both)), [" ".join(str(point(r).get(k, "")) for k in changing) for r, _ in both],
+                    rotation=90, fontsize=7)
+    axes.set_ylabel("times as fast as before")
+    axes.set_title(title, fontsize=9)
+    fig.tight_layout()
+    saved(fig, file)
+    return 1

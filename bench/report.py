@@ -158,6 +158,13 @@ def gemm_summary(result):
     return table(*gemm_report.summary(gemm_report.runs(result)))
 
 
+def gemm_operations_summary(result, graphs):
+    """The same of the operations that add up or gather: in graphs, those of few rows."""
+    found = [r for r in gemm_report.runs(result) if r.op != "all_scatter" and bool(r.graph) == graphs]
+    found = found if graphs else [r for r in found if gemm_report.rows_of(r) > 64]
+    return table(*gemm_report.summary(found, named=True))
+
+
 def local_table(rows):
     """The GEMM alone beside the vendor's."""
     return table(("M x N x K", "B", "µs", "TFLOP/s", "cuBLASLt, µs", "cuBLASLt / own"),

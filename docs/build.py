@@ -26,12 +26,14 @@ from gen.gemm import GEMM_TYPES  # noqa: E402
 SHOWN = ("bf16", "f32", "i32", "u64")
 # The reference's headers by task, in the order of a first reading. One platform's device.h stands for all three.
 TASKS = {
-    "Start, allocate, launch: host code": ("init.h", "world.h", "team.h", "gen/create.h", "random.h", "self_test.h"),
+    "Start, allocate, launch: host code": ("init.h", "world.h", "team.h", "window.h", "dlpack.h", "gen/create.h",
+                                             "random.h", "self_test.h"),
     "Move data, signal and wait on a stream: host code": ("on_stream.h",),
     "Measure: host code": ("bench.h", "bench/time.h", "bench/axes.h", "bench/program.h", "bench/rows.h"),
     "Know where a kernel runs": ("iris.h", "ctx.h", "arch/host/device.h", "arch/select.h", "arch/types.h"),
-    "Move data from a kernel": ("memory.h", "gen/load_store.h", "gen/rma.h", "gen/put_signal.h", "gen/rma_2d.h",
-                                "gen/put_signal_2d.h", "collective/ll.h", "gen/send_recv.h", "gen/send_recv_2d.h"),
+    "Move data from a kernel": ("memory.h", "gen/load_store.h", "gen/rma.h", "gen/rma_cache.h", "gen/put_signal.h",
+                                "gen/rma_2d.h", "gen/put_signal_2d.h", "collective/ll.h", "gen/send_recv.h",
+                                "gen/send_recv_2d.h"),
     "Signal, wait and meet in a kernel": ("signal.h", "gen/wait.h", "gen/atomic.h", "channel.h", "barrier.h"),
     "Tensors that are split over ranks": ("tensor.h", "gen/tensor_create.h", "gen/tensor_access.h",
                                           "gen/launch/tensor.h"),
@@ -40,8 +42,8 @@ TASKS = {
                                   "gen/launch/gather.h"),
     "Collectives in a kernel": ("collective/collective.h", "collective/rmsnorm.h", "gen/all_*", "gen/reduce*",
                                 "gen/broadcast*", "gen/gather*", "gen/scatter*"),
-    "GEMM with communication from the host": ("gemm/plan.h", "gemm/prepare.h", "gen/launch/gemm*",
-                                              "gemm/activation.h"),
+    "GEMM with communication from the host": ("gemm/plan.h", "gemm/prepare.h", "gemm/tensors.h",
+                                              "gen/launch/gemm*", "gemm/activation.h"),
     "GEMM with communication in a kernel of one's own": ("gemm/roles.h", "gemm/wave_group.h", "gemm/scheduler.h",
                                                          "gemm/tile.h", "gen/gemm_*"),
     "Element types and what combines them": ("dtype.h", "float_types.h", "gen/dtypes.h", "op.h", "gen/op.h"),

@@ -50,6 +50,8 @@ TABLES = {
     "collectives": ("collectives/4xH200", lambda found: report.collectives_table(all_reduce(found))),
     "tiles": ("tiles/4xH200", lambda found: report.tiles_table(found["rows"])),
     "gemm_all_scatter": ("gemm_all_scatter/4xH200", report.gemm_summary),
+    "gemm_operations": ("gemm_fused/2xH200", lambda found: report.gemm_operations_summary(found, False)),
+    "gemm_decoding": ("gemm_fused/2xH200", lambda found: report.gemm_operations_summary(found, True)),
     "gemm_local": ("gemm_local/1xH200/2d4599e", lambda found: report.local_table(found["rows"])),
     "gemm_types": ("gemm_local/1xH200/3b1043f", lambda found: report.types_table(found["runs"])),
     "gemm_few_rows": ("gemm_local/1xH200/34a105c",

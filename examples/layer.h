@@ -3,8 +3,9 @@
  * layer.h: what the examples of layers share: a command line, random matrices of which every rank can make any element,
  * and a plain product in double to compare with.
  *
- *   options parse_options heap_for                 the command line, and the heap that its shape needs
- *   matrix matrix_of element upload download       random matrices: on the device, and back
+ *   options parse_options parse_more heap_for      the command line, and the heap that its shape needs
+ *   matrix matrix_of element part_of               random matrices
+ *   upload download                                parts of them on the device, and what it computed back
  *   transposed row_of add_part dot tolerance       the plain product, and what a correct one may differ by
  *   verdict judge told differs                     what the ranks found
  */
@@ -30,6 +31,8 @@ typedef struct options {
     uint32_t m, n, k;
     iris_dtype dtype;
     uint64_t seed;
+    iris_gemm_pattern pattern;
+    uint32_t workgroups; /* parse_more's */
 } options;
 
 static inline int parse_shape(options *o, const char *text)
@@ -45,18 +48,29 @@ static inline int parse_dtype(options *o, const char *text)
     return strcmp(text, iris_dtype_name(o->dtype)) == 0;
 }
 
-/* `does`: one sentence for --help; `sides`: what M, N and K are. -1 to go on, else the program's exit status. */
-static inline int parse_options(options *o, int argc, char **argv, const char *does, const char *sides)
+static inline int parse_pattern(options *o, const char *text)
 {
-    static const struct option known[] = {{"shape", 1, NULL, 's'},
-                                          {"dtype", 1, NULL, 'd'},
-                                          {"seed", 1, NULL, 'r'},
-                                          {"help", 0, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
+    uint32_t pattern = IRIS_GEMM_AUTO;
+    while (pattern < IRIS_GEMM_PATTERNS && strcmp(text, iris_gemm_pattern_name((iris_gemm_pattern)pattern)) != 0)
+        pattern++;
+    o->pattern = (iris_gemm_pattern)pattern;
+    return pattern < IRIS_GEMM_PATTERNS;
+}
+
+/*
+ * `does`: one sentence for --help; `sides`: what M, N and K are. `own`: the letter of the option that not every program
+ * has, 'p' or 'w', or 0; `workgroups`: what --workgroups is. -1 to go on, else the program's exit status.
+ */
+static inline int parse_more(options *o, int argc, char **argv, const char *does, const char *sides, int own,
+                             const char *workgroups)
+{
+    static const struct option known[] = {
+        {"shape", 1, NULL, 's'},      {"dtype", 1, NULL, 'd'}, {"seed", 1, NULL, 'r'}, {"pattern", 1, NULL, 'p'},
+        {"workgroups", 1, NULL, 'w'}, {"help", 0, NULL, 'h'},  {NULL, 0, NULL, 0}};
     int letter;
     memset(o, 0, sizeof *o);
     o->ranks = 4, o->m = 127, o->n = 200, o->k = 90, o->dtype = IRIS_F32, o->seed = 1; /* no side divides evenly */
-    while ((letter = getopt_long(argc, argv, "s:d:h", known, NULL)) != -1) {
+    while ((letter = getopt_long(argc, argv, own == 'p' ? "s:d:p:h" : own ? "s:d:w:h" : "s:d:h", known, NULL)) != -1) {
         switch (letter) {
         case 's':
             if (!parse_shape(o, optarg))
@@ -70,14 +84,30 @@ static inline int parse_options(options *o, int argc, char **argv, const char *d
             if ((o->seed = parse_number(optarg, UINT32_MAX)) == 0)
                 return refuse(argv, optarg, "--seed", "a number from 1 to 4294967295");
             break;
+        case 'p':
+            if (own != 'p' || !parse_pattern(o, optarg))
+                return refuse(argv, optarg, "--pattern",
+                              own == 'p' ? "auto or a pattern's name, as --help has them"
+                                         : "which this program does not have");
+            break;
+        case 'w':
+            if (own != 'w' || (o->workgroups = (uint32_t)parse_number(optarg, 1024)) == 0)
+                return refuse(argv, optarg, "--workgroups",
+                              own == 'w' ? "a number from 1 to 1024" : "which this program does not have");
+            break;
         case 'h':
             printf("usage: %s [option...] [RANKS]\n%s\n\n"
                    "  RANKS                1 to %d (default %d)\n"
                    "  -s, --shape MxNxK    %s (default %ux%ux%u)\n"
                    "  -d, --dtype NAME     f32 (default) or bf16\n"
-                   "      --seed N         another one makes other matrices (default 1)\n"
-                   "  -h, --help           this\n",
+                   "      --seed N         another one makes other matrices (default 1)\n",
                    argv[0], does, MOST_RANKS, o->ranks, sides, o->m, o->n, o->k);
+            if (own == 'p')
+                printf("  -p, --pattern NAME   bulk_synchronous, producer_consumer, fused_sequential, wg_specialized\n"
+                       "                       or wave_specialized; auto (default): the library chooses\n");
+            if (own == 'w')
+                printf("  -w, --workgroups N   %s\n", workgroups);
+            printf("  -h, --help           this\n");
             return 0;
         default: return 2; /* getopt has said what is wrong */
         }
@@ -88,6 +118,11 @@ static inline int parse_options(options *o, int argc, char **argv, const char *d
     if (o->ranks == 0 || optind + 1 < argc)
         return refuse(argv, argv[argc - 1], "the program", "one number of ranks from 1 to 8");
     return -1;
+}
+
+static inline int parse_options(options *o, int argc, char **argv, const char *does, const char *sides)
+{
+    return parse_more(o, argc, argv, does, sides, 0, NULL);
 }
 
 /* A heap that holds so many elements; the default one where that is larger. */
@@ -128,24 +163,30 @@ static inline double at(iris_dtype dtype, const void *p, size_t i)
     return dtype == IRIS_BF16 ? iris_widen_bf16(((const iris_bf16 *)p)[i]) : ((const float *)p)[i];
 }
 
-/* Some rows and columns of a matrix, without gaps, into memory of the device. */
-static inline iris_status upload(iris_world *w, void *to, const matrix *x, iris_gemm_rows rows,
-                                 iris_gemm_columns columns)
+/* Some rows and columns of a matrix, without gaps; to be freed. */
+static inline void *part_of(const matrix *x, iris_gemm_rows rows, iris_gemm_columns columns)
 {
     const size_t n = (size_t)rows.count * columns.count;
     const int narrow = x->dtype == IRIS_BF16;
     float *wide = (float *)malloc((n + 1) * sizeof *wide);
-    if (wide == NULL)
-        return IRIS_ERR_NOMEM;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; wide != NULL && i < n; i++) {
         const float v = element(x, rows.first + i / columns.count, columns.first + i % columns.count);
         if (narrow)
             ((iris_bf16 *)(void *)wide)[i] = iris_narrow_bf16(v);
         else
             wide[i] = v;
     }
-    const iris_status status = iris_memcpy(w, to, wide, n * iris_dtype_bytes(x->dtype));
-    free(wide);
+    return wide;
+}
+
+/* The same into memory of the device. */
+static inline iris_status upload(iris_world *w, void *to, const matrix *x, iris_gemm_rows rows,
+                                 iris_gemm_columns columns)
+{
+    void *part = part_of(x, rows, columns);
+    const size_t bytes = (size_t)rows.count * columns.count * iris_dtype_bytes(x->dtype);
+    const iris_status status = part ? iris_memcpy(w, to, part, bytes) : IRIS_ERR_NOMEM;
+    free(part);
     return status;
 }
 

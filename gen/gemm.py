@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from .dtypes import BY_NAME, DType
 
 
+PATTERN_NAMES = ("bulk_synchronous", "producer_consumer", "fused_sequential", "wg_specialized", "wave_specialized")
+
+
 @dataclass(frozen=True)
 class GemmOp:
     """
@@ -19,17 +22,22 @@ class GemmOp:
     to: str = ""     # IRISI_GEMM_TO_<TO>: where tiles go
     communicate: str = ""  # ends the name of the kernel that communicates
     auto: tuple = ()       # patterns that AUTO may choose: a program has others' kernels with IRIS_GEMM_ALL_PATTERNS
+    patterns: tuple = PATTERN_NAMES  # those that it has
     split_n: bool = False    # a rank has its band of the columns of B
     split_k: bool = False    # a rank has a part of K: what it computes are partial sums
     split_m: bool = False    # rows are dealt out: of A, or of sums
     c_on_all: bool = False   # C is m x n on every rank, in the heap, and written by all
     gathers: bool = False    # a rank has its rows of A, and the kernel that communicates comes first
     sends_tiles: bool = False  # the kernel that computes, or one beside it, sends its tiles to all ranks
+    norms: bool = False      # each row of C is normalised, into another matrix; it exists for types that `norms`
 
     reduces = property(lambda self: self.split_k)
 
+    def has(self, g):
+        """Whether the operation exists for types `g`."""
+        return g.norms or not self.norms
 
-PATTERN_NAMES = ("bulk_synchronous", "producer_consumer", "fused_sequential", "wg_specialized", "wave_specialized")
+
 GEMM_LOCAL = GemmOp("local", "a GEMM alone, without communication: no other rank takes part", split_n=True)
 GEMM_OPS = (
     GemmOp(
@@ -47,7 +55,14 @@ GEMM_OPS = (
     GemmOp(
         "all_gather", "A split by M; every rank gathers it, and computes its band", title="all-gather and GEMM",
         text="this rank's band of columns, of the A of all ranks", arrived="it is there", to="self",
-        communicate="gather", auto=("bulk_synchronous", "wg_specialized"), split_n=True, split_m=True, gathers=True),
+        communicate="gather", auto=("bulk_synchronous", "wg_specialized"), patterns=(*PATTERN_NAMES, "copy_engine"),
+        split_n=True, split_m=True, gathers=True),
+    GemmOp(
+        "all_reduce_rmsnorm", "all_reduce; and RMSNorm of each row of C, in another matrix on every rank",
+        title="GEMM, all-reduce, residual and RMSNorm",
+        text="the sums over all ranks on every rank, and their RMSNorm in out", arrived="all of C and out has arrived",
+        to="owner", communicate="reduce", auto=("fused_sequential",),
+        patterns=("bulk_synchronous", "fused_sequential"), split_k=True, c_on_all=True, norms=True),
 )
 GEMM_OP_PROPERTIES = {
     "split_n": "a rank has its band of the columns of B",
@@ -56,6 +71,7 @@ GEMM_OP_PROPERTIES = {
     "c_on_all": "C is m x n on every rank, in the heap, and written by all",
     "gathers": "a rank has only its rows of A",
     "sends_tiles": "the tiles that a rank computes go to all ranks",
+    "norms": "each row of C is normalised, into another matrix; there are bulk_synchronous and fused_sequential alone",
 }
 
 
@@ -112,6 +128,9 @@ GEMM_PATTERNS = (
     GemmPattern(
         "wave_specialized", "waves of a workgroup that compute or send",
         parts=(GemmPart("whole", lanes="IRISI_GEMM_LANES_WITH_COMM"),)),
+    GemmPattern(  # it computes with producer_consumer's kernel
+        "copy_engine", "copy engines that gather beside producer_consumer's kernel, on two streams",
+        auto=False, captured="wg_specialized", parts=(GemmPart("communicate"),)),
 )
 
 
@@ -127,6 +146,11 @@ class GemmType:
     narrow: str  # <narrow>_<out> makes an element of a value of `work`
     slot: DType  # of partial sums, where K is split over ranks
     by: str      # the row whose kernels compute those: the one with that C
+
+    # A row of C has a norm in f32, and partial sums are of C's type: a slot's chunk is one of C.
+    norms = property(lambda self: self.work.name == "f32" and self.slot == self.out)
+    # C may be made of pairs of columns, glu.h
+    gates = property(lambda self: self.out.name == "f32")
 
 
 def gemm_type(name):
@@ -307,3 +331,11 @@ GEMM_ROWS = dict(
     gemm_local=LOCAL_PART, gemm_accs=dict.fromkeys(g.acc for g in GEMM_TYPES), gemm_loops=GEMM_LOOPS,
     gemm_properties=GEMM_LOOP_PROPERTIES,
     gemm_works=(BY_NAME["f32"], BY_NAME["f64"]))
+
+
+def gemm_rows(op):
+    """GEMM_ROWS with the types, kernels and patterns of an operation alone."""
+    return dict(
+        GEMM_ROWS, op=op, gemm_types=tuple(filter(op.has, GEMM_TYPES)),
+        gemm_kernels=tuple(k for k in GEMM_KERNELS if op.has(k.g)),
+        gemm_patterns=tuple(p for p in GEMM_PATTERNS if p.name in op.patterns))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from .atomics import ATOMIC_TYPES, ATOMICS_BY_CAS, ATOMICS_NATIVE, WORD_ROWS
 from .collectives import ADDS, COLLECTIVES, OPS, Collective
 from .dtypes import BY_NAME, CMPS, DTYPES, GROUPS, DType
-from .gemm import GEMM_LOOPS, GEMM_OPS, GEMM_PATTERNS, GEMM_ROWS
+from .gemm import GEMM_LOOPS, GEMM_OPS, GEMM_PATTERNS, GEMM_ROWS, gemm_rows
 
 
 PLATFORMS = ("host", "nvidia", "amd")
@@ -36,11 +36,12 @@ def collective_test(c):
 RMSNORM_TYPES = (BY_NAME["f16"], BY_NAME["bf16"])
 _GEMM = "gemm/all_scatter.cpp"
 _OPS = "gemm/operations.cpp"
+_NORM = "gemm/rmsnorm.cpp"
 
 
 def gemm_test(op):
-    """The test of an operation: those whose sums or operands cross the ranks share one."""
-    return _GEMM if op.sends_tiles else _OPS
+    """The test of an operation: those whose sums or operands cross the ranks share one, but for norms."""
+    return _GEMM if op.sends_tiles else _NORM if op.norms else _OPS
 
 
 TEMPLATES = (
@@ -49,6 +50,7 @@ TEMPLATES = (
     T("memory/bits", "values of every type as bits of their width, and back", "memory/load_store.cpp"),
     T("memory/load_store", "loads and stores of one element, or of 16 bytes, on any rank", "memory/load_store.cpp"),
     T("memory/rma", "put, get and copy of any length by a lane, a wave or a workgroup", "memory/rma.cpp"),
+    T("memory/rma_cache", "put, get and copy with cache hints", "memory/rma.cpp"),
     T("memory/put_signal", "a put, and a signal that says it has arrived", "memory/put_signal.cpp"),
     T("memory/rma_2d", "put, get and copy of rows that are a pitch apart", "memory/rma_2d.cpp"),
     T("memory/put_signal_2d", "a put of such rows, and a signal that says they have arrived", "memory/rma_2d.cpp"),
@@ -76,11 +78,12 @@ TEMPLATES = (
     T("gemm/epilogue", "from accumulators to the staging tile", _GEMM, "gemm_epilogue", **GEMM_ROWS),
     T("gemm/tiles", "what math and loader waves do for a tile", _GEMM, "gemm_tiles", **GEMM_ROWS),
     T("gemm/reduce", "sums of the ranks' partial sums", _OPS, "gemm_reduce", **GEMM_ROWS),
+    T("gemm/rmsnorm", "the same sums, and RMSNorm of their rows", _NORM, "gemm_rmsnorm", **GEMM_ROWS),
     T("gemm/local", "a GEMM without communication", _GEMM, "gemm_local", **GEMM_ROWS),
     T("gemm/launch_local", "what every GEMM needs, and launchers of a GEMM alone", _GEMM, "launch/gemm", **GEMM_ROWS),
-    *(T(f"gemm/{p.name}", f"{op.title} by {p.text}", gemm_test(op), f"gemm_{op.name}_{p.name}", op=op, **GEMM_ROWS)
-      for op in GEMM_OPS for p in GEMM_PATTERNS),
-    *(T("gemm/launch", f"launchers of {op.title}", gemm_test(op), f"launch/gemm_{op.name}", op=op, **GEMM_ROWS)
+    *(T(f"gemm/{p.name}", f"{op.title} by {p.text}", gemm_test(op), f"gemm_{op.name}_{p.name}", **gemm_rows(op))
+      for op in GEMM_OPS for p in GEMM_PATTERNS if p.name in op.patterns),
+    *(T("gemm/launch", f"launchers of {op.title}", gemm_test(op), f"launch/gemm_{op.name}", **gemm_rows(op))
       for op in GEMM_OPS),
     T("collective/reduction", "elements of all members combined", "collective/all_reduce.cpp", ops=OPS),
     T("collective/schedules", "collectives and schedules by number", "collective/all_reduce.cpp",

@@ -3,6 +3,8 @@
  * A layer whose weights are split by rows: C = A * B + residual, where each rank has some columns of A and the same
  * rows of B. Every rank computes its part of all sums, and every rank gets the whole C.
  */
+/* Kernels of all patterns, for --pattern; without, of those that the library may choose. */
+#define IRIS_GEMM_ALL_PATTERNS
 #define IRIS_INSTANTIATE_GEMM_ALL_REDUCE_BF16
 #define IRIS_INSTANTIATE_GEMM_ALL_REDUCE_F32
 #include <iris/gen/launch/gemm_all_reduce.h>
@@ -61,6 +63,7 @@ static int rank_main(iris_world *w, void *arg)
     g.m = o->m, g.n = o->n, g.k = part.count;
     g.a = own_a, g.b = own_b, g.c = c;
     g.beta = 1, g.residual = added;
+    g.pattern = o->pattern;
     IRIS_TRY(iris_gemm_prepare(w, &plan, IRIS_GEMM_ALL_REDUCE, o->dtype, &g));
     if (o->dtype == IRIS_BF16)
         IRIS_TRY(iris_gemm_all_reduce_bf16(w, &plan, iris_default_stream(w)));
@@ -77,8 +80,8 @@ static int rank_main(iris_world *w, void *arg)
 int main(int argc, char **argv)
 {
     options o;
-    const int status = parse_options(&o, argc, argv, "GEMM + all-reduce: sums over all ranks, on every rank.",
-                                     "C is M x N, and K is split over the ranks");
+    const int status = parse_more(&o, argc, argv, "GEMM + all-reduce: sums over all ranks, on every rank.",
+                                  "C is M x N, and K is split over the ranks", 'p', NULL);
     if (status >= 0)
         return status;
     const size_t m = o.m, n = o.n, k = o.k;

@@ -3,6 +3,8 @@
  * A layer whose weights are split by columns, on activations that are spread over the ranks by rows: C = silu(A * B).
  * Each rank has some rows of A and some columns of B; it gathers all rows, and computes its columns of C.
  */
+/* Kernels of all patterns, for --pattern; without, of those that the library may choose. */
+#define IRIS_GEMM_ALL_PATTERNS
 #define IRIS_INSTANTIATE_GEMM_ALL_GATHER_BF16
 #define IRIS_INSTANTIATE_GEMM_ALL_GATHER_F32
 #include <iris/gen/launch/gemm_all_gather.h>
@@ -59,6 +61,7 @@ static int rank_main(iris_world *w, void *arg)
     g.m = o->m, g.n = o->n, g.k = o->k; /* of the whole product, on every rank */
     g.a = own_a, g.b = own_b, g.c = c;
     g.activation = IRIS_ACTIVATION_SILU;
+    g.pattern = o->pattern;
     IRIS_TRY(iris_gemm_prepare(w, &plan, IRIS_GEMM_ALL_GATHER, o->dtype, &g));
     if (o->dtype == IRIS_BF16)
         IRIS_TRY(iris_gemm_all_gather_bf16(w, &plan, iris_default_stream(w)));
@@ -75,8 +78,8 @@ static int rank_main(iris_world *w, void *arg)
 int main(int argc, char **argv)
 {
     options o;
-    const int status = parse_options(&o, argc, argv, "All-gather + GEMM: rows of A from all ranks, own columns of C.",
-                                     "A is M x K, split by rows; B is K x N, split by columns");
+    const int status = parse_more(&o, argc, argv, "All-gather + GEMM: rows of A from all ranks, own columns of C.",
+                                  "A is M x K, split by rows; B is K x N, split by columns", 'p', NULL);
     if (status >= 0)
         return status;
     const size_t m = o.m, n = o.n, k = o.k;

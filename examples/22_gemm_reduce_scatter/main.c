@@ -3,6 +3,8 @@
  * A layer whose weights are split by rows, and whose output is spread over the ranks by rows: C = 1/2 A * B + bias.
  * Each rank has some columns of A and the same rows of B, computes its part of all sums, and gets some rows of C.
  */
+/* Kernels of all patterns, for --pattern; without, of those that the library may choose. */
+#define IRIS_GEMM_ALL_PATTERNS
 #define IRIS_INSTANTIATE_GEMM_REDUCE_SCATTER_BF16
 #define IRIS_INSTANTIATE_GEMM_REDUCE_SCATTER_F32
 #include <iris/gen/launch/gemm_reduce_scatter.h>
@@ -63,6 +65,7 @@ static int rank_main(iris_world *w, void *arg)
     g.m = o->m, g.n = o->n, g.k = part.count; /* k is this rank's part; 0 where there are more ranks than K has */
     g.a = own_a, g.b = own_b, g.c = c;
     g.alpha = 0.5, g.bias = added;
+    g.pattern = o->pattern;
     IRIS_TRY(iris_gemm_prepare(w, &plan, IRIS_GEMM_REDUCE_SCATTER, o->dtype, &g));
     if (o->dtype == IRIS_BF16)
         IRIS_TRY(iris_gemm_reduce_scatter_bf16(w, &plan, iris_default_stream(w)));
@@ -79,8 +82,8 @@ static int rank_main(iris_world *w, void *arg)
 int main(int argc, char **argv)
 {
     options o;
-    const int status = parse_options(&o, argc, argv, "GEMM + reduce-scatter: sums over all ranks, own rows of them.",
-                                     "C is M x N, split by rows; K is split over the ranks");
+    const int status = parse_more(&o, argc, argv, "GEMM + reduce-scatter: sums over all ranks, own rows of them.",
+                                  "C is M x N, split by rows; K is split over the ranks", 'p', NULL);
     if (status >= 0)
         return status;
     const size_t m = o.m, n = o.n, k = o.k;

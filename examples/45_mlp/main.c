@@ -6,7 +6,8 @@
  *   tensor-parallel     every rank has all of x:       a GEMM alone,   then GEMM + all-reduce
  *   sequence-parallel   every rank has its rows of x:  all-gather + GEMM,  then GEMM + reduce-scatter
  *
- * Both are compared with each other and with plain loops in double.
+ * All matrices are tensors, whose layouts say what a GEMM needs to know. Both ways are compared with each other and
+ * with plain loops in double.
  */
 #define IRIS_INSTANTIATE_GEMM_ALL_GATHER_BF16
 #define IRIS_INSTANTIATE_GEMM_ALL_GATHER_F32
@@ -22,103 +23,119 @@
 
 enum { X, W1, W2, LAPS = 3 };
 
-/* The model on one rank. Of --shape M is the rows of x and y (tokens), N the hidden layer's width, K that of both. */
+/*
+ * The model on one rank. Of --shape M is the rows of x and y (tokens), N the hidden layer's width, K that of both.
+ * Columns of W1 and of the hidden layer are spread over the ranks, and the same rows of W2. x and y are there twice:
+ * whole on every rank, and spread by rows.
+ */
 typedef struct mlp {
     iris_world *w;
     const options *o;
-    uint32_t world, rank;
-    iris_gemm_columns own; /* columns of W1 and of the hidden layer, and rows of W2 */
-    iris_gemm_rows rows;   /* this rank's, of x and y, where they are spread */
-    void *x, *w1, *w2;     /* x: all of it */
-    void *hidden, *y;      /* y: of all rows; with sequences split, the own rows stand first */
-    void *workspace;       /* one for all plans: they are launched on one stream */
+    uint32_t world;
+    iris_gemm_rows rows; /* this rank's, of x and y, where they are spread */
+    iris_tensor x, y, spread_x, spread_y;
+    iris_tensor w1, hidden, w2;
+    void *workspace; /* one for all plans: they are launched on one stream */
     size_t workspace_bytes;
 } mlp;
 
-static void *own_x(const mlp *l)
+enum { ROWS, COLUMNS, WHOLE = -1 };
+
+/* A matrix that every rank has whole, or of which it has blocks of so many rows or columns. */
+static iris_status create(const mlp *l, iris_tensor *t, uint32_t rows, uint32_t columns, int split, int64_t unit)
 {
-    return (char *)l->x + (size_t)l->rows.first * l->o->k * iris_dtype_bytes(l->o->dtype);
+    const int64_t size[] = {rows, columns};
+    const iris_tensor_layout layout = split == WHOLE ? iris_tensor_replicated(l->o->dtype, 2, size)
+                                                     : iris_tensor_split(l->o->dtype, 2, size, split, unit);
+    return iris_tensor_create(l->w, t, &layout);
 }
 
-/* hidden = relu(x * own columns of W1) */
-static iris_gemm_args up(const mlp *l, const void *x, uint32_t n)
+/* This rank's part of a random matrix. */
+static iris_status fill(const mlp *l, const iris_tensor *t, const matrix *x)
+{
+    const iris_tensor_shard own = iris_tensor_shard_of(t, iris_rank(l->w));
+    const iris_gemm_rows rows = {(uint32_t)own.first[ROWS], (uint32_t)own.count[ROWS]};
+    const iris_gemm_columns columns = {(uint32_t)own.first[COLUMNS], (uint32_t)own.count[COLUMNS]};
+    void *part = part_of(x, rows, columns);
+    const iris_status status = part ? iris_tensor_upload_shard(l->w, t, part) : IRIS_ERR_NOMEM;
+    free(part);
+    return status;
+}
+
+/* Makes room in the workspace for a plan. */
+static int make_room(mlp *l, iris_gemm_op op, const iris_tensor *a, const iris_tensor *b, const iris_tensor *c)
 {
     iris_gemm_args g;
     memset(&g, 0, sizeof g);
-    g.m = l->o->m, g.n = n, g.k = l->o->k;
-    g.a = x, g.b = l->w1, g.c = l->hidden;
-    g.activation = IRIS_ACTIVATION_RELU;
-    g.workspace = l->workspace, g.workspace_bytes = l->workspace_bytes;
-    return g;
-}
-
-/* y = the sum over all ranks of hidden * own rows of W2 */
-static iris_gemm_args down(const mlp *l)
-{
-    iris_gemm_args g;
-    memset(&g, 0, sizeof g);
-    g.m = l->o->m, g.n = l->o->k, g.k = l->own.count; /* 0 on a rank without columns of the hidden layer */
-    g.a = l->hidden, g.b = l->w2, g.c = l->y;
-    g.workspace = l->workspace, g.workspace_bytes = l->workspace_bytes;
-    return g;
+    IRIS_TRY(iris_gemm_tensor_args(l->w, op, a, b, c, &g));
+    const size_t bytes = iris_gemm_workspace_bytes(l->w, op, l->o->dtype, &g);
+    l->workspace_bytes = bytes > l->workspace_bytes ? bytes : l->workspace_bytes;
+    return 0;
 }
 
 static int make_memory(mlp *l)
 {
     const options *o = l->o;
-    const size_t bytes = iris_dtype_bytes(o->dtype), widest = iris_gemm_band(o->n, l->world, 0).count;
     const matrix x = matrix_of(o, X, o->m, o->k), w1 = matrix_of(o, W1, o->k, o->n), w2 = matrix_of(o, W2, o->n, o->k);
-    const iris_gemm_rows tokens = {0, o->m}, width = {0, o->k}, own_rows = {l->own.first, l->own.count};
-    const iris_gemm_columns all = {0, o->k};
-    l->x = iris_malloc(l->w, o->m * o->k * bytes), l->y = iris_malloc(l->w, o->m * o->k * bytes);
-    l->w1 = iris_malloc(l->w, o->k * widest * bytes), l->w2 = iris_malloc(l->w, widest * o->k * bytes);
-    l->hidden = iris_malloc(l->w, o->m * widest * bytes);
-    IRIS_TRY(l->x && l->y && l->w1 && l->w2 && l->hidden ? IRIS_OK : IRIS_ERR_NOMEM);
-    IRIS_TRY(upload(l->w, l->x, &x, tokens, all));
-    IRIS_TRY(upload(l->w, l->w1, &w1, width, l->own));
-    IRIS_TRY(upload(l->w, l->w2, &w2, own_rows, all));
-
-    const iris_gemm_args first = up(l, own_x(l), o->n), second = down(l);
-    const size_t gathered = iris_gemm_workspace_bytes(l->w, IRIS_GEMM_ALL_GATHER, o->dtype, &first);
-    const size_t sums = iris_gemm_workspace_bytes(l->w, IRIS_GEMM_ALL_REDUCE, o->dtype, &second);
-    const size_t scattered = iris_gemm_workspace_bytes(l->w, IRIS_GEMM_REDUCE_SCATTER, o->dtype, &second);
-    l->workspace_bytes = gathered > sums ? gathered : sums;
-    l->workspace_bytes = l->workspace_bytes > scattered ? l->workspace_bytes : scattered;
+    IRIS_TRY(create(l, &l->x, o->m, o->k, WHOLE, 0));
+    IRIS_TRY(create(l, &l->y, o->m, o->k, WHOLE, 0));
+    IRIS_TRY(create(l, &l->spread_x, o->m, o->k, ROWS, 1));
+    IRIS_TRY(create(l, &l->spread_y, o->m, o->k, ROWS, 1));
+    IRIS_TRY(create(l, &l->w1, o->k, o->n, COLUMNS, 16));
+    IRIS_TRY(create(l, &l->hidden, o->m, o->n, COLUMNS, 16));
+    IRIS_TRY(create(l, &l->w2, o->n, o->k, ROWS, 16));
+    IRIS_TRY(fill(l, &l->x, &x));
+    IRIS_TRY(fill(l, &l->spread_x, &x));
+    IRIS_TRY(fill(l, &l->w1, &w1));
+    IRIS_TRY(fill(l, &l->w2, &w2));
+    if (make_room(l, IRIS_GEMM_ALL_GATHER, &l->spread_x, &l->w1, &l->hidden) ||
+        make_room(l, IRIS_GEMM_ALL_REDUCE, &l->hidden, &l->w2, &l->y) ||
+        make_room(l, IRIS_GEMM_REDUCE_SCATTER, &l->hidden, &l->w2, &l->spread_y))
+        return 1;
     l->workspace = iris_malloc(l->w, l->workspace_bytes);
     IRIS_TRY(l->workspace ? IRIS_OK : IRIS_ERR_NOMEM);
     return 0;
 }
 
-/* All of y on every rank. A GEMM alone is this rank's own: one without columns leaves it out. */
+/* What does not follow from the tensors: up is hidden = relu(x * W1), down is y = hidden * W2. */
+static void describe(const mlp *l, iris_gemm_args *up, iris_gemm_args *down)
+{
+    memset(up, 0, sizeof *up);
+    up->workspace = l->workspace, up->workspace_bytes = l->workspace_bytes;
+    *down = *up;
+    up->activation = IRIS_ACTIVATION_RELU;
+}
+
+/* All of y on every rank. */
 static int tensor_parallel(const mlp *l)
 {
-    const iris_gemm_args first = up(l, l->x, l->own.count), second = down(l);
     const iris_stream stream = iris_default_stream(l->w);
     const iris_dtype dtype = l->o->dtype;
+    iris_gemm_args up, down;
     iris_gemm_plan local, reduce;
-    memset(&local, 0, sizeof local);
-    if (l->own.count > 0)
-        IRIS_TRY(iris_gemm_prepare(l->w, &local, IRIS_GEMM_LOCAL, dtype, &first));
-    IRIS_TRY(iris_gemm_prepare(l->w, &reduce, IRIS_GEMM_ALL_REDUCE, dtype, &second));
+    describe(l, &up, &down);
+    IRIS_TRY(iris_gemm_prepare_tensors(l->w, &local, IRIS_GEMM_LOCAL, &l->x, &l->w1, &l->hidden, &up));
+    IRIS_TRY(iris_gemm_prepare_tensors(l->w, &reduce, IRIS_GEMM_ALL_REDUCE, &l->hidden, &l->w2, &l->y, &down));
     for (int lap = 0; lap < LAPS; lap++) { /* behind each other, without a barrier */
-        if (l->own.count > 0)
-            IRIS_TRY((dtype == IRIS_BF16 ? iris_gemm_local_bf16 : iris_gemm_local_f32)(l->w, &local, stream));
+        IRIS_TRY((dtype == IRIS_BF16 ? iris_gemm_local_bf16 : iris_gemm_local_f32)(l->w, &local, stream));
         IRIS_TRY((dtype == IRIS_BF16 ? iris_gemm_all_reduce_bf16 : iris_gemm_all_reduce_f32)(l->w, &reduce, stream));
     }
     IRIS_TRY(iris_gemm_release(l->w, &reduce));
-    IRIS_TRY(iris_gemm_release(l->w, &local)); /* a zeroed plan is accepted */
+    IRIS_TRY(iris_gemm_release(l->w, &local));
     return 0;
 }
 
 /* Own rows of y, from own rows of x. */
 static int sequence_parallel(const mlp *l)
 {
-    const iris_gemm_args first = up(l, own_x(l), l->o->n), second = down(l);
     const iris_stream stream = iris_default_stream(l->w);
     const iris_dtype dtype = l->o->dtype;
+    iris_gemm_args up, down;
     iris_gemm_plan gather, scatter;
-    IRIS_TRY(iris_gemm_prepare(l->w, &gather, IRIS_GEMM_ALL_GATHER, dtype, &first));
-    IRIS_TRY(iris_gemm_prepare(l->w, &scatter, IRIS_GEMM_REDUCE_SCATTER, dtype, &second));
+    describe(l, &up, &down);
+    IRIS_TRY(iris_gemm_prepare_tensors(l->w, &gather, IRIS_GEMM_ALL_GATHER, &l->spread_x, &l->w1, &l->hidden, &up));
+    IRIS_TRY(iris_gemm_prepare_tensors(l->w, &scatter, IRIS_GEMM_REDUCE_SCATTER, &l->hidden, &l->w2, &l->spread_y,
+                                       &down));
     for (int lap = 0; lap < LAPS; lap++) {
         IRIS_TRY((dtype == IRIS_BF16 ? iris_gemm_all_gather_bf16 : iris_gemm_all_gather_f32)(l->w, &gather, stream));
         IRIS_TRY((dtype == IRIS_BF16 ? iris_gemm_reduce_scatter_bf16 : iris_gemm_reduce_scatter_f32)(l->w, &scatter,
@@ -229,19 +246,17 @@ static int rank_main(iris_world *w, void *arg)
     const size_t bytes = o->k * iris_dtype_bytes(o->dtype); /* of a row of y */
     mlp l;
     memset(&l, 0, sizeof l);
-    l.w = w, l.o = o, l.world = (uint32_t)iris_world_size(w), l.rank = (uint32_t)iris_rank(w);
-    l.own = iris_gemm_band(o->n, l.world, l.rank), l.rows = iris_gemm_shard(o->m, l.world, l.rank);
+    l.w = w, l.o = o, l.world = (uint32_t)iris_world_size(w);
+    l.rows = iris_gemm_shard(o->m, l.world, (uint32_t)iris_rank(w));
     if (make_memory(&l))
         return 1;
-    IRIS_TRY(iris_memset(w, l.y, 0xFF, o->m * bytes)); /* NaN: what is not written is seen */
-    if (tensor_parallel(&l))
+    IRIS_TRY(iris_memset(w, l.y.data, 0xFF, o->m * bytes)); /* NaN: what is not written is seen */
+    IRIS_TRY(iris_memset(w, l.spread_y.data, 0xFF, l.rows.count * bytes));
+    IRIS_TRY(iris_barrier(w)); /* everyone has written its memory before anyone else does */
+    if (tensor_parallel(&l) || sequence_parallel(&l))
         return 1;
-    void *tensor = download(w, l.y, o->m * bytes);
-    IRIS_TRY(iris_memset(w, l.y, 0xFF, o->m * bytes));
-    if (tensor == NULL || sequence_parallel(&l))
-        return 1;
-    void *sequence = download(w, l.y, l.rows.count * bytes);
-    const int failed = sequence == NULL || check(&l, tensor, sequence);
+    void *tensor = download(w, l.y.data, o->m * bytes), *sequence = download(w, l.spread_y.data, l.rows.count * bytes);
+    const int failed = tensor == NULL || sequence == NULL || check(&l, tensor, sequence);
     free(sequence), free(tensor);
     return failed;
 }
@@ -255,7 +270,7 @@ int main(int argc, char **argv)
     if (status >= 0)
         return status;
     const size_t m = o.m, n = o.n, k = o.k;
-    const iris_config config = heap_for(&o, 3 * m * (k + 128) + 2 * k * (n + 16) + m * (n + 16));
+    const iris_config config = heap_for(&o, 5 * m * (k + 128) + 2 * k * (n + 16) + m * (n + 16));
     printf("platform: %s\n", iris_platform_name());
     return iris_spawn_config(o.ranks, rank_main, &o, &config);
 }

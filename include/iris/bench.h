@@ -4,6 +4,7 @@
  *
  *   <iris/bench/time.h>     iris_bench: one time, from an aligned start of all ranks; quantiles, rates
  *   <iris/bench/rows.h>     rows of a result as a table, JSON and CSV
+ *   <iris/bench/progress.h> what a long run is at, on standard error
  *   <iris/bench/axes.h>     benchmarks and the axes whose product each is run at
  *   <iris/bench/program.h>  a program of benchmarks, and its command line
  *

@@ -108,7 +108,7 @@ IRIS_DEVICE void irisi_copy_box_rows(char *dst, const char *src, const irisi_box
     const irisi_span s = irisi_split(box->rows, team, teams);
     for (size_t row = s.first; row < s.end; row += s.step)
         irisi_copy_bytes(dst + row * box->dst_pitch, src + row * box->src_pitch, box->bytes, member - team * lanes,
-                         lanes);
+                         lanes, IRIS_CACHE_DEFAULT, IRIS_CACHE_DEFAULT);
 }
 
 /*

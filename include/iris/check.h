@@ -2,7 +2,7 @@
 /*
  * check.h: from an address here to the same object on another rank, and whether an operation may touch it.
  *
- *   irisi_translate                                            the address, unchecked
+ *   irisi_translate irisi_translate_heap                       the address, unchecked
  *   irisi_allowed irisi_reach irisi_own irisi_count irisi_count_rows irisi_rows_apart
  *                                                              what operations call, with checks in checked mode
  *   irisi_claim irisi_publish                              who reports, and how the host learns of it
@@ -40,6 +40,12 @@ IRIS_DEVICE void *irisi_translate(const iris_ctx *ctx, const void *p, int rank)
 #endif
 }
 
+/* The address of p, which lies in the own heap, on `rank`: of a window's context too. */
+IRIS_DEVICE void *irisi_translate_heap(const iris_ctx *ctx, const void *p, int rank)
+{
+    return ctx->window != 0 ? (char *)p + ctx->far[ctx->world + rank] : irisi_translate(ctx, p, rank);
+}
+
 /*
  * The rank's report, for the first of its lanes that has something to say; null for all others. In checked mode these
  * raise the rank's abort word, which the first one comes to later: iris_stopped says 1 after a wait that was refused.
@@ -57,28 +63,43 @@ IRIS_DEVICE irisi_report *irisi_claim(const iris_ctx *ctx)
     return NULL;
 }
 
-/* The report is written: every rank's abort word names the reporter, as its context does, so every wait ends. */
+/*
+ * The report is written: every rank's abort word names the reporter, as its context does, so every wait ends. Without
+ * checks only waits and collectives come here, which do not take a window's context: no kernel grows by it.
+ */
 IRIS_DEVICE void irisi_publish(const iris_ctx *ctx, irisi_report *report)
 {
     irisi_atomic_set_u32(&report->complete, 1, IRIS_RELEASE, IRIS_SCOPE_SYSTEM);
     IRISI_ROLLED
-    for (int rank = 0; rank < ctx->world; rank++)
-        irisi_atomic_cas_u32((uint32_t *)irisi_translate(ctx, &ctx->control->abort, rank), 0, 1u + (uint32_t)ctx->rank,
-                             IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM);
+    for (int rank = 0; rank < ctx->world; rank++) {
+        const uint32_t *own = &ctx->control->abort;
+        void *at = IRISI_CHECKED ? irisi_translate_heap(ctx, own, rank) : irisi_translate(ctx, own, rank);
+        irisi_atomic_cas_u32((uint32_t *)at, 0, 1u + (uint32_t)ctx->rank, IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM);
+    }
 }
 
 #if IRISI_CHECKED
+
+/* Bytes that there are on `rank`, a rank of the context: heaps are equally long, windows need not be. */
+IRIS_DEVICE uint64_t irisi_bytes_on(const iris_ctx *ctx, int rank)
+{
+    return ctx->window != 0 ? (uint64_t)ctx->far[2 * ctx->world + rank] : ctx->bytes;
+}
 
 /* What is wrong with an access to n items of `size` bytes, aligned to their size, at p on `rank`. */
 IRIS_DEVICE irisi_fault irisi_fault_of(const iris_ctx *ctx, const void *p, int rank, size_t n, size_t size,
                                        irisi_access access)
 {
     const uint64_t offset = (uint64_t)(uintptr_t)p - ctx->base;
+    if (ctx->window != 0 &&
+        (access == IRISI_ACCESS_SIGNAL || access == IRISI_ACCESS_WAIT || access == IRISI_ACCESS_LL))
+        return IRISI_FAULT_WINDOW;
     if (rank < 0 || rank >= ctx->world)
         return IRISI_FAULT_RANK;
-    if (offset > ctx->bytes || n > (ctx->bytes - offset) / size)
+    const uint64_t bytes = irisi_bytes_on(ctx, rank);
+    if (offset > bytes || n > (bytes - offset) / size)
         return IRISI_FAULT_RANGE;
-    if ((uintptr_t)p % size != 0)
+    if ((uintptr_t)(ctx->window != 0 ? irisi_translate(ctx, p, rank) : p) % size != 0)
         return IRISI_FAULT_ALIGN;
     if (IRISI_REMOTE_ATOMICS_NEED_SYNC && rank != ctx->rank && access >= IRISI_ACCESS_ATOMIC &&
         offset + n * size > ctx->sync_bytes)
@@ -102,6 +123,8 @@ IRIS_DEVICE void irisi_refuse_access(const iris_ctx *ctx, const void *p, int ran
     report->address = (uint64_t)(uintptr_t)p;
     report->items = n;
     report->size = (uint32_t)size;
+    report->expected = ctx->window;
+    report->seen = ctx->window != 0 && rank >= 0 && rank < ctx->world ? irisi_bytes_on(ctx, rank) : 0;
     irisi_publish(ctx, report);
 }
 

@@ -58,7 +58,8 @@ typedef enum irisi_fault {
     IRISI_FAULT_ROW,   /* a row that does not lie in its owner's heap */
     IRISI_FAULT_INDEX, /* an index outside a tensor */
     IRISI_FAULT_VECTOR, /* 16 bytes of a tensor that are not in one piece */
-    IRISI_FAULT_PITCH  /* rows to be written are longer than their pitch */
+    IRISI_FAULT_PITCH,  /* rows to be written are longer than their pitch */
+    IRISI_FAULT_WINDOW  /* a signal, wait, packet or collective with a window's context */
 } irisi_fault;
 
 /* What an operation does at an address; the last four are atomic. */
@@ -84,8 +85,8 @@ typedef struct irisi_report {
     uint32_t cmp;      /* irisi_cmp */
     uint32_t workgroup;
     uint32_t fault;  /* irisi_fault */
-    uint64_t signal; /* heap offset of the signal, or of the address */
-    uint64_t expected, seen;
+    uint64_t signal; /* heap offset of the signal, or of the address; of a refused one in a window, its offset there */
+    uint64_t expected, seen; /* of a refused access with a window's context: the window, its bytes on that rank */
     uint64_t address, items; /* of a refused access: where, how many */
     uint32_t size, access;   /* bytes of one, irisi_access */
     uint32_t workgroups;
@@ -106,19 +107,21 @@ typedef struct irisi_control {
 /**
  * Passed by value in every kernel's argument struct; from iris_device_ctx(w).
  *
- * delta[r] is base[r] - base[me]: an object at p here is at p + delta[r] on rank r.
+ * delta[r] is base[r] - base[me]: an object at p here is at p + delta[r] on rank r. A window's context (window.h) has
+ * windows in the place of the heaps.
  */
 typedef struct iris_ctx {
     int32_t rank;                  /**< own rank, 0 .. world - 1 */
     int32_t world;                 /**< number of ranks */
     uint32_t team;                 /**< 0: the world's; else of which team (iris_team_ctx) */
-    uint32_t pad;                  /**< 0 */
-    uint64_t base;                 /**< own heap: first byte */
-    uint64_t bytes;                /**< own heap: length */
-    uint64_t sync_bytes;           /**< the first sync_bytes of the heap are sync memory */
+    uint32_t window;               /**< 0: the heap; else which window (iris_register) */
+    uint64_t base;                 /**< own heap or window: first byte */
+    uint64_t bytes;                /**< own heap or window: length */
+    uint64_t sync_bytes;           /**< the first sync_bytes of it are sync memory */
     uint64_t deadline;             /**< ticks of iris_clock a wait may last; 0 = no limit */
     irisi_control *control;        /**< own control block */
-    const int64_t *far;            /**< delta of every rank, for worlds beyond IRIS_CTX_RANKS */
+    const int64_t *far;            /**< delta of every rank, for worlds beyond IRIS_CTX_RANKS; of a window always,
+                                        and behind it the heap's, then the window's bytes on every rank */
     int64_t delta[IRIS_CTX_RANKS]; /**< base[r] - base[me] */
 } iris_ctx;
 

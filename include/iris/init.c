@@ -126,7 +126,7 @@ static uint64_t irisi_sentence_hash(const char *sentence, int kind)
             p += c == '0' && *p == 'x' ? 1 + strspn(p + 1, "0123456789abcdef") : strspn(p, "0123456789");
             c = '0';
         }
-        hash = (hash ^ (unsigned char)c) * 1099511628211u;
+        hash = irisi_hash_word(hash, (unsigned char)c);
     }
     return hash | 1;
 }
@@ -284,6 +284,8 @@ static void irisi_world_memory_free(iris_world *w)
     if (w->far)
         irisi_dev_local_free(&w->dev, w->far);
     irisi_teams_free(w);
+    irisi_windows_free(w);
+    irisi_collective_rows_free(w);
     irisi_heaps_free(w);
     irisi_dev_close(&w->dev);
     free(w->reply_data);
@@ -603,6 +605,7 @@ iris_status iris_finalize(iris_world *w)
         status = irisi_compare_logs(w);
     if (status == IRIS_OK || status == IRIS_ERR_MISMATCH) {
         iris_status met = irisi_meet(w, IRISI_LEAVING); /* nobody's kernels touch anyone's heap any more */
+        irisi_windows_close(w);
         irisi_close_imports(w);
         if (met == IRIS_OK)
             met = irisi_meet(w, IRISI_FINALIZE); /* nobody maps this rank's heap any more */
@@ -1094,7 +1097,11 @@ static iris_status irisi_launch_settled(iris_world *w, irisi_kernel kernel, cons
                   stream == w->stream ? "default" : "another");
     c.flags |= flags;
     const char *why = irisi_dev_launch(&w->dev, kernel, args, bytes, &c, stream);
-    return why ? irisi_refused(w, name, why) : IRIS_OK;
+    if (why == NULL || why == w->dev.mistake)
+        return why ? irisi_refused(w, name, why) : IRIS_OK;
+    return irisi_fail(w, IRIS_ERR_DEVICE,
+                      "iris_launch(%s): %s (%u workgroups of %u lanes, %u bytes of shared memory%s)", name, why,
+                      c.workgroups, c.lanes, c.shared_bytes, c.cluster > 1 ? ", in clusters" : "");
 }
 
 iris_status irisi_launch_with(iris_world *w, irisi_kernel kernel, const char *name, const void *args, size_t bytes,

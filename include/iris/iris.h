@@ -7,7 +7,9 @@
  *
  *   iris_load_f32 iris_store_f32            one element a lane                       <iris/gen/load_store.h>
  *   iris_put_f32_wg iris_get_f32_wg         many elements, any alignment             <iris/gen/rma.h>
+ *   iris_put_cache_f32_wg                   the same with cache hints                <iris/gen/rma_cache.h>
  *   iris_put_2d_f32_wg                      rows that are a pitch apart              <iris/gen/rma_2d.h>
+ *   iris_window_at                          the same in memory that others allocated <iris/window.h>
  *   iris_atomic_add_u64                     every order and scope                    <iris/gen/atomic.h>
  *   iris_signal_add_wg iris_wait_ge_wg      release here, acquire there              <iris/signal.h> <iris/gen/wait.h>
  *   iris_put_signal_f32_wg                  data, then signal                        <iris/gen/put_signal.h>

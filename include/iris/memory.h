@@ -18,7 +18,7 @@
  *
  * Each has a form for one lane, for a wave and for a workgroup: who calls it says whose operations it is for.
  *
- * @param ctx the kernel's context, from iris_device_ctx
+ * @param ctx the kernel's context, from iris_device_ctx; of iris_at also a window's (window.h)
  * @{
  */
 /**
@@ -49,9 +49,9 @@ IRIS_DEVICE int iris_team_translate(const iris_ctx *from, int rank, const iris_c
 {
     if (rank < 0 || rank >= from->world)
         return -1;
-    const void *there = irisi_translate(from, from->control, rank);
+    const void *there = irisi_translate_heap(from, from->control, rank);
     for (int r = 0; r < to->world; r++)
-        if (irisi_translate(to, to->control, r) == there)
+        if (irisi_translate_heap(to, to->control, r) == there)
             return r;
     return -1;
 }

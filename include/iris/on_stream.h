@@ -42,8 +42,10 @@ extern "C" {
  * the signal: the bytes of its puts, and what its kernels wrote.
  *
  * @param w         the world, from iris_init
- * @param dst       where bytes go: of a put the symmetric address, of a get memory of this rank's device
- * @param src       where they come from: of a put memory of this rank's device, of a get the symmetric address
+ * @param dst       where bytes go: of a put the symmetric address, or one in an own window (window.h); of a get memory
+ *                  of this rank's device
+ * @param src       where they come from: of a put memory of this rank's device; of a get the symmetric address, or one
+ *                  in an own window
  * @param bytes     how many, any number; source and destination must not overlap
  * @param dst_pitch bytes from one row of dst to the next, at least row_bytes
  * @param src_pitch the same of src

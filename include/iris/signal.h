@@ -42,6 +42,12 @@ IRIS_DEVICE uint64_t *irisi_signal_at(const iris_ctx *ctx, iris_signal *signal, 
     return (uint64_t *)irisi_reach(ctx, signal, rank, sizeof *signal, IRISI_ACCESS_SIGNAL);
 }
 
+/* How much a put before the signal moves: nothing where checked mode has refused the signal. */
+IRIS_DEVICE size_t irisi_before_signal(const iris_ctx *ctx, const uint64_t *at, size_t n)
+{
+    return IRISI_CHECKED && (uintptr_t)at == (uintptr_t)ctx->control->scratch ? 0 : n;
+}
+
 /* The event of a raised signal: one of each lane that raises one. */
 IRIS_DEVICE void irisi_trace_raised(const iris_ctx *ctx, uint64_t begun, const iris_signal *signal, uint64_t value,
                                     iris_signal_op op, int rank)

@@ -26,7 +26,7 @@ IRIS_DEVICE void irisi_tensor_copy_row(char *dst, size_t dst_step, const char *s
         return;
     }
     for (size_t i = iris_lane(); i < n; i += iris_wave_lanes())
-        irisi_copy_unit(dst + i * dst_step, src + i * src_step, element);
+        irisi_copy_unit(dst + i * dst_step, src + i * src_step, element, IRIS_CACHE_DEFAULT, IRIS_CACHE_DEFAULT);
 }
 
 /* Line `line` of the own shard of dst, along the last dimension, by the lanes of a wave. */

@@ -62,13 +62,14 @@ typedef enum iris_trace_kind {
 typedef struct iris_trace_event {
     uint64_t begin;     /**< iris_clock before */
     uint64_t end;       /**< iris_clock after: of a put or store, once it was issued */
-    uint64_t offset;    /**< of the address, in the heap; UINT64_MAX: none */
+    uint64_t offset;    /**< of the address, in the heap or window; UINT64_MAX: none */
     uint64_t amount;    /**< bytes; of a signal its value, of a wait the value seen, of a barrier its number */
     uint64_t number;    /**< the ring's events before it */
     uint32_t workgroup; /**< iris_workgroup */
     uint32_t unit;      /**< iris_compute_unit */
     int32_t peer;       /**< the other rank; own rank: none */
-    uint32_t id;        /**< of a range its own, of a signal its iris_signal_op, of a tile its place in the schedule */
+    uint32_t id;        /**< of a range its own, of a signal its iris_signal_op, of a tile its place in the schedule; of
+                             a load, store, put, get, copy or atomic iris_ctx.window: 0 is the heap */
     uint16_t wave;      /**< iris_wave */
     uint16_t kind;      /**< iris_trace_kind */
     uint32_t team;      /**< iris_ctx.team: `peer` is a rank of it, of the world where it is 0 */
@@ -143,7 +144,7 @@ IRIS_DEVICE void irisi_trace_end(const iris_ctx *ctx, uint64_t begun, iris_trace
         return;
     const uint64_t lanes = irisi_lanes_that_mean((uint32_t)peer);
     if (irisi_is_first_of(lanes))
-        irisi_trace_note(ctx, begun, kind, peer, p, bytes * irisi_count_lanes(lanes), 0);
+        irisi_trace_note(ctx, begun, kind, peer, p, bytes * irisi_count_lanes(lanes), ctx->window);
 #else
     (void)ctx, (void)begun, (void)kind, (void)peer, (void)p, (void)bytes;
 #endif
@@ -155,7 +156,7 @@ IRIS_DEVICE void irisi_trace_end_wave(const iris_ctx *ctx, uint64_t begun, iris_
 {
 #if IRISI_TRACE
     if (begun != 0 && iris_lane() == 0)
-        irisi_trace_note(ctx, begun, kind, peer, p, bytes, 0);
+        irisi_trace_note(ctx, begun, kind, peer, p, bytes, ctx->window);
 #else
     (void)ctx, (void)begun, (void)kind, (void)peer, (void)p, (void)bytes;
 #endif
@@ -167,7 +168,7 @@ IRIS_DEVICE void irisi_trace_end_wg(const iris_ctx *ctx, uint64_t begun, iris_tr
 {
 #if IRISI_TRACE
     if (begun != 0 && iris_wg_lane() == 0)
-        irisi_trace_note(ctx, begun, kind, peer, p, bytes, 0);
+        irisi_trace_note(ctx, begun, kind, peer, p, bytes, ctx->window);
 #else
     (void)ctx, (void)begun, (void)kind, (void)peer, (void)p, (void)bytes;
 #endif

@@ -25,8 +25,8 @@
  *
  * Environment: IRIS_RANK, IRIS_WORLD, IRIS_HOST, IRIS_PORT, IRIS_JOB, IRIS_TOKEN (start-up), IRIS_HEAP_MB,
  * IRIS_SYNC_MB, IRIS_HEAP (auto ipc vmm), IRIS_HEAP_MAX_MB, IRIS_TIMEOUT_MS (0: none), IRIS_CHECKED, IRIS_LOG (error
- * warn info debug), IRIS_SPAWN (process thread), IRIS_TUNE (how GEMMs are computed), IRIS_TRACE (a file for trace.h);
- * docs/environment.md.
+ * warn info debug), IRIS_SPAWN (process thread), IRIS_TUNE (how GEMMs and collectives are carried out),
+ * IRIS_TRACE (a file for trace.h); docs/environment.md.
  * Launchers whose variables are understood: torchrun, Open MPI, MPICH (PMI) and Slurm.
  *
  * Where a stream is asked for, null means the world's default stream.
@@ -221,7 +221,7 @@ iris_status iris_allgather(iris_world *w, const void *mine, void *all, size_t by
  * iris_heap_grow, iris_reset, iris_finalize, iris_synchronize, iris_stream_synchronize, iris_event_record,
  * iris_stream_wait_event, iris_launch, iris_launch_all, iris_free, iris_collective_channel, iris_channel_destroy, every
  * launcher of a collective or message, operations on a stream (on_stream.h), iris_tensor_reshard, iris_team_create,
- * iris_team_split and iris_group_call.
+ * iris_team_split, iris_register, iris_unregister and iris_group_call.
  *
  * A held call returns IRIS_OK at once. Its arguments are copied, a kernel's argument struct too; what pointers show to,
  * a result and a channel among it, is read and written by iris_group_end and lives until then. What only touches

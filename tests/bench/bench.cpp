@@ -39,6 +39,36 @@ static void numbers(irist_rank *t)
     irist_check(t, near(slowest[0], 4) && near(slowest[1], 9), "the slowest: %g and %g", slowest[0], slowest[1]);
 }
 
+/* How far a run is, and how long it will take: by its pace, by its limit, or not known. */
+static void progress(irist_rank *t)
+{
+    static const struct {
+        long done, all;
+        double spent, limit;
+        const char *text;
+    } rows[] = {
+        {0, 80, 0, 0, "0 of 80 rows: put bytes=4"},
+        {20, 80, 15, 0, "20 of 80 rows, 45 s left: put bytes=4"},
+        {20, 80, 15, 600, "20 of 80 rows, 45 s left: put bytes=4"},
+        {20, 80, 15, 40, "20 of 80 rows, at most 25 s left: put bytes=4"},
+        {1, 11, 100, 0, "1 of 11 rows, 17 min left: put bytes=4"},
+        {1, 61, 90, 0, "1 of 61 rows, 1 h 30 min left: put bytes=4"},
+        {7, 0, 10, 0, "7 rows: put bytes=4"},
+        {7, 0, 10, 100, "7 rows, at most 90 s left: put bytes=4"},
+        {80, 80, 10, 0, "80 rows: put bytes=4"},
+    };
+    for (const auto &row : rows) {
+        irisi_bench_progress p;
+        char text[100];
+        std::memset(&p, 0, sizeof p);
+        p.done = row.done, p.all = row.all;
+        irisi_bench_progress_text(&p, row.spent, row.limit, "put bytes=4", text, sizeof text);
+        irist_check(t, std::strcmp(text, row.text) == 0, "\"%s\", not \"%s\"", text, row.text);
+    }
+}
+
+TEST_CASE("a run says how far it is and how long it will take", "[bench]") { irist_spmd(progress, nullptr); }
+
 TEST_CASE("quantiles, rates and places are those of known samples", "[bench]") { irist_spmd(numbers, nullptr); }
 
 /* A call that takes a while on one rank, and counts; what it sees of the others' counts. */

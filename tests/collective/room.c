@@ -4,7 +4,8 @@
  *
  * A world gets the sync heap that it would have on the platform by default, and its channels the platform's shape. The
  * plan sends as LL packets, of as large a C as plans do that of their own accord: its banks must fit too. And a channel
- * takes what docs/collectives.md says.
+ * takes what docs/collectives.md says. And where the ranks' devices differ, rows of IRIS_TUNE for one of them choose
+ * nothing, since all ranks must choose alike.
  */
 #define _GNU_SOURCE 1
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
@@ -79,10 +80,36 @@ static int rank_main(iris_world *w, void *arg)
     return 0;
 }
 
+/* The first channel is one of equal devices, for which there is a row; before the second rank 1 becomes another one. */
+static int rows_main(iris_world *w, void *unused)
+{
+    enum { COUNT = 100 };
+    iris_collective c;
+    (void)unused;
+    memset(&c, 0, sizeof c);
+    c.count = COUNT, c.dtype = IRIS_I32, c.team.stride = 1, c.team.size = iris_world_size(w);
+    for (int differ = 0; differ < 2; differ++) {
+        iris_channel ch;
+        w->dev.compute_units = differ && w->rank == 1 ? 8 : 7;
+        IRIS_TRY(iris_collective_channel(w, &ch, 0));
+        const irisi_collective_row *row = irisi_collective_tuned(w, &ch, IRISI_FAMILY_ALL_REDUCE, &c);
+        if ((row != NULL) != !differ || (row != NULL && row->schedule != IRIS_SCHEDULE_RING))
+            return printf("rank %d: a row %s where devices %s\n", w->rank, row ? "chooses" : "is missing",
+                          differ ? "differ" : "are equal"),
+                   1;
+        IRIS_TRY(iris_barrier(w));
+    }
+    return 0;
+}
+
 int main(void)
 {
     int failures = 0;
     unsetenv("IRIS_SYNC_MB");
+    setenv("IRIS_TUNE", "collective=all_reduce units=7 schedule=ring", 1);
+    if (iris_spawn(2, rows_main, NULL) != 0)
+        failures++, printf("rows for a device: failed\n");
+    unsetenv("IRIS_TUNE");
     for (size_t i = 0; i < sizeof platforms / sizeof *platforms; i++) {
         platform p = platforms[i];
         iris_config config;

@@ -17,15 +17,18 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
     # Code for every file for gfx942, as users would make it; with little optimisation for its neighbours, and for
     # tests, which hold hundreds of instances: a part of the types, another one for each device (tests/types.h). For the
     # neighbours isa/collectives.c has what tests of collectives have, isa/gemm.py and docs/programs/gemm.c the kernels
-    # of examples of GEMMs, less those of f64. Traces are looked at for two devices.
+    # of examples of GEMMs and of decode.c, less those of f64. Traces are looked at for two devices.
     part=0
     for arch in $archs; do
         for file in $(programs); do
             case $arch-$file in
             gfx942-tests/*) effort="-O1 -c" ;;
             gfx942-bench/*) effort=-fsyntax-only ;; # link.sh makes their code
+            gfx942-examples/07_*) effort="-O3 -c" ;;
+            gfx942-docs/programs/decode.c) effort=-fsyntax-only ;;
+            gfx942-examples/*_gemm* | gfx942-examples/45_mlp/*) effort=-fsyntax-only ;;
             gfx942-*) effort="-O3 -c" ;;
-            *-bench/* | *-examples/*_gemm* | *-examples/45_mlp/*) continue ;;
+            *-bench/* | *-docs/programs/decode.c | *-examples/*_gemm* | *-examples/45_mlp/*) continue ;;
             *) effort="-O1 -c" ;;
             esac
             check "$arch $file" "$compiler $device $effort -o /dev/null --offload-arch=$arch $(more "$file") \
@@ -41,6 +44,9 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
         done
         part=$((part + 1))
     done
+    wrong_hints "$scratch/wrong_hints.c"
+    check "gfx942 refuses wrong cache hints" \
+        "$(refuses_hints "$compiler $device -O1 -c -o /dev/null --offload-arch=gfx942 $scratch/wrong_hints.c")"
     for header in $(headers amd); do
         check "gfx942 $header" "printf '%s\\n' $(alone "$header") | $compiler $flags --cuda-device-only -fsyntax-only \
             --offload-arch=gfx942 -"

@@ -41,6 +41,27 @@ every_launcher() {
 # check NAME COMMAND: a line for check_all.
 check() { printf '%s|%s\n' "$1" "$2"; }
 
+# wrong_hints FILE: a source whose load has a store's cache hint, and whose put has a store with a load's.
+wrong_hints() {
+    cat >"$1" <<'end'
+#include <iris/gen/rma_cache.h>
+#include <iris/iris.h>
+typedef struct wrong_args {
+    iris_ctx ctx;
+    float *p;
+} wrong_args;
+IRIS_KERNEL(wrong_load, wrong_args, a, 256) { a->p[0] = iris_load_cache_f32(&a->ctx, a->p, 0, IRIS_CACHE_WB); }
+IRIS_KERNEL(wrong_put, wrong_args, a, 256)
+{
+    iris_put_cache_f32_wg(&a->ctx, a->p, a->p + 4, 4, 0, IRIS_CACHE_CA, IRIS_CACHE_CV);
+}
+end
+}
+# refuses_hints COMMAND…: the command refuses both, each with its sentence.
+refuses_hints() {
+    echo "$here/refuses.sh 'the cache hint of a load is' $* && $here/refuses.sh 'the cache hint of a store is' $*"
+}
+
 # What a user or a test compiles: kernels in one file with the host code that launches them.
 programs() {
     # tests/gen/mainloop has a mainloop that the registry has not.
@@ -66,7 +87,7 @@ tests/trace/file.c"
 # ranges are for traces.
 more() {
     case $1 in
-    bench/gemm_tune.c | bench/gemm_local.c) echo "-DIRIST_KERNELS_ELSEWHERE" ;;
+    bench/iris_tune.c | bench/gemm_local.c) echo "-DIRIST_KERNELS_ELSEWHERE" ;;
     docs/programs/trace.c) echo "-DIRIS_TRACE=1" ;;
     esac
 }

@@ -6,6 +6,7 @@
 #include <iris/gen/index.h>
 #include <iris/gen/tensor_access.h>
 #include <iris/gen/put_signal_2d.h>
+#include <iris/gen/rma_cache.h>
 #include <iris/iris.h>
 
 typedef struct every_args {
@@ -14,6 +15,7 @@ typedef struct every_args {
 
 #define REFER(function) a->out[i++] = (void (*)(void))(function);
 #define CONVERT(name, NAME, ctype, bits, kind, acc) REFER(iris_widen_##name) REFER(iris_narrow_##name)
+#define REFER_GROUPS(function) REFER(function) REFER(function##_wave) REFER(function##_wg)
 
 IRIS_KERNEL(every_function, every_args, a, 256)
 {
@@ -22,6 +24,10 @@ IRIS_KERNEL(every_function, every_args, a, 256)
     IRIS_EACH_IN_OP(REFER)
     IRIS_EACH_IN_LOAD_STORE(REFER)
     IRIS_EACH_IN_RMA(REFER)
+    /* Behind an address no hint is a constant: each of these holds all of them, so one type will do. */
+    REFER_GROUPS(iris_put_cache_bf16)
+    REFER_GROUPS(iris_get_cache_bf16)
+    REFER_GROUPS(iris_copy_cache_bf16)
     IRIS_EACH_IN_PUT_SIGNAL(REFER)
     IRIS_EACH_IN_TENSOR_ACCESS(REFER)
     IRIS_EACH_IN_RMA_2D(REFER)

@@ -21,6 +21,12 @@ for language in $languages; do
         check "$compiler ${rest#*;} $file" "$compiler $flags $root/$file"
     done
 done >"$scratch/checks"
+wrong_hints "$scratch/wrong_hints.c"
+for compiler in gcc clang; do
+    command -v "$compiler" >/dev/null || continue
+    check "$compiler refuses wrong cache hints" \
+        "$(refuses_hints "$compiler -std=c11 -O1 $includes -c -o /dev/null $scratch/wrong_hints.c")"
+done >>"$scratch/checks"
 # Newer languages deprecate what these headers could hold, such as arithmetic on two enumerations. c++2b is what
 # compilers called C++23 before it was one.
 every_launcher host >"$scratch/every_launcher.c"

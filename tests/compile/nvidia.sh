@@ -23,7 +23,8 @@ quietly="$here/without.sh 'ptxas info .*(C75[02][04])' $compiler"
     for file in include/iris/init.c $(programs); do
         case $file in
         bench/gemm_local.c) as=-arch=sm_90a ;;
-        bench/gemm_* | bench/collectives.c | bench/mpi.c | docs/programs/gemm.c | tests/gemm/patterns.c) as=$ptx ;;
+        bench/beside.c | bench/gemm_* | bench/collectives.c | bench/iris_tune.c | bench/mpi.c) as=$ptx ;;
+        docs/programs/decode.c | docs/programs/gemm.c | tests/gemm/patterns.c) as=$ptx ;;
         bench/*) as="-arch=sm_90a $quick" ;;
         tests/*) as="$archs $quick" ;;
         examples/*_gemm* | examples/45_mlp/*) as="-gencode arch=compute_80,code=compute_80 $ptx" ;;

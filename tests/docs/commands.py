@@ -27,8 +27,10 @@ NOT_HERE = {
     r"^\./run test": "the suite that this is a part of",
     r"^tests/gpu/run\.sh|^build-gpu/": "needs GPUs, and minutes of compilers",
     r"\| git apply$|all_gather_star|, 8 ranks, full": "tests/docs/variant.py applies that page's diff and generates",
+    r"53_torch/average\.py": "needs PyTorch or NumPy; the test of that example says whether they are here",
     r"\bgdb \./": "a debugger in somebody's hands",
     r"comm=16,width=256": "a row for a GPU's many workgroups",
+    r"\biris_plot\b": "tests/bench/plot.py draws, where matplotlib is",
 }
 # What need not be everywhere; a command that begins with it is left out where it is not.
 OPTIONAL = ("nvcc", "clang++-22", "mpirun", "torchrun", "srun")
@@ -40,6 +42,7 @@ INSTEAD = (
     ("add-to-a-project", r"^(nvcc) ", r"installed nvidia && nvcc "),
     ("add-to-a-project", r"^(clang\S+) ", r"installed amd && \1 "),
     ("", r"/etc/iris/our_cluster.txt", r"rows.txt"),
+    ("tune-for-your-machine", r"^cc -O2 .* -o iris-tune$", r"ln -s $IRIS_BUILD/tests/bench/iris-tune iris-tune"),
     ("", r"^\./run demo(?! -)", r"./run demo --repeats 1 --shape 96x80x64"),  # seven large shapes
     ("", r"--shape 1024x1024x3584", r"--repeats 1 --shape 102x102x358"),
     ("", r"--shape 1000x777x512", r"--repeats 1 --shape 100x77x51"),

@@ -16,6 +16,7 @@ BUILD = pathlib.Path(sys.argv[1]).resolve()
 EXAMPLES = [pathlib.Path(p).resolve() for p in sys.argv[2:] if "00_pass_right" not in p]
 DEMO = next(e for e in EXAMPLES if e.name.startswith("07_"))
 LAYERS = [e for e in EXAMPLES if (ROOT / "examples" / e.name / "main.c").read_text(encoding="utf-8").count("layer.h")]
+PATTERNED = [e for e in LAYERS if e.name[:2] in ("08", "14", "22")]
 PLANES = [e for e in EXAMPLES if (ROOT / "examples" / e.name / "main.c").read_text(encoding="utf-8").count("plane.h")]
 SMALL = ["-n", "2", "-s", "32x16x16", "-r", "1", "-p", "fused_sequential"]
 
@@ -53,11 +54,15 @@ class Examples(unittest.TestCase):
         self.assertIn("cannot write /nonexistent/rows.json: ", self.refused(DEMO, "-j", "/nonexistent/rows.json"))
 
     def test_layers_say_what_an_option_takes(self):
-        self.assertEqual(len(LAYERS), 4)
+        self.assertEqual(len(LAYERS), 5)
         for layer in LAYERS:
             for arguments, good in ((["9"], "ranks from 1 to 8"), (["-s", "12x3"], "MxNxK"), (["-s", "1x2x0"], "MxNxK"),
                                     (["-d", "i8"], "f32 or bf16"), (["--seed", "-1"], "a number from 1")):
                 self.assertIn(good, self.refused(layer, *arguments))
+            said = self.refused(layer, "--workgroups", "0")
+            self.assertIn("1 to 1024" if "beside" in layer.name else "does not have", said)
+            said = self.refused(layer, "--pattern", "atomic")
+            self.assertIn("auto or a pattern's name" if layer in PATTERNED else "does not have", said)
 
     def test_layers_are_right_on_any_ranks_for_any_shape(self):
         for layer in LAYERS:
@@ -66,6 +71,16 @@ class Examples(unittest.TestCase):
                     said = call(layer, "-s", shape, "-d", dtype, "--seed", ranks, ranks)
                     self.assertEqual((said.returncode, said.stderr), (0, ""), (layer.name, ranks, shape, dtype))
                     self.assertIn(f"right on {ranks} ranks; largest error: ", said.stdout)
+
+    def test_layers_are_right_in_any_pattern(self):
+        for layer in PATTERNED:
+            names = re.findall(r"\b(?:auto|\w+_(?:synchronous|consumer|sequential|specialized))\b",
+                               call(layer, "--help").stdout)
+            self.assertEqual(len(names), 6, names)
+            for pattern in names:
+                said = call(layer, "-p", pattern, "-d", "bf16", 3)
+                self.assertEqual((said.returncode, said.stderr), (0, ""), (layer.name, pattern))
+                self.assertIn("right on 3 ranks; largest error: ", said.stdout)
 
     def test_planes_say_what_an_option_takes(self):
         self.assertEqual(len(PLANES), 2)
@@ -127,7 +142,7 @@ class Run(unittest.TestCase):
             if file.relative_to(ROOT).parts[0] in ("tests", "examples", "bench", "docs"):
                 for suite in re.findall(r"suite: ([^\n]*)", file.read_text(encoding="utf-8")):
                     used.update(re.findall(r"'(\w+)'", suite))
-        self.assertEqual(set(listed), used - {"large"} | {"full"})  # large: what sanitizers leave out
+        self.assertEqual(set(listed), used - {"large", "waits"} | {"full"})  # both: what sanitizers leave out
         self.assertIn(" ".join(listed), call(ROOT / "run", "help").stdout)
 
     def test_names_of_files_count_from_the_caller_s_folder(self):

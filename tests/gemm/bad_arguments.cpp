@@ -46,7 +46,7 @@ static void odd_bias(question *q) { q->args.bias = (const char *)q->args.a + 2; 
 static void no_kernel(question *q) { q->dtype = IRIS_I32; }
 static void no_dtype(question *q) { q->dtype = (iris_dtype)77; }
 static void forgotten_dtype(question *q) { q->dtype = (iris_dtype)0; }
-static void no_op(question *q) { q->op = (iris_gemm_op)5; }
+static void no_op(question *q) { q->op = (iris_gemm_op)6; }
 static void far_op(question *q) { q->op = (iris_gemm_op)40; }
 static int naught(void *, const iris_gemm_blas_call *, iris_stream) { return 0; }
 static void no_blas(question *q) { q->args.pattern = IRIS_GEMM_BLAS_GATHER; }
@@ -143,6 +143,74 @@ static void workspace_is_b(question *q)
     workspace_is_c(q), q->args.b = q->args.workspace, q->args.c = (void *)(uintptr_t)q->args.a;
     q->args.a = (const float *)q->args.a + M * N, q->args.n = 16, q->args.k = 4;
 }
+static void normed(question *q)
+{
+    q->op = IRIS_GEMM_ALL_REDUCE_RMSNORM, q->args.m = 8;
+    q->args.out = (float *)q->args.c + 8 * N, q->args.weight = q->args.a, q->args.epsilon = 0.125f;
+}
+static void normed_by_another(question *q) { normed(q), q->op = IRIS_GEMM_ALL_REDUCE; }
+static void normed_f64(question *q) { normed(q), q->dtype = IRIS_F64; }
+static void normed_i8(question *q) { normed(q), q->dtype = IRIS_I8, q->args.c_dtype = IRIS_I8; }
+static void negative_epsilon(question *q) { normed(q), q->args.epsilon = -1; }
+static void no_epsilon(question *q) { normed(q), q->args.epsilon = std::nanf(""); }
+static void null_out(question *q) { normed(q), q->args.out = nullptr; }
+static void short_ldout(question *q) { normed(q), q->args.ldout = N - 1; }
+static void odd_out(question *q) { normed(q), q->args.out = (char *)q->args.out + 2; }
+static void local_out(question *q)
+{
+    static float out[8 * N];
+    normed(q), q->args.out = out;
+}
+static void null_weight(question *q) { normed(q), q->args.weight = nullptr; }
+static void odd_weight(question *q) { normed(q), q->args.weight = (const char *)q->args.weight + 1; }
+static void out_is_c(question *q) { normed(q), q->args.out = (float *)q->args.out - 1; }
+static void out_is_weight(question *q) { normed(q), q->args.weight = (const float *)q->args.out + 1; }
+static void out_is_residual(question *q) { normed(q), q->args.residual = q->args.out, q->args.beta = 1; }
+static void c_is_weight(question *q) { normed(q), q->args.weight = q->args.c; }
+static void beta_of_nothing(question *q) { normed(q), q->args.c = nullptr, q->args.beta = 1; }
+static void norms_beside(question *q) { normed(q), q->args.pattern = IRIS_GEMM_WG_SPECIALIZED; }
+static void workspace_is_out(question *q)
+{
+    normed(q), q->args.workspace_bytes = 1 << 30;
+    q->args.workspace = (void *)((uintptr_t)q->args.out / 128 * 128 + 128);
+}
+static void gated(question *q) { q->args.gated = 1, q->op = IRIS_GEMM_LOCAL; }
+static void gated_to_all(question *q) { q->args.gated = 1; }
+static void gated_odd(question *q) { gated(q), q->args.n = N - 1; }
+static void gated_beta(question *q) { gated(q), q->args.beta = 0.5; }
+static void gated_f64(question *q) { gated(q), q->dtype = IRIS_F64; }
+static void gated_short_ldc(question *q) { gated(q), q->args.ldc = N / 2 - 1; }
+#if defined(IRIS_TARGET_HOST) /* whose tiles have any width */
+static void gated_odd_tile(question *q) { gated(q), q->args.tile_n = 13; }
+#endif
+static void gated_blas(question *q)
+{
+    gated(q), q->args.pattern = IRIS_GEMM_BLAS_GATHER, q->args.blas = naught;
+}
+static void gated_without_kernels(question *q) { gated(q), q->dtype = IRIS_BF16; }
+static void gathered(question *q)
+{
+    q->op = IRIS_GEMM_ALL_GATHER, q->args.gathered = q->args.c, q->args.gathered_bytes = 1 << 30;
+    q->args.c = (void *)((uintptr_t)1 << 60); /* nobody's memory */
+}
+static void gathered_by_another(question *q) { gathered(q), q->op = IRIS_GEMM_ALL_REDUCE; }
+static void gathered_alone(question *q) { q->op = IRIS_GEMM_LOCAL, q->args.ld_gathered = K; }
+static void gathered_nowhere(question *q) { gathered(q), q->args.gathered = nullptr, q->args.ld_gathered = 2 * K; }
+static void short_ld_gathered(question *q) { gathered(q), q->args.ld_gathered = K - 1; }
+static void odd_ld_gathered(question *q) { gathered(q), q->args.ld_gathered = K + 2; }
+static void huge_ld_gathered(question *q) { gathered(q), q->args.ld_gathered = INT64_MAX / 16 * 4; }
+static void small_gathered(question *q) { gathered(q), q->args.gathered_bytes = M * K * sizeof(float) - 1; }
+static void small_wide_gathered(question *q)
+{
+    gathered(q), q->args.ld_gathered = 2 * K, q->args.gathered_bytes = (2 * M - 1) * K * sizeof(float) - 1;
+}
+static void odd_gathered(question *q) { gathered(q), q->args.gathered = (char *)q->args.gathered + 4; }
+static void local_gathered(question *q)
+{
+    IRISI_ALIGN(128) static char room[M * K * sizeof(float)];
+    gathered(q), q->args.gathered = room;
+}
+static void gathered_is_a(question *q) { gathered(q), q->args.gathered = (void *)(uintptr_t)q->args.a; }
 static void idle_residual(question *q) { q->args.residual = q->args.a; }
 static void short_ldr(question *q) { q->args.residual = q->args.c, q->args.beta = 1, q->args.ldr = N - 1; }
 static void odd_residual(question *q) { q->args.residual = (const char *)q->args.a + 2, q->args.beta = 1; }
@@ -164,6 +232,13 @@ static void alone_short_ldc_of_band(question *q) { alone(q), q->args.ldc = N - 1
 static void alone_onto_a(question *q) { alone(q), c_is_a(q); }
 static void alone_no_types(question *q) { alone(q), q->dtype = IRIS_I32; }
 static void alone_bad_row(question *q) { alone(q), q->args.tune = "op=loca width=8"; }
+static void scattered_by_copies(question *q) { q->args.pattern = IRIS_GEMM_COPY_ENGINE; }
+static void reduced_by_copies(question *q) { reduced(q), q->args.pattern = IRIS_GEMM_COPY_ENGINE; }
+static void alone_by_copies(question *q) { alone(q), q->args.pattern = IRIS_GEMM_COPY_ENGINE; }
+static void one_beside_copies(question *q)
+{
+    q->op = IRIS_GEMM_ALL_GATHER, q->args.workgroups = 1, q->args.pattern = IRIS_GEMM_COPY_ENGINE;
+}
 static void one_producer(question *q) { q->args.workgroups = 1, q->args.pattern = IRIS_GEMM_PRODUCER_CONSUMER; }
 
 static const struct {
@@ -188,8 +263,8 @@ static const struct {
     {no_kernel, IRIS_ERR_UNSUPPORTED, "there is no GEMM kernel for i32"},
     {no_dtype, IRIS_ERR_UNSUPPORTED, "dtype is 77, which does not exist; there are GEMM kernels for: f16 "},
     {forgotten_dtype, IRIS_ERR_UNSUPPORTED, "dtype is 0, as if it was never set; there are GEMM kernels for: f16 "},
-    {no_op, IRIS_ERR_ARGUMENT, "operation 5 does not exist"},
-    {no_pattern, IRIS_ERR_ARGUMENT, "pattern 9 does not exist; there are 1 to 6, and 0 leaves it open"},
+    {no_op, IRIS_ERR_ARGUMENT, "operation 6 does not exist"},
+    {no_pattern, IRIS_ERR_ARGUMENT, "pattern 9 does not exist; there are 1 to 7, and 0 leaves it open"},
     {no_activation, IRIS_ERR_ARGUMENT, "activation 8 does not exist; there are 0 to 3"},
     {large_tile, IRIS_ERR_ARGUMENT, "a tile of 4096 x 0 is too large; the f32 kernel's is"},
     {one_workgroup, IRIS_ERR_GRID, "wg_specialized needs 2 or more workgroups, but workgroups is 1"},
@@ -239,6 +314,46 @@ static const struct {
     {workspace_is_c, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: c at"},
     {workspace_is_c, IRIS_ERR_ARGUMENT, "have bytes in common; keep them apart"},
     {workspace_is_b, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: b at"},
+    {normed_by_another, IRIS_ERR_ARGUMENT, "weight and epsilon are for all_reduce_rmsnorm; all_reduce has no norm"},
+    {normed_f64, IRIS_ERR_UNSUPPORTED, "all_reduce_rmsnorm is for a C of f16, bf16 or f32, not of f64"},
+    {normed_i8, IRIS_ERR_UNSUPPORTED, "all_reduce_rmsnorm is for a C of f16, bf16 or f32, not of i8"},
+    {negative_epsilon, IRIS_ERR_ARGUMENT, "epsilon is -1; it must be finite and at least 0"},
+    {no_epsilon, IRIS_ERR_ARGUMENT, "; it must be finite and at least 0"},
+    {null_out, IRIS_ERR_ARGUMENT, "out is a null pointer; pass 8 x 144"},
+    {short_ldout, IRIS_ERR_ARGUMENT, "ldout is 143, less than the 144 elements of a row of out"},
+    {odd_out, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: out at"},
+    {local_out, IRIS_ERR_ARGUMENT, "out must lie in the symmetric heap, so that peers can write it"},
+    {null_weight, IRIS_ERR_ARGUMENT, "weight is a null pointer; pass 144 elements"},
+    {odd_weight, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: weight at"},
+    {out_is_c, IRIS_ERR_ARGUMENT, "8 x 144 with ldout 144, and c at"},
+    {out_is_weight, IRIS_ERR_ARGUMENT, "have elements in common; out must be apart from c and all that is read"},
+    {out_is_residual, IRIS_ERR_ARGUMENT, "with ldout 144, and residual at"},
+    {c_is_weight, IRIS_ERR_ARGUMENT, "and weight at"},
+    {beta_of_nothing, IRIS_ERR_ARGUMENT, "beta is 1, but there is neither a residual nor a c that it could read"},
+    {norms_beside, IRIS_ERR_UNSUPPORTED, "all_reduce_rmsnorm has no wg_specialized, only bulk_synchronous and"},
+    {workspace_is_out, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: out at"},
+    {gated_to_all, IRIS_ERR_UNSUPPORTED, "gated is for local and all_gather, not for all_scatter"},
+    {gated_odd, IRIS_ERR_ARGUMENT, "n is 143, but gated columns are pairs"},
+    {gated_beta, IRIS_ERR_ARGUMENT, "beta is 0.5, but a gated C is not read"},
+    {gated_f64, IRIS_ERR_UNSUPPORTED, "and a C of the same or of f32, not for f64"},
+    {gated_short_ldc, IRIS_ERR_ARGUMENT, "ldc is 71, less than the 72 elements of a row of c"},
+#if defined(IRIS_TARGET_HOST)
+    {gated_odd_tile, IRIS_ERR_ARGUMENT, "tiles of 13 columns part a gate from its up"},
+#endif
+    {gated_blas, IRIS_ERR_ARGUMENT, "alone: columns are gated"},
+    {gated_without_kernels, IRIS_ERR_UNSUPPORTED, "gated needs kernels of local for bf16 with a C of f32"},
+    {gathered_by_another, IRIS_ERR_ARGUMENT, "gathered and ld_gathered are for all_gather; all_reduce gathers no A"},
+    {gathered_alone, IRIS_ERR_ARGUMENT, "gathered and ld_gathered are for all_gather; local gathers no A"},
+    {gathered_nowhere, IRIS_ERR_ARGUMENT, "ld_gathered is 48, but gathered is null: pass 7584 bytes"},
+    {short_ld_gathered, IRIS_ERR_ARGUMENT, "ld_gathered is 23, less than the 24 elements of a row of the gathered A"},
+    {odd_ld_gathered, IRIS_ERR_ARGUMENT, "so that rows of the gathered A are 104 bytes apart; it must be a multiple"},
+    {huge_ld_gathered, IRIS_ERR_ARGUMENT, "gathered with 40 rows of ld_gathered 2305843009213693948 exceeds 2^63"},
+    {small_gathered, IRIS_ERR_ARGUMENT, "gathered has 3839 bytes, but all_gather of 40 x 144 x 24 needs 3840"},
+    {small_wide_gathered, IRIS_ERR_ARGUMENT, "gathered has 7583 bytes, but all_gather of 40 x 144 x 24 needs 7584"},
+    {odd_gathered, IRIS_ERR_ARGUMENT, "must be aligned to 16 bytes, as iris_malloc's memory is"},
+    {local_gathered, IRIS_ERR_ARGUMENT, "gathered must lie in the symmetric heap"},
+    {gathered_is_a, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: a at"},
+    {gathered_is_a, IRIS_ERR_ARGUMENT, "have bytes in common; keep them apart"},
     {idle_residual, IRIS_ERR_ARGUMENT, "there is a residual, but beta is 0"},
     {short_ldr, IRIS_ERR_ARGUMENT, "ldr is 143, but there is no residual: beta reads c, whose ldc is 144"},
     {far_op, IRIS_ERR_ARGUMENT, "operation 40 does not exist"},
@@ -257,6 +372,10 @@ static const struct {
     {alone_onto_a, IRIS_ERR_ARGUMENT, "and a at"},
     {alone_no_types, IRIS_ERR_UNSUPPORTED, "there is no GEMM kernel for i32"},
     {alone_bad_row, IRIS_ERR_ARGUMENT, "op=loca is none of local all_scatter reduce_scatter all_reduce all_gather"},
+    {scattered_by_copies, IRIS_ERR_ARGUMENT, "it is for all_gather alone, not for all_scatter"},
+    {reduced_by_copies, IRIS_ERR_ARGUMENT, "it is for all_gather alone, not for reduce_scatter"},
+    {alone_by_copies, IRIS_ERR_ARGUMENT, "pattern is copy_engine, but a GEMM alone has nothing to send"},
+    {one_beside_copies, IRIS_ERR_GRID, "copy_engine needs 2 or more workgroups, but workgroups is 1"},
     {one_producer, IRIS_ERR_GRID, "producer_consumer needs 2 or more workgroups, but workgroups is 1"},
     {no_blas, IRIS_ERR_ARGUMENT, "blas_gather needs blas, and is alpha * A * B + beta * C alone: blas is null"},
     {blas_with_bias, IRIS_ERR_ARGUMENT, "alone: there is a bias"},
@@ -332,11 +451,13 @@ static const struct {
     {"k=99999999999999999999,width=24", "k=99999999999999999999 is not a whole number from 1 to"},
     {"widths=24",
      "there is no field 'widths'; there are op arch units world m n k dtype out layout pattern workgroups comm "
-     "height width cluster split_k full head_halves tail_tiles tail_halves edge_width sender_tiles skinny ll us"},
+     "height width cluster split_k full head_halves tail_tiles tail_halves edge_width sender_tiles skinny ll us "
+     "collective ranks dtype_bytes upto schedule"},
     {"=24", "there is no field ''"},
     {"width=24,width=24", "width stands there twice"},
     {"pattern=auto", "pattern=auto is none of bulk_synchronous producer_consumer"},
     {"pattern=", "pattern= is none of"},
+    {"pattern=copy_engine", "pattern=copy_engine is for op=all_gather alone"},
     {"dtype=f31,width=8", "dtype=f31 is no element type"},
     {"out=,width=8", "out= is no element type"},
     {"out=none,width=8", "out=none is no element type"},
@@ -369,6 +490,32 @@ static const struct {
     {"width=24,tail_tiles=3", "head_halves=0 tail_tiles=3 cluster=1 split_k=1 sender_tiles=0 cannot be: this kernel's "
                               "tiles are all of one kind"},
     {"comm=65534", "comm=65534 of "},
+    /* Rows of collectives, which may stand beside a GEMM's. */
+    {"collective=allreduce,schedule=ll",
+     "collective=allreduce is none of all_reduce all_gather reduce_scatter all_to_all broadcast reduce gather scatter"},
+    {"collective=,schedule=ll", "collective= is none of"},
+    {"collective=all_reduce,schedule=auto", "schedule=auto is no schedule"},
+    {"collective=all_reduce,schedule=fast", "schedule=fast is no schedule"},
+    {"collective=all_gather,schedule=two_shot",
+     "all_gather has no schedule two_shot; it has ring ll push pull copy_engine"},
+    {"schedule=copy_engine,collective=all_reduce",
+     "all_reduce has no schedule copy_engine; it has one_shot two_shot two_phase two_shot_push ring ll ll_two_shot"},
+    {"collective=reduce,upto=9,us=3", "it chooses nothing, since there is no schedule; reduce has two_shot pull"},
+    {"collective=all_reduce,schedule=ll,upto=0", "upto=0 is not a whole number of bytes, 1 or more"},
+    {"collective=all_reduce,schedule=ll,upto=64K", "upto=64K is not a whole number of bytes"},
+    {"collective=all_reduce,schedule=ll,upto=-1", "upto=-1 is not a whole number of bytes"},
+    {"collective=all_reduce,schedule=ll,upto=18446744073709551616", "upto=18446744073709551616 is not a whole number"},
+    {"collective=all_reduce,schedule=ll,upto=4,upto=4", "upto stands there twice"},
+    {"collective=all_reduce,schedule=ll,dtype_bytes=3", "dtype_bytes=3 is not 1, 2, 4 or 8"},
+    {"collective=all_reduce,schedule=ll,dtype_bytes=16", "dtype_bytes=16 is not 1, 2, 4 or 8"},
+    {"collective=all_reduce,schedule=ll,dtype_bytes=", "dtype_bytes= is not 1, 2, 4 or 8"},
+    {"collective=all_reduce,schedule=ll,ranks=0", "ranks=0 is not a whole number from 1 to"},
+    {"collective=all_reduce,schedule=ll,pattern=bulk_synchronous",
+     "pattern is of a GEMM's row; a collective's has arch units us collective ranks dtype_bytes upto schedule"},
+    {"collective=all_reduce,schedule=ll,world=2", "world is of a GEMM's row"},
+    {"width=24,schedule=ll", "schedule needs the field collective, which says of which collective the row is"},
+    {"ranks=2,width=24", "ranks needs the field collective"},
+    {"width=24,upto=5", "upto needs the field collective"},
 };
 
 static void tables_work(irist_rank *t)
@@ -461,8 +608,24 @@ static void differ_work(irist_rank *t)
         q = sound(t, memory);
         q.args.tf32 = t->rank == last;
         refused(t, &q, IRIS_ERR_MISMATCH, "tf32 is 1 on rank", "one rank's tf32");
+        q = sound(t, memory), q.op = IRIS_GEMM_ALL_GATHER, q.args.gated = t->rank == last;
+        refused(t, &q, IRIS_ERR_MISMATCH, "gated is 1 on rank", "one rank's pairs");
+        q = sound(t, memory);
         q.args.tf32 = 0, q.args.fast_accum = t->rank == last;
         refused(t, &q, IRIS_ERR_MISMATCH, "fast_accum is 1 on rank", "one rank's fast_accum");
+        q = sound(t, memory), normed(&q);
+        q.args.ldout = t->rank == last ? N + 1 : 0;
+        std::snprintf(sentence, sizeof sentence, "ldout is 145 on rank %d but 144 on rank 0", last);
+        refused(t, &q, IRIS_ERR_MISMATCH, sentence, "one rank's ldout");
+        q.args.ldout = 0, q.args.c = t->rank == last ? nullptr : q.args.c;
+        refused(t, &q, IRIS_ERR_MISMATCH, "c's place in the heap", "one rank's C that is not stored");
+        q = sound(t, memory), gathered(&q);
+        q.args.ld_gathered = t->rank == last ? 2 * K : K;
+        std::snprintf(sentence, sizeof sentence, "ld_gathered, which is 0 without gathered, is 48 on rank %d", last);
+        refused(t, &q, IRIS_ERR_MISMATCH, sentence, "one rank's ld_gathered");
+        q.args.ld_gathered = 0, q.args.gathered = t->rank == last ? q.args.gathered : nullptr;
+        std::snprintf(sentence, sizeof sentence, "without gathered, is 24 on rank %d but 0 on rank 0", last);
+        refused(t, &q, IRIS_ERR_MISMATCH, sentence, "one rank's gathered A");
         q = sound(t, memory);
         if (t->rank == last)
             q.args.lda = 1;

@@ -5,7 +5,7 @@
  * For random problems, worlds, grids and patterns every element of each rank's band is in one tile, every unit counts
  * once, flags are within the channel, and all ranks have come to the same pattern, widths and senders. The workgroups
  * of a pair meet tiles one below the other, or side by side where they compute together, which both have rows for then;
- * who adds up splits of K stands behind those who compute them. One
+ * who adds up splits of K stands behind those who compute them. The same holds of fewer rows in the same cut. One
  * workgroup that computes, and huge problems, must come to an end too. Then bands themselves; and cuts that somebody
  * asks for: of any numbers, those that cover the band are laid as asked, and the others are told apart. A fast BLAS is
  * chosen, a slow one is not. And the loops that few rows of bf16 take.
@@ -16,7 +16,7 @@
 
 #include <iris/arch/select.h>
 
-#include <iris/gemm/plan.h>
+#include <iris/gemm/exchange.h>
 
 #define irisi_tile_cuts() 1 /* as on the device that has several widths */
 #include <iris/gemm/scheduler.h>
@@ -49,7 +49,7 @@ static void fill(iris_gemm_plan *p, const question *q, uint32_t rank)
     const iris_gemm_columns own = iris_gemm_band(q->n, q->world, rank);
     memset(p, 0, sizeof *p);
     p->op = IRIS_GEMM_ALL_SCATTER;
-    p->m = p->region.rows = q->m, p->n = q->n, p->k = q->k, p->world = q->world, p->rank = rank;
+    p->m = p->most_m = p->region.rows = q->m, p->n = q->n, p->k = q->k, p->world = q->world, p->rank = rank;
     p->region.n0 = own.first, p->region.columns = own.count, p->operands.element = 2, p->mainloop = IRISI_GEMM_SM90A;
     p->operands.c_element = q->n % 3 == 0 ? 4 : 2; /* boxes of 4-byte C are sent by no engine */
     p->pattern = q->pattern, p->machine.workgroups = q->workgroups, p->machine.tma_store = (uint32_t)q->tma_store;
@@ -134,7 +134,7 @@ static void check(const question *q, const iris_gemm_plan *first, const iris_gem
     const uint32_t units = irisi_gemm_units(p, p->rank),
                    across = (p->region.columns + p->tiling.unit - 1) / p->tiling.unit, workers = 6;
     unsigned char *seen = (unsigned char *)calloc(units + 1, 1);
-    uint64_t area = 0, positions = 0;
+    uint64_t area = 0, positions = 0, raised = irisi_exchange_missing(p);
     iris_gemm_plan dealt = *p;
     dealt.machine.xcds =
         p->tiling.cluster > 1 ? 1 : 1 + p->m % 4; /* workers are dealt to chiplets, as AMD does; 6 not to 4 */
@@ -144,7 +144,7 @@ static void check(const question *q, const iris_gemm_plan *first, const iris_gem
             const uint32_t many = irisi_tile_units(p, &t);
             if (!irisi_tile_ends(p, &t))
                 continue;
-            area += (uint64_t)t.rows * t.cols;
+            area += (uint64_t)t.rows * t.cols, raised += many;
             if (t.rows == 0 || t.cols == 0 || t.cols > p->tiling.tile_n || t.n0 % p->tiling.unit != 0 ||
                 t.index + many > units || t.index != t.m0 / p->tiling.tile_m * across + t.n0 / p->tiling.unit) {
                 fail(q, p->rank, "a tile is outside its band");
@@ -157,6 +157,8 @@ static void check(const question *q, const iris_gemm_plan *first, const iris_gem
     }
     if (positions != p->tiling.positions || area != (uint64_t)p->m * p->region.columns)
         fail(q, p->rank, "the tiles are not the band");
+    if (raised != irisi_exchange_amount(first, p->rank))
+        fail(q, p->rank, "a signal rises by another amount than peers wait for");
     if (units > irisi_gemm_units(first, 0))
         fail(q, p->rank, "flags are beyond the channel");
     if (p->pattern != first->pattern || p->tiling.cluster != first->tiling.cluster ||
@@ -181,6 +183,24 @@ static uint32_t draw(uint32_t n)
     static uint64_t state = 1;
     state = state * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(state >> 33) % n;
+}
+
+/* The same cut of fewer rows, as iris_gemm_set_rows lays it, and of all of them again. */
+static void check_fewer(const question *q, const iris_gemm_plan *first, const iris_gemm_plan *p)
+{
+    iris_gemm_plan fewer = *p;
+    const uint32_t some[] = {draw(p->m + 1), draw(2), p->m};
+    for (int i = 0; i < 3; i++) {
+        fewer.m = fewer.region.rows = some[i];
+        irisi_gemm_cut_again(&fewer);
+        if (fewer.tiling.positions > p->tiling.positions)
+            fail(q, p->rank, "fewer rows have more positions");
+        if (fewer.m > 0)
+            irisi_gemm_rotate(&fewer);
+        check(q, first, &fewer);
+    }
+    if (memcmp(&fewer.tiling, &p->tiling, sizeof p->tiling) != 0)
+        fail(q, p->rank, "all rows are cut otherwise after fewer");
 }
 
 /*
@@ -225,6 +245,8 @@ static unsigned check_asked(const question *q)
                      p.tiling.tail_tiles != c.tail_tiles || p.tiling.tail_halves != c.tail_halves ||
                      p.tiling.sender_tiles != c.sender_tiles))
             fail(q, rank, "another cut was laid than was asked for");
+        if (rank + 1 == q->world)
+            check_fewer(q, &first, &p);
     }
     return (unsigned)laid;
 }
@@ -396,6 +418,8 @@ int main(void)
         for (uint32_t rank = 0; rank < q.world; rank++) {
             cut(&p, &q, rank, &none, 0);
             check(&q, &first, &p);
+            if (rank == i % q.world)
+                check_fewer(&q, &first, &p);
         }
         if (q.tile_n == 0)
             laid += check_asked(&q);

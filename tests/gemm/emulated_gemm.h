@@ -169,7 +169,7 @@ void make_plan(const irisi_gemm_shape &s, types t, uint32_t m, uint32_t n, uint3
                 infinite ? 40 : -1, aligned);
     make_matrix(&gemm.c, t.out, m, n, random_below(9), -1, false);
     std::memset(&plan, 0, sizeof plan);
-    plan.m = plan.region.rows = m, plan.n = plan.region.columns = n, plan.k = k;
+    plan.m = plan.most_m = plan.region.rows = m, plan.n = plan.region.columns = n, plan.k = k;
     plan.operands.b_transposed = (uint32_t)transposed;
     plan.operands.a = gemm.a.first, plan.operands.b = gemm.b.first, plan.operands.c = gemm.c.first;
     plan.operands.lda = gemm.a.ld, plan.operands.ldb = gemm.b.ld, plan.operands.ldc = gemm.c.ld;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * operations.cpp: GEMM + reduce-scatter, GEMM + all-reduce and all-gather + GEMM: every shape, type, split of K and
- * option by every pattern, against the triple loop of oracle.h; plans that share a workspace; the caller's BLAS.
+ * option by every pattern, against the triple loop of oracle.h; plans that share a workspace; the gathered A, which the
+ * caller gets; columns in pairs; the caller's BLAS.
  */
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_GEMM_ALL_PATTERNS
@@ -53,24 +54,25 @@
 typedef iris_status (*launcher)(iris_world *, const iris_gemm_plan *, iris_stream);
 
 /* An operation of a type, by pattern: the launcher that chooses, then each pattern's. */
-enum { PATTERNS = 6 };
+enum { WG_SPECIALIZED = 3, PATTERNS = 7 }; /* the last is all_gather's alone */
 struct kind {
     const char *name;
     iris_dtype dtype, c_dtype;
-    launcher reduce_scatter[PATTERNS], all_reduce[PATTERNS], all_gather[PATTERNS];
+    launcher local, reduce_scatter[PATTERNS], all_reduce[PATTERNS], all_gather[PATTERNS];
 };
 #define KIND(d, IN, OUT)                                                                                               \
     {                                                                                                                  \
-        #d, IRIS_##IN, IRIS_##OUT,                                                                                     \
+        #d, IRIS_##IN, IRIS_##OUT, iris_gemm_local_##d,                                                                \
             {iris_gemm_reduce_scatter_##d, iris_gemm_reduce_scatter_bulk_synchronous_##d,                              \
              iris_gemm_reduce_scatter_fused_sequential_##d, iris_gemm_reduce_scatter_wg_specialized_##d,               \
-             iris_gemm_reduce_scatter_wave_specialized_##d, iris_gemm_reduce_scatter_producer_consumer_##d},           \
+             iris_gemm_reduce_scatter_wave_specialized_##d, iris_gemm_reduce_scatter_producer_consumer_##d, nullptr},  \
             {iris_gemm_all_reduce_##d, iris_gemm_all_reduce_bulk_synchronous_##d,                                      \
              iris_gemm_all_reduce_fused_sequential_##d, iris_gemm_all_reduce_wg_specialized_##d,                       \
-             iris_gemm_all_reduce_wave_specialized_##d, iris_gemm_all_reduce_producer_consumer_##d},                   \
+             iris_gemm_all_reduce_wave_specialized_##d, iris_gemm_all_reduce_producer_consumer_##d, nullptr},          \
             {iris_gemm_all_gather_##d, iris_gemm_all_gather_bulk_synchronous_##d,                                      \
              iris_gemm_all_gather_fused_sequential_##d, iris_gemm_all_gather_wg_specialized_##d,                       \
-             iris_gemm_all_gather_wave_specialized_##d, iris_gemm_all_gather_producer_consumer_##d},                   \
+             iris_gemm_all_gather_wave_specialized_##d, iris_gemm_all_gather_producer_consumer_##d,                    \
+             iris_gemm_all_gather_copy_engine_##d},                                                                    \
     }
 static const kind kinds[] = {
     KIND(bf16, BF16, BF16),
@@ -92,7 +94,10 @@ enum { OPS = sizeof ops / sizeof ops[0] };
 static const char *const op_names[] = {"local", "all_scatter", "reduce_scatter", "all_reduce", "all_gather"};
 
 static const char *const pattern_names[PATTERNS] = {"auto", "bulk_synchronous", "fused_sequential",
-                                                   "wg_specialized", "wave_specialized", "producer_consumer"};
+                                                   "wg_specialized", "wave_specialized", "producer_consumer",
+                                                   "copy_engine"};
+
+static int patterns_of(iris_gemm_op op) { return op == IRIS_GEMM_ALL_GATHER ? PATTERNS : PATTERNS - 1; }
 
 static launcher launcher_of(const kind *types, iris_gemm_op op, int pattern)
 {
@@ -123,6 +128,7 @@ struct options {
     deal k;
     int64_t pad; /* elements beyond each row; of rank r one more each */
     uint32_t tile_m, tile_n, workgroups;
+    int gated = 0;
 };
 static const options variants[] = {
     {"plain", 0, 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 22, ALIKE, 0, 0, 0, 0},
@@ -147,6 +153,10 @@ struct job {
     size_t workspace_bytes;
     naive_blas blas;
     int by_blas, put; /* put: partial sums are, also where they could go as packets */
+    int spare;        /* rows that the plan is prepared for beyond those of its launches (iris_gemm_set_rows) */
+    int keeps;        /* 1: the caller gets the gathered A, in `gathered` */
+    char *gathered;
+    size_t gathered_bytes;
     iris_gemm_plan plan;
 };
 
@@ -170,6 +180,7 @@ static void ask(job *j)
     q->bias_dtype = iris_dtype_bytes(q->c_dtype) == 1 ? IRIS_BF16 : q->c_dtype;
     q->b_transposed = j->o.b_transposed, q->alpha = j->o.alpha, q->beta = j->o.beta, q->bias = j->o.bias;
     q->residual = j->o.residual && j->o.beta != 0, q->scales = j->o.scales, q->activation = j->o.activation;
+    q->swiglu = j->o.gated;
     q->real = j->o.real; /* sums that depend on their order, of types that have the range */
 #if !defined(IRIS_TARGET_HOST) /* what matrix units lose of sums of 8-bit floats, whatever mainloop computes them */
     if (iris_dtype_bytes(q->dtype) == 1 && q->dtype != IRIS_I8)
@@ -193,7 +204,7 @@ static iris_gemm_args args_of(const job *j)
     const oracle *q = &j->question;
     const int r = j->t->rank;
     iris_gemm_args g = {};
-    g.m = q->m, g.n = q->n, g.k = q->k[r];
+    g.m = q->m + j->spare, g.n = q->n, g.k = q->k[r];
     g.a = j->memory[ORACLE_A], g.b = j->memory[ORACLE_B], g.c = j->memory[ORACLE_C];
     g.lda = q->lda[r], g.ldb = q->ldb[r], g.ldc = q->ldc[r], g.c_dtype = q->c_dtype;
     g.bias = q->bias ? j->memory[ORACLE_BIAS] : nullptr;
@@ -206,8 +217,14 @@ static iris_gemm_args args_of(const job *j)
         g.scale_a_rows = g.scale_b_columns = q->scales == 2;
     }
     g.alpha = q->alpha, g.beta = q->beta, g.activation = q->activation, g.b_transposed = q->b_transposed;
+    g.gated = j->o.gated;
     g.tile_m = j->o.tile_m, g.tile_n = j->o.tile_n, g.workgroups = j->o.workgroups;
     g.workspace = j->workspace, g.workspace_bytes = j->workspace_bytes;
+    if (j->keeps) {
+        const int64_t chunk = 16 / (int64_t)iris_dtype_bytes(q->dtype);
+        g.gathered = j->gathered, g.gathered_bytes = j->gathered_bytes;
+        g.ld_gathered = j->o.pad ? ((q->k[r] + chunk - 1) / chunk + j->o.pad) * chunk : 0;
+    }
     if (j->put)
         g.tune = "op=reduce_scatter ll=0; op=all_reduce ll=0; op=all_gather ll=0";
     if (j->by_blas)
@@ -215,14 +232,46 @@ static iris_gemm_args args_of(const job *j)
     return g;
 }
 
+/* Memory for the gathered A, as long as it must be. Whatever stands in its place says that there is one. */
+static bool keep(job *j)
+{
+    j->keeps = 1, j->gathered = (char *)16;
+    const iris_gemm_args g = args_of(j);
+    j->gathered_bytes = iris_gemm_workspace_bytes(j->t->world, j->op, j->types->dtype, &g);
+    j->gathered = (char *)iris_malloc(j->t->world, j->gathered_bytes);
+    return irist_check(j->t, j->gathered != nullptr, "%s", iris_error_string(j->t->world));
+}
+
+/* The rows of all ranks stand in the gathered A, and nothing between them but zeros up to whole 16 bytes. */
+static bool whole(job *j, const char *how)
+{
+    const oracle *q = &j->question;
+    const iris_gemm_args g = args_of(j);
+    const size_t size = iris_dtype_bytes(q->dtype), row = (size_t)q->k[j->t->rank] * size, end = (row + 15) / 16 * 16;
+    const size_t pitch = g.ld_gathered ? (size_t)g.ld_gathered * size : end;
+    const std::vector<unsigned char> got = irist_download(j->t, j->gathered, j->gathered_bytes);
+    std::vector<unsigned char> expected(got.size(), 0xff);
+    for (int64_t i = 0; i < q->m; i++) {
+        const size_t first = (size_t)i * pitch;
+        for (size_t at = first + row; at < first + end; at++)
+            expected[at] = got[at] == 0 ? 0 : 0xff;
+        for (int64_t k = 0; k < q->k[j->t->rank]; k++)
+            element_set(q->dtype, &expected[first + (size_t)k * size], oracle_input(q, ORACLE_A, 0, i, k));
+    }
+    return irist_check(j->t, got == expected, "%s %s %lldx%lldx%lld: the gathered A is another", how, j->types->name,
+                       (long long)j->s.m, (long long)j->s.n, (long long)j->s.k);
+}
+
 /* The same allocations on every rank, whatever each has of a matrix. */
 static bool allocate(job *j)
 {
+    oracle all_rows = j->question;
     bool all = true;
+    all_rows.m += j->spare;
     for (int which = ORACLE_A; which <= ORACLE_RESIDUAL; which++) {
         size_t most = 16;
         for (int r = 0; r < j->t->ranks; r++) {
-            const size_t bytes = oracle_bytes(&j->question, (oracle_matrix)which, r);
+            const size_t bytes = oracle_bytes(&all_rows, (oracle_matrix)which, r);
             most = bytes > most ? bytes : most;
         }
         j->memory[which] = (char *)iris_malloc(j->t->world, most);
@@ -237,9 +286,10 @@ static bool allocate(job *j)
 }
 
 static bool create(job *j, irist_rank *t, const kind *types, iris_gemm_op op, const shape &s, const options &o,
-                   char *workspace = nullptr, size_t workspace_bytes = 0)
+                   char *workspace = nullptr, size_t workspace_bytes = 0, int spare = 0)
 {
-    j->t = t, j->types = types, j->op = op, j->s = s, j->o = o, j->by_blas = j->put = 0;
+    j->spare = spare, j->t = t, j->types = types, j->op = op, j->s = s, j->o = o, j->by_blas = j->put = j->keeps = 0;
+    j->gathered = nullptr, j->gathered_bytes = 0;
     j->workspace = workspace, j->workspace_bytes = workspace_bytes;
     std::memset(&j->plan, 0, sizeof j->plan);
     std::memset(j->memory, 0, sizeof j->memory);
@@ -252,12 +302,14 @@ static bool create(job *j, irist_rank *t, const kind *types, iris_gemm_op op, co
 static bool prepare(job *j)
 {
     const iris_gemm_args g = args_of(j);
-    return irist_ok(j->t, iris_gemm_prepare(j->t->world, &j->plan, j->op, j->types->dtype, &g));
+    return irist_ok(j->t, iris_gemm_prepare(j->t->world, &j->plan, j->op, j->types->dtype, &g)) &&
+           irist_ok(j->t, iris_gemm_set_rows(j->t->world, &j->plan, j->question.m));
 }
 
 static void release(job *j)
 {
     irist_ok(j->t, iris_gemm_release(j->t->world, &j->plan));
+    irist_ok(j->t, iris_free(j->t->world, j->gathered));
     for (int which = ORACLE_RESIDUAL; which >= ORACLE_A; which--)
         irist_ok(j->t, iris_free(j->t->world, j->memory[which]));
     oracle_free(&j->question);
@@ -290,16 +342,22 @@ static void launch(job *j, int pattern, iris_stream stream = nullptr)
     irist_ok(j->t, launcher_of(j->types, j->op, pattern)(j->t->world, &j->plan, stream));
 }
 
-/* A problem by every pattern, each on poisoned memory and twice in a row: bitwise the same. `put`: as in job. */
-static void every_pattern(irist_rank *t, const kind *types, iris_gemm_op op, const shape &s, const options &o, int put)
+/*
+ * A problem by every pattern, each on poisoned memory and twice in a row: bitwise the same. Half of the plans are for
+ * more rows. put, keeps: as in job.
+ */
+static void every_pattern(irist_rank *t, const kind *types, iris_gemm_op op, const shape &s, const options &o, int put,
+                          int keeps)
 {
     job j;
-    const bool made = create(&j, t, types, op, s, o);
+    const int spare = (s.m + keeps + o.k) % 2 ? (int)(3 + s.n % 20) : 0;
+    const bool made = create(&j, t, types, op, s, o, nullptr, 0, spare) && (!keeps || keep(&j));
     j.put = put;
     if (made && prepare(&j)) {
-        for (int lap = 0; lap < 2 * PATTERNS; lap++) { /* the second time behind another pattern's epoch */
-            const int pattern = lap % PATTERNS;
-            if (lap >= PATTERNS && !t->full)
+        const int patterns = patterns_of(op);
+        for (int lap = 0; lap < 2 * patterns; lap++) { /* the second time behind another pattern's epoch */
+            const int pattern = lap % patterns;
+            if (lap >= patterns && !t->full)
                 break;
             const std::vector<unsigned char> before = poison(&j);
             launch(&j, pattern);
@@ -308,6 +366,8 @@ static void every_pattern(irist_rank *t, const kind *types, iris_gemm_op op, con
                              o.name, iris_error_string(t->world)))
                 break;
             right(&j, before, pattern_names[pattern]);
+            if (keeps)
+                whole(&j, pattern_names[pattern]);
         }
     }
     release(&j);
@@ -317,11 +377,14 @@ static void shape_work(irist_rank *t)
 {
     const kind *types = (const kind *)t->arg;
     const int some = irist_slow() ? 24 : types - kinds < 3 ? 6 : 12;
+    const int most = t->ranks == 2 ? 1 : t->ranks == 4 ? 2 : t->ranks > 4 ? 8 : 4; /* of full */
+    const int fewer = types - kinds < 4 || t->ranks > 4 ? most : 4;
     for (int s = 0; s < SHAPES; s++)
         for (int v = 0; v < VARIANTS; v++)
             for (int o = 0; o < OPS; o++)
-                if ((t->full && types - kinds < 4 && t->ranks <= 4) || (s + 2 * v + o) % (t->full ? 3 : some) == 0)
-                    every_pattern(t, types, ops[o], shapes[s], variants[v], (s + v) % 2);
+                if ((s + 2 * v + o) % (t->full ? fewer : some) == 0)
+                    every_pattern(t, types, ops[o], shapes[s], variants[v], (s + v) % 2,
+                                  ops[o] == IRIS_GEMM_ALL_GATHER && (s + v) % 4 > 0);
 }
 
 TEST_CASE("reduce_scatter, all_reduce and all_gather are right for every type, shape and option", "[gemm]")
@@ -367,7 +430,8 @@ static void share_work(irist_rank *t)
         for (int i = 0; i < JOBS; i++) {
             if (lap % 3 == 1)
                 irist_delay(t, lap * JOBS + (uint32_t)i);
-            launch(&jobs[i], (int)((lap + 2 * (uint32_t)i) % PATTERNS)); /* bulk_synchronous before wg_specialized */
+            /* bulk_synchronous before wg_specialized */
+            launch(&jobs[i], (int)((lap + 2 * (uint32_t)i) % (uint32_t)patterns_of(jobs[i].op)));
         }
         irist_ok(t, iris_synchronize(t->world));
         for (int i = 0; i < JOBS; i++) {
@@ -384,7 +448,7 @@ static void share_work(irist_rank *t)
         release(&jobs[i]);
 }
 
-TEST_CASE("plans that share a workspace give the same bits in every launch, back to back", "[gemm]")
+TEST_CASE("plans that share a workspace give the same bits in every launch, back to back", "[gemm][shared]")
 {
     irist_spmd(share_work, nullptr);
 }
@@ -423,7 +487,7 @@ static void many_work(irist_rank *t)
         jobs[i].workspace = workspace, jobs[i].workspace_bytes = most, made = prepare(&jobs[i]) && made;
     const auto submit = [&](iris_stream stream) {
         for (int i = 0; i < count; i++)
-            launch(&jobs[i], (int)of(i, 6, PATTERNS), stream);
+            launch(&jobs[i], (int)of(i, 6, (uint32_t)patterns_of(jobs[i].op)), stream);
     };
     for (int lap = 0; made && lap < 2; lap++) {
         for (int i = 0; i < count; i++)
@@ -454,7 +518,138 @@ static void many_work(irist_rank *t)
         release(&jobs[i]);
 }
 
-TEST_CASE("many plans on one workspace, in a row and in a graph", "[gemm]") { irist_spmd(many_work, nullptr); }
+TEST_CASE("many plans on one workspace, in a row and in a graph", "[gemm][shared]") { irist_spmd(many_work, nullptr); }
+
+/*
+ * Two plans gather into one memory, rows differently far apart, and a GEMM alone behind each reads it there, call after
+ * call without a barrier: it gives what the plan has given.
+ */
+static void again_work(irist_rank *t)
+{
+    static const options o[] = {
+        {"gathered", 0, 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, ALIKE, 0, 16, 24, 3},
+        {"gathered, padded", 0, 0, 1, 0, IRIS_ACTIVATION_RELU, 1, 0, 0, 0, ALIKE, 3, 0, 0, 4},
+    };
+    const shape s = {67, 264, 52};
+    job jobs[2];
+    iris_gemm_plan alone[2];
+    char *c[2];
+    std::vector<unsigned char> before[2];
+    bool made = true;
+    for (int i = 0; i < 2; i++) {
+        made = create(&jobs[i], t, &kinds[1], IRIS_GEMM_ALL_GATHER, s, o[i]) && made;
+        c[i] = (char *)iris_malloc(t->world, oracle_bytes(&jobs[i].question, ORACLE_C, 0) + 4096);
+        std::memset(&alone[i], 0, sizeof alone[i]);
+    }
+    made = keep(&jobs[1]) && made; /* the one with the longer rows */
+    jobs[0].keeps = 1, jobs[0].gathered = jobs[1].gathered, jobs[0].gathered_bytes = jobs[1].gathered_bytes;
+    for (int i = 0; i < 2; i++) {
+        made = prepare(&jobs[i]) && made;
+        iris_gemm_args g = args_of(&jobs[i]);
+        g.a = g.gathered, g.lda = g.ld_gathered, g.c = c[i];
+        g.n = oracle_block_of(&jobs[i].question, ORACLE_C, t->rank).columns.count;
+        g.gathered = nullptr, g.gathered_bytes = 0, g.ld_gathered = 0;
+        made = irist_ok(t, iris_gemm_prepare(t->world, &alone[i], IRIS_GEMM_LOCAL, IRIS_F32, &g)) && made;
+    }
+    for (uint32_t lap = 0; made && lap < irist_laps(6, 30); lap++) {
+        for (int i = 0; i < 2; i++) {
+            before[i] = poison(&jobs[i]);
+            irist_upload(t, c[i], before[i]);
+        }
+        irist_meet(t);
+        for (uint32_t i = 0; i < 4; i++) {
+            if (lap % 3 == 1)
+                irist_delay(t, 4 * lap + i);
+            launch(&jobs[i % 2], (int)((lap + i) % PATTERNS));
+            irist_ok(t, iris_gemm_local_f32(t->world, &alone[i % 2], nullptr));
+        }
+        irist_ok(t, iris_synchronize(t->world));
+        for (int i = 0; i < 2; i++) {
+            right(&jobs[i], before[i], "gathered for another");
+            irist_check(t, irist_download(t, c[i], before[i].size()) ==
+                               irist_download(t, jobs[i].memory[ORACLE_C], before[i].size()),
+                        "lap %u: a GEMM of the gathered A gives another C", lap);
+        }
+    }
+    jobs[0].gathered = nullptr; /* it is the other's */
+    for (int i = 1; i >= 0; i--) {
+        irist_ok(t, iris_gemm_release(t->world, &alone[i]));
+        irist_ok(t, iris_free(t->world, c[i]));
+        release(&jobs[i]);
+    }
+}
+
+TEST_CASE("the gathered A serves other GEMMs until the next call", "[gemm][shared]")
+{
+    irist_spmd(again_work, nullptr);
+}
+
+/*
+ * A GEMM alone, of this rank's columns and the rows of A of all ranks, gives the C that a plan of all_gather has given.
+ * `before`: what stood in C.
+ */
+static void gated_alone(job *j, const std::vector<unsigned char> &before)
+{
+    irist_rank *t = j->t;
+    oracle all = j->question; /* the whole A, on one rank */
+    all.op = ORACLE_LOCAL, all.world = 1, all.lda[0] = j->question.k[0] + j->o.pad;
+    std::vector<unsigned char> a(oracle_bytes(&all, ORACLE_A, 0));
+    const std::vector<unsigned char> got = irist_download(t, j->memory[ORACLE_C], before.size());
+    char *memory = (char *)iris_malloc(t->world, a.size());
+    iris_gemm_args g = args_of(j);
+    iris_gemm_plan plan;
+    g.m = all.m, g.a = memory, g.lda = all.lda[0], g.n = oracle_block_of(&j->question, ORACLE_B, t->rank).columns.count;
+    g.tune = nullptr;
+    std::memset(&plan, 0, sizeof plan);
+    oracle_fill(&all, ORACLE_A, 0, a.data());
+    irist_upload(t, memory, a);
+    if (g.n > 0 && irist_ok(t, iris_gemm_prepare(t->world, &plan, IRIS_GEMM_LOCAL, j->types->dtype, &g))) {
+        irist_upload(t, j->memory[ORACLE_C], before);
+        irist_ok(t, j->types->local(t->world, &plan, nullptr));
+        irist_ok(t, iris_synchronize(t->world));
+        right(j, before, "alone");
+        irist_check(t, j->o.real || irist_download(t, j->memory[ORACLE_C], before.size()) == got,
+                    "%s: a GEMM alone gives another C", j->o.name);
+    }
+    irist_ok(t, iris_gemm_release(t->world, &plan));
+    irist_ok(t, iris_free(t->world, memory));
+}
+
+/* Columns in pairs, of any shape, with and without bias and scales, by all_gather's patterns and by a GEMM alone. */
+static void gated_work(irist_rank *t)
+{
+    static const options o[] = {
+        {"swiglu", 0.5, 0, 1, 0, IRIS_ACTIVATION_SILU, 0, 2, 0, 0, ALIKE, 3, 0, 0, 0, 1},
+        {"geglu, transposed", 0, 0, 0, 0, IRIS_ACTIVATION_GELU, 1, 0, 0, 0, ALIKE, 0, 16, 24, 3, 1},
+        {"pairs, real", 0.75, 0, 1, 0, IRIS_ACTIVATION_NONE, 0, 1, 1, 0, ALIKE, 1, 8, 40, 4, 1},
+    };
+    static const shape sizes[] = {{1, 2, 5}, {13, 34, 19}, {64, 64, 64}, {127, 258, 63}, {3, 200, 100}};
+    static const int types[] = {1, 3}; /* f32, and f16 by the kernels of f16_f32 */
+    for (int i = 0; i < 5 * 3 * 2; i++) {
+        const int s = i % 5, v = i / 5 % 3, which = types[i / 15];
+        if (which >= KINDS || (!t->full && (s + v + which) % 2))
+            continue;
+        job j;
+        const bool made = create(&j, t, &kinds[which], IRIS_GEMM_ALL_GATHER, sizes[s], o[v], nullptr, 0, i % 3 * 11);
+        j.put = s % 2;
+        if (made && prepare(&j)) {
+            std::vector<unsigned char> before;
+            for (int pattern = 0; pattern < PATTERNS; pattern++) {
+                before = poison(&j);
+                launch(&j, pattern);
+                if (irist_ok(t, iris_synchronize(t->world)))
+                    right(&j, before, pattern_names[pattern]);
+            }
+            gated_alone(&j, before);
+        }
+        release(&j);
+    }
+}
+
+TEST_CASE("gates and ups are multiplied, for every shape", "[gemm][gated]")
+{
+    irist_spmd(gated_work, nullptr);
+}
 
 static void blas_work(irist_rank *t)
 {
@@ -472,6 +667,10 @@ static void blas_work(irist_rank *t)
                 right(&j, before, "blas_gather");
                 const int calls = oracle_block_of(&j.question, ORACLE_C, t->rank).columns.count > 0;
                 irist_check(t, j.blas.calls == calls, "the caller's BLAS was called %d times", j.blas.calls);
+                irist_ok(t, iris_gemm_set_rows(t->world, &j.plan, 0));
+                launch(&j, 0);
+                irist_ok(t, iris_synchronize(t->world));
+                irist_check(t, j.blas.calls == calls, "the caller's BLAS was called for no rows");
             }
             release(&j);
         }
@@ -540,4 +739,51 @@ static void choice_work(irist_rank *t)
 TEST_CASE("rows and names choose a pattern, and no row of another operation does", "[gemm]")
 {
     irist_spmd(choice_work, nullptr);
+}
+
+/*
+ * copy_engine by name and by a row: the plan leaves room beside the kernel that computes, and rows go in several
+ * batches. The GEMM of bulk_synchronous reads the gathered A to its end, behind the last handshake, so copies right
+ * behind it come too early unless they wait for all ranks to begin. Ranks may also differ: one has copies made, another
+ * has workgroups that send. A row for another operation is refused.
+ */
+static void copies_work(irist_rank *t)
+{
+    static const shape rows = {700, 24, 40}; /* of each of up to two ranks six blocks or more: two a batch, or three */
+    job j;
+    if (create(&j, t, &kinds[1], IRIS_GEMM_ALL_GATHER, rows, variants[4]))
+        for (int by_row = 0; by_row < 2; by_row++) {
+            iris_gemm_args g = args_of(&j);
+            g.pattern = by_row ? IRIS_GEMM_AUTO : IRIS_GEMM_COPY_ENGINE;
+            g.tune = by_row ? "op=all_gather pattern=copy_engine comm=2" : "model";
+            irist_ok(t, iris_gemm_prepare(t->world, &j.plan, j.op, j.types->dtype, &g));
+            irist_check(t, j.plan.pattern == IRIS_GEMM_COPY_ENGINE && j.plan.machine.comm_workgroups == 1u + by_row,
+                        "%s, and %u workgroups fewer compute",
+                        iris_gemm_pattern_name((iris_gemm_pattern)j.plan.pattern), j.plan.machine.comm_workgroups);
+            iris_gemm_row proposed;
+            if (t->ranks > 1 && irist_check(t, iris_gemm_candidates(t->world, &j.plan, IRIS_GEMM_COPY_ENGINE, &proposed,
+                                                                    1) == 1, "nothing is proposed"))
+                irist_check(t, std::strstr(proposed.text, " pattern=copy_engine comm=1 ") != nullptr, "%s",
+                            proposed.text);
+            const std::vector<unsigned char> before = poison(&j);
+            launch(&j, t->rank % 2 ? WG_SPECIALIZED : 0); /* as where odd ranks capture, or share a device */
+            for (int lap = 0; lap < 4; lap++)
+                launch(&j, lap % 2 ? 0 : 1); /* bulk_synchronous, then the plan's */
+            irist_ok(t, iris_synchronize(t->world));
+            right(&j, before, "copy_engine");
+            irist_ok(t, iris_gemm_release(t->world, &j.plan));
+        }
+    for (const char *tune : {"pattern=copy_engine", "op=all_reduce pattern=copy_engine"}) {
+        iris_gemm_args g = args_of(&j);
+        g.tune = tune;
+        const iris_status s = iris_gemm_prepare(t->world, &j.plan, j.op, j.types->dtype, &g);
+        irist_check(t, s == IRIS_ERR_ARGUMENT && std::strstr(iris_error_string(t->world), "op=all_gather alone"),
+                    "%s: %s", tune, iris_error_string(t->world));
+    }
+    release(&j);
+}
+
+TEST_CASE("copy_engine waits for who still reads, by name or by a row, and is all_gather's alone", "[gemm]")
+{
+    irist_spmd(copies_work, nullptr);
 }

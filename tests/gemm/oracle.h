@@ -90,6 +90,7 @@ typedef struct oracle {
     double alpha, beta;        /* alpha 0 means 1 */
     int zero_alpha;            /* 1: alpha is 0 indeed */
     int bias, residual;        /* 1: there is one */
+    int alike;                 /* 1: C before the operation and the residual hold the same on every rank */
     int scales;                /* 1: one of A, of B and of C; 2: of each row of A and column of B, and of C */
     iris_activation activation;
     int swiglu;                /* 1: columns of x in pairs, gate first; n is even */
@@ -248,7 +249,7 @@ static inline size_t oracle_at(const oracle *p, oracle_matrix which, const oracl
 /* 1 where each rank has values of its own at the same place. */
 static inline int oracle_differs(const oracle *p, oracle_matrix which)
 {
-    return which == ORACLE_C || which == ORACLE_RESIDUAL ||
+    return (!p->alike && (which == ORACLE_C || which == ORACLE_RESIDUAL)) ||
            (oracle_splits_k(p) && (which == ORACLE_SCALE_A || which == ORACLE_SCALE_B));
 }
 

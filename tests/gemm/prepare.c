@@ -51,7 +51,7 @@ static int shape(iris_world *w, iris_gemm_plan *p, const question *q, uint32_t w
     p->operands.dtype = p->operands.c_dtype = p->sums.c_dtype = IRIS_BF16,
     p->operands.element = p->operands.c_element = 2,
     p->machine.xcds = 1;
-    p->m = p->region.rows = q->m, p->n = q->n, p->k = q->k, p->world = q->world, p->pattern = q->pattern;
+    p->m = p->most_m = p->region.rows = q->m, p->n = q->n, p->k = q->k, p->world = q->world, p->pattern = q->pattern;
     p->region.columns = iris_gemm_band(q->n, q->world, 0).count,
     p->machine.workgroups = p->machine.default_workgroups = workgroups;
     p->machine.comm_workgroups = senders ? senders : irisi_gemm_sixth(p);
@@ -71,7 +71,7 @@ static void check_many(iris_world *w)
     memset(&all, 0, sizeof all), memset(&none, 0, sizeof none), memset(&p, 0, sizeof p);
     all.mainloops = 1u << IRISI_GEMM_PLAIN, all.workgroups = p.machine.workgroups = 2, p.op = IRIS_GEMM_ALL_SCATTER;
     p.operands.dtype = p.operands.c_dtype = p.sums.c_dtype = IRIS_BF16, p.operands.element = p.operands.c_element = 2,
-    p.machine.xcds = p.world = p.m = p.region.rows = p.k = p.tiling.tile_n = 1;
+    p.machine.xcds = p.world = p.m = p.most_m = p.region.rows = p.k = p.tiling.tile_n = 1;
     p.n = p.region.columns = (uint32_t)1 << 29;
     if (irisi_gemm_shape_plan(w, &p, &all, 0, &none) != IRIS_ERR_ARGUMENT ||
         strstr(iris_error_string(w), "tiles of 64 x 1 are too small: 536870912 of them") == NULL)
@@ -104,7 +104,7 @@ static void check_unaligned_b_room(void)
         iris_gemm_plan p;
         memset(&q, 0, sizeof q);
         memset(&p, 0, sizeof p);
-        q.element = q.c_element = 2, q.accumulator = 4, q.m = p.m = p.region.rows = m, q.n = q.k = 4096;
+        q.element = q.c_element = 2, q.accumulator = 4, q.m = p.m = p.most_m = p.region.rows = m, q.n = q.k = 4096;
         q.tile_n = m % 3 == 0 ? m : 0;
         const irisi_gemm_shape s = irisi_gemm_unaligned_b_shape(&q);
         const uint32_t stage = s.stage_m * ((s.stage_n * 2 + 15) / 16 * 16 + 16);
@@ -146,7 +146,7 @@ static void check_again(iris_world *w, const question *q, const iris_gemm_row *f
     char text[IRIS_GEMM_TUNE_ROW], why[256];
     memset(&row, 0, sizeof row);
     strcpy(text, first->text);
-    if (!irisi_gemm_read(&row, text, why, sizeof why)) {
+    if (!irisi_tune_read(&row, text, why, sizeof why)) {
         failures++, printf("%s: %s\n", first->text, why);
         return;
     }
@@ -225,7 +225,7 @@ static const char *warning(iris_world *w, irisi_kernel probe, iris_dtype dtype, 
     memset(&p, 0, sizeof p), memset(&own, 0, sizeof own);
     p.operands.dtype = p.operands.c_dtype = p.sums.c_dtype = (uint32_t)dtype;
     p.operands.element = p.operands.c_element = 2;
-    p.m = p.region.rows = p.n = p.k = 64, p.world = 1, p.operands.tf32 = tf32;
+    p.m = p.most_m = p.region.rows = p.n = p.k = 64, p.world = 1, p.operands.tf32 = tf32;
     w->gemm_warned = 0;
     dup2(fileno(file), 2);
     for (int i = 0; i < 2; i++)

@@ -51,16 +51,16 @@ static void read_back(iris_world *w)
     irisi_tune_row row;
     iris_gemm_plan p;
     memset(&p, 0, sizeof p);
-    irisi_gemm_read(&row, text, why, sizeof why);
+    irisi_tune_read(&row, text, why, sizeof why);
     const irisi_gemm_cutting asked = irisi_tune_row_cut(&row);
     p.op = IRIS_GEMM_ALL_SCATTER;
-    p.world = p.machine.default_workgroups = p.machine.workgroups = p.m = p.region.rows = p.n = p.k = 1,
+    p.world = p.machine.default_workgroups = p.machine.workgroups = p.m = p.most_m = p.region.rows = p.n = p.k = 1,
     p.tiling.tile_m = 128, p.pattern = IRIS_GEMM_FUSED_SEQUENTIAL;
     p.operands.dtype = p.operands.c_dtype = p.sums.c_dtype = IRIS_BF16, p.tiling.tile_n = asked.width,
     p.tiling.edge_width = asked.edge_width, p.tiling.tail_tiles = asked.tail_tiles;
     p.tiling.cluster = asked.cluster, p.tiling.split_k = asked.split_k, p.tiling.most_full_n = asked.full_n;
     irisi_gemm_print(w, &p, text, sizeof text);
-    if (!irisi_gemm_read(&row, text, why, sizeof why))
+    if (!irisi_tune_read(&row, text, why, sizeof why))
         failures++, printf("%s\n", why);
     else if (irisi_tune_row_cut(&row).full_n != asked.full_n)
         failures++, printf("%u full tiles of a row became %u\n", asked.full_n, irisi_tune_row_cut(&row).full_n);

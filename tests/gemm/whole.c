@@ -65,7 +65,7 @@ static iris_gemm_plan fill(const question *q, uint32_t rank, uint32_t senders)
     const irisi_gemm_shape s = irisi_gemm_pick(d->arch, &problem);
     const iris_gemm_columns own = iris_gemm_band(q->n, q->world, rank);
     p.op = IRIS_GEMM_ALL_SCATTER;
-    p.m = p.region.rows = q->m, p.n = q->n, p.k = q->k, p.world = q->world, p.rank = rank;
+    p.m = p.most_m = p.region.rows = q->m, p.n = q->n, p.k = q->k, p.world = q->world, p.rank = rank;
     p.region.n0 = own.first, p.region.columns = own.count, p.operands.element = q->element,
     p.operands.c_element = q->c_element;
     p.mainloop = s.mainloop, p.tiling.tile_m = s.tile_m, p.tiling.tile_n = p.tiling.unit = s.tile_n;

@@ -8,6 +8,7 @@
 
 #include <iris/gen/index.h>
 #include <iris/gen/put_signal_2d.h>
+#include <iris/gen/rma_cache.h>
 #include <iris/iris.h>
 
 static int failures;
@@ -34,6 +35,7 @@ int main(void)
     IRIS_EACH_DTYPE(CHECK_DTYPE)
     IRIS_EACH_IN_LOAD_STORE(REFER)
     IRIS_EACH_IN_RMA(REFER)
+    IRIS_EACH_IN_RMA_CACHE(REFER)
     IRIS_EACH_IN_PUT_SIGNAL(REFER)
     IRIS_EACH_IN_RMA_2D(REFER)
     IRIS_EACH_IN_PUT_SIGNAL_2D(REFER)

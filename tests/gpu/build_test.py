@@ -21,7 +21,7 @@ open(out, "w").close()
 if "-c" in words:
     source = words[words.index("-c") + 1]
     needs = [source]
-    needs += ["bench/gemm_inputs.h"] if source.startswith("bench/gemm") else []
+    needs += ["bench/gemm_inputs.h"] if source.startswith(("bench/gemm", "bench/iris_tune")) else []
     needs += ["include/iris/init.h"] if "init.c" in source else []
     with open(words[words.index("-MF") + 1], "w") as d:
         d.write(out + ": " + " ".join(needs) + "\\n")
@@ -29,7 +29,7 @@ if "-c" in words:
         f.write(" ".join(words) + "\\n")
 """
 ASKED = re.compile(r"-DIRIS_INSTANTIATE_GEMM_([A-Z0-9]+(?:_[A-Z0-9]+)*)")
-PATTERN = "gemm/|gemm_(local|tune)|self_test|trace/"
+PATTERN = "gemm/|gemm_local|iris_tune|self_test|trace/"
 
 
 def build(tree, path):
@@ -77,7 +77,7 @@ def main():
         with open(tree / "bench/gemm_inputs.h", "a", encoding="utf-8") as header:
             header.write("/* another */\n")
         changed = sorted(line.split(" -c ")[1].split()[0] for line in build(tree, path))
-        assert changed == ["bench/gemm_local.c", "bench/gemm_tune.c"], changed
+        assert changed == ["bench/gemm_local.c", "bench/iris_tune.c"], changed
 
 
 main()

@@ -11,10 +11,13 @@
 #include <iris/gen/launch/tensor.h>
 #include <iris/gen/tensor_create.h>
 #include <iris/iris.h>
+#include <iris/on_stream.h>
 
+#include "gemm/device_memory.h"
 #include "harness.h"
 
 #include <cstring>
+#include <memory>
 
 /* All worlds of a job in this process. */
 struct job {
@@ -433,3 +436,44 @@ static void tensors(irist_rank *t)
 }
 
 TEST_CASE("tensors of one thread's worlds change their layout", "[group]") { irist_spmd(tensors, nullptr); }
+
+/* Memory of another length on each, in the same group as what goes there; then a world refuses its own. */
+static void windows(irist_rank *t)
+{
+    std::unique_ptr<device_memory> memory[3];
+    iris_window win[3];
+    uint32_t *from[3];
+    job j;
+    if (t->rank != 0 || !begin(&j, t, 3, 0))
+        return;
+    for (int r = 0; r < 3; r++) {
+        memory[r].reset(new device_memory(j.w[r], 64 + 16 * (size_t)r));
+        from[r] = iris_full_u32(j.w[r], 4, 10u + (uint32_t)r);
+    }
+    iris_group_begin();
+    for (int r = 0; r < 3; r++) {
+        ok(&j, iris_register(j.w[r], memory[r]->base, 64 + 16 * (size_t)r, &win[r]), "iris_register");
+        ok(&j, iris_put_on_stream(j.w[r], memory[r]->base + 48, from[r], 16, (r + 1) % 3, NULL), "a put");
+        iris_barrier(j.w[r]);
+    }
+    ok(&j, iris_group_end(), "windows of three worlds");
+    for (int r = 0; r < 3; r++) {
+        uint32_t got = 0;
+        ok(&j, iris_memcpy(j.w[r], &got, memory[r]->base + 60, sizeof got), "iris_memcpy");
+        irist_check(t, got == 10u + (uint32_t)(r + 2) % 3, "rank %d has %u", r, got);
+        irist_check(t, iris_window_bytes(j.w[0], &win[0], r) == 64 + 16 * (size_t)r, "rank %d has another length", r);
+    }
+    iris_group_begin();
+    for (int r = 0; r < 3; r++)
+        ok(&j, iris_unregister(j.w[r], &win[r]), "iris_unregister");
+    ok(&j, iris_group_end(), "windows that end");
+    iris_group_begin();
+    for (int r = 0; r < 3; r++)
+        ok(&j, iris_register(j.w[r], r == 1 ? NULL : memory[r]->base, 64, &win[r]), "iris_register");
+    says(&j, iris_group_end(), IRIS_ERR_ARGUMENT, "rank 1: iris_register: 64 bytes at");
+    for (int r = 0; r < 3; r++)
+        irist_check(t, win[r].ctx.window == 0, "rank %d has a window that rank 1 has refused", r);
+    finish(&j);
+}
+
+TEST_CASE("one thread makes windows of all its worlds' memory", "[group]") { irist_spmd(windows, nullptr); }

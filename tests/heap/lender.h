@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lender.h: memory as another library would make it, which iris_as_symmetric can put into the heap without a copy.
+ * lender.h: memory as another library would make it.
  *
- *   lent_memory   base is null where this platform has none; mapped() says how often this process maps it, -1 unknown
+ *   lent_memory     which iris_as_symmetric can put into the heap without a copy; base is null where this platform has
+ *                   none; mapped() says how often this process maps it, -1 unknown
+ *   others_memory   which ranks of this job can give to each other; of several kinds, where a platform has several
  */
 #ifndef IRIST_LENDER_H
 #define IRIST_LENDER_H
@@ -10,9 +12,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include <iris/init.h>
+
+#include "gemm/device_memory.h"
 
 #if defined(IRIS_TARGET_NVIDIA)
 #include <cuda.h>
@@ -121,5 +127,26 @@ struct lent_memory {
 };
 
 #endif
+
+struct others_memory {
+    std::unique_ptr<lent_memory> lent;
+    std::unique_ptr<device_memory> plain;
+    char *base = nullptr;
+
+    others_memory(iris_world *w, size_t bytes, uint32_t kind)
+    {
+        const char *spawn = std::getenv("IRIS_SPAWN");
+        const bool host = std::strcmp(iris_arch_name(w), "host") == 0;
+        const bool alone = iris_world_size(w) == 1 || (spawn && std::strcmp(spawn, "thread") == 0);
+        if (kind % 2 == 0 || (host && !alone)) {
+            lent.reset(new lent_memory(w, bytes));
+            base = lent->base;
+        }
+        if (!base && (!host || alone)) {
+            plain.reset(new device_memory(w, bytes));
+            base = plain->base;
+        }
+    }
+};
 
 #endif

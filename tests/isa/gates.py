@@ -5,6 +5,7 @@ A gate is a promise about some kernels. `check(listing, isa)` yields a sentence 
 it. `breaks` are edits of a listing, (pattern, replacement) of whole instructions, each of which the gate must catch:
 a gate that does not see its own breakage is no gate.
 """
+import re
 from dataclasses import dataclass
 
 SLICES = ("isa_slice_barrier", "isa_slice_barrier_puts", "isa_slice_raise_set")
@@ -13,6 +14,11 @@ WG_PUTS = ("isa_put_signal_wg", "isa_barrier_wg", "isa_fence_wg", "isa_signal_ad
 SIGNAL_PUTS = ("isa_put_signal_wg", "isa_put_signal_wave", "isa_put_signal", "isa_put_signal_set_wg",
                "isa_put_signal_2d_wg")
 PUTS = SIGNAL_PUTS + ("isa_put", "isa_put_wave", "isa_put_wg", "isa_put_2d_wave", "isa_copy_wg")
+# Kernels of cache hints: that of the loads, that of the stores.
+HINTED = {"isa_hint_ca_wb": ("ca", "wb"), "isa_hint_cg_cg": ("cg", "cg"), "isa_hint_cv_wt": ("cv", "wt"),
+          "isa_hint_stream_cs": ("stream", "cs"), "isa_put_hint_cg_cs_wg": ("cg", "cs"),
+          "isa_get_hint_cv_wb_wave": ("cv", "wb"), "isa_copy_hint_stream_wt": ("stream", "wt")}
+KEPT = "isa_put_hint_wb_signal_add_wg"  # a put that may stay in a cache, then a signal
 DELTA = 64  # offset of iris_ctx.delta, which translation reads
 
 
@@ -29,6 +35,11 @@ class Isa:
     end: str
     stream_load: str
     stream_store: str
+    load: str          # of data
+    load_hints: dict   # modifiers of a load by its hint
+    store_hints: dict  # of a store
+    hinted_load: str   # one with modifiers for {}, for breakages
+    hinted_store: str
     arrived: str = ""   # waits for the wave's stores
     through: str = ""   # modifiers of a store that goes to the system
     write_back: str = ""
@@ -44,13 +55,16 @@ AMD_TRANSLATION = {
     "delta_load": rf"^s_load_dwordx2 s\[\d+:\d+\], s\[\d+:\d+\], {DELTA:#x}$",
     "address_add": r"^(s_add_u32|v_lshl_add_u64|v_add_co_u32)",
     "other_load": r"^(global|flat|scratch|buffer)_load|^ds_"}
+AMD_HINTS = {"load": r"^global_load", "hinted_load": "global_load_dword v2, v[0:1], off {}",
+             "hinted_store": "global_store_dword v[0:1], v2, off {}"}
 GFX942 = Isa(
     store=r"^global_store", data_store=r"^global_store(?!_dwordx2 .* sc1)", wide=r"^global_store_dwordx4",
     barrier=r"^s_barrier", add=r"^global_atomic_add_x2 .* sc1", set=r"^global_store_dwordx2 .* sc0 sc1",
     poll=r"^global_load_dwordx2 .* sc0 sc1", end=r"^s_endpgm", arrived=r"^s_waitcnt .*vmcnt\(0\)", through=r" sc0 sc1",
     write_back=r"^buffer_wbl2 sc0 sc1$", invalidate=r"^buffer_inv sc0 sc1$", settle=r"^s_nop [1-9]",
     stream_load=r"^global_load_dword .* nt$", stream_store=r"^global_store_dword .* sc0 nt sc1$",
-    **AMD_TRANSLATION)
+    load_hints={"ca": "", "stream": "nt", "cg": "nt", "cv": "sc0 sc1"},
+    store_hints={"wb": "", "cg": "", "cs": "sc0 sc1 nt", "wt": "sc0 sc1"}, **AMD_HINTS, **AMD_TRANSLATION)
 # gfx90a has no system bits: fine-grained memory writes through by its page (arch/amd/memory.h).
 GFX90A = Isa(
     store=r"^global_store", data_store=r"^global_store(?!_dwordx2)", wide=r"^global_store_dwordx4",
@@ -58,13 +72,17 @@ GFX90A = Isa(
     poll=r"^global_load_dwordx2 .* glc", end=r"^s_endpgm", arrived=r"^s_waitcnt .*vmcnt\(0\)",
     write_back=r"^buffer_wbl2$", invalidate=r"^buffer_wbinvl1_vol$", invalidate_far=r"^buffer_invl2$", settle=r"^s_nop",
     stream_load=r"^global_load_dword .* glc slc$", stream_store=r"^global_store_dword .* glc slc$",
-    **AMD_TRANSLATION)
+    load_hints={"ca": "", "stream": "glc slc", "cg": "glc slc", "cv": "glc"},
+    store_hints={"wb": "", "cg": "", "cs": "glc slc", "wt": ""}, **AMD_HINTS, **AMD_TRANSLATION)
 PTX = Isa(
     store=r"^st\.(?!param)", data_store=r"^st\.global", wide=r"^st\.global\.v4", barrier=r"^bar\.(sync|red)",
     add=r"^red\.(relaxed|release)\.sys\.global\.add\.u64", set=r"^st\.(relaxed|release)\.sys\.global\.u64",
     poll=r"^ld\.(relaxed|acquire)\.sys\.global\.u64",
     end=r"^ret", write_back=r"^fence\.release\.sys", invalidate=r"^fence\.acquire\.sys",
     stream_load=r"^ld\.global\.L1::no_allocate", stream_store=r"^st\.global\.cs",
+    load=r"^ld\.global", load_hints={"ca": "", "stream": "L1::no_allocate", "cg": "cg", "cv": "cv"},
+    store_hints={"wb": "", "cg": "cg", "cs": "cs", "wt": "wt"},
+    hinted_load="ld.global.{}.u32 %r1, [%rd1];", hinted_store="st.global.{}.u32 [%rd1], %r1;",
     delta_load=rf"^ld\.param\.u64 .*\[%rd\d+\+{DELTA}\]", address_add=r"^add\.s64",
     other_load=r"^ld\.(global|local|const)")
 
@@ -227,6 +245,35 @@ def streams(listing, isa):
         yield "the store does not stream, or does not go through"
 
 
+WIDE = "(v4|dwordx)"  # of 16 bytes, and halves of them
+MODIFIERS = {"sc0", "sc1", "nt", "glc", "slc", "L1::no_allocate", "ca", "cg", "cs", "cv", "lu", "wb", "wt"}
+
+
+def hints_arrive(listing, isa):
+    """Every load and every store has the modifiers of its hint and no others."""
+    load, store = HINTED[listing.name]
+    for pattern, hint, wanted in ((isa.load, load, isa.load_hints[load]), (isa.store, store, isa.store_hints[store])):
+        if not listing.find(pattern):
+            yield f"nothing has the hint {hint}"
+        for i in listing.find(pattern):
+            text = listing.code[i].text
+            if set(re.split("[ .,]+", text)) & MODIFIERS != set(wanted.split()):
+                yield f"the hint {hint} is {wanted or 'no modifier'}, but there is: {text}"
+
+
+def hint_gates(isa):
+    """A gate for each kernel of HINTED. It notices when an access is missing, and each wrong hint of either width."""
+    for name, (load, store) in HINTED.items():
+        breaks = []
+        for pattern, hint, hints, wrong_one in ((isa.load, load, isa.load_hints, isa.hinted_load),
+                                                (isa.store, store, isa.store_hints, isa.hinted_store)):
+            breaks.append((pattern, "nop"))
+            for wrong in sorted(set(hints.values()) - {hints[hint]}):
+                text = wrong_one.format(wrong).replace("..", ".").rstrip()
+                breaks += [(f"{pattern}.*{WIDE}", text), (f"{pattern}(?!.*{WIDE})", text)]
+        yield Gate(f"hints reach every load and store: {load}, {store}", (name,), hints_arrive, tuple(breaks))
+
+
 def safe_atomics(listing, isa):
     for i in listing.find(r"^global_atomic_(?!cmpswap)"):
         yield f"not carried by every memory: {listing.code[i].text}"
@@ -256,7 +303,7 @@ def fences(listing, isa):
 ALL = PUTS + ("isa_translate", "isa_signal_add_wg", "isa_signal_set", "isa_wait_wg",
        "isa_barrier_wg", "isa_barrier_grid", "isa_fence_wg", "isa_store", "isa_store_stream", "isa_store_vec",
        "isa_store_if", "isa_test_all", "isa_wait_until",
-       "isa_atomic_add_f32", "isa_atomic_min_i64", "isa_atomic_add_u64")
+       "isa_atomic_add_f32", "isa_atomic_min_i64", "isa_atomic_add_u64", *HINTED, KEPT)
 
 
 @dataclass(frozen=True)
@@ -270,13 +317,13 @@ class Gate:
 NOP = "s_nop 0"
 WAIT = r"^s_waitcnt vmcnt\(0\)$"
 AMD_GATES = (
-    Gate("every wave waits for its stores before a barrier or signal", WG_PUTS + SIGNAL_PUTS[1:],
+    Gate("every wave waits for its stores before a barrier or signal", WG_PUTS + SIGNAL_PUTS[1:] + (KEPT,),
          stores_arrive, ((WAIT, NOP),)),
-    Gate("a workgroup's signal follows its barrier", ("isa_put_signal_wg", "isa_signal_add_wg"),
+    Gate("a workgroup's signal follows its barrier", ("isa_put_signal_wg", "isa_signal_add_wg", KEPT),
          signal_follows_barrier, (("^s_barrier", NOP), ("^global_atomic_add_x2", NOP))),
     Gate("a put's signal writes no cache back", PUTS + SLICES[2:], puts_write_nothing_back,
          (("^s_barrier", "buffer_wbl2 sc0 sc1"),)),
-    Gate("write-back, its wait, then the signal", ("isa_signal_add_wg", "isa_signal_set"),
+    Gate("write-back, its wait, then the signal", ("isa_signal_add_wg", "isa_signal_set", KEPT),
          release, (("^buffer_wbl2", NOP), (r"^s_waitcnt vmcnt\(0\)$", "v_mov_b32_e32 v0, 0"),
                    ("^v_mbcnt_hi", "global_store_dword v[2:3], v1, off"), ("^v_mbcnt_hi", "s_barrier"))),
     Gate("a wait polls at system scope and then drops stale lines", ("isa_wait_wg",), acquire,
@@ -306,13 +353,13 @@ AMD_GATES = (
          (("^global_store_dwordx4", "scratch_store_dwordx4 off, v[0:3], s32"),
           ("^global_store_dwordx4", "flat_store_dwordx4 v[0:1], v[2:5]"))),
 )
-GFX90A_GATES = (
+GFX90A_GATES = tuple(hint_gates(GFX90A)) + (
     Gate("who saw a signal drops the lines of both caches",
          ("isa_wait_wg", "isa_test", "isa_test_all", "isa_wait_until"), acquire,
          (("^buffer_invl2", NOP), ("^buffer_wbinvl1_vol", NOP), (WAIT, NOP))),
 )
 # What needs signals that differ from other stores of 8 bytes.
-GFX942_GATES = (
+GFX942_GATES = tuple(hint_gates(GFX942)) + (
     Gate("a barrier raises its signals after the workgroup has met", ("isa_barrier_wg",) + SLICES[:1],
          signal_follows_barrier,
          (("^s_barrier", NOP),)),
@@ -329,7 +376,7 @@ GFX942_GATES = (
 PTX_GATES = (
     Gate("a workgroup's signal follows its barrier", ("isa_put_signal_wg", "isa_signal_add_wg", "isa_barrier_wg"),
          signal_follows_barrier, ((r"^bar\.sync", "nop"), (r"^red\.relaxed\.sys", "red.relaxed.gpu.global.add.u64"))),
-    Gate("a signal releases what comes before it", ("isa_signal_set", "isa_signal_add_wg", "isa_barrier_wg")
+    Gate("a signal releases what comes before it", ("isa_signal_set", "isa_signal_add_wg", "isa_barrier_wg", KEPT)
          + SIGNAL_PUTS,
          releases_first, ((r"^fence\.release", "nop"), (r"^fence\.release", "fence.release.gpu;"))),
     Gate("a wait polls at system scope, then the workgroup meets, then data is used", ("isa_wait_wg",),
@@ -348,7 +395,7 @@ PTX_GATES = (
         (r"^mul\.wide", "ld.global.u64 %rd9, [%rd6]"), (r"^mul\.wide", "setp.ne.s32 %p1, %r1, 0"))),
     Gate("no local memory, no read-only path", ALL, only_global_memory,
          ((r"^st\.global\.v4", "st.local.v4.u32"), (r"^ld\.global\.v4", "ld.global.nc.v4.u32"))),
-)
+) + tuple(hint_gates(PTX))
 BULK_PUT = r"^cp\.async\.bulk\.(tensor\.2d\.)?global"
 BULK_ARRIVED = r"^cp\.async\.bulk\.wait_group 0"
 BULK_READ = r"^cp\.async\.bulk\.wait_group\.read"

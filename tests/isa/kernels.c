@@ -6,6 +6,7 @@
  */
 #include <iris/collective/collective.h>
 #include <iris/gen/put_signal_2d.h>
+#include <iris/gen/rma_cache.h>
 #include <iris/iris.h>
 
 typedef struct isa_args {
@@ -148,7 +149,7 @@ IRIS_KERNEL(isa_fence_wg, isa_args, a, 256)
     iris_fence_wg(&a->ctx);
 }
 
-/* One element and 16 bytes, with and without the hint. */
+/* One element and 16 bytes, with and without a hint. */
 IRIS_KERNEL(isa_store, isa_args, a, 256)
 {
     const size_t i = iris_grid_lane();
@@ -175,6 +176,41 @@ IRIS_KERNEL(isa_store_vec, isa_args, a, 256)
     const size_t i = 4 * iris_grid_lane();
     const iris_vec_f32 v = iris_load_vec_f32(&a->ctx, a->src + i, a->rank, IRIS_CACHE_DEFAULT);
     iris_store_vec_f32(&a->ctx, a->dst + i, v, a->rank, IRIS_CACHE_DEFAULT);
+}
+
+/* Every cache hint, of one element and of 16 bytes: a kernel's name says first the load's and then the store's. */
+IRIS_DEVICE void isa_move(const isa_args *a, iris_cache load, iris_cache store)
+{
+    const size_t i = iris_grid_lane();
+    const float value = iris_load_cache_f32(&a->ctx, a->src + i, a->rank, load);
+    const iris_vec_f32 vec = iris_load_vec_f32(&a->ctx, a->src + a->n + 4 * i, a->rank, load);
+    iris_store_cache_f32(&a->ctx, a->dst + i, value, a->rank, store);
+    iris_store_vec_f32(&a->ctx, a->dst + a->n + 4 * i, vec, a->rank, store);
+}
+IRIS_KERNEL(isa_hint_ca_wb, isa_args, a, 256) { isa_move(a, IRIS_CACHE_CA, IRIS_CACHE_WB); }
+IRIS_KERNEL(isa_hint_cg_cg, isa_args, a, 256) { isa_move(a, IRIS_CACHE_CG, IRIS_CACHE_CG); }
+IRIS_KERNEL(isa_hint_cv_wt, isa_args, a, 256) { isa_move(a, IRIS_CACHE_CV, IRIS_CACHE_WT); }
+IRIS_KERNEL(isa_hint_stream_cs, isa_args, a, 256) { isa_move(a, IRIS_CACHE_STREAM, IRIS_CACHE_CS); }
+
+/* The same of a put, a get and a copy. */
+IRIS_KERNEL(isa_put_hint_cg_cs_wg, isa_args, a, 256)
+{
+    iris_put_cache_f32_wg(&a->ctx, a->dst, a->src, a->n, a->rank, IRIS_CACHE_CG, IRIS_CACHE_CS);
+}
+IRIS_KERNEL(isa_get_hint_cv_wb_wave, isa_args, a, 256)
+{
+    iris_get_cache_f32_wave(&a->ctx, a->dst, a->src, a->n, a->rank, IRIS_CACHE_CV, IRIS_CACHE_WB);
+}
+IRIS_KERNEL(isa_copy_hint_stream_wt, isa_args, a, 256)
+{
+    iris_copy_cache_f32(&a->ctx, a->dst, a->src, a->n, a->rank, a->ctx.rank, IRIS_CACHE_STREAM, IRIS_CACHE_WT);
+}
+
+/* A put that may stay in a cache, then a signal: the signal writes it back. */
+IRIS_KERNEL(isa_put_hint_wb_signal_add_wg, isa_args, a, 256)
+{
+    iris_put_cache_f32_wg(&a->ctx, a->dst, a->src, a->n, a->rank, IRIS_CACHE_STREAM, IRIS_CACHE_WB);
+    iris_signal_add_wg(&a->ctx, a->signal, 1, a->rank);
 }
 
 /* Atomics that some memory does not carry, and one that all does. */

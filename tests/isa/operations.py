@@ -4,8 +4,8 @@ go with every mainloop, so they are compiled with the least one; those that comp
 import gates
 import gemm_order
 
-KERNELS = {"reduce_scatter": "reduce", "all_reduce": "reduce", "all_gather": "gather"}
-REMOTE = ("all_reduce", "all_gather")  # whose stores go to other ranks
+KERNELS = {"reduce_scatter": "reduce", "all_reduce": "reduce", "all_gather": "gather", "all_reduce_rmsnorm": "reduce"}
+REMOTE = ("all_reduce", "all_gather", "all_reduce_rmsnorm")  # whose stores go to other ranks
 NOP = "s_nop 0"
 
 
@@ -18,7 +18,8 @@ def source(kind):
 
 FUSED = {"reduce_scatter": ("fused_sequential", "wg_specialized", "producer_consumer_compute"),
          "all_reduce": ("fused_sequential", "wg_specialized", "producer_consumer_compute"),
-         "all_gather": ("fused_sequential", "wg_specialized", "producer_consumer_compute")}
+         "all_gather": ("fused_sequential", "wg_specialized", "producer_consumer_compute"),
+         "all_reduce_rmsnorm": ("fused_sequential",)}
 
 
 def fused_source(kind):

@@ -11,6 +11,8 @@
 #include <iris/gen/atomic.h>
 #include <iris/gen/load_store.h>
 #include <iris/gen/put_signal.h>
+#include <iris/gen/rma.h>
+#include <iris/gen/rma_cache.h>
 #include <iris/gen/wait.h>
 
 namespace {
@@ -75,7 +77,9 @@ IRIS_DEVICE void send(const args *a, uint64_t k, uint32_t lane, uint32_t lanes)
     const bool stores = a->way >= STORE_SIGNAL && a->way <= PLAIN_SET_WG;
     uint32_t *plain = a->way == PLAIN_SET_WG ? (uint32_t *)iris_at(c, slot, to) : a->message;
     for (uint32_t i = lane; i < WORDS; i += lanes) {
-        if (stores && a->way != PLAIN_SET_WG)
+        if (stores && a->way != PLAIN_SET_WG && (k + i) % 3 == 0) /* what may stay in a cache, too */
+            iris_store_cache_u32(c, slot + i, word_of(k, c->rank, i), to, IRIS_CACHE_WB);
+        else if (stores && a->way != PLAIN_SET_WG)
             iris_store_u32(c, slot + i, word_of(k, c->rank, i), to);
         else
             plain[i] = word_of(k, c->rank, i);
@@ -100,8 +104,10 @@ IRIS_DEVICE void send(const args *a, uint64_t k, uint32_t lane, uint32_t lanes)
         iris_signal_set_wg(c, a->arrived, k, to);
     else if (a->way == PUT_FENCE_SIGNAL)
         iris_put_u32(c, slot, a->message, WORDS, to), iris_fence(c);
-    else
+    else if (k % 2 == 0)
         iris_put_u32_wg(c, slot, a->message, WORDS, to), iris_fence_wg(c);
+    else
+        iris_put_cache_u32_wg(c, slot, a->message, WORDS, to, IRIS_CACHE_CV, IRIS_CACHE_WB), iris_fence_wg(c);
     if (a->way >= PUT_FENCE_SIGNAL && lane == 0)
         iris_atomic_add_u64(c, &a->arrived->value, 1, to, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
     if (lanes == iris_wg_lanes())

@@ -15,6 +15,7 @@
 #include <iris/gen/put_signal.h>
 #include <iris/gen/put_signal_2d.h>
 #include <iris/gen/rma.h>
+#include <iris/gen/rma_cache.h>
 #include <iris/gen/tensor_access.h>
 #include <iris/gen/wait.h>
 #include <iris/collective/ll.h>
@@ -29,6 +30,7 @@ enum deed {
     STORE,
     STORE_VEC,
     PUT,
+    PUT_CACHE,
     PUT_WAVE,
     PUT_WG,
     GET_WG,
@@ -82,6 +84,7 @@ const violation violations[] = {
     {"vector store at an odd place", STORE_VEC, ODD, 1, "store of 1 x 16 bytes"},
     {"put over the heap's end", PUT, GOOD, (uint64_t)1 << 40, "put of 1099511627776 x 4 bytes at heap offset"},
     {"put of more than there can be", PUT, GOOD, ~(uint64_t)0 / 2, "is not inside the heap of"},
+    {"put with cache hints behind the heap", PUT_CACHE, END, 9, "put of 9 x 4 bytes"},
     {"put_wave to a rank that is not there", PUT_WAVE, RANK, 5, "put of 5 x 4 bytes"},
     {"put_wg behind the heap", PUT_WG, END, 9, "put of 9 x 4 bytes"},
     {"get_wg of an odd address", GET_WG, ODD, 9, "get of 9 x 4 bytes"},
@@ -152,6 +155,7 @@ IRIS_DEVICE void one_lane(const args *a, uint32_t *p)
     case STORE: iris_store_u32(c, p, 7, a->rank); break;
     case STORE_VEC: iris_store_vec_u32(c, p, vec, a->rank, IRIS_CACHE_DEFAULT); break;
     case PUT: iris_put_u32(c, p, own, a->n, a->rank); break;
+    case PUT_CACHE: iris_put_cache_u32(c, p, own, a->n, a->rank, IRIS_CACHE_CG, IRIS_CACHE_WB); break;
     case COPY_FROM: iris_copy_u32(c, (uint32_t *)(void *)a->good, p, a->n, c->rank, a->rank); break;
     case COPY_TO: iris_copy_u32(c, p, (const uint32_t *)(void *)a->good, a->n, a->rank, c->rank); break;
     case PUT_SIGNAL: iris_put_signal_u32(c, p, own, a->n, a->signal, 1, IRIS_SIGNAL_ADD, a->rank); break;

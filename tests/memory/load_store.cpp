@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tries <iris/gen/load_store.h> and <iris/gen/bits.h>: iris_load, iris_store, their _cache, _vec and _if
- * forms.
+ * Tries <iris/gen/load_store.h> and <iris/gen/bits.h>: iris_load, iris_store, their _cache, _vec and _if forms, with
+ * every cache hint.
  */
 #include "transfer.h"
 
@@ -10,16 +10,16 @@ namespace {
 enum {
     LOAD,
     LOAD_CACHE,
-    LOAD_STREAM,
+    LOAD_HINTS,
     STORE,
     STORE_CACHE,
-    STORE_STREAM,
+    STORE_HINTS,
     LOAD_IF,
     STORE_IF,
     VEC_LOAD,
-    VEC_LOAD_STREAM,
+    VEC_LOAD_HINTS,
     VEC_STORE,
-    VEC_STORE_STREAM,
+    VEC_STORE_HINTS,
     VEC_LOAD_IF,
     VEC_STORE_IF
 };
@@ -27,16 +27,16 @@ enum {
 const irist_movement movements[] = {
     {"load", LOAD, true, false, false},
     {"load_cache", LOAD_CACHE, true, false, false},
-    {"load_cache stream", LOAD_STREAM, true, false, false},
+    {"load_cache, each hint", LOAD_HINTS, true, false, false},
     {"store", STORE, false, true, false},
     {"store_cache", STORE_CACHE, false, true, false},
-    {"store_cache stream", STORE_STREAM, false, true, false},
+    {"store_cache, each hint", STORE_HINTS, false, true, false},
     {"load_if", LOAD_IF, true, false, false},
     {"store_if", STORE_IF, false, true, false},
     {"load_vec", VEC_LOAD, true, false, true},
-    {"load_vec stream", VEC_LOAD_STREAM, true, false, true},
+    {"load_vec, each hint", VEC_LOAD_HINTS, true, false, true},
     {"store_vec", VEC_STORE, false, true, true},
-    {"store_vec stream", VEC_STORE_STREAM, false, true, true},
+    {"store_vec, each hint", VEC_STORE_HINTS, false, true, true},
     {"load_vec_if", VEC_LOAD_IF, true, false, true},
     {"store_vec_if", VEC_STORE_IF, false, true, true},
 };
@@ -78,16 +78,60 @@ IRIS_DEVICE void one_vector_if(const irist_transfer *a, typename V::type *dst, c
     }
 }
 
+/* Elements and vectors take the hints in turn: access `k` takes hint k. */
 template <typename V>
-IRIS_DEVICE void one_element(const irist_transfer *a, typename V::type *dst, const typename V::type *src)
+IRIS_DEVICE typename V::type load_hint(const iris_ctx *c, const typename V::type *p, int rank, size_t k)
+{
+    switch (k % 4) {
+    case 0: return V::load_cache(c, p, rank, IRIS_CACHE_STREAM);
+    case 1: return V::load_cache(c, p, rank, IRIS_CACHE_CA);
+    case 2: return V::load_cache(c, p, rank, IRIS_CACHE_CG);
+    default: return V::load_cache(c, p, rank, IRIS_CACHE_CV);
+    }
+}
+template <typename V>
+IRIS_DEVICE typename V::vec load_vec_hint(const iris_ctx *c, const typename V::type *p, int rank, size_t k)
+{
+    switch (k % 4) {
+    case 0: return V::load_vec(c, p, rank, IRIS_CACHE_STREAM);
+    case 1: return V::load_vec(c, p, rank, IRIS_CACHE_CA);
+    case 2: return V::load_vec(c, p, rank, IRIS_CACHE_CG);
+    default: return V::load_vec(c, p, rank, IRIS_CACHE_CV);
+    }
+}
+template <typename V>
+IRIS_DEVICE void store_hint(const iris_ctx *c, typename V::type *p, typename V::type v, int rank, size_t k)
+{
+    switch (k % 5) {
+    case 0: V::store_cache(c, p, v, rank, IRIS_CACHE_STREAM); break;
+    case 1: V::store_cache(c, p, v, rank, IRIS_CACHE_WB); break;
+    case 2: V::store_cache(c, p, v, rank, IRIS_CACHE_CG); break;
+    case 3: V::store_cache(c, p, v, rank, IRIS_CACHE_CS); break;
+    default: V::store_cache(c, p, v, rank, IRIS_CACHE_WT); break;
+    }
+}
+template <typename V>
+IRIS_DEVICE void store_vec_hint(const iris_ctx *c, typename V::type *p, typename V::vec v, int rank, size_t k)
+{
+    switch (k % 5) {
+    case 0: V::store_vec(c, p, v, rank, IRIS_CACHE_STREAM); break;
+    case 1: V::store_vec(c, p, v, rank, IRIS_CACHE_WB); break;
+    case 2: V::store_vec(c, p, v, rank, IRIS_CACHE_CG); break;
+    case 3: V::store_vec(c, p, v, rank, IRIS_CACHE_CS); break;
+    default: V::store_vec(c, p, v, rank, IRIS_CACHE_WT); break;
+    }
+}
+
+template <typename V>
+IRIS_DEVICE void one_element(const irist_transfer *a, typename V::type *dst, const typename V::type *src, size_t k)
 {
     const iris_ctx *c = &a->ctx;
     if (a->op == LOAD)
         *dst = V::load(c, src, a->from);
     else if (a->op == LOAD_CACHE)
         *dst = V::load_cache(c, src, a->from, IRIS_CACHE_DEFAULT);
-    else if (a->op == LOAD_STREAM)
-        *dst = V::load_cache(c, src, a->from, IRIS_CACHE_STREAM);
+    else if (a->op == LOAD_HINTS)
+        *dst = load_hint<V>(c, src, a->from, k);
     else if (a->op == STORE)
         V::store(c, dst, *src, a->to);
     else if (a->op == LOAD_IF || a->op == STORE_IF)
@@ -95,23 +139,23 @@ IRIS_DEVICE void one_element(const irist_transfer *a, typename V::type *dst, con
     else if (a->op == STORE_CACHE)
         V::store_cache(c, dst, *src, a->to, IRIS_CACHE_DEFAULT);
     else
-        V::store_cache(c, dst, *src, a->to, IRIS_CACHE_STREAM);
+        store_hint<V>(c, dst, *src, a->to, k);
 }
 
 template <typename V>
-IRIS_DEVICE void one_vector(const irist_transfer *a, typename V::type *dst, const typename V::type *src)
+IRIS_DEVICE void one_vector(const irist_transfer *a, typename V::type *dst, const typename V::type *src, size_t k)
 {
     const iris_ctx *c = &a->ctx;
     if (a->op == VEC_LOAD)
         *(typename V::vec *)dst = V::load_vec(c, src, a->from, IRIS_CACHE_DEFAULT);
-    else if (a->op == VEC_LOAD_STREAM)
-        *(typename V::vec *)dst = V::load_vec(c, src, a->from, IRIS_CACHE_STREAM);
+    else if (a->op == VEC_LOAD_HINTS)
+        *(typename V::vec *)dst = load_vec_hint<V>(c, src, a->from, k);
     else if (a->op == VEC_LOAD_IF || a->op == VEC_STORE_IF)
         one_vector_if<V>(a, dst, src);
     else if (a->op == VEC_STORE)
         V::store_vec(c, dst, *(const typename V::vec *)src, a->to, IRIS_CACHE_DEFAULT);
     else
-        V::store_vec(c, dst, *(const typename V::vec *)src, a->to, IRIS_CACHE_STREAM);
+        store_vec_hint<V>(c, dst, *(const typename V::vec *)src, a->to, k);
 }
 
 /* Every lane of the grid takes its share of every piece. */
@@ -123,9 +167,9 @@ template <typename V> IRIS_DEVICE void irist_chosen(const irist_transfer *a)
         const typename V::type *src = (const typename V::type *)(a->src + a->pieces[k].src);
         for (size_t i = step * iris_grid_lane(); i < a->pieces[k].n; i += step * iris_grid_lanes()) {
             if (a->op >= VEC_LOAD)
-                one_vector<V>(a, dst + i, src + i);
+                one_vector<V>(a, dst + i, src + i, k + i / step);
             else
-                one_element<V>(a, dst + i, src + i);
+                one_element<V>(a, dst + i, src + i, k + i);
         }
     }
 }

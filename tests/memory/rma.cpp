@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tries <iris/gen/rma.h> and <iris/bytes.h>: iris_put, iris_get and iris_copy of every dtype by a lane, a wave and a
- * workgroup, with every pair of alignments.
+ * workgroup, with every pair of alignments; <iris/gen/rma_cache.h>: the same of one dtype, with every cache hint.
  */
 #include "transfer.h"
+
+#include <iris/gen/rma_cache.h>
 
 namespace {
 
@@ -52,6 +54,63 @@ IRIS_KERNEL(rma_kernel, irist_transfer, a, 256)
     }
 }
 
+/* What differs by hint is how words are accessed, whatever their dtype. The groups take the pieces in turn. */
+IRIS_DEVICE void put_by_hints(const irist_transfer *a, iris_bf16 *dst, const iris_bf16 *src, size_t n, uint64_t k)
+{
+    if (k % 3 == 0 && iris_wg_lane() == 0)
+        iris_put_cache_bf16(&a->ctx, dst, src, n, a->to, IRIS_CACHE_CG, IRIS_CACHE_CS);
+    if (k % 3 == 1 && iris_wave() == 0)
+        iris_put_cache_bf16_wave(&a->ctx, dst, src, n, a->to, IRIS_CACHE_DEFAULT, IRIS_CACHE_WT);
+    if (k % 3 == 2)
+        iris_put_cache_bf16_wg(&a->ctx, dst, src, n, a->to, IRIS_CACHE_CA, IRIS_CACHE_STREAM);
+}
+IRIS_DEVICE void get_by_hints(const irist_transfer *a, iris_bf16 *dst, const iris_bf16 *src, size_t n, uint64_t k)
+{
+    if (k % 3 == 0 && iris_wg_lane() == 0)
+        iris_get_cache_bf16(&a->ctx, dst, src, n, a->from, IRIS_CACHE_STREAM, IRIS_CACHE_CG);
+    if (k % 3 == 1 && iris_wave() == 0)
+        iris_get_cache_bf16_wave(&a->ctx, dst, src, n, a->from, IRIS_CACHE_CV, IRIS_CACHE_WB);
+    if (k % 3 == 2)
+        iris_get_cache_bf16_wg(&a->ctx, dst, src, n, a->from, IRIS_CACHE_CG, IRIS_CACHE_WB);
+}
+IRIS_DEVICE void copy_by_hints(const irist_transfer *a, iris_bf16 *dst, const iris_bf16 *src, size_t n, uint64_t k)
+{
+    if (k % 3 == 0 && iris_wg_lane() == 0)
+        iris_copy_cache_bf16(&a->ctx, dst, src, n, a->to, a->from, IRIS_CACHE_STREAM, IRIS_CACHE_WT);
+    if (k % 3 == 1 && iris_wave() == 0)
+        iris_copy_cache_bf16_wave(&a->ctx, dst, src, n, a->to, a->from, IRIS_CACHE_CV, IRIS_CACHE_DEFAULT);
+    if (k % 3 == 2)
+        iris_copy_cache_bf16_wg(&a->ctx, dst, src, n, a->to, a->from, IRIS_CACHE_CA, IRIS_CACHE_CG);
+}
+IRIS_KERNEL(rma_cache_kernel, irist_transfer, a, 256)
+{
+    for (uint64_t k = iris_workgroup(); k < a->n_pieces; k += iris_workgroups()) {
+        const irist_piece p = a->pieces[k];
+        iris_bf16 *dst = (iris_bf16 *)(a->dst + p.dst);
+        const iris_bf16 *src = (const iris_bf16 *)(a->src + p.src);
+        if (a->op == PUT)
+            put_by_hints(a, dst, src, p.n, k);
+        else if (a->op == GET)
+            get_by_hints(a, dst, src, p.n, k);
+        else
+            copy_by_hints(a, dst, src, p.n, k);
+    }
+}
+
+const irist_movement hinted[] = {
+    {"put_cache", PUT, false, true, false},
+    {"get_cache", GET, true, false, false},
+    {"copy_cache", COPY, true, true, false},
+};
+
+void move_by_hints(irist_rank *t)
+{
+    irist_areas areas(t, IRIS_BF16, false);
+    for (const irist_movement &m : hinted)
+        IRIST_MOVE(t, &areas, rma_cache_kernel, &m);
+    areas.free(t);
+}
+
 void move(irist_rank *t)
 {
     irist_areas areas(t, *(const int *)t->arg, false);
@@ -78,4 +137,9 @@ TEST_CASE("puts, gets and copies of every length and alignment move exactly thei
         irist_spmd(move, &dtype);                                                                                      \
     }
     IRIST_EACH_SAMPLE(IRIST_SECTION)
+}
+
+TEST_CASE("puts, gets and copies move the same with every cache hint", "[memory]")
+{
+    irist_spmd(move_by_hints, nullptr);
 }

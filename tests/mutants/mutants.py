@@ -26,6 +26,7 @@ class Mutant:
     seldom: bool = False  # left out of the suite, which has another of the same kind: run.py --all tries it
 
 
+TUNED = "the first row that is for a collective*"
 VALUES = "values of lanes are combined*"
 BOXES = "boxes move exactly their rows*"
 MESSAGE = "who sees a signal sees the data before it*"
@@ -33,6 +34,7 @@ BARRIER = "a barrier of the world holds back*"
 LL_EPOCHS = "LL packets of one epoch*"
 CHECKED = "checked mode refuses*"
 RESHARD = "a tensor is the same in another layout*"
+LAYOUTS = "tensors that are no GEMM's are refused*"
 TENSOR = "every element of a partitioned tensor*"
 AGAIN = "a collective may follow itself*"
 MIXED = "any collective may follow*"
@@ -43,7 +45,13 @@ COLOURS = "colours and keys make teams"
 BLAMED = "a wait in a team names*"
 STREAM_RING = "messages on a stream*"
 OPERATIONS = "*all_gather are right for every*"
+NORMS = "all_reduce_rmsnorm is the norm of the sums*"
 SHARED = "plans that share a workspace*"
+GATED = "gates and ups are multiplied*"
+GATHERED = "the gathered A serves other GEMMs*"
+ROWS = "launches of one plan may have any number of rows*"
+NO_ROWS = "a launch without rows says nothing*"
+COPIES = "copy_engine waits for who still reads*"
 LL_ROW = "GEMMs by packets in a row*"
 TMA_FORWARD = "a workgroup that only sends*"
 TMA_GATHER = "workgroups that only gather*"
@@ -52,6 +60,8 @@ GEMV = "up to 8 rows are multiplied right*"
 MMA = "slabs in shared memory are multiplied right by mma.sync"
 MFMA = "tiles are multiplied right by AMD's matrix units"
 TRACE_FILE = "the file of a trace says what happened"
+WINDOW = "memory of others is remote*"
+WINDOW_CHECKED = "checked mode refuses what a window*"
 
 ATOMIC = """{} value, iris_order order, iris_scope scope)
 {{
@@ -76,23 +86,23 @@ MUTANTS = (
         irisi_release();""", """    if (iris_wg_lane() == 0) {
         irisi_release();""", "litmus/message.cpp", MESSAGE, tsan=True),
     Mutant("signal raised before the data", "iris/gen/put_signal.h",
-           """    iris_put_u32_wg(ctx, dst, src, n, rank);
+           """    iris_put_u32_wg(ctx, dst, src, irisi_before_signal(ctx, at, n), rank);
     const uint64_t begun = irisi_trace_begin(ctx);
     irisi_put_raise_wg(at, value, op);""", """    const uint64_t begun = irisi_trace_begin(ctx);
     irisi_put_raise_wg(at, value, op);
-    iris_put_u32_wg(ctx, dst, src, n, rank);""", "litmus/message.cpp", MESSAGE, tries=3),
+    iris_put_u32_wg(ctx, dst, src, irisi_before_signal(ctx, at, n), rank);""", "litmus/message.cpp", MESSAGE, tries=3),
     Mutant("fence that lets a load overtake a store", "iris/arch/host/memory.h",
            "__atomic_thread_fence(__ATOMIC_SEQ_CST)", "__atomic_thread_fence(__ATOMIC_ACQ_REL)",
            "litmus/litmus.cpp", "what the memory model forbids*", tries=8, tier="full",
            section="store buffering with fences"),
     # boxes
     Mutant("signal of a box raised before its rows", "iris/gen/put_signal_2d.h",
-           """    iris_put_2d_bf16_wg(ctx, dst, src, rows, n, dst_pitch, src_pitch, rank);
+           """    iris_put_2d_bf16_wg(ctx, dst, src, irisi_before_signal(ctx, at, rows), n, dst_pitch, src_pitch, rank);
     const uint64_t begun = irisi_trace_begin(ctx);
     irisi_put_raise_wg(at, value, op);""", """    const uint64_t begun = irisi_trace_begin(ctx);
     irisi_put_raise_wg(at, value, op);
-    iris_put_2d_bf16_wg(ctx, dst, src, rows, n, dst_pitch, src_pitch, rank);""", "mutants/boxes.cpp", BOXES,
-           tries=6, tier="full"),
+    iris_put_2d_bf16_wg(ctx, dst, src, irisi_before_signal(ctx, at, rows), n, dst_pitch, src_pitch, rank);""",
+           "mutants/boxes.cpp", BOXES, tries=6, tier="full"),
     Mutant("a row's first chunk stands behind its last", "iris/bytes_2d.h", "w->column >= w->width",
            "w->column > w->width", "mutants/boxes.cpp", BOXES),
     Mutant("rows at src as far apart as at dst", "iris/bytes_2d.h", "w.src_over = box->src_pitch",
@@ -209,6 +219,39 @@ MUTANTS = (
            "return s == IRIS_OK ? irisi_collective_start(w, ch, c->team, meeting->kernel,",
            "return 1 ? s : s == IRIS_OK ? irisi_collective_start(w, ch, c->team, meeting->kernel,",
            "collective/launch.cpp", AGAIN, ranks=3, tries=3),
+    # windows
+    Mutant("a window has rank 0's memory for every rank's", "iris/runtime/window.h", "c->delta[r] = table[r];",
+           "c->delta[r] = table[0];", "heap/window.cpp", WINDOW),
+    Mutant("a window begins where its mapping does", "iris/arch/host/window.h", "view->mapping + card->lead",
+           "view->mapping", "heap/window.cpp", WINDOW, seldom=True),
+    Mutant("a window that ends stays mapped", "iris/arch/host/window.h", "munmap(view->mapping, view->span)",
+           "(void)view->span", "heap/window.cpp", "a window that ends*"),
+    Mutant("a rank refuses its memory for itself", "iris/runtime/window.h",
+           "status = irisi_agree(w, IRISI_REGISTER, status);\n    if (status == IRIS_OK)\n        "
+           "status = irisi_window_offers", "if (status == IRIS_OK)\n        status = irisi_window_offers",
+           "heap/window.cpp", "what is no window*"),
+    Mutant("ranks looked up by their windows, not their heaps", "iris/memory.h",
+           "irisi_translate_heap(to, to->control, r) == there", "irisi_translate(to, to->control, r) == there",
+           "heap/window.cpp", WINDOW, seldom=True),
+    Mutant("every rank's part of a window as long as the own", "iris/check.h",
+           "ctx->window != 0 ? (uint64_t)ctx->far[2 * ctx->world + rank] : ctx->bytes", "rank == rank ? ctx->bytes : 0",
+           "mutants/window_checked.cpp", WINDOW_CHECKED),
+    Mutant("a refusal tells ranks by their windows", "iris/check.h",
+           "IRISI_CHECKED ? irisi_translate_heap(ctx, own, rank)", "0 ? irisi_translate_heap(ctx, own, rank)",
+           "mutants/window_checked.cpp", WINDOW_CHECKED, seldom=True),
+    # tuning rows of collectives
+    Mutant("the last row for a collective counts", "iris/runtime/collective_rows.h",
+           "= rows->row + i;", "= rows->row + (rows->n - 1 - i);", "collective/tuned.cpp", TUNED),
+    Mutant("a row for one byte more", "iris/runtime/collective_rows.h", "all <= row->upto", "all <= row->upto + 1",
+           "collective/tuned.cpp", TUNED, seldom=True),
+    Mutant("rows of another machine", "iris/runtime/collective_rows.h", "v[IRISI_TUNE_UNITS] != units)",
+           "v[IRISI_TUNE_UNITS] < units)", "collective/tuned.cpp", TUNED, seldom=True),
+    Mutant("a channel with the rows of the newest one", "iris/runtime/collective_run.h",
+           "irisi_collective_row_for(block->rows,", "irisi_collective_row_for(w->collective_rows,",
+           "collective/tuned.cpp", "a channel keeps the rows*"),
+    Mutant("ranks with other rows of collectives", "iris/runtime/collective_run.h",
+           "else if (all[r].read != all[0].read)", "else if (0 && all[r].read != all[0].read)",
+           "collective/tuned.cpp", "ranks with other rows*"),
     # partitioned tensors
     Mutant("the first blocks of a dimension are no longer than the others", "iris/tensor.h",
            "part * d->each + (part < d->more ? part : d->more)", "part * d->each + (part < d->more ? part : 0)",
@@ -243,6 +286,21 @@ MUTANTS = (
     Mutant("what lies between elements is taken for elements", "iris/runtime/tensor_reshard.h",
            "t->dim[d].stride != packed", "t->dim[d].stride < packed", "tensor/reshard.cpp", RESHARD, ranks=3,
            seldom=True),
+    Mutant("columns of a GEMM's tensors dealt out one by one", "iris/runtime/gemm/tensors.h",
+           "irisi_tensor_cut(&want, (uint32_t)w->size, 16)", "irisi_tensor_cut(&want, (uint32_t)w->size, 1)",
+           "gemm/tensor_layouts.cpp", LAYOUTS),
+    Mutant("products of a K on two ranks added twice", "iris/runtime/gemm/tensors.h",
+           "irisi_tensor_cut(&want, (uint32_t)w->size, own->unit);", "irisi_tensor_cut(&want, own->parts, own->unit);",
+           "gemm/tensor_layouts.cpp", LAYOUTS, ranks=4),
+    Mutant("a layout that is right on the first rank is right", "iris/runtime/gemm/tensors.h",
+           "rank < w->size; rank++", "rank < 1; rank++", "gemm/tensor_layouts.cpp", LAYOUTS, ranks=3,
+           seldom=True),
+    Mutant("a rank whose tensors are refused leaves the others alone", "iris/runtime/gemm/tensors.h",
+           "    return irisi_gemm_prepare_by(", "    return s != IRIS_OK ? s : irisi_gemm_prepare_by(",
+           "gemm/tensor_layouts.cpp", LAYOUTS),
+    Mutant("a matrix that stands column by column is taken", "iris/runtime/gemm/tensors.h",
+           "t->dim[1].stride != 1 &&", "t->dim[1].stride < 1 &&", "gemm/tensor_layouts.cpp", LAYOUTS,
+           seldom=True),
     # the harness of benchmarks
     Mutant("a repetition's time is the first rank's", "iris/bench/time.h",
            "us[i] = all[(size_t)r * (size_t)n + (size_t)i] > us[i] ?",
@@ -268,7 +326,7 @@ MUTANTS = (
            "dst, r->dst_pitch, src, r->src_pitch, r->bytes", "dst, r->dst_pitch, src, r->dst_pitch, r->bytes",
            "on_stream/on_stream.cpp", "rows of any length and pitch*", seldom=True),
     Mutant("a get reads the own rank's memory", "iris/runtime/on_stream_run.h",
-           "gets ? iris_translate(w, r->src, c->rank) : r->src;", "gets ? iris_translate(w, r->src, w->rank) : r->src;",
+           "gets ? irisi_stream_remote(w, r->src, 1, c->rank)", "gets ? irisi_stream_remote(w, r->src, 1, w->rank)",
            "on_stream/on_stream.cpp", "rows of any length and pitch*", seldom=True),
     Mutant("a wait on a stream compares above as at least", "iris/on_stream.h",
            "(irisi_cmp)a->how, a->value);", "a->how == IRISI_GT ? IRISI_GE : (irisi_cmp)a->how, a->value);",
@@ -341,17 +399,27 @@ MUTANTS = (
            "memory/load_store.cpp", "loads and stores of every*", section="f32"),
     Mutant("tail of a copy left out", "iris/bytes.h",
            "(uint32_t)(bytes - tail), align", "0u, align", "litmus/message.cpp", MESSAGE),
+    Mutant("a put with cache hints writes at its own rank", "iris/gen/rma_cache.h",
+           "irisi_translate(ctx, dst, rank)", "irisi_translate(ctx, dst, ctx->rank)", "litmus/message.cpp", MESSAGE,
+           after="void iris_put_cache_u32_wg("),
+    Mutant("a get with cache hints reads at its own rank", "iris/gen/rma_cache.h",
+           "irisi_translate(ctx, src, rank)", "irisi_translate(ctx, src, ctx->rank)", "memory/rma.cpp",
+           "*move the same with every cache hint", after="void iris_get_cache_bf16_wave(", seldom=True),
+    Mutant("a put with cache hints is not checked", "iris/gen/rma_cache.h",
+           "irisi_count(ctx, dst, rank, n, sizeof *dst, IRISI_ACCESS_PUT)", "n", "memory/checked.cpp", CHECKED,
+           section="put with cache hints behind the heap", after="void iris_put_cache_u32(", seldom=True),
     Mutant("narrow atomics tear their word", "iris/atomic.h",
            "const uint32_t seen = irisi_atomic_cas_u32(c.word, old, next, order, scope);",
            "const uint32_t seen = old; irisi_atomic_set_u32(c.word, next, order, scope);",
            "atomic/atomic.cpp", "atomics of every order*", ranks=3, tries=12, tier="full", section="u8"),
     # the self-test notices what it is for
     Mutant("signal raised before the data, by the self-test", "iris/gen/put_signal.h",
-           """    iris_put_u32_wg(ctx, dst, src, n, rank);
+           """    iris_put_u32_wg(ctx, dst, src, irisi_before_signal(ctx, at, n), rank);
     const uint64_t begun = irisi_trace_begin(ctx);
     irisi_put_raise_wg(at, value, op);""", """    const uint64_t begun = irisi_trace_begin(ctx);
     irisi_put_raise_wg(at, value, op);
-    iris_put_u32_wg(ctx, dst, src, n, rank);""", "self_test/self_test.cpp", SELF_TEST, tries=20),
+    iris_put_u32_wg(ctx, dst, src, irisi_before_signal(ctx, at, n), rank);""",
+           "self_test/self_test.cpp", SELF_TEST, tries=20),
     Mutant("atomic add that loses updates", "iris/gen/arch/atomic_host.h",
            ATOMIC.format("uint64_t irisi_atomic_add_u64(uint64_t *p, uint64_t",
                          "__atomic_fetch_add(p, value, __ATOMIC_RELAXED)"),
@@ -392,7 +460,7 @@ MUTANTS = (
     Mutant("a row without room is taken", "iris/collective/collective.h", "(count <= room && first", "(first",
            "collective/all_to_allv.cpp", "rows that do not fit*", section="one element more than there is room"),
     Mutant("checked mode looks at the first byte only", "iris/check.h",
-           "n > (ctx->bytes - offset) / size", "offset == ctx->bytes", "memory/checked.cpp", CHECKED),
+           "n > (bytes - offset) / size", "offset == bytes", "memory/checked.cpp", CHECKED),
     Mutant("checked mode lets remote atomics go anywhere", "iris/check.h",
            "offset + n * size > ctx->sync_bytes", "offset > ctx->bytes", "memory/checked.cpp", CHECKED),
     # GEMM
@@ -426,6 +494,15 @@ MUTANTS = (
     Mutant("a partial sum added twice", "iris/gen/gemm_reduce.h",
            "sum[u][j] + iris_widen_f32(e[j]);", "sum[u][j] + iris_widen_f32(e[j]) + iris_widen_f32(e[j]);",
            "mutants/operations.cpp", OPERATIONS, ranks=3, after="void irisi_gemm_reduce_f32("),
+    Mutant("a mean over one element more than a row has", "iris/gen/gemm_rmsnorm.h",
+           "/ (float)columns + plan", "/ (float)(columns + 1) + plan", "gemm/rmsnorm.cpp", NORMS, ranks=3,
+           after="void irisi_gemm_norm_row_f32("),
+    Mutant("norms that stay with the rank that owns the row", "iris/gen/gemm_rmsnorm.h",
+           "at + down, 1, shared);", "at + down, 0, shared);", "gemm/rmsnorm.cpp", NORMS, ranks=3,
+           after="void irisi_gemm_reduce_row_f32("),
+    Mutant("a norm of the row before", "iris/gen/gemm_rmsnorm.h",
+           "plan, row, 0, stage);", "plan, row > 0 ? row - 1 : 0, 0, stage);", "gemm/rmsnorm.cpp", NORMS, ranks=3,
+           after="void irisi_gemm_collect_ll_all_reduce_rmsnorm_f32("),
     Mutant("parts of sums not dealt out anew in each epoch", "iris/gemm/meet.h",
            "irisi_atomic_set_u64(irisi_exchange_ticket(plan), 0,",
            "irisi_atomic_add_u64(irisi_exchange_ticket(plan), 0,",
@@ -445,13 +522,26 @@ MUTANTS = (
            "irisi_gemm_owner_of(plan, tile->m0 + (uint32_t)row);", "irisi_gemm_owner_of(plan, tile->m0);",
            "mutants/operations.cpp", OPERATIONS, ranks=3, after="void irisi_tile_put_owners("),
     Mutant("patterns that put nothing do not count as if they had", "iris/gemm/meet.h",
-           "rows = !put && last ?", "rows = 0 && last ?", "mutants/operations.cpp", SHARED, ranks=3),
+           "if (!put || tile_row >=", "if (tile_row >=", "mutants/operations.cpp", SHARED, ranks=3),
     Mutant("a block of A announced before it is put", "iris/gemm/gather.h",
            "BLOCK_ROWS < rows; block += workers) {",
            "BLOCK_ROWS < rows; block += workers) {\n"
            "        for (int rank = 0; rank < ctx->world && iris_wg_lane() == 0; rank++)\n"
            "            irisi_raise(ctx, irisi_exchange_block(plan, plan->rank, block), epoch, IRIS_SIGNAL_SET, rank);",
            "mutants/operations.cpp", SHARED, tsan=True),
+    Mutant("a batch of A announced before it is copied", "iris/runtime/gemm/make.h",
+           """        s = irisi_device_result(w, "GEMM launch",
+                                irisi_gemm_copy_batch(w, plan, first, end < rows ? end : rows, stream));
+        if (s == IRIS_OK)
+            s = irisi_gemm_start_copied(w, plan, k, block, more, stream);
+""", """        s = irisi_gemm_start_copied(w, plan, k, block, more, stream);
+        if (s == IRIS_OK)
+            s = irisi_device_result(w, "GEMM launch",
+                                    irisi_gemm_copy_batch(w, plan, first, end < rows ? end : rows, stream));
+""", "mutants/operations.cpp", SHARED, tsan=True, tries=3),
+    Mutant("rows copied before their rank has begun", "iris/runtime/gemm/make.h",
+           "blocks > 0 ? irisi_gemm_start_copied(w, plan, k, 0, 0, stream) : IRIS_OK;", "IRIS_OK;",
+           "mutants/operations.cpp", COPIES, tsan=True, seldom=True),
     Mutant("a tile waits for the block before its rows'", "iris/gemm/gather.h",
            "irisi_exchange_block(plan, owner, block), IRISI_GE", "irisi_exchange_block(plan, owner, 0), IRISI_GE",
            "mutants/operations.cpp", OPERATIONS, ranks=2, tries=20, tier="full"),
@@ -460,9 +550,46 @@ MUTANTS = (
     Mutant("an empty part of K is not zero", "iris/runtime/gemm/packing.h",
            "iris_memset(w, p->launcher.zeros, 0, a + b)", "iris_memset(w, p->launcher.zeros, 0x40, a + b)",
            "mutants/operations.cpp", OPERATIONS, ranks=3),
+    Mutant("the caller's gathered A is left alone", "iris/runtime/gemm/make.h",
+           "g->gathered ? g->gathered : g->workspace", "g->workspace", "mutants/operations.cpp", GATHERED),
+    Mutant("rows of the gathered A lie as the library likes", "iris/runtime/gemm/operations.h",
+           "return p->launcher.ld_gathered * p->operands.element;",
+           "return (p->k * p->operands.element + 127) / 128 * 128;", "mutants/operations.cpp", GATHERED, seldom=True),
+    Mutant("ranks gather rows differently far apart", "iris/runtime/gemm/agree.h",
+           "(int64_t)p->launcher.ld_gathered, IRISI_AGREE_SAME", "0, IRISI_AGREE_SAME", "gemm/bad_arguments.cpp",
+           "ranks that differ are told so*", seldom=True),
     Mutant("the last rows of A are not gathered", "iris/gemm/gather.h",
            "(size_t)count * across", "(size_t)(count > 0 ? count - 1 : 0) * across", "mutants/operations.cpp",
            OPERATIONS, ranks=3),
+    # gated columns
+    Mutant("gate and up are swapped", "iris/gemm/glu.h", "gate = pair[0] + irisi_glu_bias(plan, column);",
+           "gate = pair[1] + irisi_glu_bias(plan, column);", "mutants/operations.cpp", GATED),
+    Mutant("a gate's bias taken for its up's too", "iris/gemm/glu.h", "irisi_glu_bias(plan, column + 1)",
+           "irisi_glu_bias(plan, column)", "mutants/operations.cpp", GATED, seldom=True),
+    Mutant("pairs stand as far apart in C as in the product", "iris/gemm/glu.h",
+           "(plan->region.n0 + tile->n0) / 2 + first", "plan->region.n0 + tile->n0 + first", "mutants/operations.cpp",
+           GATED),
+    Mutant("a gate that is not activated", "iris/gemm/glu.h",
+           "    irisi_gemm_activate_f32(plan->sums.activation, &gate, 1);\n", "", "mutants/operations.cpp", GATED,
+           seldom=True),
+    # launches of fewer rows
+    Mutant("tiles that a launch of fewer rows lacks are not counted as sent", "iris/gemm/roles.h",
+           "plan->exchange.missing, IRIS_SIGNAL_ADD, rank);", "plan->region.columns == 0, IRIS_SIGNAL_ADD, rank);",
+           "gemm/rows.cpp", ROWS, ranks=3),
+    Mutant("partial sums that a launch of fewer rows lacks are not counted as put", "iris/gemm/meet.h",
+           "if (!put || tile_row >= irisi_exchange_tile_rows(plan, rank).count)",
+           "if (!put && tile_row < irisi_exchange_tile_rows(plan, rank).count)", "gemm/rows.cpp", ROWS, ranks=3),
+    Mutant("amounts of signals change with the rows", "iris/gemm/plan.h",
+           "return irisi_gemm_units_of_rows(plan, plan->most_m, rank);",
+           "return irisi_gemm_units_of_rows(plan, plan->m, rank);", "gemm/rows.cpp", ROWS, ranks=3),
+    Mutant("a launch without rows begins the epoch behind it", "iris/gen/gemm_all_reduce_producer_consumer.h",
+           "    if (plan->m > 0)", "    if (1)", "gemm/rows.cpp", NO_ROWS, ranks=3, tier="full", tries=4,
+           after="iris_gemm_all_reduce_producer_consumer_compute_bf16_grid("),
+    Mutant("rows of fewer have the owners of all", "iris/runtime/gemm/set_rows.h",
+           "p->route.shard = rows / p->world, p->route.longer = rows % p->world;", "", "gemm/rows.cpp", ROWS,
+           seldom=True),
+    Mutant("tiles of all rows in a launch of fewer", "iris/runtime/gemm/set_rows.h",
+           "    irisi_gemm_cut_again(p);\n", "", "gemm/rows.cpp", ROWS, seldom=True),
     # a GEMM alone
     Mutant("a GEMM alone waits for the other ranks", "iris/runtime/gemm/agree.h",
            "if (p->op == IRIS_GEMM_LOCAL)", "if (0)", "gemm/local.cpp", "a GEMM alone needs no other rank"),

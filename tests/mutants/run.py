@@ -35,7 +35,9 @@ class Mode:
     def compile(self, source, output, include, *more):
         compiler = ["gcc", "-std=c11"] if source.suffix == ".c" else ["g++", "-std=c++17"]
         quick = {"bench", "collective", "on_stream", "tensor", "trace"} & set(source.parts)
-        if quick or source.stem in ("skinny_amd", "gemm_row", "operations", "boxes", "values"):
+        quick |= {"skinny_amd", "gemm_row", "operations", "rmsnorm", "rows", "boxes", "values", "tensor_layouts",
+                  "window", "window_checked"} & {source.stem}
+        if quick:
             more = ["-O0", *more]  # compiles in half the time, and no compiler's reordering is under test there
         command = [*compiler, *self.flags, f"-I{include}", f"-I{ROOT / 'tests'}", str(source), "-o", str(output), *more]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -95,7 +97,8 @@ def try_mutant(number, mutant, mode, include, work):
     wrong = mutate(mutant, include, folder)
     noticed = None
     if not wrong:
-        program = mode.build(mutant.test, folder, mutant.header.startswith("iris/runtime/"))
+        library = mutant.header.startswith(("iris/runtime/", "iris/arch/host/window.h"))
+        program = mode.build(mutant.test, folder, library)
         for seed in range(1, mutant.tries + 1):
             noticed = noticed or mode.fails(program, mutant, seed, 10000 if mutant.tsan else mutant.patience, SECONDS)
         wrong = None if noticed else f"not noticed by {mutant.test} ({mode.name})"

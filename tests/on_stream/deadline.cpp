@@ -74,6 +74,12 @@ uint64_t word(worlds *j, int r, int i)
     return v;
 }
 
+#if defined(IRIS_TARGET_HOST)
+enum { DEADLINE_MS = 300 };
+#else
+enum { DEADLINE_MS = 2000 };
+#endif
+
 /* Every rank but the last waits for the last, or meets it; the last one never comes. */
 void stuck(worlds *j, int barrier)
 {
@@ -130,7 +136,13 @@ void deadlines(irist_rank *t)
     static const int counts[] = {1, 2, 4, 3};
     for (int i = 0; t->rank == 0 && i < (t->full ? 4 : 3); i++) {
         worlds j;
-        if (!begin(&j, t, counts[i], 300))
+#if !defined(IRIS_TARGET_HOST)
+        /* A device beside which other tests run takes its time for the first world of a process. */
+        if (!begin(&j, t, counts[i], 40000))
+            return;
+        finish(&j);
+#endif
+        if (!begin(&j, t, counts[i], DEADLINE_MS))
             return;
         stuck(&j, 0);
         if (counts[i] > 1)

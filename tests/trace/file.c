@@ -126,6 +126,8 @@ static void print(const irisi_clock_fit fits[2], iris_signal_op op)
         const uint64_t at = 2000000000 + (uint64_t)i * 100000;
         first[3 * i] = event(IRIS_TRACE_PUT, at, 1000, 1);
         first[3 * i].amount = 4096;
+        if (i == 7) /* into a window */
+            first[3 * i].id = 3, first[3 * i].offset = 96;
         first[3 * i + 1] = event(IRIS_TRACE_SIGNAL, at + 1200, 50, 1);
         first[3 * i + 1].offset = 640, first[3 * i + 1].id = (uint32_t)op, first[3 * i + 1].number = (uint64_t)i;
         first[3 * i + 1].amount = op == IRIS_SIGNAL_SET ? (uint64_t)i + 1 : 1;
@@ -191,6 +193,9 @@ static void print(const irisi_clock_fit fits[2], iris_signal_op op)
     check(find(text, &at, "\"name\":\"a \\\"quoted\\\\ name\"", "\"pid\":0", line, sizeof line), "no named range", 0,
           0);
     check(find(text, &at, "\"name\":\"all_reduce ring\"", "\"pid\":1", line, sizeof line), "no named collective", 0, 0);
+    at = text;
+    check(find(text, &at, "\"cat\":\"put\"", "\"window\":3,\"window_offset\":\"0x60\"", line, sizeof line),
+          "no put into a window", 0, 0);
     at = text;
     check(find(text, &at, "\"events\":120,\"lost\":3", "a \\\"device\\\"", line, sizeof line), "no count of losses", 0,
           0);

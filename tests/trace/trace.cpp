@@ -363,10 +363,10 @@ void stopped(irist_rank *t)
     x.free(t);
 }
 
+} // namespace
+
 TEST_CASE("nonsense about traces is refused", "[trace]") { irist_spmd(refused, nullptr); }
 TEST_CASE("every operation is an event while a trace is on", "[trace]") { irist_spmd(every_kind, nullptr); }
 TEST_CASE("an arrow leads from each raise to its wait", "[trace]") { irist_spmd(messages, nullptr); }
 TEST_CASE("collectives and GEMMs leave events", "[trace]") { irist_spmd(fused, nullptr); }
 TEST_CASE("a hang is in the trace, which goes on after a reset", "[trace][deadline]") { irist_spmd(stopped, nullptr); }
-
-} // namespace

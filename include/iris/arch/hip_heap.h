@@ -120,26 +120,36 @@ static void irisi_dev_heap_export(irisi_dev *d, irisi_heap_mode mode, const iris
         (void)hipGetLastError();
 }
 
+/* Whether memory of another device of this process can be reached from this one. */
+static const char *irisi_peer_reach(irisi_dev *d, int device)
+{
+    int can = 0;
+    const char *why = irisi_hip(hipDeviceCanAccessPeer(&can, d->device, device));
+    return why || can ? why : "its device cannot be reached from this one (no NVLink, xGMI or PCIe peer access)";
+}
+
+/* Lets this rank's device, the current one, reach what another device's runtime allocates. */
+static const char *irisi_peer_enable(int device)
+{
+    const hipError_t error = hipDeviceEnablePeerAccess(device, 0);
+    if (error != hipErrorPeerAccessAlreadyEnabled)
+        return irisi_hip(error);
+    (void)hipGetLastError();
+    return NULL;
+}
+
 /* The heap of a rank of this process, by its own address. With VMM each piece grants access by itself. */
 static const char *irisi_heap_near(irisi_dev *d, irisi_heap_mode mode, const irisi_handle *from, irisi_heap *out)
 {
-    int can = 0;
     out->base = (char *)(uintptr_t)from->base;
     out->near = 1;
     if (from->device == d->device)
         return NULL;
-    const char *why = irisi_hip(hipDeviceCanAccessPeer(&can, d->device, from->device));
+    const char *why = irisi_peer_reach(d, from->device);
     if (why)
         return why;
-    if (!can)
-        return "its device cannot be reached from this one (no NVLink, xGMI or PCIe peer access)";
     out->grants = mode == IRISI_HEAP_VMM;
-    const hipError_t error = out->grants ? hipSuccess : hipDeviceEnablePeerAccess(from->device, 0);
-    if (error == hipErrorPeerAccessAlreadyEnabled) {
-        (void)hipGetLastError();
-        return NULL;
-    }
-    return irisi_hip(error);
+    return out->grants ? NULL : irisi_peer_enable(from->device);
 }
 
 /* Addresses for another rank's heap; with IPC the heap itself. */
@@ -214,6 +224,7 @@ static const char *irisi_dev_heap_settled(irisi_dev *d)
     const int share = irisi_gpu_share(d->compute_units, d->chiplets, d->sharers), ranks = d->sharers;
     const int each = d->compute_units / d->chiplets;
     d->compute_units = share > 1 ? share : 1;
+    d->shared = d->sharers > 1;
     d->sharers = 1;
     if (share > 0 || d->chiplets == 1)
         return NULL;
@@ -223,6 +234,9 @@ static const char *irisi_dev_heap_settled(irisi_dev *d)
              ranks, d->device, d->chiplets, each, each);
     return d->mistake;
 }
+
+/* 1 where other ranks have this device too. */
+static int irisi_dev_shared(const irisi_dev *d) { return d->shared; }
 
 static void irisi_dev_heap_close(irisi_dev *d, irisi_heap *heap, int own)
 {

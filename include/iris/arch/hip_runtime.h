@@ -3,9 +3,9 @@
  * hip_runtime.h: what init.c asks of a GPU, in HIP's names. nvidia/runtime.h spells them in CUDA, amd/runtime.h
  * includes HIP; both then include this file, and only init.c includes them. The functions are those of host/runtime.h.
  *
- * Heaps are in hip_heap.h. Streams that the caller made with the runtime itself are drained with the world's own once
- * a launch has named them. Never hipDeviceSynchronize: with several ranks on one device it would wait for a
- * peer's kernel, which may itself wait for this rank's next one.
+ * Heaps are in hip_heap.h, windows in hip_window.h. Streams that the caller made with the runtime itself are drained
+ * with the world's own once a launch has named them. Never hipDeviceSynchronize: with several ranks on one device it
+ * would wait for a peer's kernel, which may itself wait for this rank's next one.
  */
 #ifndef IRIS_ARCH_HIP_RUNTIME_H
 #define IRIS_ARCH_HIP_RUNTIME_H
@@ -36,7 +36,8 @@ typedef struct irisi_dev {
     int n_known;
     iris_stream spare[IRISI_STREAMS]; /* made here, given back, to be handed out again */
     int n_spare;
-    int sharers;            /* ranks on this device */
+    int sharers;            /* ranks on this device, while heaps are mapped */
+    int shared;             /* 1 where there are others */
     int chiplets;           /* that it deals workgroups to in turn */
     char bus_id[IRISI_BUS_ID];
     iris_stream side;       /* copies of control blocks, while kernels run */
@@ -170,6 +171,7 @@ static const char *irisi_dev_copy_rows(irisi_dev *d, void *to, size_t to_pitch, 
 }
 
 #include <iris/arch/hip_heap.h>
+#include <iris/arch/hip_window.h>
 
 static const char *irisi_dev_local(irisi_dev *d, size_t bytes, void **out)
 {
@@ -347,6 +349,39 @@ static const char *irisi_too_many_lanes(irisi_dev *d, irisi_kernel kernel, uint3
     return d->mistake;
 }
 
+/*
+ * What kernels have been allowed to have of shared memory, in this process. A kernel's limit only grows: ranks that are
+ * threads may share a device and with it the limit, and a lower one, set for a peer's plan, would refuse a launch.
+ */
+enum { IRISI_SHARED_LIMITS = 1024 };
+typedef struct irisi_shared_limit {
+    irisi_kernel kernel;
+    int device;
+    uint32_t bytes;
+} irisi_shared_limit;
+static irisi_shared_limit irisi_shared_limits[IRISI_SHARED_LIMITS];
+static pthread_mutex_t irisi_shared_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static const char *irisi_dev_allow_shared(irisi_dev *d, irisi_kernel kernel, uint32_t bytes)
+{
+    const char *why = NULL;
+    if (bytes <= IRISI_SHARED_ANYWAY)
+        return NULL;
+    size_t at = ((uintptr_t)kernel >> 4) + (size_t)d->device * 37;
+    pthread_mutex_lock(&irisi_shared_lock);
+    for (int tries = 0; tries < IRISI_SHARED_LIMITS; tries++, at++) {
+        irisi_shared_limit *l = &irisi_shared_limits[at % IRISI_SHARED_LIMITS];
+        if (l->kernel != NULL && (l->kernel != kernel || l->device != d->device))
+            continue;
+        if (l->bytes < bytes && (why = irisi_gpu_allow_shared(kernel, bytes)) == NULL)
+            l->kernel = kernel, l->device = d->device, l->bytes = bytes;
+        pthread_mutex_unlock(&irisi_shared_lock);
+        return why;
+    }
+    pthread_mutex_unlock(&irisi_shared_lock);
+    return irisi_gpu_allow_shared(kernel, bytes);
+}
+
 /* Ranks that share a device share its compute units: each may fill its part, since all their kernels wait at once. */
 static const char *irisi_dev_max_workgroups(irisi_dev *d, irisi_kernel kernel, uint32_t lanes, uint32_t shared_bytes,
                                             uint32_t *workgroups)
@@ -354,7 +389,7 @@ static const char *irisi_dev_max_workgroups(irisi_dev *d, irisi_kernel kernel, u
     int each = 0;
     const char *why = irisi_too_many_lanes(d, kernel, lanes, NULL); /* the runtime's answer looks at registers alone */
     if (!why)
-        why = irisi_gpu_allow_shared(kernel, shared_bytes);
+        why = irisi_dev_allow_shared(d, kernel, shared_bytes);
     if (!why)
         why = irisi_gpu_resident(d->device, kernel, lanes, shared_bytes, &each);
     *workgroups = why ? 0 : (uint32_t)each * (uint32_t)d->compute_units;
@@ -365,9 +400,11 @@ static const char *irisi_dev_launch(irisi_dev *d, irisi_kernel kernel, const voi
                                     const iris_launch_config *cfg, iris_stream s)
 {
     (void)bytes;
-    const char *why = irisi_gpu_allow_shared(kernel, cfg->shared_bytes);
+    const char *why = irisi_dev_allow_shared(d, kernel, cfg->shared_bytes);
     if (!why)
         why = irisi_gpu_launch(kernel, args, cfg, s);
+    if (why && cfg->shared_bytes > IRISI_SHARED_ANYWAY && irisi_gpu_allow_shared(kernel, cfg->shared_bytes) == NULL)
+        why = irisi_gpu_launch(kernel, args, cfg, s); /* the program had lowered the limit, or reset the device */
     return why ? irisi_too_many_lanes(d, kernel, cfg->lanes, why) : NULL;
 }
 

@@ -138,11 +138,22 @@ static inline void iris_bench_option_flag(iris_bench_suite *s, int letter, const
 }
 /** @} */
 
+/* "put bytes=64 from=0": a point. */
+static inline void irisi_bench_point_text(const iris_bench_benchmark *b, const int64_t *values, char *text, size_t room)
+{
+    char value[64];
+    size_t used = (size_t)snprintf(text, room, "%s", b->name);
+    for (int i = 0; i < b->axis_count && used < room; i++) {
+        irisi_bench_axis_text(b->axes + i, values[i], value, sizeof value);
+        used += (size_t)snprintf(text + used, room - used, " %s=%s", b->axes[i].name, value);
+    }
+}
+
 /* Lists the chosen points on `file`, if there is one; how many they are. */
 static inline int64_t irisi_bench_list_points(const iris_bench_suite *s, FILE *file)
 {
     int64_t values[IRIS_BENCH_AXES], chosen = 0;
-    char text[64];
+    char text[256];
     for (int k = 0; k < s->benchmarks; k++) {
         const iris_bench_benchmark *b = s->benchmark + k;
         for (int64_t at = 0; at < irisi_bench_points(b, s->ranks); at++) {
@@ -150,12 +161,9 @@ static inline int64_t irisi_bench_list_points(const iris_bench_suite *s, FILE *f
             if (!irisi_bench_chosen(s->filter, b, values))
                 continue;
             chosen++;
-            for (int i = 0; i < b->axis_count && file; i++) {
-                irisi_bench_axis_text(b->axes + i, values[i], text, sizeof text);
-                fprintf(file, "%s%s%s=%s", i ? "" : b->name, " ", b->axes[i].name, text);
-            }
+            irisi_bench_point_text(b, values, text, sizeof text);
             if (file)
-                fprintf(file, "%s\n", b->axis_count ? "" : b->name);
+                fprintf(file, "%s\n", text);
         }
     }
     return chosen;
@@ -470,10 +478,12 @@ static inline int iris_bench_run(iris_world *w, const iris_bench_suite *s, void 
     const int ranks = iris_world_size(w);
     iris_bench_file f;
     iris_bench_point p;
+    char what[256];
     int failed = 0;
     memset(&p, 0, sizeof p);
     p.world = w, p.suite = s, p.arg = arg;
     failed = !iris_bench_all_ok(w, iris_bench_open(&f, w, &s->about) == 0);
+    iris_bench_expect(&f, (long)irisi_bench_list_points(s, NULL));
     for (int k = 0; k < s->benchmarks && !failed; k++) {
         p.benchmark = s->benchmark + k;
         for (int64_t at = 0; at < irisi_bench_points(p.benchmark, ranks) && !failed; at++) {
@@ -482,6 +492,8 @@ static inline int iris_bench_run(iris_world *w, const iris_bench_suite *s, void 
                 continue;
             if (iris_bench_late(&f))
                 break;
+            irisi_bench_point_text(p.benchmark, p.values, what, sizeof what);
+            iris_bench_doing(&f, what);
             failed = irisi_bench_run_point(&p, &f);
         }
     }

@@ -4,6 +4,7 @@
  *
  *   iris_bench_about iris_bench_row iris_bench_cell iris_bench_file
  *   iris_bench_open iris_bench_put iris_bench_close iris_bench_late iris_bench_all_ok
+ *   iris_bench_expect iris_bench_doing
  *
  * Rank 0 writes. Files are whole after every row: a run that is killed leaves what it has, with "complete": false.
  * A row holds what was seen and whether its check passed (ok); numbers that are 0 are left out.
@@ -11,6 +12,7 @@
 #ifndef IRIS_BENCH_ROWS_H
 #define IRIS_BENCH_ROWS_H
 
+#include <iris/bench/progress.h>
 #include <iris/bench/time.h>
 
 #include <stdio.h>
@@ -59,18 +61,12 @@ typedef struct iris_bench_row {
 typedef struct iris_bench_file {
     iris_world *world;
     const iris_bench_about *about;
-    FILE *json, *csv; /**< rank 0's, or null */
-    int rows, failed; /**< rows so far, and those whose check did not pass */
-    int cut;          /**< 1: iris_bench_late said so, rows are missing */
-    double began;     /**< seconds of a clock */
+    FILE *json, *csv;              /**< rank 0's, or null */
+    int rows, failed;              /**< rows so far, and those whose check did not pass */
+    int cut;                       /**< 1: iris_bench_late said so, rows are missing */
+    double began;                  /**< seconds of a clock */
+    irisi_bench_progress progress; /**< rank 0's */
 } iris_bench_file;
-
-static inline double irisi_bench_seconds(void)
-{
-    struct timespec t;
-    timespec_get(&t, TIME_UTC);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* A text in a JSON file, in quotes. */
 static inline void irisi_bench_quote(FILE *file, const char *text)
@@ -161,6 +157,8 @@ static inline void irisi_bench_json_end(iris_bench_file *f, const char *complete
  * @param about what stands at its beginning; lives as long as the result
  * @param row   one row, the same on every rank but for its numbers, of which rank 0's count
  * @param ok    0 or 1
+ * @param rows  how many
+ * @param what  the next row, in a few words
  * @{
  */
 /** Begins a result: the table's head, and files. Returns 0, or 1 on rank 0 with a sentence on stderr when a file cannot
@@ -295,6 +293,7 @@ static inline void irisi_bench_csv_row(const iris_bench_file *f, const iris_benc
 static inline void iris_bench_put(iris_bench_file *f, const iris_bench_row *row)
 {
     f->failed += !row->ok;
+    irisi_bench_progress_clear(&f->progress);
     if (iris_rank(f->world) != 0)
         return;
     irisi_bench_print(f, row);
@@ -304,9 +303,21 @@ static inline void iris_bench_put(iris_bench_file *f, const iris_bench_row *row)
         irisi_bench_csv_row(f, row);
 }
 
+/** Says that so many more rows will come: iris_bench_doing then tells how long they will take. */
+static inline void iris_bench_expect(iris_bench_file *f, long rows) { f->progress.all += rows; }
+
+/** Says on rank 0's standard error what is measured next and how far the run is: on a terminal in a line that changes,
+ *  elsewhere in a line every ten seconds. */
+static inline void iris_bench_doing(iris_bench_file *f, const char *what)
+{
+    if (iris_rank(f->world) == 0)
+        irisi_bench_progress_show(&f->progress, f->began, f->about->seconds, what);
+}
+
 /** Ends a result. Returns 1 when a row's check failed, else 0. */
 static inline int iris_bench_close(iris_bench_file *f)
 {
+    irisi_bench_progress_clear(&f->progress);
     if (f->cut && iris_rank(f->world) == 0)
         printf("stopped after %d s: rows are missing\n", f->about->seconds);
     if (f->json) {

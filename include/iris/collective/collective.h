@@ -183,6 +183,11 @@ IRIS_DEVICE iris_slice iris_slice_enter_wg(const iris_ctx *ctx, const iris_chann
     s.member = stride == 1 ? ctx->rank - start : (ctx->rank - start) / stride; /* a division takes as long as a load */
     s.size = s.member >= 0 && s.member < size && start + s.member * stride == ctx->rank ? size : 0;
     s.step = 0;
+    if (IRISI_CHECKED && ctx->window != 0) { /* its table of heaps is another: no word of a peer is where it points */
+        if (s.size > 0 && iris_wg_lane() == 0)
+            irisi_slice_report(&s, IRISI_FAULT_WINDOW, ctx->rank, ctx->window, slice);
+        s.size = 0;
+    }
     if (s.half == 0) { /* no such slice, or made for something else */
         if (IRISI_CHECKED && s.size > 0 && iris_wg_lane() == 0)
             irisi_slice_report(&s, IRISI_FAULT_SLICE, ctx->rank, ch->slices, slice);

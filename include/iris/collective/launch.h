@@ -28,7 +28,7 @@ typedef struct iris_collective {
     size_t count;           /**< elements; the same on every member */
     iris_dtype dtype;       /**< of dst and src; IRIS_DTYPE_NONE is refused */
     iris_reduce_op op;      /**< of collectives that combine; default sum */
-    iris_schedule schedule; /**< default: chosen from the number of bytes and of members */
+    iris_schedule schedule; /**< default: chosen from the number of bytes and of members, or by a row of IRIS_TUNE */
     int root;               /**< world rank, of collectives that have one */
     iris_team team;         /**< default: the world; {start, stride, size}, or from iris_team_create or _split */
     uint32_t workgroups;    /**< default: one for each slice that has work, up to one a compute unit */
@@ -56,6 +56,10 @@ typedef struct iris_collective {
  * scratch * slices / (2 * world) bytes of each rank a turn, one_shot's staging scratch * slices. Collective, on every
  * rank of the world: the ranks compare what they ask for, and all refuse what differs (IRIS_ERR_MISMATCH). Put an
  * iris_barrier between creation and first use. iris_channel_destroy gives it back.
+ *
+ * Rows of IRIS_TUNE that are for collectives on this device are read here and kept with the channel: they choose the
+ * schedule of calls on it that leave it open. The ranks compare what they have read; a row that cannot be is refused
+ * with its place (IRIS_ERR_ARGUMENT). docs/how-to/tune-for-your-machine.md has their fields.
  *
  * @param scratch bytes, the same on every rank, rounded up to 256 and to at least 64 for each rank; 0 means 32 KiB:
  *                16 MiB in all with 128 slices, 8 MiB with 64, 512 KiB on the host

@@ -65,6 +65,7 @@ IRIS_DEVICE float irisi_rsqrt(float x)
  */
 IRIS_DEVICE float irisi_wg_sum(float x, float *shared)
 {
+    const uint32_t waves = irisi_rematerialize_u32(iris_waves()); /* nothing of it is kept from row to row */
     float sum = 0;
     for (uint32_t mask = iris_wave_lanes() / 2; mask > 0; mask /= 2)
         x += iris_shuffle_xor_f32(x, mask);
@@ -72,7 +73,7 @@ IRIS_DEVICE float irisi_wg_sum(float x, float *shared)
     if (iris_lane() == 0)
         shared[iris_wave()] = x;
     iris_sync_wg();
-    for (uint32_t wave = 0; wave < iris_waves(); wave++)
+    for (uint32_t wave = 0; wave < waves; wave++)
         sum += shared[wave];
     return sum;
 }

@@ -6,6 +6,7 @@
  *   irisi_exchange_ready     rank r sets ready[r] on every peer to the epoch that it has begun: r may be written to
  *   irisi_exchange_done      rank r adds to done[r] on every peer, after the tiles that it has put there
  *   irisi_exchange_amount    how much rank r adds to done[r] in each epoch
+ *   irisi_exchange_missing   how much of that is for no tile, but for rows that a launch does not have
  *   irisi_exchange_partial   the same for partial sums, one for each row of tiles that has rows of the owner
  *   irisi_exchange_units     how much each rank adds to each of them in each epoch
  *   irisi_exchange_tile_rows rows of tiles that have rows of an owner
@@ -14,6 +15,11 @@
  *   irisi_exchange_block     set on every rank to the epoch in which a block of rows of A stands in its memory
  *   irisi_exchange_flag      a tile's flag: set on this rank to the epoch in which the tile stands in its memory
  *   irisi_exchange_signals   how many signals the channel has
+ *
+ * Launches of one plan may have different numbers of rows (iris_gemm_set_rows). Amounts do not depend on them, but on
+ * the most rows that the plan was prepared for: what tiles of fewer rows do not add is added at once, to `done` when
+ * the kernel begins (iris_gemm_enter), to the signals of partial sums when it ends (irisi_gemm_leave_all). So each
+ * epoch raises each counter by the same amount, whatever its number of rows.
  */
 #ifndef IRIS_GEMM_EXCHANGE_H
 #define IRIS_GEMM_EXCHANGE_H
@@ -27,9 +33,17 @@ IRIS_HOST_DEVICE uint32_t irisi_exchange_amount(const iris_gemm_plan *plan, uint
     return units == 0 ? 1 : units;
 }
 
+/* How much of this rank's amount its tiles of a launch do not add: all of it if there are none. */
+IRIS_HOST_DEVICE uint32_t irisi_exchange_missing(const iris_gemm_plan *plan)
+{
+    if (!irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SENDS_TILES))
+        return 0;
+    return irisi_exchange_amount(plan, plan->rank) - irisi_gemm_units_of_rows(plan, plan->m, plan->rank);
+}
+
 /*
- * Where K is split: the rows of tiles that have rows of an owner, and how many the owner of the most may have. How much
- * each rank, the owner too, adds in one epoch to its signal of such a row of tiles: 1 for each unit.
+ * Where K is split: the rows of tiles that have rows of an owner in a launch, and how many any owner may have in any
+ * launch. How much each rank, the owner too, adds in one epoch to its signal of each of the latter: 1 for each unit.
  */
 IRIS_HOST_DEVICE iris_gemm_rows irisi_exchange_tile_rows(const iris_gemm_plan *plan, uint32_t owner)
 {

@@ -4,9 +4,11 @@
  *
  *   irisi_gemm_gather_rows irisi_gemm_gather_ll irisi_gemm_communicate_all_gather
  *   irisi_gemm_gather_beside irisi_tile_needs     blocks of rows, while others compute
+ *   irisi_gemm_gather_copied                      the same where copy engines put them
  *
- * The gathered A is in the workspace, in rows that begin at multiples of 128 bytes, so that every mainloop reads it in
- * place, whatever the alignment of the ranks' own rows.
+ * The gathered A is in the workspace, in rows that begin at multiples of 128 bytes, or where the caller asks for it in
+ * the caller's memory, at multiples of 16: every mainloop reads it in place, whatever the alignment of the ranks' own
+ * rows.
  */
 #ifndef IRIS_GEMM_GATHER_H
 #define IRIS_GEMM_GATHER_H
@@ -24,7 +26,8 @@ IRIS_DEVICE irisi_b128 irisi_gemm_gather_chunk(const char *from, uint32_t align,
 {
     irisi_b128 v = {{0, 0, 0, 0}};
     if (left >= 16)
-        return align == 16 ? irisi_load_128(from, IRIS_CACHE_STREAM) : irisi_gather_128(from, align);
+        return align == 16 ? irisi_load_128(from, IRIS_CACHE_STREAM)
+                           : irisi_gather_128(from, align, IRIS_CACHE_DEFAULT);
     IRISI_UNROLL
     for (uint32_t i = 0; i < 16; i++)
         if (i < left)
@@ -152,6 +155,33 @@ IRIS_DEVICE void irisi_gemm_gather_beside(const iris_ctx *ctx, const iris_gemm_p
         iris_wave_group_sync(group);
         for (int rank = (int)group->member; rank < ctx->world; rank += (int)group->members)
             irisi_raise(ctx, irisi_exchange_block(plan, plan->rank, block), epoch, IRIS_SIGNAL_SET, rank);
+    }
+}
+
+/*
+ * A whole kernel between the copies of copy_engine, on their stream. Before the first one (no blocks were copied):
+ * tells every peer that this rank has begun, and waits until they have. Else: raises the signals of the blocks whose
+ * copies the stream has passed, on this rank last: where all of its own are raised, the kernel that computes may end
+ * the epoch. A kernel begins behind the copies before it, so its release makes them visible to who acquires a signal.
+ * Where the world has stopped no signal is raised, since copies then took place without a handshake. Every lane calls
+ * it, of one workgroup of one wave.
+ */
+IRIS_DEVICE void irisi_gemm_gather_copied(const iris_ctx *ctx, const iris_gemm_plan *plan)
+{
+    const uint64_t epoch = iris_channel_enter_wg(&plan->exchange.channel);
+    if (plan->copied.count == 0) {
+        irisi_gemm_enter_all(ctx, plan, epoch);
+        return;
+    }
+    if (irisi_atomic_fetch_u32(&ctx->control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) != 0)
+        return; /* who waits for the rows stops too */
+    irisi_release();
+    for (int k = 1, rank = ctx->rank; k <= ctx->world; k++) {
+        rank = rank + 1 == ctx->world ? 0 : rank + 1;
+        for (uint32_t i = iris_wg_lane(); i < plan->copied.count; i += iris_wg_lanes())
+            irisi_raise(ctx, irisi_exchange_block(plan, plan->rank, plan->copied.first + i), epoch, IRIS_SIGNAL_SET,
+                        rank);
+        iris_sync_wave();
     }
 }
 

@@ -2,7 +2,7 @@
 /*
  * meet.h: the handshakes of kernels that communicate before or behind the arithmetic, with all ranks at once.
  *
- *   irisi_gemm_enter_all irisi_gemm_leave_all irisi_gemm_await_partials irisi_gemm_ticket
+ *   irisi_gemm_enter_all irisi_gemm_leave_all irisi_gemm_await_partials irisi_gemm_ticket irisi_gemm_same_wg
  *
  * Handshakes of epoch e. Entry: a rank raises ready[rank] to e on every peer once its stream has reached the kernel:
  * peers may then read what the kernel before it has written there, and write what they are to write there. Exit: the
@@ -11,7 +11,8 @@
  * done so. After that no peer reads or writes this rank's memory, and the next epoch, or another plan, may use it.
  *
  * partial[rank] counts the partial sums that rank has put to the owner of their rows, for each row of tiles. Kernels
- * that put none raise it too, so that kernels of different patterns may follow each other on one plan.
+ * that put none raise it too, so that kernels of different patterns may follow each other on one plan. All raise it for
+ * rows of tiles that an owner has not in this launch, so that launches of more rows may follow launches of fewer.
  */
 #ifndef IRIS_GEMM_MEET_H
 #define IRIS_GEMM_MEET_H
@@ -60,10 +61,12 @@ IRIS_DEVICE void irisi_gemm_leave_all(const iris_ctx *ctx, const iris_gemm_plan 
     const uint32_t amount = last ? plan->machine.equal_workgroups - workgroup : 1;
     irisi_drain();
     iris_sync_wg();
-    const uint32_t world = (uint32_t)ctx->world, rows = !put && last ? irisi_exchange_most_tile_rows(plan) : 0;
+    const uint32_t world = (uint32_t)ctx->world;
+    const uint32_t rows =
+        last && irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SPLIT_K) ? irisi_exchange_most_tile_rows(plan) : 0;
     for (uint32_t i = iris_wg_lane(); i < rows * world; i += iris_wg_lanes()) {
         const uint32_t tile_row = i / world, rank = i - tile_row * world;
-        if (tile_row < irisi_exchange_tile_rows(plan, rank).count)
+        if (!put || tile_row >= irisi_exchange_tile_rows(plan, rank).count) /* no tile has raised it */
             irisi_raise(ctx, irisi_exchange_partial(plan, (uint32_t)ctx->rank, tile_row), irisi_exchange_units(plan),
                         IRIS_SIGNAL_ADD, (int)rank);
     }
@@ -104,6 +107,20 @@ IRIS_DEVICE uint32_t irisi_gemm_ticket(const iris_gemm_plan *plan, uint32_t *wor
             word, (uint32_t)irisi_atomic_add_u64(irisi_exchange_ticket(plan), 1, IRIS_RELAXED, IRIS_SCOPE_AGENT));
     iris_sync_wg();
     return irisi_shared_get(word);
+}
+
+/*
+ * What lane 0 passes, on every lane. Lanes may see at different times that the world has stopped; those that meet at a
+ * barrier afterwards must all do so, or none. `word`: in the workgroup's shared memory. Every lane of the workgroup
+ * calls it.
+ */
+IRIS_DEVICE int irisi_gemm_same_wg(int own, uint32_t *word)
+{
+    iris_sync_wg();
+    if (iris_wg_lane() == 0)
+        irisi_shared_set(word, (uint32_t)own);
+    iris_sync_wg();
+    return (int)irisi_shared_get(word);
 }
 
 #endif

@@ -6,6 +6,7 @@
  *   iris_gemm_blas iris_gemm_blas_call                                a BLAS of the caller's, which may compute it
  *   iris_gemm_plan                                                    how it is computed; kernels take it by value
  *   iris_gemm_band iris_gemm_shard irisi_gemm_units                   who computes what
+ *   irisi_gemm_rows_of irisi_gemm_owner_of irisi_gemm_slot_rows       the same of the rows of a launch
  *
  * C = act(alpha * A * B + beta * C + bias), all row-major, with scales where they are given (iris_gemm_args). What each
  * rank has and gets (iris_gemm_op):
@@ -16,6 +17,8 @@
  *     reduce_scatter   m x own k         own k x n     own rows of the sums over all ranks
  *     all_reduce       m x own k         own k x n     m x n, the sums over all ranks, on every rank
  *     all_gather       own rows x k      own columns   m x own columns
+ *
+ * all_reduce_rmsnorm is all_reduce with one more matrix on every rank, the norms of the rows of C.
  *
  * Own columns are iris_gemm_band(n, world, rank), own rows iris_gemm_shard(m, world, rank). K is split as the caller
  * likes: each rank says its own k, which may be 0.
@@ -35,11 +38,13 @@ typedef enum iris_gemm_pattern {
     IRIS_GEMM_AUTO,              /**< the library chooses, the same on every rank */
     IRIS_GEMM_BULK_SYNCHRONOUS,  /**< a GEMM kernel, and behind it (all_gather: before it) one that communicates */
     IRIS_GEMM_PRODUCER_CONSUMER, /**< the two at once on two streams, with a signal for each tile */
-    IRIS_GEMM_FUSED_SEQUENTIAL,  /**< each workgroup computes a tile, then sends it */
+    IRIS_GEMM_FUSED_SEQUENTIAL,  /**< each workgroup computes a tile, then sends it (all_gather: all put own rows
+                                      first) */
     IRIS_GEMM_WG_SPECIALIZED,    /**< some workgroups of one kernel compute, the others send */
     IRIS_GEMM_WAVE_SPECIALIZED,  /**< some waves of each workgroup compute, the others send */
-    IRIS_GEMM_PATTERNS,          /**< how many values there are that need no BLAS of the caller's */
-    IRIS_GEMM_BLAS_GATHER = IRIS_GEMM_PATTERNS /**< bulk_synchronous, with iris_gemm_args.blas as its GEMM */
+    IRIS_GEMM_PATTERNS,          /**< how many values stand before it; those behind are for some calls only */
+    IRIS_GEMM_BLAS_GATHER = IRIS_GEMM_PATTERNS, /**< bulk_synchronous, with iris_gemm_args.blas as its GEMM */
+    IRIS_GEMM_COPY_ENGINE        /**< all_gather alone: copy engines gather while a kernel computes, on two streams */
 } iris_gemm_pattern;
 
 /** Applied last, in the accumulator's type. GELU is the form with tanh; SiLU is x * sigmoid(x). */
@@ -71,9 +76,10 @@ typedef int (*iris_gemm_blas)(void *arg, const iris_gemm_blas_call *call, iris_s
 
 /**
  * What to compute; a zeroed field means its default. Everything but pointers, lda, ldb, numbers of workgroups, and the
- * k of reduce_scatter and all_reduce, is the same on every rank. For all_scatter and all_reduce c is at the same place
- * in every rank's heap; for the others it is anywhere in memory of the device, and ldc may differ between ranks. For
- * IRIS_GEMM_LOCAL nothing need be the same, and this rank's columns are all n of them, or with `band` its band.
+ * k of reduce_scatter and all_reduce, is the same on every rank. What is said of all_reduce holds for
+ * all_reduce_rmsnorm. For all_scatter and all_reduce c is at the same place in every rank's heap; for the others it is
+ * anywhere in memory of the device, and ldc may differ between ranks. For IRIS_GEMM_LOCAL nothing need be the same, and
+ * this rank's columns are all n of them, or with `band` its band.
  *
  * Element i, j of C, where j counts this rank's columns, becomes
  *
@@ -90,6 +96,23 @@ typedef int (*iris_gemm_blas)(void *arg, const iris_gemm_blas_call *call, iris_s
  * are bitwise the same in every run and on all ranks. A partial sum that overflows an f16 is infinite, even if the
  * whole sum fits.
  *
+ * From this C all_reduce_rmsnorm makes a second matrix, with a norm in f32, of C as it was rounded:
+ *
+ *     out[i, j] = C[i, j] / sqrt(mean over j of C[i, j]^2 + epsilon) * weight[j]
+ *
+ * rounded to C's type, which is f16, bf16 or f32. (B. Zhang, R. Sennrich, Root Mean Square Layer Normalization, 2019.)
+ * A row whose squares overflow becomes 0, and NaN where it is infinite. C and what beta reads hold the same on every
+ * rank; with beta 1 C is the residual stream of a transformer, read and overwritten.
+ *
+ * With `gated`, for local and all_gather, columns 2 j and 2 j + 1 of B are a gate and its up, and C has half as many
+ * columns as the product; n is that of the product, and even:
+ *
+ *     C[i, j] = act(x of column 2 j) * (x of column 2 j + 1) * scale_c[0]
+ *
+ * With IRIS_ACTIVATION_SILU that is SwiGLU, with GELU GEGLU. There is no beta; bias has a value for each column of the
+ * product. A and B are of f16, bf16 or f32, and C of the same or of f32; the library's kernels with a C of f32 compute
+ * it, your own do not.
+ *
  * Types, of A and B (iris_gemm_prepare's dtype) and of C (c_dtype):
  *
  *     A and B            C                     sums   the rest   bias
@@ -104,10 +127,10 @@ typedef int (*iris_gemm_blas)(void *arg, const iris_gemm_blas_call *call, iris_s
  *     i8                 i32                   i32    f64        i32
  *     i8                 bf16, i8              i32    f32        bf16
  *
- * The first C of each row is the one that c_dtype 0 means. Sums of i8 are exact; they wrap around beyond 2^31, which
- * takes a k of 131072 or more. So an i32 C with integer alpha, beta and bias and no scales is exact. What becomes i32
- * or i8 is rounded to nearest, ties to even; values beyond the range become the nearest in it, NaN becomes 0. dtype.h
- * says the same of floats.
+ * The first C that is listed for A and B is the one that c_dtype 0 means. Sums of i8 are exact; they wrap around beyond
+ * 2^31, which takes a k of 131072 or more. So an i32 C with integer alpha, beta and bias and no scales is exact. What
+ * becomes i32 or i8 is rounded to nearest, ties to even; values beyond the range become the nearest in it, NaN becomes
+ * 0. dtype.h says the same of floats.
  *
  * Two fields permit less exact, faster products. With `tf32` matrix units may take only the upper 19 bits of each f32
  * of A and B (11 significant bits); without it f32 is never cut, and devices without such units ignore it. For 8-bit
@@ -117,19 +140,32 @@ typedef int (*iris_gemm_blas)(void *arg, const iris_gemm_blas_call *call, iris_s
  */
 typedef struct iris_gemm_args {
     int64_t m, n, k;              /**< C is m x n, A is m x k, B is k x n; each from 1 to 2^31 - 1. For reduce_scatter
-                                       and all_reduce k is this rank's, and may be 0 */
+                                       and all_reduce k is this rank's, and may be 0. A launch may have fewer rows than
+                                       m: iris_gemm_set_rows */
     const void *a;                /**< m x k, for all_gather own rows x k, local memory of the device; any alignment,
                                        see iris_gemm_prepare */
     const void *b;                /**< this rank's columns: k x n_r, or n_r x k with b_transposed; memory and alignment
                                        as of a. For reduce_scatter and all_reduce n_r is n */
     void *c;                      /**< as the table above (plan.h) says, for all_scatter and all_reduce in the symmetric
-                                       heap, else anywhere; must not overlap with what is read */
+                                       heap, else anywhere; must not overlap with what is read. all_reduce_rmsnorm may
+                                       have null on every rank: then C is not stored */
     const void *residual;         /**< what beta reads, of C's type and shape; null: C. For all_scatter this rank's
                                        columns of it are read, for all_reduce the elements that it adds up */
     int64_t ldr;                  /**< elements from row to row of the residual; 0: as ldc */
+    void *out;                    /**< of all_reduce_rmsnorm: the norms of C's rows, of C's type and shape, at the same
+                                       place in every rank's heap; apart from C and all that is read */
+    int64_t ldout;                /**< elements from row to row of it, the same on every rank; 0: n */
+    const void *weight;           /**< n values of C's type, the same on every rank, local memory */
+    float epsilon;                /**< finite, 0 or more */
     void *workspace;              /**< symmetric memory for partial sums or the gathered A, that plans of one stream may
                                        share (iris_gemm_workspace_bytes); null: the plan allocates its own */
     size_t workspace_bytes;       /**< its length */
+    void *gathered;               /**< of all_gather: symmetric memory, at multiples of 16 bytes, that receives the rows
+                                       of A of all ranks and takes the place of the workspace; null: the caller does not
+                                       get them. May be read behind the call on its stream, until the plan's next one */
+    size_t gathered_bytes;        /**< its length, at least iris_gemm_workspace_bytes */
+    int64_t ld_gathered;          /**< elements from row to row of it, a multiple of 16 bytes; 0: as many as a row has,
+                                       rounded up to 16 bytes. What a row lacks to whole 16 bytes may become 0 */
     int band;                     /**< of IRIS_GEMM_LOCAL. 1: this rank's columns are iris_gemm_band(n, world, rank), as
                                        of the other operations; default: all n */
     int tf32;                     /**< 1: f32 inputs may be cut to tf32, see above; default: they are not */
@@ -146,13 +182,14 @@ typedef struct iris_gemm_args {
     int zero_alpha;               /**< 1: alpha is really 0, and so is the product, even of infinities and NaNs */
     double beta;                  /**< 0: C is not read */
     iris_activation activation;   /**< default none */
+    int gated;                    /**< 1: columns of the product are pairs, and C has half as many, see above */
     int b_transposed;             /**< 1: B is given as n_r x k */
     iris_gemm_pattern pattern;    /**< for the launcher that chooses; default: by the library */
     uint32_t tile_m, tile_n;      /**< rows and columns of a tile, at most the kernel's own; default: by the library */
     uint32_t workgroups;          /**< of the whole operation; default: one for each compute unit, 2 or more */
     int plain_mainloop;           /**< 1: only the plain mainloop, for your own kernels that call its functions */
-    uint32_t comm_workgroups;     /**< how many of the workgroups send, where a pattern splits them; default: by the
-                                       library */
+    uint32_t comm_workgroups;     /**< how many of the workgroups send, where a pattern splits them, or are left out
+                                       (copy_engine); default: by the library */
     const char *tune;             /**< tuning rows that choose what is left open, as in IRIS_TUNE; null: IRIS_TUNE's */
     iris_gemm_blas blas;          /**< makes IRIS_GEMM_BLAS_GATHER possible, for plain products; null: none */
     void *blas_arg;               /**< the first argument of `blas` */
@@ -202,6 +239,12 @@ enum { IRISI_GEMM_RUNS = 5 };
  */
 typedef enum irisi_gemm_next { IRISI_NEXT_NEVER, IRISI_NEXT_READ, IRISI_NEXT_SUMMED } irisi_gemm_next;
 
+/*
+ * Added to an activation: columns are pairs (iris_gemm_args.gated). In a plan operands.activation is this alone then:
+ * the epilogue leaves sums of f32, of which glu.h makes C by `sums`.
+ */
+enum { IRISI_GEMM_GATED = 16 };
+
 /* The matrices that are multiplied, and what the epilogue does with their sums. */
 typedef struct irisi_gemm_operands {
     const void *a, *b, *bias;
@@ -220,7 +263,7 @@ typedef struct irisi_gemm_operands {
 /*
  * all_gather: this rank's rows of A, as the caller has them. operands.a is the gathered A, with the rows of all ranks.
  * Tiles whose rows are all among first, first + 1, ... before `end`, which are own ones, are computed from `a` itself;
- * those rows are not copied to this rank's gathered A. end 0: no tile is.
+ * those rows are not copied to this rank's gathered A. end 0: no tile is, as where the caller gets the gathered A.
  */
 typedef struct irisi_gemm_inputs {
     const void *a;
@@ -242,8 +285,12 @@ typedef struct irisi_gemm_region {
 typedef struct irisi_gemm_route {
     void *base; /* the region's first element; rows are as far apart as C's */
     uint32_t shard, longer; /* where rows have owners: rows of a shard, and how many shards have one more */
-    uint64_t reserved;
 } irisi_gemm_route;
+
+/* copy_engine, between copies: the blocks of this rank's rows that were copied before the kernel; count 0: none yet. */
+typedef struct irisi_gemm_copied {
+    uint32_t first, count;
+} irisi_gemm_copied;
 
 /* How the region is cut into tiles, and in which order they are computed: tile.h, scheduler.h. */
 typedef struct irisi_gemm_tiling {
@@ -294,10 +341,19 @@ typedef struct irisi_gemm_machine {
 typedef struct irisi_gemm_exchange {
     iris_channel channel; /* the plan's signals */
     iris_channel ll;      /* banks for LL packets, by which fused_sequential sends; null: it puts tiles */
-    void *workspace;      /* slots, or the gathered A; the caller's or the plan's own */
+    void *workspace;      /* slots, or the gathered A; the caller's (launcher.ld_gathered) or the plan's own */
     uint32_t ll_pitch;    /* packets from row to row of a bank; 0: fused_sequential sends none */
-    uint32_t reserved;
+    uint32_t missing;     /* how much of `done`'s amount no tile of a launch raises: irisi_exchange_missing */
 } irisi_gemm_exchange;
+
+/* The norms of C's rows. Where C is not stored, sums.c is `out`. */
+typedef struct irisi_gemm_norm {
+    void *out;
+    const void *weight;
+    uint64_t ldout;
+    float epsilon;
+    uint32_t reserved;
+} irisi_gemm_norm;
 
 /* What launches need and kernels do not. */
 typedef struct irisi_gemm_launcher {
@@ -306,9 +362,11 @@ typedef struct irisi_gemm_launcher {
     uint64_t copies;             /* 1 when some rank may have such copies, or tiling.partials */
     iris_gemm_blas blas;
     void *blas_arg;
-    iris_stream second; /* producer_consumer: the stream of the kernel that sends, and the events that join it */
+    iris_stream second; /* of the kernel that sends (producer_consumer) or of the copies (copy_engine); the events that
+                           join it */
     iris_event fork, join;
     void *workspace;       /* slots or the gathered A, where the plan allocated them itself */
+    uint64_t ld_gathered;  /* elements from row to row of the gathered A, where the caller gets it; else 0 */
     void *zeros;           /* A and B of a rank whose part of K is empty */
     uint64_t no_k;         /* 1 on such a rank */
     unsigned char slot_map[IRISI_GEMM_MAP_BYTES]; /* TMA's, where K is split: of operands.c, */
@@ -323,21 +381,31 @@ typedef struct irisi_gemm_launcher {
 typedef struct iris_gemm_plan {
     IRISI_ALIGN(64) unsigned char maps[IRISI_GEMM_MAPS][IRISI_GEMM_MAP_BYTES];
     uint32_t op, pattern, mainloop;
-    uint32_t m, n, k; /* of the whole product */
+    uint32_t m, n, k; /* of the whole product; m: rows of the next launches, from 0 to most_m */
     uint32_t rank, world;
     irisi_gemm_operands operands;
-    irisi_gemm_operands sums; /* where K is split over ranks: C and the epilogue of the whole sums; else as operands */
+    irisi_gemm_operands sums; /* where K is split over ranks, or columns are pairs: C and the epilogue of whole sums;
+                                 else as operands */
     irisi_gemm_inputs inputs;
     irisi_gemm_region region;
     irisi_gemm_route route;
+    irisi_gemm_copied copied;
     irisi_gemm_tiling tiling;
     irisi_gemm_machine machine;
     irisi_gemm_exchange exchange;
-    uint64_t reserved[2];
+    irisi_gemm_norm norm;
+    uint32_t most_m; /* the rows that the plan was prepared for: memory and signals' amounts depend on them alone */
+    uint32_t pairs_split_k; /* 1: clusters may compute parts of full tiles together, in launches of rows enough */
     irisi_gemm_launcher launcher;
 } iris_gemm_plan;
 
 enum { IRISI_GEMM_PLAN_FITS = 1 / (sizeof(iris_gemm_plan) == IRISI_GEMM_PLAN_BYTES) };
+
+/* 1 where C is made of pairs of columns of the product. */
+IRIS_HOST_DEVICE int irisi_gemm_gated(const iris_gemm_plan *plan)
+{
+    return plan->operands.activation >= IRISI_GEMM_GATED;
+}
 
 /*
  * Region and route of operations that compute all rows of the columns from n0 on, whose tiles go to their place in C.
@@ -446,10 +514,13 @@ IRIS_HOST_DEVICE uint32_t irisi_gemm_columns_of(const iris_gemm_plan *plan, uint
                                                               : plan->n;
 }
 
-/* Rows of a rank's part of a slot, where partial sums are put to the owners of their rows: as many as the most have. */
+/*
+ * Rows of a rank's part of a slot, where partial sums are put to the owners of their rows: as many as the most have,
+ * in a launch of the plan's most rows.
+ */
 IRIS_HOST_DEVICE uint32_t irisi_gemm_slot_rows(const iris_gemm_plan *plan)
 {
-    return iris_gemm_shard(plan->m, plan->world, 0).count;
+    return iris_gemm_shard(plan->most_m, plan->world, 0).count;
 }
 
 /*
@@ -494,12 +565,18 @@ IRIS_HOST_DEVICE int irisi_gemm_in_place(const iris_gemm_plan *plan, uint32_t m0
     return m0 + rows <= plan->inputs.end && m0 >= plan->inputs.first;
 }
 
-/* Units of a rank's band, however it is cut into tiles. 0 for an empty band. */
-IRIS_HOST_DEVICE uint32_t irisi_gemm_units(const iris_gemm_plan *plan, uint32_t rank)
+/* Units of so many rows of a rank's band, however it is cut into tiles. 0 for an empty band. */
+IRIS_HOST_DEVICE uint32_t irisi_gemm_units_of_rows(const iris_gemm_plan *plan, uint32_t rows, uint32_t rank)
 {
     const uint32_t columns = iris_gemm_band(plan->n, plan->world, rank).count;
-    return (plan->region.rows + plan->tiling.tile_m - 1) / plan->tiling.tile_m *
+    return (rows + plan->tiling.tile_m - 1) / plan->tiling.tile_m *
            ((columns + plan->tiling.unit - 1) / plan->tiling.unit);
+}
+
+/* The same of the most rows that a launch of the plan may have. */
+IRIS_HOST_DEVICE uint32_t irisi_gemm_units(const iris_gemm_plan *plan, uint32_t rank)
+{
+    return irisi_gemm_units_of_rows(plan, plan->most_m, rank);
 }
 
 #endif

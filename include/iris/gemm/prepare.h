@@ -3,6 +3,7 @@
  * prepare.h: plans for GEMMs with communication, from the host. Implemented by init.c.
  *
  *   iris_gemm_prepare iris_gemm_release iris_gemm_pattern_name
+ *   iris_gemm_set_rows                        fewer rows in the launches to come
  *   iris_gemm_choice iris_gemm_candidates     what was chosen for a plan, and what else is worth a try, as tuning rows
  *   iris_gemm_tiles                           how many tiles there are
  *   iris_gemm_grid                            the launch of your own kernels that carry a plan
@@ -60,8 +61,10 @@ extern "C" {
  *
  * @param plan  receives the plan; it may be copied, but only one copy is to be released
  * @param dtype of A and B; iris_gemm_args says which types go together, and what they accumulate in
- * @return IRIS_OK; IRIS_ERR_ARGUMENT for an invalid value; IRIS_ERR_UNSUPPORTED for types without kernels, or a
- *         pattern whose kernels the program holds only with IRIS_GEMM_ALL_PATTERNS;
+ * @return IRIS_OK; IRIS_ERR_ARGUMENT for an invalid value; IRIS_ERR_UNSUPPORTED for types without kernels, types or a
+ *         pattern that the operation lacks, or a pattern whose kernels the program holds only with
+ *         IRIS_GEMM_ALL_PATTERNS; IRIS_ERR_GRID for workgroups that cannot be on the device at once; IRIS_ERR_DEVICE
+ *         where the driver makes no tensor map;
  *         IRIS_ERR_NOMEM when the heap cannot hold the channel, or packets that a row asks for, or the device an
  *         operand's copy; IRIS_ERR_MISMATCH when ranks differ
  */
@@ -69,10 +72,12 @@ iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op 
                               const iris_gemm_args *args);
 
 /**
- * Bytes of symmetric memory that a plan needs for partial sums (reduce_scatter, all_reduce) or the gathered A
- * (all_gather), 0 for other operations or for sizes and types that iris_gemm_prepare would refuse. Plans launched on
- * one stream may share one workspace, of the largest of their lengths: a launch is done with it, on all ranks, when its
- * stream has passed it. args->workspace and args->workspace_bytes say which; without them a plan allocates its own.
+ * Bytes of symmetric memory that a plan needs for partial sums (reduce_scatter, all_reduce, all_reduce_rmsnorm) or the
+ * gathered A (all_gather), 0 for other operations or for sizes and types that iris_gemm_prepare would refuse. Plans
+ * launched on one stream may share one workspace, of the largest of their lengths: a launch is done with it, on all
+ * ranks, when its stream has passed it. args->workspace and args->workspace_bytes say which; without them a plan
+ * allocates its own.
+ * With args->gathered (any address will do here) or args->ld_gathered it says how long args->gathered must be.
  */
 size_t iris_gemm_workspace_bytes(iris_world *w, iris_gemm_op op, iris_dtype dtype, const iris_gemm_args *args);
 
@@ -84,6 +89,27 @@ size_t iris_gemm_workspace_bytes(iris_world *w, iris_gemm_op op, iris_dtype dtyp
  * a plan for IRIS_GEMM_LOCAL that has copies is released while no other rank's kernel waits for this rank.
  */
 iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan);
+
+/**
+ * Says how many rows the launches to come have, as in decoding, where the batch changes from step to step: as if the
+ * plan had been prepared for an m of `rows`, but with the mainloop, the tiles and the memory that it has. So own rows
+ * are those of iris_gemm_shard(rows, world, rank). Of A, C, out, the residual and scale_a the first rows count; what is
+ * beyond is not read and stays as it was. With 0 a launch computes nothing, and still meets the other ranks.
+ *
+ * Every rank says the same before the same launch of an operation that communicates; nothing is sent or allocated, and
+ * the call returns at once. In a world in checked mode (iris_config.checked) the ranks compare their numbers, and must
+ * all make the call. Launches already made keep their rows, and so does a graph that has captured them: capture one for
+ * each number of rows, from the same plan. Other copies of the plan keep theirs too.
+ *
+ * Bits of C do not depend on the rows where the mainloop adds up K in one order for all tiles, as on the host platform
+ * and on AMD; those of sums over ranks are the same on all ranks in any case.
+ *
+ * @param rows from 0 to the m that the plan was prepared for
+ * @return IRIS_OK; IRIS_ERR_ARGUMENT for another number, or a plan that is not live (on this rank alone, in checked
+ *         mode too); IRIS_ERR_MISMATCH in checked mode when ranks differ; IRIS_ERR_DEVICE where the driver makes no
+ *         tensor map. After an error the plan has the rows that it had
+ */
+iris_status iris_gemm_set_rows(iris_world *w, iris_gemm_plan *plan, int64_t rows);
 
 /** "fused_sequential"; "auto"; "none" when `pattern` is none. */
 const char *iris_gemm_pattern_name(iris_gemm_pattern pattern);
@@ -103,14 +129,16 @@ iris_status iris_gemm_choice(iris_world *w, const iris_gemm_plan *plan, iris_gem
  * What a tuner would try for a plan's problem by one pattern, as tuning rows; where there is a model of times, the
  * fastest by it first. May take seconds for problems of a million tiles. The same on every rank that asks the same.
  *
- * @param rows receives up to `most` rows @param pattern for a GEMM alone IRIS_GEMM_AUTO, since it has none @return how
- * many; 0 when `pattern` is not possible, has senders but no peers, or is auto or blas_gather, which have no
- *         choice of tiles
+ * @param pattern for a GEMM alone IRIS_GEMM_AUTO, since it has none
+ * @param rows    receives up to `most` rows
+ * @param most    how many there is room for
+ * @return how many; 0 when `pattern` is not possible, has senders but no peers, or is auto or blas_gather, which have
+ *         no choice of tiles
  */
 uint32_t iris_gemm_candidates(iris_world *w, const iris_gemm_plan *plan, iris_gemm_pattern pattern, iris_gemm_row *rows,
                               uint32_t most);
 
-/** How many tiles a launch computes; traces number them from 0. 0 for a null plan. */
+/** How many tiles a launch of the plan's rows computes; traces number them from 0. 0 for a null plan. */
 uint32_t iris_gemm_tiles(const iris_gemm_plan *plan);
 
 /**
@@ -166,6 +194,12 @@ void irisi_gemm_add_offer(irisi_gemm_offer *offer);
 
 /* 1 while the stream (null: the default one) is captured into a graph, which may run branches one after the other. */
 int irisi_gemm_capturing(iris_world *w, iris_stream stream);
+
+/*
+ * 1 where two kernels on two streams that wait for each other may run one after the other: in a graph, and where ranks
+ * share a device. Their streams share the process's 32 queues, and a kernel that waits may hold up another rank's.
+ */
+int irisi_gemm_in_sequence(iris_world *w, iris_stream stream);
 
 #define IRISI_GEMM_KERNEL(op, mainloop, pattern, role, kernel)                                                         \
     {(op), (mainloop), (pattern), (role), IRISI_KERNEL_PTR(kernel), #kernel}

@@ -18,14 +18,16 @@
  *
  * Handshakes of epoch e. Entry: a rank raises ready[rank] to e on every peer once its stream has reached the operation;
  * earlier readers of its C are done then, and no peer writes to its C before. Exit: a rank raises done[rank] on every
- * peer after each of its tiles, by the tile's units; a kernel ends when every peer's units of all epochs so far have
- * arrived. Neither depends on the grid or the pattern.
+ * peer after each of its tiles, by the tile's units, and at once by the units of rows that the launch does not have; a
+ * kernel ends when every peer's units of all epochs so far have arrived. Neither depends on the grid, the pattern or
+ * the rows.
  */
 #ifndef IRIS_GEMM_ROLES_H
 #define IRIS_GEMM_ROLES_H
 
 #include <iris/mainloop/mainloop.h>
 #include <iris/gemm/gather.h>
+#include <iris/gemm/glu.h>
 #include <iris/gemm/tile_ll.h>
 
 /** Lanes for which your own kernel with the plain mainloop is declared; the second: with communication waves. */
@@ -200,8 +202,8 @@ IRIS_DEVICE void iris_gemm_enter(const iris_ctx *ctx, const iris_gemm_plan *plan
         if (rank == ctx->rank)
             continue;
         irisi_raise(ctx, irisi_exchange_ready(plan, ctx->rank), epoch, IRIS_SIGNAL_SET, rank);
-        if (plan->region.columns == 0) /* an empty band sends no tile that would raise it */
-            irisi_raise(ctx, irisi_exchange_done(plan, ctx->rank), 1, IRIS_SIGNAL_ADD, rank);
+        if (plan->exchange.missing > 0) /* no tile raises it by so much: the band is empty, or rows are fewer */
+            irisi_raise(ctx, irisi_exchange_done(plan, ctx->rank), plan->exchange.missing, IRIS_SIGNAL_ADD, rank);
     }
 }
 
@@ -541,7 +543,10 @@ IRIS_DEVICE void irisi_gemm_send_piped(const iris_ctx *ctx, const iris_gemm_plan
             continue;
         for (uint32_t i = 0; iris_tile_piece(plan, &tile, i, &piece); i++, seq++) {
             char *stage = irisi_stage_pipe_wait(part, plan, seq);
-            iris_tile_deliver(ctx, plan, &piece, stage, &part->group, way.to);
+            if (way.to == IRISI_GEMM_TO_SELF && irisi_gemm_gated(plan))
+                irisi_tile_put_gated(plan, &piece, stage, &part->group);
+            else
+                iris_tile_deliver(ctx, plan, &piece, stage, &part->group, way.to);
             irisi_stage_pipe_release(part, plan, seq);
         }
         if (way.to != IRISI_GEMM_TO_SELF)

@@ -148,10 +148,10 @@ IRIS_DEVICE void irisi_tile_copy_row(char *to, const char *from, uint32_t bytes,
     const uint32_t gap = (uint32_t)(0 - (uintptr_t)to) & 15;
     const uint32_t head = gap < bytes ? gap : bytes;
     const uint32_t whole = (bytes - head) / 16 * 16;
-    irisi_copy_chunks(to + head, from + head, whole / 16, member, members);
+    irisi_copy_chunks(to + head, from + head, whole / 16, member, members, IRIS_CACHE_DEFAULT, IRIS_CACHE_DEFAULT);
     for (uint32_t i = member * unit; i < bytes - whole; i += members * unit) {
         const uint32_t at = i < head ? i : i + whole;
-        irisi_copy_unit(to + at, from + at, unit);
+        irisi_copy_unit(to + at, from + at, unit, IRIS_CACHE_DEFAULT, IRIS_CACHE_DEFAULT);
     }
 }
 

@@ -12,8 +12,9 @@
  * every other. Packets have a channel of their own, so that epochs with packets and epochs with signals may follow each
  * other in any order.
  *
- * In a bank each rank's band has a row of units for each row of C, as many units as the widest band needs. Where K is
- * split, a rank's partial sums take the place of its band; gen/gemm_reduce.h adds them up as they arrive.
+ * In a bank each rank's band has a row of units for each row of C that a launch may have, as many units as the widest
+ * band needs. Where K is split, a rank's partial sums take the place of its band; gen/gemm_reduce.h adds them up as
+ * they arrive.
  */
 #ifndef IRIS_GEMM_TILE_LL_H
 #define IRIS_GEMM_TILE_LL_H
@@ -26,7 +27,7 @@
 /* Where this rank's bank of an epoch has the packets of `rank`'s band. */
 IRIS_DEVICE iris_ll_packet *irisi_gemm_ll_slots(const iris_gemm_plan *plan, uint64_t epoch, uint32_t rank)
 {
-    return iris_ll_bank(&plan->exchange.ll, epoch) + (uint64_t)rank * plan->region.rows * plan->exchange.ll_pitch;
+    return iris_ll_bank(&plan->exchange.ll, epoch) + (uint64_t)rank * plan->most_m * plan->exchange.ll_pitch;
 }
 
 /* Stores 8 bytes of a row of C, of which `left` are inside, into this rank's memory; one by one if unaligned. */

@@ -20,9 +20,14 @@ static iris_status irisi_device_result(iris_world *w, const char *call, const ch
 typedef struct irisi_collective_vote {
     uint64_t scratch; /* of a slice; 0 where a rank has refused already, with a status of its own */
     uint64_t slices;
+    uint64_t read; /* a hash of IRIS_TUNE's rows */
+    uint64_t rows; /* and of those that are for this rank's device; 0: of none, or they are not for every rank's */
 } irisi_collective_vote;
 
-/* Whether every rank asks for as much scratch; the slices are as many as every rank has compute units for. */
+/*
+ * Whether every rank asks for as much scratch and has read the same rows; the slices are as many as every rank has
+ * compute units for. Rows of which only some are for each rank's device count nowhere.
+ */
 static iris_status irisi_collective_agree(iris_world *w, irisi_collective_vote *vote, iris_status own)
 {
     void *votes;
@@ -36,6 +41,12 @@ static iris_status irisi_collective_agree(iris_world *w, irisi_collective_vote *
             s = irisi_fail(w, IRIS_ERR_MISMATCH, "iris_collective_channel: scratch is %llu bytes on rank %d but %llu "
                            "on rank 0, rounded up; it must be the same",
                            (unsigned long long)all[r].scratch, r, (unsigned long long)all[0].scratch);
+        else if (all[r].read != all[0].read)
+            s = irisi_fail(w, IRIS_ERR_MISMATCH,
+                           "iris_collective_channel: the checksum of IRIS_TUNE's rows is %08x on rank %d but %08x on "
+                           "rank 0; give every rank the same rows",
+                           (unsigned)(all[r].read & UINT32_MAX), r, (unsigned)(all[0].read & UINT32_MAX));
+        vote->rows = all[r].rows == all[0].rows ? vote->rows : 0;
         vote->slices = all[r].slices < vote->slices ? all[r].slices : vote->slices;
     }
     free(votes);
@@ -72,7 +83,11 @@ iris_status iris_collective_channel(iris_world *w, iris_channel *ch, size_t scra
                             scratch, w->sync_bytes);
     const size_t least = IRISI_SLICE_ROW * (size_t)w->size, wanted = scratch ? scratch : shape.scratch;
     const size_t half = irisi_round_up(wanted < least ? least : wanted, 256);
-    irisi_collective_vote vote = {status == IRIS_OK ? half : 0, shape.slices};
+    const irisi_collective_rows *rows = NULL;
+    uint64_t read = 0;
+    if (status == IRIS_OK)
+        status = irisi_collective_rows_read(w, &read, &rows);
+    irisi_collective_vote vote = {status == IRIS_OK ? half : 0, shape.slices, read, rows != NULL ? rows->hash : 0};
     status = irisi_collective_agree(w, &vote, status);
     if (status == IRIS_OK)
         status = iris_channel_create(w, ch, (size_t)vote.slices * irisi_slice_words((uint32_t)w->size),
@@ -83,6 +98,7 @@ iris_status iris_collective_channel(iris_world *w, iris_channel *ch, size_t scra
     ch->room = (uint32_t)(half / (32 * (size_t)w->size) * 16);
     ch->slices = (uint32_t)vote.slices;
     ch->least = shape.least;
+    irisi_sync_block(w, ch->signals)->rows = vote.rows != 0 ? rows : NULL;
     return IRIS_OK;
 }
 
@@ -235,17 +251,36 @@ static iris_status irisi_collective_check_overlap(iris_world *w, const irisi_fam
                       c->dst, c->src);
 }
 
-/* Everything about a collective that can be wrong on this rank alone; completes team and schedule. */
-static iris_status irisi_collective_check(iris_world *w, irisi_family family, iris_collective *c,
-                                          const irisi_collective_kernel *kernels, size_t n,
-                                          const irisi_collective_kernel **chosen)
+/* The row of IRIS_TUNE by which a call without a schedule goes on this channel, if it is one; or null. */
+static const irisi_collective_row *irisi_collective_tuned(iris_world *w, const iris_channel *ch, irisi_family family,
+                                                          const iris_collective *c)
+{
+    const irisi_block *block = ch == NULL ? NULL : irisi_channel_block(w, ch);
+    const size_t bytes = iris_dtype_bytes(c->dtype);
+    return block == NULL ? NULL
+                         : irisi_collective_row_for(block->rows, (uint32_t)family, (uint32_t)c->team.size, bytes,
+                                                    (uint64_t)c->count * bytes * (uint64_t)c->team.size);
+}
+
+/*
+ * Everything about a collective that can be wrong on this rank alone; completes team and schedule.
+ * `who` receives what chose the schedule, for sentences; it is empty where the caller has.
+ */
+static iris_status irisi_collective_check(iris_world *w, const iris_channel *ch, irisi_family family,
+                                          iris_collective *c, const irisi_collective_kernel *kernels, size_t n,
+                                          const irisi_collective_kernel **chosen, const char **who)
 {
     const irisi_family_row *f = irisi_family_of(family);
+    const irisi_collective_row *tuned = NULL;
     iris_status s = irisi_collective_check_team(w, f, &c->team, c->root);
     if (s != IRIS_OK)
         return s;
-    if (c->schedule == IRIS_SCHEDULE_AUTO)
-        c->schedule = irisi_collective_choose(w, family, c);
+    *who = c->schedule == IRIS_SCHEDULE_AUTO ? "the library" : "";
+    if (c->schedule == IRIS_SCHEDULE_AUTO) {
+        tuned = irisi_collective_tuned(w, ch, family, c);
+        *who = tuned != NULL ? tuned->from : *who;
+        c->schedule = irisi_collective_choose(w, family, c, tuned);
+    }
     *chosen = NULL;
     for (size_t i = 0; i < n; i++)
         if (kernels[i].schedule == c->schedule)
@@ -253,7 +288,9 @@ static iris_status irisi_collective_check(iris_world *w, irisi_family family, ir
     if (*chosen == NULL)
         return irisi_fail(w, IRIS_ERR_UNSUPPORTED, "%s: there is no schedule %s (%d)", f->name,
                           irisi_schedule_name((int)c->schedule), (int)c->schedule);
-    const char *by = irisi_schedule_name((int)c->schedule);
+    char by[192];
+    snprintf(by, sizeof by, "%s%s%s%s", irisi_schedule_name((int)c->schedule), tuned != NULL ? ", which " : "",
+             tuned != NULL ? tuned->from : "", tuned != NULL ? " chose," : "");
     const size_t size = (size_t)c->team.size;
     /* A buffer of the root is looked at elsewhere only where its address stands for that of the root's. */
     const int dst = (*chosen)->dst_symmetric || !f->root_dst || w->rank == c->root;
@@ -339,6 +376,7 @@ iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_fa
         return irisi_collective_hold(w, ch, family, what, kernels, n, bytes, stream);
     const char *name = irisi_family_of(family)->name;
     const irisi_collective_kernel *kernel;
+    const char *who;
     irisi_collective_args args;
     iris_collective c;
     iris_status s = irisi_take_stream(w, name, &stream);
@@ -347,17 +385,16 @@ iris_status irisi_collective_run(iris_world *w, const iris_channel *ch, irisi_fa
     if (what == NULL)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: what to do is null", name);
     c = *what;
-    s = irisi_collective_check(w, family, &c, kernels, n, &kernel);
+    s = irisi_collective_check(w, ch, family, &c, kernels, n, &kernel, &who);
     if (s == IRIS_OK)
         s = irisi_collective_check_channel(w, name, ch, c.team, stream);
     if (s != IRIS_OK)
         return s;
     if (irisi_verbose(w))
-        irisi_log(w->rank, IRISI_DEBUG, "%s of %zu %s%s%s among %d ranks: schedule %s, %s", name, c.count,
+        irisi_log(w->rank, IRISI_DEBUG, "%s of %zu %s%s%s among %d ranks: schedule %s, %s%s%s", name, c.count,
                   iris_dtype_name(c.dtype), irisi_family_of(family)->reduces ? " by " : "",
                   irisi_family_of(family)->reduces ? irisi_op_names[c.op] : "", (int)c.team.size,
-                  irisi_schedule_name((int)c.schedule),
-                  what->schedule == IRIS_SCHEDULE_AUTO ? "which the library chose" : "as asked for");
+                  irisi_schedule_name((int)c.schedule), *who ? "which " : "as asked for", who, *who ? " chose" : "");
     const irisi_collective_whom whom = irisi_collective_whom_of(w, c.team, c.root);
     args.ctx = whom.ctx;
     args.ch = *ch;
@@ -444,7 +481,7 @@ iris_status irisi_message_run(iris_world *w, const iris_channel *ch, const irisi
 iris_status irisi_rows_run(iris_world *w, const iris_channel *ch, const irisi_rows_args *what, size_t bytes,
                            irisi_kernel kernel, iris_stream stream)
 {
-    static const irisi_family_row family = {"iris_all_to_allv", 1, 1, 0, 0, 0};
+    static const irisi_family_row family = {"iris_all_to_allv", 1, 1, 0, 0, 0, 0};
     const irisi_held_rows held = {ch, *what, bytes, kernel, stream};
     if (irisi_grouped())
         return irisi_hold(w, family.name, irisi_held_rows_run, IRISI_HELD_RETURNS, &held, sizeof held);

@@ -6,6 +6,7 @@
 #define IRIS_RUNTIME_COLLECTIVE_SHAPE_H
 #ifdef IRIS_INIT_C
 
+#include <iris/runtime/collective_rows.h>
 #include <iris/runtime/world_state.h>
 
 /* How a platform shares work out: slices of a channel, their scratch, bytes worth one, lanes of a workgroup. */
@@ -64,11 +65,14 @@ static const struct irisi_collective_choice {
     {IRISI_FAMILY_SCATTER, IRIS_SCHEDULE_PULL, 0, {SIZE_MAX, SIZE_MAX, SIZE_MAX}},
 };
 
-/* From what all members know alike. */
-static iris_schedule irisi_collective_choose(const iris_world *w, irisi_family family, const iris_collective *c)
+/* From what all members know alike. `tuned`: the row of IRIS_TUNE for the call, which counts first, or null. */
+static iris_schedule irisi_collective_choose(const iris_world *w, irisi_family family, const iris_collective *c,
+                                             const irisi_collective_row *tuned)
 {
     const size_t all = c->count * iris_dtype_bytes(c->dtype) * (size_t)c->team.size;
     const struct irisi_collective_choice *row = irisi_collective_choices;
+    if (tuned != NULL)
+        return (iris_schedule)tuned->schedule;
     while (row->family != family || (row->members && row->members != c->team.size) || all > row->most[irisi_column(w)])
         row++;
     return row->schedule;

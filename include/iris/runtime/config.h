@@ -30,7 +30,7 @@ static uint64_t irisi_hash_text(const char *text)
 {
     uint64_t h = 14695981039346656037u;
     for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * 1099511628211u; /* FNV-1a */
+        h = irisi_hash_word(h, (unsigned char)*text);
     return h;
 }
 

@@ -90,12 +90,15 @@ typedef enum irisi_kind {
     IRISI_FINALIZE,
     IRISI_GROW,
     IRISI_ADOPT,
+    IRISI_REGISTER,
+    IRISI_UNREGISTER,
     IRISI_KINDS
 } irisi_kind;
 
 static const char *const irisi_kind_name[IRISI_KINDS] = {
     "iris_init",  "iris_barrier",  "iris_broadcast", "iris_allgather", "iris_barrier (checked)", "iris_reset",
-    "iris_reset", "iris_finalize", "iris_finalize",  "iris_heap_grow", "iris_as_symmetric"};
+    "iris_reset", "iris_finalize", "iris_finalize",  "iris_heap_grow", "iris_as_symmetric",
+    "iris_register", "iris_unregister"};
 
 typedef struct irisi_conn {
     int fd;      /* -1: gone */

@@ -20,14 +20,13 @@ typedef struct irisi_letter {
     int32_t rank, pad;
 } irisi_letter;
 
-/* What one rank does with a descriptor that came from another; it stays the caller's to close. */
-typedef const char *(*irisi_take_fn)(iris_world *w, int from, int fd, size_t offset, size_t bytes);
-
-/* The descriptors of one step: what is sent, and what is done with those received. */
+/* The descriptors of one step: what is sent, and what is done with those received, which stay the exchange's. */
 typedef struct irisi_parcel {
     int fd;
-    irisi_take_fn take;
-    size_t offset, bytes;
+    const char *what; /* "heap": whose memory it is, for sentences */
+    const char *(*take)(iris_world *w, int from, int fd, const struct irisi_parcel *parcel);
+    size_t offset, bytes; /* of a heap's piece */
+    void *arg;            /* of other memory: take's own */
 } irisi_parcel;
 
 static socklen_t irisi_post_address(const uint64_t key[2], struct sockaddr_un *a)
@@ -165,16 +164,16 @@ static int irisi_post_round(iris_world *w, const irisi_parcel *p, unsigned char 
             continue;
         todo[r] = 0; /* nor can it reach this rank */
         *status = irisi_fail(w, IRIS_ERR_SYSTEM,
-                             "cannot send rank %d the descriptor of the heap (%s); do both ranks run in one network "
+                             "cannot send rank %d the descriptor of the %s (%s); do both ranks run in one network "
                              "namespace?",
-                             r, strerror(failed));
+                             r, p->what, strerror(failed));
     }
     while ((from = irisi_post_receive(w, &fd)) >= 0) {
-        const char *why = todo[from] & IRISI_POST_TAKE ? p->take(w, from, fd, p->offset, p->bytes) : NULL;
+        const char *why = todo[from] & IRISI_POST_TAKE ? p->take(w, from, fd, p) : NULL;
         close(fd);
         todo[from] = (unsigned char)(todo[from] & ~IRISI_POST_TAKE);
         if (why)
-            *status = irisi_fail(w, IRIS_ERR_DEVICE, "cannot map the heap of rank %d: %s", from, why);
+            *status = irisi_fail(w, IRIS_ERR_DEVICE, "cannot map the %s of rank %d: %s", p->what, from, why);
     }
     for (int r = 0; r < w->size; r++)
         left += todo[r] != 0;
@@ -208,8 +207,8 @@ static iris_status irisi_post_exchange(iris_world *w, const irisi_parcel *p)
             int r = 0;
             while (!todo[r])
                 r++;
-            status = irisi_fail(w, IRIS_ERR_PEER, "rank %d did not exchange the descriptors of heaps within %lld ms", r,
-                                (long long)w->timeout_ms);
+            status = irisi_fail(w, IRIS_ERR_PEER, "rank %d did not exchange the descriptors of %ss within %lld ms", r,
+                                p->what, (long long)w->timeout_ms);
             break;
         }
     }

@@ -129,7 +129,7 @@ static void irisi_log_call(iris_world *w, size_t bytes, size_t align, iris_mem_k
     r->freed = (uint32_t)freed;
     const unsigned char *p = (const unsigned char *)r;
     for (size_t i = 0; i < sizeof *r; i++)
-        w->log_hash = (w->log_hash ^ p[i]) * 1099511628211u; /* FNV-1a */
+        w->log_hash = irisi_hash_word(w->log_hash, p[i]);
 }
 
 static void irisi_record_text(char *text, size_t room, const irisi_record *r)

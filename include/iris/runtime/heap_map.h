@@ -130,9 +130,9 @@ static iris_status irisi_exchange_intents(iris_world *w, const irisi_settings *s
     return irisi_agree(w, IRISI_INIT, status);
 }
 
-static const char *irisi_take_piece(iris_world *w, int from, int fd, size_t offset, size_t bytes)
+static const char *irisi_take_piece(iris_world *w, int from, int fd, const irisi_parcel *p)
 {
-    return irisi_dev_heap_attach(&w->dev, &w->heaps[from], offset, bytes, fd);
+    return irisi_dev_heap_attach(&w->dev, &w->heaps[from], p->offset, p->bytes, fd);
 }
 
 /* Every rank has put a piece behind its own heap: now behind its addresses for the others' heaps too. */
@@ -149,9 +149,11 @@ static iris_status irisi_share_piece(iris_world *w, irisi_kind kind, size_t offs
     }
     if (own->fd >= 0 && w->size > 1) {
         parcel.fd = own->fd;
+        parcel.what = "heap";
         parcel.take = irisi_take_piece;
         parcel.offset = offset;
         parcel.bytes = bytes;
+        parcel.arg = NULL;
         const iris_status sent = irisi_post_exchange(w, &parcel);
         status = status == IRIS_OK ? sent : status;
     }

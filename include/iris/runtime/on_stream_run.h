@@ -21,6 +21,12 @@ static size_t irisi_rows_extent(size_t pitch, size_t bytes, size_t rows)
     return (rows - 1) * pitch + bytes;
 }
 
+/* Where memory of a rank is that is named by an address here, of the heap or in a window; null: in neither. */
+static void *irisi_stream_remote(const iris_world *w, const void *p, size_t bytes, int rank)
+{
+    return iris_is_symmetric(w, p, bytes) ? iris_translate(w, p, rank) : irisi_window_remote(w, p, bytes, rank);
+}
+
 /* Which side of a copy is wrong, and how. There are rows, of some bytes. */
 static iris_status irisi_stream_check_copy(iris_world *w, const irisi_stream_call *c)
 {
@@ -40,10 +46,10 @@ static iris_status irisi_stream_check_copy(iris_world *w, const irisi_stream_cal
     if (dst_bytes == SIZE_MAX || src_bytes == SIZE_MAX)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: %zu rows of %zu bytes are more than memory holds", c->name,
                           r->rows, r->bytes);
-    if (!iris_is_symmetric(w, far, far_bytes))
+    if (!irisi_stream_remote(w, far, far_bytes, c->rank))
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "%s: %s is to name memory of rank %d, and its %zu bytes at %p are not in the symmetric heap; "
-                          "allocate it with iris_malloc",
+                          "%s: %s is to name memory of rank %d, and its %zu bytes at %p are not in the symmetric heap, "
+                          "nor in a window; allocate it with iris_malloc",
                           c->name, far_name, c->rank, far_bytes, far);
     const uintptr_t dst = (uintptr_t)r->dst, src = (uintptr_t)r->src;
     if (c->rank == w->rank && r->rows == 1 && dst < src + src_bytes && src < dst + dst_bytes)
@@ -74,7 +80,7 @@ static iris_status irisi_stream_check_signal(iris_world *w, const irisi_stream_c
 static iris_status irisi_stream_check_barrier(iris_world *w, const irisi_stream_call *c, iris_team *team,
                                               iris_stream stream, irisi_block **block)
 {
-    static const irisi_family_row family = {"iris_barrier_on_stream", 0, 0, 0, 0, 0};
+    static const irisi_family_row family = {"iris_barrier_on_stream", 0, 0, 0, 0, 0, 0};
     const iris_channel *ch = c->ch;
     const int good = ch && ch->state && ch->slices == 0 && ch->n_signals >= (size_t)w->size;
     *block = good ? irisi_sync_block(w, ch->signals) : NULL;
@@ -109,8 +115,8 @@ static iris_status irisi_stream_copy(iris_world *w, const irisi_stream_call *c, 
     const int gets = c->kind == IRISI_STREAM_GET;
     if (r->bytes == 0 || r->rows == 0)
         return IRIS_OK;
-    void *dst = gets ? r->dst : iris_translate(w, r->dst, c->rank);
-    const void *src = gets ? iris_translate(w, r->src, c->rank) : r->src;
+    void *dst = gets ? r->dst : irisi_stream_remote(w, r->dst, 1, c->rank);
+    const void *src = gets ? irisi_stream_remote(w, r->src, 1, c->rank) : r->src;
     const char *why = irisi_dev_copy_rows(&w->dev, dst, r->dst_pitch, src, r->src_pitch, r->bytes, r->rows, stream);
     return irisi_device_result(w, c->name, why);
 }

@@ -9,6 +9,7 @@
 #ifdef IRIS_INIT_C
 
 #include <iris/runtime/team.h>
+#include <iris/runtime/window.h>
 
 /* Kernels do not know their own names: the world keeps those of its latest launches. */
 static void irisi_remember_launch(iris_world *w, const char *name, uint32_t workgroups)
@@ -63,11 +64,35 @@ static void irisi_fault_text(const iris_world *w, const irisi_report *r, char *t
         else
             snprintf(text, bytes, "names no rank of this world (0 to %d)", w->size - 1);
         break;
-    case IRISI_FAULT_RANGE: snprintf(text, bytes, "is not inside the heap of %zu bytes", w->heap_bytes); break;
+    case IRISI_FAULT_RANGE:
+        if (r->expected)
+            snprintf(text, bytes, "is not inside that rank's %llu bytes of the window", (unsigned long long)r->seen);
+        else
+            snprintf(text, bytes, "is not inside the heap of %zu bytes", w->heap_bytes);
+        break;
     case IRISI_FAULT_ALIGN: snprintf(text, bytes, "is not aligned to %u bytes", r->size); break;
     case IRISI_FAULT_PITCH: snprintf(text, bytes, "is of a row that is longer than the pitch of dst"); break;
-    default: snprintf(text, bytes, "is atomic but not in sync memory (iris_malloc_kind with IRIS_MEM_SYNC)"); break;
+    default:
+        snprintf(text, bytes, "is atomic but not in sync memory (%s with IRIS_MEM_SYNC)",
+                 r->expected ? "iris_register_kind" : "iris_malloc_kind");
+        break;
     }
+}
+
+/* A window's context where only the heap's will do; 0 when the report is about something else. */
+static int irisi_window_text(char *text, size_t bytes, int rank, const char *kernel, const irisi_report *r)
+{
+    const char *const what = r->access == IRISI_ACCESS_SIGNAL ? "a signal"
+                             : r->access == IRISI_ACCESS_WAIT ? "a wait"
+                             : r->access == IRISI_ACCESS_LL   ? "an LL message"
+                                                              : "a collective";
+    if (r->fault != IRISI_FAULT_WINDOW)
+        return 0;
+    snprintf(text, bytes,
+             "rank %d, %sworkgroup %u: %s was given the context of window %llu; it takes the heap's, from "
+             "iris_device_ctx; call iris_reset on every rank",
+             rank, kernel, r->workgroup, what, (unsigned long long)r->expected);
+    return 1;
 }
 
 /* What one rank has named and another cannot follow: roots, messages, rows; 0 when the report is not about that. */
@@ -229,9 +254,13 @@ static iris_status irisi_report_text(char *text, size_t bytes, const iris_world 
                  never ? ": nobody raised it, or somebody did before an iris_barrier followed its creation" : "");
         return IRIS_ERR_TIMEOUT;
     }
-    if (irisi_collective_text(text, bytes, rank, kernel, r) || irisi_index_text(text, bytes, rank, kernel, r))
+    if (irisi_collective_text(text, bytes, rank, kernel, r) || irisi_index_text(text, bytes, rank, kernel, r) ||
+        irisi_window_text(text, bytes, rank, kernel, r))
         return IRIS_ERR_CHECK;
-    if (r->signal <= w->heap_bytes)
+    if (r->expected)
+        snprintf(where, sizeof where, "%s%llu of window %llu", r->signal >> 63 ? "offset -" : "offset ",
+                 (unsigned long long)(r->signal >> 63 ? 0 - r->signal : r->signal), (unsigned long long)r->expected);
+    else if (r->signal <= w->heap_bytes)
         snprintf(where, sizeof where, "heap offset %llu%s", (unsigned long long)r->signal, place);
     else
         snprintf(where, sizeof where, "address 0x%llx", (unsigned long long)r->address);

@@ -99,7 +99,7 @@ iris_status irisi_rmsnorm_run(iris_world *w, const iris_channel *ch, const iris_
                               const irisi_collective_kernel *kernels, iris_schedule schedule, iris_team team,
                               iris_stream stream)
 {
-    static const irisi_family_row family = {"iris_all_reduce_rmsnorm", 0, 0, 0, 0, 1};
+    static const irisi_family_row family = {"iris_all_reduce_rmsnorm", 0, 0, 0, 0, 1, 0};
     if (irisi_grouped())
         return irisi_rmsnorm_hold(w, ch, what, dtype, kernels, schedule, team, stream);
     const size_t element = iris_dtype_bytes(dtype);

@@ -2,7 +2,7 @@
 /*
  * tensor.h: a part of init.c: partitioned tensors on the host. include/iris/tensor.h declares them.
  *
- *   irisi_tensor_lay irisi_tensor_check irisi_tensor_strides irisi_tensor_copy_box
+ *   irisi_tensor_cut irisi_tensor_lay irisi_tensor_check irisi_tensor_strides irisi_tensor_copy_box
  */
 #ifndef IRIS_RUNTIME_TENSOR_H
 #define IRIS_RUNTIME_TENSOR_H
@@ -98,6 +98,16 @@ static iris_status irisi_tensor_lay_parts(iris_world *w, const char *who, iris_t
     return IRIS_OK;
 }
 
+/* Cuts a dimension into blocks of whole units, dealt out as evenly as possible. */
+static void irisi_tensor_cut(iris_tensor_dim *dim, uint32_t parts, uint32_t unit)
+{
+    const uint32_t units = dim->size / unit + (dim->size % unit != 0);
+    dim->parts = parts;
+    dim->unit = unit;
+    dim->each = units / parts;
+    dim->more = units % parts;
+}
+
 /* Where each dimension is cut. */
 static iris_status irisi_tensor_lay_blocks(iris_world *w, const char *who, iris_tensor *t, const iris_tensor_layout *l)
 {
@@ -112,10 +122,7 @@ static iris_status irisi_tensor_lay_blocks(iris_world *w, const char *who, iris_
                               "%s: dimension %d is cut at multiples of %lld; unit takes 1 to 2^31 - 1, or 0 for 16",
                               who, d, (long long)unit);
         dim->size = (uint32_t)l->size[d];
-        dim->unit = (uint32_t)unit;
-        const uint32_t units = dim->size / dim->unit + (dim->size % dim->unit != 0);
-        dim->each = units / dim->parts;
-        dim->more = units % dim->parts;
+        irisi_tensor_cut(dim, dim->parts, (uint32_t)unit);
     }
     return IRIS_OK;
 }

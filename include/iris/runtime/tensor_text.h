@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tensor_text.h: a part of init.c: partitioned tensors for people to read. include/iris/tensor.h declares them.
+ *
+ *   irisi_text_add irisi_text_add_sizes
  */
 #ifndef IRIS_RUNTIME_TENSOR_TEXT_H
 #define IRIS_RUNTIME_TENSOR_TEXT_H
@@ -20,6 +22,17 @@ __attribute__((format(printf, 4, 5))) static void irisi_text_add(char *text, siz
     *length += n > 0 ? (size_t)n : 0;
 }
 
+/* Appends the dimensions: "[1000, 512 in 4 by 16]". */
+static void irisi_text_add_sizes(char *text, size_t bytes, size_t *length, const iris_tensor *t)
+{
+    for (int d = 0; d < t->dims; d++) {
+        irisi_text_add(text, bytes, length, "%s%u", d ? ", " : "[", t->dim[d].size);
+        if (t->dim[d].parts > 1)
+            irisi_text_add(text, bytes, length, " in %u by %u", t->dim[d].parts, t->dim[d].unit);
+    }
+    irisi_text_add(text, bytes, length, "]");
+}
+
 size_t iris_tensor_text(const iris_tensor *t, char *text, size_t bytes)
 {
     size_t n = 0;
@@ -27,14 +40,10 @@ size_t iris_tensor_text(const iris_tensor *t, char *text, size_t bytes)
         irisi_text_add(text, bytes, &n, "no tensor");
         return n;
     }
-    irisi_text_add(text, bytes, &n, "%s [", iris_dtype_name(t->dtype));
-    for (int d = 0; d < t->dims; d++) {
-        irisi_text_add(text, bytes, &n, "%s%u", d ? ", " : "", t->dim[d].size);
-        if (t->dim[d].parts > 1)
-            irisi_text_add(text, bytes, &n, " in %u by %u", t->dim[d].parts, t->dim[d].unit);
-    }
+    irisi_text_add(text, bytes, &n, "%s ", iris_dtype_name(t->dtype));
+    irisi_text_add_sizes(text, bytes, &n, t);
     const iris_team *team = &t->team;
-    irisi_text_add(text, bytes, &n, "], %d %s on rank", (int)t->copies, t->copies > 1 ? "copies" : "copy");
+    irisi_text_add(text, bytes, &n, ", %d %s on rank", (int)t->copies, t->copies > 1 ? "copies" : "copy");
     if (team->size > 1)
         irisi_text_add(text, bytes, &n, "s %d to %d", (int)team->start,
                        (int)(team->start + (team->size - 1) * team->stride));

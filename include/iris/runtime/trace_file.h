@@ -284,8 +284,11 @@ static void irisi_trace_print_event(const irisi_trace_out *o, int rank, const ir
             irisi_trace_printed(end > begin ? end - begin : 0), e->workgroup, e->wave);
     if (e->peer != o->log->first + rank)
         fprintf(o->f, ",\"peer\":%d", e->peer);
+    const int windowed = e->kind <= IRIS_TRACE_ATOMIC_MAX && e->id != 0;
+    if (windowed)
+        fprintf(o->f, ",\"window\":%u", e->id);
     if (e->offset != UINT64_MAX)
-        fprintf(o->f, ",\"heap_offset\":\"0x%llx\"", (unsigned long long)e->offset);
+        fprintf(o->f, ",\"%s_offset\":\"0x%llx\"", windowed ? "window" : "heap", (unsigned long long)e->offset);
     if (e->kind == IRIS_TRACE_SIGNAL || e->kind == IRIS_TRACE_WAIT || e->kind == IRIS_TRACE_BARRIER)
         fprintf(o->f, ",\"value\":%llu", (unsigned long long)e->amount);
     else if (e->kind >= IRIS_TRACE_GEMM_COMPUTE && e->kind <= IRIS_TRACE_GEMM_SEND)

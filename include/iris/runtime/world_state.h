@@ -35,6 +35,9 @@
 
 #include <iris/runtime/socket_list.h>
 
+/* A step of FNV-1a. */
+static uint64_t irisi_hash_word(uint64_t hash, uint64_t word) { return (hash ^ word) * 1099511628211u; }
+
 enum {
     IRISI_SENTENCE = 640,    /* longest error sentence */
     IRISI_TOKEN = 128,       /* longest job token, with its end */
@@ -88,6 +91,7 @@ typedef struct irisi_block {
     uint64_t call;       /* which allocation call it was, as checked mode counts them */
     iris_team team;      /* of a channel: whose collectives are launched on it; size 0 before the first, -1: messages */
     iris_stream stream;  /* of a channel: where collectives are launched on it, null before the first */
+    const struct irisi_collective_rows *rows; /* of a channel: tuning rows of collectives on it, or null */
 } irisi_block;
 
 /* The allocator of one memory kind: live blocks in the order of their offsets. */
@@ -113,6 +117,20 @@ typedef struct irisi_team {
     int32_t *ranks; /* world ranks of the members */
     void *far;      /* delta of each, where kernels can read it; beyond IRIS_CTX_RANKS */
 } irisi_team;
+
+/* A rank's part of a window. */
+typedef struct irisi_window_part {
+    irisi_window_view view;
+    uint64_t bytes;
+    iris_reach reach;
+} irisi_window_part;
+
+/* Memory that others allocated, of every rank (iris_register). */
+typedef struct irisi_window {
+    iris_ctx ctx; /* its number is ctx.window: never given twice in a world, and the same on every rank */
+    void *table;  /* ctx.far */
+    irisi_window_part *parts;
+} irisi_window;
 
 typedef enum irisi_frame_type {
     IRISI_GATHER = 1, /* member to hub: its part of a collective */
@@ -157,6 +175,10 @@ struct iris_world {
     irisi_team *teams;    /* that live on this rank */
     size_t n_teams;
     int32_t team_numbers; /* given so far */
+    irisi_window *windows; /* that live */
+    size_t n_windows;
+    uint32_t window_numbers; /* given so far */
+    struct irisi_collective_rows *collective_rows; /* that channels were made with (collective_rows.h) */
     iris_stream stream;
     irisi_arena arena[2];
     uint64_t log_count, log_hash; /* allocation calls so far */

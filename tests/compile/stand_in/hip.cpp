@@ -28,6 +28,7 @@ struct piece {
     size_t bytes;
     int fd;
     bool opened; /* another process's */
+    int device;  /* that was current */
 };
 std::mutex lock;
 std::map<void *, piece> pieces;
@@ -54,7 +55,7 @@ hipError_t map(void **p, size_t bytes, int fd, bool opened)
     if (at == MAP_FAILED)
         return result(hipErrorOutOfMemory);
     std::lock_guard<std::mutex> hold(lock);
-    pieces[at] = {bytes, fd, opened};
+    pieces[at] = {bytes, fd, opened, device};
     *p = at;
     return hipSuccess;
 }
@@ -134,6 +135,22 @@ hipError_t hipExtMallocWithFlags(void **p, size_t bytes, unsigned flags)
     return flags == 3 && is("5.0") ? result(hipErrorInvalidValue) : make(p, bytes);
 }
 hipError_t hipMalloc(void **p, size_t bytes) { return make(p, bytes); }
+hipError_t hipMemGetAddressRange(hipDeviceptr_t *base, size_t *bytes, hipDeviceptr_t p)
+{
+    std::lock_guard<std::mutex> hold(lock);
+    auto found = pieces.upper_bound(p);
+    if (found == pieces.begin() || (char *)p >= (char *)(--found)->first + found->second.bytes)
+        return result(hipErrorInvalidValue);
+    return *base = found->first, *bytes = found->second.bytes, hipSuccess;
+}
+hipError_t hipPointerGetAttribute(void *value, hipPointer_attribute which, hipDeviceptr_t p)
+{
+    std::lock_guard<std::mutex> hold(lock);
+    auto found = pieces.upper_bound(p);
+    if (which != HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL || found == pieces.begin())
+        return result(hipErrorInvalidValue);
+    return *(int *)value = (--found)->second.device, hipSuccess;
+}
 hipError_t hipHostMalloc(void **p, size_t bytes, unsigned) { return make(p, bytes); }
 hipError_t hipFree(void *p) { return p ? drop(p, false) : hipSuccess; }
 hipError_t hipHostFree(void *p) { return drop(p, false); }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * host_half.c: what init.c does on AMD, on a stand-in of HIP (hip.cpp): heaps that ranks open by IPC or share as
- * threads of one process, copies to a peer, of rows on a stream too, how large a grid may be. Says what went wrong;
- * silent when nothing did.
+ * threads of one process, copies to a peer, of rows on a stream too, memory of hipMalloc as windows, how large a grid
+ * may be. Says what went wrong; silent when nothing did.
  *
  *   host_half RANKS MOST    MOST: workgroups of 256 lanes that may wait for each other on a rank's device
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include <hip/hip_runtime_api.h>
 
 #include <iris/init.h>
 #include <iris/iris.h>
@@ -48,6 +51,65 @@ static int rows_go_around(iris_world *w)
     return wrong;
 }
 
+/* Mappings of memory files in this process: the stand-in has one for each allocation, its own or opened. */
+static int mappings(void)
+{
+    char line[512];
+    int n = 0;
+    FILE *f = fopen("/proc/self/maps", "r");
+    while (f && fgets(line, sizeof line, f))
+        n += strstr(line, "memfd:hip") != NULL;
+    if (f)
+        fclose(f);
+    return n;
+}
+
+/* Two windows in one allocation of each rank, which other processes open once; another place and length on each. */
+static int windows(iris_world *w)
+{
+    const int me = iris_rank(w), ranks = iris_world_size(w), right = (me + 1) % ranks, left = (me + ranks - 1) % ranks;
+    const char *spawn = getenv("IRIS_SPAWN");
+    const int threads = spawn && strcmp(spawn, "thread") == 0;
+    const size_t length = 64 + 16 * (size_t)me;
+    char local[64], *memory = NULL, byte = (char)(10 + me), got = 0;
+    iris_window first, second;
+    int wrong = 0;
+    IRIS_TRY(iris_barrier(w)); /* as threads of one process ranks have one list of mappings */
+    const int before = mappings();
+    IRIS_TRY(iris_barrier(w));
+    wrong += expect(hipMalloc((void **)&memory, 4096) == hipSuccess, "there is no memory");
+    IRIS_TRY(iris_register(w, memory + 256 + 8 * me, length, &first));
+    IRIS_TRY(iris_register(w, memory + 1024, 32, &second));
+    /* and a table of addresses for each window */
+    wrong += expect(mappings() == before + (threads ? 3 * ranks : ranks + 2), "an allocation was opened twice");
+    for (int r = 0; r < ranks; r++) {
+        const iris_reach reach = iris_window_reach(w, &first, r);
+        wrong += expect(iris_window_bytes(w, &first, r) == 64 + 16 * (size_t)r, "a rank's length is another");
+        wrong += expect(reach == (r % 4 != me % 4 ? IRIS_REACH_PEER
+                                  : threads || r == me ? IRIS_REACH_PROCESS : IRIS_REACH_DEVICE),
+                        "a rank is reached otherwise");
+    }
+    IRIS_TRY(iris_memcpy(w, iris_window_translate(w, &first, memory + 256 + 8 * me + 40, right), &byte, 1));
+    IRIS_TRY(iris_memcpy(w, memory + 2048, &byte, 1));
+    IRIS_TRY(iris_put_on_stream(w, memory + 1024 + 31, memory + 2048, 1, right, NULL));
+    IRIS_TRY(iris_barrier(w));
+    IRIS_TRY(iris_memcpy(w, &got, memory + 256 + 8 * me + 40, 1));
+    wrong += expect(got == (char)(10 + left), "the left neighbour's byte did not come into the first window");
+    IRIS_TRY(iris_memcpy(w, &got, memory + 1024 + 31, 1));
+    wrong += expect(got == (char)(10 + left), "the left neighbour's byte did not come into the second window");
+    IRIS_TRY(iris_barrier(w));
+    IRIS_TRY(iris_unregister(w, &first));
+    IRIS_TRY(iris_unregister(w, &second));
+    wrong += expect(mappings() == before + (threads ? ranks : 1), "an allocation stays open");
+    wrong += expect(iris_register(w, local, sizeof local, &first) == IRIS_ERR_ARGUMENT &&
+                        strstr(iris_error_string(w), "it is no memory of the runtime's"),
+                    "memory of the stack is a window");
+    IRIS_TRY(iris_barrier(w));
+    wrong += expect(hipFree(memory) == hipSuccess, "the memory cannot be freed");
+    IRIS_TRY(iris_barrier(w));
+    return wrong;
+}
+
 static int rank_main(iris_world *w, void *arg)
 {
     const uint32_t most = *(const uint32_t *)arg;
@@ -68,6 +130,7 @@ static int rank_main(iris_world *w, void *arg)
     wrong += expect(iris_max_workgroups(w, nothing, 256, 65537) == 0, "more shared memory than there is is allowed");
     wrong += expect(iris_max_workgroups(w, nothing, 512, 0) == 0, "more lanes than the kernel has are allowed");
     wrong += rows_go_around(w);
+    wrong += windows(w);
     IRIS_TRY(iris_launch(w, nothing, &a, sizeof a, &grid, NULL));
     grid.workgroups = most + 1;
     const iris_status refused = iris_launch(w, nothing, &a, sizeof a, &grid, NULL);

@@ -28,8 +28,7 @@
  *
  * One access of the calling lane to an object at a symmetric address, on any rank, its own included. A load or store
  * has no order of its own: a signal, iris_fence or iris_quiet orders what was stored, and an acquiring wait stands
- * before what is loaded. Checked mode refuses a rank or
- * an address that cannot be.
+ * before what is loaded. Checked mode refuses a rank or an address that cannot be.
  *
  * The forms that end in _if are for ragged edges: a lane whose `ok` is 0 touches no memory, and its address and rank
  * may be anything, in checked mode too. A load gives it `other`. Lanes of a wave may differ in `ok`.
@@ -40,7 +39,7 @@
  * @param value the element to write
  * @param vec   the 16 bytes to write
  * @param rank  world rank
- * @param hint  a constant: how the access uses caches (iris_cache)
+ * @param hint  a constant: how the access uses caches, one for loads or one for stores (iris_cache)
  * @param ok    whether the lane makes the access
  * @param other what a load gives to a lane that does not
  * @{
@@ -53,6 +52,7 @@ typedef struct iris_vec_i32 {
 /** iris_load_i32 with a cache hint, a constant. */
 IRIS_DEVICE int32_t iris_load_cache_i32(const iris_ctx *ctx, const int32_t *src, int rank, iris_cache hint)
 {
+    irisi_check_load_hint(hint);
     const uint64_t begun = irisi_trace_begin(ctx);
     const int32_t value = irisi_unbits_i32(
         irisi_load_32(irisi_reach(ctx, src, rank, sizeof *src, IRISI_ACCESS_LOAD), hint));
@@ -67,6 +67,7 @@ IRIS_DEVICE int32_t iris_load_i32(const iris_ctx *ctx, const int32_t *src, int r
 /** 16 bytes at symmetric address `src`, which is a multiple of 16, on `rank`. Each lane calls it for itself. */
 IRIS_DEVICE iris_vec_i32 iris_load_vec_i32(const iris_ctx *ctx, const int32_t *src, int rank, iris_cache hint)
 {
+    irisi_check_load_hint(hint);
     const uint64_t begun = irisi_trace_begin(ctx);
     const irisi_b128 bits = irisi_load_128(irisi_reach(ctx, src, rank, 16, IRISI_ACCESS_LOAD), hint);
     irisi_trace_end(ctx, begun, IRIS_TRACE_LOAD, rank, src, 16);
@@ -89,6 +90,7 @@ IRIS_DEVICE iris_vec_i32 iris_load_vec_i32_if(const iris_ctx *ctx, const int32_t
 /** iris_store_i32 with a cache hint, a constant. */
 IRIS_DEVICE void iris_store_cache_i32(const iris_ctx *ctx, int32_t *dst, int32_t value, int rank, iris_cache hint)
 {
+    irisi_check_store_hint(hint);
     const uint64_t begun = irisi_trace_begin(ctx);
     irisi_store_32(irisi_reach(ctx, dst, rank, sizeof *dst, IRISI_ACCESS_STORE), irisi_bits_i32(value), hint);
     irisi_trace_end(ctx, begun, IRIS_TRACE_STORE, rank, dst, sizeof *dst);
@@ -103,8 +105,9 @@ IRIS_DEVICE void iris_store_i32(const iris_ctx *ctx, int32_t *dst, int32_t value
 /** Writes 16 bytes at symmetric address `dst`, which is a multiple of 16, on `rank`. Each lane calls it for itself. */
 IRIS_DEVICE void iris_store_vec_i32(const iris_ctx *ctx, int32_t *dst, iris_vec_i32 vec, int rank, iris_cache hint)
 {
-    irisi_b128 bits;
+    irisi_check_store_hint(hint);
     const uint64_t begun = irisi_trace_begin(ctx);
+    irisi_b128 bits;
     __builtin_memcpy(&bits, &vec, sizeof bits);
     irisi_store_128(irisi_reach(ctx, dst, rank, 16, IRISI_ACCESS_STORE), bits, hint);
     irisi_trace_end(ctx, begun, IRIS_TRACE_STORE, rank, dst, 16);
@@ -131,6 +134,7 @@ typedef struct iris_vec_u32 {
 /** iris_load_u32 with a cache hint, a constant. */
 IRIS_DEVICE uint32_t iris_load_cache_u32(const iris_ctx *ctx, const uint32_t *src, int rank, iris_cache hint)
 {
+    irisi_check_load_hint(hint);
     const uint64_t begun = irisi_trace_begin(ctx);
     const uint32_t value = irisi_unbits_u32(
         irisi_load_32(irisi_reach(ctx, src, rank, sizeof *src, IRISI_ACCESS_LOAD), hint));
@@ -145,6 +149,7 @@ IRIS_DEVICE uint32_t iris_load_u32(const iris_ctx *ctx, const uint32_t *src, int
 /** 16 bytes at symmetric address `src`, which is a multiple of 16, on `rank`. Each lane calls it for itself. */
 IRIS_DEVICE iris_vec_u32 iris_load_vec_u32(const iris_ctx *ctx, const uint32_t *src, int rank, iris_cache hint)
 {
+    irisi_check_load_hint(hint);
     const uint64_t begun = irisi_trace_begin(ctx);
     const irisi_b128 bits = irisi_load_128(irisi_reach(ctx, src, rank, 16, IRISI_ACCESS_LOAD), hint);
     irisi_trace_end(ctx, begun, IRIS_TRACE_LOAD, rank, src, 16);
@@ -167,6 +172,7 @@ IRIS_DEVICE iris_vec_u32 iris_load_vec_u32_if(const iris_ctx *ctx, const uint32_
 /** iris_store_u32 with a cache hint, a constant. */
 IRIS_DEVICE void iris_store_cache_u32(const iris_ctx *ctx, uint32_t *dst, uint32_t value, int rank, iris_cache hint)
 {
+    irisi_check_store_hint(hint);
     const uint64_t begun = irisi_trace_begin(ctx);
     irisi_store_32(irisi_reach(ctx, dst, rank, sizeof *dst, IRISI_ACCESS_STORE), irisi_bits_u32(value), hint);
     irisi_trace_end(ctx, begun, IRIS_TRACE_STORE, rank, dst, sizeof *dst);
@@ -181,8 +187,9 @@ IRIS_DEVICE void iris_store_u32(const iris_ctx *ctx, uint32_t *dst, uint32_t val
 /** Writes 16 bytes at symmetric address `dst`, which is a multiple of 16, on `rank`. Each lane calls it for itself. */
 IRIS_DEVICE void iris_store_vec_u32(const iris_ctx *ctx, uint32_t *dst, iris_vec_u32 vec, int rank, iris_cache hint)
 {
-    irisi_b128 bits;
+    irisi_check_store_hint(hint);
     const uint64_t begun = irisi_trace_begin(ctx);
+    irisi_b128 bits;
     __builtin_memcpy(&bits, &vec, sizeof bits);
     irisi_store_128(irisi_reach(ctx, dst, rank, 16, IRISI_ACCESS_STORE), bits, hint);
     irisi_trace_end(ctx, begun, IRIS_TRACE_STORE, rank, dst, 16);
@@ -209,6 +216,7 @@ typedef struct iris_vec_bf16 {
 /** iris_load_bf16 with a cache hint, a constant. */
 IRIS_DEVICE iris_bf16 iris_load_cache_bf16(const iris_ctx *ctx, const iris_bf16 *src, int rank, iris_cache hint)
 {
+    irisi_check_load_hint(hint);
     const uint64_t begun = irisi_trace_begin(ctx);
     const iris_bf16 value = irisi_unbits_bf16(
         irisi_load_16(irisi_reach(ctx, src, rank, sizeof *src, IRISI_ACCESS_LOAD), hint));
@@ -223,6 +231,7 @@ IRIS_DEVICE iris_bf16 iris_load_bf16(const iris_ctx *ctx, const iris_bf16 *src, 
 /** 16 bytes at symmetric address `src`, which is a multiple of 16, on `rank`. Each lane calls it for itself. */
 IRIS_DEVICE iris_vec_bf16 iris_load_vec_bf16(const iris_ctx *ctx, const iris_bf16 *src, int rank, iris_cache hint)
 {
+    irisi_check_load_hint(hint);
     const uint64_t begun = irisi_trace_begin(ctx);
     const irisi_b128 bits = irisi_load_128(irisi_reach(ctx, src, rank, 16, IRISI_ACCESS_LOAD), hint);
     irisi_trace_end(ctx, begun, IRIS_TRACE_LOAD, rank, src, 16);
@@ -245,6 +254,7 @@ IRIS_DEVICE iris_vec_bf16 iris_load_vec_bf16_if(const iris_ctx *ctx, const iris_
 /** iris_store_bf16 with a cache hint, a constant. */
 IRIS_DEVICE void iris_store_cache_bf16(const iris_ctx *ctx, iris_bf16 *dst, iris_bf16 value, int rank, iris_cache hint)
 {
+    irisi_check_store_hint(hint);
     const uint64_t begun = irisi_trace_begin(ctx);
     irisi_store_16(irisi_reach(ctx, dst, rank, sizeof *dst, IRISI_ACCESS_STORE), irisi_bits_bf16(value), hint);
     irisi_trace_end(ctx, begun, IRIS_TRACE_STORE, rank, dst, sizeof *dst);
@@ -259,8 +269,9 @@ IRIS_DEVICE void iris_store_bf16(const iris_ctx *ctx, iris_bf16 *dst, iris_bf16 
 /** Writes 16 bytes at symmetric address `dst`, which is a multiple of 16, on `rank`. Each lane calls it for itself. */
 IRIS_DEVICE void iris_store_vec_bf16(const iris_ctx *ctx, iris_bf16 *dst, iris_vec_bf16 vec, int rank, iris_cache hint)
 {
-    irisi_b128 bits;
+    irisi_check_store_hint(hint);
     const uint64_t begun = irisi_trace_begin(ctx);
+    irisi_b128 bits;
     __builtin_memcpy(&bits, &vec, sizeof bits);
     irisi_store_128(irisi_reach(ctx, dst, rank, 16, IRISI_ACCESS_STORE), bits, hint);
     irisi_trace_end(ctx, begun, IRIS_TRACE_STORE, rank, dst, 16);

@@ -42,7 +42,7 @@ IRIS_DEVICE void iris_put_signal_i32(const iris_ctx *ctx, int32_t *dst, const in
                                      iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
 {
     uint64_t *at = irisi_signal_at(ctx, signal, rank);
-    iris_put_i32(ctx, dst, src, n, rank);
+    iris_put_i32(ctx, dst, src, irisi_before_signal(ctx, at, n), rank);
     const uint64_t begun = irisi_trace_begin(ctx);
     irisi_put_raise(at, value, op);
     irisi_trace_raised(ctx, begun, signal, value, op, rank);
@@ -56,7 +56,7 @@ IRIS_DEVICE void iris_put_signal_i32_wave(const iris_ctx *ctx, int32_t *dst, con
                                           iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
 {
     uint64_t *at = irisi_signal_at(ctx, signal, rank);
-    iris_put_i32_wave(ctx, dst, src, n, rank);
+    iris_put_i32_wave(ctx, dst, src, irisi_before_signal(ctx, at, n), rank);
     const uint64_t begun = irisi_trace_begin(ctx);
     irisi_put_raise_wave(at, value, op);
     irisi_trace_raised_wave(ctx, begun, signal, value, op, rank);
@@ -70,7 +70,7 @@ IRIS_DEVICE void iris_put_signal_i32_wg(const iris_ctx *ctx, int32_t *dst, const
                                         iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
 {
     uint64_t *at = irisi_signal_at(ctx, signal, rank);
-    iris_put_i32_wg(ctx, dst, src, n, rank);
+    iris_put_i32_wg(ctx, dst, src, irisi_before_signal(ctx, at, n), rank);
     const uint64_t begun = irisi_trace_begin(ctx);
     irisi_put_raise_wg(at, value, op);
     irisi_trace_raised_wg(ctx, begun, signal, value, op, rank);
@@ -84,7 +84,7 @@ IRIS_DEVICE void iris_put_signal_u32(const iris_ctx *ctx, uint32_t *dst, const u
                                      iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
 {
     uint64_t *at = irisi_signal_at(ctx, signal, rank);
-    iris_put_u32(ctx, dst, src, n, rank);
+    iris_put_u32(ctx, dst, src, irisi_before_signal(ctx, at, n), rank);
     const uint64_t begun = irisi_trace_begin(ctx);
     irisi_put_raise(at, value, op);
     irisi_trace_raised(ctx, begun, signal, value, op, rank);
@@ -98,7 +98,7 @@ IRIS_DEVICE void iris_put_signal_u32_wave(const iris_ctx *ctx, uint32_t *dst, co
                                           iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
 {
     uint64_t *at = irisi_signal_at(ctx, signal, rank);
-    iris_put_u32_wave(ctx, dst, src, n, rank);
+    iris_put_u32_wave(ctx, dst, src, irisi_before_signal(ctx, at, n), rank);
     const uint64_t begun = irisi_trace_begin(ctx);
     irisi_put_raise_wave(at, value, op);
     irisi_trace_raised_wave(ctx, begun, signal, value, op, rank);
@@ -112,7 +112,7 @@ IRIS_DEVICE void iris_put_signal_u32_wg(const iris_ctx *ctx, uint32_t *dst, cons
                                         iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
 {
     uint64_t *at = irisi_signal_at(ctx, signal, rank);
-    iris_put_u32_wg(ctx, dst, src, n, rank);
+    iris_put_u32_wg(ctx, dst, src, irisi_before_signal(ctx, at, n), rank);
     const uint64_t begun = irisi_trace_begin(ctx);
     irisi_put_raise_wg(at, value, op);
     irisi_trace_raised_wg(ctx, begun, signal, value, op, rank);
@@ -126,7 +126,7 @@ IRIS_DEVICE void iris_put_signal_bf16(const iris_ctx *ctx, iris_bf16 *dst, const
                                       iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
 {
     uint64_t *at = irisi_signal_at(ctx, signal, rank);
-    iris_put_bf16(ctx, dst, src, n, rank);
+    iris_put_bf16(ctx, dst, src, irisi_before_signal(ctx, at, n), rank);
     const uint64_t begun = irisi_trace_begin(ctx);
     irisi_put_raise(at, value, op);
     irisi_trace_raised(ctx, begun, signal, value, op, rank);
@@ -140,7 +140,7 @@ IRIS_DEVICE void iris_put_signal_bf16_wave(const iris_ctx *ctx, iris_bf16 *dst, 
                                            iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
 {
     uint64_t *at = irisi_signal_at(ctx, signal, rank);
-    iris_put_bf16_wave(ctx, dst, src, n, rank);
+    iris_put_bf16_wave(ctx, dst, src, irisi_before_signal(ctx, at, n), rank);
     const uint64_t begun = irisi_trace_begin(ctx);
     irisi_put_raise_wave(at, value, op);
     irisi_trace_raised_wave(ctx, begun, signal, value, op, rank);
@@ -154,7 +154,7 @@ IRIS_DEVICE void iris_put_signal_bf16_wg(const iris_ctx *ctx, iris_bf16 *dst, co
                                          iris_signal *signal, uint64_t value, iris_signal_op op, int rank)
 {
     uint64_t *at = irisi_signal_at(ctx, signal, rank);
-    iris_put_bf16_wg(ctx, dst, src, n, rank);
+    iris_put_bf16_wg(ctx, dst, src, irisi_before_signal(ctx, at, n), rank);
     const uint64_t begun = irisi_trace_begin(ctx);
     irisi_put_raise_wg(at, value, op);
     irisi_trace_raised_wg(ctx, begun, signal, value, op, rank);

@@ -7,7 +7,8 @@
  *   irisi_load_words irisi_settled irisi_release_agent irisi_acquire_agent irisi_acquire_system (here only)
  *
  * The same names mean the same on every platform:
- *   irisi_store_*     a store that needs no cache write-back to reach another device (AMD: sc0 sc1)
+ *   irisi_store_*     a store that needs no cache write-back to reach another device (AMD: sc0 sc1), unless its hint is
+ *                     WB or CG: these are ordinary stores there
  *   irisi_loaded      waits until a load has arrived, before a store that would make its wait longer (AMD)
  *   irisi_drain       waits until the wave's own stores have arrived where that is not implied (AMD: vmcnt(0))
  *   irisi_release     makes the caller's ordinary stores visible to the system, before irisi_raise_*
@@ -27,6 +28,9 @@
 
 #include <iris/arch/amd/device.h>
 #include <iris/arch/types.h>
+
+#define IRISI_NOWHERE __attribute__((device))
+#include <iris/arch/cache_hint.h>
 
 #if defined(__gfx90a__)
 #define IRISI_THROUGH ""
@@ -55,15 +59,20 @@ typedef uint32_t __attribute__((vector_size(16))) irisi_words;
 typedef irisi_words __attribute__((may_alias)) irisi_any_128;
 
 /*
- * Loads are the compiler's, so that it places their waits. nt is a hint to the caches. What makes them see a peer's
- * stores is irisi_acquired() before them. The empty asm on both sides keeps the optimiser from merging the two loads
- * while it does not know the hint yet: the merged one has no nt.
+ * Loads are the compiler's, so that it places their waits. nt is a hint to the caches; what no cache is to give is
+ * loaded as a relaxed system-scope atomic is. What makes loads see a peer's stores is irisi_acquired() before them. The
+ * empty asm on both sides keeps the optimiser from merging the loads while it does not know the hint yet: the merged
+ * one has no nt.
  */
+IRIS_DEVICE int irisi_load_streams(iris_cache hint) { return hint == IRIS_CACHE_STREAM || hint == IRIS_CACHE_CG; }
+
 IRIS_DEVICE uint8_t irisi_load_8(const void *p, iris_cache hint)
 {
     const IRISI_GLOBAL irisi_any_8 *g = (const IRISI_GLOBAL irisi_any_8 *)p;
     uint8_t v;
-    if (hint != IRIS_CACHE_STREAM)
+    if (hint == IRIS_CACHE_CV)
+        return __hip_atomic_load(g, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+    if (!irisi_load_streams(hint))
         return *g;
     __asm__ __volatile__("");
     v = __builtin_nontemporal_load(g);
@@ -75,7 +84,9 @@ IRIS_DEVICE uint16_t irisi_load_16(const void *p, iris_cache hint)
 {
     const IRISI_GLOBAL irisi_any_16 *g = (const IRISI_GLOBAL irisi_any_16 *)p;
     uint16_t v;
-    if (hint != IRIS_CACHE_STREAM)
+    if (hint == IRIS_CACHE_CV)
+        return __hip_atomic_load(g, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+    if (!irisi_load_streams(hint))
         return *g;
     __asm__ __volatile__("");
     v = __builtin_nontemporal_load(g);
@@ -87,7 +98,9 @@ IRIS_DEVICE uint32_t irisi_load_32(const void *p, iris_cache hint)
 {
     const IRISI_GLOBAL irisi_any_32 *g = (const IRISI_GLOBAL irisi_any_32 *)p;
     uint32_t v;
-    if (hint != IRIS_CACHE_STREAM)
+    if (hint == IRIS_CACHE_CV)
+        return __hip_atomic_load(g, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+    if (!irisi_load_streams(hint))
         return *g;
     __asm__ __volatile__("");
     v = __builtin_nontemporal_load(g);
@@ -99,7 +112,9 @@ IRIS_DEVICE uint64_t irisi_load_64(const void *p, iris_cache hint)
 {
     const IRISI_GLOBAL irisi_any_64 *g = (const IRISI_GLOBAL irisi_any_64 *)p;
     uint64_t v;
-    if (hint != IRIS_CACHE_STREAM)
+    if (hint == IRIS_CACHE_CV)
+        return __hip_atomic_load(g, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+    if (!irisi_load_streams(hint))
         return *g;
     __asm__ __volatile__("");
     v = __builtin_nontemporal_load(g);
@@ -111,7 +126,14 @@ IRIS_DEVICE irisi_words irisi_load_words(const void *p, iris_cache hint)
 {
     const IRISI_GLOBAL irisi_any_128 *g = (const IRISI_GLOBAL irisi_any_128 *)p;
     irisi_words v;
-    if (hint != IRIS_CACHE_STREAM)
+    if (hint == IRIS_CACHE_CV) { /* there is no such load of 16 bytes: two, in no order between them */
+        const IRISI_GLOBAL irisi_any_64 *half = (const IRISI_GLOBAL irisi_any_64 *)p;
+        const uint64_t low = __hip_atomic_load(half, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+        const uint64_t high = __hip_atomic_load(half + 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+        const irisi_words both = {(uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high, (uint32_t)(high >> 32)};
+        return both;
+    }
+    if (!irisi_load_streams(hint))
         return *g;
     __asm__ __volatile__("");
     v = __builtin_nontemporal_load(g);
@@ -153,12 +175,19 @@ IRIS_DEVICE uint32_t irisi_settled(uint32_t word)
 /*
  * Stores go through to the system. Up to 8 bytes the compiler emits them (a relaxed system-scope atomic store is just
  * that); it has no such store with nt or of 16 bytes, so these are asm, which only counts up vmcnt unseen: the
- * compiler's own waits become longer, never shorter.
+ * compiler's own waits become longer, never shorter. Stores with the hints WB and CG are ordinary ones and stay in the
+ * L2: irisi_release() writes them back, irisi_drain() alone does not. So a put whose signal follows a drain alone
+ * (put_signal, tiles, collectives) has neither.
  */
+IRIS_DEVICE int irisi_store_streams(iris_cache hint) { return hint == IRIS_CACHE_STREAM || hint == IRIS_CACHE_CS; }
+IRIS_DEVICE int irisi_store_stays(iris_cache hint) { return hint == IRIS_CACHE_WB || hint == IRIS_CACHE_CG; }
+
 IRIS_DEVICE void irisi_store_8(void *p, uint8_t v, iris_cache hint)
 {
     IRISI_GLOBAL irisi_any_8 *g = (IRISI_GLOBAL irisi_any_8 *)p;
-    if (hint == IRIS_CACHE_STREAM)
+    if (irisi_store_stays(hint))
+        *g = v;
+    else if (irisi_store_streams(hint))
         __asm__ __volatile__("global_store_byte %0, %1, off " IRISI_THROUGH_STREAM ::"v"(g), "v"(irisi_settled(v))
                              : "memory");
     else
@@ -168,7 +197,9 @@ IRIS_DEVICE void irisi_store_8(void *p, uint8_t v, iris_cache hint)
 IRIS_DEVICE void irisi_store_16(void *p, uint16_t v, iris_cache hint)
 {
     IRISI_GLOBAL irisi_any_16 *g = (IRISI_GLOBAL irisi_any_16 *)p;
-    if (hint == IRIS_CACHE_STREAM)
+    if (irisi_store_stays(hint))
+        *g = v;
+    else if (irisi_store_streams(hint))
         __asm__ __volatile__("global_store_short %0, %1, off " IRISI_THROUGH_STREAM ::"v"(g), "v"(irisi_settled(v))
                              : "memory");
     else
@@ -178,7 +209,9 @@ IRIS_DEVICE void irisi_store_16(void *p, uint16_t v, iris_cache hint)
 IRIS_DEVICE void irisi_store_32(void *p, uint32_t v, iris_cache hint)
 {
     IRISI_GLOBAL irisi_any_32 *g = (IRISI_GLOBAL irisi_any_32 *)p;
-    if (hint == IRIS_CACHE_STREAM)
+    if (irisi_store_stays(hint))
+        *g = v;
+    else if (irisi_store_streams(hint))
         __asm__ __volatile__("global_store_dword %0, %1, off " IRISI_THROUGH_STREAM ::"v"(g), "v"(irisi_settled(v))
                              : "memory");
     else
@@ -189,7 +222,9 @@ IRIS_DEVICE void irisi_store_64(void *p, uint64_t v, iris_cache hint)
 {
     IRISI_GLOBAL irisi_any_64 *g = (IRISI_GLOBAL irisi_any_64 *)p;
     const uint64_t settled = (uint64_t)irisi_settled((uint32_t)(v >> 32)) << 32 | irisi_settled((uint32_t)v);
-    if (hint == IRIS_CACHE_STREAM)
+    if (irisi_store_stays(hint))
+        *g = v;
+    else if (irisi_store_streams(hint))
         __asm__ __volatile__("global_store_dwordx2 %0, %1, off " IRISI_THROUGH_STREAM ::"v"(g), "v"(settled)
                              : "memory");
     else
@@ -200,7 +235,12 @@ IRIS_DEVICE void irisi_store_128(void *p, irisi_b128 v, iris_cache hint)
 {
     IRISI_GLOBAL irisi_any_128 *g = (IRISI_GLOBAL irisi_any_128 *)p;
     const irisi_words w = {irisi_settled(v.w[0]), irisi_settled(v.w[1]), irisi_settled(v.w[2]), irisi_settled(v.w[3])};
-    if (hint == IRIS_CACHE_STREAM)
+    if (irisi_store_stays(hint)) {
+        const irisi_words plain = {v.w[0], v.w[1], v.w[2], v.w[3]};
+        *g = plain;
+        return;
+    }
+    if (irisi_store_streams(hint))
         __asm__ __volatile__("global_store_dwordx4 %0, %1, off " IRISI_THROUGH_STREAM "\n\t" IRISI_SETTLE ::"v"(g),
                              "v"(w)
                              : "memory");

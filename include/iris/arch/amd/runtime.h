@@ -42,6 +42,8 @@ static const char *irisi_hip(hipError_t error);
 static void irisi_gpu_prepare(void) { setenv("GPU_MAX_HW_QUEUES", "24", 0); }
 
 enum { IRISI_GPU_SYNC_BYTES = IRISI_SYNC_AMD };
+/* The device's memory, as DLPack numbers it: kDLROCM. */
+enum { IRISI_DLPACK_DEVICE = 10 };
 
 /*
  * Chiplets of a device: what the runtime says, or, before it could, those that the chip has so many compute units on.
@@ -119,11 +121,11 @@ static hipError_t irisi_gpu_open(void **base, hipIpcMemHandle_t handle)
     return hipIpcOpenMemHandle(base, handle, 0);
 }
 
+enum { IRISI_SHARED_ANYWAY = 64 << 10 }; /* bytes of shared memory that every kernel may have */
+
 static const char *irisi_gpu_allow_shared(irisi_kernel kernel, uint32_t bytes)
 {
-    return bytes <= 64u << 10
-               ? NULL
-               : irisi_hip(hipFuncSetAttribute(kernel, hipFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+    return irisi_hip(hipFuncSetAttribute(kernel, hipFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
 }
 
 /*

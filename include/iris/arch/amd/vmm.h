@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * vmm.h (amd): the functions of nvidia/vmm.h, where there is no heap that grows: irisi_vmm_open says why, and then
- * nobody calls the others.
+ * nobody calls the others, but for irisi_vmm_range.
  *
  * The heap holds signals, so its memory must be uncached or fine-grained. HIP's virtual memory management first had
  * coarse-grained memory alone; what it calls uncached came with ROCm 7, after the runtimes that this library is
@@ -63,6 +63,29 @@ static const char *irisi_vmm_alias(irisi_vmm *v, char *at, size_t bytes, char *b
 {
     (void)base;
     return irisi_vmm_make(v, at, bytes, fd);
+}
+
+/* The device and the allocation that p lies in. */
+static const char *irisi_vmm_range(irisi_vmm *v, const void *p, int *device, char **base, size_t *bytes)
+{
+    hipDeviceptr_t start = NULL, at = (hipDeviceptr_t)(uintptr_t)p;
+    (void)v;
+    if (hipMemGetAddressRange(&start, bytes, at) != hipSuccess ||
+        hipPointerGetAttribute(device, HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL, at) != hipSuccess) {
+        (void)hipGetLastError();
+        return "it is no memory of the runtime's (hipMalloc, hipExtMallocWithFlags)";
+    }
+    *base = (char *)start;
+    return NULL;
+}
+
+static int irisi_vmm_owns(irisi_vmm *v, const void *p) { return (void)v, (void)p, 0; }
+
+static const char *irisi_vmm_lend(irisi_vmm *v, char *base, int *fd)
+{
+    (void)base;
+    *fd = -1;
+    return irisi_vmm_open(v, 0);
 }
 
 #endif

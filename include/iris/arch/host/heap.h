@@ -171,14 +171,20 @@ static int irisi_descriptor_of(unsigned long inode)
     return fd;
 }
 
+/* A length, of a file of so many bytes, as far as pages reach. */
+static uint64_t irisi_whole_pages(uint64_t bytes)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    return (bytes + page - 1) / page * page;
+}
+
 /* The whole memfd that [p, p + bytes) lies in, when its size is sealed. */
-static const char *irisi_dev_heap_find(irisi_dev *d, const void *p, size_t bytes, irisi_found *out)
+static const char *irisi_find_file(const void *p, size_t bytes, irisi_found *out)
 {
     char line[256];
     unsigned long start = 0, end = 0, offset = 0, inode = 0;
     struct stat file;
     int found = 0;
-    (void)d;
     FILE *f = irisi_open_text("/proc/self/maps");
     while (f && !found && fgets(line, sizeof line, f))
         found = sscanf(line, "%lx-%lx rw-s %lx %*s %lu", &start, &end, &offset, &inode) == 4 && (uintptr_t)p >= start &&
@@ -188,12 +194,23 @@ static const char *irisi_dev_heap_find(irisi_dev *d, const void *p, size_t bytes
     if (!found || bytes > end - (uintptr_t)p || offset != 0)
         return "it is no shared mapping of a file from its start";
     out->fd = irisi_descriptor_of(inode);
-    if (out->fd < 0 || fstat(out->fd, &file) != 0 || (size_t)file.st_size != end - start ||
+    if (out->fd < 0 || fstat(out->fd, &file) != 0 || irisi_whole_pages((uint64_t)file.st_size) != end - start ||
         !(fcntl(out->fd, F_GET_SEALS) & F_SEAL_SHRINK))
         return "it is no memfd that is open, sealed against shrinking and mapped as a whole";
     out->base = (char *)start;
     out->bytes = (size_t)(end - start);
     return NULL;
+}
+
+/* The same of memory that can be a piece of the heap: pieces are whole pages. */
+static const char *irisi_dev_heap_find(irisi_dev *d, const void *p, size_t bytes, irisi_found *out)
+{
+    struct stat file;
+    (void)d;
+    const char *why = irisi_find_file(p, bytes, out);
+    if (!why && (fstat(out->fd, &file) != 0 || (size_t)file.st_size != out->bytes))
+        why = "its memfd is no whole number of pages long";
+    return why;
 }
 
 /* Maps it behind the own heap's addresses too. */
@@ -207,6 +224,9 @@ static const char *irisi_dev_heap_alias(irisi_dev *d, irisi_heap *heap, size_t o
 
 /* All heaps are mapped. */
 static const char *irisi_dev_heap_settled(irisi_dev *d) { return (void)d, (const char *)NULL; }
+
+/* Ranks that share this device's queues for streams: none, streams are threads. */
+static int irisi_dev_shared(const irisi_dev *d) { return (void)d, 0; }
 
 static void irisi_dev_heap_close(irisi_dev *d, irisi_heap *heap, int own)
 {

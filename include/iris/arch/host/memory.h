@@ -6,7 +6,8 @@
  *   irisi_poll irisi_acquired irisi_drain irisi_release irisi_raise_set irisi_raise_add irisi_fence
  *
  * The same names mean the same on every platform:
- *   irisi_store_*     a store that needs no cache write-back to reach another device (AMD: sc0 sc1)
+ *   irisi_store_*     a store that needs no cache write-back to reach another device (AMD: sc0 sc1), unless its hint is
+ *                     WB or CG: these are ordinary stores there
  *   irisi_loaded      waits until a load has arrived, before a store that would make its wait longer (AMD)
  *   irisi_drain       waits until the wave's own stores have arrived where that is not implied (AMD: vmcnt(0))
  *   irisi_release     makes the caller's ordinary stores visible to the system, before irisi_raise_*
@@ -22,6 +23,10 @@
 #include <iris/arch/host/device.h>
 #include <iris/arch/types.h>
 
+#define IRISI_NOWHERE extern
+#include <iris/arch/cache_hint.h>
+
+/* Hints are for GPUs: here every access is the same. */
 IRIS_DEVICE uint8_t irisi_load_8(const void *p, iris_cache hint) { return (void)hint, *(const uint8_t *)p; }
 IRIS_DEVICE void irisi_store_8(void *p, uint8_t v, iris_cache hint) { (void)hint, *(uint8_t *)p = v; }
 

@@ -5,6 +5,8 @@
  *   irisi_dev
  *   irisi_dev_prepare irisi_dev_open irisi_dev_stop irisi_dev_abandon irisi_dev_close irisi_dev_use
  *   irisi_heap irisi_handle irisi_dev_heap_* (heap.h)
+ *   irisi_window_card irisi_window_view irisi_dev_window_* (window.h)
+ *   IRISI_DLPACK_DEVICE
  *   irisi_dev_local irisi_dev_local_free irisi_dev_table
  *   irisi_dev_copy irisi_dev_fill irisi_dev_read_control irisi_dev_raise_abort
  *   irisi_dev_stream_* irisi_dev_event_* irisi_dev_synchronize irisi_dev_copy_rows irisi_dev_max_workgroups
@@ -117,6 +119,9 @@ static void irisi_processor_name(char *name, size_t bytes)
         fclose(f);
 }
 
+/* The device's memory, as DLPack numbers it: kDLCPU. */
+enum { IRISI_DLPACK_DEVICE = 1 };
+
 static void irisi_dev_prepare(void) {}
 
 static const char *irisi_dev_open(irisi_dev *d, int ordinal)
@@ -147,6 +152,7 @@ static const char *irisi_dev_use(irisi_dev *d)
 }
 
 #include <iris/arch/host/heap.h>
+#include <iris/arch/host/window.h>
 
 /* Memory of this rank's device alone, aligned to 128 bytes or more. Freeing it may wait for all work of the device. */
 static const char *irisi_dev_local(irisi_dev *d, size_t bytes, void **out)

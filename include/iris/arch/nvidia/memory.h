@@ -6,7 +6,8 @@
  *   irisi_poll irisi_acquired irisi_drain irisi_release irisi_raise_set irisi_raise_add irisi_fence
  *
  * The same names mean the same on every platform:
- *   irisi_store_*     a store that needs no cache write-back to reach another device (AMD: sc0 sc1)
+ *   irisi_store_*     a store that needs no cache write-back to reach another device (AMD: sc0 sc1), unless its hint is
+ *                     WB or CG: these are ordinary stores there
  *   irisi_loaded      waits until a load has arrived, before a store that would make its wait longer (AMD)
  *   irisi_drain       waits until the wave's own stores have arrived where that is not implied (AMD: vmcnt(0))
  *   irisi_release     makes the caller's ordinary stores visible to the system, before irisi_raise_*
@@ -26,113 +27,101 @@
 #define IRIS_ARCH_NVIDIA_MEMORY_H
 
 #include <iris/arch/nvidia/device.h>
+#include <iris/arch/cache_hint.h>
 #include <iris/arch/types.h>
 
 /* The address of generic pointer p in the global space, which asm with .global wants. */
 IRIS_DEVICE uint64_t irisi_global(const void *p) { return (uint64_t)__cvta_generic_to_global(p); }
 
+/*
+ * The load, or the store, that a hint asks for; what follows `access` are the operands. An instruction without a cache
+ * operator has .ca or .wb. Cache operators are hints: they do not change the memory consistency behaviour (PTX ISA,
+ * cache operators).
+ */
+#define IRISI_LOAD_AS(hint, access, ...)                                                                               \
+    if ((hint) == IRIS_CACHE_STREAM)                                                                                   \
+        asm volatile("ld.global.L1::no_allocate." access : __VA_ARGS__ : "memory");                                    \
+    else if ((hint) == IRIS_CACHE_CG)                                                                                  \
+        asm volatile("ld.global.cg." access : __VA_ARGS__ : "memory");                                                 \
+    else if ((hint) == IRIS_CACHE_CV)                                                                                  \
+        asm volatile("ld.global.cv." access : __VA_ARGS__ : "memory");                                                 \
+    else                                                                                                               \
+        asm volatile("ld.global." access : __VA_ARGS__ : "memory")
+
+/* What streams is evict-first (.cs): the peer reads it once, from its own L2. */
+#define IRISI_STORE_AS(hint, access, ...)                                                                              \
+    if ((hint) == IRIS_CACHE_STREAM || (hint) == IRIS_CACHE_CS)                                                        \
+        asm volatile("st.global.cs." access ::__VA_ARGS__ : "memory");                                                 \
+    else if ((hint) == IRIS_CACHE_CG)                                                                                  \
+        asm volatile("st.global.cg." access ::__VA_ARGS__ : "memory");                                                 \
+    else if ((hint) == IRIS_CACHE_WT)                                                                                  \
+        asm volatile("st.global.wt." access ::__VA_ARGS__ : "memory");                                                 \
+    else                                                                                                               \
+        asm volatile("st.global." access ::__VA_ARGS__ : "memory")
+
 IRIS_DEVICE uint8_t irisi_load_8(const void *p, iris_cache hint)
 {
     uint32_t v;
-    if (hint == IRIS_CACHE_STREAM)
-        asm volatile("ld.global.L1::no_allocate.u8 %0, [%1];" : "=r"(v) : "l"(irisi_global(p)) : "memory");
-    else
-        asm volatile("ld.global.u8 %0, [%1];" : "=r"(v) : "l"(irisi_global(p)) : "memory");
+    IRISI_LOAD_AS(hint, "u8 %0, [%1];", "=r"(v) : "l"(irisi_global(p)));
     return (uint8_t)v;
 }
 
 IRIS_DEVICE uint16_t irisi_load_16(const void *p, iris_cache hint)
 {
     uint16_t v;
-    if (hint == IRIS_CACHE_STREAM)
-        asm volatile("ld.global.L1::no_allocate.u16 %0, [%1];" : "=h"(v) : "l"(irisi_global(p)) : "memory");
-    else
-        asm volatile("ld.global.u16 %0, [%1];" : "=h"(v) : "l"(irisi_global(p)) : "memory");
+    IRISI_LOAD_AS(hint, "u16 %0, [%1];", "=h"(v) : "l"(irisi_global(p)));
     return v;
 }
 
 IRIS_DEVICE uint32_t irisi_load_32(const void *p, iris_cache hint)
 {
     uint32_t v;
-    if (hint == IRIS_CACHE_STREAM)
-        asm volatile("ld.global.L1::no_allocate.u32 %0, [%1];" : "=r"(v) : "l"(irisi_global(p)) : "memory");
-    else
-        asm volatile("ld.global.u32 %0, [%1];" : "=r"(v) : "l"(irisi_global(p)) : "memory");
+    IRISI_LOAD_AS(hint, "u32 %0, [%1];", "=r"(v) : "l"(irisi_global(p)));
     return v;
 }
 
 IRIS_DEVICE uint64_t irisi_load_64(const void *p, iris_cache hint)
 {
     uint64_t v;
-    if (hint == IRIS_CACHE_STREAM)
-        asm volatile("ld.global.L1::no_allocate.u64 %0, [%1];" : "=l"(v) : "l"(irisi_global(p)) : "memory");
-    else
-        asm volatile("ld.global.u64 %0, [%1];" : "=l"(v) : "l"(irisi_global(p)) : "memory");
+    IRISI_LOAD_AS(hint, "u64 %0, [%1];", "=l"(v) : "l"(irisi_global(p)));
     return v;
 }
 
 IRIS_DEVICE irisi_b128 irisi_load_128(const void *p, iris_cache hint)
 {
     irisi_b128 v;
-    if (hint == IRIS_CACHE_STREAM)
-        asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(v.w[0]), "=r"(v.w[1]), "=r"(v.w[2]), "=r"(v.w[3])
-                     : "l"(irisi_global(p))
-                     : "memory");
-    else
-        asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(v.w[0]), "=r"(v.w[1]), "=r"(v.w[2]), "=r"(v.w[3])
-                     : "l"(irisi_global(p))
-                     : "memory");
+    IRISI_LOAD_AS(hint, "v4.u32 {%0, %1, %2, %3}, [%4];", "=r"(v.w[0]), "=r"(v.w[1]), "=r"(v.w[2]), "=r"(v.w[3])
+                  : "l"(irisi_global(p)));
     return v;
 }
 
 /* Waits until a load has arrived, where a store would otherwise come between (AMD). */
 IRIS_DEVICE void irisi_loaded(irisi_b128 *v) { (void)v; }
 
-/* Stores that stream are evict-first (.cs): the peer reads them once, from its own L2. */
 IRIS_DEVICE void irisi_store_8(void *p, uint8_t v, iris_cache hint)
 {
-    if (hint == IRIS_CACHE_STREAM)
-        asm volatile("st.global.cs.u8 [%0], %1;" ::"l"(irisi_global(p)), "r"((uint32_t)v) : "memory");
-    else
-        asm volatile("st.global.u8 [%0], %1;" ::"l"(irisi_global(p)), "r"((uint32_t)v) : "memory");
+    IRISI_STORE_AS(hint, "u8 [%0], %1;", "l"(irisi_global(p)), "r"((uint32_t)v));
 }
 
 IRIS_DEVICE void irisi_store_16(void *p, uint16_t v, iris_cache hint)
 {
-    if (hint == IRIS_CACHE_STREAM)
-        asm volatile("st.global.cs.u16 [%0], %1;" ::"l"(irisi_global(p)), "h"(v) : "memory");
-    else
-        asm volatile("st.global.u16 [%0], %1;" ::"l"(irisi_global(p)), "h"(v) : "memory");
+    IRISI_STORE_AS(hint, "u16 [%0], %1;", "l"(irisi_global(p)), "h"(v));
 }
 
 IRIS_DEVICE void irisi_store_32(void *p, uint32_t v, iris_cache hint)
 {
-    if (hint == IRIS_CACHE_STREAM)
-        asm volatile("st.global.cs.u32 [%0], %1;" ::"l"(irisi_global(p)), "r"(v) : "memory");
-    else
-        asm volatile("st.global.u32 [%0], %1;" ::"l"(irisi_global(p)), "r"(v) : "memory");
+    IRISI_STORE_AS(hint, "u32 [%0], %1;", "l"(irisi_global(p)), "r"(v));
 }
 
 IRIS_DEVICE void irisi_store_64(void *p, uint64_t v, iris_cache hint)
 {
-    if (hint == IRIS_CACHE_STREAM)
-        asm volatile("st.global.cs.u64 [%0], %1;" ::"l"(irisi_global(p)), "l"(v) : "memory");
-    else
-        asm volatile("st.global.u64 [%0], %1;" ::"l"(irisi_global(p)), "l"(v) : "memory");
+    IRISI_STORE_AS(hint, "u64 [%0], %1;", "l"(irisi_global(p)), "l"(v));
 }
 
 IRIS_DEVICE void irisi_store_128(void *p, irisi_b128 v, iris_cache hint)
 {
-    if (hint == IRIS_CACHE_STREAM)
-        asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(irisi_global(p)), "r"(v.w[0]), "r"(v.w[1]),
-                     "r"(v.w[2]), "r"(v.w[3])
-                     : "memory");
-    else
-        asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(irisi_global(p)), "r"(v.w[0]), "r"(v.w[1]),
-                     "r"(v.w[2]), "r"(v.w[3])
-                     : "memory");
+    IRISI_STORE_AS(hint, "v4.u32 [%0], {%1, %2, %3, %4};", "l"(irisi_global(p)), "r"(v.w[0]), "r"(v.w[1]),
+                   "r"(v.w[2]), "r"(v.w[3]));
 }
 
 /*

@@ -33,6 +33,8 @@ static void irisi_gpu_prepare(void)
 }
 
 enum { IRISI_GPU_SYNC_BYTES = IRISI_SYNC_NVIDIA };
+/* The device's memory, as DLPack numbers it: kDLCUDA. */
+enum { IRISI_DLPACK_DEVICE = 2 };
 
 /* Compute units of each of `sharers` ranks on a device. */
 static int irisi_gpu_share(int compute_units, int chiplets, int sharers)
@@ -70,12 +72,11 @@ static hipError_t irisi_gpu_open(void **base, hipIpcMemHandle_t handle)
     return cudaIpcOpenMemHandle(base, handle, cudaIpcMemLazyEnablePeerAccess);
 }
 
-/* Beyond 48 KiB a kernel must be told how much shared memory it may use. */
+enum { IRISI_SHARED_ANYWAY = 48 << 10 }; /* bytes of shared memory that every kernel may have */
+
 static const char *irisi_gpu_allow_shared(irisi_kernel kernel, uint32_t bytes)
 {
-    return bytes <= 48u << 10
-               ? NULL
-               : irisi_hip(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+    return irisi_hip(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
 }
 
 /* Workgroups of a kernel that a compute unit can hold at once. */
@@ -130,7 +131,7 @@ static const char *irisi_gpu_launch(irisi_kernel kernel, const void *args, const
     return irisi_hip(cudaLaunchKernelExC(&launch, kernel, parameters));
 }
 
-/* Workgroups of a kernel that the device can hold at once, in clusters. */
+/* Workgroups of a kernel that the device can hold at once, in clusters; irisi_dev_allow_shared comes before. */
 #define IRISI_HAS_CLUSTERS 1
 static const char *irisi_gpu_clustered(irisi_kernel kernel, const iris_launch_config *cfg, uint32_t *workgroups)
 {
@@ -139,9 +140,7 @@ static const char *irisi_gpu_clustered(irisi_kernel kernel, const iris_launch_co
     int clusters = 0;
     one.workgroups = cfg->cluster, one.flags = 0;
     const cudaLaunchConfig_t launch = irisi_gpu_config(&one, room);
-    const char *why = irisi_gpu_allow_shared(kernel, cfg->shared_bytes);
-    if (!why)
-        why = irisi_hip(cudaOccupancyMaxActiveClusters(&clusters, kernel, &launch));
+    const char *why = irisi_hip(cudaOccupancyMaxActiveClusters(&clusters, kernel, &launch));
     *workgroups = why ? 0 : (uint32_t)clusters * cfg->cluster;
     return why;
 }

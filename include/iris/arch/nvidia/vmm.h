@@ -4,6 +4,7 @@
  *
  *   irisi_vmm irisi_vmm_open irisi_vmm_reserve irisi_vmm_release
  *   irisi_vmm_make irisi_vmm_take irisi_vmm_grant irisi_vmm_drop irisi_vmm_find irisi_vmm_alias
+ *   irisi_vmm_range irisi_vmm_owns irisi_vmm_lend
  *
  * Only CUDA's driver has it, so its functions are looked up at run time and nothing links against it. They return null,
  * or what went wrong, with the name of the call and the driver's words.
@@ -247,6 +248,53 @@ static const char *irisi_vmm_alias(irisi_vmm *v, char *at, size_t bytes, char *b
     const char *why = irisi_vmm_said(v, "cuMemRetainAllocationHandle", v->MemRetainAllocationHandle(&handle, base));
     *fd = -1;
     return why ? why : irisi_vmm_share(v, at, bytes, handle, fd);
+}
+
+/* The device and the allocation, of whatever kind, that p lies in. */
+static const char *irisi_vmm_range(irisi_vmm *v, const void *p, int *device, char **base, size_t *bytes)
+{
+    CUresult (*range)(CUdeviceptr *, size_t *, CUdeviceptr) = NULL;
+    struct cudaPointerAttributes about;
+    CUdeviceptr start = 0;
+    memset(&about, 0, sizeof about);
+    if (cudaPointerGetAttributes(&about, p) != cudaSuccess || about.type != cudaMemoryTypeDevice) {
+        (void)cudaGetLastError();
+        return "it is no device memory (cudaMalloc, or cuMemCreate and cuMemMap)";
+    }
+    const char *why = irisi_vmm_look_up(v, "cuMemGetAddressRange", &range);
+    if (!why)
+        why = irisi_vmm_said(v, "cuMemGetAddressRange", range(&start, bytes, (CUdeviceptr)(uintptr_t)p));
+    *device = about.device;
+    *base = (char *)(uintptr_t)start;
+    return why;
+}
+
+/* 1 where p is memory of virtual memory management. */
+static int irisi_vmm_owns(irisi_vmm *v, const void *p)
+{
+    CUmemGenericAllocationHandle handle = 0;
+    if (v->block == 0 || v->MemRetainAllocationHandle(&handle, (void *)(uintptr_t)p) != CUDA_SUCCESS)
+        return 0;
+    (void)v->MemRelease(handle);
+    return 1;
+}
+
+/* A descriptor for other processes of the memory that is mapped at `base`. */
+static const char *irisi_vmm_lend(irisi_vmm *v, char *base, int *fd)
+{
+    CUmemGenericAllocationHandle handle = 0;
+    const char *why = irisi_vmm_said(v, "cuMemRetainAllocationHandle", v->MemRetainAllocationHandle(&handle, base));
+    *fd = -1;
+    if (why)
+        return why;
+    why = irisi_vmm_said(v, "cuMemExportToShareableHandle",
+                         v->MemExportToShareableHandle(fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    (void)v->MemRelease(handle);
+    if (why)
+        *fd = -1;
+    else if ((*fd = irisi_descriptor(*fd)) < 0)
+        why = "no more descriptors (see ulimit -n)";
+    return why;
 }
 
 #endif

@@ -60,7 +60,7 @@ static const char *irisi_gemm_map(irisi_encode_map encode, unsigned char *map, u
 
 /*
  * Where A is gathered and the copy engine can read the caller's rows: the map of these, for whole tiles of them, which
- * are then computed from there.
+ * are then computed from there, unless the gathered A must have them too.
  */
 static const char *irisi_gemm_map_own_a(irisi_encode_map encode, iris_gemm_plan *p)
 {
@@ -68,7 +68,7 @@ static const char *irisi_gemm_map_own_a(irisi_encode_map encode, iris_gemm_plan 
     const uint32_t tile = p->tiling.tile_m, first = (own.first + tile - 1) / tile * tile;
     const uint32_t end = (own.first + own.count) / tile * tile;
     const uint64_t pitch = p->inputs.ld * p->operands.element;
-    if (p->pattern == IRIS_GEMM_BLAS_GATHER) /* a BLAS reads one A */
+    if (p->pattern == IRIS_GEMM_BLAS_GATHER || p->launcher.ld_gathered > 0) /* a BLAS, or the caller, reads one A */
         return NULL;
     if (p->mainloop != IRISI_GEMM_SM90A || first >= end || (((uintptr_t)p->inputs.a | pitch) & 15) != 0 ||
         pitch > IRISI_GEMM_MOST_PITCH)

@@ -51,12 +51,15 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
         return own == IRIS_OK ? irisi_enter(w, "iris_gemm_prepare") : own;
     const uintptr_t base = (uintptr_t)iris_device_ctx(w).base;
     const int64_t place = own == IRIS_OK && on_all ? (int64_t)((uintptr_t)p->sums.c - base) : 0;
+    const int norms = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_NORMS);
+    const int64_t out = own == IRIS_OK && norms ? (int64_t)((uintptr_t)p->norm.out - base) : 0;
     const uintptr_t workspace = own == IRIS_OK ? (uintptr_t)p->exchange.workspace : 0;
     const int64_t room = workspace ? 1 + (int64_t)(workspace - base) : 0;
     const irisi_gemm_term terms[] = {
         {"op", p->op, IRISI_AGREE_SAME, NULL, 0},
         {"dtype", p->operands.dtype, IRISI_AGREE_SAME, NULL, 0},
         {"c_dtype", p->sums.c_dtype, IRISI_AGREE_SAME, NULL, 0},
+        {"gated", irisi_gemm_gated(p), IRISI_AGREE_SAME, NULL, 0},
         {"tf32", p->operands.tf32, IRISI_AGREE_SAME, NULL, 0},
         {"fast_accum", p->operands.fast_accum, IRISI_AGREE_SAME, NULL, 0},
         {"m", p->m, IRISI_AGREE_SAME, NULL, 0},
@@ -64,9 +67,12 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
         {"k", irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K) ? 0 : (int64_t)p->k, IRISI_AGREE_SAME, NULL, 0},
         {"the least k", p->k, IRISI_AGREE_MIN, &common->k, 0},
         {"equal k", p->k, IRISI_AGREE_OR_ELSE, &common->equal_k, 0},
+        {"ld_gathered, which is 0 without gathered,", (int64_t)p->launcher.ld_gathered, IRISI_AGREE_SAME, NULL, 0},
         {"the workspace's place in the heap, or that there is one,", room, IRISI_AGREE_SAME, NULL, 0},
         {"c's place in the heap, which equal allocations in one order make equal,", place, IRISI_AGREE_SAME, NULL, 0},
         {"ldc", on_all ? (int64_t)p->sums.ldc : 0, IRISI_AGREE_SAME, NULL, 0},
+        {"out's place in the heap", out, IRISI_AGREE_SAME, NULL, 0},
+        {"ldout", norms ? (int64_t)p->norm.ldout : 0, IRISI_AGREE_SAME, NULL, 0},
         {"tile_m", p->tiling.tile_m, IRISI_AGREE_SAME, NULL, 0},
         {"tile_n", p->tiling.unit ? p->tiling.unit : p->tiling.tile_n, IRISI_AGREE_SAME, NULL, 0},
         {"pattern", p->pattern, IRISI_AGREE_SAME, NULL, 0},

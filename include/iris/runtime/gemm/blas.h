@@ -10,8 +10,9 @@
 #include <iris/runtime/control_link.h>
 
 /*
- * Calls the caller's BLAS for this rank's columns. When it fails, nothing will come from this rank, so waiting peers
- * are stopped at once, as at a deadline. Not in a capture, nor for a GEMM alone: no peer waits then.
+ * Calls the caller's BLAS for this rank's columns, if there are some, and rows. When it fails, nothing will come from
+ * this rank, so waiting peers are stopped at once, as at a deadline. Not in a capture, nor for a GEMM alone: no peer
+ * waits then.
  */
 static iris_status irisi_gemm_start_blas(iris_world *w, const iris_gemm_plan *plan, iris_stream stream)
 {
@@ -28,8 +29,8 @@ static iris_status irisi_gemm_start_blas(iris_world *w, const iris_gemm_plan *pl
     call.alpha = plan->operands.alpha, call.beta = plan->operands.beta;
     call.dtype = (iris_dtype)plan->operands.dtype, call.c_dtype = (iris_dtype)plan->operands.c_dtype;
     call.b_transposed = (int)plan->operands.b_transposed && !b->transposed; /* else only the copy is transposed */
-    const int failed =
-        plan->region.columns > 0 ? plan->launcher.blas(plan->launcher.blas_arg, &call, stream ? stream : w->stream) : 0;
+    const int some = plan->region.columns > 0 && plan->m > 0;
+    const int failed = some ? plan->launcher.blas(plan->launcher.blas_arg, &call, stream ? stream : w->stream) : 0;
     if (failed == 0)
         return IRIS_OK;
     if (irisi_take_notice(w) != IRIS_OK || w->failed != IRIS_OK) /* it failed because the world has stopped */

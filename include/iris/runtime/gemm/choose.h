@@ -74,8 +74,8 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
     }
     const int elsewhere = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SENDS_TILES | IRISI_GEMM_OPS_SPLIT_K);
     const int mapped = !elsewhere || p->world <= IRISI_GEMM_TMA_STORE_RANKS; /* wherever tiles are written */
-    own->tma_store =
-        fits && p->operands.ldc <= IRISI_GEMM_MOST_PITCH / p->operands.c_element && mapped ? UINT64_MAX : 0;
+    const int boxes = fits && mapped && !irisi_gemm_gated(p); /* pairs of columns are read from rows of staging tiles */
+    own->tma_store = boxes && p->operands.ldc <= IRISI_GEMM_MOST_PITCH / p->operands.c_element ? UINT64_MAX : 0;
     own->no_epilogue = p->operands.alpha == 1 && p->operands.beta == 0 && p->operands.bias == NULL &&
                                p->operands.activation == IRIS_ACTIVATION_NONE && p->operands.scale_a == NULL &&
                                p->operands.scale_b == NULL && p->operands.scale_c == NULL
@@ -279,7 +279,8 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     p->machine.slots_with_comm = s.slots_with_comm;
     p->machine.waves = s.waves, p->machine.waves_with_comm = s.waves_with_comm;
     if (irisi_gemm_one_pattern(p->op) && p->op != IRIS_GEMM_LOCAL && senders == 0)
-        p->machine.comm_workgroups = irisi_gemm_gatherers(p);
+        p->machine.comm_workgroups =
+            p->pattern == IRIS_GEMM_COPY_ENGINE ? irisi_gemm_copy_room(p) : irisi_gemm_gatherers(p);
     p->machine.early_launch = irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_EARLY_LAUNCH) ||
                               (irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_EARLY_BESIDE) &&
                                (all->mainloops & IRISI_GEMM_LOOPS_EARLY_LAUNCH) != 0);
@@ -309,14 +310,7 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     if (!asked && irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_CLUSTER_SPLIT_K) &&
         p->pattern != IRIS_GEMM_BLAS_GATHER) /* the pattern for which the gemv loop was chosen */
         p->pattern = p->world == 1 ? IRIS_GEMM_BULK_SYNCHRONOUS : IRIS_GEMM_FUSED_SEQUENTIAL;
-    p->tiling.rotate_m = (uint32_t)((uint64_t)p->tiling.tiles_m * p->rank / p->world);
-    if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS)) /* from the rows that this rank has */
-        p->tiling.rotate_m =
-            iris_gemm_shard(p->m, p->world, p->rank).first / (p->tiling.tile_m * p->tiling.cluster) % p->tiling.tiles_m;
-    if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K)) /* from behind the rows that this rank owns: those come last */
-        p->tiling.rotate_m = iris_gemm_shard(p->m, p->world, (p->rank + 1) % p->world).first /
-                             (p->tiling.tile_m * p->tiling.cluster) % p->tiling.tiles_m;
-    p->tiling.rotate = p->tiling.rotate_m * p->tiling.full_n;
+    irisi_gemm_rotate(p);
     /* 16 bytes more than a row needs: a row may start anywhere within 16 bytes, and rows start in different banks. */
     p->machine.pitch = (p->machine.stage_n * p->operands.c_element + 15) / 16 * 16 + (p->machine.tma_store ? 0 : 16);
     p->machine.stage_bytes = (s.stage_m * p->machine.pitch + 127) / 128 * 128;

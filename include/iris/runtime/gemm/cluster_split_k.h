@@ -40,7 +40,10 @@ static uint32_t irisi_gemm_resident(iris_world *w, irisi_kernel kernel, const ir
     uint32_t most = 0;
 #if defined(IRISI_HAS_CLUSTERS)
     if (cfg->cluster > 1)
-        return irisi_gpu_clustered(kernel, cfg, &most) == NULL ? most : 0;
+        return irisi_dev_allow_shared(&w->dev, kernel, cfg->shared_bytes) == NULL &&
+                       irisi_gpu_clustered(kernel, cfg, &most) == NULL
+                   ? most
+                   : 0;
 #endif
     if (cfg->cluster <= 1)
         most = irisi_max_workgroups(w, kernel, cfg->lanes, cfg->shared_bytes);

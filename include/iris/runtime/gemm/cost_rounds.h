@@ -15,10 +15,14 @@
 #include <iris/mainloop/shape.h>
 #include <iris/runtime/gemm/link_bytes.h>
 
-/* 1 for patterns that split the workgroups into some that compute and some that send. */
+/*
+ * 1 for patterns that split the workgroups into some that compute and some that send; of copy_engine the latter are
+ * room that is left free (irisi_gemm_copy_room).
+ */
 static int irisi_gemm_splits(uint32_t pattern)
 {
-    return pattern == IRIS_GEMM_WG_SPECIALIZED || pattern == IRIS_GEMM_PRODUCER_CONSUMER;
+    return pattern == IRIS_GEMM_WG_SPECIALIZED || pattern == IRIS_GEMM_PRODUCER_CONSUMER ||
+           pattern == IRIS_GEMM_COPY_ENGINE;
 }
 
 /* 1 when AUTO may choose a pattern for a mainloop: its row in gen/gemm.py says so. */
@@ -29,6 +33,7 @@ static int irisi_gemm_may_choose(uint32_t mainloop, uint32_t pattern)
     case IRIS_GEMM_FUSED_SEQUENTIAL: return irisi_gemm_loop_is(mainloop, IRISI_GEMM_LOOPS_CHOOSE_FUSED_SEQUENTIAL);
     case IRIS_GEMM_WG_SPECIALIZED: return irisi_gemm_loop_is(mainloop, IRISI_GEMM_LOOPS_CHOOSE_WG_SPECIALIZED);
     case IRIS_GEMM_WAVE_SPECIALIZED: return irisi_gemm_loop_is(mainloop, IRISI_GEMM_LOOPS_CHOOSE_WAVE_SPECIALIZED);
+    case IRIS_GEMM_COPY_ENGINE: return irisi_gemm_loop_is(mainloop, IRISI_GEMM_LOOPS_CHOOSE_COPY_ENGINE);
     default: return 1;
     }
 }

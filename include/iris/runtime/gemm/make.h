@@ -41,12 +41,13 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
 {
     const uint32_t units = (uint32_t)iris_compute_units(w);
     p->op = op, p->operands.dtype = dtype, p->operands.c_dtype = irisi_gemm_types_of(dtype, g->c_dtype)->out;
-    p->operands.activation = g->activation, p->pattern = g->pattern;
+    p->operands.activation = (uint32_t)g->activation + (g->gated ? (uint32_t)IRISI_GEMM_GATED : 0);
+    p->pattern = g->pattern;
     if (irisi_gemm_one_pattern(op) && p->pattern == IRIS_GEMM_AUTO)
         p->pattern = irisi_gemm_one_pattern_of(w, op, g->m);
     const int all = op == IRIS_GEMM_LOCAL && !g->band;
     p->rank = all ? 0 : (uint32_t)iris_rank(w), p->world = all ? 1 : (uint32_t)iris_world_size(w);
-    p->m = (uint32_t)g->m, p->n = (uint32_t)g->n, p->k = (uint32_t)g->k;
+    p->m = p->most_m = (uint32_t)g->m, p->n = (uint32_t)g->n, p->k = (uint32_t)g->k;
     p->operands.a = g->a, p->operands.b = g->b, p->operands.c = g->c, p->operands.bias = g->bias;
     p->operands.scale_a = g->scale_a, p->operands.scale_b = g->scale_b, p->operands.scale_c = g->scale_c;
     p->operands.scale_a_step = g->scale_a_rows != 0, p->operands.scale_b_step = g->scale_b_columns != 0;
@@ -64,7 +65,13 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     p->operands.ldr = g->ldr ? (uint64_t)g->ldr : p->operands.ldc;
     irisi_gemm_route_c(p);
     p->operands.ldb = (uint64_t)(g->ldb ? g->ldb : p->operands.b_transposed ? g->k : p->region.columns);
-    p->sums = p->operands, p->exchange.workspace = g->workspace;
+    p->sums = p->operands, p->exchange.workspace = g->gathered ? g->gathered : g->workspace;
+    if (g->gathered != NULL || g->ld_gathered != 0) {
+        const uint64_t row = irisi_gemm_gathered_row(p->k, p->operands.element) / p->operands.element;
+        p->launcher.ld_gathered = g->ld_gathered ? (uint64_t)g->ld_gathered : row;
+    }
+    p->norm.out = g->out, p->norm.ldout = g->ldout ? (uint64_t)g->ldout : p->n;
+    p->norm.weight = g->weight, p->norm.epsilon = g->epsilon;
     p->route.shard = p->m / p->world, p->route.longer = p->m % p->world;
     p->machine.workgroups = g->workgroups ? g->workgroups : units > 2 ? units : 2;
     if (p->machine.workgroups <= g->comm_workgroups)
@@ -79,7 +86,7 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
 /*
  * Turns the caller's operands into those of the kernel that computes. Where K is split, it stores partial sums, of
  * which only scale_a and scale_b are applied, in the slot; where A is gathered, it reads the gathered A. Slot and
- * gathered A are allocated later.
+ * gathered A are allocated later. Where C is made of pairs of columns, the kernel's sums are in staging tiles alone.
  */
 static void irisi_gemm_divide(iris_gemm_plan *p)
 {
@@ -91,9 +98,17 @@ static void irisi_gemm_divide(iris_gemm_plan *p)
         p->inputs.a = o->a, p->inputs.ld = o->lda;
         o->a = NULL, o->lda = pitch / o->element;
     }
+    if (irisi_gemm_gated(p)) {
+        p->sums.activation -= IRISI_GEMM_GATED;
+        o->c_dtype = IRIS_F32, o->c_element = sizeof(float), o->c = NULL, o->ldc = p->n;
+        o->residual = NULL, o->ldr = 0, o->bias = NULL, o->scale_c = NULL, o->activation = IRISI_GEMM_GATED;
+        p->route.base = NULL;
+    }
     if (!irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K))
         return;
     p->sums.scale_a = p->sums.scale_b = NULL;
+    if (p->sums.c == NULL) /* C is not stored: each sum stands in out until its norm takes its place */
+        p->sums.c = p->norm.out, p->sums.ldc = p->norm.ldout;
     o->c_dtype = irisi_gemm_slot_dtype((iris_dtype)o->c_dtype);
     o->c_element = (uint32_t)iris_dtype_bytes((iris_dtype)o->c_dtype);
     o->c = NULL, o->ldc = pitch / o->c_element, o->residual = NULL, o->ldr = 0;
@@ -109,6 +124,15 @@ static void irisi_gemm_divide(iris_gemm_plan *p)
 static iris_status irisi_gemm_check_offered(iris_world *w, const iris_gemm_plan *p, const char *who, uint32_t pattern)
 {
     const irisi_gemm_kernel_role role = irisi_gemm_computes_in(p, (iris_gemm_pattern)pattern);
+    if (!irisi_gemm_has_pattern(p->op, pattern))
+        return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
+                          "%s: %s has no %s, only bulk_synchronous and fused_sequential; leave the pattern open", who,
+                          irisi_gemm_op_names[p->op], iris_gemm_pattern_name((iris_gemm_pattern)pattern));
+    if (irisi_gemm_gated(p) && p->sums.c_dtype != IRIS_F32 && !irisi_gemm_offers_op(p))
+        return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
+                          "%s: gated needs kernels of %s for %s with a C of f32, which this program has not: define "
+                          "their IRIS_INSTANTIATE_ macro too",
+                          who, irisi_gemm_op_names[p->op], iris_dtype_name((iris_dtype)p->operands.dtype));
     if (p->op == IRIS_GEMM_LOCAL || pattern == IRIS_GEMM_BLAS_GATHER || !irisi_gemm_offers_op(p) ||
         irisi_gemm_kernel_of(p, (iris_gemm_pattern)pattern, role) != NULL)
         return IRIS_OK;
@@ -142,7 +166,7 @@ static iris_status irisi_gemm_check_grid(iris_world *w, const iris_gemm_plan *p)
 /* Where K is split: where a pattern's kernels leave partial sums. Those that go as packets are there for nobody. */
 static void irisi_gemm_route_by(iris_gemm_plan *p, uint32_t pattern)
 {
-    const int packets = pattern == IRIS_GEMM_FUSED_SEQUENTIAL && p->exchange.ll.banks != NULL;
+    const int packets = pattern == IRIS_GEMM_FUSED_SEQUENTIAL && irisi_gemm_by_packets(p);
     if (pattern == IRIS_GEMM_BULK_SYNCHRONOUS || pattern == IRIS_GEMM_BLAS_GATHER || packets)
         irisi_gemm_route_slot(p);
     else
@@ -173,7 +197,7 @@ static iris_status irisi_gemm_hold_workspace(iris_world *w, iris_gemm_plan *p)
 
 /*
  * Allocates what a plan of an operation that communicates holds, once all ranks have agreed: the channel, the banks for
- * packets, the stream and the events of producer_consumer. All ranks allocate, or none.
+ * packets, the stream and the events of producer_consumer and copy_engine. All ranks allocate, or none.
  */
 static iris_status irisi_gemm_hold_exchange(iris_world *w, iris_gemm_plan *p, const irisi_tune_row *row)
 {
@@ -183,7 +207,7 @@ static iris_status irisi_gemm_hold_exchange(iris_world *w, iris_gemm_plan *p, co
     if (s == IRIS_OK)
         s = irisi_gemm_hold_workspace(w, p);
     if (s == IRIS_OK)
-        s = iris_stream_create(w, &p->launcher.second);
+        s = irisi_dev_shared(&w->dev) ? IRIS_OK : iris_stream_create(w, &p->launcher.second);
     if (s == IRIS_OK)
         s = iris_event_create(w, &p->launcher.fork);
     return s == IRIS_OK ? iris_event_create(w, &p->launcher.join) : s;
@@ -200,6 +224,11 @@ static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const ir
     iris_status s = irisi_gemm_shape_plan(w, p, common, senders, row);
     if (s == IRIS_OK && p->pattern == IRIS_GEMM_AUTO)
         p->pattern = irisi_gemm_choose(p);
+    if (s == IRIS_OK && irisi_gemm_gated(p) && p->tiling.tile_n % 2 != 0)
+        s = irisi_fail(w, IRIS_ERR_ARGUMENT,
+                       "iris_gemm_prepare: tiles of %u columns part a gate from its up: ask for an even tile_n or "
+                       "width",
+                       p->tiling.tile_n);
     if (s == IRIS_OK)
         s = irisi_gemm_check_offered(w, p, "iris_gemm_prepare", p->pattern);
     p->k = own_k;
@@ -228,7 +257,15 @@ static iris_status irisi_gemm_acquire(iris_world *w, iris_gemm_plan *p, const ir
     const iris_gemm_pattern sequential = IRIS_GEMM_FUSED_SEQUENTIAL;
     const irisi_gemm_kernel *fused = irisi_gemm_kernel_of(p, sequential, irisi_gemm_waits_in(p, sequential));
     p->tiling.cluster_split_k_fused = s == IRIS_OK && fused ? irisi_gemm_cluster_split_k_fused(w, p, fused->kernel) : 0;
-    return s == IRIS_OK ? irisi_gemm_check_grid(w, p) : s;
+    p->exchange.missing = s == IRIS_OK ? irisi_exchange_missing(p) : 0;
+    if (s == IRIS_OK)
+        s = irisi_gemm_check_grid(w, p);
+    if (s == IRIS_OK && irisi_gemm_by_packets(p)) { /* a launch of fewer rows may send none, by another kernel */
+        iris_gemm_plan without = *p;
+        without.exchange.ll.banks = NULL;
+        s = irisi_gemm_check_grid(w, &without);
+    }
+    return s;
 }
 
 /* Frees all that a plan holds, and zeroes it; returns the last error. */
@@ -274,11 +311,10 @@ static void irisi_gemm_log_choice(const iris_world *w, const iris_gemm_plan *p, 
               kernel ? kernel->name : "of the caller's own", by, text);
 }
 
-iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op op, iris_dtype dtype,
-                              const iris_gemm_args *args)
+/* iris_gemm_prepare, where `s` says that what the arguments were made of is sound; if it is not, this rank votes so. */
+static iris_status irisi_gemm_prepare_by(iris_world *w, iris_gemm_plan *plan, iris_gemm_op op, iris_dtype dtype,
+                                         const iris_gemm_args *args, iris_status s)
 {
-    if (w == NULL)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: world, plan and args must not be null");
     iris_gemm_plan none;
     irisi_gemm_common common;
     irisi_tune_row row;
@@ -289,8 +325,9 @@ iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op 
     memset(plan, 0, sizeof *plan);
     plan->op = (unsigned)op < IRISI_GEMM_OPS ? op : IRIS_GEMM_ALL_SCATTER; /* one that can vote */
     plan->world = (uint32_t)iris_world_size(w);
-    iris_status s = given ? irisi_gemm_check_values(w, op, dtype, args)
-                          : irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: plan and args must not be null");
+    if (s == IRIS_OK)
+        s = given ? irisi_gemm_check_values(w, op, dtype, args)
+                  : irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: plan and args must not be null");
     if (s == IRIS_OK) {
         irisi_gemm_fill(w, plan, op, dtype, args);
         s = irisi_gemm_check_operands(w, plan);
@@ -322,6 +359,14 @@ iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op 
     return s;
 }
 
+iris_status iris_gemm_prepare(iris_world *w, iris_gemm_plan *plan, iris_gemm_op op, iris_dtype dtype,
+                              const iris_gemm_args *args)
+{
+    if (w == NULL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: world, plan and args must not be null");
+    return irisi_gemm_prepare_by(w, plan, op, dtype, args, IRIS_OK);
+}
+
 iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan)
 {
     if (w == NULL || plan == NULL)
@@ -341,8 +386,8 @@ iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan)
 const char *iris_gemm_pattern_name(iris_gemm_pattern pattern)
 {
     static const char *const names[] = {"auto",           "bulk_synchronous", "producer_consumer", "fused_sequential",
-                                        "wg_specialized", "wave_specialized", "blas_gather"};
-    return (unsigned)pattern <= IRIS_GEMM_BLAS_GATHER ? names[pattern] : "none";
+                                        "wg_specialized", "wave_specialized", "blas_gather",       "copy_engine"};
+    return (unsigned)pattern <= IRIS_GEMM_COPY_ENGINE ? names[pattern] : "none";
 }
 
 size_t iris_gemm_workspace_bytes(iris_world *w, iris_gemm_op op, iris_dtype dtype, const iris_gemm_args *args)
@@ -384,9 +429,22 @@ static iris_status irisi_gemm_start(iris_world *w, const iris_gemm_plan *plan, c
     return irisi_launch_with(w, k->kernel, k->name, &args, sizeof args, &cfg, flags & IRISI_LAUNCH_EARLY, stream);
 }
 
+/* The plan's second stream goes on behind what the operation's stream has so far; at the end the reverse. */
+static iris_status irisi_gemm_fork(iris_world *w, const iris_gemm_plan *plan, iris_stream stream)
+{
+    const iris_status s = iris_event_record(w, plan->launcher.fork, stream);
+    return s == IRIS_OK ? iris_stream_wait_event(w, plan->launcher.second, plan->launcher.fork) : s;
+}
+static iris_status irisi_gemm_join(iris_world *w, const iris_gemm_plan *plan, iris_stream stream)
+{
+    const iris_status s = iris_event_record(w, plan->launcher.join, plan->launcher.second);
+    return s == IRIS_OK ? iris_stream_wait_event(w, stream, plan->launcher.join) : s;
+}
+
 /*
- * Launches two kernels on two streams; the operation's stream goes on when both have ended. It is checked first that
- * the second kernel can start: if only the first ran, tiles' flags would stay raised in an epoch that does not end.
+ * Launches two kernels on two streams (not where irisi_gemm_in_sequence is 1); the operation's stream goes on when both
+ * have ended. It is checked first that the second kernel can start: if only the first ran, tiles' flags would stay
+ * raised in an epoch that does not end.
  */
 static iris_status irisi_gemm_start_two(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *compute,
                                         const irisi_gemm_kernel *send, iris_stream stream)
@@ -396,9 +454,7 @@ static iris_status irisi_gemm_start_two(iris_world *w, const iris_gemm_plan *pla
         return irisi_fail(w, IRIS_ERR_GRID,
                           "GEMM launch: %u workgroups that send cannot be on the device at once, %u can",
                           plan->machine.comm_workgroups, most);
-    iris_status s = iris_event_record(w, plan->launcher.fork, stream);
-    if (s == IRIS_OK)
-        s = iris_stream_wait_event(w, plan->launcher.second, plan->launcher.fork);
+    iris_status s = irisi_gemm_fork(w, plan, stream);
     if (s == IRIS_OK)
         s = irisi_gemm_start(w, plan, compute, plan->machine.workgroups - plan->machine.comm_workgroups, 1,
                              irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SENDS_TILES) ? 0 : IRIS_LAUNCH_COOPERATIVE,
@@ -406,9 +462,104 @@ static iris_status irisi_gemm_start_two(iris_world *w, const iris_gemm_plan *pla
     if (s == IRIS_OK)
         s = irisi_gemm_start(w, plan, send, plan->machine.comm_workgroups, 0, IRIS_LAUNCH_COOPERATIVE,
                              plan->launcher.second);
+    return s == IRIS_OK ? irisi_gemm_join(w, plan, stream) : s;
+}
+
+/* Most batches in which copy_engine copies own rows, of equally many blocks of rows; the last may have fewer. */
+enum { IRISI_GEMM_COPY_BATCHES = 4 };
+
+/*
+ * Copies rows first, first + 1, ... before `end` of this rank's shard of A to the gathered A of a rank. What is behind
+ * a row there stays as it is: no mainloop uses it.
+ */
+static const char *irisi_gemm_copy_rows(iris_world *w, const iris_gemm_plan *plan, uint32_t first, uint32_t end,
+                                        uint32_t rank, iris_stream stream)
+{
+    const size_t element = plan->operands.element, from_pitch = plan->inputs.ld * element;
+    const size_t to_pitch = plan->operands.lda * element;
+    if (first >= end)
+        return NULL;
+    char *to = (char *)plan->exchange.workspace + (irisi_gemm_rows_of(plan, plan->rank).first + first) * to_pitch;
+    return irisi_dev_copy_rows(&w->dev, iris_translate(w, to, (int)rank), to_pitch,
+                               (const char *)plan->inputs.a + first * from_pitch, from_pitch, plan->k * element,
+                               end - first, stream);
+}
+
+/*
+ * The same for all ranks, each of which begins with another one. Of this rank's rows those that it reads in place are
+ * left out.
+ */
+static const char *irisi_gemm_copy_batch(iris_world *w, const iris_gemm_plan *plan, uint32_t first, uint32_t end,
+                                         iris_stream stream)
+{
+    const uint32_t before = irisi_gemm_rows_of(plan, plan->rank).first;
+    uint32_t in_place = end, behind = end; /* where those begin and end, within this batch */
+    const char *why = NULL;
+    for (uint32_t k = 1; k < plan->world && !why; k++)
+        why = irisi_gemm_copy_rows(w, plan, first, end, (plan->rank + k) % plan->world, stream);
+    if (plan->inputs.end > plan->inputs.first) {
+        in_place = plan->inputs.first - before < end ? plan->inputs.first - before : end;
+        behind = plan->inputs.end - before > first ? plan->inputs.end - before : first;
+    }
+    if (!why)
+        why = irisi_gemm_copy_rows(w, plan, first, in_place, plan->rank, stream);
+    return why ? why : irisi_gemm_copy_rows(w, plan, behind, end, plan->rank, stream);
+}
+
+/* Launches the kernel behind the copies of so many blocks of rows; 0: before the first ones. */
+static iris_status irisi_gemm_start_copied(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *k,
+                                           uint32_t first, uint32_t blocks, iris_stream stream)
+{
+    const iris_launch_config one = iris_grid(1, plan->machine.wave_lanes);
+    irisi_gemm_launch args;
+    args.ctx = iris_device_ctx(w);
+    args.plan = *plan;
+    args.plan.copied.first = first, args.plan.copied.count = blocks;
+    return irisi_launch(w, k->kernel, k->name, &args, sizeof args, &one, stream);
+}
+
+/* Puts the copies of own rows on a stream, and between them the kernel by which the ranks know of them. */
+static iris_status irisi_gemm_start_copies(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *k,
+                                           iris_stream stream)
+{
+    const uint32_t rows = irisi_gemm_rows_of(plan, plan->rank).count;
+    const uint32_t blocks = (rows + IRISI_GEMM_BLOCK_ROWS - 1) / IRISI_GEMM_BLOCK_ROWS;
+    const uint32_t each = (blocks + IRISI_GEMM_COPY_BATCHES - 1) / IRISI_GEMM_COPY_BATCHES;
+    iris_status s = blocks > 0 ? irisi_gemm_start_copied(w, plan, k, 0, 0, stream) : IRIS_OK;
+    for (uint32_t block = 0; s == IRIS_OK && block < blocks; block += each) {
+        const uint32_t more = block + each < blocks ? each : blocks - block;
+        const uint32_t first = block * IRISI_GEMM_BLOCK_ROWS, end = first + more * IRISI_GEMM_BLOCK_ROWS;
+        s = irisi_device_result(w, "GEMM launch",
+                                irisi_gemm_copy_batch(w, plan, first, end < rows ? end : rows, stream));
+        if (s == IRIS_OK)
+            s = irisi_gemm_start_copied(w, plan, k, block, more, stream);
+    }
+    return s;
+}
+
+/*
+ * copy_engine: puts the copies on another stream and launches the kernel that waits for them (not where
+ * irisi_gemm_in_sequence is 1). The copies are submitted first: where a device serves both streams by one queue, the
+ * kernel then begins behind them, and would hold them up for good otherwise. So it is checked before that the kernel
+ * can start.
+ */
+static iris_status irisi_gemm_start_beside_copies(iris_world *w, const iris_gemm_plan *plan,
+                                                  const irisi_gemm_kernel *compute, const irisi_gemm_kernel *copied,
+                                                  iris_stream stream)
+{
+    const iris_launch_config cfg = iris_gemm_grid(plan, 1);
+    const uint32_t workgroups = plan->machine.workgroups - plan->machine.comm_workgroups;
+    const uint32_t most = irisi_max_workgroups(w, compute->kernel, cfg.lanes, cfg.shared_bytes);
+    if (workgroups > most)
+        return irisi_fail(w, IRIS_ERR_GRID,
+                          "GEMM launch: %u workgroups that compute cannot be on the device at once, %u can", workgroups,
+                          most);
+    iris_status s = irisi_gemm_fork(w, plan, stream);
     if (s == IRIS_OK)
-        s = iris_event_record(w, plan->launcher.join, plan->launcher.second);
-    return s == IRIS_OK ? iris_stream_wait_event(w, stream, plan->launcher.join) : s;
+        s = irisi_gemm_start_copies(w, plan, copied, plan->launcher.second);
+    if (s == IRIS_OK)
+        s = irisi_gemm_start(w, plan, compute, workgroups, 1, IRIS_LAUNCH_COOPERATIVE, stream);
+    return s == IRIS_OK ? irisi_gemm_join(w, plan, stream) : s;
 }
 
 iris_status iris_gemm_pack(iris_world *w, const iris_gemm_plan *plan, iris_stream stream)
@@ -422,6 +573,11 @@ iris_status iris_gemm_pack(iris_world *w, const iris_gemm_plan *plan, iris_strea
 int irisi_gemm_capturing(iris_world *w, iris_stream stream)
 {
     return w != NULL && !irisi_foreign(w) && irisi_dev_stream_capturing(&w->dev, stream ? stream : w->stream);
+}
+
+int irisi_gemm_in_sequence(iris_world *w, iris_stream stream)
+{
+    return irisi_gemm_capturing(w, stream) || (w != NULL && irisi_dev_shared(&w->dev));
 }
 
 /*
@@ -474,8 +630,7 @@ static iris_status irisi_gemm_check_launch(iris_world *w, const iris_gemm_plan *
     if (plan->operands.dtype != (uint32_t)dtype || plan->sums.c_dtype != (uint32_t)c_dtype)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "GEMM launch: a launcher for %s was given a plan for %s",
                           irisi_gemm_types_of(dtype, c_dtype)->name, irisi_gemm_types_name(plan));
-    const int split = pattern == IRIS_GEMM_PRODUCER_CONSUMER || pattern == IRIS_GEMM_WG_SPECIALIZED;
-    if (split && plan->machine.comm_workgroups >= plan->machine.workgroups)
+    if (irisi_gemm_splits(pattern) && plan->machine.comm_workgroups >= plan->machine.workgroups)
         return irisi_fail(w, IRIS_ERR_GRID, "GEMM launch: %s needs 2 or more workgroups, but the plan has %u",
                           iris_gemm_pattern_name(pattern), plan->machine.workgroups);
     if (op != IRIS_GEMM_LOCAL && plan->op != (uint32_t)op)
@@ -545,6 +700,8 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
                                    : irisi_gemm_start(w, plan, communicate, equal, 0, IRIS_LAUNCH_COOPERATIVE, stream);
     case IRIS_GEMM_PRODUCER_CONSUMER:
         return irisi_gemm_start_two(w, plan, compute, communicate, stream);
+    case IRIS_GEMM_COPY_ENGINE:
+        return irisi_gemm_start_beside_copies(w, plan, compute, part[IRISI_GEMM_KERNEL_COMMUNICATE], stream);
     case IRIS_GEMM_WAVE_SPECIALIZED:
         return irisi_gemm_start(w, plan, whole, plan->machine.workgroups, 2, IRIS_LAUNCH_COOPERATIVE, stream);
     case IRIS_GEMM_FUSED_SEQUENTIAL:

@@ -5,6 +5,7 @@
  *   irisi_gemm_add_offer (gemm/prepare.h)
  *   irisi_gemm_base            the offer that has the probe and the copying kernel for a plan's types
  *   irisi_gemm_find_kernel     the kernel of an operation, pattern and role, for a plan's types and mainloop
+ *   irisi_gemm_by_packets      whether a launch of a plan may send packets
  *   irisi_gemm_kernel_of irisi_gemm_waits_in irisi_gemm_computes_in   a plan's kernels by a pattern
  *   irisi_gemm_offers_op irisi_gemm_offered_loops                     what the program holds
  */
@@ -39,10 +40,16 @@ static const irisi_gemm_offer *irisi_gemm_base(const iris_gemm_plan *p)
     return offer;
 }
 
+/* The C of the launch header that has the kernels of the plan's operation: its own, or f32 that pairs are made of. */
+static uint32_t irisi_gemm_offered_dtype(const iris_gemm_plan *p)
+{
+    return irisi_gemm_gated(p) ? (uint32_t)IRIS_F32 : p->sums.c_dtype;
+}
+
 static const irisi_gemm_kernel *irisi_gemm_find_kernel(const iris_gemm_plan *p, iris_gemm_op op,
                                                        iris_gemm_pattern pattern, irisi_gemm_kernel_role role)
 {
-    const uint32_t c_dtype = op == IRIS_GEMM_LOCAL ? p->operands.c_dtype : p->sums.c_dtype;
+    const uint32_t c_dtype = op == IRIS_GEMM_LOCAL ? p->operands.c_dtype : irisi_gemm_offered_dtype(p);
     const irisi_gemm_offer *offer = irisi_gemm_offer_for(p, c_dtype, irisi_gemm_offers);
     for (; offer != NULL; offer = irisi_gemm_offer_for(p, c_dtype, offer->next))
         for (const irisi_gemm_kernel *row = offer->rows; row < offer->rows + offer->n; row++)
@@ -58,6 +65,8 @@ static const irisi_gemm_kernel *irisi_gemm_kernel_of(const iris_gemm_plan *p, ir
 {
     if (pattern == IRIS_GEMM_BLAS_GATHER) /* the kernel that sends is bulk_synchronous' */
         pattern = IRIS_GEMM_BULK_SYNCHRONOUS;
+    if (pattern == IRIS_GEMM_COPY_ENGINE && role == IRISI_GEMM_KERNEL_COMPUTE)
+        pattern = IRIS_GEMM_PRODUCER_CONSUMER; /* it waits for the same signals, whoever raises them */
     if (pattern == IRIS_GEMM_BULK_SYNCHRONOUS && role == IRISI_GEMM_KERNEL_COMPUTE)
         return irisi_gemm_find_kernel(p, IRIS_GEMM_LOCAL, IRIS_GEMM_AUTO, role);
     return irisi_gemm_find_kernel(p, (iris_gemm_op)p->op, pattern, role);
@@ -69,14 +78,28 @@ static inline int irisi_gemm_only_communicates(irisi_gemm_kernel_role role)
     return role == IRISI_GEMM_KERNEL_COMMUNICATE || role == IRISI_GEMM_KERNEL_COMMUNICATE_LL;
 }
 
+/*
+ * 1 when a launch of the plan's rows may send packets: the plan has banks for them, and each rank gets some from each
+ * other, as banks need it. Without a row there are neither tiles nor partial sums, and where sums are scattered, none
+ * for a rank without rows; a rank without rows of A says so by a packet.
+ */
+static int irisi_gemm_by_packets(const iris_gemm_plan *p)
+{
+    const int scattered = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K & IRISI_GEMM_OPS_SPLIT_M);
+    const uint32_t least = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS) ? 0 : scattered ? p->world : 1;
+    return p->exchange.ll.banks != NULL && p->m >= least;
+}
+
 /* The role, in a pattern, of the kernel that waits for peers, all of whose workgroups must be on the device at once. */
 static irisi_gemm_kernel_role irisi_gemm_waits_in(const iris_gemm_plan *p, iris_gemm_pattern pattern)
 {
-    const int packets = p->exchange.ll.banks != NULL, gathers = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS);
+    const int packets = irisi_gemm_by_packets(p), gathers = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS);
     if (pattern == IRIS_GEMM_BULK_SYNCHRONOUS || pattern == IRIS_GEMM_BLAS_GATHER)
         return packets && gathers ? IRISI_GEMM_KERNEL_COMMUNICATE_LL : IRISI_GEMM_KERNEL_COMMUNICATE;
     if (pattern == IRIS_GEMM_PRODUCER_CONSUMER)
         return IRISI_GEMM_KERNEL_COMMUNICATE;
+    if (pattern == IRIS_GEMM_COPY_ENGINE)
+        return IRISI_GEMM_KERNEL_COMPUTE;
     return pattern == IRIS_GEMM_FUSED_SEQUENTIAL && packets && !gathers ? IRISI_GEMM_KERNEL_PACKETS
                                                                         : IRISI_GEMM_KERNEL_WHOLE;
 }
@@ -91,8 +114,9 @@ static irisi_gemm_kernel_role irisi_gemm_computes_in(const iris_gemm_plan *p, ir
 /* 1 when a launch header of the plan's operation offers kernels for its types. */
 static int irisi_gemm_offers_op(const iris_gemm_plan *p)
 {
-    const irisi_gemm_offer *offer = irisi_gemm_offer_for(p, p->sums.c_dtype, irisi_gemm_offers);
-    for (; offer != NULL; offer = irisi_gemm_offer_for(p, p->sums.c_dtype, offer->next))
+    const uint32_t c_dtype = irisi_gemm_offered_dtype(p);
+    const irisi_gemm_offer *offer = irisi_gemm_offer_for(p, c_dtype, irisi_gemm_offers);
+    for (; offer != NULL; offer = irisi_gemm_offer_for(p, c_dtype, offer->next))
         if (offer->n > 0 && offer->rows[0].op == p->op)
             return 1;
     return 0;

@@ -2,9 +2,9 @@
 /*
  * operations.h: a part of init.c: names of operations, and sizes of their matrices and workspace.
  *
- *   irisi_gemm_op_names irisi_gemm_one_pattern
+ *   irisi_gemm_op_names irisi_gemm_one_pattern irisi_gemm_has_pattern
  *   irisi_gemm_own_a_rows irisi_gemm_own_c_rows irisi_gemm_own_c_columns
- *   irisi_gemm_slot_dtype irisi_gemm_room_pitch irisi_gemm_room
+ *   irisi_gemm_slot_dtype irisi_gemm_gathered_row irisi_gemm_room_pitch irisi_gemm_room
  */
 #ifndef IRIS_RUNTIME_GEMM_OPERATIONS_H
 #define IRIS_RUNTIME_GEMM_OPERATIONS_H
@@ -23,6 +23,15 @@ enum { IRISI_GEMM_OPS = sizeof irisi_gemm_op_names / sizeof *irisi_gemm_op_names
  */
 static inline int irisi_gemm_one_pattern(uint32_t op) { return !irisi_gemm_op_is(op, IRISI_GEMM_OPS_SENDS_TILES); }
 
+/* 1 when the operation has kernels of a pattern, as gen/gemm.py has it. */
+static inline int irisi_gemm_has_pattern(uint32_t op, uint32_t pattern)
+{
+    if (pattern == IRIS_GEMM_COPY_ENGINE)
+        return irisi_gemm_op_is(op, IRISI_GEMM_OPS_GATHERS);
+    return !irisi_gemm_op_is(op, IRISI_GEMM_OPS_NORMS) || pattern == IRIS_GEMM_BULK_SYNCHRONOUS ||
+           pattern == IRIS_GEMM_FUSED_SEQUENTIAL || pattern == IRIS_GEMM_BLAS_GATHER;
+}
+
 /* Rows of this rank's A, and rows and columns of its C, as the caller has them. */
 static inline uint32_t irisi_gemm_own_a_rows(const iris_gemm_plan *p)
 {
@@ -35,15 +44,24 @@ static inline uint32_t irisi_gemm_own_c_rows(const iris_gemm_plan *p)
 }
 static inline uint32_t irisi_gemm_own_c_columns(const iris_gemm_plan *p)
 {
-    return irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS) ? p->region.columns : p->n;
+    const uint32_t columns = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS) ? p->region.columns : p->n;
+    return irisi_gemm_gated(p) ? columns / 2 : columns;
 }
 
 /* The type that partial sums are rounded to, by the type of C: as gen/gemm.py has it. */
 static inline iris_dtype irisi_gemm_slot_dtype(iris_dtype c) { return iris_dtype_bytes(c) == 1 ? IRIS_BF16 : c; }
 
-/* Bytes from row to row of a slot or of the gathered A: whole cache lines, so that no mainloop needs a copy. */
+/* The bytes of a row of A in whole 16 bytes, as a row is gathered. */
+static inline uint64_t irisi_gemm_gathered_row(uint64_t k, uint64_t element) { return (k * element + 15) / 16 * 16; }
+
+/*
+ * Bytes from row to row of a slot or of the gathered A: whole cache lines, so that no mainloop needs a copy, unless the
+ * caller gets the gathered A and says.
+ */
 static inline uint64_t irisi_gemm_room_pitch(const iris_gemm_plan *p)
 {
+    if (p->launcher.ld_gathered > 0)
+        return p->launcher.ld_gathered * p->operands.element;
     const uint64_t slot = iris_dtype_bytes(irisi_gemm_slot_dtype((iris_dtype)p->sums.c_dtype));
     const uint64_t row = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS)   ? (uint64_t)p->k * p->operands.element
                          : irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K) ? p->n * slot
@@ -51,12 +69,16 @@ static inline uint64_t irisi_gemm_room_pitch(const iris_gemm_plan *p)
     return (row + 127) / 128 * 128;
 }
 
-/* Bytes of the workspace: of slots a part for each rank, as long as the longest. */
+/* Bytes of the workspace: of slots a part for each rank, as long as the longest; or of the caller's gathered A. */
 static inline uint64_t irisi_gemm_room(const iris_gemm_plan *p)
 {
+    const uint64_t pitch = irisi_gemm_room_pitch(p);
+    if (p->launcher.ld_gathered > 0) { /* what is beside the last row may be another's */
+        const uint64_t row = irisi_gemm_gathered_row(p->k, p->operands.element);
+        return p->m - 1 > (UINT64_MAX - row) / pitch ? UINT64_MAX : (p->m - 1) * pitch + row;
+    }
     const int slots = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K);
     const uint64_t rows = slots ? (uint64_t)p->world * irisi_gemm_slot_rows(p) : p->m;
-    const uint64_t pitch = irisi_gemm_room_pitch(p);
     return pitch > 0 && rows > UINT64_MAX / pitch ? UINT64_MAX : rows * pitch;
 }
 

@@ -13,7 +13,9 @@ iris_status iris_gemm_choice(iris_world *w, const iris_gemm_plan *plan, iris_gem
     if (w == NULL || plan == NULL || row == NULL || plan->launcher.magic != irisi_gemm_magic)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_choice: a null pointer, or the plan is not from iris_gemm_prepare or released");
-    irisi_gemm_print(w, plan, row->text, sizeof row->text);
+    iris_gemm_plan p = *plan;
+    p.m = p.most_m; /* what was chosen was chosen for these */
+    irisi_gemm_print(w, &p, row->text, sizeof row->text);
     return IRIS_OK;
 }
 
@@ -22,7 +24,11 @@ static void irisi_gemm_rank_senders(const iris_gemm_plan *p, irisi_gemm_ranking 
 {
     irisi_gemm_cutting c;
     memset(&c, 0, sizeof c);
-    c.width = p->tiling.tile_n;
+    c.width = p->tiling.tile_n, c.senders = p->machine.comm_workgroups;
+    if (p->pattern == IRIS_GEMM_COPY_ENGINE) { /* nobody sends: more room is of no use */
+        irisi_gemm_rank(best, &c);
+        return;
+    }
     for (uint32_t part = 12; part > 1; part /= 2, c.us++) {
         c.senders = irisi_gemm_splits(p->pattern) ? (p->machine.workgroups + part - 1) / part : 0;
         if (c.us == 0 || (c.senders > best->rows[best->n - 1].senders && c.senders < p->machine.workgroups))
@@ -35,7 +41,8 @@ uint32_t iris_gemm_candidates(iris_world *w, const iris_gemm_plan *plan, iris_ge
 {
     const int local = plan != NULL && plan->op == IRIS_GEMM_LOCAL;
     if (w == NULL || plan == NULL || rows == NULL || plan->launcher.magic != irisi_gemm_magic || most == 0 ||
-        pattern >= IRIS_GEMM_PATTERNS || local != (pattern == IRIS_GEMM_AUTO))
+        (pattern >= IRIS_GEMM_PATTERNS && pattern != IRIS_GEMM_COPY_ENGINE) || local != (pattern == IRIS_GEMM_AUTO) ||
+        !irisi_gemm_has_pattern(plan->op, pattern))
         return 0;
     pattern = local ? IRIS_GEMM_BULK_SYNCHRONOUS : pattern;
     const irisi_gemm_cutting any = irisi_gemm_open_cut();
@@ -46,12 +53,14 @@ uint32_t iris_gemm_candidates(iris_world *w, const iris_gemm_plan *plan, iris_ge
     if (best.rows == NULL ||
         (irisi_gemm_splits(pattern) && (p.machine.workgroups < 2 || p.world < 2))) /* no peer to send to */
         best.most = 0;
-    p.pattern = pattern;
+    p.pattern = pattern, p.m = p.region.rows = p.most_m;
+    const uint32_t comm = pattern == IRIS_GEMM_COPY_ENGINE ? irisi_gemm_copy_room(&p) : p.machine.comm_workgroups;
+    p.machine.comm_workgroups = comm;
     if (best.most > 0 && irisi_gemm_narrowest(p.mainloop) == 0)
         irisi_gemm_rank_whole(&p, 0, &best);
     else if (best.most > 0)
         irisi_gemm_rank_all(&p, 0, irisi_gemm_largest_tile(p.mainloop, p.operands.element).n, &any, &best);
-    p = *plan, p.pattern = pattern;
+    p = *plan, p.pattern = pattern, p.m = p.region.rows = p.most_m, p.machine.comm_workgroups = comm;
     if (best.most > 0 && best.n == 0)
         irisi_gemm_rank_senders(&p, &best);
     for (uint32_t i = 0; i < best.n; i++) {

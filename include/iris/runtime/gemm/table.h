@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * table.h: a part of init.c: the built-in table of measured choices, rows as tune_rows.h reads them.
+ * table.h: a part of init.c: the built-in table of measured choices, rows as tune_read.h reads them.
  *
- * Made by `python3 bench/tune.py` of what bench/gemm_tune wrote into bench/results/gemm_tune/: measure again instead of
- * editing it.
+ * Made by `python3 bench/tune.py` of what iris-tune wrote into bench/results: measure again instead of editing it.
  */
 #ifndef IRIS_RUNTIME_GEMM_TABLE_H
 #define IRIS_RUNTIME_GEMM_TABLE_H

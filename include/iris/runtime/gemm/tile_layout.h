@@ -4,7 +4,7 @@
  * takes.
  *
  *   irisi_gemm_cutting irisi_gemm_open_cut irisi_gemm_lay irisi_gemm_workers irisi_gemm_shares irisi_gemm_covers
- *   irisi_gemm_simulate
+ *   irisi_gemm_simulate irisi_gemm_rotate
  */
 #ifndef IRIS_RUNTIME_GEMM_TILE_LAYOUT_H
 #define IRIS_RUNTIME_GEMM_TILE_LAYOUT_H
@@ -190,6 +190,19 @@ static double irisi_gemm_simulate(const iris_gemm_plan *p, const irisi_gemm_cutt
                                                          p->tiling.tile_n, 0, flagged);
     const double all = (link > end ? link : end) + (direct > 0 && flagged ? irisi_gemm_senders_us() : 0);
     return all > least ? all : least;
+}
+
+/* Which tile of a schedule that has tiles each rank begins with. */
+static inline void irisi_gemm_rotate(iris_gemm_plan *p)
+{
+    irisi_gemm_tiling *t = &p->tiling;
+    t->rotate_m = (uint32_t)((uint64_t)t->tiles_m * p->rank / p->world);
+    if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS)) /* from the rows that this rank has */
+        t->rotate_m = iris_gemm_shard(p->m, p->world, p->rank).first / (t->tile_m * t->cluster) % t->tiles_m;
+    if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K)) /* from behind the rows that this rank owns: those come last */
+        t->rotate_m =
+            iris_gemm_shard(p->m, p->world, (p->rank + 1) % p->world).first / (t->tile_m * t->cluster) % t->tiles_m;
+    t->rotate = t->rotate_m * t->full_n;
 }
 
 #endif

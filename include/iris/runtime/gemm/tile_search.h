@@ -2,7 +2,7 @@
 /*
  * tile_search.h: a part of init.c: chooses the widths of a band's tiles, the pattern, and the number of senders.
  *
- *   irisi_gemm_cut irisi_gemm_rank_all irisi_gemm_sixth
+ *   irisi_gemm_cut irisi_gemm_cut_again irisi_gemm_rank_all irisi_gemm_sixth irisi_gemm_copy_room
  *
  * Full tiles use the matrix units best. But all workgroups end their last tiles together, so that no computation hides
  * the sending of these; and if the workgroups do not divide the number of tiles, some are idle at the end. So the last
@@ -36,6 +36,18 @@ static uint32_t irisi_gemm_sixth(const iris_gemm_plan *p)
 static inline uint32_t irisi_gemm_gatherers(const iris_gemm_plan *p)
 {
     return p->machine.tma_store && p->machine.workgroups >= 32 ? 8 : irisi_gemm_sixth(p);
+}
+
+/*
+ * How many workgroups fewer compute by copy_engine. The kernels of one wave between the copies need room beside those
+ * that wait for them, and so do copies that a driver makes by kernels of its own. Whole clusters compute, and on each
+ * chiplet equally many workgroups.
+ */
+static inline uint32_t irisi_gemm_copy_room(const iris_gemm_plan *p)
+{
+    const uint32_t cluster = irisi_gemm_most_cluster(p->mainloop);
+    const uint32_t room = p->machine.xcds > cluster ? p->machine.xcds : cluster;
+    return 4 * room <= p->machine.workgroups ? room : 1;
 }
 
 /* The best candidates so far, fastest first; of those that differ only in how the last tiles are cut, a few. */
@@ -334,8 +346,27 @@ static int irisi_gemm_cut(iris_gemm_plan *p, uint32_t senders, const irisi_gemm_
     p->pattern = best.pattern;
     p->machine.comm_workgroups = best.senders ? best.senders : p->machine.comm_workgroups;
     irisi_gemm_lay(p, &best, p->region.columns);
+    p->pairs_split_k = irisi_gemm_pair_split_k(p, &best); /* p->k is the shortest of all ranks here, and here alone */
     p->machine.comm_workgroups += p->machine.comm_workgroups % p->tiling.cluster;
     return 1;
+}
+
+/* Cuts the region into tiles again, in the way that was chosen for the plan. */
+static inline void irisi_gemm_cut_again(iris_gemm_plan *p)
+{
+    const irisi_gemm_tiling before = p->tiling;
+    irisi_gemm_cutting c = irisi_gemm_open_cut();
+    if (before.edge_width == 0) { /* all tiles have one width */
+        irisi_gemm_uncut(p);
+        return;
+    }
+    c.pattern = p->pattern, c.senders = p->machine.comm_workgroups, c.cluster = before.cluster;
+    c.split_k = before.split_k, c.sender_tiles = before.sender_tiles, c.width = before.tile_n;
+    c.full_n = before.most_full_n, c.head_halves = before.head_halves, c.tail_tiles = before.tail_tiles;
+    c.tail_halves = before.tail_halves, c.edge_width = before.edge_width;
+    irisi_gemm_lay(p, &c, p->region.columns);
+    for (uint32_t i = 0; i < IRISI_GEMM_RUNS; i++)
+        p->tiling.runs[i].pair_split_k &= p->pairs_split_k;
 }
 
 #endif

@@ -10,6 +10,7 @@
 
 #include <iris/gemm/prepare.h>
 #include <iris/gen/gemm_types.h>
+#include <iris/mainloop/shape.h>
 #include <iris/runtime/gemm/operations.h>
 
 /* Types for which kernels exist: of A and B, of C, and of bias; `name`: what the kernels' names end in. */
@@ -122,6 +123,12 @@ static irisi_gemm_place irisi_gemm_place_of_c(const iris_gemm_plan *p)
                                p->operands.c_element);
 }
 
+/* The same of the norms of its rows. */
+static irisi_gemm_place irisi_gemm_place_of_out(const iris_gemm_plan *p)
+{
+    return irisi_gemm_place_of(p->norm.out, p->m, p->n, p->norm.ldout, p->operands.c_element);
+}
+
 /* The name of a matrix or vector that is read and overlaps with `x`, and where it stands; null: none does. */
 static const char *irisi_gemm_reads_from(const iris_gemm_plan *p, const irisi_gemm_place *x, const void **at)
 {
@@ -145,6 +152,7 @@ static const char *irisi_gemm_reads_from(const iris_gemm_plan *p, const irisi_ge
                                         sizeof *p->operands.scale_b)},
         {"scale_c", irisi_gemm_place_of(p->operands.scale_c, 1, 1, 1, sizeof *p->operands.scale_c)},
         {"residual", irisi_gemm_place_of(other, rows, columns, p->operands.ldr, p->operands.c_element)},
+        {"weight", irisi_gemm_place_of(p->norm.weight, 1, p->n, p->n, p->operands.c_element)},
     };
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
         if (irisi_gemm_places_meet(x, &inputs[i].place)) {
@@ -154,6 +162,20 @@ static const char *irisi_gemm_reads_from(const iris_gemm_plan *p, const irisi_ge
     return NULL;
 }
 
+/* Refuses an out that overlaps with C or with what is read. */
+static iris_status irisi_gemm_check_out_apart(iris_world *w, const iris_gemm_plan *p)
+{
+    const irisi_gemm_place out = irisi_gemm_place_of_out(p), c = irisi_gemm_place_of_c(p);
+    const void *at = p->operands.c;
+    const char *name = irisi_gemm_places_meet(&out, &c) ? "c" : irisi_gemm_reads_from(p, &out, &at);
+    if (name == NULL)
+        return IRIS_OK;
+    return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                      "iris_gemm_prepare: out at %p, %u x %u with ldout %llu, and %s at %p have elements in common; "
+                      "out must be apart from c and all that is read",
+                      p->norm.out, p->m, p->n, (unsigned long long)p->norm.ldout, name, at);
+}
+
 /* Refuses a C that overlaps with what is read to compute it. */
 static iris_status irisi_gemm_check_apart(iris_world *w, const iris_gemm_plan *p)
 {
@@ -161,7 +183,7 @@ static iris_status irisi_gemm_check_apart(iris_world *w, const iris_gemm_plan *p
     const void *at = NULL;
     const char *name = irisi_gemm_reads_from(p, &c, &at);
     if (name == NULL)
-        return IRIS_OK;
+        return irisi_gemm_check_out_apart(w, p);
     return irisi_fail(w, IRIS_ERR_ARGUMENT,
                       "iris_gemm_prepare: c at %p, %u x %u with ldc %llu, and %s at %p have elements in common; c must "
                       "be apart from all that is read for it",
@@ -199,6 +221,8 @@ static const char *irisi_gemm_beyond_blas(iris_gemm_op op, const iris_gemm_args 
         return "there are scales";
     if (g->beta != 0 && g->residual != NULL && g->residual != g->c)
         return "there is a residual";
+    if (g->gated)
+        return "columns are gated";
     return g->bias != NULL                         ? "there is a bias"
            : g->activation != IRIS_ACTIVATION_NONE ? "there is an activation"
                                                    : NULL;
@@ -238,6 +262,11 @@ static iris_status irisi_gemm_check_op(iris_world *w, iris_gemm_op op, const iri
                           "iris_gemm_prepare: pattern is %s, but a GEMM alone has nothing to send; leave it 0, or "
                           "blas_gather for the caller's BLAS",
                           iris_gemm_pattern_name(g->pattern));
+    if (g->pattern == IRIS_GEMM_COPY_ENGINE && !irisi_gemm_op_is(op, IRISI_GEMM_OPS_GATHERS))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: pattern is copy_engine, by which A is gathered: it is for all_gather "
+                          "alone, not for %s",
+                          irisi_gemm_op_names[op]);
     if (op == IRIS_GEMM_LOCAL && g->comm_workgroups > 0)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: comm_workgroups is %u, but a GEMM alone has nothing to send; leave it 0",
@@ -245,6 +274,83 @@ static iris_status irisi_gemm_check_op(iris_world *w, iris_gemm_op op, const iri
     if (g->residual != NULL && g->beta == 0)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: there is a residual, but beta is 0, so that it would count for nothing");
+    return IRIS_OK;
+}
+
+/* Checks what the arguments say of norms, but for pointers. */
+static iris_status irisi_gemm_check_norm(iris_world *w, iris_gemm_op op, iris_dtype dtype, const iris_gemm_args *g)
+{
+    const iris_dtype c = irisi_gemm_types_of(dtype, g->c_dtype)->out;
+    if (!irisi_gemm_op_is(op, IRISI_GEMM_OPS_NORMS)) {
+        if (g->out == NULL && g->ldout == 0 && g->weight == NULL && g->epsilon == 0)
+            return IRIS_OK;
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: out, ldout, weight and epsilon are for all_reduce_rmsnorm; %s has no "
+                          "norm",
+                          irisi_gemm_op_names[op]);
+    }
+    if (c != IRIS_F16 && c != IRIS_BF16 && c != IRIS_F32)
+        return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
+                          "iris_gemm_prepare: %s is for a C of f16, bf16 or f32, not of %s", irisi_gemm_op_names[op],
+                          iris_dtype_name(c));
+    if (irisi_nan_f32(g->epsilon) || g->epsilon < 0 || g->epsilon > 1e30f)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: epsilon is %g; it must be finite and at least 0", (double)g->epsilon);
+    return IRIS_OK;
+}
+
+/* Checks what is asked where columns are pairs; the types are sound. */
+static iris_status irisi_gemm_check_gated(iris_world *w, iris_gemm_op op, iris_dtype dtype, const iris_gemm_args *g)
+{
+    const iris_dtype c = irisi_gemm_types_of(dtype, g->c_dtype)->out;
+    const int made = irisi_gemm_types_of(dtype, IRIS_F32) != NULL && (c == dtype || c == IRIS_F32);
+    if (!g->gated)
+        return IRIS_OK;
+    if (op != IRIS_GEMM_LOCAL && !irisi_gemm_op_is(op, IRISI_GEMM_OPS_GATHERS))
+        return irisi_fail(w, IRIS_ERR_UNSUPPORTED, "iris_gemm_prepare: gated is for local and all_gather, not for %s",
+                          irisi_gemm_op_names[op]);
+    if (!made)
+        return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
+                          "iris_gemm_prepare: gated is for A and B of f16, bf16 or f32, and a C of the same or of f32, "
+                          "not for %s",
+                          irisi_gemm_types_of(dtype, c)->name);
+    if (g->n % 2 != 0)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: n is %lld, but gated columns are pairs: it must be even",
+                          (long long)g->n);
+    if (g->beta != 0)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: beta is %g, but a gated C is not read; it must be 0", g->beta);
+    return IRIS_OK;
+}
+
+/* Checks how the rows of the gathered A lie, which the caller asks for; m, k and the types are sound. */
+static iris_status irisi_gemm_check_gathered(iris_world *w, iris_gemm_op op, iris_dtype dtype, const iris_gemm_args *g)
+{
+    const uint64_t element = iris_dtype_bytes(dtype), pitch = (uint64_t)g->ld_gathered * element;
+    if (g->gathered == NULL && g->ld_gathered == 0)
+        return IRIS_OK;
+    if (!irisi_gemm_op_is(op, IRISI_GEMM_OPS_GATHERS))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: gathered and ld_gathered are for all_gather; %s gathers no A",
+                          irisi_gemm_op_names[op]);
+    if (g->ld_gathered == 0)
+        return IRIS_OK;
+    if (g->ld_gathered < g->k)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: ld_gathered is %lld, less than the %lld elements of a row of the "
+                          "gathered A",
+                          (long long)g->ld_gathered, (long long)g->k);
+    if (irisi_gemm_span(g->m, g->k, g->ld_gathered, element) == 0 || (uint64_t)g->ld_gathered > INT64_MAX / element)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: gathered with %lld rows of ld_gathered %lld exceeds 2^63 bytes",
+                          (long long)g->m, (long long)g->ld_gathered);
+    if (pitch % 16 != 0 || pitch > IRISI_GEMM_MOST_PITCH)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: ld_gathered is %lld, so that rows of the gathered A are %llu bytes "
+                          "apart; it must be a multiple of 16, at most %llu",
+                          (long long)g->ld_gathered, (unsigned long long)pitch,
+                          (unsigned long long)IRISI_GEMM_MOST_PITCH);
     return IRIS_OK;
 }
 
@@ -260,10 +366,10 @@ static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: m, n, k are %lld, %lld, %lld; each must be from 1 to 2147483647%s",
                           (long long)g->m, (long long)g->n, (long long)g->k, least ? "" : ", k also 0");
-    if ((unsigned)g->pattern > IRIS_GEMM_BLAS_GATHER)
+    if ((unsigned)g->pattern > IRIS_GEMM_COPY_ENGINE)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: pattern %d does not exist; there are 1 to %d, and 0 leaves it open",
-                          (int)g->pattern, IRIS_GEMM_BLAS_GATHER);
+                          (int)g->pattern, IRIS_GEMM_COPY_ENGINE);
     if ((unsigned)g->activation >= IRIS_ACTIVATIONS)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: activation %d does not exist; there are 0 to %d",
                           (int)g->activation, IRIS_ACTIVATIONS - 1);
@@ -271,7 +377,8 @@ static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: zero_alpha says that alpha is 0, but alpha is %g; set one of them",
                           g->alpha);
-    if (g->workgroups == 1 && (g->pattern == IRIS_GEMM_WG_SPECIALIZED || g->pattern == IRIS_GEMM_PRODUCER_CONSUMER))
+    if (g->workgroups == 1 && (g->pattern == IRIS_GEMM_WG_SPECIALIZED || g->pattern == IRIS_GEMM_PRODUCER_CONSUMER ||
+                               g->pattern == IRIS_GEMM_COPY_ENGINE))
         return irisi_fail(w, IRIS_ERR_GRID, "iris_gemm_prepare: %s needs 2 or more workgroups, but workgroups is 1",
                           iris_gemm_pattern_name(g->pattern));
     if (g->workgroups > 65535 || g->comm_workgroups > 65534 ||
@@ -280,8 +387,45 @@ static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_
                           "iris_gemm_prepare: %u workgroups, %u of them to send, cannot be: at most 65535, and one or "
                           "more must compute",
                           g->workgroups, g->comm_workgroups);
-    const iris_status s = irisi_gemm_check_op(w, op, g);
+    iris_status s = irisi_gemm_check_op(w, op, g);
+    if (s == IRIS_OK)
+        s = irisi_gemm_check_norm(w, op, dtype, g);
+    if (s == IRIS_OK)
+        s = irisi_gemm_check_gated(w, op, dtype, g);
+    if (s == IRIS_OK)
+        s = irisi_gemm_check_gathered(w, op, dtype, g);
     return s == IRIS_OK ? irisi_gemm_check_blas(w, op, g) : s;
+}
+
+/* Refuses a matrix that all ranks write and that does not lie in the heap. */
+static iris_status irisi_gemm_check_symmetric(iris_world *w, const iris_gemm_plan *p, const char *name, const void *at,
+                                              uint64_t ld)
+{
+    const uint64_t bytes = irisi_gemm_span(p->m, p->n, (int64_t)ld, p->operands.c_element);
+    if (iris_is_symmetric(w, at, bytes))
+        return IRIS_OK;
+    return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                      "iris_gemm_prepare: %s must lie in the symmetric heap, so that peers can write it: its %llu "
+                      "bytes at %p do not; allocate it with iris_malloc",
+                      name, (unsigned long long)bytes, at);
+}
+
+/* Checks the matrix of norms and the weight, where the operation has them. */
+static iris_status irisi_gemm_check_out(iris_world *w, const iris_gemm_plan *p)
+{
+    if (!irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_NORMS))
+        return IRIS_OK;
+    if (p->sums.beta != 0 && p->sums.residual == NULL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: beta is %g, but there is neither a residual nor a c that it could read",
+                          p->sums.beta);
+    iris_status s =
+        irisi_gemm_check_matrix(w, "out", p->norm.out, p->m, p->n, (int64_t)p->norm.ldout, p->operands.c_element);
+    if (s == IRIS_OK && p->norm.weight == NULL)
+        s = irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: weight is a null pointer; pass %u elements", p->n);
+    if (s == IRIS_OK)
+        s = irisi_gemm_check_vector(w, "weight", p->norm.weight, p->operands.c_element);
+    return s == IRIS_OK ? irisi_gemm_check_symmetric(w, p, "out", p->norm.out, p->norm.ldout) : s;
 }
 
 /* Checks the operands; irisi_gemm_check_values has passed. */
@@ -296,7 +440,8 @@ static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan
     if (s == IRIS_OK)
         s = irisi_gemm_check_matrix(w, "b", p->operands.b, b_rows, b_cols, (int64_t)p->operands.ldb,
                                     p->operands.element);
-    if (s == IRIS_OK)
+    const int stores = p->operands.c != NULL || !irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_NORMS); /* C on request */
+    if (s == IRIS_OK && stores)
         s = irisi_gemm_check_matrix(w, "c", p->operands.c, rows, columns, (int64_t)p->operands.ldc,
                                     p->operands.c_element);
     if (s == IRIS_OK && p->operands.residual == p->operands.c && p->operands.ldr != p->operands.ldc)
@@ -318,47 +463,59 @@ static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan
         s = irisi_gemm_check_vector(w, "scale_c", p->operands.scale_c, sizeof *p->operands.scale_c);
     if (s != IRIS_OK)
         return s;
-    const uint64_t bytes = irisi_gemm_span(p->m, p->n, (int64_t)p->operands.ldc, p->operands.c_element);
-    if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_C_ON_ALL) && !iris_is_symmetric(w, p->operands.c, bytes))
-        return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_gemm_prepare: c must lie in the symmetric heap, so that peers can write it: its %llu "
-                          "bytes at %p do not; allocate it with iris_malloc",
-                          (unsigned long long)bytes, p->operands.c);
-    return irisi_gemm_check_apart(w, p);
+    if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_C_ON_ALL) && stores)
+        s = irisi_gemm_check_symmetric(w, p, "c", p->operands.c, p->operands.ldc);
+    if (s == IRIS_OK)
+        s = irisi_gemm_check_out(w, p);
+    return s == IRIS_OK ? irisi_gemm_check_apart(w, p) : s;
 }
 
-/* Checks the caller's workspace, if the operation needs one. */
+/*
+ * Checks the caller's memory for what crosses the ranks, if the operation needs some: the workspace, or the gathered A.
+ */
 static iris_status irisi_gemm_check_workspace(iris_world *w, const iris_gemm_plan *p, const iris_gemm_args *g)
 {
     const uint64_t bytes = irisi_gemm_room(p);
+    const int keeps = p->launcher.ld_gathered > 0;
+    const char *what = keeps ? "gathered" : "the workspace";
+    const void *own = keeps ? g->gathered : g->workspace;
+    const size_t own_bytes = keeps ? g->gathered_bytes : g->workspace_bytes;
+    const uint32_t aligned = keeps ? 16 : 128;
     if (bytes / 16 > UINT32_MAX) /* kernels count chunks in 32 bits */
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: %s of %u x %u x %u needs %llu bytes of workspace; at most 2^36 can be",
                           irisi_gemm_op_names[p->op], p->m, p->n, p->k, (unsigned long long)bytes);
-    if (g->workspace == NULL || bytes == 0)
+    if (keeps && own == NULL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: ld_gathered is %lld, but gathered is null: pass %llu bytes, or leave "
+                          "ld_gathered 0",
+                          (long long)g->ld_gathered, (unsigned long long)bytes);
+    if (own == NULL || bytes == 0)
         return IRIS_OK;
-    if (g->workspace_bytes < bytes)
+    if (own_bytes < bytes)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_gemm_prepare: the workspace has %zu bytes, but %s of %u x %u x %u needs %llu "
+                          "iris_gemm_prepare: %s has %zu bytes, but %s of %u x %u x %u needs %llu "
                           "(iris_gemm_workspace_bytes)",
-                          g->workspace_bytes, irisi_gemm_op_names[p->op], p->m, p->n, p->k, (unsigned long long)bytes);
-    if ((uintptr_t)g->workspace % 128 != 0)
+                          what, own_bytes, irisi_gemm_op_names[p->op], p->m, p->n, p->k, (unsigned long long)bytes);
+    if ((uintptr_t)own % aligned != 0)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_gemm_prepare: the workspace at %p must be aligned to 128 bytes, as iris_malloc's "
-                          "memory is",
-                          g->workspace);
-    if (!iris_is_symmetric(w, g->workspace, bytes))
+                          "iris_gemm_prepare: %s at %p must be aligned to %u bytes, as iris_malloc's memory is", what,
+                          own, aligned);
+    if (!iris_is_symmetric(w, own, bytes))
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_gemm_prepare: the workspace must lie in the symmetric heap, so that peers can reach "
-                          "it: its %llu bytes at %p do not; allocate it with iris_malloc",
-                          (unsigned long long)bytes, g->workspace);
-    const irisi_gemm_place room = irisi_gemm_place_of(g->workspace, 1, bytes, bytes, 1), c = irisi_gemm_place_of_c(p);
-    const void *at = p->operands.c;
-    const char *name = irisi_gemm_places_meet(&room, &c) ? "c" : irisi_gemm_reads_from(p, &room, &at);
+                          "iris_gemm_prepare: %s must lie in the symmetric heap, so that peers can reach it: its %llu "
+                          "bytes at %p do not; allocate it with iris_malloc",
+                          what, (unsigned long long)bytes, own);
+    const uint64_t row = keeps ? irisi_gemm_gathered_row(p->k, p->operands.element) : bytes;
+    const irisi_gemm_place room = irisi_gemm_place_of(own, keeps ? p->m : 1, row, irisi_gemm_room_pitch(p), 1);
+    const irisi_gemm_place c = irisi_gemm_place_of_c(p), out = irisi_gemm_place_of_out(p);
+    const int in_c = irisi_gemm_places_meet(&room, &c), in_out = irisi_gemm_places_meet(&room, &out);
+    const void *at = in_c ? p->operands.c : p->norm.out;
+    const char *name = in_c ? "c" : in_out ? "out" : irisi_gemm_reads_from(p, &room, &at);
     if (name != NULL)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_gemm_prepare: %s at %p and the workspace at %p have bytes in common; keep them apart",
-                          name, at, g->workspace);
+                          "iris_gemm_prepare: %s at %p and %s at %p have bytes in common; keep them apart", name, at,
+                          what, own);
     return IRIS_OK;
 }
 

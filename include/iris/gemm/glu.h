@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * glu.h: makes C of pairs of columns of the product, gate and up (iris_gemm_args.gated): gated linear units.
+ *
+ *   irisi_tile_put_gated
+ *
+ * The mainloop's epilogue leaves the product in the staging tile as f32, with alpha and the scales of A and B. What
+ * follows is done on the way from there to C: bias, activation, the product of each pair, scale_c, one rounding. So it
+ * is the same for every mainloop that has a C of f32.
+ */
+#ifndef IRIS_GEMM_GLU_H
+#define IRIS_GEMM_GLU_H
+
+#include <iris/gemm/tile_ll.h>
+#include <iris/gen/bits.h>
+#include <iris/gen/gemm_epilogue.h>
+
+#if IRIS_HAS_DEVICE
+
+/* The bias of a column of this rank's product; of C's type. */
+IRIS_DEVICE float irisi_glu_bias(const iris_gemm_plan *plan, uint32_t column)
+{
+    if (plan->sums.bias == NULL)
+        return 0;
+    if (plan->sums.c_dtype == IRIS_F16)
+        return iris_widen_f16(((const iris_f16 *)plan->sums.bias)[column]);
+    if (plan->sums.c_dtype == IRIS_BF16)
+        return iris_widen_bf16(((const iris_bf16 *)plan->sums.bias)[column]);
+    return ((const float *)plan->sums.bias)[column];
+}
+
+/* The bits of a value in C's type. */
+IRIS_DEVICE uint32_t irisi_glu_bits(const iris_gemm_plan *plan, float v)
+{
+    if (plan->sums.c_dtype == IRIS_F16)
+        return irisi_bits_f16(iris_narrow_f16(v));
+    if (plan->sums.c_dtype == IRIS_BF16)
+        return irisi_bits_bf16(iris_narrow_bf16(v));
+    return irisi_f32_bits(v);
+}
+
+/* An element of C from a pair in a staging tile, `pair`, whose gate is at `column` of this rank's product. */
+IRIS_DEVICE float irisi_glu_pair(const iris_gemm_plan *plan, const float *pair, uint32_t column)
+{
+    const float up = pair[1] + irisi_glu_bias(plan, column + 1);
+    float gate = pair[0] + irisi_glu_bias(plan, column);
+    irisi_gemm_activate_f32(plan->sums.activation, &gate, 1);
+    gate *= up;
+    return plan->sums.scale_c != NULL ? gate * plan->sums.scale_c[0] : gate;
+}
+
+/*
+ * Makes this rank's C of a staging tile of pairs, or of a piece of one, 8 bytes at a time. Every lane of the wave group
+ * calls it, after a barrier of the waves that filled the tile.
+ */
+IRIS_DEVICE void irisi_tile_put_gated(const iris_gemm_plan *plan, const iris_tile *tile, char *stage,
+                                      const iris_wave_group *group)
+{
+    const uint32_t size = plan->sums.c_element, width = tile->cols / 2;
+    const uint32_t each = 8 / size, across = (width + each - 1) / each;
+    for (uint32_t i = group->member; i < tile->rows * across; i += group->members) {
+        plan = (const iris_gemm_plan *)irisi_rematerialize(plan); /* scalars that live from turn to turn are scarce */
+        const uint32_t row = i / across, first = (i - row * across) * each, left = width - first;
+        const float *from = (const float *)(const void *)iris_tile_row(plan, tile, stage, row) + 2 * first;
+        const uint64_t at = (uint64_t)(tile->m0 + row) * plan->sums.ldc + (plan->region.n0 + tile->n0) / 2 + first;
+        uint64_t bits = 0;
+        IRISI_ROLLED
+        for (uint32_t j = 0; j < each && j < left; j++)
+            bits |= (uint64_t)irisi_glu_bits(plan, irisi_glu_pair(plan, from + 2 * j, tile->n0 + 2 * (first + j)))
+                    << 8 * size * j;
+        irisi_tile_store_8((char *)plan->sums.c + at * size, bits, left * size, size);
+    }
+}
+
+#endif
+#endif
