@@ -54,15 +54,18 @@ SANITIZERS = {
                   ("gemm_all_scatter", 1, "~[f32]~[f64]~[f16]~[bf16]"), ("gemm_aligned", 1, "[f16]"),
                   ("gemm_aligned", 1, "[bf16]~[parts]"), ("gemm_aligned", 1, "[parts]"),
                   ("gemm_aligned", 1, "[unaligned_b]"),
-                  ("gemm_aligned", 1, "[skinny]"),
+                  ("gemm_aligned", 1, "[skinny]"), ("gemm_chain", 1), ("gemm_rmsnorm", 1),
+                  ("gemm_operations", 1, "[gated]"),
                   ("arch_device", 1), ("self_test_self_test", 1)],
     "initcheck": [("arch_device", 1), ("arch_atomic", 1), ("dtype_convert", 1), ("dtype_op", 1), ("create_random", 1)],
     "memcheck": [("memory_load_store", 1), ("memory_rma", 1), ("memory_put_signal", 1), ("gemm_all_scatter", 1),
                  ("gemm_aligned", 1), ("gemm_own_kernel", 1), ("collective_all_reduce", 1),
                  ("collective_all_to_allv", 1), ("collective_send_recv", 1), ("collective_tile", 1),
+                 ("gemm_operations", 1), ("gemm_rmsnorm", 1), ("gemm_rows", 1), ("gemm_chain", 1), ("heap_window", 1),
                  ("memory_rma", 2), ("memory_put_signal", 2), ("gemm_own_kernel", 2), ("collective_send_recv", 2)],
     "synccheck": [("memory_load_store", 1), ("memory_rma", 1), ("memory_put_signal", 1), ("gemm_all_scatter", 1),
-                  ("gemm_aligned", 1), ("gemm_own_kernel", 1), ("collective_all_reduce", 1), ("collective_tile", 1)],
+                  ("gemm_aligned", 1), ("gemm_own_kernel", 1), ("collective_all_reduce", 1), ("collective_tile", 1),
+                  ("gemm_operations", 1, "[shared]"), ("gemm_rmsnorm", 1), ("gemm_chain", 1)],
 }
 # What API calls return is the tests' business: some are made to fail. The others would count on the compiler to tell
 # how many barriers in shared memory a kernel has.
