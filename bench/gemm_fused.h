@@ -260,8 +260,8 @@ static inline double gemm_may_differ(const gemm_job *j)
     return 2 * (1e-5 * k / 2 + parts * partial / 256);
 }
 
-/* 1 when a C is like the reference, and right where it is sampled. */
-static inline int gemm_c_right(gemm_job *j, const char *c, int banded, const char *who)
+/* 1 when a C is like the reference, and right where it is sampled. hops: a collective's, which may round on its way. */
+static inline int gemm_c_right(gemm_job *j, const char *c, int banded, int hops, const char *who)
 {
     gemm_likeness like;
     memset(&like, 0, sizeof like);
@@ -269,7 +269,7 @@ static inline int gemm_c_right(gemm_job *j, const char *c, int banded, const cha
     like.banded[0] = banded, like.banded[1] = j->g.op == GEMM_ALL_SCATTER;
     like.rows = j->g.c_rows, like.columns = j->g.c_columns, like.n = j->g.n;
     like.world = (uint32_t)iris_world_size(j->b->w), like.c_dtype = IRIS_BF16, like.off = gemm_may_differ(j);
-    return gemm_operands_right(j->b->w, &j->g, c, banded, j->flag, who) &&
+    return gemm_operands_right(j->b->w, &j->g, c, banded, hops, j->flag, who) &&
            (!j->have_reference || gemm_alike(j->b->w, &like, j->flag, who));
 }
 
@@ -309,11 +309,11 @@ static inline int gemm_wrote_right(gemm_job *j, const char *who)
     if (j->kind == GEMM_DO_PUSH)
         return gemm_pushed_right(&j->peers, j->flag);
     if (j->kind >= GEMM_DO_PLACED)
-        return gemm_c_right(j, j->g.c, 0, who);
+        return gemm_c_right(j, j->g.c, 0, 0, who);
     if (j->kind == GEMM_DO_COLLECTIVE && j->g.op == GEMM_ALL_GATHER &&
         gemm_blas(&j->peers, j->which, 0, iris_default_stream(j->b->w)) != IRIS_OK)
         return 0;
-    return gemm_c_right(j, gemm_both_out(&j->peers, j->which), banded, who);
+    return gemm_c_right(j, gemm_both_out(&j->peers, j->which), banded, 1, who);
 }
 
 /*
@@ -422,7 +422,7 @@ static inline int gemm_refer(gemm_job *j)
         fprintf(stderr, "%s\n", iris_error_string(w));
     if (!iris_bench_all_ok(j->b->w, ok))
         return 1;
-    ok = gemm_operands_right(w, g, j->reference, g->op == GEMM_ALL_SCATTER, j->flag, "BLAS and a collective");
+    ok = gemm_operands_right(w, g, j->reference, g->op == GEMM_ALL_SCATTER, 1, j->flag, "BLAS and a collective");
     j->have_reference = iris_bench_all_ok(j->b->w, ok);
     return 0;
 }

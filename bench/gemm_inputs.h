@@ -159,6 +159,7 @@ typedef struct gemm_product {
     iris_dtype dtype, c_dtype;
     int transposed, fast; /* fast: 8-bit floats may lose bits of sums */
     int banded;           /* 1: C is one matrix a rank, one after the other, without padding */
+    int hops;             /* 1: sums on the way from rank to rank may be rounded too, as a ring or a tree does */
     uint32_t *wrong;
 } gemm_product;
 
@@ -214,6 +215,8 @@ IRIS_DEVICE int gemm_sample_right(const gemm_product *t, uint64_t s)
         const double part = gemm_partial(t, r, row, col, &size);
         sum += part, rounded += (part < 0 ? -part : part) * half;
     }
+    if (t->hops && t->depths > 2) /* no sum on the way is larger than all parts */
+        rounded *= t->depths - 1;
     if (!t->depths) {
         uint32_t r = 0;
         while (iris_gemm_band((uint32_t)t->n, t->world, r).first + iris_gemm_band((uint32_t)t->n, t->world, r).count <=

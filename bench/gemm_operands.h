@@ -203,11 +203,11 @@ static inline gemm_product gemm_operands_product(iris_world *w, const gemm_opera
 }
 
 /* 1 when sampled elements of the first set's C at `c` are right; `banded`: each rank's band is a matrix there. */
-static inline int gemm_operands_right(iris_world *w, const gemm_operands *g, const char *c, int banded, uint32_t *flag,
-                                      const char *who)
+static inline int gemm_operands_right(iris_world *w, const gemm_operands *g, const char *c, int banded, int hops,
+                                      uint32_t *flag, const char *who)
 {
     gemm_product p = gemm_operands_product(w, g, c);
-    p.banded = banded;
+    p.banded = banded, p.hops = hops;
     return g->c_rows == 0 || g->c_columns == 0 || gemm_right(w, &p, flag, who);
 }
 

@@ -70,7 +70,7 @@ static int gemm_search_checked(gemm_search *j, const char *who)
     ok = gemm_search_submit(w, j, iris_default_stream(w), 0) == IRIS_OK && iris_synchronize(w) == IRIS_OK && ok;
     if (!ok)
         fprintf(stderr, "rank %d, %s: %s\n", iris_rank(w), who, iris_error_string(w));
-    return iris_bench_all_ok(j->b->w, ok && gemm_operands_right(w, &j->g, j->g.c, 0, j->flag, who));
+    return iris_bench_all_ok(j->b->w, ok && gemm_operands_right(w, &j->g, j->g.c, 0, 0, j->flag, who));
 }
 
 /* The plan's row without the problem, and what to call it. */
