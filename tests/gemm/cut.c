@@ -370,6 +370,25 @@ static void check_senders(void)
     }
 }
 
+/* Workgroups that gather A: more where the links would take longer than the product. {m, n, k, world, how many} */
+static void check_gatherers(void)
+{
+    static const uint32_t rows[][5] = {{8192, 4608, 36864, 2, 8}, {8192, 4608, 36864, 4, 12}, {4096, 4096, 4096, 2, 8},
+                                       {4096, 4096, 4096, 4, 12}, {8192, 8192, 8192, 4, 12},
+                                       {16384, 16384, 16384, 4, 8}, {16384, 16384, 16384, 8, 12}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const question q = {rows[i][0], rows[i][1], rows[i][2], rows[i][3], 132, 0, 0, 0, 0, 1};
+        iris_gemm_plan p;
+        fill(&p, &q, 0);
+        p.op = IRIS_GEMM_ALL_GATHER;
+        if (irisi_gemm_gatherers(&p) != rows[i][4])
+            fail(&q, 0, "another number of workgroups gathers");
+        p.machine.tma_store = 0;
+        if (irisi_gemm_gatherers(&p) != irisi_gemm_sixth(&p))
+            fail(&q, 0, "lanes gather, and not in a sixth of the workgroups");
+    }
+}
+
 /* Bands follow each other over all columns, start at multiples of 16, and none is wider than the first. */
 static void check_bands(void)
 {
@@ -435,6 +454,8 @@ int main(void)
     check_gemv();
     check_few();
     check_senders();
+    check_gatherers();
+    check_gatherers();
     check_uncut();
     printf("%u failures\n", failures);
     return failures != 0;

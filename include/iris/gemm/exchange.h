@@ -64,7 +64,7 @@ IRIS_HOST_DEVICE uint32_t irisi_exchange_units(const iris_gemm_plan *plan)
 }
 
 /* Rows of A that have a signal of their own for their arrival, and how many such blocks the longest shard has. */
-enum { IRISI_GEMM_BLOCK_ROWS = 64 };
+enum { IRISI_GEMM_BLOCK_ROWS = 32 };
 IRIS_HOST_DEVICE uint32_t irisi_gemm_row_blocks(const iris_gemm_plan *plan)
 {
     return (irisi_gemm_slot_rows(plan) + IRISI_GEMM_BLOCK_ROWS - 1) / IRISI_GEMM_BLOCK_ROWS;

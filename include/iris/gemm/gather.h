@@ -205,14 +205,18 @@ IRIS_DEVICE void irisi_tile_needs(const iris_ctx *ctx, const iris_gemm_plan *pla
     plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
     if (irisi_gemm_in_place(plan, tile->m0, tile->rows))
         return;
+    uint32_t lane = iris_lane(); /* whose turn it is to wait when this is 0: each lane waits for another block */
     for (uint32_t row = tile->m0, end = tile->m0 + tile->rows; row < end;) {
         const uint32_t owner = irisi_gemm_owner_of(plan, row);
         const iris_gemm_rows shard = irisi_gemm_rows_of(plan, owner);
         const uint32_t block = (row - shard.first) / IRISI_GEMM_BLOCK_ROWS;
         const uint32_t next = (block + 1) * IRISI_GEMM_BLOCK_ROWS;
-        irisi_wait_signal(ctx, irisi_exchange_block(plan, owner, block), IRISI_GE, epoch, (int)owner);
+        if (lane == 0)
+            irisi_wait_signal(ctx, irisi_exchange_block(plan, owner, block), IRISI_GE, epoch, (int)owner);
+        lane = lane == 0 ? iris_wave_lanes() - 1 : lane - 1;
         row = shard.first + (next < shard.count ? next : shard.count);
     }
+    iris_sync_wave();
     irisi_bulk_acquired();
 }
 
