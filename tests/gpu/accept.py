@@ -2,8 +2,7 @@
 """Runs what tests/gpu/run.sh built on every topology that this machine's GPUs make, several topologies at once.
 
     tests/gpu/run.sh accept [--commit HASH] [--only REGEX] [--skip REGEX] [--budget N] [--at-once N] [--gpus N]
-                           [--again]
-                            [--list]
+                            [--again] [--smokes N] [--list]
 
 One GPU with four ranks as threads, two, four and eight GPUs with a process each: the smoke tier three times and the
 full tier once, all in one job of each test, since starting takes seconds; compute-sanitizer on a GPU of its own
@@ -33,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("IRIS_GPU_BUILD", "build-gpu")
 AMD = os.environ.get("IRIS_GPU_ARCH", "").startswith("gfx")
 SHOWN = "HIP_VISIBLE_DEVICES" if AMD else "CUDA_VISIBLE_DEVICES"
-ALL = "smoke,full,smoke,smoke"
+ALL = "smoke,full,smoke,smoke"  # --smokes says how many
 SLOW = int(os.environ.get("IRIS_GPU_TEST_SECONDS", "0"))  # at least so many seconds a run, where kernels run slowly
 LIMITS = {ALL: max(200, SLOW), "smoke": max(60, SLOW), "full": max(60, SLOW), "example": max(60, SLOW)}  # of a run
 SANITIZER_LIMIT = 170
@@ -96,12 +95,12 @@ def programs(kind):
     return sorted(p for p in BUILD.glob(f"{kind}_*") if os.access(p, os.X_OK) and p.is_file())
 
 
-def topology(name, devices, mode, ranks):
+def topology(name, devices, mode, ranks, tiers):
     """Every test and example: the most telling runs first, in case time runs out."""
     env = {SHOWN: ",".join(map(str, devices)), "IRIS_SPAWN": mode}
     runs = [Run(name, p.name[len("test_"):], tier, [p, "--ranks", str(ranks), "--tier", tier], env,
-                KILLER_LIMIT if p.name == f"test_{KILLER}" else LIMITS[tier])
-            for p in programs("test") for tier in (("smoke", "full") if p.name == f"test_{KILLER}" else (ALL,))
+                KILLER_LIMIT if p.name == f"test_{KILLER}" else LIMITS.get(tier, LIMITS[ALL]))
+            for p in programs("test") for tier in (("smoke", "full") if p.name == f"test_{KILLER}" else (tiers,))
             if mode == "process" or p.name != f"test_{KILLER}"]
     runs += [Run(name, p.name, "example", [p, *BLAS_ARGUMENTS.get(p.name, []), str(ranks)], env, LIMITS["example"])
              for p in programs("example")]
@@ -124,16 +123,16 @@ def sanitizers(device):
             for name, rows in SANITIZERS.items() for test, ranks, *cases in rows]
 
 
-def phases(gpus, at_once):
+def phases(gpus, at_once, tiers=ALL):
     """Lists of (topology's runs, how many at once) that go on at the same time, one list after the other."""
-    one, tools = topology("1gpu", [0], "thread", 4), sanitizers(1 % gpus)
+    one, tools = topology("1gpu", [0], "thread", 4, tiers), sanitizers(1 % gpus)
     if gpus == 1:
         return [[(one, at_once)], [(tools, AT_ONCE)]]
     if gpus < 4:
-        return [[(one, at_once), (tools, AT_ONCE)], [(topology("2gpu", [0, 1], "process", 2), at_once)]]
-    all_phases = [[(one, at_once), (tools, AT_ONCE), (topology("2gpu", [2, 3], "process", 2), at_once)],
-                  [(topology("4gpu", [0, 1, 2, 3], "process", 4), at_once)]]
-    return all_phases + ([[(topology("8gpu", list(range(8)), "process", 8), at_once)]] if gpus >= 8 else [])
+        return [[(one, at_once), (tools, AT_ONCE)], [(topology("2gpu", [0, 1], "process", 2, tiers), at_once)]]
+    all_phases = [[(one, at_once), (tools, AT_ONCE), (topology("2gpu", [2, 3], "process", 2, tiers), at_once)],
+                  [(topology("4gpu", [0, 1, 2, 3], "process", 4, tiers), at_once)]]
+    return all_phases + ([[(topology("8gpu", list(range(8)), "process", 8, tiers), at_once)]] if gpus >= 8 else [])
 
 
 def judge(run, rc, text):
@@ -143,7 +142,7 @@ def judge(run, rc, text):
         run.errors = sum(counts) if counts else None
         if rc == 0 and not counts:
             return "no summary"
-    if run.tier == ALL and text.count(": ok\n") != ALL.count(",") + 1:
+    if "," in run.tier and text.count(": ok\n") != run.tier.count(",") + 1:
         return f"failed (rc {rc}), tiers: " + " ".join(re.findall(r"^tier \w+: \w+$", text, re.M))
     return "ok" if rc == 0 and not run.errors else f"failed (rc {rc})"
 
@@ -295,18 +294,19 @@ def main():
     parser.add_argument("--at-once", type=int, default=3, help="tests of one topology that run at the same time")
     parser.add_argument("--budget", "--seconds", type=float, default=520, dest="seconds", help="seconds for everything")
     parser.add_argument("--again", action="store_true", help="run what has passed before, too")
+    parser.add_argument("--smokes", type=int, default=3, help="how often the smoke tier runs beside the full one")
     parser.add_argument("--gpus", type=int, default=0, help="as if the machine had so many")
     parser.add_argument("--list", action="store_true", help="only say what would run")
     args = parser.parse_args()
     start, names, lock = time.monotonic(), [], threading.Lock()
     if not args.gpus:
         names = ask("name")
-    gpus = args.gpus or len(names)
+    gpus, tiers = args.gpus or len(names), "smoke,full" + ",smoke" * (args.smokes - 1)
     if not gpus:
         sys.exit(f"accept: {'HIP' if AMD else 'nvidia-smi'} shows no GPU")
     plan = [[([r for r in runs if re.search(args.only, r.name())
                and not (args.skip and re.search(args.skip, r.name()))],
-              n) for runs, n in phase] for phase in phases(gpus, args.at_once)]
+              n) for runs, n in phase] for phase in phases(gpus, args.at_once, tiers)]
     chosen = [run for phase in plan for runs, _ in phase for run in runs]
     if args.list or not chosen:
         print("\n".join(run.name() for run in chosen) or "accept: nothing matches; is it built?")
