@@ -18,7 +18,7 @@ class Mutant:
     case: str  # what Catch2 runs: a case
     ranks: int = 2
     tsan: bool = False
-    tries: int = 1  # seeds; for what a machine shows only sometimes
+    tries: int = 1  # seeds, where run.py tries too few; for what a machine shows only sometimes
     tier: str = "smoke"
     section: str = ""
     after: str = ""
