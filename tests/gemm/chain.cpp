@@ -261,13 +261,13 @@ IRIS_KERNEL(stopping_kernel, stopping_args, a, 256)
 /* Rows of peers in the gathered A: each chunk of 16 bytes has been put, or nobody has written there; some of either. */
 void look_gathered(irist_rank *t, const std::vector<unsigned char> &got, uint32_t rows, uint32_t k)
 {
-    const std::vector<unsigned char> poison = irist_poisoned(16);
+    const std::vector<unsigned char> poison = irist_poisoned(got.size());
     uint32_t put = 0, left = 0;
     for (uint32_t i = 0; i < (uint32_t)t->ranks * rows * k; i += 4) {
         const int owner = (int)(i / (rows * k));
         float chunk[4];
         std::memcpy(chunk, &got[i * sizeof(float)], sizeof chunk);
-        const bool none = std::memcmp(chunk, poison.data(), sizeof chunk) == 0;
+        const bool none = std::memcmp(chunk, &poison[i * sizeof(float)], sizeof chunk) == 0;
         const float want = (float)(owner + 1);
         if (owner == t->rank) /* rows that this rank may read where they are */
             continue;
@@ -281,14 +281,14 @@ void look_gathered(irist_rank *t, const std::vector<unsigned char> &got, uint32_
 
 void stopping_work(irist_rank *t)
 {
-    const uint32_t rows = 2 * IRISI_GEMM_BLOCK_ROWS + 5, k = 40, workgroups = 2;
+    const uint32_t rows = 2 * IRISI_GEMM_BLOCK_ROWS + 5, k = 40, band = 16, workgroups = 2;
     iris_world *w = t->world;
     iris_gemm_args g = {};
-    g.m = (int64_t)rows * t->ranks, g.n = 8 * t->ranks, g.k = k;
+    g.m = (int64_t)rows * t->ranks, g.n = band * t->ranks, g.k = k;
     g.gathered_bytes = (size_t)g.m * k * sizeof(float);
     g.gathered = iris_malloc(w, g.gathered_bytes);
-    float *own = iris_full_f32(w, (size_t)rows * k, (float)(t->rank + 1)), *b = iris_zeros_f32(w, (size_t)k * 8);
-    g.a = own, g.b = b, g.c = iris_zeros_f32(w, (size_t)g.m * 8);
+    float *own = iris_full_f32(w, (size_t)rows * k, (float)(t->rank + 1)), *b = iris_zeros_f32(w, (size_t)k * band);
+    g.a = own, g.b = b, g.c = iris_zeros_f32(w, (size_t)g.m * band);
     stopping_args a = {};
     a.ctx = iris_device_ctx(w);
     a.ended = (uint64_t *)iris_malloc(w, workgroups * sizeof *a.ended);
