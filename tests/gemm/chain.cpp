@@ -17,6 +17,7 @@
 #define IRIS_INSTANTIATE_GEMM_ALL_GATHER_F32
 #define IRIS_INSTANTIATE_GEMM_REDUCE_SCATTER_F32
 #endif
+#include <iris/gemm/roles.h>
 #include <iris/gen/launch/gemm_all_gather.h>
 #include <iris/gen/launch/gemm_reduce_scatter.h>
 
