@@ -8,12 +8,16 @@
  * chooses, and the second product takes the one from twice the other. So every value stays an exact integer however
  * many layers there are, a sum that misses a rank's part is another value, and so is what is read too early or is left
  * of layers before.
+ *
+ * A chain ends where the world stops. The waves of a workgroup may see that at different times: those that have seen it
+ * put no more rows of A, and meet the others all the same.
  */
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_GEMM_ALL_PATTERNS
 #define IRIS_INSTANTIATE_GEMM_ALL_GATHER_F32
 #define IRIS_INSTANTIATE_GEMM_REDUCE_SCATTER_F32
 #endif
+#include <iris/gemm/roles.h>
 #include <iris/gen/launch/gemm_all_gather.h>
 #include <iris/gen/launch/gemm_reduce_scatter.h>
 
@@ -239,6 +243,80 @@ void layers_work(irist_rank *t)
     }
 }
 
+struct stopping_args {
+    iris_ctx ctx;
+    iris_gemm_plan plan;
+    uint64_t *ended; /* waves, one number for each workgroup */
+};
+
+/* Half of the waves have seen that the world has stopped. */
+IRIS_KERNEL(stopping_kernel, stopping_args, a, 256)
+{
+    iris_wave_group group = iris_wave_group_all();
+    group.stopped = iris_wave() % 2;
+    irisi_gemm_gather_beside(&a->ctx, &a->plan, 1, &group, iris_workgroup(), iris_workgroups());
+    if (iris_lane() == 0)
+        irisi_atomic_add_u64(a->ended + iris_workgroup(), 1, IRIS_RELAXED, IRIS_SCOPE_AGENT);
+}
+
+/* Rows of peers in the gathered A: each chunk of 16 bytes has been put, or nobody has written there; some of either. */
+void look_gathered(irist_rank *t, const std::vector<unsigned char> &got, uint32_t rows, uint32_t k)
+{
+    const std::vector<unsigned char> poison = irist_poisoned(got.size());
+    uint32_t put = 0, left = 0;
+    for (uint32_t i = 0; i < (uint32_t)t->ranks * rows * k; i += 4) {
+        const int owner = (int)(i / (rows * k));
+        float chunk[4];
+        std::memcpy(chunk, &got[i * sizeof(float)], sizeof chunk);
+        const bool none = std::memcmp(chunk, &poison[i * sizeof(float)], sizeof chunk) == 0;
+        const float want = (float)(owner + 1);
+        if (owner == t->rank) /* rows that this rank may read where they are */
+            continue;
+        if (!irist_check(t, none || (chunk[0] == want && chunk[1] == want && chunk[2] == want && chunk[3] == want),
+                         "row %u of rank %d has %g, not %g", i / k - (uint32_t)owner * rows, owner, chunk[0], want))
+            return;
+        (none ? left : put)++;
+    }
+    irist_check(t, t->ranks == 1 || (put > 0 && left > 0), "%u chunks were put and %u were not", put, left);
+}
+
+void stopping_work(irist_rank *t)
+{
+    const uint32_t rows = 2 * IRISI_GEMM_BLOCK_ROWS + 5, k = 40, band = 16, workgroups = 2;
+    iris_world *w = t->world;
+    iris_gemm_args g = {};
+    g.m = (int64_t)rows * t->ranks, g.n = band * t->ranks, g.k = k;
+    g.gathered_bytes = (size_t)g.m * k * sizeof(float);
+    g.gathered = iris_malloc(w, g.gathered_bytes);
+    float *own = iris_full_f32(w, (size_t)rows * k, (float)(t->rank + 1)), *b = iris_zeros_f32(w, (size_t)k * band);
+    g.a = own, g.b = b, g.c = iris_zeros_f32(w, (size_t)g.m * band);
+    stopping_args a = {};
+    a.ctx = iris_device_ctx(w);
+    a.ended = (uint64_t *)iris_malloc(w, workgroups * sizeof *a.ended);
+    if (irist_ok(t, iris_gemm_prepare(w, &a.plan, IRIS_GEMM_ALL_GATHER, IRIS_F32, &g))) {
+        irist_upload(t, g.gathered, irist_poisoned(g.gathered_bytes));
+        irist_ok(t, iris_memset(w, a.ended, 0, workgroups * sizeof *a.ended));
+        irist_meet(t);
+        irist_run(t, stopping_kernel, a, iris_cooperative(workgroups, 256));
+        irist_meet(t);
+        look_gathered(t, irist_download(t, g.gathered, g.gathered_bytes), rows, k);
+        const std::vector<unsigned char> bytes = irist_download(t, a.ended, workgroups * sizeof *a.ended);
+        for (uint32_t i = 0; i < workgroups; i++) {
+            uint64_t ended;
+            std::memcpy(&ended, &bytes[i * sizeof ended], sizeof ended);
+            irist_check(t, ended > 1, "%u waves of workgroup %u have ended", (uint32_t)ended, i);
+        }
+        irist_ok(t, iris_gemm_release(w, &a.plan));
+    }
+    for (void *p : {(void *)a.ended, g.c, (void *)b, (void *)own, g.gathered})
+        irist_ok(t, iris_free(w, p));
+}
+
 } // namespace
 
 TEST_CASE("layers follow each other without a barrier", "[gemm][chain]") { irist_spmd(layers_work, nullptr); }
+
+TEST_CASE("waves that know that the world has stopped meet those that do not", "[gemm][stopped]")
+{
+    irist_spmd(stopping_work, nullptr);
+}

@@ -45,6 +45,9 @@ COLOURS = "colours and keys make teams"
 BLAMED = "a wait in a team names*"
 STREAM_RING = "messages on a stream*"
 OPERATIONS = "*all_gather are right for every*"
+STOPPED = "waves that know that the world has stopped*"
+RMSNORM = "all-reduce with residual and RMSNorm*"
+CHAIN = "layers follow each other*"
 NORMS = "all_reduce_rmsnorm is the norm of the sums*"
 SHARED = "plans that share a workspace*"
 GATED = "gates and ups are multiplied*"
@@ -504,6 +507,18 @@ MUTANTS = (
     Mutant("a norm of the row before", "iris/gen/gemm_rmsnorm.h",
            "plan, row, 0, stage);", "plan, row > 0 ? row - 1 : 0, 0, stage);", "gemm/rmsnorm.cpp", NORMS, ranks=3,
            after="void irisi_gemm_collect_ll_all_reduce_rmsnorm_f32("),
+    Mutant("waves add up a row's squares before all have written theirs", "iris/collective/rmsnorm.h",
+           """        shared[iris_wave()] = x;
+    iris_sync_wg();
+""", """        shared[iris_wave()] = x;
+""", "collective/rmsnorm.cpp", RMSNORM, ranks=1, tsan=True),
+    Mutant("waves write the next row's squares while others read", "iris/collective/rmsnorm.h",
+           "    iris_sync_wg(); /* the last sum has been read */\n", "", "collective/rmsnorm.cpp", RMSNORM, ranks=1,
+           tsan=True),
+    Mutant("a part of the sums is begun before its number is there", "iris/gemm/meet.h",
+           "IRIS_SCOPE_AGENT));\n    iris_sync_wg();", "IRIS_SCOPE_AGENT));", "gemm/chain.cpp", CHAIN, tries=4),
+    Mutant("waves that know that the world has stopped put rows all the same", "iris/gemm/gather.h",
+           "        if (!group->stopped)\n", "", "gemm/chain.cpp", STOPPED, ranks=3),
     Mutant("parts of sums not dealt out anew in each epoch", "iris/gemm/meet.h",
            "irisi_atomic_set_u64(irisi_exchange_ticket(plan), 0,",
            "irisi_atomic_add_u64(irisi_exchange_ticket(plan), 0,",

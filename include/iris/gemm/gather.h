@@ -140,7 +140,9 @@ IRIS_DEVICE void irisi_gemm_communicate_all_gather(const iris_ctx *ctx, const ir
 
 /*
  * The same beside waves that compute, once all ranks have begun: worker `worker` of `workers` wave groups puts blocks
- * of rows, and raises a signal for each, on this rank too. Every lane of the wave group calls it.
+ * of rows, and raises a signal for each, on this rank too. A wave that has seen that the world has stopped puts nothing
+ * and raises nothing, but meets the others all the same: they may not have seen it. Every lane of the wave group calls
+ * it.
  */
 IRIS_DEVICE void irisi_gemm_gather_beside(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch,
                                           iris_wave_group *group, uint32_t worker, uint32_t workers)
@@ -148,12 +150,13 @@ IRIS_DEVICE void irisi_gemm_gather_beside(const iris_ctx *ctx, const iris_gemm_p
     const uint32_t rows = irisi_gemm_rows_of(plan, plan->rank).count;
     for (uint32_t block = worker; block * IRISI_GEMM_BLOCK_ROWS < rows; block += workers) {
         const uint32_t first = block * IRISI_GEMM_BLOCK_ROWS, left = rows - first;
-        irisi_gemm_gather_rows(ctx, plan, first,
-                               left < IRISI_GEMM_BLOCK_ROWS ? left : (uint32_t)IRISI_GEMM_BLOCK_ROWS, group->member,
-                               group->members);
+        if (!group->stopped)
+            irisi_gemm_gather_rows(ctx, plan, first,
+                                   left < IRISI_GEMM_BLOCK_ROWS ? left : (uint32_t)IRISI_GEMM_BLOCK_ROWS,
+                                   group->member, group->members);
         irisi_drain();
         iris_wave_group_sync(group);
-        for (int rank = (int)group->member; rank < ctx->world; rank += (int)group->members)
+        for (int rank = (int)group->member; !group->stopped && rank < ctx->world; rank += (int)group->members)
             irisi_raise(ctx, irisi_exchange_block(plan, plan->rank, block), epoch, IRIS_SIGNAL_SET, rank);
     }
 }

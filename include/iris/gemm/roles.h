@@ -34,14 +34,15 @@
 enum { IRIS_GEMM_LANES = IRISI_GEMM_LANES, IRIS_GEMM_LANES_WITH_COMM = IRISI_GEMM_LANES_WITH_COMM };
 
 /*
- * Offsets from the start of shared memory, in units of 4 bytes: of the wave groups' counters, and of two gates for each
- * of 4 stages of the pipe.
+ * Offsets from the start of shared memory, in units of 4 bytes: of the wave groups' counters, of a word for
+ * irisi_gemm_same_wg before the tiles, and of two gates for each of 4 stages of the pipe.
  */
 enum {
     IRISI_WAVE_GROUP_MATH,
     IRISI_WAVE_GROUP_LOADER,
     IRISI_WAVE_GROUP_COMM,
-    IRISI_FULL = 4,
+    IRISI_SAME,
+    IRISI_FULL,
     IRISI_EMPTY = IRISI_FULL + 2 * 4
 };
 
@@ -488,7 +489,7 @@ IRIS_DEVICE void irisi_gemm_send_beside(const iris_ctx *ctx, const iris_gemm_pla
 IRIS_DEVICE void irisi_gemm_gather_begun(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_gemm_part *part,
                                          uint32_t worker, uint32_t workers)
 {
-    if (!irisi_gemm_enter_all(ctx, plan, part->epoch))
+    if (!irisi_gemm_same_wg(irisi_gemm_enter_all(ctx, plan, part->epoch), part->counters + IRISI_SAME))
         return;
     iris_wave_group group = iris_wave_group_all();
     if (irisi_tma_gather_can(plan))
@@ -509,8 +510,7 @@ IRIS_DEVICE void irisi_gemm_gather_for_others(const iris_ctx *ctx, const iris_ge
         return;
     const uint64_t epoch = iris_channel_enter_wg(&plan->exchange.channel);
     iris_gemm_await_peers(ctx, plan, epoch, &group);
-    if (!group.stopped)
-        irisi_gemm_gather_beside(ctx, plan, epoch, &group, iris_workgroup(), iris_workgroups());
+    irisi_gemm_gather_beside(ctx, plan, epoch, &group, iris_workgroup(), iris_workgroups());
 }
 
 /*
@@ -535,7 +535,7 @@ IRIS_DEVICE void irisi_gemm_send_piped(const iris_ctx *ctx, const iris_gemm_plan
     iris_tile tile, piece;
     uint32_t seq = 0;
     iris_gemm_await_peers(ctx, plan, part->epoch, &part->group);
-    if (way.needs && !part->group.stopped)
+    if (way.needs)
         irisi_gemm_gather_beside(ctx, plan, part->epoch, &part->group, iris_workgroup(), iris_workgroups());
     part->group.window = plan->machine.window;
     for (iris_tile_begin(plan, &tile, iris_workgroup(), iris_workgroups()); iris_tile_next(plan, &tile);) {
