@@ -3,7 +3,7 @@
  * rmsnorm.h: what all-reduce with residual and RMSNorm works on, and what its lanes do together.
  *
  *   iris_rmsnorm IRIS_RMSNORM_SHARED
- *   irisi_rmsnorm_rows irisi_rsqrt irisi_wg_sum
+ *   irisi_rmsnorm_rows irisi_rsqrt irisi_wg_sum irisi_wg_max_u32
  *
  * <iris/gen/all_reduce_rmsnorm.h> has the functions.
  */
@@ -76,6 +76,25 @@ IRIS_DEVICE float irisi_wg_sum(float x, float *shared)
     for (uint32_t wave = 0; wave < waves; wave++)
         sum += shared[wave];
     return sum;
+}
+
+/* The largest x of the workgroup, the same on every lane. Every lane of the workgroup calls it, as irisi_wg_sum. */
+IRIS_DEVICE uint32_t irisi_wg_max_u32(uint32_t x, float *shared)
+{
+    const uint32_t waves = irisi_rematerialize_u32(iris_waves());
+    for (uint32_t mask = iris_wave_lanes() / 2; mask > 0; mask /= 2) {
+        const uint32_t other = iris_shuffle_xor_u32(x, mask);
+        x = other > x ? other : x;
+    }
+    iris_sync_wg(); /* the last sum has been read */
+    if (iris_lane() == 0)
+        shared[iris_wave()] = irisi_f32_from(x); /* a float's bits, or irisi_wg_sum could not use the same memory */
+    iris_sync_wg();
+    for (uint32_t wave = 0; wave < waves; wave++) {
+        const uint32_t other = irisi_f32_bits(shared[wave]);
+        x = other > x ? other : x;
+    }
+    return x;
 }
 
 #endif
