@@ -683,7 +683,7 @@ static void differ_work(irist_rank *t)
         std::snprintf(sentence, sizeof sentence, "ldquant_out is 145 on rank %d but 144 on rank 0", last);
         refused(t, &q, IRIS_ERR_MISMATCH, sentence, "one rank's ldquant_out");
         q.args.ldquant_out = 0, q.args.quant_dtype = t->rank == last ? IRIS_F8E4M3FNUZ : IRIS_F8E4M3;
-        refused(t, &q, IRIS_ERR_MISMATCH, "quant_dtype is", "one rank's codes of another type");
+        refused(t, &q, IRIS_ERR_MISMATCH, "quant_dtype's largest value is 240 on", "one rank's codes of another type");
         q.args.quant_dtype = IRIS_DTYPE_NONE, q.args.scale_out += t->rank == last;
         refused(t, &q, IRIS_ERR_MISMATCH, "scale_out's place in the heap", "one rank's scales elsewhere");
         q = sound(t, memory), normed(&q);

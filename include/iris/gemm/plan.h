@@ -375,7 +375,7 @@ typedef struct irisi_gemm_norm {
     float *scale_out;
     uint64_t ldquant_out;
     float epsilon;
-    uint32_t quant_dtype;
+    float largest_code; /* the largest value of quant_out's type: 448 of f8e4m3, 240 of f8e4m3fnuz */
 } irisi_gemm_norm;
 
 /* What launches need and kernels do not. */

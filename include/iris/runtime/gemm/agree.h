@@ -83,7 +83,7 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
         {"ldout", norms ? (int64_t)p->norm.ldout : 0, IRISI_AGREE_SAME, NULL, 0},
         {"quant_out's place in the heap, or that there is one,", quant, IRISI_AGREE_SAME, NULL, 0},
         {"ldquant_out", quantizes ? (int64_t)p->norm.ldquant_out : 0, IRISI_AGREE_SAME, NULL, 0},
-        {"quant_dtype", quantizes ? (int64_t)p->norm.quant_dtype : 0, IRISI_AGREE_SAME, NULL, 0},
+        {"quant_dtype's largest value", quantizes ? (int64_t)p->norm.largest_code : 0, IRISI_AGREE_SAME, NULL, 0},
         {"scale_out's place in the heap", scales, IRISI_AGREE_SAME, NULL, 0},
         {"tile_m", p->tiling.tile_m, IRISI_AGREE_SAME, NULL, 0},
         {"tile_n", p->tiling.unit ? p->tiling.unit : p->tiling.tile_n, IRISI_AGREE_SAME, NULL, 0},

@@ -74,7 +74,7 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     p->norm.weight = g->weight, p->norm.epsilon = g->epsilon;
     p->norm.quant_out = g->quant_out, p->norm.scale_out = g->scale_out;
     p->norm.ldquant_out = g->ldquant_out ? (uint64_t)g->ldquant_out : p->n;
-    p->norm.quant_dtype = g->quant_dtype ? (uint32_t)g->quant_dtype : (uint32_t)IRIS_F8E4M3;
+    p->norm.largest_code = g->quant_dtype == IRIS_F8E4M3FNUZ ? 240.0f : 448.0f;
     p->route.shard = p->m / p->world, p->route.longer = p->m % p->world;
     p->machine.workgroups = g->workgroups ? g->workgroups : units > 2 ? units : 2;
     if (p->machine.workgroups <= g->comm_workgroups)
