@@ -320,9 +320,9 @@ static bool row_quantized(job *j, const std::vector<unsigned char> &c, const std
         const double want = norms[(size_t)k] / want_scale, near = want * (1 - 2 * off), far = want * (1 + 2 * off);
         const double one = element_round(j->o.quant, near), other = element_round(j->o.quant, far);
         const double got = element_get(j->o.quant, &codes[(size_t)(i * j->ldcodes + k)]);
-        if (!irist_check(j->t, got == one || got == other, "%s %s %lldx%lld, %s: the code of [%lld][%lld] is of %g, not "
-                         "of %g or %g", how, j->types->name, (long long)q->m, (long long)q->n, j->o.name, (long long)i,
-                         (long long)k, got, one, other))
+        if (!irist_check(j->t, got == one || got == other, "%s %s %lldx%lld, %s: the code of [%lld][%lld] is of %g, "
+                         "not of %g or %g", how, j->types->name, (long long)q->m, (long long)q->n, j->o.name,
+                         (long long)i, (long long)k, got, one, other))
             return false;
         const double most = std::fmax(std::fabs(norms[(size_t)k]) / 16, scale * std::ldexp(1, -10)) * 1.001;
         if (!irist_check(j->t, std::fabs(got * scale - norms[(size_t)k]) <= most,
@@ -545,9 +545,8 @@ TEST_CASE("all_reduce_rmsnorm makes nothing up where squares overflow", "[gemm]"
 }
 
 /*
- * What a row of which there is no ordinary scale becomes: a row of zeros, of norms below 2^-100, of an infinity, and one
- * whose squares overflow; and one whose largest norm is negative. Each rank has one column of A and a row of B: rank 0
- * what counts, others zeros.
+ * What a row of which there is no ordinary scale becomes: a row of zeros, of norms below 2^-100, of an infinity, and
+ * one whose squares overflow; and one whose largest norm is negative. Rank 0 has all of K.
  */
 static void odd_rows_work(irist_rank *t)
 {

@@ -46,6 +46,8 @@ BLAMED = "a wait in a team names*"
 STREAM_RING = "messages on a stream*"
 OPERATIONS = "*all_gather are right for every*"
 NORMS = "all_reduce_rmsnorm is the norm of the sums*"
+QUANTIZED = "all_reduce_rmsnorm quantises each row*"
+ODD_ROWS = "rows without an ordinary scale*"
 SHARED = "plans that share a workspace*"
 GATED = "gates and ups are multiplied*"
 GATHERED = "the gathered A serves other GEMMs*"
@@ -503,6 +505,17 @@ MUTANTS = (
     Mutant("a norm of the row before", "iris/gen/gemm_rmsnorm.h",
            "plan, row, 0, stage);", "plan, row > 0 ? row - 1 : 0, 0, stage);", "gemm/rmsnorm.cpp", NORMS, ranks=3,
            after="void irisi_gemm_collect_ll_all_reduce_rmsnorm_f32("),
+    Mutant("a row's scale by the largest norm of some of its waves", "iris/collective/rmsnorm.h",
+           "waves = irisi_wg_waves()", "waves = 1", "gemm/rmsnorm.cpp", QUANTIZED, ranks=3,
+           after="uint32_t irisi_wg_max_u32("),
+    Mutant("scales that stay with the rank that owns the row", "iris/gen/gemm_rmsnorm.h",
+           "row, largest, all);", "row, largest, 0);", "gemm/rmsnorm.cpp", QUANTIZED, ranks=3,
+           after="void irisi_gemm_quantize_row_f32("),
+    Mutant("norms that are stored are not quantised", "iris/gen/gemm_rmsnorm.h",
+           "if (plan->norm.quant_out != NULL) {", "if (plan->norm.out == NULL) {", "gemm/rmsnorm.cpp", QUANTIZED,
+           ranks=3, after="void irisi_gemm_norm_row_f32("),
+    Mutant("a row of zeros with a scale of 0", "iris/gemm/quantize.h",
+           "least = 0x0D800000u;", "least = 0;", "gemm/rmsnorm.cpp", ODD_ROWS),
     Mutant("parts of sums not dealt out anew in each epoch", "iris/gemm/meet.h",
            "irisi_atomic_set_u64(irisi_exchange_ticket(plan), 0,",
            "irisi_atomic_add_u64(irisi_exchange_ticket(plan), 0,",

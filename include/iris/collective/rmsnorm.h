@@ -60,8 +60,8 @@ IRIS_DEVICE float irisi_rsqrt(float x)
 }
 
 /*
- * Leaves x of each wave's first lane in `shared`, which every lane may read behind it. Every lane of the workgroup calls
- * it. Neither the wave's number nor which lanes are first waits in scalar registers from row to row.
+ * Leaves x of each wave's first lane in `shared`, which every lane may read behind it. Every lane of the workgroup
+ * calls it. Neither the wave's number nor which lanes are first waits in scalar registers from row to row.
  */
 IRIS_DEVICE void irisi_wg_leave(float x, float *shared)
 {
