@@ -315,6 +315,37 @@ TEST_CASE("all-reduce with residual and RMSNorm is the norm of the sum, with the
 {
     irist_spmd(all_shapes, nullptr);
 }
+
+/* The workgroup's sum and largest value in turns, in the same memory; the largest is another lane's each time. */
+struct largest_args {
+    uint64_t *wrong;
+};
+IRIS_KERNEL(largest_kernel, largest_args, a, 256)
+{
+    float *shared = (float *)iris_shared();
+    const uint32_t lanes = iris_wg_lanes(), lane = iris_wg_lane();
+    for (uint32_t lap = 0; lap < 2 * lanes; lap++) { /* from small values to the bits of NaNs */
+        const uint32_t most = lap % 2 ? 0x7FC00000u + lap : lanes + lap;
+        const int wrong = irisi_wg_max_u32(lane == lap % lanes ? most : lane, shared) != most ||
+                          irisi_wg_sum(lane == lap % lanes ? 2.0f : 1.0f, shared) != (float)lanes + 1;
+        irisi_atomic_add_u64(a->wrong, (uint64_t)wrong, IRIS_RELAXED, IRIS_SCOPE_AGENT);
+    }
+}
+void largest(irist_rank *t)
+{
+    largest_args a;
+    a.wrong = iris_zeros_u64(t->world, 1);
+    for (const uint32_t lanes : {1, 4, 128, 200}) {
+        iris_launch_config cfg = iris_cooperative(2, lanes);
+        cfg.shared_bytes = IRIS_RMSNORM_SHARED;
+        irist_run(t, largest_kernel, a, cfg);
+    }
+    uint64_t wrong = 1;
+    irist_ok(t, iris_memcpy(t->world, &wrong, a.wrong, sizeof wrong));
+    irist_check(t, wrong == 0, "%llu lanes have another sum or largest value", (unsigned long long)wrong);
+    irist_ok(t, iris_free(t->world, a.wrong));
+}
+TEST_CASE("a workgroup's largest value is the same on every lane", "[collective]") { irist_spmd(largest, nullptr); }
 TEST_CASE("all-reduce with RMSNorm may follow itself at once", "[collective]") { irist_spmd(again, nullptr); }
 TEST_CASE("all-reduce with RMSNorm makes nothing up where squares overflow", "[collective]")
 {

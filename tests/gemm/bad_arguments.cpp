@@ -174,6 +174,48 @@ static void workspace_is_out(question *q)
     normed(q), q->args.workspace_bytes = 1 << 30;
     q->args.workspace = (void *)((uintptr_t)q->args.out / 128 * 128 + 128);
 }
+static void quantized(question *q)
+{
+    normed(q), q->args.quant_out = (float *)q->args.c + 16 * N, q->args.scale_out = (float *)q->args.c + 24 * N;
+}
+static void quantized_by_another(question *q)
+{
+    q->op = IRIS_GEMM_ALL_REDUCE, q->args.scale_out = (float *)q->args.c + 24 * N;
+}
+static void quantized_to_bf16(question *q) { quantized(q), q->args.quant_dtype = IRIS_BF16; }
+static void quantized_to_f8e5m2(question *q) { quantized(q), q->args.quant_dtype = IRIS_F8E5M2; }
+static void quantized_nowhere(question *q) { quantized(q), q->args.quant_out = nullptr; }
+static void quantized_as_nothing(question *q) { normed(q), q->args.quant_dtype = IRIS_F8E4M3; }
+static void quantized_apart(question *q) { normed(q), q->args.ldquant_out = N; }
+static void null_scale_out(question *q) { quantized(q), q->args.scale_out = nullptr; }
+static void odd_scale_out(question *q) { quantized(q), q->args.scale_out = (float *)((char *)q->args.scale_out + 2); }
+static void short_ldquant_out(question *q) { quantized(q), q->args.ldquant_out = N - 1; }
+static void huge_ldquant_out(question *q) { quantized(q), q->args.ldquant_out = INT64_MAX / 4; }
+static void local_quant_out(question *q)
+{
+    static uint8_t codes[8 * N];
+    quantized(q), q->args.quant_out = codes;
+}
+static void local_scale_out(question *q)
+{
+    static float scales[8];
+    quantized(q), q->args.scale_out = scales;
+}
+static void no_place_for_sums(question *q) { quantized(q), q->args.c = q->args.out = nullptr; }
+static void null_out_alone(question *q) { quantized(q), q->args.out = nullptr, q->args.quant_out = nullptr; }
+static void quant_out_is_c(question *q) { quantized(q), q->args.quant_out = q->args.c; }
+static void quant_out_is_out(question *q) { quantized(q), q->args.quant_out = (float *)q->args.out + 8 * N - 1; }
+static void quant_out_is_a(question *q) { quantized(q), q->args.quant_out = (void *)(uintptr_t)q->args.a; }
+static void scale_out_is_quant_out(question *q)
+{
+    quantized(q), q->args.scale_out = (float *)q->args.quant_out + 2 * N - 1;
+}
+static void scale_out_is_scale_a(question *q) { quantized(q), q->args.scale_a = q->args.scale_out + 7; }
+static void workspace_is_quant_out(question *q)
+{
+    quantized(q), q->args.workspace_bytes = 1 << 30;
+    q->args.workspace = (void *)((uintptr_t)q->args.quant_out / 128 * 128 + 128);
+}
 static void gated(question *q) { q->args.gated = 1, q->op = IRIS_GEMM_LOCAL; }
 static void gated_to_all(question *q) { q->args.gated = 1; }
 static void gated_odd(question *q) { gated(q), q->args.n = N - 1; }
@@ -325,13 +367,33 @@ static const struct {
     {local_out, IRIS_ERR_ARGUMENT, "out must lie in the symmetric heap, so that peers can write it"},
     {null_weight, IRIS_ERR_ARGUMENT, "weight is a null pointer; pass 144 elements"},
     {odd_weight, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: weight at"},
-    {out_is_c, IRIS_ERR_ARGUMENT, "8 x 144 with ldout 144, and c at"},
-    {out_is_weight, IRIS_ERR_ARGUMENT, "have elements in common; out must be apart from c and all that is read"},
-    {out_is_residual, IRIS_ERR_ARGUMENT, "with ldout 144, and residual at"},
+    {out_is_c, IRIS_ERR_ARGUMENT, "8 rows of 576 bytes, and c at"},
+    {out_is_weight, IRIS_ERR_ARGUMENT, "have elements in common; out must be apart from all else that is written or"},
+    {out_is_residual, IRIS_ERR_ARGUMENT, "8 rows of 576 bytes, and residual at"},
     {c_is_weight, IRIS_ERR_ARGUMENT, "and weight at"},
     {beta_of_nothing, IRIS_ERR_ARGUMENT, "beta is 1, but there is neither a residual nor a c that it could read"},
     {norms_beside, IRIS_ERR_UNSUPPORTED, "all_reduce_rmsnorm has no wg_specialized, only bulk_synchronous and"},
     {workspace_is_out, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: out at"},
+    {quantized_by_another, IRIS_ERR_ARGUMENT, "scale_out and quant_dtype are for all_reduce_rmsnorm; all_reduce has"},
+    {quantized_to_bf16, IRIS_ERR_UNSUPPORTED, "norms are quantised to f8e4m3 or f8e4m3fnuz"},
+    {quantized_to_f8e5m2, IRIS_ERR_UNSUPPORTED, "quant_dtype is f8e5m2"},
+    {quantized_nowhere, IRIS_ERR_ARGUMENT, "but quant_out is a null pointer; pass 8 x 144 bytes"},
+    {quantized_as_nothing, IRIS_ERR_ARGUMENT, "but quant_out is a null pointer; pass 8 x 144 bytes"},
+    {quantized_apart, IRIS_ERR_ARGUMENT, "but quant_out is a null pointer; pass 8 x 144 bytes"},
+    {null_scale_out, IRIS_ERR_ARGUMENT, "scale_out is a null pointer; quant_out needs 8 floats there"},
+    {odd_scale_out, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: scale_out at"},
+    {short_ldquant_out, IRIS_ERR_ARGUMENT, "ldquant_out is 143, less than the 144 elements of a row of quant_out"},
+    {huge_ldquant_out, IRIS_ERR_ARGUMENT, "quant_out with 8 rows of ldquant_out 2305843009213693951 exceeds 2^63"},
+    {local_quant_out, IRIS_ERR_ARGUMENT, "quant_out must lie in the symmetric heap"},
+    {local_scale_out, IRIS_ERR_ARGUMENT, "scale_out must lie in the symmetric heap, so that peers can write it: its 3"},
+    {no_place_for_sums, IRIS_ERR_ARGUMENT, "c and out are null pointers, but sums need one of them"},
+    {null_out_alone, IRIS_ERR_ARGUMENT, "out is a null pointer; pass 8 x 144"},
+    {quant_out_is_c, IRIS_ERR_ARGUMENT, "8 rows of 144 bytes, and c at"},
+    {quant_out_is_out, IRIS_ERR_ARGUMENT, "8 rows of 144 bytes, and out at"},
+    {quant_out_is_a, IRIS_ERR_ARGUMENT, "quant_out must be apart from all else that is written or read"},
+    {scale_out_is_quant_out, IRIS_ERR_ARGUMENT, "1 rows of 32 bytes, and quant_out at"},
+    {scale_out_is_scale_a, IRIS_ERR_ARGUMENT, "1 rows of 32 bytes, and scale_a at"},
+    {workspace_is_quant_out, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: quant_out at"},
     {gated_to_all, IRIS_ERR_UNSUPPORTED, "gated is for local and all_gather, not for all_scatter"},
     {gated_odd, IRIS_ERR_ARGUMENT, "n is 143, but gated columns are pairs"},
     {gated_beta, IRIS_ERR_ARGUMENT, "beta is 0.5, but a gated C is not read"},
@@ -617,7 +679,19 @@ static void differ_work(irist_rank *t)
         q.args.ldout = t->rank == last ? N + 1 : 0;
         std::snprintf(sentence, sizeof sentence, "ldout is 145 on rank %d but 144 on rank 0", last);
         refused(t, &q, IRIS_ERR_MISMATCH, sentence, "one rank's ldout");
-        q.args.ldout = 0, q.args.c = t->rank == last ? nullptr : q.args.c;
+        q.args.ldout = 0, quantized(&q), q.args.ldquant_out = t->rank == last ? N + 1 : 0;
+        std::snprintf(sentence, sizeof sentence, "ldquant_out is 145 on rank %d but 144 on rank 0", last);
+        refused(t, &q, IRIS_ERR_MISMATCH, sentence, "one rank's ldquant_out");
+        q.args.ldquant_out = 0, q.args.quant_dtype = t->rank == last ? IRIS_F8E4M3FNUZ : IRIS_F8E4M3;
+        refused(t, &q, IRIS_ERR_MISMATCH, "quant_dtype's largest value is 240 on", "one rank's codes of another type");
+        q.args.quant_dtype = IRIS_DTYPE_NONE, q.args.scale_out += t->rank == last;
+        refused(t, &q, IRIS_ERR_MISMATCH, "scale_out's place in the heap", "one rank's scales elsewhere");
+        q = sound(t, memory), normed(&q);
+        if (t->rank == last)
+            quantized(&q);
+        refused(t, &q, IRIS_ERR_MISMATCH, "quant_out's place in the heap, or that there is one", "one rank's codes");
+        q = sound(t, memory), normed(&q);
+        q.args.c = t->rank == last ? nullptr : q.args.c;
         refused(t, &q, IRIS_ERR_MISMATCH, "c's place in the heap", "one rank's C that is not stored");
         q = sound(t, memory), gathered(&q);
         q.args.ld_gathered = t->rank == last ? 2 * K : K;

@@ -2,7 +2,8 @@
 /*
  * rmsnorm.cpp: GEMM + all-reduce with residual and RMSNorm: C against the triple loop of oracle.h, out against a norm
  * of that C in double precision, for ragged shapes and every split of K, by packets and by puts and by both patterns,
- * with and without a stored C; the same bits on every rank; calls back to back; and rows that overflow.
+ * with and without a stored C; its codes of 8 bits against that norm over a scale in double precision; the same bits on
+ * every rank; calls back to back; and rows that overflow, are tiny or zero.
  */
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_GEMM_ALL_REDUCE_RMSNORM_BF16
@@ -53,6 +54,8 @@ struct options {
     int64_t pad; /* elements beyond each row; of rank r one more each where ranks may differ */
     uint32_t workgroups;
     float epsilon;
+    iris_dtype quant = IRIS_DTYPE_NONE; /* of quant_out; none: it is null */
+    int alone = 0;                      /* 1: out is null */
 };
 static const options variants[] = {
     {"plain", 0, 0, 0, 0, 1, IRIS_ACTIVATION_NONE, 0, 0, 0, ALIKE, 0, 0, 1e-5f},
@@ -63,6 +66,17 @@ static const options variants[] = {
     {"C not stored, padded", 0, 0, 0, 0, 0, IRIS_ACTIVATION_RELU, 0, 0, 0, RAGGED, 8, 7, 1},
 };
 
+static const options quantized[] = {
+    {"codes beside norms", 0, 0, 0, 0, 1, IRIS_ACTIVATION_NONE, 0, 0, 0, ALIKE, 0, 0, 1e-5f, IRIS_F8E4M3},
+    {"codes alone, stream in place", 0, 1, 0, 0, 1, IRIS_ACTIVATION_NONE, 0, 0, 1, RAGGED, 3, 3, 1e-5f,
+     IRIS_F8E4M3FNUZ, 1},
+    {"codes and norms, C not stored", 0, 1, 1, 1, 0, IRIS_ACTIVATION_NONE, 1, 0, 0, ONE_EMPTY, 1, 2, 0.5f,
+     IRIS_F8E4M3FNUZ},
+    {"codes alone, silu", 0.75, 0, 1, 0, 1, IRIS_ACTIVATION_SILU, 0, 1, 1, ONE_FULL, 5, 4, 0.125f, IRIS_F8E4M3, 1},
+    {"codes alone, scales", 0.5, 2, 1, 1, 1, IRIS_ACTIVATION_NONE, 0, 2, 0, RAGGED, 0, 5, 1e-6f, IRIS_F8E4M3FNUZ, 1},
+    {"codes and norms, padded", 0, 0, 0, 0, 0, IRIS_ACTIVATION_RELU, 0, 0, 0, RAGGED, 8, 7, 1, IRIS_F8E4M3},
+};
+
 /* A problem on one rank: what is asked, its memory, and a plan. */
 struct job {
     irist_rank *t;
@@ -71,8 +85,9 @@ struct job {
     options o;
     oracle question;
     char *memory[ORACLE_RESIDUAL + 1]; /* by oracle_matrix */
-    char *out, *weight;
-    int64_t ldout;
+    char *out, *weight, *codes;
+    float *row_scales;
+    int64_t ldout, ldcodes;
     naive_blas blas;
     int by_blas, put; /* put: partial sums are, also where they could go as packets */
     int spare; /* rows that the plan is prepared for beyond those of its launches */
@@ -112,12 +127,17 @@ static void ask(job *j)
         q->ldc[r] = q->n + j->o.pad, q->ldr[r] = q->n + own;
     }
     j->ldout = q->n + 2 * j->o.pad;
+    j->ldcodes = q->n + (j->o.pad ? j->o.pad + 1 : 0);
 }
 
 static size_t out_bytes(const job *j, int rows)
 {
     return (size_t)((j->s.m + rows) * j->ldout) * iris_dtype_bytes(j->types->dtype);
 }
+
+/* Those of the codes, and of their scales; as many in any launch. */
+static size_t codes_bytes(const job *j) { return (size_t)((j->s.m + j->spare) * j->ldcodes); }
+static size_t row_scales_bytes(const job *j) { return (size_t)(j->s.m + j->spare) * sizeof(float); }
 
 static iris_gemm_args args_of(const job *j)
 {
@@ -138,7 +158,13 @@ static iris_gemm_args args_of(const job *j)
         g.scale_a_rows = g.scale_b_columns = q->scales == 2;
     }
     g.alpha = q->alpha, g.beta = q->beta, g.activation = q->activation, g.b_transposed = q->b_transposed;
-    g.out = j->out, g.ldout = j->ldout, g.weight = j->weight, g.epsilon = j->o.epsilon;
+    g.weight = j->weight, g.epsilon = j->o.epsilon;
+    if (!j->o.alone)
+        g.out = j->out, g.ldout = j->ldout;
+    if (j->o.quant != IRIS_DTYPE_NONE) {
+        g.quant_out = j->codes, g.scale_out = j->row_scales, g.ldquant_out = j->ldcodes;
+        g.quant_dtype = j->o.quant == IRIS_F8E4M3 && j->o.pad == 0 ? IRIS_DTYPE_NONE : j->o.quant; /* the default */
+    }
     g.workgroups = j->o.workgroups;
     if (j->put)
         g.tune = "op=all_reduce_rmsnorm ll=0";
@@ -171,7 +197,9 @@ static bool create(job *j, irist_rank *t, const kind *types, const shape &s, con
     }
     j->out = (char *)iris_malloc(t->world, out_bytes(j, j->spare));
     j->weight = (char *)iris_malloc(t->world, (size_t)s.n * size);
-    all = irist_check(t, j->out && j->weight, "%s", iris_error_string(t->world)) && all;
+    j->codes = (char *)iris_malloc(t->world, codes_bytes(j));
+    j->row_scales = (float *)iris_malloc(t->world, row_scales_bytes(j));
+    all = irist_check(t, j->out && j->weight && j->codes && j->row_scales, "%s", iris_error_string(t->world)) && all;
     for (int which = ORACLE_A; all && which <= ORACLE_RESIDUAL; which++) {
         std::vector<unsigned char> bytes(oracle_bytes(&j->question, (oracle_matrix)which, t->rank));
         oracle_fill(&j->question, (oracle_matrix)which, t->rank, bytes.data());
@@ -188,7 +216,7 @@ static bool prepare(job *j)
 {
     const iris_gemm_args g = args_of(j);
     iris_gemm_args before = g; /* C and what beta reads may be allocated when the workspace's length is known */
-    before.c = before.out = nullptr, before.residual = nullptr;
+    before.c = before.out = before.quant_out = before.scale_out = nullptr, before.residual = nullptr;
     const auto room = [&](const iris_gemm_args *of) {
         return iris_gemm_workspace_bytes(j->t->world, IRIS_GEMM_ALL_REDUCE_RMSNORM, j->types->dtype, of);
     };
@@ -201,6 +229,8 @@ static bool prepare(job *j)
 static void release(job *j)
 {
     irist_ok(j->t, iris_gemm_release(j->t->world, &j->plan));
+    irist_ok(j->t, iris_free(j->t->world, j->row_scales));
+    irist_ok(j->t, iris_free(j->t->world, j->codes));
     irist_ok(j->t, iris_free(j->t->world, j->weight));
     irist_ok(j->t, iris_free(j->t->world, j->out));
     for (int which = ORACLE_RESIDUAL; which >= ORACLE_A; which--)
@@ -208,13 +238,15 @@ static void release(job *j)
     oracle_free(&j->question);
 }
 
-/* Poison in out, in the workspace, and in C but for what beta reads there: returns C. */
+/* Poison in out, codes and scales, in the workspace, and in C but for what beta reads there: returns C. */
 static std::vector<unsigned char> poison(job *j)
 {
     std::vector<unsigned char> before(oracle_bytes(&j->question, ORACLE_C, j->t->rank));
     oracle_before(&j->question, j->t->rank, before.data());
     irist_upload(j->t, j->memory[ORACLE_C], before);
     irist_upload(j->t, j->out, irist_poisoned(out_bytes(j, 0)));
+    irist_upload(j->t, j->codes, irist_poisoned(codes_bytes(j)));
+    irist_upload(j->t, j->row_scales, irist_poisoned(row_scales_bytes(j)));
     const iris_gemm_args g = args_of(j);
     const size_t room = iris_gemm_workspace_bytes(j->t->world, IRIS_GEMM_ALL_REDUCE_RMSNORM, j->types->dtype, &g);
     irist_check(j->t, room > 0, "%s", iris_error_string(j->t->world));
@@ -223,9 +255,12 @@ static std::vector<unsigned char> poison(job *j)
     return before;
 }
 
-/* The norm of row i: a sum of squares, a root and products in double precision. `c`: what the rank's C holds. */
-static bool row_right(job *j, const std::vector<unsigned char> &c, const std::vector<unsigned char> &out, int64_t i,
-                      const char *how)
+/*
+ * The norms of row i: a sum of squares, a root and products in double precision. `c`: what the rank's C holds.
+ * `most_off`: how far each may be from what f32 gives, for a norm of 1: half a unit of each square, and a few of the
+ * root and the products.
+ */
+static std::vector<double> norms_of(const job *j, const std::vector<unsigned char> &c, int64_t i, double *most_off)
 {
     const oracle *q = &j->question;
     const iris_dtype dtype = j->types->dtype;
@@ -237,12 +272,24 @@ static bool row_right(job *j, const std::vector<unsigned char> &c, const std::ve
                                    : element_round(dtype, oracle_expect(q, 0, i, k, &off));
         squares += x[(size_t)k] * x[(size_t)k];
     }
+    for (int64_t k = 0; k < q->n; k++)
+        x[(size_t)k] = x[(size_t)k] / std::sqrt(squares / (double)q->n + (double)j->o.epsilon) * weight_at(j, k);
+    *most_off = ((double)q->n / 2 + 16) * std::ldexp(1, -24);
+    return x;
+}
+
+/* Row i of out. */
+static bool row_right(job *j, const std::vector<unsigned char> &c, const std::vector<unsigned char> &out, int64_t i,
+                      const char *how)
+{
+    const oracle *q = &j->question;
+    const iris_dtype dtype = j->types->dtype;
+    double off;
+    const std::vector<double> norms = norms_of(j, c, i, &off);
     for (int64_t k = 0; k < q->n; k++) {
-        const double want = x[(size_t)k] / std::sqrt(squares / (double)q->n + (double)j->o.epsilon) * weight_at(j, k);
-        const double got = element_get(dtype, &out[(size_t)(i * j->ldout + k) * size]);
-        /* One rounding to the type; in f32 half a unit of each square, and a few of the root and the products. */
-        const double most = element_half_unit(dtype, std::fabs(want) * 1.0001) +
-                            std::fabs(want) * ((double)q->n / 2 + 16) * std::ldexp(1, -24);
+        const double want = norms[(size_t)k];
+        const double got = element_get(dtype, &out[(size_t)(i * j->ldout + k) * iris_dtype_bytes(dtype)]);
+        const double most = element_half_unit(dtype, std::fabs(want) * 1.0001) + std::fabs(want) * off;
         if (!irist_check(j->t, std::fabs(got - want) <= most, "%s %s %lldx%lldx%lld, %s: out[%lld][%lld] is %.9g, not "
                          "%.9g", how, j->types->name, (long long)q->m, (long long)q->n, (long long)j->s.k, j->o.name,
                          (long long)i, (long long)k, got, want))
@@ -251,13 +298,76 @@ static bool row_right(job *j, const std::vector<unsigned char> &c, const std::ve
     return true;
 }
 
-/* C, out, what stands between their rows, and that all ranks have the same. */
+/*
+ * Row i of the codes and its scale: the largest norm over the largest code, and the norms over that, rounded to the
+ * type; where a quotient that is off by as much as one of f32 may be rounds to either of two codes, both are right.
+ */
+static bool row_quantized(job *j, const std::vector<unsigned char> &c, const std::vector<unsigned char> &codes,
+                          double scale, int64_t i, const char *how)
+{
+    const oracle *q = &j->question;
+    double off, largest = 0;
+    const std::vector<double> norms = norms_of(j, c, i, &off);
+    for (const double y : norms)
+        largest = std::fmax(largest, std::fabs(y));
+    const double want_scale = std::fmax(largest, std::ldexp(1, -100)) / (j->o.quant == IRIS_F8E4M3 ? 448 : 240);
+    off += std::ldexp(8, -24);
+    if (!irist_check(j->t, std::fabs(scale - want_scale) <= want_scale * off,
+                     "%s %s %lldx%lld, %s: the scale of row %lld is %.9g, not %.9g", how, j->types->name,
+                     (long long)q->m, (long long)q->n, j->o.name, (long long)i, scale, want_scale))
+        return false;
+    for (int64_t k = 0; k < q->n; k++) {
+        const double want = norms[(size_t)k] / want_scale, near = want * (1 - 2 * off), far = want * (1 + 2 * off);
+        const double one = element_round(j->o.quant, near), other = element_round(j->o.quant, far);
+        const double got = element_get(j->o.quant, &codes[(size_t)(i * j->ldcodes + k)]);
+        if (!irist_check(j->t, got == one || got == other, "%s %s %lldx%lld, %s: the code of [%lld][%lld] is of %g, "
+                         "not of %g or %g", how, j->types->name, (long long)q->m, (long long)q->n, j->o.name,
+                         (long long)i, (long long)k, got, one, other))
+            return false;
+        const double most = std::fmax(std::fabs(norms[(size_t)k]) / 16, scale * std::ldexp(1, -10)) * 1.001;
+        if (!irist_check(j->t, std::fabs(got * scale - norms[(size_t)k]) <= most,
+                         "%s, %s: [%lld][%lld] times its scale is %.9g, far from %.9g", how, j->o.name, (long long)i,
+                         (long long)k, got * scale, norms[(size_t)k]))
+            return false;
+    }
+    return true;
+}
+
+/* Codes and scales, and what stands between and behind them: adds both to `bits`. */
+static void quantized_right(job *j, const std::vector<unsigned char> &c, std::vector<unsigned char> *bits,
+                            const char *how)
+{
+    const std::vector<unsigned char> codes = irist_download(j->t, j->codes, codes_bytes(j));
+    const std::vector<unsigned char> bytes = irist_download(j->t, j->row_scales, row_scales_bytes(j));
+    const std::vector<unsigned char> codes_before = irist_poisoned(codes.size());
+    const std::vector<unsigned char> scales_before = irist_poisoned(bytes.size());
+    const int wanted = j->o.quant != IRIS_DTYPE_NONE;
+    const size_t rows = wanted ? (size_t)j->s.m : 0, n = wanted ? (size_t)j->s.n : 0;
+    for (size_t i = 0; i < rows; i++) {
+        float scale;
+        std::memcpy(&scale, &bytes[i * sizeof scale], sizeof scale);
+        if (!row_quantized(j, c, codes, (double)scale, (int64_t)i, how))
+            break;
+    }
+    for (size_t i = 0; i < (size_t)(j->s.m + j->spare); i++) {
+        const size_t end = i * (size_t)j->ldcodes + (i < rows ? n : 0), next = (i + 1) * (size_t)j->ldcodes;
+        irist_check(j->t, std::memcmp(codes.data() + end, codes_before.data() + end, next - end) == 0,
+                    "%s, %s: row %d of the codes was written beyond its end", how, j->o.name, (int)i);
+    }
+    const size_t end = rows * sizeof(float);
+    irist_check(j->t, std::memcmp(bytes.data() + end, scales_before.data() + end, bytes.size() - end) == 0,
+                "%s, %s: scales beyond the last row's were written", how, j->o.name);
+    bits->insert(bits->end(), codes.begin(), codes.end());
+    bits->insert(bits->end(), bytes.begin(), bytes.end());
+}
+
+/* C, out and codes, what stands between their rows, and that all ranks have the same: returns all but C. */
 static std::vector<unsigned char> right(job *j, const std::vector<unsigned char> &before, const char *how)
 {
     irist_rank *t = j->t;
     const size_t size = iris_dtype_bytes(j->types->dtype), row = (size_t)j->ldout * size;
     const std::vector<unsigned char> c = irist_download(t, j->memory[ORACLE_C], before.size());
-    const std::vector<unsigned char> out = irist_download(t, j->out, out_bytes(j, 0));
+    std::vector<unsigned char> out = irist_download(t, j->out, out_bytes(j, 0));
     const std::vector<unsigned char> poisoned = irist_poisoned(out.size());
     oracle_wrong wrong;
     if (j->o.stored)
@@ -266,11 +376,13 @@ static std::vector<unsigned char> right(job *j, const std::vector<unsigned char>
                     (long long)j->s.k, j->o.name, wrong.text);
     else
         irist_check(t, c == before, "%s, %s: a C that is not the call's was written", how, j->o.name);
-    for (int64_t i = 0; i < j->s.m && row_right(j, c, out, i, how); i++) {
+    irist_check(t, !j->o.alone || out == poisoned, "%s, %s: an out that is not the call's was written", how, j->o.name);
+    for (int64_t i = 0; !j->o.alone && i < j->s.m && row_right(j, c, out, i, how); i++) {
         const size_t end = (size_t)i * row + (size_t)j->s.n * size, next = (size_t)(i + 1) * row;
         irist_check(t, std::memcmp(&out[0] + end, &poisoned[0] + end, next - end) == 0,
                     "%s, %s: row %lld of out was written beyond its end", how, j->o.name, (long long)i);
     }
+    quantized_right(j, c, &out, how);
     uint64_t sum = 0, all[ORACLE_RANKS];
     for (const unsigned char byte : out)
         sum = sum * 0x100000001B3u + byte;
@@ -325,19 +437,37 @@ TEST_CASE("all_reduce_rmsnorm is the norm of the sums, with the same bits on eve
     irist_spmd(shape_work, nullptr);
 }
 
+static void quantized_work(irist_rank *t)
+{
+    const int all = t->full && !irist_slow();
+    int turn = 0;
+    for (const kind &types : kinds)
+        for (const shape &s : shapes)
+            for (const options &o : quantized)
+                if (turn++, all || turn % 5 == 0)
+                    every_pattern(t, &types, s, o, (int)irist_pick(t->seed, 79, (uint64_t)turn, 2));
+}
+
+TEST_CASE("all_reduce_rmsnorm quantises each row by its largest norm, with the same bits on every rank", "[gemm]")
+{
+    irist_spmd(quantized_work, nullptr);
+}
+
 static void blas_work(irist_rank *t)
 {
-    job j;
-    const bool made = create(&j, t, &kinds[1], shapes[4], variants[1]);
-    j.by_blas = 1;
-    if (made && prepare(&j)) {
-        const std::vector<unsigned char> before = poison(&j);
-        irist_ok(t, kinds[1].by[0](t->world, &j.plan, nullptr));
-        irist_ok(t, iris_synchronize(t->world));
-        right(&j, before, "blas_gather");
-        irist_check(t, j.blas.calls == 1, "the caller's BLAS was called %d times", j.blas.calls);
+    for (const options *o : {&variants[1], &quantized[1]}) {
+        job j;
+        const bool made = create(&j, t, &kinds[1], shapes[4], *o);
+        j.by_blas = 1;
+        if (made && prepare(&j)) {
+            const std::vector<unsigned char> before = poison(&j);
+            irist_ok(t, kinds[1].by[0](t->world, &j.plan, nullptr));
+            irist_ok(t, iris_synchronize(t->world));
+            right(&j, before, "blas_gather");
+            irist_check(t, j.blas.calls == 1, "the caller's BLAS was called %d times", j.blas.calls);
+        }
+        release(&j);
     }
-    release(&j);
 }
 
 TEST_CASE("all_reduce_rmsnorm takes the caller's BLAS", "[gemm][blas]") { irist_spmd(blas_work, nullptr); }
@@ -412,4 +542,57 @@ static void overflow_work(irist_rank *t)
 TEST_CASE("all_reduce_rmsnorm makes nothing up where squares overflow", "[gemm]")
 {
     irist_spmd(overflow_work, nullptr);
+}
+
+/*
+ * What a row of which there is no ordinary scale becomes: a row of zeros, of norms below 2^-100, of an infinity, and
+ * one whose squares overflow; and one whose largest norm is negative. Rank 0 has all of K.
+ */
+static void odd_rows_work(irist_rank *t)
+{
+    enum { ONES, ZEROS, TINY, INFINITE, OVERFLOWS, NEGATIVE, M, N = 24 };
+    const double largest[] = {448, 240};
+    float *memory = iris_zeros_f32(t->world, M + N + M * N + N + M * N / 4 + M);
+    float *c = memory + M + N, *weight = c + M * N, *row_scales = weight + N;
+    uint8_t *codes = (uint8_t *)(row_scales + M);
+    for (int turn = 0; turn < 4; turn++) {
+        const iris_dtype quant = turn % 2 ? IRIS_F8E4M3FNUZ : IRIS_F8E4M3;
+        const float least = (float)(std::ldexp(1, -100) / largest[turn % 2]);
+        std::vector<float> host(M + N + M * N + N, 0.0f), got(M);
+        std::vector<uint8_t> bytes(M * N);
+        host[ONES] = 1, host[TINY] = 1e-35f, host[INFINITE] = HUGE_VALF, host[OVERFLOWS] = 1e20f, host[NEGATIVE] = 1;
+        for (size_t i = 0; i < N; i++)
+            host[M + i] = 1, host[M + N + M * N + i] = i == 1 ? -2.0f : 1.0f;
+        iris_gemm_plan plan;
+        iris_gemm_args g = {};
+        g.m = M, g.n = N, g.k = t->rank == 0, g.a = memory, g.b = memory + M, g.c = c, g.weight = weight;
+        g.quant_out = codes, g.scale_out = row_scales, g.quant_dtype = quant, g.epsilon = 1;
+        g.tune = turn < 2 ? "model" : "op=all_reduce_rmsnorm ll=0";
+        irist_ok(t, iris_memcpy(t->world, memory, host.data(), host.size() * sizeof(float)));
+        if (!irist_ok(t, iris_gemm_prepare(t->world, &plan, IRIS_GEMM_ALL_REDUCE_RMSNORM, IRIS_F32, &g)))
+            break;
+        irist_ok(t, iris_gemm_all_reduce_rmsnorm_f32(t->world, &plan, nullptr));
+        irist_ok(t, iris_synchronize(t->world));
+        irist_ok(t, iris_memcpy(t->world, got.data(), row_scales, M * sizeof(float)));
+        irist_ok(t, iris_memcpy(t->world, bytes.data(), codes, M * N));
+        for (size_t row = 0; row < M; row++) {
+            const double norm = row == ONES || row == NEGATIVE ? std::sqrt(0.5) : row == TINY ? 1e-35 : 0;
+            const float scale = norm > 0.5 ? (float)(2 * norm / largest[turn % 2]) : least;
+            irist_check(t, row == INFINITE ? std::isnan(got[row]) : std::fabs(got[row] / scale - 1) < 1e-6f,
+                        "the scale of row %d is %g, not %g", (int)row, (double)got[row], (double)scale);
+            for (size_t i = 0; i < N; i++) {
+                const double want = element_round(quant, norm * (i == 1 ? -2 : 1) / (double)scale);
+                const double code = element_get(quant, &bytes[row * N + i]);
+                irist_check(t, row == INFINITE ? std::isnan(code) : code == want,
+                            "row %d: the code of %d is of %g, not of %g", (int)row, (int)i, code, want);
+            }
+        }
+        irist_ok(t, iris_gemm_release(t->world, &plan));
+    }
+    irist_ok(t, iris_free(t->world, memory));
+}
+
+TEST_CASE("rows without an ordinary scale do not poison what reads their codes", "[gemm]")
+{
+    irist_spmd(odd_rows_work, nullptr);
 }

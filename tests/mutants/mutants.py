@@ -50,6 +50,8 @@ STOPPED = "waves that know that the world has stopped*"
 RMSNORM = "all-reduce with residual and RMSNorm*"
 CHAIN = "layers follow each other*"
 NORMS = "all_reduce_rmsnorm is the norm of the sums*"
+QUANTIZED = "all_reduce_rmsnorm quantises each row*"
+ODD_ROWS = "rows without an ordinary scale*"
 SHARED = "plans that share a workspace*"
 GATED = "gates and ups are multiplied*"
 GATHERED = "the gathered A serves other GEMMs*"
@@ -527,6 +529,17 @@ MUTANTS = (
            "IRIS_SCOPE_AGENT));\n    iris_sync_wg();", "IRIS_SCOPE_AGENT));", "gemm/chain.cpp", CHAIN, tries=4),
     Mutant("waves that know that the world has stopped put rows all the same", "iris/gemm/gather.h",
            "        if (!group->stopped)\n", "", "gemm/chain.cpp", STOPPED, ranks=3),
+    Mutant("a row's scale by the largest norm of some of its waves", "iris/collective/rmsnorm.h",
+           "waves = irisi_wg_waves()", "waves = 1", "collective/rmsnorm.cpp", "a workgroup's largest value*",
+           after="uint32_t irisi_wg_max_u32("),
+    Mutant("scales that stay with the rank that owns the row", "iris/gen/gemm_rmsnorm.h",
+           "row, largest, all);", "row, largest, 0);", "gemm/rmsnorm.cpp", QUANTIZED, ranks=3,
+           after="void irisi_gemm_quantize_row_f32("),
+    Mutant("norms that are stored are not quantised", "iris/gen/gemm_rmsnorm.h",
+           "if (plan->norm.quant_out != NULL) {", "if (plan->norm.out == NULL) {", "gemm/rmsnorm.cpp", QUANTIZED,
+           ranks=3, after="void irisi_gemm_norm_row_f32("),
+    Mutant("a row of zeros with a scale of 0", "iris/gemm/quantize.h",
+           "least = 0x0D800000u;", "least = 0;", "gemm/rmsnorm.cpp", ODD_ROWS),
     Mutant("parts of sums not dealt out anew in each epoch", "iris/gemm/meet.h",
            "irisi_atomic_set_u64(irisi_exchange_ticket(plan), 0,",
            "irisi_atomic_add_u64(irisi_exchange_ticket(plan), 0,",

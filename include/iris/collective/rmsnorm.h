@@ -3,7 +3,7 @@
  * rmsnorm.h: what all-reduce with residual and RMSNorm works on, and what its lanes do together.
  *
  *   iris_rmsnorm IRIS_RMSNORM_SHARED
- *   irisi_rmsnorm_rows irisi_rsqrt irisi_wg_sum
+ *   irisi_rmsnorm_rows irisi_rsqrt irisi_wg_sum irisi_wg_max_u32
  *
  * <iris/gen/all_reduce_rmsnorm.h> has the functions.
  */
@@ -60,22 +60,52 @@ IRIS_DEVICE float irisi_rsqrt(float x)
 }
 
 /*
+ * Leaves x of each wave's first lane in `shared`, which every lane may read behind it. Every lane of the workgroup
+ * calls it. Neither the wave's number nor which lanes are first waits in scalar registers from row to row.
+ */
+IRIS_DEVICE void irisi_wg_leave(float x, float *shared)
+{
+    const uint32_t lane = irisi_in_vector_register_u32(iris_wg_lane());
+    iris_sync_wg(); /* what was left before has been read */
+    if (lane % iris_wave_lanes() == 0)
+        shared[lane / iris_wave_lanes()] = x;
+    iris_sync_wg();
+}
+
+/* iris_waves, of which nothing is kept from row to row. */
+IRIS_DEVICE uint32_t irisi_wg_waves(void)
+{
+    return (irisi_rematerialize_u32(iris_wg_lanes()) + iris_wave_lanes() - 1) / iris_wave_lanes();
+}
+
+/*
  * The sum of x over the workgroup, the same on every lane. The order of the additions depends on the number of lanes
  * alone. Every lane of the workgroup calls it; `shared` is workgroup-shared.
  */
 IRIS_DEVICE float irisi_wg_sum(float x, float *shared)
 {
-    const uint32_t waves = irisi_rematerialize_u32(iris_waves()); /* nothing of it is kept from row to row */
     float sum = 0;
     for (uint32_t mask = iris_wave_lanes() / 2; mask > 0; mask /= 2)
         x += iris_shuffle_xor_f32(x, mask);
-    iris_sync_wg(); /* the last sum has been read */
-    if (iris_lane() == 0)
-        shared[iris_wave()] = x;
-    iris_sync_wg();
-    for (uint32_t wave = 0; wave < waves; wave++)
+    irisi_wg_leave(x, shared);
+    for (uint32_t wave = 0, waves = irisi_wg_waves(); wave < waves; wave++)
         sum += shared[wave];
     return sum;
+}
+
+/* The largest x of the workgroup, the same on every lane; as irisi_wg_sum, in the same memory. */
+IRIS_DEVICE uint32_t irisi_wg_max_u32(uint32_t x, float *shared)
+{
+    for (uint32_t mask = iris_wave_lanes() / 2; mask > 0; mask /= 2) {
+        const uint32_t other = iris_shuffle_xor_u32(x, mask);
+        x = other > x ? other : x;
+    }
+    irisi_wg_leave(irisi_f32_from(x), shared);
+    for (uint32_t wave = 0, waves = irisi_wg_waves(); wave < waves; wave++) {
+        const uint32_t other = irisi_f32_bits(shared[wave]);
+        x = other > x ? other : x;
+    }
+    return x;
 }
 
 #endif

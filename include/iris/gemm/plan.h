@@ -18,7 +18,8 @@
  *     all_reduce       m x own k         own k x n     m x n, the sums over all ranks, on every rank
  *     all_gather       own rows x k      own columns   m x own columns
  *
- * all_reduce_rmsnorm is all_reduce with one more matrix on every rank, the norms of the rows of C.
+ * all_reduce_rmsnorm is all_reduce with one more matrix on every rank, the norms of the rows of C, or their codes of 8
+ * bits with a scale for each row.
  *
  * Own columns are iris_gemm_band(n, world, rank), own rows iris_gemm_shard(m, world, rank). K is split as the caller
  * likes: each rank says its own k, which may be 0.
@@ -104,6 +105,16 @@ typedef int (*iris_gemm_blas)(void *arg, const iris_gemm_blas_call *call, iris_s
  * A row whose squares overflow becomes 0, and NaN where it is infinite. C and what beta reads hold the same on every
  * rank; with beta 1 C is the residual stream of a transformer, read and overwritten.
  *
+ * With quant_out it makes codes of 8-bit floats of the norms, instead of out (null) or beside it, with a scale for each
+ * row, as the scale_a of the next GEMM (scale_a_rows). From the norms y of row i in f32, before any rounding to C's
+ * type:
+ *
+ *     scale_out[i]    = max(largest |y[j]| of the row, 2^-100) / largest value of quant_dtype (f8e4m3: 448, fnuz: 240)
+ *     quant_out[i, j] = y[j] / scale_out[i], rounded as dtype.h says; the quotient is within 2 units in the last place
+ *
+ * So a row of zeros has codes of 0 and a scale of 2^-100 / 448 or 240, which is not 0. A row with a norm that is NaN or
+ * infinite has NaN as its scale and as all its codes.
+ *
  * With `gated`, for local and all_gather, columns 2 j and 2 j + 1 of B are a gate and its up, and C has half as many
  * columns as the product; n is that of the product, and even:
  *
@@ -157,6 +168,13 @@ typedef struct iris_gemm_args {
     int64_t ldout;                /**< elements from row to row of it, the same on every rank; 0: n */
     const void *weight;           /**< n values of C's type, the same on every rank, local memory */
     float epsilon;                /**< finite, 0 or more */
+    void *quant_out;              /**< of all_reduce_rmsnorm: m x n codes of the norms, at the same place in every
+                                       rank's heap; apart from C, out and all that is read. Then out may be null on
+                                       every rank, unless C is. Null: norms are not quantised */
+    int64_t ldquant_out;          /**< elements from row to row of it, the same on every rank; 0: n */
+    float *scale_out;             /**< with quant_out: m values, what its rows are to be multiplied by, at the same
+                                       place in every rank's heap; apart from all else */
+    iris_dtype quant_dtype;       /**< of quant_out: IRIS_F8E4M3 or IRIS_F8E4M3FNUZ; 0: IRIS_F8E4M3 */
     void *workspace;              /**< symmetric memory for partial sums or the gathered A, that plans of one stream may
                                        share (iris_gemm_workspace_bytes); null: the plan allocates its own */
     size_t workspace_bytes;       /**< its length */
@@ -346,13 +364,19 @@ typedef struct irisi_gemm_exchange {
     uint32_t missing;     /* how much of `done`'s amount no tile of a launch raises: irisi_exchange_missing */
 } irisi_gemm_exchange;
 
-/* The norms of C's rows. Where C is not stored, sums.c is `out`. */
+/*
+ * The norms of C's rows. Where C is not stored, sums.c is `out`. quant_out null: they are not quantised; else `out` may
+ * be null.
+ */
 typedef struct irisi_gemm_norm {
     void *out;
     const void *weight;
     uint64_t ldout;
+    void *quant_out;
+    float *scale_out;
+    uint64_t ldquant_out;
     float epsilon;
-    uint32_t reserved;
+    float largest_code; /* the largest value of quant_out's type: 448 of f8e4m3, 240 of f8e4m3fnuz */
 } irisi_gemm_norm;
 
 /* What launches need and kernels do not. */

@@ -39,6 +39,12 @@ static int irisi_gemm_meet(const irisi_gemm_term *t, int64_t first, int64_t thei
     return 1;
 }
 
+/* Where memory begins in this rank's heap, whose first byte is 1; 0: there is none. */
+static int64_t irisi_gemm_place_in_heap(const void *p, uintptr_t base)
+{
+    return p != NULL ? 1 + (int64_t)((uintptr_t)p - base) : 0;
+}
+
 /*
  * Compares the ranks' arguments, and leaves in `common` what all have. Every rank calls it, also one whose own
  * arguments are wrong (`own`). Nothing is compared for a GEMM alone.
@@ -52,9 +58,11 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
     const uintptr_t base = (uintptr_t)iris_device_ctx(w).base;
     const int64_t place = own == IRIS_OK && on_all ? (int64_t)((uintptr_t)p->sums.c - base) : 0;
     const int norms = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_NORMS);
-    const int64_t out = own == IRIS_OK && norms ? (int64_t)((uintptr_t)p->norm.out - base) : 0;
-    const uintptr_t workspace = own == IRIS_OK ? (uintptr_t)p->exchange.workspace : 0;
-    const int64_t room = workspace ? 1 + (int64_t)(workspace - base) : 0;
+    const int quantizes = norms && p->norm.quant_out != NULL;
+    const int64_t out = irisi_gemm_place_in_heap(own == IRIS_OK && norms ? p->norm.out : NULL, base);
+    const int64_t quant = irisi_gemm_place_in_heap(own == IRIS_OK && norms ? p->norm.quant_out : NULL, base);
+    const int64_t scales = irisi_gemm_place_in_heap(own == IRIS_OK && norms ? p->norm.scale_out : NULL, base);
+    const int64_t room = irisi_gemm_place_in_heap(own == IRIS_OK ? p->exchange.workspace : NULL, base);
     const irisi_gemm_term terms[] = {
         {"op", p->op, IRISI_AGREE_SAME, NULL, 0},
         {"dtype", p->operands.dtype, IRISI_AGREE_SAME, NULL, 0},
@@ -71,8 +79,12 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
         {"the workspace's place in the heap, or that there is one,", room, IRISI_AGREE_SAME, NULL, 0},
         {"c's place in the heap, which equal allocations in one order make equal,", place, IRISI_AGREE_SAME, NULL, 0},
         {"ldc", on_all ? (int64_t)p->sums.ldc : 0, IRISI_AGREE_SAME, NULL, 0},
-        {"out's place in the heap", out, IRISI_AGREE_SAME, NULL, 0},
+        {"out's place in the heap, or that there is one,", out, IRISI_AGREE_SAME, NULL, 0},
         {"ldout", norms ? (int64_t)p->norm.ldout : 0, IRISI_AGREE_SAME, NULL, 0},
+        {"quant_out's place in the heap, or that there is one,", quant, IRISI_AGREE_SAME, NULL, 0},
+        {"ldquant_out", quantizes ? (int64_t)p->norm.ldquant_out : 0, IRISI_AGREE_SAME, NULL, 0},
+        {"quant_dtype's largest value", quantizes ? (int64_t)p->norm.largest_code : 0, IRISI_AGREE_SAME, NULL, 0},
+        {"scale_out's place in the heap", scales, IRISI_AGREE_SAME, NULL, 0},
         {"tile_m", p->tiling.tile_m, IRISI_AGREE_SAME, NULL, 0},
         {"tile_n", p->tiling.unit ? p->tiling.unit : p->tiling.tile_n, IRISI_AGREE_SAME, NULL, 0},
         {"pattern", p->pattern, IRISI_AGREE_SAME, NULL, 0},

@@ -72,6 +72,9 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     }
     p->norm.out = g->out, p->norm.ldout = g->ldout ? (uint64_t)g->ldout : p->n;
     p->norm.weight = g->weight, p->norm.epsilon = g->epsilon;
+    p->norm.quant_out = g->quant_out, p->norm.scale_out = g->scale_out;
+    p->norm.ldquant_out = g->ldquant_out ? (uint64_t)g->ldquant_out : p->n;
+    p->norm.largest_code = g->quant_dtype == IRIS_F8E4M3FNUZ ? 240.0f : 448.0f;
     p->route.shard = p->m / p->world, p->route.longer = p->m % p->world;
     p->machine.workgroups = g->workgroups ? g->workgroups : units > 2 ? units : 2;
     if (p->machine.workgroups <= g->comm_workgroups)
@@ -330,7 +333,7 @@ static iris_status irisi_gemm_prepare_by(iris_world *w, iris_gemm_plan *plan, ir
                   : irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: plan and args must not be null");
     if (s == IRIS_OK) {
         irisi_gemm_fill(w, plan, op, dtype, args);
-        s = irisi_gemm_check_operands(w, plan);
+        s = irisi_gemm_check_operands(w, plan, args);
     }
     if (s == IRIS_OK)
         s = irisi_gemm_check_workspace(w, plan, args);

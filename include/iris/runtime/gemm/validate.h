@@ -129,6 +129,40 @@ static irisi_gemm_place irisi_gemm_place_of_out(const iris_gemm_plan *p)
     return irisi_gemm_place_of(p->norm.out, p->m, p->n, p->norm.ldout, p->operands.c_element);
 }
 
+/* Codes of the norms, and the scales of their rows. */
+static irisi_gemm_place irisi_gemm_place_of_quant_out(const iris_gemm_plan *p)
+{
+    return irisi_gemm_place_of(p->norm.quant_out, p->m, p->n, p->norm.ldquant_out, 1);
+}
+static irisi_gemm_place irisi_gemm_place_of_scale_out(const iris_gemm_plan *p)
+{
+    return irisi_gemm_place_of(p->norm.scale_out, 1, p->m, p->m, sizeof *p->norm.scale_out);
+}
+
+/* The name of what is written besides C and overlaps with `x`, before entry `end` of a list; null: none does. */
+enum { IRISI_GEMM_NORM_PLACES = 3 };
+static const char *const irisi_gemm_norm_places[IRISI_GEMM_NORM_PLACES] = {"out", "quant_out", "scale_out"};
+static irisi_gemm_place irisi_gemm_norm_place(const iris_gemm_plan *p, int which)
+{
+    return which == 0   ? irisi_gemm_place_of_out(p)
+           : which == 1 ? irisi_gemm_place_of_quant_out(p)
+                        : irisi_gemm_place_of_scale_out(p);
+}
+static const char *irisi_gemm_written_to(const iris_gemm_plan *p, const irisi_gemm_place *x, int end, const void **at)
+{
+    const irisi_gemm_place c = irisi_gemm_place_of_c(p);
+    *at = p->operands.c;
+    if (irisi_gemm_places_meet(x, &c))
+        return "c";
+    for (int i = 0; i < end; i++) {
+        const irisi_gemm_place y = irisi_gemm_norm_place(p, i);
+        *at = (const void *)y.first;
+        if (irisi_gemm_places_meet(x, &y))
+            return irisi_gemm_norm_places[i];
+    }
+    return NULL;
+}
+
 /* The name of a matrix or vector that is read and overlaps with `x`, and where it stands; null: none does. */
 static const char *irisi_gemm_reads_from(const iris_gemm_plan *p, const irisi_gemm_place *x, const void **at)
 {
@@ -162,18 +196,22 @@ static const char *irisi_gemm_reads_from(const iris_gemm_plan *p, const irisi_ge
     return NULL;
 }
 
-/* Refuses an out that overlaps with C or with what is read. */
-static iris_status irisi_gemm_check_out_apart(iris_world *w, const iris_gemm_plan *p)
+/* Refuses norms, codes and scales that overlap with C, with each other, or with what is read. */
+static iris_status irisi_gemm_check_norms_apart(iris_world *w, const iris_gemm_plan *p)
 {
-    const irisi_gemm_place out = irisi_gemm_place_of_out(p), c = irisi_gemm_place_of_c(p);
-    const void *at = p->operands.c;
-    const char *name = irisi_gemm_places_meet(&out, &c) ? "c" : irisi_gemm_reads_from(p, &out, &at);
-    if (name == NULL)
-        return IRIS_OK;
-    return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                      "iris_gemm_prepare: out at %p, %u x %u with ldout %llu, and %s at %p have elements in common; "
-                      "out must be apart from c and all that is read",
-                      p->norm.out, p->m, p->n, (unsigned long long)p->norm.ldout, name, at);
+    for (int i = 0; i < IRISI_GEMM_NORM_PLACES; i++) {
+        const irisi_gemm_place x = irisi_gemm_norm_place(p, i);
+        const void *at;
+        const char *name = irisi_gemm_written_to(p, &x, i, &at);
+        name = name != NULL ? name : irisi_gemm_reads_from(p, &x, &at);
+        if (name != NULL)
+            return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                              "iris_gemm_prepare: %s at %p, %llu rows of %llu bytes, and %s at %p have elements in "
+                              "common; %s must be apart from all else that is written or read",
+                              irisi_gemm_norm_places[i], (const void *)x.first, (unsigned long long)x.rows,
+                              (unsigned long long)x.row_bytes, name, at, irisi_gemm_norm_places[i]);
+    }
+    return IRIS_OK;
 }
 
 /* Refuses a C that overlaps with what is read to compute it. */
@@ -183,7 +221,7 @@ static iris_status irisi_gemm_check_apart(iris_world *w, const iris_gemm_plan *p
     const void *at = NULL;
     const char *name = irisi_gemm_reads_from(p, &c, &at);
     if (name == NULL)
-        return irisi_gemm_check_out_apart(w, p);
+        return irisi_gemm_check_norms_apart(w, p);
     return irisi_fail(w, IRIS_ERR_ARGUMENT,
                       "iris_gemm_prepare: c at %p, %u x %u with ldc %llu, and %s at %p have elements in common; c must "
                       "be apart from all that is read for it",
@@ -282,13 +320,19 @@ static iris_status irisi_gemm_check_norm(iris_world *w, iris_gemm_op op, iris_dt
 {
     const iris_dtype c = irisi_gemm_types_of(dtype, g->c_dtype)->out;
     if (!irisi_gemm_op_is(op, IRISI_GEMM_OPS_NORMS)) {
-        if (g->out == NULL && g->ldout == 0 && g->weight == NULL && g->epsilon == 0)
+        const int quantizes = g->quant_out != NULL || g->ldquant_out || g->scale_out != NULL || g->quant_dtype;
+        if (!quantizes && g->out == NULL && g->ldout == 0 && g->weight == NULL && g->epsilon == 0)
             return IRIS_OK;
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_gemm_prepare: out, ldout, weight and epsilon are for all_reduce_rmsnorm; %s has no "
-                          "norm",
+                          "iris_gemm_prepare: %s are for all_reduce_rmsnorm; %s has no norm",
+                          quantizes ? "quant_out, ldquant_out, scale_out and quant_dtype"
+                                    : "out, ldout, weight and epsilon",
                           irisi_gemm_op_names[op]);
     }
+    if (g->quant_dtype != IRIS_DTYPE_NONE && g->quant_dtype != IRIS_F8E4M3 && g->quant_dtype != IRIS_F8E4M3FNUZ)
+        return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
+                          "iris_gemm_prepare: quant_dtype is %s (%d); norms are quantised to f8e4m3 or f8e4m3fnuz",
+                          iris_dtype_name(g->quant_dtype), (int)g->quant_dtype);
     if (c != IRIS_F16 && c != IRIS_BF16 && c != IRIS_F32)
         return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
                           "iris_gemm_prepare: %s is for a C of f16, bf16 or f32, not of %s", irisi_gemm_op_names[op],
@@ -398,10 +442,8 @@ static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_
 }
 
 /* Refuses a matrix that all ranks write and that does not lie in the heap. */
-static iris_status irisi_gemm_check_symmetric(iris_world *w, const iris_gemm_plan *p, const char *name, const void *at,
-                                              uint64_t ld)
+static iris_status irisi_gemm_check_symmetric(iris_world *w, const char *name, const void *at, uint64_t bytes)
 {
-    const uint64_t bytes = irisi_gemm_span(p->m, p->n, (int64_t)ld, p->operands.c_element);
     if (iris_is_symmetric(w, at, bytes))
         return IRIS_OK;
     return irisi_fail(w, IRIS_ERR_ARGUMENT,
@@ -410,8 +452,40 @@ static iris_status irisi_gemm_check_symmetric(iris_world *w, const iris_gemm_pla
                       name, (unsigned long long)bytes, at);
 }
 
+/* Bytes from the first to behind the last of the m x n elements that every rank has of C, norms or their codes. */
+static uint64_t irisi_gemm_span_of_all(const iris_gemm_plan *p, uint64_t ld, uint64_t element)
+{
+    return irisi_gemm_span(p->m, p->n, (int64_t)ld, element);
+}
+
+/* Checks the codes of norms and their scales, and what must be there where none are asked for. */
+static iris_status irisi_gemm_check_quant(iris_world *w, const iris_gemm_plan *p, const iris_gemm_args *g)
+{
+    if (p->norm.quant_out == NULL) {
+        if (g->scale_out == NULL && g->ldquant_out == 0 && g->quant_dtype == IRIS_DTYPE_NONE)
+            return IRIS_OK;
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: scale_out, ldquant_out or quant_dtype is set, but quant_out is a null "
+                          "pointer; pass %u x %u bytes, or leave the others 0",
+                          p->m, p->n);
+    }
+    if (p->norm.scale_out == NULL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: scale_out is a null pointer; quant_out needs %u floats there", p->m);
+    iris_status s = irisi_gemm_check_matrix(w, "quant_out", p->norm.quant_out, p->m, p->n,
+                                            (int64_t)p->norm.ldquant_out, 1);
+    if (s == IRIS_OK)
+        s = irisi_gemm_check_vector(w, "scale_out", p->norm.scale_out, sizeof *p->norm.scale_out);
+    if (s == IRIS_OK)
+        s = irisi_gemm_check_symmetric(w, "quant_out", p->norm.quant_out,
+                                       irisi_gemm_span_of_all(p, p->norm.ldquant_out, 1));
+    return s != IRIS_OK ? s
+                        : irisi_gemm_check_symmetric(w, "scale_out", p->norm.scale_out,
+                                                     p->m * sizeof *p->norm.scale_out);
+}
+
 /* Checks the matrix of norms and the weight, where the operation has them. */
-static iris_status irisi_gemm_check_out(iris_world *w, const iris_gemm_plan *p)
+static iris_status irisi_gemm_check_out(iris_world *w, const iris_gemm_plan *p, const iris_gemm_args *g)
 {
     if (!irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_NORMS))
         return IRIS_OK;
@@ -419,17 +493,27 @@ static iris_status irisi_gemm_check_out(iris_world *w, const iris_gemm_plan *p)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: beta is %g, but there is neither a residual nor a c that it could read",
                           p->sums.beta);
-    iris_status s =
-        irisi_gemm_check_matrix(w, "out", p->norm.out, p->m, p->n, (int64_t)p->norm.ldout, p->operands.c_element);
+    const int wants_out = p->norm.quant_out == NULL || p->norm.out != NULL;
+    iris_status s = IRIS_OK;
+    if (!wants_out && p->operands.c == NULL)
+        s = irisi_fail(w, IRIS_ERR_ARGUMENT,
+                       "iris_gemm_prepare: c and out are null pointers, but sums need one of them until they are "
+                       "quantised; pass %u x %u elements",
+                       p->m, p->n);
+    if (s == IRIS_OK && wants_out)
+        s = irisi_gemm_check_matrix(w, "out", p->norm.out, p->m, p->n, (int64_t)p->norm.ldout, p->operands.c_element);
     if (s == IRIS_OK && p->norm.weight == NULL)
         s = irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: weight is a null pointer; pass %u elements", p->n);
     if (s == IRIS_OK)
         s = irisi_gemm_check_vector(w, "weight", p->norm.weight, p->operands.c_element);
-    return s == IRIS_OK ? irisi_gemm_check_symmetric(w, p, "out", p->norm.out, p->norm.ldout) : s;
+    if (s == IRIS_OK && wants_out)
+        s = irisi_gemm_check_symmetric(w, "out", p->norm.out,
+                                       irisi_gemm_span_of_all(p, p->norm.ldout, p->operands.c_element));
+    return s == IRIS_OK ? irisi_gemm_check_quant(w, p, g) : s;
 }
 
 /* Checks the operands; irisi_gemm_check_values has passed. */
-static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan *p)
+static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan *p, const iris_gemm_args *g)
 {
     const int64_t b_rows = p->operands.b_transposed ? p->region.columns : p->k;
     const int64_t b_cols = p->operands.b_transposed ? p->k : p->region.columns;
@@ -464,9 +548,10 @@ static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan
     if (s != IRIS_OK)
         return s;
     if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_C_ON_ALL) && stores)
-        s = irisi_gemm_check_symmetric(w, p, "c", p->operands.c, p->operands.ldc);
+        s = irisi_gemm_check_symmetric(w, "c", p->operands.c,
+                                       irisi_gemm_span_of_all(p, p->operands.ldc, p->operands.c_element));
     if (s == IRIS_OK)
-        s = irisi_gemm_check_out(w, p);
+        s = irisi_gemm_check_out(w, p, g);
     return s == IRIS_OK ? irisi_gemm_check_apart(w, p) : s;
 }
 
@@ -508,10 +593,9 @@ static iris_status irisi_gemm_check_workspace(iris_world *w, const iris_gemm_pla
                           what, (unsigned long long)bytes, own);
     const uint64_t row = keeps ? irisi_gemm_gathered_row(p->k, p->operands.element) : bytes;
     const irisi_gemm_place room = irisi_gemm_place_of(own, keeps ? p->m : 1, row, irisi_gemm_room_pitch(p), 1);
-    const irisi_gemm_place c = irisi_gemm_place_of_c(p), out = irisi_gemm_place_of_out(p);
-    const int in_c = irisi_gemm_places_meet(&room, &c), in_out = irisi_gemm_places_meet(&room, &out);
-    const void *at = in_c ? p->operands.c : p->norm.out;
-    const char *name = in_c ? "c" : in_out ? "out" : irisi_gemm_reads_from(p, &room, &at);
+    const void *at;
+    const char *name = irisi_gemm_written_to(p, &room, IRISI_GEMM_NORM_PLACES, &at);
+    name = name != NULL ? name : irisi_gemm_reads_from(p, &room, &at);
     if (name != NULL)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: %s at %p and %s at %p have bytes in common; keep them apart", name, at,
