@@ -518,12 +518,12 @@ MUTANTS = (
            "plan, row, 0, stage);", "plan, row > 0 ? row - 1 : 0, 0, stage);", "gemm/rmsnorm.cpp", NORMS, ranks=3,
            after="void irisi_gemm_collect_ll_all_reduce_rmsnorm_f32("),
     Mutant("waves add up a row's squares before all have written theirs", "iris/collective/rmsnorm.h",
-           """        shared[iris_wave()] = x;
+           """        shared[lane / iris_wave_lanes()] = x;
     iris_sync_wg();
-""", """        shared[iris_wave()] = x;
+""", """        shared[lane / iris_wave_lanes()] = x;
 """, "collective/rmsnorm.cpp", RMSNORM, ranks=1, tsan=True),
     Mutant("waves write the next row's squares while others read", "iris/collective/rmsnorm.h",
-           "    iris_sync_wg(); /* the last sum has been read */\n", "", "collective/rmsnorm.cpp", RMSNORM, ranks=1,
+           "    iris_sync_wg(); /* what was left before has been read */\n", "", "collective/rmsnorm.cpp", RMSNORM, ranks=1,
            tsan=True),
     Mutant("a part of the sums is begun before its number is there", "iris/gemm/meet.h",
            "IRIS_SCOPE_AGENT));\n    iris_sync_wg();", "IRIS_SCOPE_AGENT));", "gemm/chain.cpp", CHAIN, tries=4),
