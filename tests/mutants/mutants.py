@@ -523,8 +523,8 @@ MUTANTS = (
 """, """        shared[lane / iris_wave_lanes()] = x;
 """, "collective/rmsnorm.cpp", RMSNORM, ranks=1, tsan=True),
     Mutant("waves write the next row's squares while others read", "iris/collective/rmsnorm.h",
-           "    iris_sync_wg(); /* what was left before has been read */\n", "", "collective/rmsnorm.cpp", RMSNORM, ranks=1,
-           tsan=True),
+           "    iris_sync_wg(); /* what was left before has been read */\n", "", "collective/rmsnorm.cpp", RMSNORM,
+           ranks=1, tsan=True),
     Mutant("a part of the sums is begun before its number is there", "iris/gemm/meet.h",
            "IRIS_SCOPE_AGENT));\n    iris_sync_wg();", "IRIS_SCOPE_AGENT));", "gemm/chain.cpp", CHAIN, tries=4),
     Mutant("waves that know that the world has stopped put rows all the same", "iris/gemm/gather.h",
