@@ -59,6 +59,7 @@ TEMPLATES = (
     T("signal/wait", "waiting for and testing signals", "signal/wait.cpp"),
     T("create/create", "typed creation and access from the host", "create/create.cpp"),
     T("tensor/tensor_create", "typed creation of partitioned tensors", "tensor/tensor.cpp"),
+    T("tensor/tensor_sum", "sums of partial tensors' elements", "tensor/partial.cpp"),
     T("tensor/tensor_access", "elements and tiles of partitioned tensors", "tensor/tensor.cpp"),
     T("arch/atomic_host", "atomics of 32 and 64 bits on the CPU", "arch/atomic.cpp", "arch/atomic_host", **WORD_ROWS),
     T("arch/atomic_nvidia", "atomics of 32 and 64 bits in PTX", "arch/atomic.cpp", "arch/atomic_nvidia", **WORD_ROWS),
@@ -98,7 +99,8 @@ TEMPLATES = (
         f"launch/{c.name}", c=c)
       for c in COLLECTIVES),
     T("tensor/launch_tensor", "a tensor into another layout", "tensor/reshard.cpp", "launch/tensor",
-      moves=tuple(c for c in COLLECTIVES if c.name in ("all_gather", "all_to_all"))),
+      moves=tuple(c for c in COLLECTIVES if c.name in ("all_gather", "all_to_all")),
+      sums=tuple(c for c in COLLECTIVES if c.name in ("all_reduce", "reduce_scatter"))),
     T("collective/send_recv", "messages between two ranks", "collective/send_recv.cpp"),
     T("collective/send_recv_2d", "messages of rows that are a pitch apart", "collective/send_recv_2d.cpp"),
     T("collective/launch_send_recv", "messages between two ranks", "collective/send_recv.cpp", "launch/send_recv"),

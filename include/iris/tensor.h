@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tensor.h: tensors whose dimensions are replicated, or split in blocks over ranks.
+ * tensor.h: tensors whose dimensions are replicated, or split in blocks over ranks, and partial sums of such tensors.
  *
- *   iris_tensor_layout iris_tensor_replicated iris_tensor_split          what a tensor is to look like
+ *   iris_tensor_layout iris_tensor_replicated iris_tensor_split iris_tensor_partial   what a tensor is to look like
  *   iris_tensor iris_tensor_create iris_tensor_wrap iris_tensor_destroy  one in the symmetric heap
  *   iris_tensor_upload iris_tensor_upload_shard iris_tensor_download iris_tensor_download_shard
  *   iris_tensor_text iris_tensor_print
  *   iris_tensor_elements iris_tensor_shard_of iris_tensor_member iris_tensor_owner iris_tensor_offset
- *   iris_tensor_vec_fits                                                 who has what; hosts and lanes ask
+ *   iris_tensor_is_partial iris_tensor_vec_fits                          who has what; hosts and lanes ask
  *   iris_tensor_full_f32 iris_tensor_uniform_f32 …                       with contents  <iris/gen/tensor_create.h>
  *   iris_tensor_load_f32 iris_tensor_store_f32 iris_tensor_tile_load_f32_wg …   kernels <iris/gen/tensor_access.h>
  *   iris_tensor_reshard                                                  another layout <iris/gen/launch/tensor.h>
@@ -16,6 +16,10 @@
  * as possible, the first blocks may have one more, the last one may be narrower, and blocks may be empty. Ranks of the
  * team are counted through the blocks in row-major order, the last split dimension first. Where there are fewer blocks
  * than ranks, the next ranks have another copy of the tensor.
+ *
+ * Of a partial tensor the copies are not alike: they are partial sums, and an element of the tensor is the sum of its
+ * elements in all copies. Where nothing is split, every rank of the team has a partial sum of the whole tensor. Access
+ * by index means the own partial sum; iris_tensor_reshard and iris_tensor_download add up.
  *
  * A shard is a rank's block. Element strides are the same in all shards, so that an element's place in its owner's
  * shard depends on its index alone, and every rank allocates what the largest shard needs.
@@ -48,6 +52,7 @@ typedef struct iris_tensor_layout {
     int64_t stride[IRIS_TENSOR_DIMS];  /**< elements of a shard from one index to the next; all 0: row-major, without
                                             gaps in the largest shard */
     iris_team team;                    /**< ranks that have a shard; size 0: the world */
+    int partial;                       /**< 1: the copies are partial sums; default: they are alike */
 } iris_tensor_layout;
 
 /** One dimension of a tensor. */
@@ -71,6 +76,7 @@ typedef struct iris_tensor {
     int32_t members;                       /**< ranks of one copy */
     int32_t copies;                        /**< members * copies ranks are the team */
     uint32_t element;                      /**< bytes of one element */
+    int32_t partial;                       /**< 1: the copies are partial sums */
     int64_t room;                          /**< elements that each rank has memory for: the largest shard's */
 } iris_tensor;
 
@@ -139,6 +145,18 @@ IRIS_HOST_DEVICE int64_t iris_tensor_elements(const iris_tensor *t)
     return n;
 }
 
+/**
+ * 1 where an element is a sum of several ranks' partial sums. Of a partial tensor with one copy it is not: that copy is
+ * the tensor.
+ */
+IRIS_HOST_DEVICE int iris_tensor_is_partial(const iris_tensor *t) { return t->partial && t->copies > 1; }
+
+/* Whether a rank gets values where a tensor is written as a whole; the other copies of a partial one get zeroes. */
+IRIS_HOST_DEVICE int irisi_tensor_has_values(const iris_tensor *t, int rank)
+{
+    return !iris_tensor_is_partial(t) || iris_tensor_member(t, rank) < t->members;
+}
+
 /** The block that `rank` has; without elements on ranks outside the team. */
 IRIS_HOST_DEVICE iris_tensor_shard iris_tensor_shard_of(const iris_tensor *t, int rank)
 {
@@ -176,7 +194,8 @@ IRIS_HOST_DEVICE irisi_tensor_place irisi_tensor_find(const iris_tensor *t, cons
 
 /**
  * World rank that has the element. Where there are several copies: of the copy that `rank` has a part of, else of the
- * first. So of a replicated tensor every rank is its own owner.
+ * first. So of a replicated tensor every rank is its own owner. Of a partial tensor: the rank that has the partial sum
+ * which `rank` reaches by this index.
  */
 IRIS_HOST_DEVICE int iris_tensor_owner(const iris_tensor *t, const int64_t *index, int rank)
 {
@@ -232,6 +251,8 @@ iris_tensor_layout iris_tensor_replicated(iris_dtype dtype, int dims, const int6
  * @param unit indices that stay together; 0: 16, as of iris_gemm_band; 1: as of iris_gemm_shard
  */
 iris_tensor_layout iris_tensor_split(iris_dtype dtype, int dims, const int64_t *size, int dim, int64_t unit);
+/** The layout of a tensor that is a sum over the ranks of the world: each has a partial sum of all of it. */
+iris_tensor_layout iris_tensor_partial(iris_dtype dtype, int dims, const int64_t *size);
 
 /**
  * Allocates a tensor on the symmetric heap, contents undefined: on each rank as much as the largest shard needs.
@@ -251,19 +272,22 @@ iris_status iris_tensor_wrap(iris_world *w, iris_tensor *t, const iris_tensor_la
  *  it. Accepts a zeroed tensor. */
 iris_status iris_tensor_destroy(iris_world *w, iris_tensor *t);
 
-/** Writes the own shard from `host`, which has all elements; each rank calls it for itself. */
+/** Writes the own shard from `host`, which has all elements; each rank calls it for itself. Of a partial tensor the
+ *  first copy gets the elements, the others zeroes. */
 iris_status iris_tensor_upload(iris_world *w, const iris_tensor *t, const void *host);
-/** Writes the own shard from `host`, which has the elements of it alone. */
+/** Writes the own shard from `host`, which has the elements of it alone: of a partial tensor, the own partial sum. */
 iris_status iris_tensor_upload_shard(iris_world *w, const iris_tensor *t, const void *host);
 /** Reads all elements into `host`, on every rank. Collective; the ranks exchange their shards by iris_allgather. What
- *  streams other than the default one have written is there once they were synchronized. */
+ *  streams other than the default one have written is there once they were synchronized. Partial sums are added up
+ *  in the order of the copies, in the type that the elements compute in, and narrowed once. */
 iris_status iris_tensor_download(iris_world *w, const iris_tensor *t, void *host);
-/** Reads the elements of the own shard into `host`; each rank calls it for itself. */
+/** Reads the elements of the own shard into `host`, of a partial tensor the own partial sum; each rank calls it for
+ *  itself. */
 iris_status iris_tensor_download_shard(iris_world *w, const iris_tensor *t, void *host);
 
 /**
  * The layout in one line: "f32 [1000, 512 in 4 by 16], 1 copy on ranks 0 to 3, strides [128, 1], at most 128000
- * elements a rank".
+ * elements a rank". Of a partial tensor "4 partial sums" takes the place of "1 copy".
  *
  * @param text  receives at most `bytes` bytes, always terminated; may be null when bytes is 0
  * @param bytes its length

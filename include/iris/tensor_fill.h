@@ -5,7 +5,8 @@
  *   irisi_tensor_filled
  *
  * A value depends on the element's place in the whole tensor alone, in row-major order, so every layout of a tensor
- * holds the same values, those of the flat creation functions (create_fill.h).
+ * holds the same values, those of the flat creation functions (create_fill.h). Of a partial tensor the first copy has
+ * them.
  */
 #ifndef IRIS_TENSOR_FILL_H
 #define IRIS_TENSOR_FILL_H
@@ -44,7 +45,7 @@ static inline void irisi_tensor_values(const iris_tensor *t, const iris_tensor_s
     } while (irisi_tensor_next_line(t, shard, line));
 }
 
-/* Fills the own shard. */
+/* Fills the own shard: of a partial tensor with zeroes, but for the first copy. */
 static inline iris_status irisi_tensor_fill(iris_world *w, const char *who, const iris_tensor *t,
                                             irisi_fill_store store, const irisi_fill *how)
 {
@@ -55,12 +56,13 @@ static inline iris_status irisi_tensor_fill(iris_world *w, const char *who, cons
     if (n == 0)
         return IRIS_OK;
     void *values = malloc(IRISI_FILL_CHUNK * sizeof(uint64_t));
-    char *elements = (char *)malloc(n * t->element);
+    char *elements = (char *)calloc(n, t->element);
     iris_status s = IRIS_OK;
     if (!values || !elements)
         s = irisi_fail(w, IRIS_ERR_NOMEM, "%s: no host memory for a shard of %zu bytes", who, n * t->element);
     if (s == IRIS_OK) {
-        irisi_tensor_values(t, &shard, store, how, elements, values);
+        if (irisi_tensor_has_values(t, iris_rank(w)))
+            irisi_tensor_values(t, &shard, store, how, elements, values);
         s = irisi_tensor_upload_shard_by(w, who, t, elements);
     }
     free(elements);

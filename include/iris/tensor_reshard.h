@@ -12,19 +12,22 @@
 #include <iris/collective/launch.h>
 #include <iris/tensor.h>
 
-/* What the kernel that gets pieces takes. `meet`: other ranks have what this one needs, or the converse. */
+/*
+ * What the kernels that get pieces take. `meet`: other ranks have what this one needs, or the converse. `keep`: a rank
+ * gets what it has in the first copy of src, and zeroes for all else.
+ */
 typedef struct irisi_tensor_reshard_args {
     iris_ctx ctx;
     iris_channel ch;
     iris_tensor dst, src;
-    int32_t meet;
+    int32_t meet, keep;
 } irisi_tensor_reshard_args;
 
-/* The kernels of a program. */
+/* The kernels of a program. all_reduce's and reduce_scatter's are for src's type; null: it has not asked for them. */
 typedef struct irisi_tensor_kernels {
-    irisi_kernel pieces;
-    const irisi_collective_kernel *all_gather, *all_to_all;
-    size_t n_all_gather, n_all_to_all;
+    irisi_kernel pieces, sums;
+    const irisi_collective_kernel *all_gather, *all_to_all, *all_reduce, *reduce_scatter;
+    size_t n_all_gather, n_all_to_all, n_all_reduce, n_reduce_scatter;
 } irisi_tensor_kernels;
 
 #ifdef __cplusplus

@@ -86,6 +86,15 @@ void gather_whole_c(question *q) { gather(q), q->l[C] = laid(M, N, -1, 0); }
 void gather_c_by_32(question *q) { gather(q), q->l[C] = laid(M, N, 1, 32); }
 void gather_c_by_1(question *q) { gather(q), q->l[C] = laid(M, N, 1, 1); }
 void gated(question *q) { q->args.gated = 1; }
+void partial(question *q) { sum(q), q->op = IRIS_GEMM_LOCAL, q->l[C].partial = 1; }
+void partial_a(question *q) { partial(q), q->l[A] = laid(M, K, -1, 0), q->l[A].partial = 1; }
+void partial_b(question *q) { partial(q), q->l[B] = laid(K, N, -1, 0), q->l[B].partial = 1; }
+void partial_sum(question *q) { partial(q), q->op = IRIS_GEMM_ALL_REDUCE; }
+void partial_whole_a(question *q) { partial(q), q->l[A] = laid(M, K, -1, 0); }
+void partial_b_by_3(question *q) { partial(q), q->l[B] = laid(K, N, 0, 3); }
+void partial_biased(question *q) { partial(q), q->args.bias = q; }
+void partial_active(question *q) { partial(q), q->args.activation = IRIS_ACTIVATION_GELU; }
+void partial_beside(question *q) { partial(q), q->args.residual = q; }
 
 const struct row {
     void (*spoil)(question *);
@@ -138,6 +147,14 @@ const struct row {
     {gather_whole_b, 2, "all_gather takes b as [20, 50 in @ by 16], but it is [20, 50]: of dimension 1 rank 0 has 50 "},
     {gather_whole_c, 2, "all_gather takes c as [33, 50 in @ by 16], but it is [33, 50]: of dimension 1 rank 0 has 50 "},
     {gather_c_by_32, 3, "all_gather takes c as [33, 50 in @ by 16], but it is [33, 50 in @ by 32]: of dimension 1 "},
+    {partial_a, 2, "a is of @ partial sums, which are no factor of a product; iris_tensor_reshard adds them up"},
+    {partial_b, 2, "b is of @ partial sums, which are no factor of a product"},
+    {partial_sum, 2, "all_reduce does not leave partial sums, but c is of @; local does, where K is split"},
+    {partial_whole_a, 2, "local with a partial c takes a as [33, 20 in @ by 16], but it is [33, 20]: of dimension 1 "},
+    {partial_b_by_3, 2, "with a partial c takes b as [20 in @ by 1, 50], but it is [20 in @ by 3, 50]: of dimension "},
+    {partial_biased, 2, "c is of partial sums, and a bias is for the whole sum; leave it out here"},
+    {partial_active, 2, "c is of partial sums, and an activation is for the whole sum"},
+    {partial_beside, 2, "c is of partial sums, and a residual is for the whole sum"},
     {gather_c_by_1, 2, "all_gather takes c as [33, 50 in @ by 16], but it is [33, 50 in @ by 1]: of dimension 1 "},
 };
 

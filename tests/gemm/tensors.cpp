@@ -31,8 +31,8 @@ const launcher launchers[OPS] = {iris_gemm_local_bf16, iris_gemm_all_scatter_bf1
                                  iris_gemm_all_reduce_bf16, iris_gemm_all_gather_bf16};
 const char *const op_names[OPS] = {"local", "all_scatter", "reduce_scatter", "all_reduce", "all_gather"};
 
-/* Of a product of which nobody says how: what local has split. */
-enum { NOTHING, COLUMNS, ROWS, WAYS };
+/* Of a product of which nobody says how: what local has split. SUMS: K, and C is of partial sums. */
+enum { NOTHING, COLUMNS, ROWS, WAYS, SUMS = WAYS };
 
 struct problem {
     iris_gemm_op op;
@@ -67,11 +67,23 @@ void layouts(const irist_rank *r, const problem &p, iris_tensor_layout *l)
             n_of_b = n_of_c = (int)p.unit;
         if (p.way == ROWS)
             m_of_a = m_of_c = (int)p.unit;
+        if (p.way == SUMS)
+            k = (int)p.unit;
     }
     const int turned = p.b_transposed, split_b = k ? turned : n_of_b ? 1 - turned : -1;
     l[A] = matrix(r, p.m, p.k, k ? 1 : m_of_a ? 0 : -1, k ? k : m_of_a, p.pad);
     l[B] = matrix(r, turned ? p.n : p.k, turned ? p.k : p.n, split_b, k ? k : n_of_b, 2 * p.pad);
     l[C] = matrix(r, p.m, p.n, n_of_c ? 1 : m_of_c ? 0 : -1, n_of_c ? n_of_c : m_of_c, 3 * p.pad);
+    l[C].partial = p.way == SUMS;
+}
+
+/* What follows the product. */
+iris_gemm_args epilogue(const problem &p)
+{
+    iris_gemm_args g = {};
+    g.b_transposed = p.b_transposed, g.alpha = 2;
+    g.activation = p.way == SUMS ? IRIS_ACTIVATION_NONE : IRIS_ACTIVATION_RELU;
+    return g;
 }
 
 /* The same by pointers, as docs/gemm-operations.md has it. */
@@ -80,12 +92,14 @@ iris_gemm_args by_pointers(const irist_rank *r, const problem &p, char *const *m
     const uint32_t world = (uint32_t)r->ranks, rank = (uint32_t)r->rank;
     const auto widest = [&](int64_t n, int64_t unit) { return irist_cut(n, r->ranks, unit).count[0]; };
     const auto own = [&](int64_t n, int64_t unit) { return irist_cut(n, r->ranks, unit).count[rank]; };
-    const bool sums = p.op == IRIS_GEMM_REDUCE_SCATTER || p.op == IRIS_GEMM_ALL_REDUCE;
+    const bool sums = p.op == IRIS_GEMM_REDUCE_SCATTER || p.op == IRIS_GEMM_ALL_REDUCE || p.way == SUMS;
     const bool local = p.op == IRIS_GEMM_LOCAL, gathers = p.op == IRIS_GEMM_ALL_GATHER;
-    iris_gemm_args g = {};
+    iris_gemm_args g = epilogue(p);
     g.m = local && p.way == ROWS ? own(p.m, p.unit) : p.m;
     g.n = local && p.way == COLUMNS ? own(p.n, p.unit) : p.n;
     g.k = sums ? own(p.k, p.unit) : p.k;
+    if (p.way == SUMS && g.k == 0)
+        g.k = g.zero_alpha = 1, g.alpha = 0;
     g.a = memory[A], g.b = memory[B], g.c = memory[C_BY_POINTER];
     const int64_t wide_k = sums ? widest(p.k, p.unit) : p.k, band = iris_gemm_band((uint32_t)p.n, world, 0).count;
     const int64_t wide_b = p.op == IRIS_GEMM_ALL_SCATTER || gathers ? band
@@ -95,7 +109,6 @@ iris_gemm_args by_pointers(const irist_rank *r, const problem &p, char *const *m
     g.ldb = (p.b_transposed ? wide_k : wide_b) + 2 * p.pad;
     g.ldc = (gathers || local ? wide_b : p.n) + 3 * p.pad;
     g.c_dtype = T;
-    g.b_transposed = p.b_transposed, g.alpha = 2, g.activation = IRIS_ACTIVATION_RELU;
     return g;
 }
 
@@ -125,7 +138,7 @@ std::string text_of(const problem &p)
            (p.b_transposed ? ", B transposed" : "") + ", pad " + std::to_string(p.pad);
 }
 
-/* relu(2 * A * B), whole. */
+/* relu(2 * A * B), whole; of partial sums 2 * A * B. */
 void compare_product(irist_rank *r, const problem &p, const iris_tensor &c)
 {
     const size_t element = iris_dtype_bytes(T);
@@ -138,8 +151,9 @@ void compare_product(irist_rank *r, const problem &p, const iris_tensor &c)
             for (int64_t k = 0; k < p.k; k++)
                 sum += 2 * input(r->seed, A, i, k) * input(r->seed, B, k, j);
             const double x = element_get(T, got.data() + (size_t)(i * p.n + j) * element);
-            if (!irist_check(r, x == (sum > 0 ? sum : 0), "%s: row %lld, column %lld is %g, not %g", text_of(p).c_str(),
-                             (long long)i, (long long)j, x, sum > 0 ? sum : 0))
+            const double want = sum > 0 || p.way == SUMS ? sum : 0;
+            if (!irist_check(r, x == want, "%s: row %lld, column %lld is %g, not %g", text_of(p).c_str(), (long long)i,
+                             (long long)j, x, want))
                 return;
         }
 }
@@ -188,8 +202,7 @@ void one(irist_rank *r, char *const *memory, const problem &p)
     irist_upload(r, memory[C], poison), irist_upload(r, memory[C_BY_POINTER], poison);
     const iris_gemm_args hand = by_pointers(r, p, memory);
     compare_args(r, p, t, hand);
-    iris_gemm_args rest = {};
-    rest.b_transposed = p.b_transposed, rest.alpha = 2, rest.activation = IRIS_ACTIVATION_RELU;
+    const iris_gemm_args rest = epilogue(p);
     irist_meet(r);
     if (irist_ok(r, iris_gemm_prepare_tensors(r->world, &plan, p.op, &t[A], &t[B], &t[C], &rest)))
         run_plan(r, p, &plan);
@@ -216,12 +229,12 @@ void products(irist_rank *r)
         if (!irist_check(r, (room = (char *)iris_malloc(r->world, ROOM)) != nullptr, "%s", iris_error_string(r->world)))
             return;
     for (int s = 0; s < 4; s++)
-        for (int op = 0; op < OPS; op++)
+        for (int op = 0; op <= OPS; op++) /* the last one is local once more, of partial sums */
             for (int v = 0; v < (int)irist_laps(1, 6) && !r->failures; v++) {
                 const int i = v + s + op; /* six laps have each unit with B as it is and transposed */
                 one(r, memory,
-                    {(iris_gemm_op)op, shapes[s][0], shapes[s][1], shapes[s][2], units[i % 3], (i + i / 3) % WAYS,
-                     i / 3 % 2, i % 4 == 0 ? 3 : 0});
+                    {op < OPS ? (iris_gemm_op)op : IRIS_GEMM_LOCAL, shapes[s][0], shapes[s][1], shapes[s][2],
+                     units[i % 3], op < OPS ? (i + i / 3) % WAYS : SUMS, i / 3 % 2, i % 4 == 0 ? 3 : 0});
             }
     for (int i = MATRICES - 1; i >= 0; i--)
         irist_ok(r, iris_free(r->world, memory[i]));

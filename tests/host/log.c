@@ -10,6 +10,7 @@
 #define IRIS_INSTANTIATE_ALL_REDUCE_SUM_F32
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F32
 #define IRIS_INSTANTIATE_TENSOR
+#define IRIS_INSTANTIATE_TENSOR_SUM_F32
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,22 +61,30 @@ static int multiply(iris_world *w, float *a, float *b, float *c, iris_gemm_patte
     return 0;
 }
 
-/* One call for each way to another layout: a copy, an all-gather, an all-to-all, pieces. */
+/*
+ * One call for each way to another layout: a copy, an all-gather, an all-to-all, pieces; into partial sums; of partial
+ * sums an all-reduce, a reduce-scatter, pieces.
+ */
 static int reshard(iris_world *w, const iris_channel *ch)
 {
     static const int64_t size[] = {2, 6, 5}, odd[] = {3, 7};
     const iris_tensor_layout layouts[] = {
         iris_tensor_split(IRIS_F32, 3, size, 1, 1), iris_tensor_split(IRIS_F32, 3, size, 0, 1),
         iris_tensor_replicated(IRIS_F32, 3, size), iris_tensor_split(IRIS_F32, 2, odd, 0, 1),
-        iris_tensor_replicated(IRIS_F32, 2, odd)};
-    iris_tensor t[5];
-    for (int i = 0; i < 5; i++)
+        iris_tensor_replicated(IRIS_F32, 2, odd), iris_tensor_partial(IRIS_F32, 3, size),
+        iris_tensor_partial(IRIS_F32, 2, odd)};
+    iris_tensor t[7];
+    for (int i = 0; i < 7; i++)
         IRIS_TRY(iris_tensor_create(w, &t[i], &layouts[i]));
     IRIS_TRY(iris_barrier(w));
     IRIS_TRY(iris_tensor_reshard(w, ch, &t[1], &t[0], NULL));
     IRIS_TRY(iris_tensor_reshard(w, ch, &t[2], &t[1], NULL));
     IRIS_TRY(iris_tensor_reshard(w, ch, &t[0], &t[2], NULL));
     IRIS_TRY(iris_tensor_reshard(w, ch, &t[4], &t[3], NULL));
+    IRIS_TRY(iris_tensor_reshard(w, ch, &t[5], &t[1], NULL));
+    IRIS_TRY(iris_tensor_reshard(w, ch, &t[2], &t[5], NULL));
+    IRIS_TRY(iris_tensor_reshard(w, ch, &t[1], &t[5], NULL));
+    IRIS_TRY(iris_tensor_reshard(w, ch, &t[3], &t[6], NULL));
     IRIS_TRY(iris_barrier(w));
     return 0;
 }
@@ -178,6 +187,10 @@ int main(void)
         "iris[1] iris_tensor_reshard of 60 f32 among 2 ranks: by all_gather\n",
         "iris[0] iris_tensor_reshard of 60 f32 among 2 ranks: by copies\n",
         "iris[1] iris_tensor_reshard of 21 f32 among 2 ranks: by pieces\n",
+        "iris[0] iris_tensor_reshard of 60 f32 among 2 ranks: by own parts, and zeroes\n",
+        "iris[1] iris_tensor_reshard of 60 f32 among 2 ranks: by all_reduce\n",
+        "iris[0] iris_tensor_reshard of 60 f32 among 2 ranks: by reduce_scatter\n",
+        "iris[1] iris_tensor_reshard of 21 f32 among 2 ranks: by pieces of partial sums\n",
         "iris[0] iris_gemm_prepare: pattern wg_specialized (asked for), tile ",
         "iris[1] launch of irisi_gemm_all_scatter_wg_specialized_f32",
     };

@@ -35,6 +35,7 @@ LL_EPOCHS = "LL packets of one epoch*"
 CHECKED = "checked mode refuses*"
 RESHARD = "a tensor is the same in another layout*"
 LAYOUTS = "tensors that are no GEMM's are refused*"
+PARTIAL = "partial sums add up*"
 TENSOR = "every element of a partitioned tensor*"
 AGAIN = "a collective may follow itself*"
 MIXED = "any collective may follow*"
@@ -286,6 +287,13 @@ MUTANTS = (
     Mutant("what lies between elements is taken for elements", "iris/runtime/tensor_reshard.h",
            "t->dim[d].stride != packed", "t->dim[d].stride < packed", "tensor/reshard.cpp", RESHARD, ranks=3,
            seldom=True),
+    Mutant("a sum leaves the last partial sum out", "iris/tensor_reshard_kernel.h", "all.n = src->copies;",
+           "all.n = src->copies > 2 ? src->copies - 1 : 2;", "tensor/partial.cpp", PARTIAL, ranks=3),
+    Mutant("every copy keeps its part of a partial tensor", "iris/tensor_reshard_kernel.h",
+           "sums || a->keep ? -1 : a->ctx.rank;", "sums ? -1 : a->ctx.rank;", "tensor/partial.cpp", PARTIAL, ranks=3),
+    Mutant("rows of a reduce-scatter may be columns", "iris/runtime/tensor_reshard.h",
+           "irisi_tensor_dense(src, &from, &both) != (scatters ? rank * *row : 0)", "0", "tensor/partial.cpp", PARTIAL,
+           ranks=3, seldom=True),
     Mutant("columns of a GEMM's tensors dealt out one by one", "iris/runtime/gemm/tensors.h",
            "irisi_tensor_cut(&want, (uint32_t)w->size, 16)", "irisi_tensor_cut(&want, (uint32_t)w->size, 1)",
            "gemm/tensor_layouts.cpp", LAYOUTS),

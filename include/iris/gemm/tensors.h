@@ -11,6 +11,7 @@
  *
  *     operation        A       B             C
  *     local            any M   any N         M as in A, N as in B
+ *     local            K       K as in A     -, partial
  *     all_scatter      -       N by 16       -
  *     reduce_scatter   K       K as in A     M by 1
  *     all_reduce       K       K as in A     -
@@ -22,6 +23,10 @@
  * all ranks by any unit. Of local M or N may be split in any way, but not both: each rank computes its shard of C from
  * its shards of A and B. What counts is which indices each rank has, not how the layout says it. So in a world of one
  * rank, where nothing is split, every operation takes every tensor.
+ *
+ * A C of partial sums (iris_tensor_partial) is left by local alone: each rank has the product of its part of K, in C's
+ * type. Bias, activation and residual are for the whole sum, and refused with it; beta scales each rank's own. Partial
+ * tensors as A or B are refused.
  *
  * The host functions are implemented by init.c.
  */
@@ -68,7 +73,8 @@ iris_status iris_gemm_prepare_tensors(iris_world *w, iris_gemm_plan *plan, iris_
  * Sets those fields of `args` that follow from the tensors, for iris_gemm_workspace_bytes and iris_gemm_prepare, whose
  * dtype is a->dtype. On this rank alone: no other rank need call it.
  *
- * An empty shard of C of IRIS_GEMM_LOCAL becomes an empty band: m, n and band are 1 then.
+ * An empty shard of C of IRIS_GEMM_LOCAL becomes an empty band: m, n and band are 1 then. Where C is partial, an empty
+ * part of K becomes a product that is 0: k and zero_alpha are 1, alpha is 0 then.
  */
 iris_status iris_gemm_tensor_args(iris_world *w, iris_gemm_op op, const iris_tensor *a, const iris_tensor *b,
                                   const iris_tensor *c, iris_gemm_args *args);

@@ -8,6 +8,7 @@
 #define IRIS_RUNTIME_TENSOR_H
 #ifdef IRIS_INIT_C
 
+#include <iris/gen/tensor_sum.h>
 #include <iris/runtime/group.h>
 #include <iris/runtime/heap_allocator.h>
 #include <iris/runtime/team.h>
@@ -33,6 +34,13 @@ iris_tensor_layout iris_tensor_split(iris_dtype dtype, int dims, const int64_t *
     }
     layout.parts[dim] = IRIS_TENSOR_REST;
     layout.unit[dim] = unit;
+    return layout;
+}
+
+iris_tensor_layout iris_tensor_partial(iris_dtype dtype, int dims, const int64_t *size)
+{
+    iris_tensor_layout layout = iris_tensor_replicated(dtype, dims, size);
+    layout.partial = 1;
     return layout;
 }
 
@@ -197,6 +205,7 @@ static iris_status irisi_tensor_lay(iris_world *w, const char *who, iris_tensor 
     t->element = (uint32_t)iris_dtype_bytes(l->dtype);
     t->dims = l->dims;
     t->team = l->team;
+    t->partial = l->partial != 0;
     iris_status s = irisi_tensor_lay_team(w, who, t);
     if (s == IRIS_OK)
         s = irisi_tensor_lay_parts(w, who, t, l);
@@ -379,6 +388,11 @@ iris_status iris_tensor_upload(iris_world *w, const iris_tensor *t, const void *
     const iris_status s = irisi_tensor_enter(w, "iris_tensor_upload", t, host);
     if (s != IRIS_OK || iris_tensor_elements(t) == 0)
         return s;
+    if (!irisi_tensor_has_values(t, w->rank)) {
+        static const char zero[8] = {0}; /* every element is read from here */
+        memset(stride, 0, sizeof stride);
+        return irisi_tensor_put_own(w, "iris_tensor_upload", t, zero, stride);
+    }
     const iris_tensor_shard shard = iris_tensor_shard_of(t, w->rank);
     const int64_t first = irisi_tensor_whole(t, &shard, stride);
     return irisi_tensor_put_own(w, "iris_tensor_upload", t, (const char *)host + (size_t)first * t->element, stride);
@@ -420,15 +434,22 @@ static size_t irisi_tensor_shard_bytes(const iris_tensor *t)
     return bytes;
 }
 
-/* The ranks' shards, from iris_allgather, into the whole tensor: those of the copy that this rank has a part of. */
-static void irisi_tensor_assemble(iris_world *w, const iris_tensor *t, const char *all, size_t each, char *host)
+/*
+ * The ranks' shards, from iris_allgather, into the whole tensor: those of the copy that this rank has a part of.
+ * Partial sums are added up first, to those of the first copy.
+ */
+static void irisi_tensor_assemble(iris_world *w, const iris_tensor *t, char *all, size_t each, char *host)
 {
-    const int own = iris_tensor_member(t, w->rank), first = own < 0 ? 0 : own / t->members * t->members;
+    const int sums = iris_tensor_is_partial(t), own = sums ? 0 : iris_tensor_member(t, w->rank);
+    const int first = own < 0 ? 0 : own / t->members * t->members;
+    const size_t elements = each / t->element, apart = (size_t)(t->members * t->team.stride) * elements;
     for (int m = first; m < first + t->members; m++) {
         const int rank = t->team.start + m * t->team.stride;
         const iris_tensor_shard shard = iris_tensor_shard_of(t, rank);
         int64_t from[IRIS_TENSOR_DIMS], to[IRIS_TENSOR_DIMS];
         const int64_t n = irisi_tensor_strides(t->dims, shard.count, from), at = irisi_tensor_whole(t, &shard, to);
+        if (sums)
+            irisi_tensor_add_rows(t->dtype, all + (size_t)rank * each, apart, t->copies, (size_t)n);
         if (n > 0)
             irisi_tensor_copy_box(t->dims, shard.count, t->element, host + (size_t)at * t->element, to,
                                   all + (size_t)rank * each, from);

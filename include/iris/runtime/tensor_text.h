@@ -43,7 +43,8 @@ size_t iris_tensor_text(const iris_tensor *t, char *text, size_t bytes)
     irisi_text_add(text, bytes, &n, "%s ", iris_dtype_name(t->dtype));
     irisi_text_add_sizes(text, bytes, &n, t);
     const iris_team *team = &t->team;
-    irisi_text_add(text, bytes, &n, ", %d %s on rank", (int)t->copies, t->copies > 1 ? "copies" : "copy");
+    static const char *const copies[] = {"copy", "copies", "partial sum", "partial sums"};
+    irisi_text_add(text, bytes, &n, ", %d %s on rank", (int)t->copies, copies[2 * t->partial + (t->copies > 1)]);
     if (team->size > 1)
         irisi_text_add(text, bytes, &n, "s %d to %d", (int)team->start,
                        (int)(team->start + (team->size - 1) * team->stride));

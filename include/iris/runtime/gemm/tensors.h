@@ -76,6 +76,12 @@ static const iris_tensor_dim *irisi_gemm_side_of(const irisi_gemm_product *p, in
     return &p->matrix[irisi_gemm_matrix_of(side)]->dim[irisi_gemm_dimension_of(p, side)];
 }
 
+/* A GEMM alone whose C is of partial sums: it takes A and B as all_reduce does. */
+static int irisi_gemm_leaves_sums(const irisi_gemm_product *p)
+{
+    return p->op == IRIS_GEMM_LOCAL && iris_tensor_is_partial(p->matrix[2]);
+}
+
 /* How the operation wants a side to be cut. Where both matrices are to be cut alike, the first one leads. */
 static iris_tensor_dim irisi_gemm_wanted(const iris_world *w, const irisi_gemm_product *p, int side)
 {
@@ -83,7 +89,7 @@ static iris_tensor_dim irisi_gemm_wanted(const iris_world *w, const irisi_gemm_p
     const iris_tensor_dim *own = irisi_gemm_side_of(p, side);
     iris_tensor_dim want = *own;
     want.step = 1;
-    switch (irisi_op_splits[p->op][side]) {
+    switch (irisi_op_splits[irisi_gemm_leaves_sums(p) ? IRIS_GEMM_ALL_REDUCE : p->op][side]) {
     case IRISI_SPLIT_NONE: irisi_tensor_cut(&want, 1, own->unit); return want;
     case IRISI_SPLIT_BAND: irisi_tensor_cut(&want, (uint32_t)w->size, 16); return want;
     case IRISI_SPLIT_SHARD: irisi_tensor_cut(&want, (uint32_t)w->size, 1); return want;
@@ -134,9 +140,10 @@ static iris_status irisi_gemm_refuse_layout(iris_world *w, const irisi_gemm_prod
     const int d = irisi_gemm_dimension_of(p, side);
     const irisi_tensor_range needs = irisi_gemm_indices(&want.dim[d], rank);
     return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                      "%s: %s takes %s as %s, but it is %s: of dimension %d rank %d has %u indices from %u on, and "
+                      "%s: %s%s takes %s as %s, but it is %s: of dimension %d rank %d has %u indices from %u on, and "
                       "needs %u from %u on",
-                      p->who, irisi_gemm_op_names[p->op], irisi_gemm_matrix_names[matrix], wanted, given, d, rank,
+                      p->who, irisi_gemm_op_names[p->op], irisi_gemm_leaves_sums(p) ? " with a partial c" : "",
+                      irisi_gemm_matrix_names[matrix], wanted, given, d, rank,
                       has.count, has.first, needs.count, needs.first);
 }
 
@@ -156,6 +163,11 @@ static iris_status irisi_gemm_check_tensor(iris_world *w, const irisi_gemm_produ
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "%s: %s is on %d of the %d ranks, from rank %d on; the matrices of a GEMM are on all of them",
                           p->who, name, (int)t->team.size, w->size, (int)t->team.start);
+    if (matrix < 2 && iris_tensor_is_partial(t))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "%s: %s is of %d partial sums, which are no factor of a product; iris_tensor_reshard adds "
+                          "them up into another tensor",
+                          p->who, name, (int)t->copies);
     if (t->dim[1].stride != 1 && irisi_tensor_block(&t->dim[1], 0).count > 1)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "%s: %s has strides [%lld, %lld]; elements of a row must follow each other, so dimension 1 "
@@ -184,6 +196,24 @@ static iris_status irisi_gemm_check_tensors(iris_world *w, const irisi_gemm_prod
                               irisi_gemm_matrix_names[irisi_gemm_matrix_of(side + 1)],
                               p->b_transposed ? "n x k" : "k x n");
     }
+    return IRIS_OK;
+}
+
+/* Refuses a partial C that the operation or its epilogue would make something else of than a sum. */
+static iris_status irisi_gemm_check_sums(iris_world *w, const irisi_gemm_product *p, const iris_gemm_args *args)
+{
+    if (!iris_tensor_is_partial(p->matrix[2]))
+        return IRIS_OK;
+    if (p->op != IRIS_GEMM_LOCAL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "%s: %s does not leave partial sums, but c is of %d; local does, where K is split", p->who,
+                          irisi_gemm_op_names[p->op], (int)p->matrix[2]->copies);
+    if (args->bias != NULL || args->activation != IRIS_ACTIVATION_NONE || args->residual != NULL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "%s: c is of partial sums, and %s is for the whole sum; leave it out here", p->who,
+                          args->bias != NULL                             ? "a bias"
+                          : args->activation != IRIS_ACTIVATION_NONE ? "an activation"
+                                                                         : "a residual");
     return IRIS_OK;
 }
 
@@ -226,6 +256,8 @@ static void irisi_gemm_args_of(const iris_world *w, const irisi_gemm_product *p,
     g->band = 0;
     if (local && some && (g->m == 0 || g->n == 0)) /* of one column rank 0 has all, and is never without a shard */
         g->m = g->n = g->band = 1;
+    if (irisi_gemm_leaves_sums(p) && a->dim[1].size > 0 && g->k == 0) /* each rank has room for one index of K */
+        g->k = g->zero_alpha = 1, g->alpha = 0;
 }
 
 /* iris_gemm_tensor_args, as a failure of `who`. */
@@ -241,6 +273,8 @@ static iris_status irisi_gemm_tensor_args_by(iris_world *w, const char *who, iri
                           "columns",
                           who);
     iris_status s = irisi_gemm_check_tensors(w, &p);
+    if (s == IRIS_OK)
+        s = irisi_gemm_check_sums(w, &p, args);
     if (s == IRIS_OK)
         s = irisi_gemm_check_local(w, &p);
     if (s != IRIS_OK)
@@ -278,6 +312,8 @@ iris_status iris_gemm_prepare_tensors(iris_world *w, iris_gemm_plan *plan, iris_
 /* Whether the operation takes the tensors as they are laid out. */
 static int irisi_gemm_op_fits(const iris_world *w, const irisi_gemm_product *p)
 {
+    if (iris_tensor_is_partial(p->matrix[2]) && p->op != IRIS_GEMM_LOCAL)
+        return 0;
     for (int side = 0; side < IRISI_GEMM_SIDES; side++)
         if (irisi_gemm_misfit(w, p, side) >= 0)
             return 0;
