@@ -531,7 +531,7 @@ MUTANTS = (
            "        if (!group->stopped)\n", "", "gemm/chain.cpp", STOPPED, ranks=3),
     Mutant("a row's scale by the largest norm of some of its waves", "iris/collective/rmsnorm.h",
            "waves = irisi_wg_waves()", "waves = 1", "collective/rmsnorm.cpp", "a workgroup's largest value*",
-           after="uint32_t irisi_wg_max_u32("),
+           after="uint32_t irisi_wg_max_u32(", seldom=True),  # it hangs
     Mutant("scales that stay with the rank that owns the row", "iris/gen/gemm_rmsnorm.h",
            "row, largest, all);", "row, largest, 0);", "gemm/rmsnorm.cpp", QUANTIZED, ranks=3,
            after="void irisi_gemm_quantize_row_f32("),
