@@ -31,8 +31,8 @@ def wrong_ratio(row):
         value, rounding = row["gbps"] / row["ceiling"], [(row["gbps"], 5e-4), (row["ceiling"], 5e-5)]
     elif row["us"]:
         value, rounding = row["ceiling"] / row["us"], [(row["ceiling"], 5e-5), (row["us"], 5e-5)]
-    else:
-        return "a ratio without a time"
+    else:  # what was wrong has not been timed
+        return "" if not row["ok"] and row["ratio"] == 0 else "a ratio without a time"
     if near(row["ratio"], value, *rounding):
         return ""
     return f"the ratio is {row['ratio']}, its row's numbers say {value:.4f}"
