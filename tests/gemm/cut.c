@@ -383,6 +383,9 @@ static void check_gatherers(void)
         p.op = IRIS_GEMM_ALL_GATHER;
         if (irisi_gemm_gatherers(&p) != rows[i][4])
             fail(&q, 0, "another number of workgroups gathers");
+        p.operands.element = 1, p.k *= 2; /* as many bytes, multiplied in as much time */
+        if (irisi_gemm_gatherers(&p) != rows[i][4])
+            fail(&q, 0, "another number of workgroups gathers elements of one byte");
         p.machine.tma_store = 0;
         if (irisi_gemm_gatherers(&p) != irisi_gemm_sixth(&p))
             fail(&q, 0, "lanes gather, and not in a sixth of the workgroups");

@@ -99,7 +99,7 @@ iris_gemm_args by_pointers(const irist_rank *r, const problem &p, char *const *m
     g.n = local && p.way == COLUMNS ? own(p.n, p.unit) : p.n;
     g.k = sums ? own(p.k, p.unit) : p.k;
     if (p.way == SUMS && g.k == 0)
-        g.k = g.zero_alpha = 1, g.alpha = 0;
+        g.k = 1, g.zero_alpha = 2;
     g.a = memory[A], g.b = memory[B], g.c = memory[C_BY_POINTER];
     const int64_t wide_k = sums ? widest(p.k, p.unit) : p.k, band = iris_gemm_band((uint32_t)p.n, world, 0).count;
     const int64_t wide_b = p.op == IRIS_GEMM_ALL_SCATTER || gathers ? band
@@ -163,6 +163,7 @@ void compare_args(irist_rank *r, const problem &p, const iris_tensor *t, const i
 {
     iris_gemm_args g = hand;
     g.m = g.n = g.k = g.lda = g.ldb = g.ldc = -7, g.a = g.b = nullptr, g.c = nullptr, g.c_dtype = IRIS_U8, g.band = 9;
+    g.zero_alpha = 2; /* as tensors whose part of K is empty leave it */
     if (!irist_ok(r, iris_gemm_tensor_args(r->world, p.op, &t[A], &t[B], &t[C], &g)))
         return;
     iris_gemm_args want = hand;

@@ -290,8 +290,8 @@ uint32_t some_rows(uint32_t most)
 {
     switch (random_below(8)) {
     case 0: return random_below(2);
-    case 1: return std::min(most, 64 * (1 + random_below(8)));
-    case 2: return std::min(most, 64 * (1 + random_below(8)) + 1);
+    case 1: return std::min(most, (uint32_t)IRISI_GEMM_BLOCK_ROWS * (1 + random_below(16)));
+    case 2: return std::min(most, (uint32_t)IRISI_GEMM_BLOCK_ROWS * (1 + random_below(16)) + 1);
     default: return 1 + random_below(most);
     }
 }

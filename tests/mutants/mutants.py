@@ -580,7 +580,7 @@ MUTANTS = (
            "blocks > 0 ? irisi_gemm_start_copied(w, plan, k, 0, 0, stream) : IRIS_OK;", "IRIS_OK;",
            "mutants/operations.cpp", COPIES, tsan=True, seldom=True),
     Mutant("a tile waits for the block before its rows'", "iris/gemm/gather.h",
-           "irisi_exchange_block(plan, owner, block), IRISI_GE", "irisi_exchange_block(plan, owner, 0), IRISI_GE",
+           "mine = irisi_exchange_block(plan, owner, block),", "mine = irisi_exchange_block(plan, owner, 0),",
            "mutants/operations.cpp", OPERATIONS, ranks=2, tries=20, tier="full", seldom=True),
     Mutant("tiles do not wait for their rows of A", "iris/gen/gemm_tiles.h", "if (way.needs && !loader)", "if (0)",
            "mutants/operations.cpp", SHARED, ranks=3, tries=10, after="void irisi_gemm_compute_f64("),

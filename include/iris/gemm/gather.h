@@ -141,8 +141,8 @@ IRIS_DEVICE void irisi_gemm_communicate_all_gather(const iris_ctx *ctx, const ir
 /*
  * The same beside waves that compute, once all ranks have begun: worker `worker` of `workers` wave groups puts blocks
  * of rows, and raises a signal for each, on this rank too. A wave that has seen that the world has stopped puts nothing
- * and raises nothing, but meets the others all the same: they may not have seen it. Every lane of the wave group calls
- * it.
+ * and raises nothing, but meets the others all the same, who may not have seen it, and may raise a signal still: its
+ * peers' results do not count any more. Every lane of the wave group calls it.
  */
 IRIS_DEVICE void irisi_gemm_gather_beside(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch,
                                           iris_wave_group *group, uint32_t worker, uint32_t workers)
@@ -208,16 +208,20 @@ IRIS_DEVICE void irisi_tile_needs(const iris_ctx *ctx, const iris_gemm_plan *pla
     plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
     if (irisi_gemm_in_place(plan, tile->m0, tile->rows))
         return;
-    uint32_t lane = iris_lane(); /* whose turn it is to wait when this is 0: each lane waits for another block */
     for (uint32_t row = tile->m0, end = tile->m0 + tile->rows; row < end;) {
-        const uint32_t owner = irisi_gemm_owner_of(plan, row);
-        const iris_gemm_rows shard = irisi_gemm_rows_of(plan, owner);
-        const uint32_t block = (row - shard.first) / IRISI_GEMM_BLOCK_ROWS;
-        const uint32_t next = (block + 1) * IRISI_GEMM_BLOCK_ROWS;
-        if (lane == 0)
-            irisi_wait_signal(ctx, irisi_exchange_block(plan, owner, block), IRISI_GE, epoch, (int)owner);
-        lane = lane == 0 ? iris_wave_lanes() - 1 : lane - 1;
-        row = shard.first + (next < shard.count ? next : shard.count);
+        const iris_signal *mine = NULL; /* each lane waits for another block, all at once */
+        int from = ctx->rank;
+        for (uint32_t lane = 0; lane < iris_wave_lanes() && row < end; lane++) {
+            const uint32_t owner = irisi_gemm_owner_of(plan, row);
+            const iris_gemm_rows shard = irisi_gemm_rows_of(plan, owner);
+            const uint32_t block = (row - shard.first) / IRISI_GEMM_BLOCK_ROWS;
+            const uint32_t next = (block + 1) * IRISI_GEMM_BLOCK_ROWS;
+            if (lane == iris_lane())
+                mine = irisi_exchange_block(plan, owner, block), from = (int)owner;
+            row = shard.first + (next < shard.count ? next : shard.count);
+        }
+        if (mine != NULL)
+            irisi_wait_signal(ctx, mine, IRISI_GE, epoch, from);
     }
     iris_sync_wave();
     irisi_bulk_acquired();

@@ -197,7 +197,8 @@ typedef struct iris_gemm_args {
     int scale_b_columns;          /**< 1: scale_b has a value for each of this rank's columns of B */
     int64_t lda, ldb, ldc;        /**< elements from row to row; 0: as many as a row has */
     double alpha;                 /**< 0 means 1: a zeroed struct is a plain product */
-    int zero_alpha;               /**< 1: alpha is really 0, and so is the product, even of infinities and NaNs */
+    int zero_alpha;               /**< 1: alpha is really 0, and so is the product, even of infinities and NaNs;
+                                       2: so it is whatever alpha says (iris_gemm_tensor_args) */
     double beta;                  /**< 0: C is not read */
     iris_activation activation;   /**< default none */
     int gated;                    /**< 1: columns of the product are pairs, and C has half as many, see above */

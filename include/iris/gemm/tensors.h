@@ -74,7 +74,8 @@ iris_status iris_gemm_prepare_tensors(iris_world *w, iris_gemm_plan *plan, iris_
  * dtype is a->dtype. On this rank alone: no other rank need call it.
  *
  * An empty shard of C of IRIS_GEMM_LOCAL becomes an empty band: m, n and band are 1 then. Where C is partial, an empty
- * part of K becomes a product that is 0: k and zero_alpha are 1, alpha is 0 then.
+ * part of K becomes a product that is 0, whatever alpha is: k is 1 and zero_alpha 2 then, unless it was 1; of other
+ * tensors a zero_alpha of 2 becomes 0 again.
  */
 iris_status iris_gemm_tensor_args(iris_world *w, iris_gemm_op op, const iris_tensor *a, const iris_tensor *b,
                                   const iris_tensor *c, iris_gemm_args *args);

@@ -51,7 +51,8 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     p->operands.a = g->a, p->operands.b = g->b, p->operands.c = g->c, p->operands.bias = g->bias;
     p->operands.scale_a = g->scale_a, p->operands.scale_b = g->scale_b, p->operands.scale_c = g->scale_c;
     p->operands.scale_a_step = g->scale_a_rows != 0, p->operands.scale_b_step = g->scale_b_columns != 0;
-    p->operands.alpha = g->alpha != 0 ? g->alpha : g->zero_alpha ? 0 : 1, p->operands.beta = g->beta;
+    p->operands.alpha = g->zero_alpha == 2 ? 0 : g->alpha != 0 ? g->alpha : g->zero_alpha ? 0 : 1;
+    p->operands.beta = g->beta;
     p->operands.tf32 = g->tf32 != 0, p->operands.fast_accum = g->fast_accum != 0,
     p->operands.b_transposed = g->b_transposed != 0;
     p->operands.element = (uint32_t)iris_dtype_bytes(dtype);

@@ -256,8 +256,9 @@ static void irisi_gemm_args_of(const iris_world *w, const irisi_gemm_product *p,
     g->band = 0;
     if (local && some && (g->m == 0 || g->n == 0)) /* of one column rank 0 has all, and is never without a shard */
         g->m = g->n = g->band = 1;
+    g->zero_alpha = g->zero_alpha == 2 ? 0 : g->zero_alpha; /* what other tensors left there */
     if (irisi_gemm_leaves_sums(p) && a->dim[1].size > 0 && g->k == 0) /* each rank has room for one index of K */
-        g->k = g->zero_alpha = 1, g->alpha = 0;
+        g->k = 1, g->zero_alpha = g->zero_alpha ? g->zero_alpha : 2;
 }
 
 /* iris_gemm_tensor_args, as a failure of `who`. */

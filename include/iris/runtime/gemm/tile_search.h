@@ -42,8 +42,9 @@ static inline uint32_t irisi_gemm_gatherers(const iris_gemm_plan *p)
     if (!irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS) || irisi_gemm_narrowest(p->mainloop) == 0)
         return few;
     const uint64_t workers = p->machine.workgroups - few, rounds = (irisi_gemm_tiles(p) + workers - 1) / workers;
-    const double sent = (double)p->m * p->k * p->operands.element * (p->world - 1) / p->world;
-    const double product = (double)rounds * irisi_gemm_tile_us(p->mainloop, 1, 1, p->m, tile_n, p->k, 0);
+    const double bytes = (double)p->k * p->operands.element, sent = bytes * p->m * (p->world - 1) / p->world;
+    const uint32_t k = (uint32_t)(bytes / 2); /* in 16-bit elements, as times of tiles are */
+    const double product = (double)rounds * irisi_gemm_tile_us(p->mainloop, 1, 1, p->m, tile_n, k, 0);
     return 1e-3 * sent / (30 * few) > 0.75 * product ? many : few;
 }
 

@@ -417,7 +417,7 @@ static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_
     if ((unsigned)g->activation >= IRIS_ACTIVATIONS)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: activation %d does not exist; there are 0 to %d",
                           (int)g->activation, IRIS_ACTIVATIONS - 1);
-    if (g->zero_alpha && g->alpha != 0)
+    if (g->zero_alpha != 0 && g->zero_alpha != 2 && g->alpha != 0)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: zero_alpha says that alpha is 0, but alpha is %g; set one of them",
                           g->alpha);
