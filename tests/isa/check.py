@@ -234,7 +234,7 @@ def library(arch, include, folder):
     """What the library's own kernels use: rows of the page's table. Kernels for one architecture alone: gemm.py."""
     names, launched = page.launched(f"{include}/iris/gen/launch", "bf16")
     source = pathlib.Path(folder) / f"library.{arch}.c"
-    lines = [f"#define {name}" for name in ("IRIS_GEMM_ALL_PATTERNS", *names)]
+    lines = [f"#define {name}" for name in ("IRIS_GEMM_ALL_PATTERNS", "IRIS_INSTANTIATE_TENSOR", *names)]
     lines += ["#include <iris/iris.h>", "#include <iris/init.h>"]
     lines += [f"#include <iris/gen/launch/{h.name}>" for h in sorted(pathlib.Path(include).glob("iris/gen/launch/*.h"))]
     source.write_text("\n".join(lines) + "\n", encoding="utf-8")
