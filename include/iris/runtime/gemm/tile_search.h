@@ -31,12 +31,12 @@ static uint32_t irisi_gemm_sixth(const iris_gemm_plan *p)
 
 /*
  * The same for workgroups that gather A, and for those that add up sums. Where a copy engine gathers for them
- * (tma_gather.h) each sends 30 GB/s (to three peers; H200), so that 12 saturate the links. Eight do where that hides
- * behind the product: the rows that come last are still to be multiplied.
+ * (tma_gather.h), 12 saturate the links (docs/notes/mainloops.md). Eight do where that hides behind the product: the
+ * rows that come last are still to be multiplied.
  */
 static inline uint32_t irisi_gemm_gatherers(const iris_gemm_plan *p)
 {
-    const uint32_t few = 8, many = 12, tile_n = p->tiling.tile_n;
+    const uint32_t few = 8, many = 12, each_gbps = 30, tile_n = p->tiling.tile_n;
     if (!p->machine.tma_store || p->machine.workgroups < 32)
         return irisi_gemm_sixth(p);
     if (!irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS) || irisi_gemm_narrowest(p->mainloop) == 0)
@@ -45,7 +45,7 @@ static inline uint32_t irisi_gemm_gatherers(const iris_gemm_plan *p)
     const double bytes = (double)p->k * p->operands.element, sent = bytes * p->m * (p->world - 1) / p->world;
     const uint32_t k = (uint32_t)(bytes / 2); /* in 16-bit elements, as times of tiles are */
     const double product = (double)rounds * irisi_gemm_tile_us(p->mainloop, 1, 1, p->m, tile_n, k, 0);
-    return 1e-3 * sent / (30 * few) > 0.75 * product ? many : few;
+    return 1e-3 * sent / (each_gbps * few) > 0.75 * product ? many : few;
 }
 
 /*
