@@ -10,7 +10,8 @@ compiler=$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc) || {
 }
 # Not -Wpedantic: the code that nvcc itself makes for the host does not pass it.
 flags="-x cu -std=c++17 -Werror all-warnings -Xcompiler -Wall,-Wextra -o /dev/null $includes"
-archs="-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a"
+# -arch=sm_90a would compile everything for compute_90 once more.
+hopper="-gencode arch=compute_90a,code=sm_90a" archs="-gencode arch=compute_80,code=sm_80 $hopper"
 # Examples are compiled as users would, and so are benchmarks, for the device that they are run on; those whose kernels
 # are the library's end at PTX, since examples have those kernels' machine code. GEMMs take ptxas longest:
 # bench/gemm_local.c has their machine code, of bf16 for sm_90a, the tests that of kernels of their own, and the rest
@@ -22,10 +23,10 @@ quietly="$here/without.sh 'ptxas info .*(C75[02][04])' $compiler"
 {
     for file in include/iris/init.c $(programs); do
         case $file in
-        bench/gemm_local.c) as=-arch=sm_90a ;;
+        bench/gemm_local.c) as=$hopper ;;
         bench/beside.c | bench/gemm_* | bench/collectives.c | bench/iris_tune.c | bench/mpi.c) as=$ptx ;;
         docs/programs/decode.c | docs/programs/gemm.c | tests/gemm/patterns.c) as=$ptx ;;
-        bench/*) as="-arch=sm_90a $quick" ;;
+        bench/*) as="$hopper $quick" ;;
         tests/*) as="$archs $quick" ;;
         examples/*_gemm* | examples/45_mlp/*) as="-gencode arch=compute_80,code=compute_80 $ptx" ;;
         *) as=$archs ;;
@@ -35,7 +36,7 @@ quietly="$here/without.sh 'ptxas info .*(C75[02][04])' $compiler"
     for file in $(tests); do
         case $file in # what is written for each device: instructions, and loops of GEMMs
         */arch/* | */atomic/* | */memory/* | */signal/* | */ll/* | */gemm/*) of="sm_80 sm_90a" on=$archs ;;
-        *) of=sm_90a on=-arch=sm_90a ;;
+        *) of=sm_90a on=$hopper ;;
         esac
         check "$of $file" "$quietly $flags -fatbin $on $quick -DIRIST_PART=1 -DIRIST_KERNELS_ELSEWHERE \
             -I$root/tests $root/$file"

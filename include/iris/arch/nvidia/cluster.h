@@ -145,7 +145,7 @@ IRIS_DEVICE void irisi_add_shared(float *v, uint32_t from)
  */
 IRIS_DEVICE void irisi_fetch_box_for(uint32_t to, const void *map, uint32_t x, uint32_t y, uint32_t bar, uint16_t ranks)
 {
-#if IRISI_BULK
+#if IRISI_WGMMA /* for whose loops it is: assemblers advise against it for plain sm_90 */
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
                  "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
                  "l"(map), "r"(x), "r"(y), "r"(bar), "h"(ranks)
