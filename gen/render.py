@@ -15,6 +15,7 @@ SYMBOL = re.compile(rf"(.*?_)((?:{NAMES})(?:_(?:{NAMES}))?)((?:_.*)?)")
 FUNCTION = re.compile(r"^(?:IRIS_\w+|static|extern|const|struct|void|int|float|double|\w+_t|iris_\w+)\b[^;={}()\n]*?"
                       r"\b(irisi?_\w+)\(", re.M)
 CASE = re.compile(r"^(( *)(?:case \w+|default):\n(?: +[^\n{}]*;\n){1,3})(?= *(?:case|default|\}))", re.M)
+MARK = re.compile(r'["(),]')
 ONE_STATEMENT = re.compile(r"^(\w[^\n;{}]*\))\n\{\n    ([^\n{}]*;)\n\}$", re.M)
 
 def functions(text):
@@ -39,7 +40,8 @@ def function_list(text):
 def commas(line, opened):
     """{depth: (column after, columns of the open parentheses)} of the last commas at which a line can break."""
     found, stack, quoted = {}, list(opened), False
-    for i, c in enumerate(line[:WIDTH]):
+    for mark in MARK.finditer(line, 0, WIDTH):
+        i, c = mark.start(), mark[0]
         quoted ^= c == '"' and line[i - 1:i] not in ("\\", "'")
         if quoted:
             continue
@@ -53,9 +55,12 @@ def commas(line, opened):
 
 def wrap(line):
     """Breaks a line that is too long as clang-format does: after a comma, aligned with the open parenthesis."""
+    if len(line) <= WIDTH:
+        yield line
+        return
     indent = re.match(r" *", line)[0]
     comment = re.fullmatch(r" */\*\* (.*) \*/", line)
-    if comment and len(line) > WIDTH:
+    if comment:
         lead = indent + " * "
         yield from [indent + "/**"] + textwrap.wrap(comment[1], WIDTH, initial_indent=lead, subsequent_indent=lead)
         line = indent + " */"
@@ -89,7 +94,7 @@ def joined(lines):
 
 def tidy(text):
     """The house format, as clang-format would leave it."""
-    text = re.sub(r"^(.*?) *\\$", lambda m: f"{m[1]:{WIDTH - 1}}\\", text, flags=re.M)
+    text = re.sub(r"^.*\\$", lambda m: f"{m[0][:-1].rstrip(' '):{WIDTH - 1}}\\", text, flags=re.M)
     text = CASE.sub(lambda m: m[0] if len(line := m[2] + " ".join(m[1].split())) > WIDTH else line + "\n", text)
     text = ONE_STATEMENT.sub(lambda m: m[0] if len(m[1] + m[2]) > WIDTH - 5 else f"{m[1]} {{ {m[2]} }}", text)
     lines = [part for line in joined(text.split("\n")) for part in wrap(line.rstrip())]

@@ -35,8 +35,7 @@ if comm -23 expected seen | grep .; then
     exit 1
 fi
 
-cc -std=c11 -I. -O1 -Wall -Wextra -Wpedantic -Werror "$here/families.c" "$here/launchers.c" iris/init.c -pthread \
-    -o families
+cc -std=c11 -I. -Wall -Wextra -Wpedantic -Werror "$here/families.c" "$here/launchers.c" iris/init.c -pthread -o families
 said=$(./families | sort | tr '\n' ';')
 [ "$said" = "rank 0: every family;rank 1: every family;" ] || { echo "families: $said"; exit 1; }
 echo "every family runs"
