@@ -32,8 +32,8 @@ ZOOM = """([begin, end]) => {
 }"""
 SELECT = "(id) => app.trace.selection.selectSqlEvent('slice', id, {scrollToSelection: true})"
 COMPLAINTS = "select name, severity, value from stats where severity in ('error', 'data_loss') and value != 0"
-COUNTS = ("select (select count(*) from process where name is not null), (select count(*) from thread where name is not "
-          "null), (select count(*) from slice), (select count(*) from flow), (select count(*) from counter)")
+COUNTS = ("select (select count(*) from process where name is not null), (select count(*) from thread where name is "
+          "not null), (select count(*) from slice), (select count(*) from flow), (select count(*) from counter)")
 
 
 def missing():
@@ -75,6 +75,9 @@ def show(page, args, picture):
         if not rows:
             sys.exit(f"look.py: there is no block {args.select} from {begin} to {end} ns")
         page.evaluate(SELECT, rows[0][0])
+        time.sleep(1)  # selecting moves the view, and opens a drawer over the rows
+        page.evaluate("app.commands.runCommand('dev.perfetto.ToggleDrawer')")
+        page.evaluate(ZOOM, [begin, end])
     time.sleep(2)  # what it draws comes by and by
     page.evaluate("waitForPerfettoIdle()")
     page.screenshot(path=picture)
