@@ -43,11 +43,11 @@ def overlapping(events):
             open_until.append(end)
 
 
-def in_kind(events, flow, kind):
-    """Whether an arrow's end lies in an event of this kind in its row."""
+def in_kind(events, flow, kind, peer=None):
+    """Whether an arrow's end lies in an event of this kind in its row, with this other rank where one is given."""
     at = cut(flow)[0]
-    return any(row(e) == row(flow) and e["cat"] == kind and (cut(e)[0] <= at < cut(e)[1] or cut(e) == (at, at))
-               for e in events)
+    return any(row(e) == row(flow) and e["cat"] == kind and peer in (None, e["args"].get("peer")) and
+               (cut(e)[0] <= at < cut(e)[1] or cut(e) == (at, at)) for e in events)
 
 
 def saw(events, signal, slack):
@@ -82,12 +82,9 @@ def problems(trace):
         begin, end = begins[number], ends[number]
         if not in_kind(spans, begin, "signal"):
             yield f"arrow {number} begins in no raise"
-        if not in_kind(spans, end, "wait") and (end["ts"] != begin["ts"] or slack == 0):  # the clocks know no better
-            yield f"arrow {number} ends in no wait"
-        parts = [e for e in spans if e["cat"] == "raised" and row(e) == row(end) and cut(e)[1] >= cut(end)[0]]
-        part = min(parts, key=lambda e: e["ts"], default=None)
-        if not part or part["args"]["peer"] != begin["pid"] or cut(part)[0] > cut(end)[0] != cut(begin)[0]:
-            yield f"arrow {number} ends in {part}"
+        known = end["ts"] != begin["ts"] or slack == 0  # else the clocks know no better
+        if known and not (in_kind(spans, end, "wait") and in_kind(spans, end, "raised", begin["pid"])):
+            yield f"arrow {number} does not end in the part of a wait after its raise"
         if end["ts"] < begin["ts"]:
             yield f"arrow {number} ends before it begins"
     for rank in range(RANKS):
