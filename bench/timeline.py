@@ -44,7 +44,7 @@ def timeline(trace, title, file, begin=None, end=None):
     if not spans or low >= high:
         return 0
     places = {where: i for i, where in enumerate(rows_of(spans, sorted({e["pid"] for e in spans})))}
-    names = {(e["pid"], e.get("tid")): e["args"]["name"] for e in every if e["ph"] == "M" and "name" in e["args"]}
+    names = {(e["pid"], e["tid"]): e["args"]["name"] for e in every if e["ph"] == "M" and e["name"] == "thread_name"}
     kinds = list(dict.fromkeys(e["cat"] for e in sorted(spans, key=lambda e: e["cat"])))
     colours = {kind: f"C{i % 10}" for i, kind in enumerate(kinds)}
     fig, axes = plt.subplots(figsize=(11, 1.6 + 0.24 * len(places)))
@@ -63,7 +63,7 @@ def timeline(trace, title, file, begin=None, end=None):
                       color="black", lw=0.5, alpha=0.5)
     axes.set_xlim(low, high)
     axes.set_ylim(len(places) - 0.5, -0.5)
-    axes.set_yticks(range(len(places)), [f"rank {pid}: {names.get((pid, tid), tid)}" for pid, tid in places],
+    axes.set_yticks(range(len(places)), [f"rank {pid}: {names.get((pid, tid), 'row')} {tid}" for pid, tid in places],
                     fontsize=7)
     axes.set_xlabel("µs")
     axes.set_title(title, fontsize=9)

@@ -31,6 +31,7 @@ NOT_HERE = {
     r"\bgdb \./": "a debugger in somebody's hands",
     r"comm=16,width=256": "a row for a GPU's many workgroups",
     r"\biris_plot\b": "tests/bench/plot.py draws, where matplotlib is",
+    r"tests/trace/look\.py": "needs a browser, and Perfetto's interface",
 }
 # What need not be everywhere; a command that begins with it is left out where it is not.
 OPTIONAL = ("nvcc", "clang++-22", "mpirun", "torchrun", "srun")

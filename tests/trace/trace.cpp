@@ -158,6 +158,21 @@ std::vector<std::string> lines(const std::string &text, const std::string &a, co
 std::string of_rank(int rank) { return "\"pid\":" + std::to_string(rank) + ","; }
 std::string of_kind(const char *kind) { return std::string("\"cat\":\"") + kind + "\""; }
 
+/* A rank's range is not shorter than its parts, and as long as iris_trace_overlap says; the file has rank 0's clock. */
+void check_durations(irist_rank *t, const std::string &text, int rank, uint64_t ticks)
+{
+    const double range = field(lines(text, of_kind("range"), of_rank(rank)).at(0), "\"dur\":");
+    double parts = 0;
+    for (const std::string &line : lines(text, "\"ph\":\"X\"", of_rank(rank), "\"wave\":0"))
+        for (const char *kind : {"load", "store", "get", "put", "copy", "barrier"})
+            parts += line.find(of_kind(kind)) != std::string::npos ? field(line, "\"dur\":") : 0;
+    irist_check(t, parts > 0 && parts <= range + 0.05, "rank %d: parts of %.3f us in a range of %.3f us", rank, parts,
+                range);
+    const double wanted = (double)ticks / (double)iris_clock_ticks(t->world, 1);
+    irist_check(t, rank != 0 || (range > wanted - 0.002 && range < wanted + 0.002), "a range of %.3f us, not %.3f us",
+                range, wanted);
+}
+
 void check_count(irist_rank *t, const std::string &text, int rank, const char *kind, size_t wanted)
 {
     const size_t n = lines(text, "\"ph\":\"X\"", of_kind(kind), of_rank(rank)).size();
@@ -192,6 +207,7 @@ void every_kind(irist_rank *t)
                                            "atomic_xor", "atomic_or",  "atomic_and",  "atomic_min", "atomic_max",
                                            "barrier",    "range"};
         for (int r = 0; r < t->ranks; r++) {
+            check_durations(t, text, r, seen.compute);
             for (const char *kind : once)
                 check_count(t, text, r, kind, 1);
             check_count(t, text, r, "put", 4);
@@ -242,7 +258,9 @@ void messages(irist_rank *t)
             irist_check(t, field(about, "\"events\":") == (double)kept && lost == (double)(all - kept),
                         "rank %d, rings of %u: %s", r, events, about.substr(0, 120).c_str());
             within = std::max(within, field(about, "\"within_us\":"));
-            irist_check(t, lines(text, "\"ph\":\"X\"", of_rank(r)).size() == kept, "rank %d: events are missing", r);
+            const size_t raised = lines(text, of_kind("raised"), of_rank(r)).size();
+            irist_check(t, lines(text, "\"ph\":\"X\"", of_rank(r)).size() == kept + raised,
+                        "rank %d: events are missing", r);
         }
         const std::vector<std::string> from = lines(text, "\"ph\":\"s\""), to = lines(text, "\"ph\":\"f\"");
         const size_t waits = lines(text, of_kind("wait")).size();

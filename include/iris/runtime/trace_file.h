@@ -136,15 +136,21 @@ static void irisi_json_string(FILE *f, const char *text)
     fputc('"', f);
 }
 
-/* Who writes one row of the picture: a wave, on a compute unit, for as long as it has events there. */
+/*
+ * Who writes one row of the picture: a wave, on a compute unit, for as long as it has events there. Lanes of a wave
+ * that part may begin one event in another and end it later; readers drop such events, so they get another row.
+ */
 typedef struct irisi_trace_row {
-    uint32_t unit, workgroup, wave, place; /* place: which row of its compute unit it is on */
+    uint32_t unit, workgroup, wave;
+    uint32_t strand; /* events of one strand of a wave lie in each other or apart */
+    uint32_t place;  /* which row of its compute unit it is on */
     uint64_t begin, end;
+    uint64_t inner; /* before rows are made: the latest end of what lies in the event; its begin: nothing does */
+    size_t event;   /* which event it is, in the order of irisi_trace_order */
 } irisi_trace_row;
 
-static int irisi_trace_row_order(const void *left, const void *right)
+static int irisi_trace_wave_order(const irisi_trace_row *a, const irisi_trace_row *b)
 {
-    const irisi_trace_row *a = (const irisi_trace_row *)left, *b = (const irisi_trace_row *)right;
     if (a->unit != b->unit)
         return a->unit < b->unit ? -1 : 1;
     if (a->workgroup != b->workgroup)
@@ -152,10 +158,13 @@ static int irisi_trace_row_order(const void *left, const void *right)
     return (a->wave > b->wave) - (a->wave < b->wave);
 }
 
-static irisi_trace_row irisi_trace_row_of(const iris_trace_event *e)
+static int irisi_trace_row_order(const void *left, const void *right)
 {
-    const irisi_trace_row row = {e->unit, e->workgroup, e->wave, 0, e->begin, e->end};
-    return row;
+    const irisi_trace_row *a = (const irisi_trace_row *)left, *b = (const irisi_trace_row *)right;
+    const int order = irisi_trace_wave_order(a, b);
+    if (order != 0 || a->strand != b->strand)
+        return order != 0 ? order : a->strand < b->strand ? -1 : 1;
+    return (a->event > b->event) - (a->event < b->event);
 }
 
 static int irisi_trace_row_begins(const void *left, const void *right)
@@ -169,55 +178,121 @@ static int irisi_trace_row_begins(const void *left, const void *right)
 }
 
 /*
- * The rows of a rank, in order; each wave gets the first row of its compute unit that is free all the time it has
- * events. `most` counts the rows of the fullest unit. Null without memory.
+ * Gives the events of one wave, which are sorted, their strands: what begins in an event of a strand and ends after it
+ * goes on to the next strand. `open`: room for as many places of events as there are.
  */
-static irisi_trace_row *irisi_trace_rows(const irisi_trace_rank *rank, size_t *n, uint32_t *most)
+static void irisi_trace_strands(irisi_trace_row *events, size_t n, uint64_t *open)
+{
+    size_t moved = n;
+    for (uint32_t strand = 0; moved > 0; strand++) {
+        size_t depth = 0;
+        moved = 0;
+        for (size_t i = 0; i < n; i++) {
+            if (events[i].strand != strand)
+                continue;
+            while (depth > 0 && events[open[depth - 1]].end <= events[i].begin)
+                depth--;
+            irisi_trace_row *outer = depth > 0 ? events + open[depth - 1] : NULL;
+            if (outer && events[i].end > outer->end) {
+                events[i].strand++, moved++;
+                continue;
+            }
+            if (outer && events[i].end > outer->inner)
+                outer->inner = events[i].end;
+            open[depth++] = i;
+        }
+    }
+}
+
+/* Where an event is: its row, and the latest end of what lies in it. */
+typedef struct irisi_trace_spot {
+    uint64_t inner;
+    size_t row;
+} irisi_trace_spot;
+
+/* Merges sorted events of one strand each into rows, in place: how many rows there are. */
+static size_t irisi_trace_merge(irisi_trace_row *rows, size_t events, irisi_trace_spot *spots)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < events; i++) {
+        irisi_trace_row *last = n ? rows + n - 1 : NULL;
+        irisi_trace_spot *spot = spots + rows[i].event;
+        spot->inner = rows[i].inner;
+        if (!last || irisi_trace_wave_order(last, rows + i) != 0 || last->strand != rows[i].strand) {
+            rows[n++] = rows[i];
+        } else {
+            last->begin = rows[i].begin < last->begin ? rows[i].begin : last->begin;
+            last->end = rows[i].end > last->end ? rows[i].end : last->end;
+        }
+        spot->row = n - 1;
+    }
+    return n;
+}
+
+/* The rows of one rank. */
+typedef struct irisi_trace_rows {
+    irisi_trace_row *row; /* in order; null without memory */
+    size_t n;
+    uint32_t most;           /* rows of the fullest compute unit */
+    irisi_trace_spot *spots; /* of each event */
+} irisi_trace_rows;
+
+/* Each strand of a wave gets the first row of its compute unit that is free all the time it has events. */
+static void irisi_trace_place(irisi_trace_rows *r, irisi_trace_row **by, uint64_t *ends)
+{
+    uint32_t used = 0;
+    r->most = 1;
+    for (size_t i = 0; i < r->n; i++)
+        by[i] = r->row + i;
+    qsort(by, r->n, sizeof *by, irisi_trace_row_begins);
+    for (size_t i = 0; i < r->n; i++) {
+        if (i == 0 || by[i]->unit != by[i - 1]->unit)
+            used = 0;
+        uint32_t place = 0;
+        while (place < used && ends[place] > by[i]->begin)
+            place++;
+        used = place == used ? used + 1 : used;
+        by[i]->place = place, ends[place] = by[i]->end;
+        r->most = used > r->most ? used : r->most;
+    }
+}
+
+/* The rows of a rank, whose events are sorted: 1, or 0 without memory. */
+static int irisi_trace_rows_of(const irisi_trace_rank *rank, irisi_trace_rows *r)
 {
     irisi_trace_row *rows = (irisi_trace_row *)malloc((rank->n + 1) * sizeof *rows);
     irisi_trace_row **by = (irisi_trace_row **)malloc((rank->n + 1) * sizeof *by);
     uint64_t *ends = (uint64_t *)malloc((rank->n + 1) * sizeof *ends);
-    *n = 0, *most = 1;
-    if (rows && by && ends) {
-        for (size_t i = 0; i < rank->n; i++)
-            rows[i] = irisi_trace_row_of(rank->events + i);
-        qsort(rows, rank->n, sizeof *rows, irisi_trace_row_order);
+    r->row = rows, r->spots = (irisi_trace_spot *)malloc((rank->n + 1) * sizeof *r->spots);
+    const int done = rows && by && ends && r->spots;
+    if (done) {
         for (size_t i = 0; i < rank->n; i++) {
-            irisi_trace_row *last = *n ? rows + *n - 1 : NULL;
-            if (!last || irisi_trace_row_order(last, rows + i) != 0) {
-                rows[(*n)++] = rows[i];
-                continue;
-            }
-            last->begin = rows[i].begin < last->begin ? rows[i].begin : last->begin;
-            last->end = rows[i].end > last->end ? rows[i].end : last->end;
+            const iris_trace_event *e = rank->events + i;
+            const irisi_trace_row row = {e->unit, e->workgroup, e->wave, 0, 0, e->begin, e->end, e->begin, i};
+            rows[i] = row;
         }
-        for (size_t i = 0; i < *n; i++)
-            by[i] = rows + i;
-        qsort(by, *n, sizeof *by, irisi_trace_row_begins);
-        uint32_t used = 0;
-        for (size_t i = 0; i < *n; i++) {
-            if (i == 0 || by[i]->unit != by[i - 1]->unit)
-                used = 0;
-            uint32_t place = 0;
-            while (place < used && ends[place] > by[i]->begin)
-                place++;
-            used = place == used ? used + 1 : used;
-            by[i]->place = place, ends[place] = by[i]->end;
-            *most = used > *most ? used : *most;
+        qsort(rows, rank->n, sizeof *rows, irisi_trace_row_order);
+        for (size_t i = 0, next = 0; i < rank->n; i = next) {
+            while (next < rank->n && irisi_trace_wave_order(rows + i, rows + next) == 0)
+                next++;
+            irisi_trace_strands(rows + i, next - i, ends);
         }
-    } else {
-        free(rows), rows = NULL;
+        qsort(rows, rank->n, sizeof *rows, irisi_trace_row_order);
+        r->n = irisi_trace_merge(rows, rank->n, r->spots);
+        irisi_trace_place(r, by, ends);
     }
     free(by), free(ends);
-    return rows;
+    return done;
 }
 
 /* The file, and what all that is written into it needs. */
 typedef struct irisi_trace_out {
     FILE *f;
     const irisi_trace_log *log;
-    uint64_t zero; /* the earliest begin, on rank 0's clock */
+    irisi_trace_rows *rows; /* of each rank */
+    uint64_t zero;          /* a tick before the earliest begin, on rank 0's clock */
     uint64_t flows;
+    uint32_t threads; /* numbers of threads begin here */
 } irisi_trace_out;
 
 /* Microseconds, of whole nanoseconds: so what lies in another event does so in the file. */
@@ -230,32 +305,62 @@ static double irisi_trace_us(const irisi_trace_out *o, int rank, uint64_t clock)
 /* As it is printed, by %.4f: readers cut it to nanoseconds, and as a double 12.345 may be less than that. */
 static double irisi_trace_printed(double us) { return us + 0.0002; }
 
-static uint32_t irisi_trace_thread(const irisi_trace_row *row, uint32_t most) { return row->unit * most + row->place; }
+/*
+ * A row's number as a thread. Perfetto takes thread 0, and one with its process's number, for the main thread of that
+ * process, which would make one row out of two: so numbers are greater than those of all ranks.
+ */
+static uint32_t irisi_trace_thread(const irisi_trace_out *o, int rank, const irisi_trace_row *row)
+{
+    return o->threads + row->unit * o->rows[rank].most + row->place;
+}
 
-static void irisi_trace_print_rows(const irisi_trace_out *o, int rank, const irisi_trace_row *rows, size_t n,
-                                   uint32_t most)
+/* Of a rank's event with this number. */
+static uint32_t irisi_trace_thread_of(const irisi_trace_out *o, int rank, size_t event)
+{
+    const irisi_trace_rows *rows = o->rows + rank;
+    return irisi_trace_thread(o, rank, rows->row + rows->spots[event].row);
+}
+
+/*
+ * Perfetto shows a process's name and then its number, and makes a long name short in its middle. It sorts processes of
+ * as many blocks by their first event: so that of each rank is here, before those of all others.
+ */
+static void irisi_trace_print_process(const irisi_trace_out *o, int rank)
 {
     const irisi_trace_rank *of = o->log->of + rank;
-    const uint32_t shift = o->log->chiplet_shift;
+    const int pid = o->log->first + rank;
+    fprintf(o->f, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":{\"name\":\"", pid);
+    if (of->lost)
+        fprintf(o->f, "%llu events lost, ", (unsigned long long)of->lost);
     fprintf(o->f,
-            "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":{\"name\":\"rank %d, clock within %.3f us, "
-            "%llu events lost\"}},\n{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":%d,\"args\":"
-            "{\"sort_index\":%d}},\n",
-            o->log->first + rank, o->log->first + rank,
-            (double)irisi_trace_error(of) / o->log->ticks_us,
-            (unsigned long long)of->lost, o->log->first + rank, o->log->first + rank);
-    for (size_t i = 0; i < n; i++) {
+            "rank\"}},\n"
+            "{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":%d,\"args\":{\"labels\":\"clock within %.3f us\"}},\n"
+            "{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":%d,\"args\":{\"sort_index\":%d}},\n"
+            "{\"ph\":\"C\",\"name\":\"in-flight\",\"pid\":%d,\"ts\":0.0,\"args\":{\"bytes\":0}},\n",
+            pid, (double)irisi_trace_error(of) / o->log->ticks_us, pid, pid, pid);
+}
+
+/* The names of rows: of threads, which Perfetto too shows before their number. */
+static void irisi_trace_print_rows(const irisi_trace_out *o, int rank)
+{
+    const irisi_trace_row *rows = o->rows[rank].row;
+    const uint32_t shift = o->log->chiplet_shift;
+    const int pid = o->log->first + rank;
+    for (size_t i = 0; i < o->rows[rank].n; i++) {
+        const uint32_t unit = rows[i].unit, thread = irisi_trace_thread(o, rank, rows + i);
         int told = 0;
-        for (size_t j = i; j-- > 0 && rows[j].unit == rows[i].unit && !told;)
+        for (size_t j = i; j-- > 0 && rows[j].unit == unit && !told;)
             told = rows[j].place == rows[i].place;
         if (told)
             continue;
-        fprintf(o->f, "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":%u,\"args\":{\"name\":\"",
-                o->log->first + rank, irisi_trace_thread(rows + i, most));
+        fprintf(o->f, "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":%u,\"args\":{\"name\":\"", pid,
+                thread);
         if (shift)
-            fprintf(o->f, "chiplet %u, ", rows[i].unit >> shift);
-        fprintf(o->f, "unit %u, row %u\"}},\n", shift ? rows[i].unit & ((1u << shift) - 1) : rows[i].unit,
-                rows[i].place);
+            fprintf(o->f, "chiplet %u, ", unit >> shift);
+        fprintf(o->f,
+                "unit %u, row\"}},\n"
+                "{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":%d,\"tid\":%u,\"args\":{\"sort_index\":%u}},\n",
+                shift ? unit & ((1u << shift) - 1) : unit, pid, thread, thread);
     }
 }
 
@@ -298,7 +403,8 @@ static void irisi_trace_print_event(const irisi_trace_out *o, int rank, const ir
     fprintf(o->f, "}},\n");
 }
 
-/* Bytes that a rank has under way: up where an operation begins, down where it ends. */
+/* Bytes that a rank has under way: up where an operation begins, down where it ends. Perfetto shows the name and then
+   that of the series: "in-flight bytes". */
 typedef struct irisi_trace_step {
     double us;
     int64_t bytes;
@@ -333,7 +439,7 @@ static int irisi_trace_print_flight(const irisi_trace_out *o, int rank)
         now += steps[i].bytes;
         if (i + 1 == n || steps[i + 1].us > steps[i].us)
             fprintf(o->f,
-                    "{\"ph\":\"C\",\"name\":\"bytes in flight\",\"pid\":%d,\"ts\":%.4f,\"args\":{\"bytes\":%lld}},\n",
+                    "{\"ph\":\"C\",\"name\":\"in-flight\",\"pid\":%d,\"ts\":%.4f,\"args\":{\"bytes\":%lld}},\n",
                     o->log->first + rank, irisi_trace_printed(steps[i].us), (long long)now);
     }
     free(steps);
@@ -394,37 +500,36 @@ static const irisi_trace_raise *irisi_trace_raised_by(const irisi_trace_raise *r
     return last;
 }
 
-static void irisi_trace_print_arrow(irisi_trace_out *o, const irisi_trace_raise *raise, int rank, uint32_t thread,
-                                    const iris_trace_event *wait)
+/*
+ * An arrow from a raise to the wait that it ended. Perfetto draws it from the end of one block to the beginning of the
+ * other; a wait begins long before its raise, so the arrow goes to a block of its own in it, `raised`: from the raise
+ * to the end of the wait, but after what other lanes did in it, and of a nanosecond at least, where the wait has one.
+ */
+static void irisi_trace_print_arrow(irisi_trace_out *o, const irisi_trace_raise *raise, int rank, size_t event)
 {
+    const iris_trace_event *wait = o->log->of[rank].events + event;
+    const uint32_t thread = irisi_trace_thread_of(o, rank, event);
     const double from = irisi_trace_us(o, raise->rank, raise->event->begin);
+    const double raised = irisi_trace_us(o, raise->rank, raise->event->end);
     const double begin = irisi_trace_us(o, rank, wait->begin), end = irisi_trace_us(o, rank, wait->end);
     const double last = end - 0.001 > begin ? end - 0.001 : begin; /* an arrow ends in what has not ended yet */
+    const double inner = irisi_trace_us(o, rank, o->rows[rank].spots[event].inner); /* not before `begin` */
+    const double free_at = raised > inner ? raised : inner, known = free_at < last ? free_at : last;
+    const uint64_t within = irisi_trace_error(o->log->of + raise->rank) + irisi_trace_error(o->log->of + rank);
     const unsigned long long id = (unsigned long long)++o->flows;
+    const int pid = o->log->first + rank, peer = o->log->first + raise->rank;
     fprintf(o->f,
+            "{\"ph\":\"X\",\"cat\":\"raised\",\"name\":\"raised\",\"pid\":%d,\"tid\":%u,\"ts\":%.4f,\"dur\":%.4f,"
+            "\"args\":{\"peer\":%d,\"clocks_within_us\":%.3f}},\n"
             "{\"ph\":\"s\",\"cat\":\"signal\",\"name\":\"signal\",\"id\":%llu,\"pid\":%d,\"tid\":%u,\"ts\":%.4f},\n"
             "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"signal\",\"name\":\"signal\",\"id\":%llu,\"pid\":%d,\"tid\":%u,"
             "\"ts\":%.4f},\n",
-            id, o->log->first + raise->rank, raise->thread, irisi_trace_printed(from), id, o->log->first + rank, thread,
+            pid, thread, irisi_trace_printed(known), irisi_trace_printed(end - known), peer,
+            (double)within / o->log->ticks_us, id, peer, raise->thread, irisi_trace_printed(from), id, pid, thread,
             irisi_trace_printed(last > from ? last : from));
 }
 
-/* The rows of all ranks, and where each event is. */
-typedef struct irisi_trace_places {
-    irisi_trace_row **rows;
-    size_t *n;
-    uint32_t *most;
-} irisi_trace_places;
-
-static uint32_t irisi_trace_thread_of(const irisi_trace_places *p, int rank, const iris_trace_event *e)
-{
-    const irisi_trace_row key = irisi_trace_row_of(e);
-    const irisi_trace_row *row = (const irisi_trace_row *)bsearch(&key, p->rows[rank], p->n[rank], sizeof key,
-                                                                  irisi_trace_row_order);
-    return irisi_trace_thread(row ? row : p->rows[rank], p->most[rank]);
-}
-
-static int irisi_trace_print_arrows(irisi_trace_out *o, const irisi_trace_places *p)
+static int irisi_trace_print_arrows(irisi_trace_out *o)
 {
     const irisi_trace_log *log = o->log;
     size_t n = 0, all = 1;
@@ -440,7 +545,7 @@ static int irisi_trace_print_arrows(irisi_trace_out *o, const irisi_trace_places
         for (size_t i = 0; i < log->of[r].n; i++) {
             const iris_trace_event *e = log->of[r].events + i;
             const irisi_trace_raise raise = {e, irisi_clock_shift(log->of[r].fits, e->begin),
-                                             irisi_trace_thread_of(p, r, e), r};
+                                             irisi_trace_thread_of(o, r, i), r};
             if (e->kind == IRIS_TRACE_SIGNAL)
                 raises[n++] = raise;
         }
@@ -453,37 +558,35 @@ static int irisi_trace_print_arrows(irisi_trace_out *o, const irisi_trace_places
                 raise = irisi_trace_raised_by(raises, n, log->first + r, e, irisi_clock_shift(log->of[r].fits, e->end),
                                               2 * error);
             if (raise)
-                irisi_trace_print_arrow(o, raise, r, irisi_trace_thread_of(p, r, e), e);
+                irisi_trace_print_arrow(o, raise, r, i);
         }
     free(raises);
     return 1;
 }
 
-static int irisi_trace_print_rank(irisi_trace_out *o, irisi_trace_places *p, int rank)
+static int irisi_trace_print_rank(irisi_trace_out *o, int rank)
 {
     irisi_trace_rank *of = o->log->of + rank;
     qsort(of->events, of->n, sizeof *of->events, irisi_trace_order);
-    p->rows[rank] = irisi_trace_rows(of, p->n + rank, p->most + rank);
-    if (!p->rows[rank])
+    if (!irisi_trace_rows_of(of, o->rows + rank))
         return 0;
-    irisi_trace_print_rows(o, rank, p->rows[rank], p->n[rank], p->most[rank]);
+    irisi_trace_print_rows(o, rank);
     for (size_t i = 0; i < of->n; i++)
-        irisi_trace_print_event(o, rank, of->events + i, irisi_trace_thread_of(p, rank, of->events + i));
+        irisi_trace_print_event(o, rank, of->events + i, irisi_trace_thread_of(o, rank, i));
     return irisi_trace_print_flight(o, rank);
 }
 
 /* Writes the file: 1, or 0 without memory. Sorts the events. The caller looks whether the file took it. */
 static inline int irisi_trace_print(FILE *f, const irisi_trace_log *log)
 {
-    irisi_trace_out o = {f, log, UINT64_MAX, 0};
-    irisi_trace_places p = {(irisi_trace_row **)calloc((size_t)log->ranks, sizeof *p.rows),
-                            (size_t *)calloc((size_t)log->ranks, sizeof *p.n),
-                            (uint32_t *)calloc((size_t)log->ranks, sizeof *p.most)};
-    int done = p.rows && p.n && p.most;
+    irisi_trace_out o = {f, log, (irisi_trace_rows *)calloc((size_t)log->ranks, sizeof *o.rows), UINT64_MAX, 0, 100};
+    int done = o.rows != NULL;
+    while (o.threads < (uint32_t)(log->first + log->ranks))
+        o.threads *= 10;
     for (int r = 0; r < log->ranks; r++)
         for (size_t i = 0; i < log->of[r].n; i++) {
             const uint64_t at = irisi_clock_shift(log->of[r].fits, log->of[r].events[i].begin);
-            o.zero = at < o.zero ? at : o.zero;
+            o.zero = at - 1 < o.zero ? at - 1 : o.zero;
         }
     fprintf(f, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"device\":");
     irisi_json_string(f, log->device);
@@ -494,13 +597,15 @@ static inline int irisi_trace_print(FILE *f, const irisi_trace_log *log)
                 (double)irisi_trace_error(log->of + r) / log->ticks_us, (unsigned long long)log->of[r].n,
                 (unsigned long long)log->of[r].lost);
     fprintf(f, "]},\"traceEvents\":[\n");
+    for (int r = 0; r < log->ranks; r++)
+        irisi_trace_print_process(&o, r);
     for (int r = 0; done && r < log->ranks; r++)
-        done = irisi_trace_print_rank(&o, &p, r);
-    done = done && irisi_trace_print_arrows(&o, &p);
+        done = irisi_trace_print_rank(&o, r);
+    done = done && irisi_trace_print_arrows(&o);
     fprintf(f, "{\"ph\":\"M\",\"name\":\"trace\",\"pid\":%d,\"args\":{}}\n]}\n", log->first); /* after the last comma */
-    for (int r = 0; p.rows && r < log->ranks; r++)
-        free(p.rows[r]);
-    free(p.rows), free(p.n), free(p.most);
+    for (int r = 0; o.rows && r < log->ranks; r++)
+        free(o.rows[r].row), free(o.rows[r].spots);
+    free(o.rows);
     return done;
 }
 
