@@ -17,7 +17,7 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
     # Code for every file for gfx942, as users would make it; with little optimisation for its neighbours, and for
     # tests, which hold hundreds of instances: a part of the types, another one for each device (tests/types.h). For the
     # neighbours isa/collectives.c has what tests of collectives have, isa/gemm.py and docs/programs/gemm.c the kernels
-    # of examples of GEMMs and of decode.c, less those of f64. Tests make no code for gfx950, whose instructions are
+    # of examples of GEMMs and of RMSNorm, less those of f64. Tests make no code for gfx950, whose instructions are
     # gfx942's but for those of matrix units, which isa/gemm.py looks at.
     part=0
     for arch in $archs; do
@@ -26,10 +26,11 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
             gfx942-tests/*) effort="-O1 -c" ;;
             gfx942-bench/*) effort=-fsyntax-only ;; # link.sh makes their code
             gfx942-examples/07_*) effort="-O3 -c" ;;
-            gfx942-docs/programs/decode.c) effort=-fsyntax-only ;;
+            gfx942-docs/programs/decode.c | gfx942-docs/programs/sequence_parallel.c) effort=-fsyntax-only ;;
             gfx942-examples/*_gemm* | gfx942-examples/45_mlp/*) effort=-fsyntax-only ;;
             gfx942-*) effort="-O3 -c" ;;
-            *-bench/* | *-docs/programs/decode.c | *-examples/*_gemm* | *-examples/45_mlp/*) continue ;;
+            *-docs/programs/decode.c | *-docs/programs/sequence_parallel.c) continue ;;
+            *-bench/* | *-examples/*_gemm* | *-examples/45_mlp/*) continue ;;
             *) effort="-O1 -c" ;;
             esac
             check "$arch $file" "$compiler $device $effort -o /dev/null --offload-arch=$arch $(more "$file") \
