@@ -548,7 +548,7 @@ MUTANTS = (
            "    irisi_gemm_begin_own_rows(p, own, irisi_gemm_rows_of(p, p->rank).first);\n", "    (void)own;\n",
            "gemm/rmsnorm.cpp", OWN_ROWS, ranks=3, seldom=True),
     Mutant("sums of own rows put to every rank", "iris/gen/gemm_rmsnorm.h",
-           "plan->norm.stores_c && !plan->norm.sequence_parallel;", "plan->norm.stores_c;", "gemm/rmsnorm.cpp",
+           "(int)plan->norm.sums_to_all, put", "plan->sums.c != plan->norm.out, put", "gemm/rmsnorm.cpp",
            OWN_ROWS, ranks=3, after="void irisi_gemm_reduce_row_f32(", seldom=True),
     Mutant("parts of sums not dealt out anew in each epoch", "iris/gemm/meet.h",
            "irisi_atomic_set_u64(irisi_exchange_ticket(plan), 0,",

@@ -388,7 +388,7 @@ typedef struct irisi_gemm_norm {
     uint64_t ldquant_out;
     float epsilon;
     float largest_code; /* the largest value of quant_out's type: 448 of f8e4m3, 240 of f8e4m3fnuz */
-    uint32_t stores_c;  /* 1: C is stored */
+    uint32_t sums_to_all; /* 1: C is stored, on every rank */
     uint32_t sequence_parallel;
 } irisi_gemm_norm;
 
@@ -397,7 +397,8 @@ typedef struct irisi_gemm_launcher {
     uint64_t number;             /* unique in the process; 0: the plan was not made */
     irisi_gemm_packing packs[2]; /* of A and B; operands.a and operands.b are then the copies */
     uint32_t copies;             /* 1 when some rank may have such copies, or tiling.partials */
-    uint32_t no_k;               /* 1 on a rank whose part of K is empty */
+    uint16_t no_k;               /* 1 on a rank whose part of K is empty */
+    uint16_t stores_c;           /* 1: the caller gets C */
     iris_gemm_blas blas;
     void *blas_arg;
     iris_stream second; /* of the kernel that sends (producer_consumer) or of the copies (copy_engine); the events that

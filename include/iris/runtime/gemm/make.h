@@ -76,7 +76,9 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     p->norm.quant_out = g->quant_out, p->norm.scale_out = g->scale_out;
     p->norm.ldquant_out = g->ldquant_out ? (uint64_t)g->ldquant_out : p->n;
     p->norm.largest_code = g->quant_dtype == IRIS_F8E4M3FNUZ ? 240.0f : 448.0f;
-    p->norm.stores_c = g->c != NULL, p->norm.sequence_parallel = g->sequence_parallel != 0;
+    p->launcher.stores_c = g->c != NULL;
+    p->norm.sequence_parallel = g->sequence_parallel != 0;
+    p->norm.sums_to_all = p->launcher.stores_c && !p->norm.sequence_parallel;
     p->route.shard = p->m / p->world, p->route.longer = p->m % p->world;
     p->machine.workgroups = g->workgroups ? g->workgroups : units > 2 ? units : 2;
     if (p->machine.workgroups <= g->comm_workgroups)
@@ -98,7 +100,7 @@ static void irisi_gemm_begin_own_rows(iris_gemm_plan *p, uint32_t before, uint32
     const uintptr_t down = (uintptr_t)first - before; /* it may wrap around, as the addresses may */
     if (!p->norm.sequence_parallel)
         return;
-    if (p->norm.stores_c)
+    if (p->launcher.stores_c)
         sums->c = (void *)((uintptr_t)sums->c - down * sums->ldc * sums->c_element);
     sums->residual = (const void *)((uintptr_t)sums->residual - down * sums->ldr * sums->c_element);
 }
