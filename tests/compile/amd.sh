@@ -17,8 +17,13 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
     # Code for every file for gfx942, as users would make it; with little optimisation for its neighbours, and for
     # tests, which hold hundreds of instances: a part of the types, another one for each device (tests/types.h). For the
     # neighbours isa/collectives.c has what tests of collectives have, isa/gemm.py and docs/programs/gemm.c the kernels
+<<<<<<< HEAD
     # of examples of GEMMs and of decode.c, less those of f64. Tests make code for gfx942 alone: isa/check.py and
     # isa/gemm.py look at that of the library's own kernels for the others.
+=======
+    # of examples of GEMMs and of RMSNorm, less those of f64. Tests make no code for gfx950, whose instructions are
+    # gfx942's but for those of matrix units, which isa/gemm.py looks at.
+>>>>>>> seqnorm
     part=0
     for arch in $archs; do
         for file in $(programs); do
@@ -26,10 +31,12 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
             gfx942-tests/*) effort="-O1 -c" ;;
             gfx942-bench/*) effort=-fsyntax-only ;; # link.sh makes their code
             gfx942-examples/07_*) effort="-O3 -c" ;;
-            gfx942-docs/programs/decode.c) effort=-fsyntax-only ;;
+            gfx942-docs/programs/decode.c | gfx942-docs/programs/sequence_parallel.c) effort=-fsyntax-only ;;
             gfx942-examples/*_gemm* | gfx942-examples/45_mlp/*) effort=-fsyntax-only ;;
             gfx942-*) effort="-O3 -c" ;;
-            *-bench/* | *-docs/programs/decode.c | *-examples/*_gemm* | *-examples/45_mlp/*) continue ;;
+            *-docs/programs/decode.c | *-docs/programs/sequence_parallel.c) continue ;;
+            *-docs/programs/mlp.c | *-docs/programs/rows.c | *-examples/49_tensor/*) continue ;;
+            *-bench/* | *-examples/*_gemm* | *-examples/45_mlp/*) continue ;;
             *) effort="-O1 -c" ;;
             esac
             check "$arch $file" "$compiler $device $effort -o /dev/null --offload-arch=$arch $(more "$file") \

@@ -11,7 +11,7 @@ nvcc=$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc) || nvcc=
 init=$root/include/iris/init.c
 # Left out are programs whose kernels are gemm_fused's or of docs/programs/gemm.c's kind, or many.
 simple=$(cd "$root" && ls examples/0*/main.c docs/programs/*.c bench/*.c tests/gen/*.c |
-    grep -vE '0[78]_gemm|decode|iris_tune|gemm_local' | sort)
+    grep -vE '0[78]_gemm|decode|mlp|rows|sequence_parallel|iris_tune|gemm_local' | sort)
 [ -e /usr/include/hip/hip_runtime_api.h ] || [ -e /opt/rocm/include/hip/hip_runtime_api.h ] || hip=missing
 
 # program NAME COMPILE FILE…: an executable $scratch/NAME.

@@ -26,7 +26,7 @@ quietly="$here/without.sh 'ptxas info .*(C75[02][04])' $compiler"
         bench/gemm_local.c) as=$hopper ;;
         bench/beside.c | bench/gemm_* | bench/collectives.c | bench/iris_tune.c | bench/mpi.c) as=$ptx ;;
         docs/programs/decode.c | docs/programs/gemm*.c | docs/programs/mlp.c | docs/programs/rows.c) as=$ptx ;;
-        examples/49_tensor/main.c | tests/gemm/patterns.c) as=$ptx ;;
+        docs/programs/sequence_parallel.c | examples/49_tensor/main.c | tests/gemm/patterns.c) as=$ptx ;;
         bench/*) as="$hopper $quick" ;;
         tests/*) as="$archs $quick" ;;
         examples/*_gemm* | examples/45_mlp/*) as="-gencode arch=compute_80,code=compute_80 $ptx" ;;

@@ -216,6 +216,15 @@ static void workspace_is_quant_out(question *q)
     quantized(q), q->args.workspace_bytes = 1 << 30;
     q->args.workspace = (void *)((uintptr_t)q->args.quant_out / 128 * 128 + 128);
 }
+static void own_rows_of_another(question *q) { q->op = IRIS_GEMM_REDUCE_SCATTER, q->args.sequence_parallel = 1; }
+static void own_rows(question *q) { normed(q), q->args.sequence_parallel = 1; }
+static void own_rows_of_nothing(question *q) { own_rows(q), q->args.c = nullptr; }
+static void own_rows_apart(question *q)
+{
+    own_rows(q), q->args.beta = 1, q->args.residual = (float *)q->args.c + 4 * N - 1;
+}
+static void own_rows_short_ldc(question *q) { own_rows(q), q->args.ldc = N - 1; }
+static void out_is_own_rows(question *q) { own_rows(q), q->args.out = (float *)q->args.c + 4 * N - 1; }
 static void gated(question *q) { q->args.gated = 1, q->op = IRIS_GEMM_LOCAL; }
 static void gated_to_all(question *q) { q->args.gated = 1; }
 static void gated_odd(question *q) { gated(q), q->args.n = N - 1; }
@@ -394,6 +403,12 @@ static const struct {
     {scale_out_is_quant_out, IRIS_ERR_ARGUMENT, "1 rows of 32 bytes, and quant_out at"},
     {scale_out_is_scale_a, IRIS_ERR_ARGUMENT, "1 rows of 32 bytes, and scale_a at"},
     {workspace_is_quant_out, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: quant_out at"},
+    {own_rows_of_another, IRIS_ERR_ARGUMENT, "sequence_parallel is for all_reduce_rmsnorm; reduce_scatter has no norm"},
+    {own_rows_of_nothing, IRIS_ERR_ARGUMENT, "sequence_parallel says that c and residual are this rank's rows, but"},
+    {own_rows_apart, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: c at"},
+    {own_rows_apart, IRIS_ERR_ARGUMENT, "4 x 144 with ldc 144, and residual at"},
+    {own_rows_short_ldc, IRIS_ERR_ARGUMENT, "ldc is 143, less than the 144 elements of a row of c"},
+    {out_is_own_rows, IRIS_ERR_ARGUMENT, "8 rows of 576 bytes, and c at"},
     {gated_to_all, IRIS_ERR_UNSUPPORTED, "gated is for local and all_gather, not for all_scatter"},
     {gated_odd, IRIS_ERR_ARGUMENT, "n is 143, but gated columns are pairs"},
     {gated_beta, IRIS_ERR_ARGUMENT, "beta is 0.5, but a gated C is not read"},
@@ -693,6 +708,16 @@ static void differ_work(irist_rank *t)
         q = sound(t, memory), normed(&q);
         q.args.c = t->rank == last ? nullptr : q.args.c;
         refused(t, &q, IRIS_ERR_MISMATCH, "c's place in the heap", "one rank's C that is not stored");
+        q = sound(t, memory), normed(&q);
+        q.args.sequence_parallel = t->rank == last;
+        refused(t, &q, IRIS_ERR_MISMATCH, "sequence_parallel is 1 on rank", "one rank's own rows");
+        q.args.sequence_parallel = 1;
+        if (t->rank == last)
+            q.args.c = nullptr;
+        if (t->rank == last)
+            refused(t, &q, IRIS_ERR_ARGUMENT, "both are null pointers; pass one of them", "one rank without own rows");
+        else
+            refused(t, &q, IRIS_ERR_MISMATCH, "refused its arguments (IRIS_ERR_ARGUMENT)", "another rank's own rows");
         q = sound(t, memory), gathered(&q);
         q.args.ld_gathered = t->rank == last ? 2 * K : K;
         std::snprintf(sentence, sizeof sentence, "ld_gathered, which is 0 without gathered, is 48 on rank %d", last);

@@ -3,14 +3,18 @@
  * rmsnorm.cpp: GEMM + all-reduce with residual and RMSNorm: C against the triple loop of oracle.h, out against a norm
  * of that C in double precision, for ragged shapes and every split of K, by packets and by puts and by both patterns,
  * with and without a stored C; its codes of 8 bits against that norm over a scale in double precision; the same bits on
- * every rank; calls back to back; and rows that overflow, are tiny or zero.
+ * every rank; calls back to back; and rows that overflow, are tiny or zero. With sequence_parallel C is judged as that
+ * of reduce_scatter, and compared with it bit by bit, and the norms are compared with those of a C on every rank.
  */
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_GEMM_ALL_REDUCE_RMSNORM_BF16
 #define IRIS_INSTANTIATE_GEMM_ALL_REDUCE_RMSNORM_F32
+#define IRIS_INSTANTIATE_GEMM_REDUCE_SCATTER_F32
 #endif
 #include <iris/gen/launch/gemm_all_reduce_rmsnorm.h>
+#include <iris/gen/launch/gemm_reduce_scatter.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -56,6 +60,7 @@ struct options {
     float epsilon;
     iris_dtype quant = IRIS_DTYPE_NONE; /* of quant_out; none: it is null */
     int alone = 0;                      /* 1: out is null */
+    int own_rows = 0;                   /* 1: sequence_parallel */
 };
 static const options variants[] = {
     {"plain", 0, 0, 0, 0, 1, IRIS_ACTIVATION_NONE, 0, 0, 0, ALIKE, 0, 0, 1e-5f},
@@ -77,6 +82,21 @@ static const options quantized[] = {
     {"codes and norms, padded", 0, 0, 0, 0, 0, IRIS_ACTIVATION_RELU, 0, 0, 0, RAGGED, 8, 7, 1, IRIS_F8E4M3},
 };
 
+static const options sequence_parallel[] = {
+    {"own rows in place", 0, 1, 0, 0, 1, IRIS_ACTIVATION_NONE, 0, 0, 1, RAGGED, 3, 3, 1e-5f, IRIS_DTYPE_NONE, 0, 1},
+    {"own rows, C not stored", 0, 1, 1, 1, 0, IRIS_ACTIVATION_NONE, 1, 0, 0, ONE_EMPTY, 1, 2, 0.5f, IRIS_DTYPE_NONE, 0,
+     1},
+    {"own rows, residual apart", 0.5, 2, 1, 1, 1, IRIS_ACTIVATION_NONE, 0, 2, 0, RAGGED, 0, 5, 1e-6f, IRIS_DTYPE_NONE,
+     0, 1},
+    {"own rows, codes and norms", 0, 1, 1, 1, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, ALIKE, 8, 7, 1, IRIS_F8E4M3, 0, 1},
+    {"own rows, codes alone", 0, 1, 0, 1, 1, IRIS_ACTIVATION_NONE, 0, 1, 0, RAGGED, 2, 0, 1e-5f, IRIS_F8E4M3FNUZ, 1, 1},
+    {"own rows, no residual, silu", 0.75, 0, 1, 0, 1, IRIS_ACTIVATION_SILU, 0, 1, 1, ONE_FULL, 5, 4, 0.125f,
+     IRIS_F8E4M3, 1, 1},
+};
+
+/* Bytes before C that nobody may write. */
+enum { BEFORE_C = 1024 };
+
 /* A problem on one rank: what is asked, its memory, and a plan. */
 struct job {
     irist_rank *t;
@@ -87,6 +107,7 @@ struct job {
     char *memory[ORACLE_RESIDUAL + 1]; /* by oracle_matrix */
     char *out, *weight, *codes;
     float *row_scales;
+    size_t c_bytes; /* of C's memory, those before it not counted */
     int64_t ldout, ldcodes;
     naive_blas blas;
     int by_blas, put; /* put: partial sums are, also where they could go as packets */
@@ -114,7 +135,8 @@ static void ask(job *j)
 {
     oracle *q = &j->question;
     *q = oracle();
-    q->op = ORACLE_ALL_REDUCE, q->world = j->t->ranks, q->seed = j->t->seed, q->alike = 1;
+    q->op = j->o.own_rows ? ORACLE_REDUCE_SCATTER : ORACLE_ALL_REDUCE;
+    q->world = j->t->ranks, q->seed = j->t->seed, q->alike = 1;
     q->m = j->s.m, q->n = j->s.n, q->dtype = q->c_dtype = q->bias_dtype = j->types->dtype;
     q->b_transposed = j->o.b_transposed, q->alpha = j->o.alpha, q->beta = j->o.beta, q->bias = j->o.bias;
     q->residual = j->o.residual, q->scales = j->o.scales, q->activation = j->o.activation, q->real = j->o.real;
@@ -124,7 +146,7 @@ static void ask(job *j)
         const int64_t own = j->o.pad ? j->o.pad + r : 0;
         const oracle_block b = oracle_block_of(q, ORACLE_B, r);
         q->lda[r] = q->k[r] + own, q->ldb[r] = (b.transposed ? b.rows.count : b.columns.count) + own;
-        q->ldc[r] = q->n + j->o.pad, q->ldr[r] = q->n + own;
+        q->ldc[r] = q->n + (j->o.own_rows ? own : j->o.pad), q->ldr[r] = q->n + own;
     }
     j->ldout = q->n + 2 * j->o.pad;
     j->ldcodes = q->n + (j->o.pad ? j->o.pad + 1 : 0);
@@ -151,6 +173,9 @@ static iris_gemm_args args_of(const job *j)
     g.bias = q->bias ? j->memory[ORACLE_BIAS] : nullptr;
     if (q->residual)
         g.residual = j->memory[ORACLE_RESIDUAL], g.ldr = q->ldr[r];
+    g.sequence_parallel = j->o.own_rows;
+    if (j->o.own_rows && oracle_part(g.m, q->world, r).count == 0)
+        g.c = nullptr, g.residual = nullptr, g.ldc = g.ldr = 0; /* none of its rows is this rank's */
     if (q->scales) {
         g.scale_a = (const float *)(void *)j->memory[ORACLE_SCALE_A];
         g.scale_b = (const float *)(void *)j->memory[ORACLE_SCALE_B];
@@ -192,8 +217,11 @@ static bool create(job *j, irist_rank *t, const kind *types, const shape &s, con
             const size_t bytes = oracle_bytes(&all_rows, (oracle_matrix)which, r);
             most = bytes > most ? bytes : most;
         }
-        j->memory[which] = (char *)iris_malloc(t->world, most);
-        all = irist_check(t, j->memory[which] != nullptr, "%s", iris_error_string(t->world)) && all;
+        const size_t before = which == ORACLE_C ? BEFORE_C : 0;
+        char *memory = (char *)iris_malloc(t->world, before + most);
+        all = irist_check(t, memory != nullptr, "%s", iris_error_string(t->world)) && all;
+        j->memory[which] = memory + before;
+        j->c_bytes = which == ORACLE_C ? most : j->c_bytes;
     }
     j->out = (char *)iris_malloc(t->world, out_bytes(j, j->spare));
     j->weight = (char *)iris_malloc(t->world, (size_t)s.n * size);
@@ -234,8 +262,16 @@ static void release(job *j)
     irist_ok(j->t, iris_free(j->t->world, j->weight));
     irist_ok(j->t, iris_free(j->t->world, j->out));
     for (int which = ORACLE_RESIDUAL; which >= ORACLE_A; which--)
-        irist_ok(j->t, iris_free(j->t->world, j->memory[which]));
+        irist_ok(j->t, iris_free(j->t->world, j->memory[which] - (which == ORACLE_C ? BEFORE_C : 0)));
     oracle_free(&j->question);
+}
+
+/* C's memory with this C in it, and poison before and behind that. */
+static std::vector<unsigned char> around(const job *j, const std::vector<unsigned char> &c)
+{
+    std::vector<unsigned char> all = irist_poisoned(BEFORE_C + j->c_bytes);
+    std::copy(c.begin(), c.end(), all.begin() + BEFORE_C);
+    return all;
 }
 
 /* Poison in out, codes and scales, in the workspace, and in C but for what beta reads there: returns C. */
@@ -243,7 +279,7 @@ static std::vector<unsigned char> poison(job *j)
 {
     std::vector<unsigned char> before(oracle_bytes(&j->question, ORACLE_C, j->t->rank));
     oracle_before(&j->question, j->t->rank, before.data());
-    irist_upload(j->t, j->memory[ORACLE_C], before);
+    irist_upload(j->t, j->memory[ORACLE_C] - BEFORE_C, around(j, before));
     irist_upload(j->t, j->out, irist_poisoned(out_bytes(j, 0)));
     irist_upload(j->t, j->codes, irist_poisoned(codes_bytes(j)));
     irist_upload(j->t, j->row_scales, irist_poisoned(row_scales_bytes(j)));
@@ -361,12 +397,39 @@ static void quantized_right(job *j, const std::vector<unsigned char> &c, std::ve
     bits->insert(bits->end(), bytes.begin(), bytes.end());
 }
 
+/* C, once nothing was written before or behind it. */
+static std::vector<unsigned char> c_of(job *j, size_t bytes, const char *how)
+{
+    const std::vector<unsigned char> all = irist_download(j->t, j->memory[ORACLE_C] - BEFORE_C, BEFORE_C + j->c_bytes);
+    const std::vector<unsigned char> c(all.begin() + BEFORE_C, all.begin() + BEFORE_C + (std::ptrdiff_t)bytes);
+    irist_check(j->t, all == around(j, c), "%s, %s: memory before or behind C was written", how, j->o.name);
+    return c;
+}
+
+/* All rows of C, as far apart as this rank's, of which each rank has its own. */
+static std::vector<unsigned char> rows_of_all(job *j, const std::vector<unsigned char> &c)
+{
+    const oracle *q = &j->question;
+    const size_t size = iris_dtype_bytes(j->types->dtype), row = (size_t)q->n * size;
+    const size_t pitch = (size_t)q->ldc[j->t->rank] * size, most = (size_t)oracle_part(q->m, q->world, 0).count * row;
+    std::vector<unsigned char> mine(most), all((size_t)q->world * most), whole((size_t)q->m * pitch);
+    for (int64_t i = 0; i < oracle_part(q->m, q->world, j->t->rank).count; i++)
+        std::memcpy(&mine[(size_t)i * row], &c[(size_t)i * pitch], row);
+    irist_ok(j->t, iris_allgather(j->t->world, mine.data(), all.data(), most));
+    for (int r = 0; r < q->world; r++) {
+        const oracle_range rows = oracle_part(q->m, q->world, r);
+        for (int64_t i = 0; i < rows.count; i++)
+            std::memcpy(&whole[(size_t)(rows.first + i) * pitch], &all[(size_t)r * most + (size_t)i * row], row);
+    }
+    return whole;
+}
+
 /* C, out and codes, what stands between their rows, and that all ranks have the same: returns all but C. */
 static std::vector<unsigned char> right(job *j, const std::vector<unsigned char> &before, const char *how)
 {
     irist_rank *t = j->t;
     const size_t size = iris_dtype_bytes(j->types->dtype), row = (size_t)j->ldout * size;
-    const std::vector<unsigned char> c = irist_download(t, j->memory[ORACLE_C], before.size());
+    std::vector<unsigned char> c = c_of(j, before.size(), how);
     std::vector<unsigned char> out = irist_download(t, j->out, out_bytes(j, 0));
     const std::vector<unsigned char> poisoned = irist_poisoned(out.size());
     oracle_wrong wrong;
@@ -376,6 +439,8 @@ static std::vector<unsigned char> right(job *j, const std::vector<unsigned char>
                     (long long)j->s.k, j->o.name, wrong.text);
     else
         irist_check(t, c == before, "%s, %s: a C that is not the call's was written", how, j->o.name);
+    if (j->o.own_rows)
+        c = rows_of_all(j, c);
     irist_check(t, !j->o.alone || out == poisoned, "%s, %s: an out that is not the call's was written", how, j->o.name);
     for (int64_t i = 0; !j->o.alone && i < j->s.m && row_right(j, c, out, i, how); i++) {
         const size_t end = (size_t)i * row + (size_t)j->s.n * size, next = (size_t)(i + 1) * row;
@@ -386,7 +451,7 @@ static std::vector<unsigned char> right(job *j, const std::vector<unsigned char>
     uint64_t sum = 0, all[ORACLE_RANKS];
     for (const unsigned char byte : out)
         sum = sum * 0x100000001B3u + byte;
-    for (size_t i = 0; j->o.stored && i < c.size(); i++)
+    for (size_t i = 0; j->o.stored && !j->o.own_rows && i < c.size(); i++)
         sum = sum * 0x100000001B3u + c[i];
     irist_ok(t, iris_allgather(t->world, &sum, all, sizeof sum));
     for (int r = 1; r < t->ranks; r++)
@@ -419,6 +484,97 @@ static void every_pattern(irist_rank *t, const kind *types, const shape &s, cons
         }
     }
     release(&j);
+}
+
+/* What one launch of a plan that chooses leaves of C and, if the operation has norms, elsewhere. */
+struct left {
+    std::vector<unsigned char> c, out;
+};
+static left by_launch(job *j, launcher launch, const char *how)
+{
+    left l;
+    const std::vector<unsigned char> before = poison(j);
+    irist_ok(j->t, launch(j->t->world, &j->plan, nullptr));
+    irist_ok(j->t, iris_synchronize(j->t->world));
+    l.c = c_of(j, before.size(), how);
+    if (j->plan.op == IRIS_GEMM_ALL_REDUCE_RMSNORM)
+        l.out = right(j, before, how);
+    return l;
+}
+
+/*
+ * C of a plan for the same by reduce_scatter. It is to be that of sequence_parallel, whose norms of all rows `right`
+ * compares with a norm of just that C, gathered from all ranks.
+ */
+static std::vector<unsigned char> scattered(job *j)
+{
+    iris_gemm_args g = args_of(j);
+    std::vector<unsigned char> c;
+    g.out = g.quant_out = g.scale_out = nullptr, g.weight = nullptr, g.epsilon = 0, g.quant_dtype = IRIS_DTYPE_NONE;
+    g.ldout = g.ldquant_out = 0, g.sequence_parallel = 0, g.tune = "model";
+    irist_ok(j->t, iris_gemm_release(j->t->world, &j->plan));
+    if (irist_ok(j->t, iris_gemm_prepare(j->t->world, &j->plan, IRIS_GEMM_REDUCE_SCATTER, j->types->dtype, &g)) &&
+        irist_ok(j->t, iris_gemm_set_rows(j->t->world, &j->plan, j->s.m)))
+        c = by_launch(j, iris_gemm_reduce_scatter_f32, "reduce_scatter").c;
+    return c;
+}
+
+/* One problem with own rows, with C on every rank, and by reduce_scatter: the same bits. */
+static void compare(irist_rank *t, const shape &s, const options &o, int spare)
+{
+    const kind *types = &kinds[1];
+    options on_all = o;
+    on_all.own_rows = 0;
+    job own, all;
+    left l, whole;
+    std::vector<unsigned char> c;
+    if (create(&own, t, types, s, o, spare) && prepare(&own)) {
+        l = by_launch(&own, types->by[0], "own rows");
+        if (o.stored)
+            c = scattered(&own);
+    }
+    release(&own);
+    if (create(&all, t, types, s, on_all, spare) && prepare(&all))
+        whole = by_launch(&all, types->by[0], "C on every rank");
+    release(&all);
+    irist_check(t, !o.stored || l.c == c, "%lldx%lldx%lld, %s: C is not that of reduce_scatter", (long long)s.m,
+                (long long)s.n, (long long)s.k, o.name);
+    irist_check(t, l.out == whole.out, "%lldx%lldx%lld, %s: norms or codes are not those of a C on every rank",
+                (long long)s.m, (long long)s.n, (long long)s.k, o.name);
+}
+
+/* Inputs that are exact alone where a GPU may add up K of two plans in two orders. */
+static void compare_work(irist_rank *t)
+{
+    int turn = 0;
+    for (const shape &s : shapes)
+        for (const options &o : sequence_parallel)
+#if !defined(IRIS_TARGET_HOST)
+            if (!o.real)
+#endif
+                if (turn++, (t->full && !irist_slow()) || turn % 5 == 0)
+                    compare(t, s, o, turn % 2 ? 5 : 0);
+}
+
+TEST_CASE("own rows alone give the C of reduce_scatter, and all norms", "[gemm]")
+{
+    irist_spmd(compare_work, nullptr);
+}
+
+static void own_rows_work(irist_rank *t)
+{
+    const int all = t->full && !irist_slow();
+    int turn = 0;
+    for (const kind &types : kinds)
+        for (const shape &s : shapes)
+            for (const options &o : sequence_parallel)
+                if (turn++, all || turn % 5 == 0)
+                    every_pattern(t, &types, s, o, (int)irist_pick(t->seed, 80, (uint64_t)turn, 2));
+}
+
+TEST_CASE("sequence_parallel reads and writes own rows of the residual stream alone", "[gemm]")
+{
+    irist_spmd(own_rows_work, nullptr);
 }
 
 static void shape_work(irist_rank *t)
@@ -455,7 +611,7 @@ TEST_CASE("all_reduce_rmsnorm quantises each row by its largest norm, with the s
 
 static void blas_work(irist_rank *t)
 {
-    for (const options *o : {&variants[1], &quantized[1]}) {
+    for (const options *o : {&variants[1], &quantized[1], &sequence_parallel[0]}) {
         job j;
         const bool made = create(&j, t, &kinds[1], shapes[4], *o);
         j.by_blas = 1;

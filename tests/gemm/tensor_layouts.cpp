@@ -74,6 +74,9 @@ void sum_rows(question *q) { sum(q), q->op = IRIS_GEMM_REDUCE_SCATTER, q->l[C] =
 void sum_rows_of_whole_c(question *q) { sum_rows(q), q->l[C] = laid(M, N, -1, 0); }
 void sum_rows_by_16(question *q) { sum_rows(q), q->l[C] = laid(M, N, 0, 16); }
 void sum_columns(question *q) { sum_rows(q), q->l[C] = laid(M, N, 1, 1); }
+void norm_whole_rows(question *q) { sum_rows(q), q->op = IRIS_GEMM_ALL_REDUCE_RMSNORM; }
+void norm_own_rows(question *q) { sum(q), q->op = IRIS_GEMM_ALL_REDUCE_RMSNORM, q->args.sequence_parallel = 1; }
+void sum_own_rows(question *q) { sum(q), q->args.sequence_parallel = 1; }
 void gather(question *q)
 {
     q->op = IRIS_GEMM_ALL_GATHER;
@@ -142,6 +145,9 @@ const struct row {
     {sum_rows_of_whole_c, 2, "reduce_scatter takes c as [33 in @ by 1, 50], but it is [33, 50]: of dimension 0 rank "},
     {sum_rows_by_16, 2, "reduce_scatter takes c as [33 in @ by 1, 50], but it is [33 in @ by 16, 50]: of dimension 0 "},
     {sum_columns, 2, "reduce_scatter takes c as [33 in @ by 1, 50], but it is [33, 50 in @ by 1]: of dimension 0 "},
+    {norm_whole_rows, 2, "all_reduce_rmsnorm takes c as [33, 50], but it is [33 in @ by 1, 50]: of dimension 0 rank "},
+    {norm_own_rows, 2, "all_reduce_rmsnorm with sequence_parallel takes c as [33 in @ by 1, 50], but it is [33, 50]: "},
+    {sum_own_rows, 1, "sequence_parallel is for all_reduce_rmsnorm; all_reduce has no norm"},
     {gather_whole_a, 2, "all_gather takes a as [33 in @ by 1, 20], but it is [33, 20]: of dimension 0 rank 0 has 33 "},
     {gather_a_by_16, 2, "all_gather takes a as [33 in @ by 1, 20], but it is [33 in @ by 16, 20]: of dimension 0 "},
     {gather_whole_b, 2, "all_gather takes b as [20, 50 in @ by 16], but it is [20, 50]: of dimension 1 rank 0 has 50 "},
@@ -288,6 +294,19 @@ void take(irist_rank *r, char *const *memory)
                 iris_error_string(r->world));
 }
 
+/* A C of own rows, as of reduce_scatter, for all_reduce_rmsnorm with sequence_parallel. */
+void take_own_rows(irist_rank *r, char *const *memory)
+{
+    question q = sound();
+    iris_tensor t[3];
+    sum_rows(&q), q.args.sequence_parallel = 1;
+    if (!wrap(r, q, memory, t) || !irist_ok(r, iris_gemm_tensor_args(r->world, IRIS_GEMM_ALL_REDUCE_RMSNORM, &t[A],
+                                                                     &t[B], &t[C], &q.args)))
+        return;
+    irist_check(r, q.args.m == M && q.args.n == N && q.args.ldc == N && q.args.c == memory[C], "m is %lld, ldc %lld",
+                (long long)q.args.m, (long long)q.args.ldc);
+}
+
 /* The type of C follows from its tensor, too. */
 void take_types(irist_rank *r, char *const *memory)
 {
@@ -331,6 +350,7 @@ void work(irist_rank *r)
     refuse_rows(r, memory);
     refuse_calls(r, memory);
     take(r, memory);
+    take_own_rows(r, memory);
     take_types(r, memory);
     take_edges(r, memory);
     irist_meet(r);

@@ -51,6 +51,7 @@ RMSNORM = "all-reduce with residual and RMSNorm*"
 CHAIN = "layers follow each other*"
 NORMS = "all_reduce_rmsnorm is the norm of the sums*"
 QUANTIZED = "all_reduce_rmsnorm quantises each row*"
+OWN_ROWS = "sequence_parallel reads and writes own rows*"
 ODD_ROWS = "rows without an ordinary scale*"
 SHARED = "plans that share a workspace*"
 GATED = "gates and ups are multiplied*"
@@ -540,6 +541,15 @@ MUTANTS = (
            ranks=3, after="void irisi_gemm_norm_row_f32("),
     Mutant("a row of zeros with a scale of 0", "iris/gemm/quantize.h",
            "least = 0x0D800000u;", "least = 0;", "gemm/rmsnorm.cpp", ODD_ROWS),
+    Mutant("own rows of C taken for the first rows of all", "iris/runtime/gemm/make.h",
+           "    irisi_gemm_begin_own_rows(p, 0, irisi_gemm_rows_of(p, p->rank).first);\n", "", "gemm/rmsnorm.cpp",
+           OWN_ROWS, ranks=3),
+    Mutant("own rows of C where those of the most rows were", "iris/runtime/gemm/set_rows.h",
+           "    irisi_gemm_begin_own_rows(p, own, irisi_gemm_rows_of(p, p->rank).first);\n", "    (void)own;\n",
+           "gemm/rmsnorm.cpp", OWN_ROWS, ranks=3, seldom=True),
+    Mutant("sums of own rows put to every rank", "iris/gen/gemm_rmsnorm.h",
+           "(int)plan->norm.sums_to_all, put", "plan->sums.c != plan->norm.out, put", "gemm/rmsnorm.cpp",
+           OWN_ROWS, ranks=3, after="void irisi_gemm_reduce_row_f32(", seldom=True),
     Mutant("parts of sums not dealt out anew in each epoch", "iris/gemm/meet.h",
            "irisi_atomic_set_u64(irisi_exchange_ticket(plan), 0,",
            "irisi_atomic_add_u64(irisi_exchange_ticket(plan), 0,",

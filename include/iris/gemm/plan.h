@@ -19,7 +19,7 @@
  *     all_gather       own rows x k      own columns   m x own columns
  *
  * all_reduce_rmsnorm is all_reduce with one more matrix on every rank, the norms of the rows of C, or their codes of 8
- * bits with a scale for each row.
+ * bits with a scale for each row. With sequence_parallel C is this rank's own rows, as of reduce_scatter.
  *
  * Own columns are iris_gemm_band(n, world, rank), own rows iris_gemm_shard(m, world, rank). K is split as the caller
  * likes: each rank says its own k, which may be 0.
@@ -115,6 +115,12 @@ typedef int (*iris_gemm_blas)(void *arg, const iris_gemm_blas_call *call, iris_s
  * So a row of zeros has codes of 0 and a scale of 2^-100 / 448 or 240, which is not 0. A row with a norm that is NaN or
  * infinite has NaN as its scale and as all its codes.
  *
+ * With `sequence_parallel` the residual stream of all_reduce_rmsnorm is spread over the ranks by rows (tokens): C and
+ * the residual are this rank's own rows alone, as C and the residual of reduce_scatter are, and anywhere in memory of
+ * the device. out, quant_out and scale_out are of all rows on every rank, as without it. So it is reduce_scatter, the
+ * residual and the norm of own rows, and an all-gather of the norms, ready for the next GEMM. C before the call and the
+ * residual, which are nobody else's, count for this rank's rows.
+ *
  * With `gated`, for local and all_gather, columns 2 j and 2 j + 1 of B are a gate and its up, and C has half as many
  * columns as the product; n is that of the product, and even:
  *
@@ -175,6 +181,9 @@ typedef struct iris_gemm_args {
     float *scale_out;             /**< with quant_out: m values, what its rows are to be multiplied by, at the same
                                        place in every rank's heap; apart from all else */
     iris_dtype quant_dtype;       /**< of quant_out: IRIS_F8E4M3 or IRIS_F8E4M3FNUZ; 0: IRIS_F8E4M3 */
+    int sequence_parallel;        /**< of all_reduce_rmsnorm. 1: c and residual are this rank's own rows alone
+                                       (iris_gemm_shard), anywhere in memory of the device, and ldc and ldr, and which
+                                       of the two there is, are its own affair; default: all m rows on every rank */
     void *workspace;              /**< symmetric memory for partial sums or the gathered A, that plans of one stream may
                                        share (iris_gemm_workspace_bytes); null: the plan allocates its own */
     size_t workspace_bytes;       /**< its length */
@@ -367,7 +376,8 @@ typedef struct irisi_gemm_exchange {
 
 /*
  * The norms of C's rows. Where C is not stored, sums.c is `out`. quant_out null: they are not quantised; else `out` may
- * be null.
+ * be null. Where C and what beta reads are this rank's rows alone (sequence_parallel), sums.c and sums.residual are
+ * where row 0 would stand, so that kernels count all rows alike; they touch own rows only.
  */
 typedef struct irisi_gemm_norm {
     void *out;
@@ -378,13 +388,17 @@ typedef struct irisi_gemm_norm {
     uint64_t ldquant_out;
     float epsilon;
     float largest_code; /* the largest value of quant_out's type: 448 of f8e4m3, 240 of f8e4m3fnuz */
+    uint32_t sums_to_all; /* 1: C is stored, on every rank */
+    uint32_t sequence_parallel;
 } irisi_gemm_norm;
 
 /* What launches need and kernels do not. */
 typedef struct irisi_gemm_launcher {
     uint64_t number;             /* unique in the process; 0: the plan was not made */
     irisi_gemm_packing packs[2]; /* of A and B; operands.a and operands.b are then the copies */
-    uint64_t copies;             /* 1 when some rank may have such copies, or tiling.partials */
+    uint32_t copies;             /* 1 when some rank may have such copies, or tiling.partials */
+    uint16_t no_k;               /* 1 on a rank whose part of K is empty */
+    uint16_t stores_c;           /* 1: the caller gets C */
     iris_gemm_blas blas;
     void *blas_arg;
     iris_stream second; /* of the kernel that sends (producer_consumer) or of the copies (copy_engine); the events that
@@ -393,7 +407,6 @@ typedef struct irisi_gemm_launcher {
     void *workspace;       /* slots or the gathered A, where the plan allocated them itself */
     uint64_t ld_gathered;  /* elements from row to row of the gathered A, where the caller gets it; else 0 */
     void *zeros;           /* A and B of a rank whose part of K is empty */
-    uint64_t no_k;         /* 1 on such a rank */
     unsigned char slot_map[IRISI_GEMM_MAP_BYTES]; /* TMA's, where K is split: of operands.c, */
     unsigned char own_map[IRISI_GEMM_MAP_BYTES];  /* and of this rank's part of its own slots */
     uint64_t magic; /* irisi_gemm_magic: the plan is from iris_gemm_prepare */

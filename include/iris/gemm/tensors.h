@@ -17,7 +17,8 @@
  *     all_reduce       K       K as in A     -
  *     all_gather       M by 1  N by 16       N by 16
  *
- * all_reduce_rmsnorm takes what all_reduce does; its out is a pointer, as in iris_gemm_args.
+ * all_reduce_rmsnorm takes what all_reduce does, with sequence_parallel what reduce_scatter does; its out is a pointer,
+ * as in iris_gemm_args.
  *
  * "By 16" and "by 1" is the unit of a split over all ranks, as iris_gemm_band and iris_gemm_shard cut. K is split over
  * all ranks by any unit. Of local M or N may be split in any way, but not both: each rank computes its shard of C from

@@ -51,7 +51,7 @@ static int64_t irisi_gemm_place_in_heap(const void *p, uintptr_t base)
  */
 static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris_status own, irisi_gemm_common *common)
 {
-    const int on_all = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_C_ON_ALL);
+    const int on_all = irisi_gemm_c_on_all(p);
     common->xcds = p->machine.xcds;
     if (p->op == IRIS_GEMM_LOCAL) /* no other rank takes part: `common` has this one's values already */
         return own == IRIS_OK ? irisi_enter(w, "iris_gemm_prepare") : own;
@@ -68,6 +68,7 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
         {"dtype", p->operands.dtype, IRISI_AGREE_SAME, NULL, 0},
         {"c_dtype", p->sums.c_dtype, IRISI_AGREE_SAME, NULL, 0},
         {"gated", irisi_gemm_gated(p), IRISI_AGREE_SAME, NULL, 0},
+        {"sequence_parallel", p->norm.sequence_parallel, IRISI_AGREE_SAME, NULL, 0},
         {"tf32", p->operands.tf32, IRISI_AGREE_SAME, NULL, 0},
         {"fast_accum", p->operands.fast_accum, IRISI_AGREE_SAME, NULL, 0},
         {"m", p->m, IRISI_AGREE_SAME, NULL, 0},

@@ -41,12 +41,14 @@ static uint32_t irisi_gemm_ll_rows(const iris_gemm_plan *p)
 /*
  * 1 when other ranks may get something of the plan's as packets: its tiles, partial sums or rows of A; each rank gets
  * some from each other in every epoch, as banks need it. Where all ranks finish all sums, each would read its own C for
- * beta, and Cs that differ would give sums that do; for norms they hold the same.
+ * beta, and Cs that differ would give sums that do; for norms they hold the same, unless a row of it is its owner's
+ * alone: then nobody else can finish it.
  */
 static int irisi_gemm_ll_peers(const iris_gemm_plan *p)
 {
     const int sums = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K);
-    const int differ = p->sums.beta != 0 && !irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_NORMS);
+    const int norms = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_NORMS);
+    const int differ = norms ? (int)p->norm.sequence_parallel : p->sums.beta != 0;
     if (sums && (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_M) ? p->m < p->world : differ))
         return 0;
     return irisi_gemm_has_peers(p) || (p->world > 1 && (sums || irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS)));

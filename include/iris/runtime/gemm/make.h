@@ -76,6 +76,9 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     p->norm.quant_out = g->quant_out, p->norm.scale_out = g->scale_out;
     p->norm.ldquant_out = g->ldquant_out ? (uint64_t)g->ldquant_out : p->n;
     p->norm.largest_code = g->quant_dtype == IRIS_F8E4M3FNUZ ? 240.0f : 448.0f;
+    p->launcher.stores_c = g->c != NULL;
+    p->norm.sequence_parallel = g->sequence_parallel != 0;
+    p->norm.sums_to_all = p->launcher.stores_c && !p->norm.sequence_parallel;
     p->route.shard = p->m / p->world, p->route.longer = p->m % p->world;
     p->machine.workgroups = g->workgroups ? g->workgroups : units > 2 ? units : 2;
     if (p->machine.workgroups <= g->comm_workgroups)
@@ -85,6 +88,21 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     p->machine.default_workgroups = p->machine.workgroups;
     p->tiling.tile_m = g->tile_m, p->tiling.tile_n = g->tile_n, p->launcher.blas = g->blas,
     p->launcher.blas_arg = g->blas_arg;
+}
+
+/*
+ * Where C and what beta reads are this rank's rows alone: makes sums.c and sums.residual what they are where these
+ * begin at row `first`, and not at row `before`. Where C is not stored, sums.c is `out`, which has all rows.
+ */
+static void irisi_gemm_begin_own_rows(iris_gemm_plan *p, uint32_t before, uint32_t first)
+{
+    irisi_gemm_operands *sums = &p->sums;
+    const uintptr_t down = (uintptr_t)first - before; /* it may wrap around, as the addresses may */
+    if (!p->norm.sequence_parallel)
+        return;
+    if (p->launcher.stores_c)
+        sums->c = (void *)((uintptr_t)sums->c - down * sums->ldc * sums->c_element);
+    sums->residual = (const void *)((uintptr_t)sums->residual - down * sums->ldr * sums->c_element);
 }
 
 /*
@@ -113,6 +131,7 @@ static void irisi_gemm_divide(iris_gemm_plan *p)
     p->sums.scale_a = p->sums.scale_b = NULL;
     if (p->sums.c == NULL) /* C is not stored: each sum stands in out until its norm takes its place */
         p->sums.c = p->norm.out, p->sums.ldc = p->norm.ldout;
+    irisi_gemm_begin_own_rows(p, 0, irisi_gemm_rows_of(p, p->rank).first);
     o->c_dtype = irisi_gemm_slot_dtype((iris_dtype)o->c_dtype);
     o->c_element = (uint32_t)iris_dtype_bytes((iris_dtype)o->c_dtype);
     o->c = NULL, o->ldc = pitch / o->c_element, o->residual = NULL, o->ldr = 0;

@@ -3,7 +3,7 @@
  * operations.h: a part of init.c: names of operations, and sizes of their matrices and workspace.
  *
  *   irisi_gemm_op_names irisi_gemm_one_pattern irisi_gemm_has_pattern
- *   irisi_gemm_own_a_rows irisi_gemm_own_c_rows irisi_gemm_own_c_columns
+ *   irisi_gemm_own_a_rows irisi_gemm_own_c_rows irisi_gemm_own_c_columns irisi_gemm_c_on_all
  *   irisi_gemm_slot_dtype irisi_gemm_gathered_row irisi_gemm_room_pitch irisi_gemm_room
  */
 #ifndef IRIS_RUNTIME_GEMM_OPERATIONS_H
@@ -40,12 +40,18 @@ static inline uint32_t irisi_gemm_own_a_rows(const iris_gemm_plan *p)
 static inline uint32_t irisi_gemm_own_c_rows(const iris_gemm_plan *p)
 {
     const int scattered = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K & IRISI_GEMM_OPS_SPLIT_M);
-    return scattered ? iris_gemm_shard(p->m, p->world, p->rank).count : p->m;
+    return scattered || p->norm.sequence_parallel ? iris_gemm_shard(p->m, p->world, p->rank).count : p->m;
 }
 static inline uint32_t irisi_gemm_own_c_columns(const iris_gemm_plan *p)
 {
     const uint32_t columns = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS) ? p->region.columns : p->n;
     return irisi_gemm_gated(p) ? columns / 2 : columns;
+}
+
+/* 1 when C is m x n on every rank, in the heap, and written by all. */
+static inline int irisi_gemm_c_on_all(const iris_gemm_plan *p)
+{
+    return irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_C_ON_ALL) && !p->norm.sequence_parallel;
 }
 
 /* The type that partial sums are rounded to, by the type of C: as gen/gemm.py has it. */

@@ -17,8 +17,10 @@
 static iris_status irisi_gemm_change_rows(iris_world *w, iris_gemm_plan *p, uint32_t rows)
 {
     const int sums = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K);
+    const uint32_t own = irisi_gemm_rows_of(p, p->rank).first;
     p->m = p->region.rows = rows;
     p->route.shard = rows / p->world, p->route.longer = rows % p->world;
+    irisi_gemm_begin_own_rows(p, own, irisi_gemm_rows_of(p, p->rank).first);
     irisi_gemm_cut_again(p);
     p->exchange.missing = irisi_exchange_missing(p);
     if (p->launcher.packs[0].to != NULL)

@@ -54,6 +54,7 @@ typedef struct irisi_gemm_product {
     const iris_tensor *matrix[3]; /* A, B and C */
     int b_transposed;
     iris_gemm_op op;
+    int sequence_parallel; /* of all_reduce_rmsnorm: C is split as of reduce_scatter */
 } irisi_gemm_product;
 
 static const char *const irisi_gemm_matrix_names[] = {"a", "b", "c"};
@@ -82,6 +83,13 @@ static int irisi_gemm_leaves_sums(const irisi_gemm_product *p)
     return p->op == IRIS_GEMM_LOCAL && iris_tensor_is_partial(p->matrix[2]);
 }
 
+/* The operation whose row of the table the product has. */
+static iris_gemm_op irisi_gemm_lies_as(const irisi_gemm_product *p)
+{
+    const int own_rows = p->op == IRIS_GEMM_ALL_REDUCE_RMSNORM && p->sequence_parallel;
+    return irisi_gemm_leaves_sums(p) ? IRIS_GEMM_ALL_REDUCE : own_rows ? IRIS_GEMM_REDUCE_SCATTER : p->op;
+}
+
 /* How the operation wants a side to be cut. Where both matrices are to be cut alike, the first one leads. */
 static iris_tensor_dim irisi_gemm_wanted(const iris_world *w, const irisi_gemm_product *p, int side)
 {
@@ -89,7 +97,7 @@ static iris_tensor_dim irisi_gemm_wanted(const iris_world *w, const irisi_gemm_p
     const iris_tensor_dim *own = irisi_gemm_side_of(p, side);
     iris_tensor_dim want = *own;
     want.step = 1;
-    switch (irisi_op_splits[irisi_gemm_leaves_sums(p) ? IRIS_GEMM_ALL_REDUCE : p->op][side]) {
+    switch (irisi_op_splits[irisi_gemm_lies_as(p)][side]) {
     case IRISI_SPLIT_NONE: irisi_tensor_cut(&want, 1, own->unit); return want;
     case IRISI_SPLIT_BAND: irisi_tensor_cut(&want, (uint32_t)w->size, 16); return want;
     case IRISI_SPLIT_SHARD: irisi_tensor_cut(&want, (uint32_t)w->size, 1); return want;
@@ -142,7 +150,10 @@ static iris_status irisi_gemm_refuse_layout(iris_world *w, const irisi_gemm_prod
     return irisi_fail(w, IRIS_ERR_ARGUMENT,
                       "%s: %s%s takes %s as %s, but it is %s: of dimension %d rank %d has %u indices from %u on, and "
                       "needs %u from %u on",
-                      p->who, irisi_gemm_op_names[p->op], irisi_gemm_leaves_sums(p) ? " with a partial c" : "",
+                      p->who, irisi_gemm_op_names[p->op],
+                      irisi_gemm_leaves_sums(p)     ? " with a partial c"
+                      : irisi_gemm_lies_as(p) != p->op ? " with sequence_parallel"
+                                                       : "",
                       irisi_gemm_matrix_names[matrix], wanted, given, d, rank,
                       has.count, has.first, needs.count, needs.first);
 }
@@ -265,7 +276,7 @@ static void irisi_gemm_args_of(const iris_world *w, const irisi_gemm_product *p,
 static iris_status irisi_gemm_tensor_args_by(iris_world *w, const char *who, iris_gemm_op op, const iris_tensor *a,
                                              const iris_tensor *b, const iris_tensor *c, iris_gemm_args *args)
 {
-    const irisi_gemm_product p = {who, {a, b, c}, args->b_transposed != 0, op};
+    const irisi_gemm_product p = {who, {a, b, c}, args->b_transposed != 0, op, args->sequence_parallel};
     if ((unsigned)op >= IRISI_GEMM_OPS)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: operation %d does not exist", who, (int)op);
     if (args->gated)
@@ -324,7 +335,7 @@ static int irisi_gemm_op_fits(const iris_world *w, const irisi_gemm_product *p)
 iris_status iris_gemm_tensor_op(iris_world *w, const iris_tensor *a, const iris_tensor *b, const iris_tensor *c,
                                 int b_transposed, iris_gemm_op *op)
 {
-    irisi_gemm_product p = {"iris_gemm_tensor_op", {a, b, c}, b_transposed != 0, IRIS_GEMM_LOCAL};
+    irisi_gemm_product p = {"iris_gemm_tensor_op", {a, b, c}, b_transposed != 0, IRIS_GEMM_LOCAL, 0};
     if (w == NULL || op == NULL)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_tensor_op: world and op must not be null");
     const iris_status s = irisi_gemm_check_tensors(w, &p);

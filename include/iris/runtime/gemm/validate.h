@@ -321,12 +321,14 @@ static iris_status irisi_gemm_check_norm(iris_world *w, iris_gemm_op op, iris_dt
     const iris_dtype c = irisi_gemm_types_of(dtype, g->c_dtype)->out;
     if (!irisi_gemm_op_is(op, IRISI_GEMM_OPS_NORMS)) {
         const int quantizes = g->quant_out != NULL || g->ldquant_out || g->scale_out != NULL || g->quant_dtype;
-        if (!quantizes && g->out == NULL && g->ldout == 0 && g->weight == NULL && g->epsilon == 0)
+        const int normalizes = g->out != NULL || g->ldout || g->weight != NULL || g->epsilon != 0;
+        if (!quantizes && !normalizes && !g->sequence_parallel)
             return IRIS_OK;
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_gemm_prepare: %s are for all_reduce_rmsnorm; %s has no norm",
-                          quantizes ? "quant_out, ldquant_out, scale_out and quant_dtype"
-                                    : "out, ldout, weight and epsilon",
+                          "iris_gemm_prepare: %s for all_reduce_rmsnorm; %s has no norm",
+                          quantizes    ? "quant_out, ldquant_out, scale_out and quant_dtype are"
+                          : normalizes ? "out, ldout, weight and epsilon are"
+                                       : "sequence_parallel is",
                           irisi_gemm_op_names[op]);
     }
     if (g->quant_dtype != IRIS_DTYPE_NONE && g->quant_dtype != IRIS_F8E4M3 && g->quant_dtype != IRIS_F8E4M3FNUZ)
@@ -489,13 +491,18 @@ static iris_status irisi_gemm_check_out(iris_world *w, const iris_gemm_plan *p, 
 {
     if (!irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_NORMS))
         return IRIS_OK;
-    if (p->sums.beta != 0 && p->sums.residual == NULL)
+    const int owns = irisi_gemm_own_c_rows(p) > 0; /* else there is no sum here */
+    if (p->norm.sequence_parallel && owns && p->sums.residual == NULL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: sequence_parallel says that c and residual are this rank's rows, but "
+                          "both are null pointers; pass one of them, or leave it 0");
+    if (p->sums.beta != 0 && owns && p->sums.residual == NULL)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: beta is %g, but there is neither a residual nor a c that it could read",
                           p->sums.beta);
     const int wants_out = p->norm.quant_out == NULL || p->norm.out != NULL;
     iris_status s = IRIS_OK;
-    if (!wants_out && p->operands.c == NULL)
+    if (!wants_out && owns && p->operands.c == NULL)
         s = irisi_fail(w, IRIS_ERR_ARGUMENT,
                        "iris_gemm_prepare: c and out are null pointers, but sums need one of them until they are "
                        "quantised; pass %u x %u elements",
@@ -547,7 +554,7 @@ static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan
         s = irisi_gemm_check_vector(w, "scale_c", p->operands.scale_c, sizeof *p->operands.scale_c);
     if (s != IRIS_OK)
         return s;
-    if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_C_ON_ALL) && stores)
+    if (irisi_gemm_c_on_all(p) && stores)
         s = irisi_gemm_check_symmetric(w, "c", p->operands.c,
                                        irisi_gemm_span_of_all(p, p->operands.ldc, p->operands.c_element));
     if (s == IRIS_OK)
