@@ -687,6 +687,9 @@ static void differ_work(irist_rank *t)
         q = sound(t, memory);
         q.args.tf32 = 0, q.args.fast_accum = t->rank == last;
         refused(t, &q, IRIS_ERR_MISMATCH, "fast_accum is 1 on rank", "one rank's fast_accum");
+        q = sound(t, memory);
+        q.args.a_transposed = t->rank == last, q.args.lda = M;
+        refused(t, &q, IRIS_ERR_MISMATCH, "a_transposed is 1 on rank", "one rank's transposed A");
         q = sound(t, memory), normed(&q);
         q.args.ldout = t->rank == last ? N + 1 : 0;
         std::snprintf(sentence, sizeof sentence, "ldout is 145 on rank %d but 144 on rank 0", last);
