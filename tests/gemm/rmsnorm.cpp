@@ -116,14 +116,16 @@ static void ask(job *j)
     *q = oracle();
     q->op = ORACLE_ALL_REDUCE, q->world = j->t->ranks, q->seed = j->t->seed, q->alike = 1;
     q->m = j->s.m, q->n = j->s.n, q->dtype = q->c_dtype = q->bias_dtype = j->types->dtype;
-    q->a_transposed = q->b_transposed = j->o.transposed, q->alpha = j->o.alpha, q->beta = j->o.beta, q->bias = j->o.bias;
+    q->a_transposed = q->b_transposed = j->o.transposed;
+    q->alpha = j->o.alpha, q->beta = j->o.beta, q->bias = j->o.bias;
     q->residual = j->o.residual, q->scales = j->o.scales, q->activation = j->o.activation, q->real = j->o.real;
     for (int r = 0; r < j->t->ranks; r++)
         q->k[r] = dealt(j, r);
     for (int r = 0; r < j->t->ranks; r++) {
         const int64_t own = j->o.pad ? j->o.pad + r : 0;
         const oracle_block b = oracle_block_of(q, ORACLE_B, r);
-        q->lda[r] = (q->a_transposed ? q->m + j->spare : q->k[r]) + own, q->ldb[r] = (b.transposed ? b.rows.count : b.columns.count) + own;
+        q->lda[r] = (q->a_transposed ? q->m + j->spare : q->k[r]) + own;
+        q->ldb[r] = (b.transposed ? b.rows.count : b.columns.count) + own;
         q->ldc[r] = q->n + j->o.pad, q->ldr[r] = q->n + own;
     }
     j->ldout = q->n + 2 * j->o.pad;

@@ -138,7 +138,8 @@ std::string text_of(const problem &p)
 {
     return std::string(op_names[p.op]) + " of " + std::to_string(p.m) + " x " + std::to_string(p.n) + " x " +
            std::to_string(p.k) + " by " + std::to_string(p.unit) + ", way " + std::to_string(p.way) +
-           (p.a_transposed ? ", A transposed" : "") + (p.b_transposed ? ", B transposed" : "") + ", pad " + std::to_string(p.pad);
+           (p.a_transposed ? ", A transposed" : "") + (p.b_transposed ? ", B transposed" : "") + ", pad " +
+           std::to_string(p.pad);
 }
 
 /* relu(2 * A * B), whole; of partial sums 2 * A * B. */

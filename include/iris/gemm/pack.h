@@ -112,7 +112,7 @@ IRIS_DEVICE void irisi_transpose_gather(const uint32_t *words, uint32_t j, uint3
     }
 }
 
-/* Writes 32 bytes of a row of the copy, from byte `at` on; of those from `bytes` on the whole words of 16 are left out. */
+/* Writes 32 bytes of a row of the copy, from byte `at` on, but for words of 16 that begin at byte `bytes` or behind. */
 IRIS_DEVICE void irisi_transpose_store(char *row, uint64_t at, uint64_t bytes, const uint32_t *words)
 {
     IRISI_UNROLL

@@ -50,7 +50,7 @@ extern "C" {
  * f16 or bf16 is read in place where C has the same type and at most 128 rows.
  *
  * With args->a_transposed no mainloop reads A in place: the plan holds an m x k copy, each row rounded up to 128 bytes,
- * and each launch makes it first, from the rows (iris_gemm_set_rows) that it has. A BLAS of the caller's reads A itself.
+ * and each launch makes it first, of as many rows as it has. A BLAS of the caller's reads A itself.
  * The bits of C are those of the same A given as m x k, aligned, by the same choice.
  *
  * What the arguments leave open is chosen by the first tuning row that is for the problem and contradicts no argument:
@@ -98,7 +98,8 @@ iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan);
  * Says how many rows the launches to come have, as in decoding, where the batch changes from step to step: as if the
  * plan had been prepared for an m of `rows`, but with the mainloop, the tiles and the memory that it has. So own rows
  * are those of iris_gemm_shard(rows, world, rank). Of A (of its first columns, with a_transposed), C, out, the residual
- * and scale_a the first rows count; what is beyond is not read and stays as it was. With 0 a launch computes nothing, and still meets the other ranks.
+ * and scale_a the first rows count; what is beyond is not read and stays as it was. With 0 a launch computes nothing,
+ * and still meets the other ranks.
  *
  * Every rank says the same before the same launch of an operation that communicates; nothing is sent or allocated, and
  * the call returns at once. In a world in checked mode (iris_config.checked) the ranks compare their numbers, and must

@@ -89,8 +89,8 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
     own->full = p->machine.workgroups >= (uint32_t)iris_compute_units(w) ? UINT64_MAX : 0;
     if (base == NULL && p->launcher.a_transposed)
         return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
-                          "iris_gemm_prepare: a_transposed needs the kernel that copies a, which this program lacks for "
-                          "%s: define IRIS_INSTANTIATE_GEMM_ of these types, or give a as m x k",
+                          "iris_gemm_prepare: a_transposed needs the kernel that copies a, which this program lacks "
+                          "for %s: define IRIS_INSTANTIATE_GEMM_ of these types, or give a as m x k",
                           irisi_gemm_types_name(p));
     if (base == NULL || plain)
         return IRIS_OK;

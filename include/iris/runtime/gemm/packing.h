@@ -4,9 +4,9 @@
  *
  * Mainloops other than the plain one need rows of A and B that start at multiples of 16 bytes and are at most
  * IRISI_GEMM_MOST_PITCH apart; for elements of 8 or 32 bits most need a B that is n x k. Every mainloop needs an A that
- * is m x k. Each launch copies what does not fit into memory of the device. The mainloop is the same on every rank, but pointers, row pitches and widths of
- * bands differ, so that some ranks copy and others do not. The memory is therefore not of the heap, whose allocations
- * are the same on every rank.
+ * is m x k. Each launch copies what does not fit into memory of the device. The mainloop is the same on every rank, but
+ * pointers, row pitches and widths of bands differ, so that some ranks copy and others do not. The memory is therefore
+ * not of the heap, whose allocations are the same on every rank.
  */
 #ifndef IRIS_RUNTIME_GEMM_PACKING_H
 #define IRIS_RUNTIME_GEMM_PACKING_H
