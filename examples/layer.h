@@ -33,6 +33,7 @@ typedef struct options {
     uint64_t seed;
     iris_gemm_pattern pattern;
     uint32_t workgroups; /* parse_more's */
+    int weight_gradient; /* likewise */
 } options;
 
 static inline int parse_shape(options *o, const char *text)
@@ -59,18 +60,22 @@ static inline int parse_pattern(options *o, const char *text)
 
 /*
  * `does`: one sentence for --help; `sides`: what M, N and K are. `own`: the letter of the option that not every program
- * has, 'p' or 'w', or 0; `workgroups`: what --workgroups is. -1 to go on, else the program's exit status.
+ * has, 'p' or 'w', or 'g', which has 'p' too, or 0; `workgroups`: what --workgroups is. -1 to go on, else the program's
+ * exit status.
  */
 static inline int parse_more(options *o, int argc, char **argv, const char *does, const char *sides, int own,
                              const char *workgroups)
 {
     static const struct option known[] = {
-        {"shape", 1, NULL, 's'},      {"dtype", 1, NULL, 'd'}, {"seed", 1, NULL, 'r'}, {"pattern", 1, NULL, 'p'},
-        {"workgroups", 1, NULL, 'w'}, {"help", 0, NULL, 'h'},  {NULL, 0, NULL, 0}};
+        {"shape", 1, NULL, 's'},      {"dtype", 1, NULL, 'd'},
+        {"seed", 1, NULL, 'r'},       {"pattern", 1, NULL, 'p'},
+        {"workgroups", 1, NULL, 'w'}, {"weight-gradient", 0, NULL, 'g'},
+        {"help", 0, NULL, 'h'},       {NULL, 0, NULL, 0}};
+    const int patterns = own == 'p' || own == 'g';
     int letter;
     memset(o, 0, sizeof *o);
     o->ranks = 4, o->m = 127, o->n = 200, o->k = 90, o->dtype = IRIS_F32, o->seed = 1; /* no side divides evenly */
-    while ((letter = getopt_long(argc, argv, own == 'p' ? "s:d:p:h" : own ? "s:d:w:h" : "s:d:h", known, NULL)) != -1) {
+    while ((letter = getopt_long(argc, argv, patterns ? "s:d:p:h" : own ? "s:d:w:h" : "s:d:h", known, NULL)) != -1) {
         switch (letter) {
         case 's':
             if (!parse_shape(o, optarg))
@@ -85,15 +90,20 @@ static inline int parse_more(options *o, int argc, char **argv, const char *does
                 return refuse(argv, optarg, "--seed", "a number from 1 to 4294967295");
             break;
         case 'p':
-            if (own != 'p' || !parse_pattern(o, optarg))
+            if (!patterns || !parse_pattern(o, optarg))
                 return refuse(argv, optarg, "--pattern",
-                              own == 'p' ? "auto or a pattern's name, as --help has them"
+                              patterns ? "auto or a pattern's name, as --help has them"
                                          : "which this program does not have");
             break;
         case 'w':
             if (own != 'w' || (o->workgroups = (uint32_t)parse_number(optarg, 1024)) == 0)
                 return refuse(argv, optarg, "--workgroups",
                               own == 'w' ? "a number from 1 to 1024" : "which this program does not have");
+            break;
+        case 'g':
+            if (own != 'g')
+                return refuse(argv, argv[optind - 1], "the program", "which has no weight gradient");
+            o->weight_gradient = 1;
             break;
         case 'h':
             printf("usage: %s [option...] [RANKS]\n%s\n\n"
@@ -102,11 +112,13 @@ static inline int parse_more(options *o, int argc, char **argv, const char *does
                    "  -d, --dtype NAME     f32 (default) or bf16\n"
                    "      --seed N         another one makes other matrices (default 1)\n",
                    argv[0], does, MOST_RANKS, o->ranks, sides, o->m, o->n, o->k);
-            if (own == 'p')
+            if (patterns)
                 printf("  -p, --pattern NAME   bulk_synchronous, producer_consumer, fused_sequential, wg_specialized\n"
                        "                       or wave_specialized; auto (default): the library chooses\n");
             if (own == 'w')
                 printf("  -w, --workgroups N   %s\n", workgroups);
+            if (own == 'g')
+                printf("      --weight-gradient  A is given as K x M: C = 1/2 transposed(A) * B\n");
             printf("  -h, --help           this\n");
             return 0;
         default: return 2; /* getopt has said what is wrong */

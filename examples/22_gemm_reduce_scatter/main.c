@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A layer whose weights are split by rows, and whose output is spread over the ranks by rows: C = 1/2 A * B + bias.
- * Each rank has some columns of A and the same rows of B, computes its part of all sums, and gets some rows of C.
+ * Each rank has some columns of A and the same rows of B, computes its part of all sums, and gets some rows of C. With
+ * --weight-gradient it has some tokens: rows of X, which is A transposed, and of dY, which is B; C = 1/2 X^T dY is the
+ * gradient of the weights, each rank's rows of it the sums over all tokens.
  */
 /* Kernels of all patterns, for --pattern; without, of those that the library may choose. */
 #define IRIS_GEMM_ALL_PATTERNS
@@ -13,22 +15,28 @@
 
 enum { A, B, BIAS };
 
+/* The matrix that A is given as: M x K, or K x M. */
+static matrix a_of(const options *o)
+{
+    return o->weight_gradient ? matrix_of(o, A, o->k, o->m) : matrix_of(o, A, o->m, o->k);
+}
+
 static int check(iris_world *w, const options *o, const void *c)
 {
     const uint32_t world = (uint32_t)iris_world_size(w);
     const iris_gemm_rows own = iris_gemm_shard(o->m, world, (uint32_t)iris_rank(w));
     const iris_gemm_columns all = {0, o->n};
-    const matrix a = matrix_of(o, A, o->m, o->k), b = matrix_of(o, B, o->k, o->n), bias = matrix_of(o, BIAS, 1, o->n);
+    const matrix a = a_of(o), b = matrix_of(o, B, o->k, o->n), bias = matrix_of(o, BIAS, 1, o->n);
     float *columns = transposed(&b, all);
     double *row = (double *)malloc(o->k * sizeof *row);
     verdict v = {0, 0, 0, 0, 0, 0};
     for (uint32_t s = 0; s < checked_rows(own.count) && columns && row; s++) {
         const uint32_t i = row_of(s, own.count); /* of the own rows */
         for (uint32_t k = 0; k < o->k; k++)
-            row[k] = element(&a, own.first + i, k);
+            row[k] = o->weight_gradient ? element(&a, k, own.first + i) : element(&a, own.first + i, k);
         for (uint32_t j = 0; j < o->n; j++) {
             product p = dot(row, columns + (size_t)j * o->k, o->k, world);
-            const double added = element(&bias, 0, j), want = 0.5 * p.sum + added;
+            const double added = o->weight_gradient ? 0 : element(&bias, 0, j), want = 0.5 * p.sum + added;
             p.terms += fabs(added);
             judge(&v, own.first + i, j, at(o->dtype, c, (size_t)i * o->n + j), want,
                   tolerance(o->dtype, o->k, &p, want));
@@ -49,14 +57,18 @@ static int rank_main(iris_world *w, void *arg)
     const iris_gemm_rows own = iris_gemm_shard(o->m, world, rank);                            /* of C */
     const size_t bytes = iris_dtype_bytes(o->dtype);
     const size_t longest = iris_gemm_shard(o->k, world, 0).count, most = iris_gemm_shard(o->m, world, 0).count;
-    const matrix a = matrix_of(o, A, o->m, o->k), b = matrix_of(o, B, o->k, o->n), bias = matrix_of(o, BIAS, 1, o->n);
+    const iris_gemm_columns all_of_m = {0, o->m};
+    const matrix a = a_of(o), b = matrix_of(o, B, o->k, o->n), bias = matrix_of(o, BIAS, 1, o->n);
     /* Allocations are the same on every rank: those of rank 0, which has the most. */
     void *own_a = iris_malloc(w, o->m * longest * bytes), *own_b = iris_malloc(w, longest * o->n * bytes);
     void *c = iris_malloc(w, most * o->n * bytes), *added = iris_malloc(w, o->n * bytes);
     iris_gemm_args g;
     iris_gemm_plan plan;
     IRIS_TRY(own_a && own_b && c && added ? IRIS_OK : IRIS_ERR_NOMEM);
-    IRIS_TRY(upload(w, own_a, &a, all_rows, part_columns));
+    if (o->weight_gradient)
+        IRIS_TRY(upload(w, own_a, &a, part, all_of_m));
+    else
+        IRIS_TRY(upload(w, own_a, &a, all_rows, part_columns));
     IRIS_TRY(upload(w, own_b, &b, part, all_columns));
     IRIS_TRY(upload(w, added, &bias, one, all_columns));
     IRIS_TRY(iris_memset(w, c, 0xFF, most * o->n * bytes)); /* NaN: what is not written is seen */
@@ -64,7 +76,8 @@ static int rank_main(iris_world *w, void *arg)
     memset(&g, 0, sizeof g);
     g.m = o->m, g.n = o->n, g.k = part.count; /* k is this rank's part; 0 where there are more ranks than K has */
     g.a = own_a, g.b = own_b, g.c = c;
-    g.alpha = 0.5, g.bias = added;
+    g.alpha = 0.5, g.bias = o->weight_gradient ? NULL : added;
+    g.a_transposed = o->weight_gradient; /* each launch transposes A into the plan's own copy first */
     g.pattern = o->pattern;
     IRIS_TRY(iris_gemm_prepare(w, &plan, IRIS_GEMM_REDUCE_SCATTER, o->dtype, &g));
     if (o->dtype == IRIS_BF16)
@@ -83,7 +96,7 @@ int main(int argc, char **argv)
 {
     options o;
     const int status = parse_more(&o, argc, argv, "GEMM + reduce-scatter: sums over all ranks, own rows of them.",
-                                  "C is M x N, split by rows; K is split over the ranks", 'p', NULL);
+                                  "C is M x N, split by rows; K is split over the ranks", 'g', NULL);
     if (status >= 0)
         return status;
     const size_t m = o.m, n = o.n, k = o.k;

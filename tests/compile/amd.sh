@@ -17,13 +17,8 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
     # Code for every file for gfx942, as users would make it; with little optimisation for its neighbours, and for
     # tests, which hold hundreds of instances: a part of the types, another one for each device (tests/types.h). For the
     # neighbours isa/collectives.c has what tests of collectives have, isa/gemm.py and docs/programs/gemm.c the kernels
-<<<<<<< HEAD
-    # of examples of GEMMs and of decode.c, less those of f64. Tests make code for gfx942 alone: isa/check.py and
+    # of examples of GEMMs and of RMSNorm, less those of f64. Tests make code for gfx942 alone: isa/check.py and
     # isa/gemm.py look at that of the library's own kernels for the others.
-=======
-    # of examples of GEMMs and of RMSNorm, less those of f64. Tests make no code for gfx950, whose instructions are
-    # gfx942's but for those of matrix units, which isa/gemm.py looks at.
->>>>>>> seqnorm
     part=0
     for arch in $archs; do
         for file in $(programs); do

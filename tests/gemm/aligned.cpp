@@ -588,7 +588,7 @@ static irisi_gemm_packing pack_case(uint64_t seed, uint64_t turn, char *from, ch
     const uint64_t wider = p.to_pitch > p.from_pitch ? p.to_pitch : p.from_pitch;
     p.rows = 1 + irist_pick(seed, turn, 5, (uint32_t)((PACK_ROOM - 2 * PACK_EDGE) / wider));
     p.from = from + PACK_EDGE + element * irist_pick(seed, turn, 6, 16 / element);
-    p.transposed = element < 8 && irist_pick(seed, turn, 10, 2) ? element : 0;
+    p.transposed = irist_pick(seed, turn, 10, 2) ? element : 0;
     if (p.transposed) { /* the copy has a row for each column, and no room between them */
         const uint64_t columns = p.row_bytes / element;
         const uint64_t most = (PACK_ROOM - 2 * PACK_EDGE) / columns / 16 * 16 / element;

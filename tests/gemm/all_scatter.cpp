@@ -27,7 +27,8 @@ static const problem_options variants[] = {
     {"plain", 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
     {"alpha, beta, padded", 1.5, -0.5, 0, IRIS_ACTIVATION_NONE, 0, 3, 1, 5, 16, 24, 3, 1, 0, 0},
     {"transposed, bias, relu", 0, 0, 1, IRIS_ACTIVATION_RELU, 1, 0, 2, 1, 32, 8, 2, 1, 0, 0},
-    {"everything, gelu", -0.5, 2, 1, IRIS_ACTIVATION_GELU, 1, 1, 0, 8, 8, 40, 5, 2, 0, 0},
+    {"everything, A and B transposed", -0.5, 2, 1, IRIS_ACTIVATION_GELU, 1, 1, 0, 8, 8, 40, 5, 2, 0, 0, 0,
+     IRIS_DTYPE_NONE, 0, 0, 1},
     {"silu, real", 1, 0, 0, IRIS_ACTIVATION_SILU, 0, 0, 0, 0, 0, 0, 4, 2, 1, 0},
     {"real, odd tile", 0.75, 1.25, 1, IRIS_ACTIVATION_NONE, 0, 2, 2, 2, 19, 13, 3, 2, 1, 0},
 };

@@ -40,6 +40,13 @@ static void overflow(question *q) { q->args.m = 2147483647, q->args.ldc = INT64_
 static void beyond_heap(question *q) { q->args.ldc = (int64_t)1 << 30; }
 static void short_lda(question *q) { q->args.lda = K - 1; }
 static void short_ldb(question *q) { q->args.ldb = 1, q->args.b_transposed = 1; }
+static void short_lda_transposed(question *q) { q->args.lda = M - 1, q->args.a_transposed = 1; }
+static void gathered_transposed(question *q) { q->op = IRIS_GEMM_ALL_GATHER, q->args.a_transposed = 1; }
+static void c_is_last_of_a_transposed(question *q)
+{
+    q->args.a = (const float *)q->args.c - (K - 1) * M - 15, q->args.a_transposed = 1, q->args.lda = M;
+}
+static void transposed_without_kernels(question *q) { q->args.a_transposed = 1, q->dtype = IRIS_BF16; }
 static void short_ldc(question *q) { q->args.ldc = N - 1; }
 static void odd_a(question *q) { q->args.a = (const char *)q->args.a + 1; }
 static void odd_bias(question *q) { q->args.bias = (const char *)q->args.a + 2; }
@@ -308,6 +315,11 @@ static const struct {
     {beyond_heap, IRIS_ERR_ARGUMENT, "its 167503725120 bytes"},
     {short_lda, IRIS_ERR_ARGUMENT, "lda is 23, less than the 24 elements of a row of a"},
     {short_ldb, IRIS_ERR_ARGUMENT, "ldb is 1, less than the 24 elements of a row of b"},
+    {short_lda_transposed, IRIS_ERR_ARGUMENT, "lda is 39, less than the 40 elements of a row of a"},
+    {gathered_transposed, IRIS_ERR_ARGUMENT, "a_transposed is not for all_gather, which gathers rows of an m x k A"},
+    {c_is_last_of_a_transposed, IRIS_ERR_ARGUMENT, "have elements in common; c must be apart"},
+    {transposed_without_kernels, IRIS_ERR_UNSUPPORTED,
+     "a_transposed needs the kernel that copies a, which this program lacks for bf16"},
     {short_ldc, IRIS_ERR_ARGUMENT, "ldc is 143, less than the 144 elements of a row of c"},
     {odd_a, IRIS_ERR_ARGUMENT, "is not aligned to its 4-byte elements"},
     {odd_bias, IRIS_ERR_ARGUMENT, "is not aligned to its 4-byte elements"},
@@ -690,6 +702,9 @@ static void differ_work(irist_rank *t)
         q = sound(t, memory);
         q.args.tf32 = 0, q.args.fast_accum = t->rank == last;
         refused(t, &q, IRIS_ERR_MISMATCH, "fast_accum is 1 on rank", "one rank's fast_accum");
+        q = sound(t, memory);
+        q.args.a_transposed = t->rank == last, q.args.lda = M;
+        refused(t, &q, IRIS_ERR_MISMATCH, "a_transposed is 1 on rank", "one rank's transposed A");
         q = sound(t, memory), normed(&q);
         q.args.ldout = t->rank == last ? N + 1 : 0;
         std::snprintf(sentence, sizeof sentence, "ldout is 145 on rank %d but 144 on rank 0", last);

@@ -33,7 +33,7 @@ IRIS_KERNEL(naive_kernel, naive_args, a, 64)
         const int64_t i = at / g->n, j = at % g->n;
         double sum = 0;
         for (int64_t k = 0; k < g->k && g->alpha != 0; k++)
-            sum += naive_at(g->dtype, g->a, i * g->lda + k) *
+            sum += naive_at(g->dtype, g->a, g->a_transposed ? k * g->lda + i : i * g->lda + k) *
                    naive_at(g->dtype, g->b, g->b_transposed ? j * g->ldb + k : k * g->ldb + j);
         sum = g->alpha * sum + (g->beta != 0 ? g->beta * naive_at(g->c_dtype, g->c, i * g->ldc + j) : 0);
         if (g->c_dtype == IRIS_F64)

@@ -71,10 +71,12 @@ struct alone {
         const int64_t columns = p.own.count ? p.own.count : 1;
         const int64_t b_rows = options.b_transposed ? columns : shape.k;
         const int64_t b_cols = options.b_transposed ? shape.k : columns;
-        p.lda = shape.k + options.pad_a, p.ldb = b_cols + options.pad_b, p.ldc = shape.n + options.pad_c;
+        const int64_t a_rows = options.a_transposed ? shape.k : shape.m;
+        const int64_t a_cols = options.a_transposed ? shape.m : shape.k;
+        p.lda = a_cols + options.pad_a, p.ldb = b_cols + options.pad_b, p.ldc = shape.n + options.pad_c;
         p.c_bytes = (size_t)(shape.m * p.ldc) * out;
         bytes = p.c_bytes + 2 * BORDER;
-        const size_t sizes[] = {(size_t)(shape.m * p.lda) * in, (size_t)(b_rows * p.ldb) * in,
+        const size_t sizes[] = {(size_t)(a_rows * p.lda) * in, (size_t)(b_rows * p.ldb) * in,
                                 (size_t)columns * iris_dtype_bytes(p.bias_dtype),
                                 (size_t)(shape.m + columns + 1) * sizeof(float), bytes};
         size_t at[6] = {0};
@@ -86,7 +88,7 @@ struct alone {
             return;
         p.a = base, p.b = base + at[1], p.bias = base + at[2], p.scales = (float *)(void *)(base + at[3]);
         around = base + at[4], p.c = around + BORDER + shift * out; /* within the border: a start that is not aligned */
-        irist_upload(t, p.a, problem_matrix(&p, ORACLE_A, shape.m, shape.k, p.lda, 0, 0, 0));
+        irist_upload(t, p.a, problem_matrix(&p, ORACLE_A, a_rows, a_cols, p.lda, 0, 0, options.a_transposed));
         if (p.own.count > 0) {
             irist_upload(t, p.b, problem_matrix(&p, ORACLE_B, b_rows, b_cols, p.ldb, 0, p.own.first,
                                                 options.b_transposed));
@@ -203,7 +205,7 @@ static void random_work(irist_rank *t)
         o.alpha = factors[draw(4)], o.beta = factors[draw(4)], o.bias = (int)draw(2);
         o.activation = (iris_activation)draw(IRIS_ACTIVATIONS), o.b_transposed = (int)draw(2);
         o.pad_a = draw(9), o.pad_b = draw(9), o.pad_c = draw(9), o.workgroups = draw(6), o.real = (int)draw(2);
-        o.scales = (int)draw(3);
+        o.scales = (int)draw(3), o.a_transposed = draw(3) == 0;
         const type *of = &types[draw(TYPES)];
         const int band = draw(4) == 0;
         alone(t, of, shape, o, band, draw(9)).whole("made up");

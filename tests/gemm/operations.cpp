@@ -2,7 +2,7 @@
 /*
  * operations.cpp: GEMM + reduce-scatter, GEMM + all-reduce and all-gather + GEMM: every shape, type, split of K and
  * option by every pattern, against the triple loop of oracle.h; plans that share a workspace; the gathered A, which the
- * caller gets; columns in pairs; the caller's BLAS.
+ * caller gets; columns in pairs; a transposed A; the caller's BLAS.
  */
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_GEMM_ALL_PATTERNS
@@ -119,6 +119,9 @@ enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 /* How K is dealt out: alike, each rank another length, or nothing to rank 1, or to all but the last. */
 enum deal { ALIKE, RAGGED, ONE_EMPTY, ONE_FULL };
 
+/* How A lies: row by row, so many elements apart as a row has; column by column; or with rows at cache lines. */
+enum layout { BY_ROWS, BY_COLUMNS, AT_LINES };
+
 struct options {
     const char *name;
     double alpha, beta;
@@ -129,6 +132,7 @@ struct options {
     int64_t pad; /* elements beyond each row; of rank r one more each */
     uint32_t tile_m, tile_n, workgroups;
     int gated = 0;
+    layout a = BY_ROWS; /* all_gather: not by columns */
 };
 static const options variants[] = {
     {"plain", 0, 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 22, ALIKE, 0, 0, 0, 0},
@@ -178,7 +182,8 @@ static void ask(job *j)
     q->op = (oracle_op)j->op, q->world = j->t->ranks, q->seed = j->t->seed;
     q->m = j->s.m, q->n = j->s.n, q->dtype = j->types->dtype, q->c_dtype = j->types->c_dtype;
     q->bias_dtype = iris_dtype_bytes(q->c_dtype) == 1 ? IRIS_BF16 : q->c_dtype;
-    q->b_transposed = j->o.b_transposed, q->alpha = j->o.alpha, q->beta = j->o.beta, q->bias = j->o.bias;
+    q->a_transposed = j->o.a == BY_COLUMNS && j->op != IRIS_GEMM_ALL_GATHER, q->b_transposed = j->o.b_transposed;
+    q->alpha = j->o.alpha, q->beta = j->o.beta, q->bias = j->o.bias;
     q->residual = j->o.residual && j->o.beta != 0, q->scales = j->o.scales, q->activation = j->o.activation;
     q->swiglu = j->o.gated;
     q->real = j->o.real; /* sums that depend on their order, of types that have the range */
@@ -191,7 +196,10 @@ static void ask(job *j)
         q->k[r] = oracle_splits_k(q) ? dealt(j, r) : j->s.k;
     for (int r = 0; r < j->t->ranks; r++) {
         const int64_t own = j->o.pad ? j->o.pad + r : 0; /* ldc of one length where all ranks write C */
-        q->lda[r] = oracle_block_of(q, ORACLE_A, r).columns.count + own;
+        const oracle_block a = oracle_block_of(q, ORACLE_A, r);
+        q->lda[r] = (a.transposed ? a.rows.count + j->spare : a.columns.count) + own;
+        if (j->o.a == AT_LINES)
+            q->lda[r] = (q->lda[r] + 127) / 128 * 128;
         const oracle_block b = oracle_block_of(q, ORACLE_B, r);
         q->ldb[r] = (b.transposed ? b.rows.count : b.columns.count) + own;
         q->ldc[r] = oracle_block_of(q, ORACLE_C, r).columns.count + (q->op == ORACLE_ALL_REDUCE ? j->o.pad : own);
@@ -216,7 +224,8 @@ static iris_gemm_args args_of(const job *j)
         g.scale_c = (const float *)(void *)j->memory[ORACLE_SCALE_C];
         g.scale_a_rows = g.scale_b_columns = q->scales == 2;
     }
-    g.alpha = q->alpha, g.beta = q->beta, g.activation = q->activation, g.b_transposed = q->b_transposed;
+    g.alpha = q->alpha, g.beta = q->beta, g.activation = q->activation;
+    g.a_transposed = q->a_transposed, g.b_transposed = q->b_transposed;
     g.gated = j->o.gated;
     g.tile_m = j->o.tile_m, g.tile_n = j->o.tile_n, g.workgroups = j->o.workgroups;
     g.workspace = j->workspace, g.workspace_bytes = j->workspace_bytes;
@@ -473,7 +482,9 @@ static void many_work(irist_rank *t)
     const auto of = [&](int i, uint32_t what, uint32_t n) { return irist_pick(t->seed, (uint64_t)i + 1000, what, n); };
     for (int i = 0; i < count; i++) {
         const shape s = {1 + (int64_t)of(i, 0, 96), 1 + (int64_t)of(i, 1, 160), 1 + (int64_t)of(i, 2, 80)};
-        made = create(&jobs[i], t, &kinds[of(i, 3, 3)], ops[of(i, 4, OPS)], s, o) && made;
+        options own = o;
+        own.a = of(i, 7, 3) == 0 ? BY_COLUMNS : BY_ROWS;
+        made = create(&jobs[i], t, &kinds[of(i, 3, 3)], ops[of(i, 4, OPS)], s, own) && made;
         jobs[i].put = (int)of(i, 5, 2);
         for (int r = 0; r < t->ranks; r++) { /* the largest of all ranks: k differs */
             iris_gemm_args g = args_of(&jobs[i]);
@@ -651,6 +662,77 @@ TEST_CASE("gates and ups are multiplied, for every shape", "[gemm][gated]")
     irist_spmd(gated_work, nullptr);
 }
 
+/*
+ * A plan whose A stands column by column, by a pattern, on a copy full of poison. Returns C; empty where it is wrong.
+ */
+static std::vector<unsigned char> transposed_once(job *j, int pattern, int64_t rows, const char *how)
+{
+    irist_rank *t = j->t;
+    const irisi_gemm_packing &copy = j->plan.launcher.packs[0];
+    const std::vector<unsigned char> before = poison(j);
+    if (copy.to)
+        irist_ok(t, iris_memset(t->world, copy.to, 0xff, (size_t)j->plan.most_m * copy.to_pitch));
+    irist_ok(t, iris_gemm_set_rows(t->world, &j->plan, rows));
+    launch(j, pattern);
+    if (!irist_ok(t, iris_synchronize(t->world)))
+        return {};
+    const std::vector<unsigned char> got = irist_download(t, j->memory[ORACLE_C], before.size());
+    if (rows == 0)
+        irist_check(t, got == before, "%s %s: a launch without rows has written C", op_names[j->op], how);
+    else if (!right(j, before, how))
+        return {};
+    return got;
+}
+
+/*
+ * dW = X^T dY: A given as k x m, K dealt out raggedly or not to every rank, by every pattern, with all rows that the
+ * plan has and with fewer. Bitwise what the same A gives as m x k.
+ */
+static void transposed_work(irist_rank *t)
+{
+    const kind *types = (const kind *)t->arg;
+    static const options o[] = {
+        {"A by columns", 0, 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 1, 0, RAGGED, 3, 0, 0, 0},
+        {"A and B by columns", 0.5, -0.5, 1, 0, IRIS_ACTIVATION_RELU, 1, 2, 1, 0, ONE_EMPTY, 0, 16, 24, 3},
+        {"A by columns, one part", 0, 1, 0, 1, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, ONE_FULL, 1, 0, 0, 4},
+    };
+    static const shape sizes[] = {{1, 7, 5}, {13, 17, 19}, {97, 101, 103}, {64, 64, 64}, {130, 40, 300}, {5, 131, 1}};
+    const int own = (int)(types - kinds);
+    for (int i = 0; i < 6 * 3 * 2; i++) {
+        const int s = i % 6, v = i / 6 % 3;
+        const iris_gemm_op op = ops[i / 18];
+        if (!t->full && (s + 2 * v + 3 * (i / 18) + own) % 7)
+            continue;
+        const int spare = i % 2 ? 0 : 1 + s;
+        options turned = o[v], plain = o[v];
+        turned.a = BY_COLUMNS, plain.a = AT_LINES;
+        job a, b;
+        const bool made = create(&a, t, types, op, sizes[s], turned, nullptr, 0, spare);
+        const bool both = create(&b, t, types, op, sizes[s], plain, nullptr, 0, spare) && made;
+        a.put = b.put = s % 2;
+        if (both && prepare(&a) && prepare(&b)) {
+            irist_check(t, (a.plan.launcher.packs[0].to != nullptr) == (a.question.k[t->rank] > 0),
+                        "%lldx%lldx%lld, %s: there is a copy of an empty A, or none", (long long)sizes[s].m,
+                        (long long)sizes[s].n, (long long)sizes[s].k, turned.name);
+            for (int pattern = 0; pattern < patterns_of(op); pattern++)
+                irist_check(t, transposed_once(&a, pattern, sizes[s].m, pattern_names[pattern]) ==
+                                   transposed_once(&b, pattern, sizes[s].m, "as m x k"),
+                            "%s %s %s %lldx%lldx%lld, %s: other bits than of the same A as m x k", op_names[op],
+                            pattern_names[pattern], types->name, (long long)sizes[s].m, (long long)sizes[s].n,
+                            (long long)sizes[s].k, turned.name);
+            transposed_once(&a, 0, 0, "no rows");
+        }
+        release(&b);
+        release(&a);
+    }
+}
+
+TEST_CASE("an A that is given as k x m is the same A, for every type and pattern", "[gemm][transposed]")
+{
+    for (int i = 0; i < KINDS; i++)
+        irist_spmd(transposed_work, &kinds[i]);
+}
+
 static void blas_work(irist_rank *t)
 {
     for (int o = 0; o < OPS; o++)
@@ -658,6 +740,7 @@ static void blas_work(irist_rank *t)
             job j;
             options v = variants[1];
             v.beta = ops[o] == IRIS_GEMM_ALL_GATHER ? 0.5 : v.beta, v.tile_m = v.tile_n = 0;
+            v.a = (i + o) % 2 ? BY_COLUMNS : BY_ROWS; /* a BLAS reads it as it stands */
             const bool made = create(&j, t, &kinds[i], ops[o], shapes[5], v);
             j.by_blas = 1;
             if (made && prepare(&j)) {

@@ -37,7 +37,7 @@ struct problem_options {
     int unit;  /* rows take multiples of so many elements before the padding; 0 and 1: no more than they need */
     int scales = 0; /* 1: one of A, of B and of C; 2: of each row of A and column of B, and of C */
     iris_dtype c_dtype = IRIS_DTYPE_NONE; /* none: as iris_gemm_prepare has it */
-    int tf32 = 0, fast_accum = 0;
+    int tf32 = 0, fast_accum = 0, a_transposed = 0;
 };
 
 /* Everything about one GEMM of one rank. */
@@ -139,7 +139,7 @@ static inline iris_gemm_args problem_args(const problem *p)
         g.scale_a_rows = g.scale_b_columns = options.scales == 2;
     }
     g.alpha = options.alpha, g.beta = options.beta, g.activation = options.activation;
-    g.b_transposed = options.b_transposed;
+    g.a_transposed = options.a_transposed, g.b_transposed = options.b_transposed;
     g.tile_m = options.tile_m, g.tile_n = options.tile_n;
     g.workgroups = options.workgroups, g.comm_workgroups = options.comm_workgroups;
     return g;
@@ -190,11 +190,13 @@ static inline bool problem_create(problem *p, irist_rank *t, iris_dtype dtype, p
     problem_types(p);
     p->own = iris_gemm_band((uint32_t)shape.n, (uint32_t)t->ranks, (uint32_t)t->rank);
     const int64_t widest = iris_gemm_band((uint32_t)shape.n, (uint32_t)t->ranks, 0).count;
-    p->lda = problem_padded(options, shape.k) + options.pad_a;
+    const int64_t a_rows = options.a_transposed ? shape.k : shape.m;
+    const int64_t a_cols = options.a_transposed ? shape.m : shape.k;
+    p->lda = problem_padded(options, a_cols) + options.pad_a;
     p->ldb = problem_padded(options, options.b_transposed ? shape.k : widest) + options.pad_b;
     p->ldc = problem_padded(options, shape.n) + options.pad_c;
     p->c_bytes = (size_t)(shape.m * p->ldc) * iris_dtype_bytes(p->c_dtype);
-    p->a = (char *)iris_malloc(t->world, (size_t)(shape.m * p->lda) * size);
+    p->a = (char *)iris_malloc(t->world, (size_t)(a_rows * p->lda) * size);
     p->b = (char *)iris_malloc(t->world, (size_t)((options.b_transposed ? widest : shape.k) * p->ldb) * size);
     p->c = (char *)iris_malloc(t->world, p->c_bytes);
     p->bias = (char *)iris_malloc(t->world, (size_t)widest * iris_dtype_bytes(p->bias_dtype));
@@ -203,7 +205,7 @@ static inline bool problem_create(problem *p, irist_rank *t, iris_dtype dtype, p
         return false;
     const int64_t b_rows = options.b_transposed ? p->own.count : shape.k;
     const int64_t b_cols = options.b_transposed ? shape.k : p->own.count;
-    irist_upload(t, p->a, problem_matrix(p, ORACLE_A, shape.m, shape.k, p->lda, 0, 0, 0));
+    irist_upload(t, p->a, problem_matrix(p, ORACLE_A, a_rows, a_cols, p->lda, 0, 0, options.a_transposed));
     if (p->own.count > 0) {
         irist_upload(t, p->b, problem_matrix(p, ORACLE_B, b_rows, b_cols, p->ldb, 0, p->own.first,
                                              options.b_transposed));

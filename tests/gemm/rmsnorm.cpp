@@ -53,7 +53,7 @@ struct options {
     double alpha, beta;
     int bias, residual, stored;
     iris_activation activation;
-    int b_transposed, scales, real;
+    int transposed, scales, real; /* transposed: A and B are */
     deal k;
     int64_t pad; /* elements beyond each row; of rank r one more each where ranks may differ */
     uint32_t workgroups;
@@ -138,14 +138,16 @@ static void ask(job *j)
     q->op = j->o.own_rows ? ORACLE_REDUCE_SCATTER : ORACLE_ALL_REDUCE;
     q->world = j->t->ranks, q->seed = j->t->seed, q->alike = 1;
     q->m = j->s.m, q->n = j->s.n, q->dtype = q->c_dtype = q->bias_dtype = j->types->dtype;
-    q->b_transposed = j->o.b_transposed, q->alpha = j->o.alpha, q->beta = j->o.beta, q->bias = j->o.bias;
+    q->a_transposed = q->b_transposed = j->o.transposed;
+    q->alpha = j->o.alpha, q->beta = j->o.beta, q->bias = j->o.bias;
     q->residual = j->o.residual, q->scales = j->o.scales, q->activation = j->o.activation, q->real = j->o.real;
     for (int r = 0; r < j->t->ranks; r++)
         q->k[r] = dealt(j, r);
     for (int r = 0; r < j->t->ranks; r++) {
         const int64_t own = j->o.pad ? j->o.pad + r : 0;
         const oracle_block b = oracle_block_of(q, ORACLE_B, r);
-        q->lda[r] = q->k[r] + own, q->ldb[r] = (b.transposed ? b.rows.count : b.columns.count) + own;
+        q->lda[r] = (q->a_transposed ? q->m + j->spare : q->k[r]) + own;
+        q->ldb[r] = (b.transposed ? b.rows.count : b.columns.count) + own;
         q->ldc[r] = q->n + (j->o.own_rows ? own : j->o.pad), q->ldr[r] = q->n + own;
     }
     j->ldout = q->n + 2 * j->o.pad;
@@ -182,7 +184,8 @@ static iris_gemm_args args_of(const job *j)
         g.scale_c = (const float *)(void *)j->memory[ORACLE_SCALE_C];
         g.scale_a_rows = g.scale_b_columns = q->scales == 2;
     }
-    g.alpha = q->alpha, g.beta = q->beta, g.activation = q->activation, g.b_transposed = q->b_transposed;
+    g.alpha = q->alpha, g.beta = q->beta, g.activation = q->activation;
+    g.a_transposed = q->a_transposed, g.b_transposed = q->b_transposed;
     g.weight = j->weight, g.epsilon = j->o.epsilon;
     if (!j->o.alone)
         g.out = j->out, g.ldout = j->ldout;

@@ -39,6 +39,7 @@ struct problem {
     int64_t m, n, k, unit; /* unit: of what the caller splits as it likes */
     int way, b_transposed;
     int64_t pad; /* elements behind each row */
+    int a_transposed; /* not of all_gather */
 };
 
 /* How one matrix is laid out: -1, or which of its dimensions is split. */
@@ -71,7 +72,8 @@ void layouts(const irist_rank *r, const problem &p, iris_tensor_layout *l)
             k = (int)p.unit;
     }
     const int turned = p.b_transposed, split_b = k ? turned : n_of_b ? 1 - turned : -1;
-    l[A] = matrix(r, p.m, p.k, k ? 1 : m_of_a ? 0 : -1, k ? k : m_of_a, p.pad);
+    const int columns = p.a_transposed, split_a = k ? 1 - columns : m_of_a ? columns : -1;
+    l[A] = matrix(r, columns ? p.k : p.m, columns ? p.m : p.k, split_a, k ? k : m_of_a, p.pad);
     l[B] = matrix(r, turned ? p.n : p.k, turned ? p.k : p.n, split_b, k ? k : n_of_b, 2 * p.pad);
     l[C] = matrix(r, p.m, p.n, n_of_c ? 1 : m_of_c ? 0 : -1, n_of_c ? n_of_c : m_of_c, 3 * p.pad);
     l[C].partial = p.way == SUMS;
@@ -81,7 +83,7 @@ void layouts(const irist_rank *r, const problem &p, iris_tensor_layout *l)
 iris_gemm_args epilogue(const problem &p)
 {
     iris_gemm_args g = {};
-    g.b_transposed = p.b_transposed, g.alpha = 2;
+    g.a_transposed = p.a_transposed, g.b_transposed = p.b_transposed, g.alpha = 2;
     g.activation = p.way == SUMS ? IRIS_ACTIVATION_NONE : IRIS_ACTIVATION_RELU;
     return g;
 }
@@ -105,7 +107,8 @@ iris_gemm_args by_pointers(const irist_rank *r, const problem &p, char *const *m
     const int64_t wide_b = p.op == IRIS_GEMM_ALL_SCATTER || gathers ? band
                            : local && p.way == COLUMNS              ? widest(p.n, p.unit)
                                                                     : p.n;
-    g.lda = wide_k + p.pad;
+    const int64_t wide_m = local && p.way == ROWS ? widest(p.m, p.unit) : p.m;
+    g.lda = (p.a_transposed ? wide_m : wide_k) + p.pad;
     g.ldb = (p.b_transposed ? wide_k : wide_b) + 2 * p.pad;
     g.ldc = (gathers || local ? wide_b : p.n) + 3 * p.pad;
     g.c_dtype = T;
@@ -120,7 +123,7 @@ double input(uint64_t seed, int which, int64_t row, int64_t column)
 
 irist_bytes whole_of(const irist_rank *r, const problem &p, int which)
 {
-    const bool turned = which == B && p.b_transposed;
+    const bool turned = which == A ? p.a_transposed : p.b_transposed;
     const int64_t rows = which == A ? p.m : p.k, columns = which == A ? p.k : p.n;
     const size_t element = iris_dtype_bytes(T);
     irist_bytes whole((size_t)(rows * columns) * element);
@@ -135,7 +138,8 @@ std::string text_of(const problem &p)
 {
     return std::string(op_names[p.op]) + " of " + std::to_string(p.m) + " x " + std::to_string(p.n) + " x " +
            std::to_string(p.k) + " by " + std::to_string(p.unit) + ", way " + std::to_string(p.way) +
-           (p.b_transposed ? ", B transposed" : "") + ", pad " + std::to_string(p.pad);
+           (p.a_transposed ? ", A transposed" : "") + (p.b_transposed ? ", B transposed" : "") + ", pad " +
+           std::to_string(p.pad);
 }
 
 /* relu(2 * A * B), whole; of partial sums 2 * A * B. */
@@ -214,8 +218,9 @@ void one(irist_rank *r, char *const *memory, const problem &p)
     irist_check(r, got == irist_download(r, memory[C_BY_POINTER], poison.size()), "%s: other bits than by pointers",
                 text_of(p).c_str());
     compare_product(r, p, t[C]);
-    iris_gemm_op found;
-    irist_ok(r, iris_gemm_tensor_op(r->world, &t[A], &t[B], &t[C], p.b_transposed, &found));
+    iris_gemm_op found = r->ranks == 1 ? IRIS_GEMM_LOCAL : p.op;
+    if (!p.a_transposed)
+        irist_ok(r, iris_gemm_tensor_op(r->world, &t[A], &t[B], &t[C], p.b_transposed, &found));
     irist_check(r, found == (r->ranks == 1 ? IRIS_GEMM_LOCAL : p.op), "%s: operation %d has these layouts",
                 text_of(p).c_str(), (int)found);
     irist_meet(r);
@@ -235,7 +240,8 @@ void products(irist_rank *r)
                 const int i = v + s + op; /* six laps have each unit with B as it is and transposed */
                 one(r, memory,
                     {op < OPS ? (iris_gemm_op)op : IRIS_GEMM_LOCAL, shapes[s][0], shapes[s][1], shapes[s][2],
-                     units[i % 3], op < OPS ? (i + i / 3) % WAYS : SUMS, i / 3 % 2, i % 4 == 0 ? 3 : 0});
+                     units[i % 3], op < OPS ? (i + i / 3) % WAYS : SUMS, i / 3 % 2, i % 4 == 0 ? 3 : 0,
+                     op != IRIS_GEMM_ALL_GATHER && (v + s) % 2});
             }
     for (int i = MATRICES - 1; i >= 0; i--)
         irist_ok(r, iris_free(r->world, memory[i]));

@@ -54,6 +54,7 @@ QUANTIZED = "all_reduce_rmsnorm quantises each row*"
 OWN_ROWS = "sequence_parallel reads and writes own rows*"
 ODD_ROWS = "rows without an ordinary scale*"
 SHARED = "plans that share a workspace*"
+TRANSPOSED = "an A that is given as k x m*"
 GATED = "gates and ups are multiplied*"
 GATHERED = "the gathered A serves other GEMMs*"
 ROWS = "launches of one plan may have any number of rows*"
@@ -313,6 +314,12 @@ MUTANTS = (
     Mutant("a rank whose tensors are refused leaves the others alone", "iris/runtime/gemm/tensors.h",
            "    return irisi_gemm_prepare_by(", "    return s != IRIS_OK ? s : irisi_gemm_prepare_by(",
            "gemm/tensor_layouts.cpp", LAYOUTS),
+    Mutant("fewer rows of an A that is k x m are taken for a shorter K", "iris/runtime/gemm/packing.h",
+           "    if (copy->transposed)\n        copy->row_bytes = rows * copy->transposed;\n    else\n", "",
+           "gemm/operations.cpp", TRANSPOSED, ranks=3),
+    Mutant("a transposed copy lacks the last rows of elements of 8 bytes", "iris/gemm/pack.h",
+           "row + i < p->rows ? irisi_load_64(", "row + i + 1 < p->rows ? irisi_load_64(", "gemm/operations.cpp",
+           TRANSPOSED, seldom=True),
     Mutant("a matrix that stands column by column is taken", "iris/runtime/gemm/tensors.h",
            "t->dim[1].stride != 1 &&", "t->dim[1].stride < 1 &&", "gemm/tensor_layouts.cpp", LAYOUTS,
            seldom=True),

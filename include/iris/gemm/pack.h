@@ -11,8 +11,8 @@
  * without a byte of the row are not read. The copy has zeros from the end of a row to the next multiple of 16 bytes;
  * what is behind that is not written, since mainloops read only words that hold elements.
  *
- * To transpose, a lane reads a word of 4 bytes of each of the rows whose elements make up 32 bytes of the copy, and
- * writes 32 bytes for each element of the word. Neighbouring lanes read neighbouring words.
+ * To transpose, a lane reads a word of 4 bytes (an element of 8) of each of the rows whose elements make up 32 bytes of
+ * the copy, and writes 32 bytes for each element of the word. Neighbouring lanes read neighbouring words.
  */
 #ifndef IRIS_GEMM_PACK_H
 #define IRIS_GEMM_PACK_H
@@ -112,6 +112,17 @@ IRIS_DEVICE void irisi_transpose_gather(const uint32_t *words, uint32_t j, uint3
     }
 }
 
+/* Writes 32 bytes of a row of the copy, from byte `at` on, but for words of 16 that begin at byte `bytes` or behind. */
+IRIS_DEVICE void irisi_transpose_store(char *row, uint64_t at, uint64_t bytes, const uint32_t *words)
+{
+    IRISI_UNROLL
+    for (uint32_t half = 0; half < 2; half++) {
+        const irisi_b128 v = {{words[4 * half], words[4 * half + 1], words[4 * half + 2], words[4 * half + 3]}};
+        if (at + 16 * half < bytes)
+            irisi_store_128(row + at + 16 * half, v, IRIS_CACHE_DEFAULT);
+    }
+}
+
 /* Transposes one lane's words, those from byte `at` on of the rows from row `row` on. `element` is a constant. */
 IRIS_DEVICE void irisi_transpose_part(const irisi_gemm_packing *p, uint64_t row, uint64_t at, uint32_t element)
 {
@@ -127,28 +138,39 @@ IRIS_DEVICE void irisi_transpose_part(const irisi_gemm_packing *p, uint64_t row,
         if (at + j * element >= p->row_bytes)
             break;
         irisi_transpose_gather(words, j, element, out);
-        char *to = (char *)p->to + (at / element + j) * p->to_pitch + row * element;
-        IRISI_UNROLL
-        for (uint32_t half = 0; half < 2; half++) {
-            const irisi_b128 v = {{out[4 * half], out[4 * half + 1], out[4 * half + 2], out[4 * half + 3]}};
-            if ((row * element + 16 * half) < p->rows * element)
-                irisi_store_128(to + 16 * half, v, IRIS_CACHE_DEFAULT);
-        }
+        irisi_transpose_store((char *)p->to + (at / element + j) * p->to_pitch, row * element, p->rows * element, out);
     }
+}
+
+/* The same of elements of 8 bytes: the one at byte `at` of each of 4 rows. */
+IRIS_DEVICE void irisi_transpose_part_64(const irisi_gemm_packing *p, uint64_t row, uint64_t at)
+{
+    uint32_t out[8];
+    IRISI_UNROLL
+    for (uint32_t i = 0; i < 4; i++) {
+        const uint64_t v = row + i < p->rows ? irisi_load_64((const char *)p->from + (row + i) * p->from_pitch + at,
+                                                             IRIS_CACHE_DEFAULT)
+                                             : 0;
+        out[2 * i] = (uint32_t)v, out[2 * i + 1] = (uint32_t)(v >> 32);
+    }
+    irisi_transpose_store((char *)p->to + at / 8 * p->to_pitch, row * 8, p->rows * 8, out);
 }
 
 /* Makes a transposed copy. Every lane of the grid calls it. */
 IRIS_DEVICE void irisi_gemm_transpose_grid(const irisi_gemm_packing *p)
 {
-    const uint64_t across = (p->row_bytes + 3) / 4, step = 32 / p->transposed;
+    const uint64_t word = p->transposed == 8 ? 8 : 4; /* bytes that a lane reads of a row */
+    const uint64_t across = (p->row_bytes + word - 1) / word, step = 32 / p->transposed;
     const uint64_t parts = across * ((p->rows + step - 1) / step);
     for (uint64_t i = iris_grid_lane(); i < parts; i += iris_grid_lanes())
         if (p->transposed == 1)
             irisi_transpose_part(p, i / across * step, i % across * 4, 1);
         else if (p->transposed == 2)
             irisi_transpose_part(p, i / across * step, i % across * 4, 2);
-        else
+        else if (p->transposed == 4)
             irisi_transpose_part(p, i / across * step, i % across * 4, 4);
+        else
+            irisi_transpose_part_64(p, i / across * step, i % across * 8);
 }
 
 /*

@@ -18,6 +18,8 @@
  *     all_reduce       m x own k         own k x n     m x n, the sums over all ranks, on every rank
  *     all_gather       own rows x k      own columns   m x own columns
  *
+ * With a_transposed A is given as its transpose, k x m or own k x m; all_gather has none.
+ *
  * all_reduce_rmsnorm is all_reduce with one more matrix on every rank, the norms of the rows of C, or their codes of 8
  * bits with a scale for each row. With sequence_parallel C is this rank's own rows, as of reduce_scatter.
  *
@@ -66,6 +68,7 @@ typedef struct iris_gemm_blas_call {
     double alpha, beta;    /**< with alpha 0 the product is 0, even of infinities and NaNs in a and b */
     iris_dtype dtype;      /**< of a and b */
     iris_dtype c_dtype;    /**< of c */
+    int a_transposed;      /**< 1: a is given as k x m, for iris_gemm_args.a_transposed alone */
     int b_transposed;      /**< 1: b is given as n x k */
 } iris_gemm_blas_call;
 
@@ -159,8 +162,8 @@ typedef struct iris_gemm_args {
     int64_t m, n, k;              /**< C is m x n, A is m x k, B is k x n; each from 1 to 2^31 - 1. For reduce_scatter
                                        and all_reduce k is this rank's, and may be 0. A launch may have fewer rows than
                                        m: iris_gemm_set_rows */
-    const void *a;                /**< m x k, for all_gather own rows x k, local memory of the device; any alignment,
-                                       see iris_gemm_prepare */
+    const void *a;                /**< m x k, or k x m with a_transposed, for all_gather own rows x k; local memory of
+                                       the device; any alignment, see iris_gemm_prepare */
     const void *b;                /**< this rank's columns: k x n_r, or n_r x k with b_transposed; memory and alignment
                                        as of a. For reduce_scatter and all_reduce n_r is n */
     void *c;                      /**< as the table above (plan.h) says, for all_scatter and all_reduce in the symmetric
@@ -211,6 +214,8 @@ typedef struct iris_gemm_args {
     double beta;                  /**< 0: C is not read */
     iris_activation activation;   /**< default none */
     int gated;                    /**< 1: columns of the product are pairs, and C has half as many, see above */
+    int a_transposed;             /**< 1: A is given as k x m, as where dW = X^T dY; each launch makes an m x k copy
+                                       (iris_gemm_prepare). Not for all_gather */
     int b_transposed;             /**< 1: B is given as n_r x k */
     iris_gemm_pattern pattern;    /**< for the launcher that chooses; default: by the library */
     uint32_t tile_m, tile_n;      /**< rows and columns of a tile, at most the kernel's own; default: by the library */
@@ -396,7 +401,8 @@ typedef struct irisi_gemm_norm {
 typedef struct irisi_gemm_launcher {
     uint64_t number;             /* unique in the process; 0: the plan was not made */
     irisi_gemm_packing packs[2]; /* of A and B; operands.a and operands.b are then the copies */
-    uint32_t copies;             /* 1 when some rank may have such copies, or tiling.partials */
+    uint16_t copies;             /* 1 when some rank may have such copies, or tiling.partials */
+    uint16_t a_transposed;       /* 1: the caller's A is k x m; operands.a is an m x k copy of it */
     uint16_t no_k;               /* 1 on a rank whose part of K is empty */
     uint16_t stores_c;           /* 1: the caller gets C */
     iris_gemm_blas blas;

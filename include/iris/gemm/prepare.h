@@ -49,6 +49,10 @@ extern "C" {
  * once; aligned operands need neither memory nor time. Ranks may differ in what is aligned. On Hopper an unaligned B of
  * f16 or bf16 is read in place where C has the same type and at most 128 rows.
  *
+ * With args->a_transposed no mainloop reads A in place: the plan holds an m x k copy, each row rounded up to 128 bytes,
+ * and each launch makes it first, of as many rows as it has. A BLAS of the caller's reads A itself.
+ * The bits of C are those of the same A given as m x k, aligned, by the same choice.
+ *
  * What the arguments leave open is chosen by the first tuning row that is for the problem and contradicts no argument:
  * of args->tune, or if that is null of the environment's IRIS_TUNE, then of the built-in table; if there is none, by a
  * model of times. All ranks must read the same rows; if they do not find the same one, because their devices differ, no
@@ -62,9 +66,9 @@ extern "C" {
  * @param plan  receives the plan; it may be copied, but only one copy is to be released
  * @param dtype of A and B; iris_gemm_args says which types go together, and what they accumulate in
  * @return IRIS_OK; IRIS_ERR_ARGUMENT for an invalid value; IRIS_ERR_UNSUPPORTED for types without kernels, types or a
- *         pattern that the operation lacks, or a pattern whose kernels the program holds only with
- *         IRIS_GEMM_ALL_PATTERNS; IRIS_ERR_GRID for workgroups that cannot be on the device at once; IRIS_ERR_DEVICE
- *         where the driver makes no tensor map;
+ *         pattern that the operation lacks, a transposed A without the library's kernels for its types, or a pattern
+ *         whose kernels the program holds only with IRIS_GEMM_ALL_PATTERNS; IRIS_ERR_GRID for workgroups that cannot be
+ *         on the device at once; IRIS_ERR_DEVICE where the driver makes no tensor map;
  *         IRIS_ERR_NOMEM when the heap cannot hold the channel, or packets that a row asks for, or the device an
  *         operand's copy; IRIS_ERR_MISMATCH when ranks differ
  */
@@ -93,8 +97,9 @@ iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan);
 /**
  * Says how many rows the launches to come have, as in decoding, where the batch changes from step to step: as if the
  * plan had been prepared for an m of `rows`, but with the mainloop, the tiles and the memory that it has. So own rows
- * are those of iris_gemm_shard(rows, world, rank). Of A, C, out, the residual and scale_a the first rows count; what is
- * beyond is not read and stays as it was. With 0 a launch computes nothing, and still meets the other ranks.
+ * are those of iris_gemm_shard(rows, world, rank). Of A (of its first columns, with a_transposed), C, out, the residual
+ * and scale_a the first rows count; what is beyond is not read and stays as it was. With 0 a launch computes nothing,
+ * and still meets the other ranks.
  *
  * Every rank says the same before the same launch of an operation that communicates; nothing is sent or allocated, and
  * the call returns at once. In a world in checked mode (iris_config.checked) the ranks compare their numbers, and must
@@ -150,7 +155,8 @@ uint32_t iris_gemm_tiles(const iris_gemm_plan *plan);
 iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages);
 
 /**
- * Copies operands that the plan's mainloop cannot read in place (iris_gemm_prepare); does nothing if it can. The
+ * Copies operands that the plan's mainloop cannot read in place (iris_gemm_prepare), a transposed A among them; does
+ * nothing if it can. The
  * launchers do it themselves; for your own kernels call it on the same stream before each launch. Returns at once.
  */
 iris_status iris_gemm_pack(iris_world *w, const iris_gemm_plan *plan, iris_stream stream);

@@ -6,8 +6,8 @@
  *   iris_gemm_tensor_args       what it asks iris_gemm_prepare for
  *   iris_gemm_tensor_op         which operation has these layouts
  *
- * A, B and C are tensors of two dimensions, m x k, k x n (n x k with b_transposed) and m x n, on all ranks of the
- * world. Which of their dimensions are split follows from the operation:
+ * A, B and C are tensors of two dimensions, m x k (k x m with a_transposed), k x n (n x k with b_transposed) and m x n,
+ * on all ranks of the world. Which of their dimensions are split follows from the operation:
  *
  *     operation        A       B             C
  *     local            any M   any N         M as in A, N as in B
@@ -51,7 +51,7 @@ extern "C" {
  *
  * @param w    the world, from iris_init
  * @param op   the operation
- * @param a    A, m x k
+ * @param a    A, m x k, or k x m with args->a_transposed
  * @param b    B of the same type, k x n, or n x k with args->b_transposed
  * @param c    C, m x n; its type is args->c_dtype
  * @param args what else there is to say: alpha, beta, bias, activation, scales, residual, workspace, pattern, … What
@@ -82,8 +82,8 @@ iris_status iris_gemm_tensor_args(iris_world *w, iris_gemm_op op, const iris_ten
                                   const iris_tensor *c, iris_gemm_args *args);
 /**
  * The operation that takes tensors in these layouts; in a world of one rank IRIS_GEMM_LOCAL. At most one does, but for
- * tensors without elements, and all_reduce_rmsnorm, which is not found: it takes what all_reduce does. On this rank
- * alone.
+ * tensors without elements, and all_reduce_rmsnorm, which is not found: it takes what all_reduce does. A is m x k here.
+ * On this rank alone.
  *
  * @param b_transposed 1: B is n x k
  * @param op           receives the operation

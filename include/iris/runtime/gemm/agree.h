@@ -76,6 +76,7 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
         {"k", irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K) ? 0 : (int64_t)p->k, IRISI_AGREE_SAME, NULL, 0},
         {"the least k", p->k, IRISI_AGREE_MIN, &common->k, 0},
         {"equal k", p->k, IRISI_AGREE_OR_ELSE, &common->equal_k, 0},
+        {"a_transposed", (int64_t)p->launcher.a_transposed, IRISI_AGREE_SAME, NULL, 0},
         {"ld_gathered, which is 0 without gathered,", (int64_t)p->launcher.ld_gathered, IRISI_AGREE_SAME, NULL, 0},
         {"the workspace's place in the heap, or that there is one,", room, IRISI_AGREE_SAME, NULL, 0},
         {"c's place in the heap, which equal allocations in one order make equal,", place, IRISI_AGREE_SAME, NULL, 0},

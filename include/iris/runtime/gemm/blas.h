@@ -28,6 +28,7 @@ static iris_status irisi_gemm_start_blas(iris_world *w, const iris_gemm_plan *pl
     call.ldc = (int64_t)plan->operands.ldc;
     call.alpha = plan->operands.alpha, call.beta = plan->operands.beta;
     call.dtype = (iris_dtype)plan->operands.dtype, call.c_dtype = (iris_dtype)plan->operands.c_dtype;
+    call.a_transposed = a->transposed != 0; /* no mainloop transposes an A that is m x k */
     call.b_transposed = (int)plan->operands.b_transposed && !b->transposed; /* else only the copy is transposed */
     const int some = plan->region.columns > 0 && plan->m > 0;
     const int failed = some ? plan->launcher.blas(plan->launcher.blas_arg, &call, stream ? stream : w->stream) : 0;

@@ -69,8 +69,12 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
     own->aligned = UINT64_MAX;
     for (int i = 0; i < 2; i++) {
         const irisi_gemm_packing copy = irisi_gemm_packing_of(p, i);
-        if (!irisi_gemm_reads(&copy))
-            own->aligned &= copy.to_pitch <= IRISI_GEMM_MOST_PITCH ? ~((uint64_t)2 << i) : 0;
+        if (irisi_gemm_reads(&copy))
+            continue;
+        if (copy.to_pitch > IRISI_GEMM_MOST_PITCH)
+            own->aligned = 0;
+        else if (i || !copy.transposed) /* no mainloop reads a transposed A: all take the same aligned copy */
+            own->aligned &= ~((uint64_t)2 << i);
     }
     const int elsewhere = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SENDS_TILES | IRISI_GEMM_OPS_SPLIT_K);
     const int mapped = !elsewhere || p->world <= IRISI_GEMM_TMA_STORE_RANKS; /* wherever tiles are written */
@@ -83,6 +87,11 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
                            : 0;
     own->mainloops = 1u << IRISI_GEMM_PLAIN, own->workgroups = p->machine.workgroups, own->k = own->equal_k = p->k;
     own->full = p->machine.workgroups >= (uint32_t)iris_compute_units(w) ? UINT64_MAX : 0;
+    if (base == NULL && p->launcher.a_transposed)
+        return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
+                          "iris_gemm_prepare: a_transposed needs the kernel that copies a, which this program lacks "
+                          "for %s: define IRIS_INSTANTIATE_GEMM_ of these types, or give a as m x k",
+                          irisi_gemm_types_name(p));
     if (base == NULL || plain)
         return IRIS_OK;
     args.control = w->control;
@@ -289,6 +298,7 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
     /* Whether iris_gemm_release has a barrier: the same on every rank, although K may be cut on some of them only. */
     p->launcher.copies =
         irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K) || /* some rank may have zeros for A and B */
+        p->launcher.a_transposed ||
         (!irisi_gemm_reads_unaligned(p, 0) &&
          (all->aligned != UINT64_MAX || irisi_gemm_most_split_k(p->mainloop) > 1));
     const iris_status units = irisi_gemm_check_units(w, p, q.n), sends = irisi_gemm_ll_choose(w, p, row);

@@ -54,13 +54,13 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     p->operands.alpha = g->zero_alpha == 2 ? 0 : g->alpha != 0 ? g->alpha : g->zero_alpha ? 0 : 1;
     p->operands.beta = g->beta;
     p->operands.tf32 = g->tf32 != 0, p->operands.fast_accum = g->fast_accum != 0,
-    p->operands.b_transposed = g->b_transposed != 0;
+    p->operands.b_transposed = g->b_transposed != 0, p->launcher.a_transposed = g->a_transposed != 0;
     p->operands.element = (uint32_t)iris_dtype_bytes(dtype);
     p->operands.c_element = (uint32_t)iris_dtype_bytes((iris_dtype)p->operands.c_dtype);
     const iris_gemm_columns own = iris_gemm_band(p->n, p->world, p->rank);
     const int bands = irisi_gemm_op_is(op, IRISI_GEMM_OPS_SPLIT_N & ~IRISI_GEMM_OPS_GATHERS); /* within an m x n C */
     p->region.n0 = bands ? own.first : 0, p->region.columns = irisi_gemm_columns_of(p, p->rank);
-    p->operands.lda = (uint64_t)(g->lda ? g->lda : g->k);
+    p->operands.lda = (uint64_t)(g->lda ? g->lda : g->a_transposed ? g->m : g->k);
     p->operands.ldc = (uint64_t)(g->ldc ? g->ldc : irisi_gemm_own_c_columns(p));
     p->operands.residual = g->residual ? g->residual : g->c;
     p->operands.ldr = g->ldr ? (uint64_t)g->ldr : p->operands.ldc;

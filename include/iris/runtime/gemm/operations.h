@@ -3,7 +3,7 @@
  * operations.h: a part of init.c: names of operations, and sizes of their matrices and workspace.
  *
  *   irisi_gemm_op_names irisi_gemm_one_pattern irisi_gemm_has_pattern
- *   irisi_gemm_own_a_rows irisi_gemm_own_c_rows irisi_gemm_own_c_columns irisi_gemm_c_on_all
+ *   irisi_gemm_own_a_rows irisi_gemm_own_a_columns irisi_gemm_own_c_rows irisi_gemm_own_c_columns irisi_gemm_c_on_all
  *   irisi_gemm_slot_dtype irisi_gemm_gathered_row irisi_gemm_room_pitch irisi_gemm_room
  */
 #ifndef IRIS_RUNTIME_GEMM_OPERATIONS_H
@@ -32,10 +32,16 @@ static inline int irisi_gemm_has_pattern(uint32_t op, uint32_t pattern)
            pattern == IRIS_GEMM_FUSED_SEQUENTIAL || pattern == IRIS_GEMM_BLAS_GATHER;
 }
 
-/* Rows of this rank's A, and rows and columns of its C, as the caller has them. */
+/* Rows and columns of this rank's A and of its C, as the caller has them. */
 static inline uint32_t irisi_gemm_own_a_rows(const iris_gemm_plan *p)
 {
+    if (p->launcher.a_transposed)
+        return p->k;
     return irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS) ? iris_gemm_shard(p->m, p->world, p->rank).count : p->m;
+}
+static inline uint32_t irisi_gemm_own_a_columns(const iris_gemm_plan *p)
+{
+    return p->launcher.a_transposed ? p->m : p->k;
 }
 static inline uint32_t irisi_gemm_own_c_rows(const iris_gemm_plan *p)
 {

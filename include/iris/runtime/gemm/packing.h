@@ -3,10 +3,10 @@
  * packing.h: a part of init.c: copies of operands that a mainloop cannot read in place.
  *
  * Mainloops other than the plain one need rows of A and B that start at multiples of 16 bytes and are at most
- * IRISI_GEMM_MOST_PITCH apart; for elements of 8 or 32 bits most need a B that is n x k. Each launch copies what does
- * not fit into memory of the device. The mainloop is the same on every rank, but pointers, row pitches and widths of
- * bands differ, so that some ranks copy and others do not. The memory is therefore not of the heap, whose allocations
- * are the same on every rank.
+ * IRISI_GEMM_MOST_PITCH apart; for elements of 8 or 32 bits most need a B that is n x k. Every mainloop needs an A that
+ * is m x k. Each launch copies what does not fit into memory of the device. The mainloop is the same on every rank, but
+ * pointers, row pitches and widths of bands differ, so that some ranks copy and others do not. The memory is therefore
+ * not of the heap, whose allocations are the same on every rank.
  */
 #ifndef IRIS_RUNTIME_GEMM_PACKING_H
 #define IRIS_RUNTIME_GEMM_PACKING_H
@@ -16,12 +16,15 @@
 #include <iris/mainloop/shape.h>
 #include <iris/runtime/gemm/offers.h>
 
+/* 1 when A must be transposed. On a rank whose part of K is empty zeros of any layout take its place. */
+static int irisi_gemm_transposes_a(const iris_gemm_plan *p) { return p->launcher.a_transposed && !p->launcher.no_k; }
+
 /*
  * 1 when B must be transposed: always for elements of 8 bits, and for f32 unless the plan's mainloop reads it either
  * way. Before the mainloop is chosen f32 counts as transposed: at worst, iris_gemm_release then has a barrier that it
  * would not need.
  */
-static int irisi_gemm_transposes(const iris_gemm_plan *p)
+static int irisi_gemm_transposes_b(const iris_gemm_plan *p)
 {
     const int either = irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_F32_B_BY_ROWS);
     return (p->operands.element == 1 || (p->operands.element == 4 && !either)) && !p->operands.b_transposed;
@@ -30,6 +33,8 @@ static int irisi_gemm_transposes(const iris_gemm_plan *p)
 /* 1 when the plan's mainloop reads A (which: 0) or B (1) wherever its rows start. */
 static int irisi_gemm_reads_unaligned(const iris_gemm_plan *p, int which)
 {
+    if (!which && irisi_gemm_transposes_a(p))
+        return 0;
     return irisi_gemm_loop_is(p->mainloop, which ? IRISI_GEMM_LOOPS_UNALIGNED_B : IRISI_GEMM_LOOPS_UNALIGNED_A);
 }
 
@@ -48,15 +53,16 @@ static irisi_gemm_packing irisi_gemm_packing_of(const iris_gemm_plan *p, int whi
 {
     const uint64_t b_rows = p->operands.b_transposed ? p->region.columns : p->k;
     const uint64_t b_cols = p->operands.b_transposed ? p->k : p->region.columns;
+    const int a_transposed = irisi_gemm_transposes_a(p), transposed = which ? irisi_gemm_transposes_b(p) : a_transposed;
     irisi_gemm_packing copy;
     memset(&copy, 0, sizeof copy);
     if (p->region.columns == 0)
         return copy;
     copy.from = which ? p->operands.b : p->operands.a;
     copy.from_pitch = (which ? p->operands.ldb : p->operands.lda) * p->operands.element;
-    copy.rows = which ? b_rows : p->m;
-    copy.row_bytes = (which ? b_cols : p->k) * p->operands.element;
-    copy.transposed = which && irisi_gemm_transposes(p) ? p->operands.element : 0;
+    copy.rows = which ? b_rows : a_transposed ? p->k : p->m;
+    copy.row_bytes = (which ? b_cols : a_transposed ? p->m : p->k) * p->operands.element;
+    copy.transposed = transposed ? p->operands.element : 0;
     copy.to_pitch = ((copy.transposed ? copy.rows * p->operands.element : copy.row_bytes) + 127) / 128 * 128;
     return copy;
 }
@@ -70,6 +76,11 @@ static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
         if (irisi_gemm_reads(&copy) || irisi_gemm_reads_unaligned(p, i))
             continue;
         const char *why = irisi_dev_local(&w->dev, bytes, &copy.to);
+        if (why && !i && copy.transposed)
+            return irisi_fail(w, IRIS_ERR_NOMEM,
+                              "iris_gemm_prepare: no %llu bytes of device memory for the %u x %u copy of a, which "
+                              "a_transposed says is %u x %u (%s); give a as m x k",
+                              (unsigned long long)bytes, p->m, p->k, p->k, p->m, why);
         if (why)
             return irisi_fail(w, IRIS_ERR_NOMEM,
                               "iris_gemm_prepare: no %llu bytes of device memory for the copy of %s that its kernel "
@@ -86,6 +97,17 @@ static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
             p->operands.a = copy.to, p->operands.lda = copy.to_pitch / p->operands.element;
     }
     return IRIS_OK;
+}
+
+/* Gives the copy of A, which the plan has, another number of rows of A: columns of what it is copied from, where that
+   is transposed. */
+static void irisi_gemm_pack_rows(iris_gemm_plan *p, uint32_t rows)
+{
+    irisi_gemm_packing *copy = &p->launcher.packs[0];
+    if (copy->transposed)
+        copy->row_bytes = rows * copy->transposed;
+    else
+        copy->rows = rows;
 }
 
 /* Allocates room for the sums of splits of K; between launches all are marked as missing. */

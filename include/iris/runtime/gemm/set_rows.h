@@ -24,7 +24,7 @@ static iris_status irisi_gemm_change_rows(iris_world *w, iris_gemm_plan *p, uint
     irisi_gemm_cut_again(p);
     p->exchange.missing = irisi_exchange_missing(p);
     if (p->launcher.packs[0].to != NULL)
-        p->launcher.packs[0].rows = rows;
+        irisi_gemm_pack_rows(p, rows);
     if (rows == 0) /* there is neither a tile nor a map of nothing */
         return IRIS_OK;
     irisi_gemm_rotate(p);

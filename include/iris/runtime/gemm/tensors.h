@@ -52,7 +52,7 @@ typedef char irisi_op_splits_of_all[sizeof irisi_op_splits / sizeof *irisi_op_sp
 typedef struct irisi_gemm_product {
     const char *who;              /* the function that was called */
     const iris_tensor *matrix[3]; /* A, B and C */
-    int b_transposed;
+    int a_transposed, b_transposed;
     iris_gemm_op op;
     int sequence_parallel; /* of all_reduce_rmsnorm: C is split as of reduce_scatter */
 } irisi_gemm_product;
@@ -68,7 +68,8 @@ static int irisi_gemm_matrix_of(int side)
 static int irisi_gemm_dimension_of(const irisi_gemm_product *p, int side)
 {
     static const int dimension[IRISI_GEMM_SIDES] = {0, 0, 1, 1, 1, 0};
-    const int transposed = p->b_transposed && irisi_gemm_matrix_of(side) == 1;
+    const int matrix = irisi_gemm_matrix_of(side);
+    const int transposed = matrix == 0 ? p->a_transposed : matrix == 1 && p->b_transposed;
     return transposed ? 1 - dimension[side] : dimension[side];
 }
 
@@ -182,7 +183,8 @@ static iris_status irisi_gemm_check_tensor(iris_world *w, const irisi_gemm_produ
     if (t->dim[1].stride != 1 && irisi_tensor_block(&t->dim[1], 0).count > 1)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "%s: %s has strides [%lld, %lld]; elements of a row must follow each other, so dimension 1 "
-                          "has stride 1 (a b that stands column by column is an n x k tensor, with b_transposed)",
+                          "has stride 1 (what stands column by column is a tensor of its transpose, with a_transposed "
+                          "or b_transposed)",
                           p->who, name, (long long)t->dim[0].stride, (long long)t->dim[1].stride);
     return IRIS_OK;
 }
@@ -202,10 +204,10 @@ static iris_status irisi_gemm_check_tensors(iris_world *w, const irisi_gemm_prod
     for (int side = 0; side < IRISI_GEMM_SIDES; side += 2) {
         const uint32_t one = irisi_gemm_side_of(p, side)->size, other = irisi_gemm_side_of(p, side + 1)->size;
         if (one != other)
-            return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: %s is %u in %s, %u in %s; a is m x k, b %s, c m x n", p->who,
+            return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: %s is %u in %s, %u in %s; a is %s, b %s, c m x n", p->who,
                               names[side / 2], one, irisi_gemm_matrix_names[irisi_gemm_matrix_of(side)], other,
                               irisi_gemm_matrix_names[irisi_gemm_matrix_of(side + 1)],
-                              p->b_transposed ? "n x k" : "k x n");
+                              p->a_transposed ? "k x m" : "m x k", p->b_transposed ? "n x k" : "k x n");
     }
     return IRIS_OK;
 }
@@ -257,10 +259,11 @@ static int64_t irisi_gemm_ld(const iris_tensor *t)
 static void irisi_gemm_args_of(const iris_world *w, const irisi_gemm_product *p, iris_gemm_args *g)
 {
     const iris_tensor *a = p->matrix[0], *b = p->matrix[1], *c = p->matrix[2];
+    const iris_tensor_dim *k = irisi_gemm_side_of(p, IRISI_GEMM_K_OF_A);
     const int local = p->op == IRIS_GEMM_LOCAL, some = c->dim[0].size > 0 && c->dim[1].size > 0;
     g->m = local ? irisi_gemm_indices(&c->dim[0], w->rank).count : c->dim[0].size;
     g->n = local ? irisi_gemm_indices(&c->dim[1], w->rank).count : c->dim[1].size;
-    g->k = irisi_gemm_indices(&a->dim[1], w->rank).count;
+    g->k = irisi_gemm_indices(k, w->rank).count;
     g->a = a->data, g->b = b->data, g->c = c->data;
     g->lda = irisi_gemm_ld(a), g->ldb = irisi_gemm_ld(b), g->ldc = irisi_gemm_ld(c);
     g->c_dtype = c->dtype;
@@ -268,7 +271,7 @@ static void irisi_gemm_args_of(const iris_world *w, const irisi_gemm_product *p,
     if (local && some && (g->m == 0 || g->n == 0)) /* of one column rank 0 has all, and is never without a shard */
         g->m = g->n = g->band = 1;
     g->zero_alpha = g->zero_alpha == 2 ? 0 : g->zero_alpha; /* what other tensors left there */
-    if (irisi_gemm_leaves_sums(p) && a->dim[1].size > 0 && g->k == 0) /* each rank has room for one index of K */
+    if (irisi_gemm_leaves_sums(p) && k->size > 0 && g->k == 0) /* each rank has room for one index of K */
         g->k = 1, g->zero_alpha = g->zero_alpha ? g->zero_alpha : 2;
 }
 
@@ -276,7 +279,8 @@ static void irisi_gemm_args_of(const iris_world *w, const irisi_gemm_product *p,
 static iris_status irisi_gemm_tensor_args_by(iris_world *w, const char *who, iris_gemm_op op, const iris_tensor *a,
                                              const iris_tensor *b, const iris_tensor *c, iris_gemm_args *args)
 {
-    const irisi_gemm_product p = {who, {a, b, c}, args->b_transposed != 0, op, args->sequence_parallel};
+    const irisi_gemm_product p = {who, {a, b, c}, args->a_transposed != 0, args->b_transposed != 0, op,
+                                  args->sequence_parallel};
     if ((unsigned)op >= IRISI_GEMM_OPS)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: operation %d does not exist", who, (int)op);
     if (args->gated)
@@ -335,7 +339,7 @@ static int irisi_gemm_op_fits(const iris_world *w, const irisi_gemm_product *p)
 iris_status iris_gemm_tensor_op(iris_world *w, const iris_tensor *a, const iris_tensor *b, const iris_tensor *c,
                                 int b_transposed, iris_gemm_op *op)
 {
-    irisi_gemm_product p = {"iris_gemm_tensor_op", {a, b, c}, b_transposed != 0, IRIS_GEMM_LOCAL, 0};
+    irisi_gemm_product p = {"iris_gemm_tensor_op", {a, b, c}, 0, b_transposed != 0, IRIS_GEMM_LOCAL, 0};
     if (w == NULL || op == NULL)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_tensor_op: world and op must not be null");
     const iris_status s = irisi_gemm_check_tensors(w, &p);

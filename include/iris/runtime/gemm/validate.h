@@ -170,14 +170,14 @@ static const char *irisi_gemm_reads_from(const iris_gemm_plan *p, const irisi_ge
                    b_cols = p->operands.b_transposed ? p->k : p->region.columns;
     const uint64_t bias =
         iris_dtype_bytes(irisi_gemm_types_of((iris_dtype)p->operands.dtype, (iris_dtype)p->operands.c_dtype)->bias);
-    const uint32_t a_rows = irisi_gemm_own_a_rows(p);
+    const uint32_t a_rows = irisi_gemm_own_a_rows(p), a_cols = irisi_gemm_own_a_columns(p);
     const uint32_t rows = irisi_gemm_own_c_rows(p), columns = irisi_gemm_own_c_columns(p);
     const void *other = p->operands.beta != 0 && p->operands.residual != p->operands.c ? p->operands.residual : NULL;
     const struct {
         const char *name;
         irisi_gemm_place place;
     } inputs[] = {
-        {"a", irisi_gemm_place_of(p->operands.a, a_rows, p->k, p->operands.lda, p->operands.element)},
+        {"a", irisi_gemm_place_of(p->operands.a, a_rows, a_cols, p->operands.lda, p->operands.element)},
         {"b", irisi_gemm_place_of(p->operands.b, b_rows, b_cols, p->operands.ldb, p->operands.element)},
         {"bias", irisi_gemm_place_of(p->operands.bias, 1, p->region.columns, p->region.columns, bias)},
         {"scale_a", irisi_gemm_place_of(p->operands.scale_a, 1, p->operands.scale_a_step ? p->m : 1, 1,
@@ -304,6 +304,11 @@ static iris_status irisi_gemm_check_op(iris_world *w, iris_gemm_op op, const iri
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: pattern is copy_engine, by which A is gathered: it is for all_gather "
                           "alone, not for %s",
+                          irisi_gemm_op_names[op]);
+    if (g->a_transposed && irisi_gemm_op_is(op, IRISI_GEMM_OPS_GATHERS))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: a_transposed is not for %s, which gathers rows of an m x k A: give a as "
+                          "own rows x k",
                           irisi_gemm_op_names[op]);
     if (op == IRIS_GEMM_LOCAL && g->comm_workgroups > 0)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
@@ -526,8 +531,8 @@ static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan
     const int64_t b_cols = p->operands.b_transposed ? p->k : p->region.columns;
     const uint32_t rows = irisi_gemm_own_c_rows(p), columns = irisi_gemm_own_c_columns(p);
     iris_status s =
-        irisi_gemm_check_matrix(w, "a", p->operands.a, irisi_gemm_own_a_rows(p), p->k, (int64_t)p->operands.lda,
-                                p->operands.element);
+        irisi_gemm_check_matrix(w, "a", p->operands.a, irisi_gemm_own_a_rows(p), irisi_gemm_own_a_columns(p),
+                                (int64_t)p->operands.lda, p->operands.element);
     if (s == IRIS_OK)
         s = irisi_gemm_check_matrix(w, "b", p->operands.b, b_rows, b_cols, (int64_t)p->operands.ldb,
                                     p->operands.element);
