@@ -235,7 +235,10 @@ def library(arch, include, folder):
     names, launched = page.launched(f"{include}/iris/gen/launch", "bf16")
     source = pathlib.Path(folder) / f"library.{arch}.c"
     lines = [f"#define {name}" for name in ("IRIS_GEMM_ALL_PATTERNS", "IRIS_INSTANTIATE_TENSOR", *names)]
-    lines += ["#include <iris/iris.h>", "#include <iris/init.h>"]
+    shapes = (ROOT / "include/iris/mainloop/amd/gemm_shape.h").read_text(encoding="utf-8")
+    others = re.findall(r"^#define (IRISI_GEMM_HAS_\w*MFMA\w*) 1$", shapes, re.M)  # minutes of a compiler
+    lines += ["#include <iris/iris.h>", "#include <iris/init.h>", "#include <iris/mainloop/shape.h>"]
+    lines += [f"#undef {name}" for name in others]
     lines += [f"#include <iris/gen/launch/{h.name}>" for h in sorted(pathlib.Path(include).glob("iris/gen/launch/*.h"))]
     source.write_text("\n".join(lines) + "\n", encoding="utf-8")
     status, text = compile_amd(source, arch, "-O3", include, source.with_suffix(".co"))
