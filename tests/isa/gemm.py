@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Looks at the instructions of the GEMM kernels on matrix units: `tests/isa/gemm.py [--include DIR] [--table]`.
 
-Compiles the library's GEMM kernels for each AMD architecture and checks the promises below for every pattern's kernels,
-and that each check notices its own breakage; one line a check, then the counts. What a turn of each loop costs must be
-what docs/notes/mainloops-amd.md says; --table writes it there.
+Compiles the library's GEMM kernels for each AMD architecture (gfx942's for every type, its neighbours' for some unless
+--arch asks) and checks the promises below for every pattern's kernels, and that each check notices its own breakage;
+one line a check, then the counts. What a turn of each loop costs must be what docs/notes/mainloops-amd.md says; --table
+writes it there.
 """
 import argparse
 import concurrent.futures
@@ -33,6 +34,10 @@ EVERYWHERE = ("f16", "bf16", "f32", "i8_bf16", "bf16_f32")
 TYPES = {"gfx90a": (*EVERYWHERE, "i8_i32"),
          "gfx942": (*EVERYWHERE, "i8_i32", "f8e4m3fnuz_bf16", "f8e5m2fnuz_bf16"),
          "gfx950": (*EVERYWHERE, "f8e4m3_bf16", "f8e5m2_bf16")}
+# Of gfx942's neighbours, where --arch does not ask for them, a type for each instruction of the loops; and of kernels
+# that only communicate.
+SOME = {"gfx90a": ("f16", "f32", "i8_i32"), "gfx950": ("f16", "f32", "i8_bf16", "f8e4m3_bf16")}
+SOME_OPERATIONS = {"gfx90a": ("bf16",), "gfx950": ()}
 WITH_PLAIN = ("f16", "bf16")  # of these the kernels of the plain loop and of the one for few rows are compiled too
 PUTTING = ("local", "producer_consumer_compute", "fused_sequential", "wg_specialized", "wave_specialized")
 LL = ("fused_sequential_ll",)  # sends packets, which need no signals
@@ -483,7 +488,8 @@ def look_at_page(table, report, write):
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     p.add_argument("--include", metavar="DIR", help="where iris/gen/ lies (default: generated for this run)")
-    p.add_argument("--arch", action="append", choices=ARCHS, help="only this architecture (may be repeated)")
+    p.add_argument("--arch", action="append", choices=ARCHS,
+                   help="only this architecture, of every type (may be repeated)")
     p.add_argument("--type", action="append", help="these types instead, as kernels' names end (may be repeated)")
     p.add_argument("--table", action="store_true",
                    help="write what a turn of each loop costs into docs/notes/mainloops-amd.md")
@@ -496,12 +502,14 @@ def main():
         if not args.include:
             subprocess.run([sys.executable, "-B", ROOT / "gen/__main__.py", "--out", f"{folder}/iris/gen"], check=True)
         include = args.include or folder
+        types = TYPES if args.arch else {**TYPES, **SOME}
         jobs = [(a, t, pool.submit(build, a, t, include, folder))
-                for a in args.arch or ARCHS for t in args.type or TYPES[a]]
+                for a in args.arch or ARCHS for t in args.type or types[a]]
         indirect = None if args.type or INDIRECT[0] not in (args.arch or ARCHS) else pool.submit(
             build, *INDIRECT[:2], include, folder, INDIRECT[2])
         crossing = [(a, t, pool.submit(build_operations, a, t, include, folder))
-                    for a in args.arch or ARCHS for t in ("f16", "bf16") if t in (args.type or TYPES[a])]
+                    for a in args.arch or ARCHS for t in WITH_PLAIN
+                    if t in (args.type or ({} if args.arch else SOME_OPERATIONS).get(a, WITH_PLAIN))]
         # Some of gfx90a's and gfx950's still spill one to four registers: they are looked at where --arch asks for it.
         putting = [(a, t, pool.submit(build_fused, a, t, include, folder)) for a, t, _ in crossing
                    if args.arch or a == "gfx942"]
