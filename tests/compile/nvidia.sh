@@ -14,16 +14,18 @@ flags="-x cu -std=c++17 -Werror all-warnings -Xcompiler -Wall,-Wextra -o /dev/nu
 hopper="-gencode arch=compute_90a,code=sm_90a" archs="-gencode arch=compute_80,code=sm_80 $hopper"
 # Examples are compiled as users would, and so are benchmarks, for the device that they are run on; those whose kernels
 # are the library's end at PTX, since examples have those kernels' machine code. GEMMs take ptxas longest:
-# bench/gemm_local.c has their machine code, of bf16 for sm_90a, the tests that of kernels of their own, and the rest
-# ends at PTX. Tests hold hundreds of instances: as quickly as this nvcc can (ptxas then says that warpgroup products
-# wait for each other), and kernels alone, without host code, of a part of the types (tests/types.h).
+# a file that asks for a GEMM alone of bf16 has its machine code, for sm_90a, the tests that of kernels of their own, and
+# the rest ends at PTX. Tests hold hundreds of instances: as quickly as this nvcc can (ptxas then says that warpgroup
+# products wait for each other), and kernels alone, without host code, of a part of the types (tests/types.h).
 quick="-Xptxas -O1" ptx="-gencode arch=compute_90a,code=compute_90a"
 ! "$compiler" --help | grep -q -- --Ofast-compile || quick=-Ofc=max ptx="$ptx -Ofc=max"
 quietly="$here/without.sh 'ptxas info .*(C75[02][04])' $compiler"
 {
+    printf '#define %s\n#include <%s>\n' IRIS_INSTANTIATE_GEMM_LOCAL_BF16 iris/gen/launch/gemm.h \
+        >"$scratch/gemm.cu"
+    check "sm_90a GEMM alone of bf16" "$compiler $flags -c $hopper $scratch/gemm.cu"
     for file in include/iris/init.c $(programs); do
         case $file in
-        bench/gemm_local.c) as=$hopper ;;
         bench/beside.c | bench/gemm_* | bench/collectives.c | bench/iris_tune.c | bench/mpi.c) as=$ptx ;;
         docs/programs/decode.c | docs/programs/gemm*.c | docs/programs/mlp.c | docs/programs/rows.c) as=$ptx ;;
         docs/programs/sequence_parallel.c | examples/49_tensor/main.c | tests/gemm/patterns.c) as=$ptx ;;
