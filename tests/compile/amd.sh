@@ -25,13 +25,13 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
             case $arch-$file in
             gfx942-tests/*) effort="-O1 -c" ;;
             gfx942-bench/*) effort=-fsyntax-only ;; # link.sh makes their code
-            gfx942-examples/07_*) effort="-O3 -c" ;;
             gfx942-docs/programs/decode.c | gfx942-docs/programs/sequence_parallel.c) effort=-fsyntax-only ;;
             gfx942-examples/*_gemm* | gfx942-examples/45_mlp/*) effort=-fsyntax-only ;;
             gfx942-*) effort="-O3 -c" ;;
             *-docs/programs/decode.c | *-docs/programs/sequence_parallel.c) continue ;;
             *-docs/programs/mlp.c | *-docs/programs/rows.c | *-examples/49_tensor/*) continue ;;
             *-bench/* | *-examples/*_gemm* | *-examples/45_mlp/*) continue ;;
+            *-tests/*) effort=-fsyntax-only ;;
             *) effort="-O1 -c" ;;
             esac
             check "$arch $file" "$compiler $device $effort -o /dev/null --offload-arch=$arch $(more "$file") \
@@ -49,6 +49,8 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
         done
         part=$((part + 1))
     done
+    printf '#define %s\n#include <%s>\n' IRIS_INSTANTIATE_GEMM_LOCAL_F64 iris/gen/launch/gemm.h >"$scratch/f64.c"
+    check "gfx942 GEMM alone of f64" "$compiler $device -O3 -c -o /dev/null --offload-arch=gfx942 $scratch/f64.c"
     wrong_hints "$scratch/wrong_hints.c"
     check "gfx942 refuses wrong cache hints" \
         "$(refuses_hints "$compiler $device -O1 -c -o /dev/null --offload-arch=gfx942 $scratch/wrong_hints.c")"

@@ -14,9 +14,9 @@ flags="-x cu -std=c++17 -Werror all-warnings -Xcompiler -Wall,-Wextra -o /dev/nu
 hopper="-gencode arch=compute_90a,code=sm_90a" archs="-gencode arch=compute_80,code=sm_80 $hopper"
 # Examples are compiled as users would, and so are benchmarks, for the device that they are run on; those whose kernels
 # are the library's end at PTX, since examples have those kernels' machine code. GEMMs take ptxas longest:
-# a file that asks for a GEMM alone of bf16 has its machine code, for sm_90a, the tests that of kernels of their own, and
-# the rest ends at PTX. Tests hold hundreds of instances: as quickly as this nvcc can (ptxas then says that warpgroup
-# products wait for each other), and kernels alone, without host code, of a part of the types (tests/types.h).
+# a file that asks for a GEMM alone of bf16 has its machine code, for sm_90a, the tests that of kernels of their own,
+# and the rest ends at PTX. Tests hold hundreds of instances: as quickly as this nvcc can (ptxas then says that
+# warpgroup products wait for each other), and kernels alone, without host code, of a part of the types (tests/types.h).
 quick="-Xptxas -O1" ptx="-gencode arch=compute_90a,code=compute_90a"
 ! "$compiler" --help | grep -q -- --Ofast-compile || quick=-Ofc=max ptx="$ptx -Ofc=max"
 quietly="$here/without.sh 'ptxas info .*(C75[02][04])' $compiler"
