@@ -12,7 +12,7 @@ TEMPLATES = ROOT / "templates"
 WIDTH = 120
 NAMES = "|".join(sorted((d.name for d in registry.DTYPES), key=len, reverse=True))
 SYMBOL = re.compile(rf"(.*?_)((?:{NAMES})(?:_(?:{NAMES}))?)((?:_.*)?)")
-FUNCTION = re.compile(r"^(?:IRIS_\w+|static|extern|const|struct|void|int|float|double|\w+_t|iris_\w+)\b[^;={}()\n]*?"
+FUNCTION = re.compile(r"^(?:IRISI?_\w+|static|extern|const|struct|void|int|float|double|\w+_t|iris_\w+)\b[^;={}()\n]*?"
                       r"\b(irisi?_\w+)\(", re.M)
 CASE = re.compile(r"^(( *)(?:case \w+|default):\n(?: +[^\n{}]*;\n){1,3})(?= *(?:case|default|\}))", re.M)
 MARK = re.compile(r'["(),]')

@@ -27,6 +27,8 @@
 #endif
 /** Before a device function: inlined into every kernel that calls it, where the compiler optimises. */
 #define IRIS_DEVICE static IRISI_INLINE
+/* The same for one that is not inlined: a compiler's time matters more than a call for each tile. */
+#define IRISI_DEVICE_ONCE static __attribute__((noinline, unused))
 /** Before a function for kernels and host code. */
 #define IRIS_HOST_DEVICE static IRISI_INLINE
 
