@@ -33,6 +33,7 @@
 
 #define IRIS_DEVICE static inline __attribute__((device, always_inline, unused))
 #define IRISI_DEVICE_ONCE IRIS_DEVICE /* on the host it is not inlined */
+#define IRISI_ONCE 0
 #define IRIS_HOST_DEVICE static inline __attribute__((host, device, always_inline, unused))
 
 /* A pointee in global memory: accesses through a generic pointer would also occupy the LDS counter (flat_*). */

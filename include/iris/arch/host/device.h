@@ -29,6 +29,7 @@
 #define IRIS_DEVICE static IRISI_INLINE
 /* The same for one that is not inlined: a compiler's time matters more than a call for each tile. */
 #define IRISI_DEVICE_ONCE static __attribute__((noinline, unused))
+#define IRISI_ONCE 1 /* such functions do not know what their callers' constants are */
 /** Before a function for kernels and host code. */
 #define IRIS_HOST_DEVICE static IRISI_INLINE
 

@@ -25,6 +25,7 @@
 
 #define IRIS_DEVICE static __device__ __forceinline__ __attribute__((unused))
 #define IRISI_DEVICE_ONCE IRIS_DEVICE /* on the host it is not inlined */
+#define IRISI_ONCE 0
 #define IRIS_HOST_DEVICE static __host__ __device__ __forceinline__ __attribute__((unused))
 
 /* Most lanes of a collective's workgroup: what leaves it the registers that it needs. */
