@@ -24,7 +24,7 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
         for file in $(programs); do
             case $arch-$file in
             gfx942-tests/*) effort="-O1 -c" ;;
-            gfx942-bench/*) effort=-fsyntax-only ;; # link.sh makes their code
+            gfx942-bench/*) effort=-fsyntax-only ;; # link.sh makes the code of most
             gfx942-docs/programs/decode.c | gfx942-docs/programs/sequence_parallel.c) effort=-fsyntax-only ;;
             gfx942-examples/*_gemm* | gfx942-examples/45_mlp/*) effort=-fsyntax-only ;;
             gfx942-*) effort="-O3 -c" ;;
