@@ -14,11 +14,10 @@ device="$flags --cuda-device-only --no-gpu-bundle-output"
 # The C++ library as it is, not as clang wraps it for HIP's headers; Catch2 uses __COUNTER__.
 plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-dir)/include"
 {
-    # Code for every file for gfx942, as users would make it; with little optimisation for its neighbours, and for
-    # tests, which hold hundreds of instances: a part of the types, another one for each device (tests/types.h). For the
-    # neighbours isa/collectives.c has what tests of collectives have, isa/gemm.py and docs/programs/gemm.c the kernels
-    # of examples of GEMMs and of RMSNorm, less those of f64. Tests make code for gfx942 alone: isa/check.py and
-    # isa/gemm.py look at that of the library's own kernels for the others.
+    # Code for gfx942, as users would make it, of programs and, with little optimisation, of tests of what is written
+    # for each device; tests have a part of the types, another one for each device (tests/types.h). For its neighbours
+    # less again: isa/check.py and isa/gemm.py look at the library's own kernels on all three, and have what tests of
+    # collectives and examples of GEMMs hold, less f64.
     part=0
     for arch in $archs; do
         for file in $(programs); do
@@ -42,8 +41,11 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
             gfx942-*) ;;
             *-tests/host/* | *-tests/harness.cpp | *-tests/collective/*) continue ;;
             esac
-            effort=-fsyntax-only
-            [ "$arch" != gfx942 ] || effort="-O1 -c"
+            case $arch-$file in # what is written for each device: instructions, and loops of GEMMs
+            gfx942-*/arch/* | gfx942-*/atomic/* | gfx942-*/memory/* | gfx942-*/signal/*) effort="-O1 -c" ;;
+            gfx942-*/ll/* | gfx942-*/gemm/*) effort="-O1 -c" ;;
+            *) effort=-fsyntax-only ;;
+            esac
             check "$arch $file" "$compiler $device $effort -o /dev/null $plain --offload-arch=$arch -DIRIST_PART=$part \
                 -DIRIST_KERNELS_ELSEWHERE -I$root/tests $root/$file"
         done
