@@ -33,6 +33,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 AMD = ("gfx90a", "gfx942", "gfx950")
+COMMON = "gfx942"  # of whose library kernels every run looks at what docs/instructions.md says, of the others' --write
 NVIDIA = ("sm_90a", "sm_80")
 SOURCES = {"kernels.c": ("-O0", "-O3"), "orders.c": ("-O0", "-O3"), "matrix.c": ("-O0", "-O3"),
            "collectives.c": ("-O3",)}
@@ -263,7 +264,7 @@ def look_at(arch, include, folder):
     return report, table, kernels
 
 
-def look_at_mutants(arch, include, folder):
+def look_at_mutants(arch, include, folder, every):
     """(report, no rows, no kernels) of collectives.c with each mutant's header before the others."""
     def problems(numbered):
         number, mutant = numbered
@@ -273,7 +274,7 @@ def look_at_mutants(arch, include, folder):
         status, text = compile_amd(HERE / "collectives.c", arch, "-O3", include, out, [before])
         return [text] if status else list(mutants.unnoticed(mutant, disassemble(out), gates.SETS[arch][0], arch))
 
-    report, wrong = Report(), [m for m in mutants.MUTANTS if arch in m.archs]
+    report, wrong = Report(), [m for m in mutants.MUTANTS if arch in m.archs and (every or not m.seldom)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for mutant, found in zip(wrong, pool.map(problems, enumerate(wrong))):
             report.line(arch, f"mutant: {mutant.name}", found)
@@ -302,9 +303,10 @@ def main():
     p.add_argument("--arch", action="append", choices=AMD + NVIDIA, help="only this architecture (may be repeated)")
     p.add_argument("--write", action="store_true", help="write docs/instructions.md")
     p.add_argument("--mutants", action="store_true",
-                   help="only that the gates notice each mutant of mutants.py: a minute for each AMD architecture")
+                   help="only that the gates notice mutants of mutants.py: a minute for each AMD architecture")
+    p.add_argument("--all", action="store_true", help="with --mutants: those too that are like another")
     args = p.parse_args()
-    look = look_at_mutants if args.mutants else look_at
+    look = (lambda *of: look_at_mutants(*of, args.all)) if args.mutants else look_at
     report, table, seen = Report(), [], {}
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         include = args.include or folder
@@ -312,7 +314,8 @@ def main():
             subprocess.run([sys.executable, "-B", ROOT / "gen/__main__.py", "--out", f"{folder}/iris/gen"], check=True)
         archs = args.arch or (AMD if args.mutants else NVIDIA + AMD)  # what takes longest is begun first
         whole = not args.mutants and set(AMD) <= set(archs) and find("clang++-22", "clang++")
-        own = [pool.submit(library, arch, include, folder) for arch in AMD] if whole else []
+        looks = AMD if args.write else (COMMON,)  # each takes a compiler a minute and a half
+        own = [pool.submit(library, arch, include, folder) for arch in looks] if whole else []
         for arch, looked in zip(archs, pool.map(lambda arch: look(arch, include, folder), archs)):
             if looked:
                 looked[0].show(report)
@@ -325,6 +328,7 @@ def main():
         of_clangs.show(report)
         if own:
             pages, rows = Report(), [row for job in own for row in job.result()]
+            rows += [row for arch in AMD if arch not in looks for row in page.rows("library", arch)]
             look_at_page(include, folder, seen, (table, rows), pages, args.write)
             pages.show(report)
     print(f"{report.passed} passed, {report.failed} failed")

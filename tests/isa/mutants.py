@@ -30,6 +30,7 @@ class Mutant:
     gate: str       # a part of the text of those that must notice it,
     kernels: tuple  # in each of these
     archs: tuple = ("gfx90a", "gfx942", "gfx950")
+    seldom: bool = False  # like another; only with --all
 
 
 MUTANTS = (
@@ -37,9 +38,9 @@ MUTANTS = (
            "follow their puts", NEIGHBOURS),
     Mutant("each wave waits for its puts once the workgroup has met", "iris/signal.h", RAISE,
            RAISE.replace("    irisi_drain();\n    iris_sync_wg();\n", "    iris_sync_wg();\n    irisi_drain();\n"),
-           "follow their puts", NEIGHBOURS),
+           "follow their puts", NEIGHBOURS, seldom=True),
     Mutant("a neighbour is told before the workgroup has met", "iris/signal.h", RAISE,
-           RAISE.replace("    iris_sync_wg();\n", ""), "follow their puts", NEIGHBOURS),
+           RAISE.replace("    iris_sync_wg();\n", ""), "follow their puts", NEIGHBOURS, seldom=True),
     Mutant("members meet while puts are under way", "iris/collective/collective.h", """    s->step++;
     irisi_drain();
 """, """    s->step++;
@@ -65,7 +66,7 @@ MUTANTS = (
            '#define IRISI_INV_SYSTEM "buffer_wbinvl1_vol"', "drop stale lines", signals.KERNELS, ("gfx90a",)),
     Mutant("a wait keeps what the near cache has", "iris/arch/amd/memory.h",
            '#define IRISI_INV_SYSTEM "buffer_invl2\\n\\tbuffer_wbinvl1_vol"', '#define IRISI_INV_SYSTEM "buffer_invl2"',
-           "drop stale lines", signals.KERNELS, ("gfx90a",)),
+           "drop stale lines", signals.KERNELS, ("gfx90a",), seldom=True),
 )
 
 

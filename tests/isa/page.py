@@ -59,6 +59,12 @@ def table(rows, archs):
     return HEAD.format(" | ".join(archs), "---|" * len(archs)) + "\n".join(lines) + "\n"
 
 
+def rows(name, arch):
+    """What the page's table of that name says of an architecture, as `table` takes it."""
+    first, *lines = [line.strip("| ").split(" | ") for line in part(name).splitlines()]
+    return [(arch, line[0].strip("`"), *line[first.index(arch)].split(" / ")) for line in lines[1:]]
+
+
 def launched(folder, dtype):
     """(what instantiates them, their names) of the library's own kernels of one element type."""
     text = "\n".join(f.read_text(encoding="utf-8") for f in sorted(pathlib.Path(folder).glob("*.h")))
