@@ -701,7 +701,7 @@ static void transposed_work(irist_rank *t)
     for (int i = 0; i < 6 * 3 * 2; i++) {
         const int s = i % 6, v = i / 6 % 3;
         const iris_gemm_op op = ops[i / 18];
-        if (!t->full && (s + 2 * v + 3 * (i / 18) + own) % 7)
+        if ((s + 2 * v + 3 * (i / 18) + own) % (!t->full ? 7 : t->ranks == 2 ? 1 : 4)) /* 2 ranks take them all */
             continue;
         const int spare = i % 2 ? 0 : 1 + s;
         options turned = o[v], plain = o[v];
