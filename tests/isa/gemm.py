@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Looks at the instructions of the GEMM kernels on matrix units: `tests/isa/gemm.py [--include DIR] [--table]`.
 
-Compiles the library's GEMM kernels for each AMD architecture (gfx942's for every type, its neighbours' for some unless
---arch asks) and checks the promises below for every pattern's kernels, and that each check notices its own breakage;
-one line a check, then the counts. What a turn of each loop costs must be what docs/notes/mainloops-amd.md says; --table
-writes it there.
+Compiles the library's GEMM kernels for each AMD architecture, those of every type where --arch asks for it, and checks
+the promises below for every pattern's kernels, and that each check notices its own breakage; one line a check, then the
+counts. What a turn of each loop costs must be what docs/notes/mainloops-amd.md says; --table writes it there.
 """
 import argparse
 import concurrent.futures
@@ -34,10 +33,12 @@ EVERYWHERE = ("f16", "bf16", "f32", "i8_bf16", "bf16_f32")
 TYPES = {"gfx90a": (*EVERYWHERE, "i8_i32"),
          "gfx942": (*EVERYWHERE, "i8_i32", "f8e4m3fnuz_bf16", "f8e5m2fnuz_bf16"),
          "gfx950": (*EVERYWHERE, "f8e4m3_bf16", "f8e5m2_bf16")}
-# Of gfx942's neighbours, where --arch does not ask for them, a type for each instruction of the loops; and of kernels
-# that only communicate.
-SOME = {"gfx90a": ("f16", "f32", "i8_i32"), "gfx950": ("f16", "f32", "i8_bf16", "f8e4m3_bf16")}
-SOME_OPERATIONS = {"gfx90a": ("bf16",), "gfx950": ()}
+# Where --arch does not ask for all: a type for each instruction of the loops; of kernels that only communicate, and of
+# those that put partial sums.
+SOME = {"gfx90a": ("f16", "f32", "i8_i32"), "gfx942": ("f16", "bf16", "f32", "i8_i32", "f8e4m3fnuz_bf16"),
+        "gfx950": ("f16", "f32", "i8_bf16", "f8e4m3_bf16")}
+SOME_OPERATIONS = {"gfx90a": ("bf16",), "gfx942": ("f16",), "gfx950": ()}
+SOME_FUSED = {"gfx942": ("bf16",)}
 WITH_PLAIN = ("f16", "bf16")  # of these the kernels of the plain loop and of the one for few rows are compiled too
 PUTTING = ("local", "producer_consumer_compute", "fused_sequential", "wg_specialized", "wave_specialized")
 LL = ("fused_sequential_ll",)  # sends packets, which need no signals
@@ -502,16 +503,17 @@ def main():
         if not args.include:
             subprocess.run([sys.executable, "-B", ROOT / "gen/__main__.py", "--out", f"{folder}/iris/gen"], check=True)
         include = args.include or folder
-        types = TYPES if args.arch else {**TYPES, **SOME}
+        types = TYPES if args.arch else SOME
         jobs = [(a, t, pool.submit(build, a, t, include, folder))
                 for a in args.arch or ARCHS for t in args.type or types[a]]
         indirect = None if args.type or INDIRECT[0] not in (args.arch or ARCHS) else pool.submit(
             build, *INDIRECT[:2], include, folder, INDIRECT[2])
-        crossing = [(a, t, pool.submit(build_operations, a, t, include, folder))
-                    for a in args.arch or ARCHS for t in WITH_PLAIN
-                    if t in (args.type or ({} if args.arch else SOME_OPERATIONS).get(a, WITH_PLAIN))]
+        def both(some):
+            return [(a, t) for a in args.arch or ARCHS for t in WITH_PLAIN
+                    if t in (args.type or (WITH_PLAIN if args.arch else some.get(a, ())))]
+        crossing = [(a, t, pool.submit(build_operations, a, t, include, folder)) for a, t in both(SOME_OPERATIONS)]
         # Some of gfx90a's and gfx950's still spill one to four registers: they are looked at where --arch asks for it.
-        putting = [(a, t, pool.submit(build_fused, a, t, include, folder)) for a, t, _ in crossing
+        putting = [(a, t, pool.submit(build_fused, a, t, include, folder)) for a, t in both(SOME_FUSED)
                    if args.arch or a == "gfx942"]
         for arch, kind, job in jobs:
             check(arch, kind, job.result(), report, table)
