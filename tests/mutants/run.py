@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from mutants import MUTANTS  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SECONDS = 120  # of one test run; a mutant that hangs was noticed
-MOST = 3  # of one test's mutants without --all
 TRIES = 6  # seeds at least until a mutant counts as not noticed: some show themselves only at times
 ORDERED = {"arch", "atomic", "channel", "litmus", "ll", "signal"}  # where a compiler's reordering is under test too
 PATIENCE = 40000, 900  # a control's: milliseconds of a wait, and SECONDS; it is to pass on a busy machine too
@@ -139,9 +137,7 @@ def main():
     p.add_argument("names", nargs="*", help="only mutants whose name contains one of these")
     p.add_argument("--all", action="store_true", help="also those that the suite leaves out")
     args = p.parse_args()
-    often, tried = [m for m in MUTANTS if not m.seldom], Counter()
-    chosen = MUTANTS if args.all else [m for m in often if not tried.update([(m.test, m.tsan)]) and
-                                       tried[m.test, m.tsan] <= MOST]
+    chosen = [m for m in MUTANTS if args.all or not m.seldom]
     if args.names:
         chosen = [m for m in MUTANTS if any(n in m.name for n in args.names)]
     if not chosen:

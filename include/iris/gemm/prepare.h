@@ -156,8 +156,8 @@ iris_launch_config iris_gemm_grid(const iris_gemm_plan *plan, uint32_t stages);
 
 /**
  * Copies operands that the plan's mainloop cannot read in place (iris_gemm_prepare), a transposed A among them; does
- * nothing if it can. The
- * launchers do it themselves; for your own kernels call it on the same stream before each launch. Returns at once.
+ * nothing if it can. The launchers do it themselves; for your own kernels call it on the same stream before each
+ * launch. Returns at once.
  */
 iris_status iris_gemm_pack(iris_world *w, const iris_gemm_plan *plan, iris_stream stream);
 /** @} */
