@@ -28,34 +28,34 @@
 namespace {
 
 typedef iris_status (*launcher)(iris_world *, const iris_gemm_plan *, iris_stream);
-enum { PATTERNS = 6 };
+enum { PATTERNS = 7 };
 
 struct operation {
     iris_gemm_op op;
     const char *name;
-    launcher by[PATTERNS];
+    launcher by[PATTERNS]; /* a null pointer: the operation has no such pattern */
 };
-#define OPERATION(OP, op)                                                                                              \
+#define OPERATION(OP, op, copy_engine)                                                                                 \
     {                                                                                                                  \
         IRIS_GEMM_##OP, #op,                                                                                           \
         {                                                                                                              \
             iris_gemm_##op##_bf16, iris_gemm_##op##_bulk_synchronous_bf16, iris_gemm_##op##_fused_sequential_bf16,     \
                 iris_gemm_##op##_wg_specialized_bf16, iris_gemm_##op##_wave_specialized_bf16,                          \
-                iris_gemm_##op##_producer_consumer_bf16                                                                \
+                iris_gemm_##op##_producer_consumer_bf16, copy_engine                                                   \
         }                                                                                                              \
     }
 const operation operations[] = {
-    {IRIS_GEMM_LOCAL,
-     "local",
-     {iris_gemm_local_bf16, iris_gemm_local_bf16, iris_gemm_local_bf16, iris_gemm_local_bf16, iris_gemm_local_bf16,
-      iris_gemm_local_bf16}},
-    OPERATION(ALL_SCATTER, all_scatter),
-    OPERATION(REDUCE_SCATTER, reduce_scatter),
-    OPERATION(ALL_REDUCE, all_reduce),
-    OPERATION(ALL_GATHER, all_gather),
+    {IRIS_GEMM_LOCAL, "local", {iris_gemm_local_bf16}},
+    OPERATION(ALL_SCATTER, all_scatter, nullptr),
+    OPERATION(REDUCE_SCATTER, reduce_scatter, nullptr),
+    OPERATION(ALL_REDUCE, all_reduce, nullptr),
+    OPERATION(ALL_GATHER, all_gather, iris_gemm_all_gather_copy_engine_bf16),
 };
 const char *const pattern_names[PATTERNS] = {"the plan's pattern", "bulk_synchronous", "fused_sequential",
-                                             "wg_specialized",     "wave_specialized", "producer_consumer"};
+                                             "wg_specialized",     "wave_specialized", "producer_consumer",
+                                             "copy_engine"};
+
+uint32_t patterns_of(const operation &o) { return (uint32_t)(std::find(o.by, o.by + PATTERNS, nullptr) - o.by); }
 
 /* A plan's problem; m is the most rows. `put`: what could go as packets is put all the same. */
 struct problem {
@@ -226,7 +226,7 @@ bool lap(job *j, uint32_t n, int64_t rows, uint32_t pattern)
     for (uint32_t i = 0, others = pick(0, 4); i < others; i++) {
         if (pick(10 + i, 3) == 0)
             irist_delay(j->t, n * 4 + i);
-        launch(j, pick(40 + i, 3) == 0 ? 0 : pick(20 + i, (uint32_t)rows + 1), pick(30 + i, PATTERNS));
+        launch(j, pick(40 + i, 3) == 0 ? 0 : pick(20 + i, (uint32_t)rows + 1), pick(30 + i, patterns_of(*j->o)));
     }
     launch(j, rows, pattern);
     return look(j, rows, pattern, before, n % 3 == 0);
@@ -268,7 +268,7 @@ void rows_work(irist_rank *t)
         bool goes_on = create(&j, t, &o, *p);
         const uint32_t laps = irist_laps(2 * PATTERNS, 8 * PATTERNS), first = 1000 * (uint32_t)(&o - operations);
         for (uint32_t n = 0; goes_on && n < laps; n++)
-            goes_on = lap(&j, first + n, rows_of(&j, first + n), n % PATTERNS);
+            goes_on = lap(&j, first + n, rows_of(&j, first + n), n % patterns_of(o));
         release(&j);
     }
 }
