@@ -21,16 +21,15 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
     part=0
     for arch in $archs; do
         for file in $(programs); do
-            case $arch-$file in
-            gfx942-tests/*) effort="-O1 -c" ;;
-            gfx942-bench/*) effort=-fsyntax-only ;; # link.sh makes the code of most
-            gfx942-docs/programs/decode.c | gfx942-docs/programs/sequence_parallel.c) effort=-fsyntax-only ;;
-            gfx942-examples/*_gemm* | gfx942-examples/45_mlp/*) effort=-fsyntax-only ;;
+            heavy=
+            ! has_gemms "$file" || heavy=heavy-
+            case $heavy$arch-$file in
+            *gfx942-tests/*) effort="-O1 -c" ;;
+            *gfx942-bench/*) effort=-fsyntax-only ;; # link.sh makes the code of most
+            heavy-gfx942-*) effort=-fsyntax-only ;;
             gfx942-*) effort="-O3 -c" ;;
-            *-docs/programs/decode.c | *-docs/programs/sequence_parallel.c) continue ;;
-            *-docs/programs/mlp.c | *-docs/programs/rows.c | *-examples/49_tensor/*) continue ;;
-            *-bench/* | *-examples/*_gemm* | *-examples/45_mlp/*) continue ;;
             *-tests/*) effort=-fsyntax-only ;;
+            heavy-* | *-bench/*) continue ;;
             *) effort="-O1 -c" ;;
             esac
             check "$arch $file" "$compiler $device $effort -o /dev/null --offload-arch=$arch $(more "$file") \

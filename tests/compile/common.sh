@@ -83,6 +83,9 @@ tests/host/log.c
 tests/host/small_stack.c
 tests/host/wake.c
 tests/trace/file.c"
+# has_gemms FILE: whether a program holds kernels of the library's GEMMs or all of its collectives: they take longest to
+# compile, and tests/isa/ compiles them for each device.
+has_gemms() { grep -qE '<iris/gen/launch/(gemm|tensor)' "$root/$1"; }
 # What else a program is compiled with: the tuner's kernels are those of gemm_fused, those of gemm_local too many, and
 # ranges are for traces.
 more() {

@@ -9,9 +9,13 @@ no_gpu="there is no GPU on this machine"
 clang=$(command -v clang++-22 || command -v hipcc) || clang=
 nvcc=$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc) || nvcc=
 init=$root/include/iris/init.c
-# Left out are programs whose kernels are of docs/programs/gemm.c's kind, or many: isa/gemm.py compiles those.
-simple=$(cd "$root" && ls examples/0*/main.c docs/programs/*.c bench/*.c tests/gen/*.c |
-    grep -vE '0[78]_gemm|decode|mlp|rows|sequence_parallel|iris_tune|gemm_(fused|local)' | sort)
+# Of programs with GEMMs, those of few kernels: isa/gemm.py compiles the others.
+simple=$(cd "$root" && ls examples/0*/main.c docs/programs/*.c bench/*.c tests/gen/*.c | sort | while read -r file; do
+    case $file in
+    docs/programs/gemm.c | docs/programs/gemm_alone.c | bench/beside.c) echo "$file" ;;
+    *) has_gemms "$file" || echo "$file" ;;
+    esac
+done)
 [ -e /usr/include/hip/hip_runtime_api.h ] || [ -e /opt/rocm/include/hip/hip_runtime_api.h ] || hip=missing
 
 # program NAME COMPILE FILE…: an executable $scratch/NAME.

@@ -25,13 +25,13 @@ quietly="$here/without.sh 'ptxas info .*(C75[02][04])' $compiler"
         >"$scratch/gemm.cu"
     check "sm_90a GEMM alone of bf16" "$compiler $flags -c $hopper $scratch/gemm.cu"
     for file in include/iris/init.c $(programs); do
-        case $file in
-        bench/beside.c | bench/gemm_* | bench/collectives.c | bench/iris_tune.c | bench/mpi.c) as=$ptx ;;
-        docs/programs/decode.c | docs/programs/gemm*.c | docs/programs/mlp.c | docs/programs/rows.c) as=$ptx ;;
-        docs/programs/sequence_parallel.c | examples/49_tensor/main.c | tests/gemm/patterns.c) as=$ptx ;;
+        heavy=
+        ! has_gemms "$file" || heavy=heavy-
+        case $heavy$file in
+        heavy-examples/*) as="-gencode arch=compute_80,code=compute_80 $ptx" ;;
+        heavy-* | bench/collectives.c | bench/mpi.c) as=$ptx ;;
         bench/*) as="$hopper $quick" ;;
         tests/*) as="$archs $quick" ;;
-        examples/*_gemm* | examples/45_mlp/*) as="-gencode arch=compute_80,code=compute_80 $ptx" ;;
         *) as=$archs ;;
         esac
         check "sm_80 sm_90a $file" "$compiler $flags -c $as $(more "$file") $root/$file"

@@ -16,9 +16,8 @@ def source(kind):
     return lines + [f"#include <iris/gen/launch/gemm_{op}.h>" for op in KERNELS]
 
 
-FUSED = {"reduce_scatter": ("fused_sequential", "wg_specialized", "producer_consumer_compute"),
-         "all_reduce": ("fused_sequential", "wg_specialized", "producer_consumer_compute"),
-         "all_gather": ("fused_sequential", "wg_specialized", "producer_consumer_compute"),
+PATTERNS = ("fused_sequential", "wg_specialized", "producer_consumer_compute", "wave_specialized")
+FUSED = {"reduce_scatter": PATTERNS, "all_reduce": PATTERNS, "all_gather": PATTERNS,
          "all_reduce_rmsnorm": ("fused_sequential",)}
 
 
@@ -42,12 +41,14 @@ def check_fused(gemm, arch, kind, built, names, report):
                 [said] if said else [f"{n} is missing" for n in names if n not in kernels])
     if said:
         return
-    report.line(where, "  no scratch, no spills there",
-                [f"{n}: {key} is {used[n][key]}" for n in names
-                 for key in ("ScratchSize", "VGPRs Spill", "SGPRs Spill") if used[n][key]])
+    report.line(where, "  no scratch, no spills there, nor in those of packets and of few rows",
+                [f"{n}: {key} is {row[key]}" for n, row in used.items()
+                 for key in ("ScratchSize", "VGPRs Spill", "SGPRs Spill") if row[key]] +
+                [f"{n}: nothing is known of its registers" for n in names if n not in used])
     report.line(where, "  ranks are waited for, stores arrive before signals, all in their memory",
                 [f"{n}: {p}" for n in names for p in (
-                    *stores_arrive(gemm.ISAS[arch], kernels[n], True), *gemm.only_its_memory(arch, kernels[n]),
+                    *stores_arrive(gemm.ISAS[arch], kernels[n], True, "wave_specialized" not in n),
+                    *gemm.only_its_memory(arch, kernels[n]),
                     *gemm_order.polls_are_of_the_system(arch, kernels[n]),
                     *gemm_order.nothing_is_written_back(arch, kernels[n]))])
 
@@ -58,8 +59,9 @@ def symbols(kind):
     return {**names, "packets": f"irisi_gemm_all_gather_bulk_synchronous_gather_ll_{kind}"}
 
 
-def stores_arrive(isa, kernel, through):
-    """Problems: what a workgroup stores has arrived, with the workgroup's other stores, before it says so."""
+def stores_arrive(isa, kernel, through, meets=True):
+    """Problems: what a workgroup stores has arrived, with the workgroup's other stores, before it says so. `meets`: at
+    its barrier; communication waves count each other instead."""
     puts = kernel.find(gemm_order.PUT)
     if not any(kernel.code[i].op == "global_store_dwordx4" for i in puts):
         yield "no 16-byte store"
@@ -69,7 +71,8 @@ def stores_arrive(isa, kernel, through):
     if not kernel.find(isa.add):
         yield "no signal"
     puts = [i for i in puts if i not in set(gemm_order.raised_at_entry(kernel))]  # those are signals
-    for goal, what in ((isa.arrived, "before a store has arrived"), (isa.barrier, "before the workgroup has met")):
+    goals = ((isa.arrived, "before a store has arrived"), (isa.barrier, "before the workgroup has met"))
+    for goal, what in goals[:1 + meets]:
         yield from gates.reaches(kernel, puts, gemm_order.RAISE, [goal], f"a signal {what}")
 
 
