@@ -233,7 +233,7 @@ static void own_rows_apart(question *q)
 static void own_rows_short_ldc(question *q) { own_rows(q), q->args.ldc = N - 1; }
 static void out_is_own_rows(question *q) { own_rows(q), q->args.out = (float *)q->args.c + 4 * N - 1; }
 static void gated(question *q) { q->args.gated = 1, q->op = IRIS_GEMM_LOCAL; }
-static void gated_to_all(question *q) { q->args.gated = 1; }
+static void gated_sums(question *q) { q->args.gated = 1, q->op = IRIS_GEMM_REDUCE_SCATTER; }
 static void gated_odd(question *q) { gated(q), q->args.n = N - 1; }
 static void gated_beta(question *q) { gated(q), q->args.beta = 0.5; }
 static void gated_f64(question *q) { gated(q), q->dtype = IRIS_F64; }
@@ -421,7 +421,7 @@ static const struct {
     {own_rows_apart, IRIS_ERR_ARGUMENT, "4 x 144 with ldc 144, and residual at"},
     {own_rows_short_ldc, IRIS_ERR_ARGUMENT, "ldc is 143, less than the 144 elements of a row of c"},
     {out_is_own_rows, IRIS_ERR_ARGUMENT, "8 rows of 576 bytes, and c at"},
-    {gated_to_all, IRIS_ERR_UNSUPPORTED, "gated is for local and all_gather, not for all_scatter"},
+    {gated_sums, IRIS_ERR_UNSUPPORTED, "local, all_scatter and all_gather, not for reduce_scatter"},
     {gated_odd, IRIS_ERR_ARGUMENT, "n is 143, but gated columns are pairs"},
     {gated_beta, IRIS_ERR_ARGUMENT, "beta is 0.5, but a gated C is not read"},
     {gated_f64, IRIS_ERR_UNSUPPORTED, "and a C of the same or of f32, not for f64"},

@@ -124,8 +124,8 @@ typedef int (*iris_gemm_blas)(void *arg, const iris_gemm_blas_call *call, iris_s
  * residual and the norm of own rows, and an all-gather of the norms, ready for the next GEMM. C before the call and the
  * residual, which are nobody else's, count for this rank's rows.
  *
- * With `gated`, for local and all_gather, columns 2 j and 2 j + 1 of B are a gate and its up, and C has half as many
- * columns as the product; n is that of the product, and even:
+ * With `gated`, for local, all_scatter and all_gather, columns 2 j and 2 j + 1 of B are a gate and its up, and C has
+ * half as many columns as the product; n is that of the product, and even:
  *
  *     C[i, j] = act(x of column 2 j) * (x of column 2 j + 1) * scale_c[0]
  *
@@ -458,6 +458,16 @@ IRIS_HOST_DEVICE void irisi_gemm_route_c(iris_gemm_plan *plan)
 {
     plan->region.m0 = 0, plan->region.rows = plan->m;
     plan->route.base = (void *)((uintptr_t)plan->operands.c + (uintptr_t)plan->region.n0 * plan->operands.c_element);
+}
+
+/*
+ * Bytes of what so many columns of the product, in whole pairs where there are pairs, leave of a row as it is stored or
+ * sent: of C, or where K is split over ranks of partial sums.
+ */
+IRIS_HOST_DEVICE uint64_t irisi_gemm_row_bytes(const iris_gemm_plan *plan, uint32_t columns)
+{
+    return irisi_gemm_gated(plan) ? (uint64_t)(columns / 2) * plan->sums.c_element
+                                  : (uint64_t)columns * plan->operands.c_element;
 }
 
 /* Bytes of counters at the start of a workgroup's shared memory; the mainloop's workspace and the stages follow. */

@@ -357,8 +357,10 @@ static iris_status irisi_gemm_check_gated(iris_world *w, iris_gemm_op op, iris_d
     const int made = irisi_gemm_types_of(dtype, IRIS_F32) != NULL && (c == dtype || c == IRIS_F32);
     if (!g->gated)
         return IRIS_OK;
-    if (op != IRIS_GEMM_LOCAL && !irisi_gemm_op_is(op, IRISI_GEMM_OPS_GATHERS))
-        return irisi_fail(w, IRIS_ERR_UNSUPPORTED, "iris_gemm_prepare: gated is for local and all_gather, not for %s",
+    if (irisi_gemm_op_is(op, IRISI_GEMM_OPS_SPLIT_K))
+        return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
+                          "iris_gemm_prepare: gated is for operations whose sums one rank has whole: local, "
+                          "all_scatter and all_gather, not for %s",
                           irisi_gemm_op_names[op]);
     if (!made)
         return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
@@ -459,7 +461,7 @@ static iris_status irisi_gemm_check_symmetric(iris_world *w, const char *name, c
                       name, (unsigned long long)bytes, at);
 }
 
-/* Bytes from the first to behind the last of the m x n elements that every rank has of C, norms or their codes. */
+/* Bytes from the first to behind the last of the m x n elements that every rank has of norms or their codes. */
 static uint64_t irisi_gemm_span_of_all(const iris_gemm_plan *p, uint64_t ld, uint64_t element)
 {
     return irisi_gemm_span(p->m, p->n, (int64_t)ld, element);
@@ -560,8 +562,8 @@ static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan
     if (s != IRIS_OK)
         return s;
     if (irisi_gemm_c_on_all(p) && stores)
-        s = irisi_gemm_check_symmetric(w, "c", p->operands.c,
-                                       irisi_gemm_span_of_all(p, p->operands.ldc, p->operands.c_element));
+        s = irisi_gemm_check_symmetric(
+            w, "c", p->operands.c, irisi_gemm_span(p->m, columns, (int64_t)p->operands.ldc, p->operands.c_element));
     if (s == IRIS_OK)
         s = irisi_gemm_check_out(w, p, g);
     return s == IRIS_OK ? irisi_gemm_check_apart(w, p) : s;
