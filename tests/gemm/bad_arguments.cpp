@@ -245,6 +245,9 @@ static void gated_blas(question *q)
 {
     gated(q), q->args.pattern = IRIS_GEMM_BLAS_GATHER, q->args.blas = naught;
 }
+static void f32_sums_of_none(question *q) { q->args.reduce_dtype = IRIS_F32; }
+static void f16_sums(question *q) { q->args.reduce_dtype = IRIS_F16, q->op = IRIS_GEMM_ALL_REDUCE; }
+static void f32_sums_of_f64(question *q) { f32_sums_of_none(q), q->op = IRIS_GEMM_ALL_REDUCE, q->dtype = IRIS_F64; }
 static void gated_without_kernels(question *q) { gated(q), q->dtype = IRIS_BF16; }
 static void gathered(question *q)
 {
@@ -430,6 +433,9 @@ static const struct {
     {gated_odd_tile, IRIS_ERR_ARGUMENT, "tiles of 13 columns part a gate from its up"},
 #endif
     {gated_blas, IRIS_ERR_ARGUMENT, "alone: columns are gated"},
+    {f32_sums_of_none, IRIS_ERR_ARGUMENT, "operations that add up partial sums of ranks; all_scatter has none"},
+    {f16_sums, IRIS_ERR_UNSUPPORTED, "reduce_dtype is f16 (9), but partial sums of f32 are f32"},
+    {f32_sums_of_f64, IRIS_ERR_UNSUPPORTED, "but partial sums of f64 are f64"},
     {gated_without_kernels, IRIS_ERR_UNSUPPORTED, "gated needs kernels of local for bf16 with a C of f32"},
     {gathered_by_another, IRIS_ERR_ARGUMENT, "gathered and ld_gathered are for all_gather; all_reduce gathers no A"},
     {gathered_alone, IRIS_ERR_ARGUMENT, "gathered and ld_gathered are for all_gather; local gathers no A"},

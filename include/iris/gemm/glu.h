@@ -76,10 +76,11 @@ IRIS_DEVICE void irisi_glu_send_ll(const iris_ctx *ctx, const iris_gemm_plan *pl
 IRIS_DEVICE void irisi_tile_put_gated(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
                                       char *stage, const iris_wave_group *group, irisi_gemm_to to, uint64_t ll)
 {
+    plan = (const iris_gemm_plan *)irisi_rematerialize(plan); /* scalars that live from tile to tile are scarce */
     const uint32_t size = plan->sums.c_element, width = tile->cols / 2;
     const uint32_t each = 8 / size, across = (width + each - 1) / each;
     for (uint32_t i = group->member; i < tile->rows * across; i += group->members) {
-        plan = (const iris_gemm_plan *)irisi_rematerialize(plan); /* scalars that live from turn to turn are scarce */
+        plan = (const iris_gemm_plan *)irisi_rematerialize(plan); /* or from turn to turn */
         const uint32_t row = i / across, first = (i - row * across) * each, left = width - first;
         const float *from = (const float *)(const void *)iris_tile_row(plan, tile, stage, row) + 2 * first;
         char *own = irisi_tile_in_c(plan, tile, row) + first * size;
@@ -89,6 +90,9 @@ IRIS_DEVICE void irisi_tile_put_gated(const iris_ctx *ctx, const iris_gemm_plan 
             bits |= (uint64_t)irisi_glu_bits(plan, irisi_glu_pair(plan, from + 2 * j, tile->n0 + 2 * (first + j)))
                     << 8 * size * j;
         irisi_tile_store_8(own, bits, left * size, size);
+        if (to == IRISI_GEMM_TO_SELF)
+            continue;
+        ctx = (const iris_ctx *)irisi_rematerialize(ctx), plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
         if (to == IRISI_GEMM_TO_EVERYONE && !group->stopped)
             irisi_glu_store_to_peers(ctx, own, bits, left * size, size);
         else if (to == IRISI_GEMM_TO_LL)

@@ -377,6 +377,27 @@ static iris_status irisi_gemm_check_gated(iris_world *w, iris_gemm_op op, iris_d
     return IRIS_OK;
 }
 
+/* Checks the type of partial sums; the types of A, B and C are sound. */
+static iris_status irisi_gemm_check_reduce_dtype(iris_world *w, iris_gemm_op op, iris_dtype dtype,
+                                                 const iris_gemm_args *g)
+{
+    const iris_dtype c = irisi_gemm_types_of(dtype, g->c_dtype)->out, own = irisi_gemm_slot_dtype(c);
+    const int wider = c == dtype && irisi_gemm_types_of(dtype, IRIS_F32) != NULL;
+    if (g->reduce_dtype == IRIS_DTYPE_NONE)
+        return IRIS_OK;
+    if (!irisi_gemm_op_is(op, IRISI_GEMM_OPS_SPLIT_K))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: reduce_dtype is for operations that add up partial sums of ranks; %s has "
+                          "none",
+                          irisi_gemm_op_names[op]);
+    if (g->reduce_dtype == own || (g->reduce_dtype == IRIS_F32 && wider))
+        return IRIS_OK;
+    return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
+                      "iris_gemm_prepare: reduce_dtype is %s (%d), but partial sums of %s are %s%s",
+                      iris_dtype_name(g->reduce_dtype), (int)g->reduce_dtype, irisi_gemm_types_of(dtype, c)->name,
+                      iris_dtype_name(own), wider ? " or f32" : "");
+}
+
 /* Checks how the rows of the gathered A lie, which the caller asks for; m, k and the types are sound. */
 static iris_status irisi_gemm_check_gathered(iris_world *w, iris_gemm_op op, iris_dtype dtype, const iris_gemm_args *g)
 {
@@ -445,6 +466,8 @@ static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_
         s = irisi_gemm_check_norm(w, op, dtype, g);
     if (s == IRIS_OK)
         s = irisi_gemm_check_gated(w, op, dtype, g);
+    if (s == IRIS_OK)
+        s = irisi_gemm_check_reduce_dtype(w, op, dtype, g);
     if (s == IRIS_OK)
         s = irisi_gemm_check_gathered(w, op, dtype, g);
     return s == IRIS_OK ? irisi_gemm_check_blas(w, op, g) : s;
