@@ -544,7 +544,7 @@ IRIS_DEVICE void irisi_gemm_send_piped(const iris_ctx *ctx, const iris_gemm_plan
             continue;
         for (uint32_t i = 0; iris_tile_piece(plan, &tile, i, &piece); i++, seq++) {
             char *stage = irisi_stage_pipe_wait(part, plan, seq);
-            if (gates && way.to != IRISI_GEMM_TO_OWNER && irisi_gemm_gated(plan))
+            if (gates && !irisi_gemm_to_sums(way.to) && irisi_gemm_gated(plan))
                 irisi_tile_put_gated(ctx, plan, &piece, stage, &part->group, way.to, part->epoch);
             else
                 iris_tile_deliver(ctx, plan, &piece, stage, &part->group, way.to);

@@ -320,8 +320,21 @@ typedef enum irisi_gemm_to {
     IRISI_GEMM_TO_SELF,
     IRISI_GEMM_TO_EVERYONE, /* this rank included */
     IRISI_GEMM_TO_OWNER,    /* each row to the rank whose shard it belongs to (iris_gemm_shard), maybe this one */
-    IRISI_GEMM_TO_LL        /* into this rank's C, and as packets into the others' banks (tile_ll.h) */
+    IRISI_GEMM_TO_LL,       /* into this rank's C, and as packets into the others' banks (tile_ll.h) */
+    IRISI_GEMM_TO_LL_SUMS   /* partial sums, as packets into the banks of all that add them up */
 } irisi_gemm_to;
+
+/* 1 where tiles are partial sums, which their owners, or all ranks, add up. */
+IRIS_DEVICE int irisi_gemm_to_sums(irisi_gemm_to to)
+{
+    return to == IRISI_GEMM_TO_OWNER || to == IRISI_GEMM_TO_LL_SUMS;
+}
+
+/* 1 where tiles go as packets. */
+IRIS_DEVICE int irisi_gemm_to_packets(irisi_gemm_to to)
+{
+    return to == IRISI_GEMM_TO_LL || to == IRISI_GEMM_TO_LL_SUMS;
+}
 
 /*
  * Puts a wave's box, 16 rows of a tile from `row` on and 128 bytes from column `column` of C on, to the owners of its
