@@ -65,7 +65,15 @@ IRIS_DEVICE void irisi_glu_send_ll(const iris_ctx *ctx, const iris_gemm_plan *pl
 {
     iris_ll_packet *to =
         irisi_gemm_ll_slots(plan, ll, plan->rank) + (uint64_t)row * plan->exchange.ll_pitch + 2 * (from / 8);
-    irisi_tile_write_ll(ctx, plan, row, to, bits, iris_ll_flag(ll));
+    const uint32_t flag = irisi_in_vector_register_u32(iris_ll_flag(ll));
+    ctx = (const iris_ctx *)irisi_rematerialize(ctx), plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
+    irisi_tile_write_ll(ctx, plan, row, to, bits, flag);
+}
+
+/* How many 8 bytes a row of a tile becomes in C. */
+IRIS_DEVICE uint32_t irisi_glu_chunks(const iris_gemm_plan *plan, const iris_tile *tile)
+{
+    return irisi_ll_units((uint32_t)irisi_gemm_row_bytes(plan, tile->cols));
 }
 
 /*
@@ -77,13 +85,14 @@ IRIS_DEVICE void irisi_tile_put_gated(const iris_ctx *ctx, const iris_gemm_plan 
                                       char *stage, const iris_wave_group *group, irisi_gemm_to to, uint64_t ll)
 {
     plan = (const iris_gemm_plan *)irisi_rematerialize(plan); /* scalars that live from tile to tile are scarce */
-    const uint32_t size = plan->sums.c_element, width = tile->cols / 2;
-    const uint32_t each = 8 / size, across = (width + each - 1) / each;
-    for (uint32_t i = group->member; i < tile->rows * across; i += group->members) {
+    const uint32_t chunks = irisi_glu_chunks(plan, tile), all = tile->rows * chunks;
+    const uint32_t across = irisi_in_vector_register_u32(chunks), end = irisi_in_vector_register_u32(all);
+    for (uint32_t i = group->member; i < end; i += group->members) {
         plan = (const iris_gemm_plan *)irisi_rematerialize(plan); /* or from turn to turn */
-        const uint32_t row = i / across, first = (i - row * across) * each, left = width - first;
+        const uint32_t size = plan->sums.c_element, each = 8 / size;
+        const uint32_t row = i / across, first = (i - row * across) * each, left = tile->cols / 2 - first;
         const float *from = (const float *)(const void *)iris_tile_row(plan, tile, stage, row) + 2 * first;
-        char *own = irisi_tile_in_c(plan, tile, row) + first * size;
+        char *own = irisi_in_vector_register(irisi_tile_in_c(plan, tile, row) + first * size);
         uint64_t bits = 0;
         IRISI_ROLLED
         for (uint32_t j = 0; j < each && j < left; j++)
