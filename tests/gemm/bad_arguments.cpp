@@ -705,6 +705,9 @@ static void differ_work(irist_rank *t)
         refused(t, &q, IRIS_ERR_MISMATCH, "tf32 is 1 on rank", "one rank's tf32");
         q = sound(t, memory), q.op = IRIS_GEMM_ALL_GATHER, q.args.gated = t->rank == last;
         refused(t, &q, IRIS_ERR_MISMATCH, "gated is 1 on rank", "one rank's pairs");
+        q = sound(t, memory), q.op = IRIS_GEMM_ALL_REDUCE, q.dtype = IRIS_BF16;
+        q.args.reduce_dtype = t->rank == last ? IRIS_F32 : IRIS_DTYPE_NONE;
+        refused(t, &q, IRIS_ERR_MISMATCH, "reduce_dtype, 1 for f32 that C is not, is 1", "one rank's sums of f32");
         q = sound(t, memory);
         q.args.tf32 = 0, q.args.fast_accum = t->rank == last;
         refused(t, &q, IRIS_ERR_MISMATCH, "fast_accum is 1 on rank", "one rank's fast_accum");
