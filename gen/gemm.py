@@ -151,6 +151,8 @@ class GemmType:
     norms = property(lambda self: self.work.name == "f32" and self.slot == self.out)
     # C may be made of pairs of columns, glu.h
     gates = property(lambda self: self.out.name == "f32")
+    # What else C may be of where K is split over ranks, as a plan says: then partial sums are wider than it.
+    narrower = property(lambda self: self.t if self.out.name == "f32" and self.t.name in SHORT else None)
 
 
 def gemm_type(name):

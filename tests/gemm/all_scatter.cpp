@@ -11,6 +11,7 @@
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F64
 #if !defined(IRIST_PART)
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F16
+#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_F16_F32 /* of which pairs of columns become an f16 */
 #endif
 #endif
 #include "problem.h"
@@ -88,6 +89,38 @@ SHAPE_CASE(bf16, BF16)
 #if !defined(IRIST_PART)
 SHAPE_CASE(f16, F16)
 #endif
+
+/*
+ * Columns in pairs, by every pattern, as packets and as puts: ragged bands, and one rank's empty; tiles that packets
+ * cannot have because they would begin between units of 8 bytes; a C that is nowhere aligned to 8 bytes.
+ */
+static void gated_work(irist_rank *t)
+{
+    static const problem_options o[] = {
+        {"swiglu", 0.5, 0, 1, IRIS_ACTIVATION_SILU, 0, 3, 1, 5, 0, 0, 0, 0, 0, 0, 2, IRIS_DTYPE_NONE, 0, 0, 0, 1},
+        {"geglu, transposed", 0, 0, 0, IRIS_ACTIVATION_GELU, 1, 0, 0, 0, 16, 24, 3, 1, 0, 0, 0, IRIS_DTYPE_NONE, 0, 0,
+         1, 1},
+        {"pairs, real", 0.75, 0, 1, IRIS_ACTIVATION_NONE, 1, 1, 2, 1, 8, 6, 5, 2, 1, 0, 1, IRIS_DTYPE_NONE, 0, 0, 0, 1},
+    };
+    static const problem_shape sizes[] = {{1, 2, 5}, {13, 34, 19}, {64, 64, 64}, {127, 258, 63}, {3, 200, 100}};
+    static const iris_dtype types[] = {
+        IRIS_F32,
+#if !defined(IRIST_PART)
+        IRIS_F16,
+#endif
+    };
+    int turn = 0;
+    for (const iris_dtype dtype : types)
+        for (const problem_options &options : o)
+            for (const problem_shape &shape : sizes)
+                if (t->full || turn++ % 2 == 0)
+                    every_pattern(t, dtype, shape, options);
+}
+
+TEST_CASE("gates and ups are multiplied before they go to every rank", "[gemm][gated]")
+{
+    irist_spmd(gated_work, nullptr);
+}
 
 /* Where the loop can, tiles are shared by as many workgroups as it does: in pairs, with K cut, at ragged edges. */
 static void cut_plan(problem *p)

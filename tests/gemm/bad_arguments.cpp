@@ -233,7 +233,7 @@ static void own_rows_apart(question *q)
 static void own_rows_short_ldc(question *q) { own_rows(q), q->args.ldc = N - 1; }
 static void out_is_own_rows(question *q) { own_rows(q), q->args.out = (float *)q->args.c + 4 * N - 1; }
 static void gated(question *q) { q->args.gated = 1, q->op = IRIS_GEMM_LOCAL; }
-static void gated_to_all(question *q) { q->args.gated = 1; }
+static void gated_sums(question *q) { q->args.gated = 1, q->op = IRIS_GEMM_REDUCE_SCATTER; }
 static void gated_odd(question *q) { gated(q), q->args.n = N - 1; }
 static void gated_beta(question *q) { gated(q), q->args.beta = 0.5; }
 static void gated_f64(question *q) { gated(q), q->dtype = IRIS_F64; }
@@ -245,6 +245,9 @@ static void gated_blas(question *q)
 {
     gated(q), q->args.pattern = IRIS_GEMM_BLAS_GATHER, q->args.blas = naught;
 }
+static void f32_sums_of_none(question *q) { q->args.reduce_dtype = IRIS_F32; }
+static void f16_sums(question *q) { q->args.reduce_dtype = IRIS_F16, q->op = IRIS_GEMM_ALL_REDUCE; }
+static void f32_sums_of_f64(question *q) { f32_sums_of_none(q), q->op = IRIS_GEMM_ALL_REDUCE, q->dtype = IRIS_F64; }
 static void gated_without_kernels(question *q) { gated(q), q->dtype = IRIS_BF16; }
 static void gathered(question *q)
 {
@@ -421,7 +424,7 @@ static const struct {
     {own_rows_apart, IRIS_ERR_ARGUMENT, "4 x 144 with ldc 144, and residual at"},
     {own_rows_short_ldc, IRIS_ERR_ARGUMENT, "ldc is 143, less than the 144 elements of a row of c"},
     {out_is_own_rows, IRIS_ERR_ARGUMENT, "8 rows of 576 bytes, and c at"},
-    {gated_to_all, IRIS_ERR_UNSUPPORTED, "gated is for local and all_gather, not for all_scatter"},
+    {gated_sums, IRIS_ERR_UNSUPPORTED, "local, all_scatter and all_gather, not for reduce_scatter"},
     {gated_odd, IRIS_ERR_ARGUMENT, "n is 143, but gated columns are pairs"},
     {gated_beta, IRIS_ERR_ARGUMENT, "beta is 0.5, but a gated C is not read"},
     {gated_f64, IRIS_ERR_UNSUPPORTED, "and a C of the same or of f32, not for f64"},
@@ -430,6 +433,9 @@ static const struct {
     {gated_odd_tile, IRIS_ERR_ARGUMENT, "tiles of 13 columns part a gate from its up"},
 #endif
     {gated_blas, IRIS_ERR_ARGUMENT, "alone: columns are gated"},
+    {f32_sums_of_none, IRIS_ERR_ARGUMENT, "operations that add up partial sums of ranks; all_scatter has none"},
+    {f16_sums, IRIS_ERR_UNSUPPORTED, "reduce_dtype is f16 (9), but partial sums of f32 are f32"},
+    {f32_sums_of_f64, IRIS_ERR_UNSUPPORTED, "but partial sums of f64 are f64"},
     {gated_without_kernels, IRIS_ERR_UNSUPPORTED, "gated needs kernels of local for bf16 with a C of f32"},
     {gathered_by_another, IRIS_ERR_ARGUMENT, "gathered and ld_gathered are for all_gather; all_reduce gathers no A"},
     {gathered_alone, IRIS_ERR_ARGUMENT, "gathered and ld_gathered are for all_gather; local gathers no A"},
@@ -699,6 +705,9 @@ static void differ_work(irist_rank *t)
         refused(t, &q, IRIS_ERR_MISMATCH, "tf32 is 1 on rank", "one rank's tf32");
         q = sound(t, memory), q.op = IRIS_GEMM_ALL_GATHER, q.args.gated = t->rank == last;
         refused(t, &q, IRIS_ERR_MISMATCH, "gated is 1 on rank", "one rank's pairs");
+        q = sound(t, memory), q.op = IRIS_GEMM_ALL_REDUCE, q.dtype = IRIS_BF16;
+        q.args.reduce_dtype = t->rank == last ? IRIS_F32 : IRIS_DTYPE_NONE;
+        refused(t, &q, IRIS_ERR_MISMATCH, "reduce_dtype, 1 for f32 that C is not, is 1", "one rank's sums of f32");
         q = sound(t, memory);
         q.args.tf32 = 0, q.args.fast_accum = t->rank == last;
         refused(t, &q, IRIS_ERR_MISMATCH, "fast_accum is 1 on rank", "one rank's fast_accum");

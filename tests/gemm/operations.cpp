@@ -2,7 +2,7 @@
 /*
  * operations.cpp: GEMM + reduce-scatter, GEMM + all-reduce and all-gather + GEMM: every shape, type, split of K and
  * option by every pattern, against the triple loop of oracle.h; plans that share a workspace; the gathered A, which the
- * caller gets; columns in pairs; a transposed A; the caller's BLAS.
+ * caller gets; columns in pairs; partial sums wider than C; a transposed A; the caller's BLAS.
  */
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_GEMM_ALL_PATTERNS
@@ -87,7 +87,7 @@ static const kind kinds[] = {
     KIND(i8_i8, I8, I8),
 #endif
 };
-enum { KINDS = sizeof kinds / sizeof kinds[0] };
+enum { KINDS = sizeof kinds / sizeof kinds[0], F16 = 3 };
 
 static const iris_gemm_op ops[] = {IRIS_GEMM_REDUCE_SCATTER, IRIS_GEMM_ALL_REDUCE, IRIS_GEMM_ALL_GATHER};
 enum { OPS = sizeof ops / sizeof ops[0] };
@@ -133,6 +133,7 @@ struct options {
     uint32_t tile_m, tile_n, workgroups;
     int gated = 0;
     layout a = BY_ROWS; /* all_gather: not by columns */
+    int f32_sums = 0;   /* 1: partial sums are f32, although C is not */
 };
 static const options variants[] = {
     {"plain", 0, 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 22, ALIKE, 0, 0, 0, 0},
@@ -185,7 +186,7 @@ static void ask(job *j)
     q->a_transposed = j->o.a == BY_COLUMNS && j->op != IRIS_GEMM_ALL_GATHER, q->b_transposed = j->o.b_transposed;
     q->alpha = j->o.alpha, q->beta = j->o.beta, q->bias = j->o.bias;
     q->residual = j->o.residual && j->o.beta != 0, q->scales = j->o.scales, q->activation = j->o.activation;
-    q->swiglu = j->o.gated;
+    q->swiglu = j->o.gated, q->slot_dtype = j->o.f32_sums ? IRIS_F32 : IRIS_DTYPE_NONE;
     q->real = j->o.real; /* sums that depend on their order, of types that have the range */
 #if !defined(IRIS_TARGET_HOST) /* what matrix units lose of sums of 8-bit floats, whatever mainloop computes them */
     if (iris_dtype_bytes(q->dtype) == 1 && q->dtype != IRIS_I8)
@@ -226,7 +227,7 @@ static iris_gemm_args args_of(const job *j)
     }
     g.alpha = q->alpha, g.beta = q->beta, g.activation = q->activation;
     g.a_transposed = q->a_transposed, g.b_transposed = q->b_transposed;
-    g.gated = j->o.gated;
+    g.gated = j->o.gated, g.reduce_dtype = j->o.f32_sums ? IRIS_F32 : IRIS_DTYPE_NONE;
     g.tile_m = j->o.tile_m, g.tile_n = j->o.tile_n, g.workgroups = j->o.workgroups;
     g.workspace = j->workspace, g.workspace_bytes = j->workspace_bytes;
     if (j->keeps) {
@@ -661,6 +662,68 @@ TEST_CASE("gates and ups are multiplied, for every shape", "[gemm][gated]")
 {
     irist_spmd(gated_work, nullptr);
 }
+
+#if !defined(IRIST_PART)
+/* Partial sums of f32 and a C of f16, by the kernels of f16_f32: every pattern, by packets and by puts. */
+static void f32_sums_work(irist_rank *t)
+{
+    static const options o[] = {
+        {"f32 sums", 0, 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, ALIKE, 0, 0, 0, 0, 0, BY_ROWS, 1},
+        {"f32 sums, all of it", 0.5, 2, 1, 1, IRIS_ACTIVATION_RELU, 1, 2, 0, 0, RAGGED, 3, 16, 24, 3, 0, BY_ROWS, 1},
+        {"f32 sums, in place", 0, -1, 1, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, ONE_EMPTY, 1, 0, 0, 2, 0, BY_COLUMNS, 1},
+        {"f32 sums, real", 0.75, 0, 1, 0, IRIS_ACTIVATION_SILU, 0, 1, 1, 0, RAGGED, 0, 0, 0, 0, 0, BY_ROWS, 1},
+    };
+    static const shape sizes[] = {{1, 7, 300}, {13, 34, 701}, {64, 66, 520}, {200, 129, 400}};
+    int turn = 0;
+    for (const shape &s : sizes)
+        for (const options &of : o)
+            for (const iris_gemm_op op : {IRIS_GEMM_REDUCE_SCATTER, IRIS_GEMM_ALL_REDUCE})
+                if (turn++, t->full || turn % 5 == 0)
+                    every_pattern(t, &kinds[F16], op, s, of, turn % 2, 0);
+}
+
+TEST_CASE("partial sums of f32 are rounded once, to a C of 16 bits", "[gemm][f32_sums]")
+{
+    irist_spmd(f32_sums_work, nullptr);
+}
+
+/*
+ * Each rank's partial sum is 65536 or -65536, which an f16 has not, and the sum of an odd number of ranks half of that
+ * with alpha.
+ */
+static void overflow_work(irist_rank *t)
+{
+    const options o = {"overflow", 0.5, 0, 0, 0, IRIS_ACTIVATION_NONE, 0, 0, 0, 0, ALIKE, 0, 0, 0, 0, 0, BY_ROWS, 1};
+    const shape s = {12, 20, 1024};
+    const double want = t->ranks % 2 ? 32768 : 0;
+    for (const iris_gemm_op op : {IRIS_GEMM_REDUCE_SCATTER, IRIS_GEMM_ALL_REDUCE}) {
+        job j;
+        const bool made = create(&j, t, &kinds[F16], op, s, o);
+        for (int which = ORACLE_A; made && which <= ORACLE_B; which++) {
+            std::vector<unsigned char> bytes(oracle_bytes(&j.question, (oracle_matrix)which, t->rank));
+            for (size_t at = 0; at < bytes.size(); at += 2)
+                element_set(IRIS_F16, &bytes[at], which == ORACLE_A ? 64 : t->rank % 2 ? -1 : 1);
+            irist_upload(t, j.memory[which], bytes);
+        }
+        if (made && prepare(&j)) {
+            for (int pattern = 0; pattern < patterns_of(op); pattern++) {
+                poison(&j);
+                launch(&j, pattern);
+                irist_ok(t, iris_synchronize(t->world));
+                const std::vector<unsigned char> got =
+                    irist_download(t, j.memory[ORACLE_C], oracle_bytes(&j.question, ORACLE_C, t->rank));
+                for (size_t at = 0; at < got.size(); at += 2)
+                    if (!irist_check(t, element_get(IRIS_F16, &got[at]) == want, "%s %s: a sum is %g, not %g",
+                                     op_names[op], pattern_names[pattern], element_get(IRIS_F16, &got[at]), want))
+                        break;
+            }
+        }
+        release(&j);
+    }
+}
+
+TEST_CASE("partial sums may be beyond what C holds", "[gemm][f32_sums]") { irist_spmd(overflow_work, nullptr); }
+#endif
 
 /*
  * A plan whose A stands column by column, by a pattern, on a copy full of poison. Returns C; empty where it is wrong.

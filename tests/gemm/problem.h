@@ -38,6 +38,7 @@ struct problem_options {
     int scales = 0; /* 1: one of A, of B and of C; 2: of each row of A and column of B, and of C */
     iris_dtype c_dtype = IRIS_DTYPE_NONE; /* none: as iris_gemm_prepare has it */
     int tf32 = 0, fast_accum = 0, a_transposed = 0;
+    int gated = 0; /* 1: columns are pairs, and C has half of them */
 };
 
 /* Everything about one GEMM of one rank. */
@@ -78,6 +79,9 @@ static inline std::vector<unsigned char> problem_matrix(const problem *p, oracle
     return bytes;
 }
 
+/* Columns of C. */
+static inline int64_t problem_columns(const problem *p) { return oracle_width(&p->question, p->shape.n); }
+
 /* C before the operation: poison, but for the own band where beta reads it. Returns what was written. */
 static inline std::vector<unsigned char> problem_poison(problem *p)
 {
@@ -105,8 +109,9 @@ static inline double problem_units_lose(const problem *p)
 /* The triple loop. The bound is on what the accumulator's type may lose; rounding to C's type comes on top. */
 static inline void problem_expect(problem *p)
 {
-    const problem_shape s = p->shape;
+    problem_shape s = p->shape;
     oracle o = p->question;
+    s.n = problem_columns(p);
     o.units_lose = problem_units_lose(p);
     p->expect.assign((size_t)(s.m * s.n), 0);
     p->bound.assign((size_t)(s.m * s.n), 0);
@@ -138,7 +143,7 @@ static inline iris_gemm_args problem_args(const problem *p)
         g.scale_a = p->scales, g.scale_b = p->scales + p->shape.m, g.scale_c = g.scale_b + p->own.count;
         g.scale_a_rows = g.scale_b_columns = options.scales == 2;
     }
-    g.alpha = options.alpha, g.beta = options.beta, g.activation = options.activation;
+    g.alpha = options.alpha, g.beta = options.beta, g.activation = options.activation, g.gated = options.gated;
     g.a_transposed = options.a_transposed, g.b_transposed = options.b_transposed;
     g.tile_m = options.tile_m, g.tile_n = options.tile_n;
     g.workgroups = options.workgroups, g.comm_workgroups = options.comm_workgroups;
@@ -168,6 +173,7 @@ static inline void problem_types(problem *p)
     p->question.dtype = p->dtype, p->question.c_dtype = p->c_dtype, p->question.bias_dtype = p->bias_dtype;
     p->question.alpha = options.alpha, p->question.beta = options.beta, p->question.bias = options.bias;
     p->question.scales = options.scales, p->question.activation = options.activation, p->question.real = options.real;
+    p->question.swiglu = options.gated;
 }
 
 static inline void problem_upload_scales(problem *p)
@@ -194,7 +200,7 @@ static inline bool problem_create(problem *p, irist_rank *t, iris_dtype dtype, p
     const int64_t a_cols = options.a_transposed ? shape.m : shape.k;
     p->lda = problem_padded(options, a_cols) + options.pad_a;
     p->ldb = problem_padded(options, options.b_transposed ? shape.k : widest) + options.pad_b;
-    p->ldc = problem_padded(options, shape.n) + options.pad_c;
+    p->ldc = problem_padded(options, problem_columns(p)) + options.pad_c;
     p->c_bytes = (size_t)(shape.m * p->ldc) * iris_dtype_bytes(p->c_dtype);
     p->a = (char *)iris_malloc(t->world, (size_t)(a_rows * p->lda) * size);
     p->b = (char *)iris_malloc(t->world, (size_t)((options.b_transposed ? widest : shape.k) * p->ldb) * size);
@@ -245,12 +251,13 @@ static inline bool problem_launch(problem *p, int pattern)
 static inline bool problem_check(problem *p, const std::vector<unsigned char> &before, const char *what)
 {
     const size_t size = iris_dtype_bytes(p->c_dtype);
+    const int64_t columns = problem_columns(p);
     const std::vector<unsigned char> got = irist_download(p->t, p->c, p->c_bytes);
     for (int64_t i = 0; i < p->shape.m; i++) {
-        for (int64_t j = 0; j < p->shape.n; j++) {
+        for (int64_t j = 0; j < columns; j++) {
             const double v = element_get(p->c_dtype, &got[(size_t)(i * p->ldc + j) * size]);
-            const double want = p->expect[(size_t)(i * p->shape.n + j)];
-            const double slack = p->bound[(size_t)(i * p->shape.n + j)];
+            const double want = p->expect[(size_t)(i * columns + j)];
+            const double slack = p->bound[(size_t)(i * columns + j)];
             if (!irist_check(p->t, std::fabs(v - want) <= slack + element_half_unit(p->c_dtype, want),
                              "%s %s %s %lldx%lldx%lld, %s: C[%lld][%lld] is %.17g, expected %.17g", what,
                              iris_dtype_name(p->dtype), iris_dtype_name(p->c_dtype), (long long)p->shape.m,
@@ -258,7 +265,7 @@ static inline bool problem_check(problem *p, const std::vector<unsigned char> &b
                              v, want))
                 return false;
         }
-        const size_t from = (size_t)(i * p->ldc + p->shape.n) * size;
+        const size_t from = (size_t)(i * p->ldc + columns) * size;
         const size_t to = (size_t)((i + 1) * p->ldc) * size;
         if (!irist_check(p->t, to <= from || std::memcmp(&got[from], &before[from], to - from) == 0,
                          "%s %s, %s: row %lld was written beyond its end", what, iris_dtype_name(p->dtype),

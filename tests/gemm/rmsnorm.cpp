@@ -8,6 +8,7 @@
  */
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_INSTANTIATE_GEMM_ALL_REDUCE_RMSNORM_BF16
+#define IRIS_INSTANTIATE_GEMM_ALL_REDUCE_RMSNORM_BF16_F32 /* the kernels of a C of bf16 whose partial sums are f32 */
 #define IRIS_INSTANTIATE_GEMM_ALL_REDUCE_RMSNORM_F32
 #define IRIS_INSTANTIATE_GEMM_REDUCE_SCATTER_F32
 #endif
@@ -30,12 +31,16 @@ struct kind {
     const char *name;
     iris_dtype dtype;
     launcher by[PATTERNS];
+    int f32_sums = 0; /* 1: partial sums are f32, although C is not */
 };
 static const kind kinds[] = {
     {"bf16", IRIS_BF16, {iris_gemm_all_reduce_rmsnorm_bf16, iris_gemm_all_reduce_rmsnorm_bulk_synchronous_bf16,
                          iris_gemm_all_reduce_rmsnorm_fused_sequential_bf16}},
     {"f32", IRIS_F32, {iris_gemm_all_reduce_rmsnorm_f32, iris_gemm_all_reduce_rmsnorm_bulk_synchronous_f32,
                        iris_gemm_all_reduce_rmsnorm_fused_sequential_f32}},
+    {"bf16, sums of f32", IRIS_BF16, {iris_gemm_all_reduce_rmsnorm_bf16,
+                                      iris_gemm_all_reduce_rmsnorm_bulk_synchronous_bf16,
+                                      iris_gemm_all_reduce_rmsnorm_fused_sequential_bf16}, 1},
 };
 static const char *const pattern_names[PATTERNS] = {"auto", "bulk_synchronous", "fused_sequential"};
 
@@ -140,6 +145,7 @@ static void ask(job *j)
     q->m = j->s.m, q->n = j->s.n, q->dtype = q->c_dtype = q->bias_dtype = j->types->dtype;
     q->a_transposed = q->b_transposed = j->o.transposed;
     q->alpha = j->o.alpha, q->beta = j->o.beta, q->bias = j->o.bias;
+    q->slot_dtype = j->types->f32_sums ? IRIS_F32 : IRIS_DTYPE_NONE;
     q->residual = j->o.residual, q->scales = j->o.scales, q->activation = j->o.activation, q->real = j->o.real;
     for (int r = 0; r < j->t->ranks; r++)
         q->k[r] = dealt(j, r);
@@ -175,7 +181,7 @@ static iris_gemm_args args_of(const job *j)
     g.bias = q->bias ? j->memory[ORACLE_BIAS] : nullptr;
     if (q->residual)
         g.residual = j->memory[ORACLE_RESIDUAL], g.ldr = q->ldr[r];
-    g.sequence_parallel = j->o.own_rows;
+    g.sequence_parallel = j->o.own_rows, g.reduce_dtype = j->types->f32_sums ? IRIS_F32 : IRIS_DTYPE_NONE;
     if (j->o.own_rows && oracle_part(g.m, q->world, r).count == 0)
         g.c = nullptr, g.residual = nullptr, g.ldc = g.ldr = 0; /* none of its rows is this rank's */
     if (q->scales) {

@@ -56,6 +56,7 @@ ODD_ROWS = "rows without an ordinary scale*"
 SHARED = "plans that share a workspace*"
 TRANSPOSED = "an A that is given as k x m*"
 GATED = "gates and ups are multiplied*"
+GATED_TO_ALL = "gates and ups are multiplied before*"
 GATHERED = "the gathered A serves other GEMMs*"
 ROWS = "launches of one plan may have any number of rows*"
 NO_ROWS = "a launch without rows says nothing*"
@@ -563,6 +564,9 @@ MUTANTS = (
            "mutants/operations.cpp", SHARED, ranks=3),
     Mutant("packets of partial sums of the epoch before will do", "iris/collective/ll_units.h",
            "late |= (uint32_t)(seen[k] >> 32) ^ flag;", "late |= 0;", "mutants/operations.cpp", SHARED, ranks=3),
+    Mutant("partial sums of f32 are rounded all the same", "iris/runtime/gemm/make.h",
+           "p->launcher.f32_sums = g->reduce_dtype == IRIS_F32 &&", "p->launcher.f32_sums = 0 &&",
+           "gemm/rmsnorm.cpp", NORMS),
     Mutant("the scale of C left out", "iris/gen/gemm_reduce.h",
            "if (plan->sums.scale_c != NULL) {", "if (0) {", "mutants/operations.cpp", OPERATIONS, ranks=3,
            after="void irisi_gemm_finish_sums_bf16(", seldom=True),
@@ -620,12 +624,15 @@ MUTANTS = (
            "gate = pair[1] + irisi_glu_bias(plan, column);", "mutants/operations.cpp", GATED, seldom=True),
     Mutant("a gate's bias taken for its up's too", "iris/gemm/glu.h", "irisi_glu_bias(plan, column + 1)",
            "irisi_glu_bias(plan, column)", "mutants/operations.cpp", GATED, seldom=True),
-    Mutant("pairs stand as far apart in C as in the product", "iris/gemm/glu.h",
-           "(plan->region.n0 + tile->n0) / 2 + first", "plan->region.n0 + tile->n0 + first", "mutants/operations.cpp",
-           GATED, seldom=True),
+    Mutant("pairs stand as far apart in C as in the product", "iris/gemm/tile.h",
+           "(plan->region.n0 + tile->n0) / 2;", "plan->region.n0 + tile->n0;", "mutants/operations.cpp", GATED,
+           seldom=True),
     Mutant("a gate that is not activated", "iris/gemm/glu.h",
            "    irisi_gemm_activate_f32(plan->sums.activation, &gate, 1);\n", "", "mutants/operations.cpp", GATED,
            seldom=True),
+    Mutant("pairs go to every rank but the next", "iris/gemm/glu.h",
+           "for (int i = 1; i < ctx->world; i++) {", "for (int i = 2; i < ctx->world; i++) {",
+           "mutants/all_scatter.cpp", GATED_TO_ALL, ranks=3),
     # launches of fewer rows
     Mutant("tiles that a launch of fewer rows lacks are not counted as sent", "iris/gemm/roles.h",
            "plan->exchange.missing, IRIS_SIGNAL_ADD, rank);", "plan->region.columns == 0, IRIS_SIGNAL_ADD, rank);",

@@ -90,15 +90,17 @@ typedef int (*iris_gemm_blas)(void *arg, const iris_gemm_blas_call *call, iris_s
  *     x = alpha * scale_a[i] * scale_b[j] * sum over k of A[i, k] * B[k, j]  +  beta * C[i, j]  +  bias[j]
  *     C[i, j] = act(x) * scale_c[0]
  *
- * rounded to C's type once, at the end. For reduce_scatter and all_reduce each rank's partial sum P_r is rounded to the
- * type of C, or to bf16 where that has 8 bits, and then they are added in the order of ranks:
+ * rounded to C's type once, at the end. For reduce_scatter and all_reduce each rank's partial sum P_r is rounded to
+ * `reduce_dtype`, and then they are added in the order of ranks:
  *
  *     x = alpha * (P_0 + P_1 + ...)  +  beta * C[i, j]  +  bias[j],   P_r = scale_a[i] * scale_b[j] * sum over k
  *
  * with scale_a and scale_b of rank r, and with C, bias and scale_c of the rank that adds up the element: for
  * reduce_scatter the rank that gets it; for all_reduce it may be any rank, so give all ranks the same ones. Such sums
- * are bitwise the same in every run and on all ranks. A partial sum that overflows an f16 is infinite, even if the
- * whole sum fits.
+ * are bitwise the same in every run and on all ranks. reduce_dtype is the type of C, or bf16 where that has 8 bits. A
+ * partial sum that overflows an f16 is infinite then, even if the whole sum fits. Where A, B and C are of f16 or of
+ * bf16, it may be f32: no partial sum is rounded, twice as many bytes go over the links, and the library's kernels with
+ * a C of f32 compute it.
  *
  * From this C all_reduce_rmsnorm makes a second matrix, with a norm in f32, of C as it was rounded:
  *
@@ -124,8 +126,8 @@ typedef int (*iris_gemm_blas)(void *arg, const iris_gemm_blas_call *call, iris_s
  * residual and the norm of own rows, and an all-gather of the norms, ready for the next GEMM. C before the call and the
  * residual, which are nobody else's, count for this rank's rows.
  *
- * With `gated`, for local and all_gather, columns 2 j and 2 j + 1 of B are a gate and its up, and C has half as many
- * columns as the product; n is that of the product, and even:
+ * With `gated`, for local, all_scatter and all_gather, columns 2 j and 2 j + 1 of B are a gate and its up, and C has
+ * half as many columns as the product; n is that of the product, and even:
  *
  *     C[i, j] = act(x of column 2 j) * (x of column 2 j + 1) * scale_c[0]
  *
@@ -190,6 +192,8 @@ typedef struct iris_gemm_args {
     void *workspace;              /**< symmetric memory for partial sums or the gathered A, that plans of one stream may
                                        share (iris_gemm_workspace_bytes); null: the plan allocates its own */
     size_t workspace_bytes;       /**< its length */
+    iris_dtype reduce_dtype;      /**< of partial sums, where K is split over ranks. IRIS_F32: also those of a C of f16
+                                       or bf16, see above; 0: C's type, or bf16 where that has 8 bits */
     void *gathered;               /**< of all_gather: symmetric memory, at multiples of 16 bytes, that receives the rows
                                        of A of all ranks and takes the place of the workspace; null: the caller does not
                                        get them. May be read behind the call on its stream, until the plan's next one */
@@ -401,10 +405,11 @@ typedef struct irisi_gemm_norm {
 typedef struct irisi_gemm_launcher {
     uint64_t number;             /* unique in the process; 0: the plan was not made */
     irisi_gemm_packing packs[2]; /* of A and B; operands.a and operands.b are then the copies */
-    uint16_t copies;             /* 1 when some rank may have such copies, or tiling.partials */
-    uint16_t a_transposed;       /* 1: the caller's A is k x m; operands.a is an m x k copy of it */
-    uint16_t no_k;               /* 1 on a rank whose part of K is empty */
-    uint16_t stores_c;           /* 1: the caller gets C */
+    uint8_t copies;              /* 1 when some rank may have such copies, or tiling.partials */
+    uint8_t a_transposed;        /* 1: the caller's A is k x m; operands.a is an m x k copy of it */
+    uint8_t no_k;                /* 1 on a rank whose part of K is empty */
+    uint8_t stores_c;            /* 1: the caller gets C */
+    uint8_t f32_sums;            /* 1: partial sums are f32 on their way, although C is not */
     iris_gemm_blas blas;
     void *blas_arg;
     iris_stream second; /* of the kernel that sends (producer_consumer) or of the copies (copy_engine); the events that
@@ -458,6 +463,16 @@ IRIS_HOST_DEVICE void irisi_gemm_route_c(iris_gemm_plan *plan)
 {
     plan->region.m0 = 0, plan->region.rows = plan->m;
     plan->route.base = (void *)((uintptr_t)plan->operands.c + (uintptr_t)plan->region.n0 * plan->operands.c_element);
+}
+
+/*
+ * Bytes of what so many columns of the product, in whole pairs where there are pairs, leave of a row as it is stored or
+ * sent: of C, or where K is split over ranks of partial sums.
+ */
+IRIS_HOST_DEVICE uint64_t irisi_gemm_row_bytes(const iris_gemm_plan *plan, uint32_t columns)
+{
+    return irisi_gemm_gated(plan) ? (uint64_t)(columns / 2) * plan->sums.c_element
+                                  : (uint64_t)columns * plan->operands.c_element;
 }
 
 /* Bytes of counters at the start of a workgroup's shared memory; the mainloop's workspace and the stages follow. */

@@ -527,10 +527,11 @@ IRIS_DEVICE void irisi_stage_pipe_release(const iris_gemm_part *part, const iris
 
 /*
  * Communication waves: put every piece that the workgroup's math waves pass through the stage pipe where it is to go,
- * once all peers have begun, and tell them of each tile. Where A is gathered they put own rows before.
+ * once all peers have begun, and tell them of each tile. Where A is gathered they put own rows before. `gates`: 1 where
+ * the kernel can make C of pairs of columns.
  */
 IRIS_DEVICE void irisi_gemm_send_piped(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
-                                       irisi_gemm_way way)
+                                       irisi_gemm_way way, int gates)
 {
     iris_tile tile, piece;
     uint32_t seq = 0;
@@ -543,8 +544,8 @@ IRIS_DEVICE void irisi_gemm_send_piped(const iris_ctx *ctx, const iris_gemm_plan
             continue;
         for (uint32_t i = 0; iris_tile_piece(plan, &tile, i, &piece); i++, seq++) {
             char *stage = irisi_stage_pipe_wait(part, plan, seq);
-            if (way.to == IRISI_GEMM_TO_SELF && irisi_gemm_gated(plan))
-                irisi_tile_put_gated(plan, &piece, stage, &part->group);
+            if (gates && !irisi_gemm_to_sums(way.to) && irisi_gemm_gated(plan))
+                irisi_tile_put_gated(ctx, plan, &piece, stage, &part->group, way.to, part->epoch);
             else
                 iris_tile_deliver(ctx, plan, &piece, stage, &part->group, way.to);
             irisi_stage_pipe_release(part, plan, seq);

@@ -28,6 +28,18 @@ IRIS_DEVICE char *irisi_tile_out(const iris_gemm_plan *plan, const iris_tile *ti
     return (char *)plan->route.base + at * plan->operands.c_element;
 }
 
+/*
+ * Where row `row` of a tile stands in this rank's C once the tile is finished. Where columns are pairs that is not
+ * where its sums would.
+ */
+IRIS_DEVICE char *irisi_tile_in_c(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t row)
+{
+    if (!irisi_gemm_gated(plan))
+        return irisi_tile_out(plan, tile, row);
+    const uint64_t at = (uint64_t)(tile->m0 + row) * plan->sums.ldc + (plan->region.n0 + tile->n0) / 2;
+    return (char *)plan->sums.c + at * plan->sums.c_element;
+}
+
 /* Where row `row` of a tile stands in what beta reads. */
 IRIS_DEVICE const char *irisi_tile_residual(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t row)
 {
@@ -308,8 +320,21 @@ typedef enum irisi_gemm_to {
     IRISI_GEMM_TO_SELF,
     IRISI_GEMM_TO_EVERYONE, /* this rank included */
     IRISI_GEMM_TO_OWNER,    /* each row to the rank whose shard it belongs to (iris_gemm_shard), maybe this one */
-    IRISI_GEMM_TO_LL        /* into this rank's C, and as packets into the others' banks (tile_ll.h) */
+    IRISI_GEMM_TO_LL,       /* into this rank's C, and as packets into the others' banks (tile_ll.h) */
+    IRISI_GEMM_TO_LL_SUMS   /* partial sums, as packets into the banks of all that add them up */
 } irisi_gemm_to;
+
+/* 1 where tiles are partial sums, which their owners, or all ranks, add up. */
+IRIS_DEVICE int irisi_gemm_to_sums(irisi_gemm_to to)
+{
+    return to == IRISI_GEMM_TO_OWNER || to == IRISI_GEMM_TO_LL_SUMS;
+}
+
+/* 1 where tiles go as packets. */
+IRIS_DEVICE int irisi_gemm_to_packets(irisi_gemm_to to)
+{
+    return to == IRISI_GEMM_TO_LL || to == IRISI_GEMM_TO_LL_SUMS;
+}
 
 /*
  * Puts a wave's box, 16 rows of a tile from `row` on and 128 bytes from column `column` of C on, to the owners of its
@@ -402,13 +427,13 @@ IRIS_DEVICE void irisi_tile_copy(const iris_ctx *ctx, const iris_gemm_plan *plan
                                  const iris_wave_group *group, int rank)
 {
     plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
-    const uint32_t bytes = tile->cols * plan->operands.c_element;
+    const uint32_t bytes = (uint32_t)irisi_gemm_row_bytes(plan, tile->cols);
     const uint32_t share = irisi_tile_share(bytes);
     const irisi_span rows = irisi_split(tile->rows, group->member / share, group->members / share);
     for (size_t row = rows.first; row < rows.end; row += rows.step) {
-        char *own = irisi_in_vector_register(irisi_tile_out(plan, tile, (uint32_t)row));
-        irisi_tile_copy_row((char *)iris_at(ctx, own, rank), own, bytes, plan->operands.c_element,
-                            group->member % share, share);
+        char *own = irisi_in_vector_register(irisi_tile_in_c(plan, tile, (uint32_t)row));
+        irisi_tile_copy_row((char *)iris_at(ctx, own, rank), own, bytes, plan->sums.c_element, group->member % share,
+                            share);
     }
 }
 
@@ -527,7 +552,7 @@ IRIS_DEVICE void irisi_trace_sent(const iris_ctx *ctx, uint64_t begun, const iri
 {
     if (IRISI_TRACE && member == 0)
         irisi_trace_note(ctx, begun, IRIS_TRACE_GEMM_SEND, ctx->rank, NULL,
-                         (uint64_t)tile->rows * tile->cols * plan->operands.c_element *
+                         tile->rows * irisi_gemm_row_bytes(plan, tile->cols) *
                              (to == IRISI_GEMM_TO_OWNER ? 1 : (uint32_t)ctx->world - 1),
                          irisi_tile_position(tile));
 }

@@ -133,11 +133,12 @@ IRIS_DEVICE void irisi_gemm_ll_collect(const iris_ctx *ctx, const iris_gemm_plan
                                        uint32_t workgroups)
 {
     const iris_gemm_columns band = iris_gemm_band(plan->n, plan->world, rank);
-    const uint32_t size = plan->operands.c_element, bytes = band.count * size, units = irisi_ll_units(bytes);
+    const uint32_t size = plan->sums.c_element, bytes = (uint32_t)irisi_gemm_row_bytes(plan, band.count);
+    const uint32_t units = irisi_ll_units(bytes);
     const uint32_t all = units ? plan->region.rows * units : 1, step = workgroups * iris_wg_lanes();
     const uint32_t flag = iris_ll_flag(epoch);
     const iris_ll_packet *slots = irisi_gemm_ll_slots(plan, epoch, rank);
-    char *c = (char *)plan->operands.c + (uint64_t)band.first * size;
+    char *c = (char *)plan->sums.c + irisi_gemm_row_bytes(plan, band.first);
     /* Units are dealt wave by wave over all workgroups, so that few waves of each wait, and the last ones least. */
     uint32_t i = (iris_wave() * workgroups + iris_workgroup()) * iris_wave_lanes() + iris_lane();
     for (; i < all; i += step) {
@@ -146,7 +147,7 @@ IRIS_DEVICE void irisi_gemm_ll_collect(const iris_ctx *ctx, const iris_gemm_plan
         const iris_ll_packet *from = slots + (uint64_t)row * plan->exchange.ll_pitch + 2 * unit;
         irisi_ll_await_units(ctx, from, 0, 1, -1, flag, 1, (int)rank, seen);
         if (units)
-            irisi_tile_store_8(c + row * plan->operands.ldc * size + 8 * unit, seen[1] << 32 | (uint32_t)seen[0],
+            irisi_tile_store_8(c + row * plan->sums.ldc * size + 8 * unit, seen[1] << 32 | (uint32_t)seen[0],
                                bytes - 8 * unit, size);
     }
 }

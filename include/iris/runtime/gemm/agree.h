@@ -68,6 +68,7 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
         {"dtype", p->operands.dtype, IRISI_AGREE_SAME, NULL, 0},
         {"c_dtype", p->sums.c_dtype, IRISI_AGREE_SAME, NULL, 0},
         {"gated", irisi_gemm_gated(p), IRISI_AGREE_SAME, NULL, 0},
+        {"reduce_dtype, 1 for f32 that C is not,", p->launcher.f32_sums, IRISI_AGREE_SAME, NULL, 0},
         {"sequence_parallel", p->norm.sequence_parallel, IRISI_AGREE_SAME, NULL, 0},
         {"tf32", p->operands.tf32, IRISI_AGREE_SAME, NULL, 0},
         {"fast_accum", p->operands.fast_accum, IRISI_AGREE_SAME, NULL, 0},

@@ -22,7 +22,8 @@ static inline int irisi_gemm_has_peers(const iris_gemm_plan *p)
  */
 static inline double irisi_gemm_link_bytes(const iris_gemm_plan *p, double rows, double columns)
 {
-    return irisi_gemm_has_peers(p) ? rows * columns * p->operands.c_element * (p->world - 1.0) : 0;
+    const double element = irisi_gemm_gated(p) ? 0.5 * p->sums.c_element : p->operands.c_element;
+    return irisi_gemm_has_peers(p) ? rows * columns * element * (p->world - 1.0) : 0;
 }
 
 #endif

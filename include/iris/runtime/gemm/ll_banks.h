@@ -29,7 +29,7 @@ static uint32_t irisi_gemm_ll_pitch(const iris_gemm_plan *p)
 {
     if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS))
         return 4 * (uint32_t)(((uint64_t)p->k * p->operands.element + 15) / 16);
-    return 2 * (uint32_t)(((uint64_t)irisi_gemm_columns_of(p, 0) * p->operands.c_element + 7) / 8);
+    return 2 * (uint32_t)((irisi_gemm_row_bytes(p, irisi_gemm_columns_of(p, 0)) + 7) / 8);
 }
 
 /* Rows of a bank for one rank. */
@@ -76,8 +76,8 @@ static int irisi_gemm_ll_can(const iris_gemm_plan *p)
     if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS))
         return irisi_gemm_ll_peers(p) &&
                (uint64_t)p->k * p->operands.element * irisi_gemm_slot_rows(p) <= IRISI_GEMM_LL_MOST;
-    return irisi_gemm_ll_peers(p) && p->tiling.unit * p->operands.c_element % 8 == 0 &&
-           p->machine.stage_n * p->operands.c_element % 8 == 0 &&
+    return irisi_gemm_ll_peers(p) && irisi_gemm_row_bytes(p, p->tiling.unit) % 8 == 0 &&
+           irisi_gemm_row_bytes(p, p->machine.stage_n) % 8 == 0 &&
            (uint64_t)p->m * irisi_gemm_ll_pitch(p) <= IRISI_GEMM_LL_MOST;
 }
 

@@ -77,6 +77,7 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     p->norm.ldquant_out = g->ldquant_out ? (uint64_t)g->ldquant_out : p->n;
     p->norm.largest_code = g->quant_dtype == IRIS_F8E4M3FNUZ ? 240.0f : 448.0f;
     p->launcher.stores_c = g->c != NULL;
+    p->launcher.f32_sums = g->reduce_dtype == IRIS_F32 && p->operands.c_dtype != IRIS_F32;
     p->norm.sequence_parallel = g->sequence_parallel != 0;
     p->norm.sums_to_all = p->launcher.stores_c && !p->norm.sequence_parallel;
     p->route.shard = p->m / p->world, p->route.longer = p->m % p->world;
@@ -132,7 +133,7 @@ static void irisi_gemm_divide(iris_gemm_plan *p)
     if (p->sums.c == NULL) /* C is not stored: each sum stands in out until its norm takes its place */
         p->sums.c = p->norm.out, p->sums.ldc = p->norm.ldout;
     irisi_gemm_begin_own_rows(p, 0, irisi_gemm_rows_of(p, p->rank).first);
-    o->c_dtype = irisi_gemm_slot_dtype((iris_dtype)o->c_dtype);
+    o->c_dtype = irisi_gemm_reduce_dtype(p);
     o->c_element = (uint32_t)iris_dtype_bytes((iris_dtype)o->c_dtype);
     o->c = NULL, o->ldc = pitch / o->c_element, o->residual = NULL, o->ldr = 0;
     o->bias = NULL, o->scale_c = NULL, o->alpha = 1, o->beta = 0, o->activation = IRIS_ACTIVATION_NONE;
@@ -151,11 +152,12 @@ static iris_status irisi_gemm_check_offered(iris_world *w, const iris_gemm_plan 
         return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
                           "%s: %s has no %s, only bulk_synchronous and fused_sequential; leave the pattern open", who,
                           irisi_gemm_op_names[p->op], iris_gemm_pattern_name((iris_gemm_pattern)pattern));
-    if (irisi_gemm_gated(p) && p->sums.c_dtype != IRIS_F32 && !irisi_gemm_offers_op(p))
+    if (irisi_gemm_offered_dtype(p) != p->sums.c_dtype && !irisi_gemm_offers_op(p))
         return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
-                          "%s: gated needs kernels of %s for %s with a C of f32, which this program has not: define "
-                          "their IRIS_INSTANTIATE_ macro too",
-                          who, irisi_gemm_op_names[p->op], iris_dtype_name((iris_dtype)p->operands.dtype));
+                          "%s: %s needs kernels of %s for %s with a C of f32, which this program has not: define their "
+                          "IRIS_INSTANTIATE_ macro too",
+                          who, p->launcher.f32_sums ? "reduce_dtype f32" : "gated", irisi_gemm_op_names[p->op],
+                          iris_dtype_name((iris_dtype)p->operands.dtype));
     if (p->op == IRIS_GEMM_LOCAL || pattern == IRIS_GEMM_BLAS_GATHER || !irisi_gemm_offers_op(p) ||
         irisi_gemm_kernel_of(p, (iris_gemm_pattern)pattern, role) != NULL)
         return IRIS_OK;

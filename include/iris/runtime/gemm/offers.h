@@ -40,10 +40,13 @@ static const irisi_gemm_offer *irisi_gemm_base(const iris_gemm_plan *p)
     return offer;
 }
 
-/* The C of the launch header that has the kernels of the plan's operation: its own, or f32 that pairs are made of. */
+/*
+ * The C of the launch header that has the kernels of the plan's operation: its own, or f32 that pairs are made of, or
+ * that partial sums are of.
+ */
 static uint32_t irisi_gemm_offered_dtype(const iris_gemm_plan *p)
 {
-    return irisi_gemm_gated(p) ? (uint32_t)IRIS_F32 : p->sums.c_dtype;
+    return irisi_gemm_gated(p) || p->launcher.f32_sums ? (uint32_t)IRIS_F32 : p->sums.c_dtype;
 }
 
 static const irisi_gemm_kernel *irisi_gemm_find_kernel(const iris_gemm_plan *p, iris_gemm_op op,

@@ -4,7 +4,7 @@
  *
  *   irisi_gemm_op_names irisi_gemm_one_pattern irisi_gemm_has_pattern
  *   irisi_gemm_own_a_rows irisi_gemm_own_a_columns irisi_gemm_own_c_rows irisi_gemm_own_c_columns irisi_gemm_c_on_all
- *   irisi_gemm_slot_dtype irisi_gemm_gathered_row irisi_gemm_room_pitch irisi_gemm_room
+ *   irisi_gemm_slot_dtype irisi_gemm_reduce_dtype irisi_gemm_gathered_row irisi_gemm_room_pitch irisi_gemm_room
  */
 #ifndef IRIS_RUNTIME_GEMM_OPERATIONS_H
 #define IRIS_RUNTIME_GEMM_OPERATIONS_H
@@ -60,8 +60,14 @@ static inline int irisi_gemm_c_on_all(const iris_gemm_plan *p)
     return irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_C_ON_ALL) && !p->norm.sequence_parallel;
 }
 
-/* The type that partial sums are rounded to, by the type of C: as gen/gemm.py has it. */
+/* The type that partial sums are rounded to, by the type of C, unless f32 is asked for: as gen/gemm.py has it. */
 static inline iris_dtype irisi_gemm_slot_dtype(iris_dtype c) { return iris_dtype_bytes(c) == 1 ? IRIS_BF16 : c; }
+
+/* The same of a plan. */
+static inline iris_dtype irisi_gemm_reduce_dtype(const iris_gemm_plan *p)
+{
+    return p->launcher.f32_sums ? IRIS_F32 : irisi_gemm_slot_dtype((iris_dtype)p->sums.c_dtype);
+}
 
 /* The bytes of a row of A in whole 16 bytes, as a row is gathered. */
 static inline uint64_t irisi_gemm_gathered_row(uint64_t k, uint64_t element) { return (k * element + 15) / 16 * 16; }
@@ -74,7 +80,7 @@ static inline uint64_t irisi_gemm_room_pitch(const iris_gemm_plan *p)
 {
     if (p->launcher.ld_gathered > 0)
         return p->launcher.ld_gathered * p->operands.element;
-    const uint64_t slot = iris_dtype_bytes(irisi_gemm_slot_dtype((iris_dtype)p->sums.c_dtype));
+    const uint64_t slot = iris_dtype_bytes(irisi_gemm_reduce_dtype(p));
     const uint64_t row = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS)   ? (uint64_t)p->k * p->operands.element
                          : irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K) ? p->n * slot
                                                                            : 0;

@@ -357,8 +357,10 @@ static iris_status irisi_gemm_check_gated(iris_world *w, iris_gemm_op op, iris_d
     const int made = irisi_gemm_types_of(dtype, IRIS_F32) != NULL && (c == dtype || c == IRIS_F32);
     if (!g->gated)
         return IRIS_OK;
-    if (op != IRIS_GEMM_LOCAL && !irisi_gemm_op_is(op, IRISI_GEMM_OPS_GATHERS))
-        return irisi_fail(w, IRIS_ERR_UNSUPPORTED, "iris_gemm_prepare: gated is for local and all_gather, not for %s",
+    if (irisi_gemm_op_is(op, IRISI_GEMM_OPS_SPLIT_K))
+        return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
+                          "iris_gemm_prepare: gated is for operations whose sums one rank has whole: local, "
+                          "all_scatter and all_gather, not for %s",
                           irisi_gemm_op_names[op]);
     if (!made)
         return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
@@ -373,6 +375,27 @@ static iris_status irisi_gemm_check_gated(iris_world *w, iris_gemm_op op, iris_d
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: beta is %g, but a gated C is not read; it must be 0", g->beta);
     return IRIS_OK;
+}
+
+/* Checks the type of partial sums; the types of A, B and C are sound. */
+static iris_status irisi_gemm_check_reduce_dtype(iris_world *w, iris_gemm_op op, iris_dtype dtype,
+                                                 const iris_gemm_args *g)
+{
+    const iris_dtype c = irisi_gemm_types_of(dtype, g->c_dtype)->out, own = irisi_gemm_slot_dtype(c);
+    const int wider = c == dtype && irisi_gemm_types_of(dtype, IRIS_F32) != NULL;
+    if (g->reduce_dtype == IRIS_DTYPE_NONE)
+        return IRIS_OK;
+    if (!irisi_gemm_op_is(op, IRISI_GEMM_OPS_SPLIT_K))
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: reduce_dtype is for operations that add up partial sums of ranks; %s has "
+                          "none",
+                          irisi_gemm_op_names[op]);
+    if (g->reduce_dtype == own || (g->reduce_dtype == IRIS_F32 && wider))
+        return IRIS_OK;
+    return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
+                      "iris_gemm_prepare: reduce_dtype is %s (%d), but partial sums of %s are %s%s",
+                      iris_dtype_name(g->reduce_dtype), (int)g->reduce_dtype, irisi_gemm_types_of(dtype, c)->name,
+                      iris_dtype_name(own), wider ? " or f32" : "");
 }
 
 /* Checks how the rows of the gathered A lie, which the caller asks for; m, k and the types are sound. */
@@ -444,6 +467,8 @@ static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_
     if (s == IRIS_OK)
         s = irisi_gemm_check_gated(w, op, dtype, g);
     if (s == IRIS_OK)
+        s = irisi_gemm_check_reduce_dtype(w, op, dtype, g);
+    if (s == IRIS_OK)
         s = irisi_gemm_check_gathered(w, op, dtype, g);
     return s == IRIS_OK ? irisi_gemm_check_blas(w, op, g) : s;
 }
@@ -459,7 +484,7 @@ static iris_status irisi_gemm_check_symmetric(iris_world *w, const char *name, c
                       name, (unsigned long long)bytes, at);
 }
 
-/* Bytes from the first to behind the last of the m x n elements that every rank has of C, norms or their codes. */
+/* Bytes from the first to behind the last of the m x n elements that every rank has of norms or their codes. */
 static uint64_t irisi_gemm_span_of_all(const iris_gemm_plan *p, uint64_t ld, uint64_t element)
 {
     return irisi_gemm_span(p->m, p->n, (int64_t)ld, element);
@@ -560,8 +585,8 @@ static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan
     if (s != IRIS_OK)
         return s;
     if (irisi_gemm_c_on_all(p) && stores)
-        s = irisi_gemm_check_symmetric(w, "c", p->operands.c,
-                                       irisi_gemm_span_of_all(p, p->operands.ldc, p->operands.c_element));
+        s = irisi_gemm_check_symmetric(
+            w, "c", p->operands.c, irisi_gemm_span(p->m, columns, (int64_t)p->operands.ldc, p->operands.c_element));
     if (s == IRIS_OK)
         s = irisi_gemm_check_out(w, p, g);
     return s == IRIS_OK ? irisi_gemm_check_apart(w, p) : s;
