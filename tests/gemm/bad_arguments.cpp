@@ -249,6 +249,34 @@ static void f32_sums_of_none(question *q) { q->args.reduce_dtype = IRIS_F32; }
 static void f16_sums(question *q) { q->args.reduce_dtype = IRIS_F16, q->op = IRIS_GEMM_ALL_REDUCE; }
 static void f32_sums_of_f64(question *q) { f32_sums_of_none(q), q->op = IRIS_GEMM_ALL_REDUCE, q->dtype = IRIS_F64; }
 static void gated_without_kernels(question *q) { gated(q), q->dtype = IRIS_BF16; }
+/* One further B of 16 columns, with a C behind the first one's rows. */
+static iris_gemm_more further[IRIS_GEMM_MOST_MORE];
+static void several(question *q)
+{
+    q->op = IRIS_GEMM_LOCAL, q->args.more = further, q->args.n_more = 1, q->args.b_transposed = 1;
+    q->args.m = M / 2, further[0] = iris_gemm_more();
+    further[0].n = 16, further[0].b = q->args.b, further[0].c = (float *)q->args.c + M / 2 * N;
+}
+static void several_to_all(question *q) { several(q), q->op = IRIS_GEMM_ALL_SCATTER; }
+static void several_too_many(question *q) { several(q), q->args.n_more = IRIS_GEMM_MOST_MORE + 1; }
+static void several_nowhere(question *q) { several(q), q->args.more = nullptr; }
+static void several_of_none(question *q) { several(q), q->args.n_more = 0; }
+static void several_gated(question *q) { several(q), q->args.gated = 1; }
+static void several_beta(question *q) { several(q), q->args.beta = 1; }
+static void several_band(question *q) { several(q), q->args.band = 1; }
+static void several_own_kernel(question *q) { several(q), q->args.plain_mainloop = 1; }
+static void several_no_n(question *q) { several(q), further[0].n = 0; }
+static void several_huge_n(question *q) { several(q), further[0].n = INT32_MAX; }
+static void several_null_b(question *q) { several(q), further[0].b = nullptr; }
+static void several_null_c(question *q) { several(q), further[0].c = nullptr; }
+static void several_short_ldb(question *q) { several(q), further[0].ldb = K - 1; }
+static void several_short_ldc(question *q) { several(q), further[0].ldc = 1; }
+static void several_odd_bias(question *q) { several(q), further[0].bias = (const char *)q->args.a + 2; }
+static void several_one_bias(question *q) { several(q), further[0].bias = q->args.a; }
+static void several_one_scale(question *q) { several(q), q->args.scale_b = (const float *)q->args.a; }
+static void several_one_c(question *q) { several(q), further[0].c = q->args.c; }
+static void several_onto_b(question *q) { several(q), further[0].c = (void *)(uintptr_t)q->args.b; }
+static void several_from_c(question *q) { several(q), further[0].b = q->args.c; }
 static void gathered(question *q)
 {
     q->op = IRIS_GEMM_ALL_GATHER, q->args.gathered = q->args.c, q->args.gathered_bytes = 1 << 30;
@@ -437,6 +465,26 @@ static const struct {
     {f16_sums, IRIS_ERR_UNSUPPORTED, "reduce_dtype is f16 (9), but partial sums of f32 are f32"},
     {f32_sums_of_f64, IRIS_ERR_UNSUPPORTED, "but partial sums of f64 are f64"},
     {gated_without_kernels, IRIS_ERR_UNSUPPORTED, "gated needs kernels of local for bf16 with a C of f32"},
+    {several_to_all, IRIS_ERR_UNSUPPORTED, "more is for local and all_gather, not for all_scatter"},
+    {several_too_many, IRIS_ERR_ARGUMENT, "n_more is 4, and more is there; pass 1 to 3 further matrices"},
+    {several_nowhere, IRIS_ERR_ARGUMENT, "n_more is 1, and more is null"},
+    {several_of_none, IRIS_ERR_ARGUMENT, "n_more is 0, and more is there"},
+    {several_gated, IRIS_ERR_UNSUPPORTED, "with more there is no gated"},
+    {several_beta, IRIS_ERR_UNSUPPORTED, "with more there is no beta"},
+    {several_band, IRIS_ERR_UNSUPPORTED, "with more there is no band"},
+    {several_own_kernel, IRIS_ERR_UNSUPPORTED, "with more there is no plain_mainloop"},
+    {several_no_n, IRIS_ERR_ARGUMENT, "n of more[0] is 0; it must be from 1 to 2147483647"},
+    {several_huge_n, IRIS_ERR_ARGUMENT, "n of all matrices is 2147483791 together; it must be at most 1073741823"},
+    {several_null_b, IRIS_ERR_ARGUMENT, "b of more[0] is a null pointer; pass 16 x 24 elements"},
+    {several_null_c, IRIS_ERR_ARGUMENT, "c of more[0] is a null pointer; pass 20 x 16 elements"},
+    {several_short_ldb, IRIS_ERR_ARGUMENT, "ldb of more[0] is 23, less than the 24 elements of a row of b of more[0]"},
+    {several_short_ldc, IRIS_ERR_ARGUMENT, "ldc of more[0] is 1, less than the 16 elements of a row of c of more[0]"},
+    {several_odd_bias, IRIS_ERR_ARGUMENT, "bias of more[0] at"},
+    {several_one_bias, IRIS_ERR_ARGUMENT, "some of the matrices b have a bias and others have none"},
+    {several_one_scale, IRIS_ERR_ARGUMENT, "some of the matrices b have a scale_b and others have none"},
+    {several_one_c, IRIS_ERR_ARGUMENT, "and c of more at"},
+    {several_onto_b, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: c of more at"},
+    {several_from_c, IRIS_ERR_ARGUMENT, "and b of more at"},
     {gathered_by_another, IRIS_ERR_ARGUMENT, "gathered and ld_gathered are for all_gather; all_reduce gathers no A"},
     {gathered_alone, IRIS_ERR_ARGUMENT, "gathered and ld_gathered are for all_gather; local gathers no A"},
     {gathered_nowhere, IRIS_ERR_ARGUMENT, "ld_gathered is 48, but gathered is null: pass 7584 bytes"},
@@ -742,6 +790,12 @@ static void differ_work(irist_rank *t)
             refused(t, &q, IRIS_ERR_ARGUMENT, "both are null pointers; pass one of them", "one rank without own rows");
         else
             refused(t, &q, IRIS_ERR_MISMATCH, "refused its arguments (IRIS_ERR_ARGUMENT)", "another rank's own rows");
+        q = sound(t, memory), several(&q), q.op = IRIS_GEMM_ALL_GATHER;
+        further[0].n = t->rank == last ? 32 : 16;
+        std::snprintf(sentence, sizeof sentence, "n of more[0], which is 0 without it, is 32 on rank %d", last);
+        refused(t, &q, IRIS_ERR_MISMATCH, sentence, "one rank's further n");
+        q.args.n_more = t->rank == last, q.args.more = t->rank == last ? further : nullptr;
+        refused(t, &q, IRIS_ERR_MISMATCH, sentence, "one rank's further B");
         q = sound(t, memory), gathered(&q);
         q.args.ld_gathered = t->rank == last ? 2 * K : K;
         std::snprintf(sentence, sizeof sentence, "ld_gathered, which is 0 without gathered, is 48 on rank %d", last);

@@ -2,7 +2,7 @@
 /*
  * operations.cpp: GEMM + reduce-scatter, GEMM + all-reduce and all-gather + GEMM: every shape, type, split of K and
  * option by every pattern, against the triple loop of oracle.h; plans that share a workspace; the gathered A, which the
- * caller gets; columns in pairs; partial sums wider than C; a transposed A; the caller's BLAS.
+ * caller gets; columns in pairs; several B; partial sums wider than C; a transposed A; the caller's BLAS.
  */
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* types.h */
 #define IRIS_GEMM_ALL_PATTERNS
@@ -794,6 +794,171 @@ TEST_CASE("an A that is given as k x m is the same A, for every type and pattern
 {
     for (int i = 0; i < KINDS; i++)
         irist_spmd(transposed_work, &kinds[i]);
+}
+
+/*
+ * Several B of one A: each C is bit by bit that of a plan of its own. Widths differ, and some ranks have no columns of
+ * some matrices. What follows is of one such problem.
+ */
+enum { MATRICES = 1 + IRIS_GEMM_MOST_MORE };
+struct several {
+    irist_rank *t;
+    const kind *types;
+    iris_gemm_args args; /* all but the matrices */
+    int count, spare; /* matrices; rows that plans have beyond those of launches */
+    int biased;
+    char *a, *scale_a, *memory[MATRICES][4]; /* B, C, bias and scale_b of each */
+    size_t c_bytes[MATRICES];
+    naive_blas blas;
+};
+
+/* A matrix of random whole numbers, whose sums are exact, in memory of equal length on every rank; `what`: its seed. */
+static char *several_matrix(several *s, iris_dtype dtype, int64_t rows, int64_t cols, int64_t ld, uint32_t what)
+{
+    const size_t size = iris_dtype_bytes(dtype);
+    char *memory = (char *)iris_malloc(s->t->world, (size_t)(rows * ld + 16) * size);
+    std::vector<unsigned char> bytes((size_t)(rows * ld) * size, 0xff);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols; j++)
+            element_set(dtype, &bytes[(size_t)(i * ld + j) * size],
+                        (int)irist_pick(s->t->seed + what, (uint64_t)i, (uint64_t)j, 5) - 2);
+    if (irist_check(s->t, memory != nullptr, "%s", iris_error_string(s->t->world)) && !bytes.empty())
+        irist_upload(s->t, memory, bytes);
+    return memory;
+}
+
+/* Random sizes and options, and memory for all that belongs to them. */
+static void several_ask(several *s, irist_rank *t, const kind *types, uint32_t turn,
+                        std::vector<iris_gemm_more> *matrices)
+{
+    const auto of = [&](uint32_t what, uint32_t n) { return (int64_t)irist_pick(t->seed + 77, turn, what, n); };
+    *s = several();
+    s->t = t, s->types = types, s->count = 2 + (int)(turn % IRIS_GEMM_MOST_MORE), s->spare = turn % 3 ? 0 : 9;
+    s->blas.world = t->world;
+    iris_gemm_args *g = &s->args;
+    const iris_dtype bias = iris_dtype_bytes(types->c_dtype) == 1 ? IRIS_BF16 : types->c_dtype;
+    s->biased = of(0, 2) == 0;
+    const int scaled = iris_dtype_bytes(types->c_dtype) == 4 && of(1, 2);
+    g->m = 1 + of(2, turn % 2 ? 40 : 200) + s->spare, g->k = 1 + of(3, 90), g->c_dtype = types->c_dtype;
+    g->b_transposed = (int)of(4, 2), g->activation = of(5, 3) ? IRIS_ACTIVATION_NONE : IRIS_ACTIVATION_RELU;
+    g->scale_b_columns = scaled && of(6, 2), g->alpha = of(7, 2) ? 2 : 0, g->workgroups = 2 + (uint32_t)of(8, 4);
+    g->tile_m = of(9, 2) ? 8 + 8 * (uint32_t)of(10, 4) : 0, g->tile_n = of(11, 2) ? 8 + 8 * (uint32_t)of(12, 4) : 0;
+    g->lda = g->k + of(13, 4);
+    g->a = s->a = several_matrix(s, types->dtype, g->m, g->k, g->lda, 1 + (uint32_t)t->rank);
+    s->scale_a = several_matrix(s, IRIS_F32, 1, 1, 1, 99);
+    g->scale_a = scaled ? (const float *)(void *)s->scale_a : nullptr;
+    for (int i = 0; i < s->count; i++) {
+        iris_gemm_more x = {};
+        x.n = 1 + of(20 + 8 * (uint32_t)i, turn % 4 ? 150 : 40);
+        const int64_t most = iris_gemm_band((uint32_t)x.n, (uint32_t)t->ranks, 0).count;
+        const int64_t own = iris_gemm_band((uint32_t)x.n, (uint32_t)t->ranks, (uint32_t)t->rank).count;
+        const int64_t b_rows = g->b_transposed ? most : g->k, b_cols = g->b_transposed ? g->k : most;
+        x.ldb = b_cols + of(21 + 8 * (uint32_t)i, 4), x.ldc = most + of(22 + 8 * (uint32_t)i, 5);
+        char **m = s->memory[i];
+        const uint32_t what = 1000 * (uint32_t)(1 + i) + 100 * (uint32_t)t->rank;
+        m[0] = several_matrix(s, types->dtype, b_rows, b_cols, x.ldb, what);
+        m[1] = several_matrix(s, types->c_dtype, g->m, most, x.ldc, what + 1);
+        m[2] = several_matrix(s, bias, 1, most, most, what + 2);
+        m[3] = several_matrix(s, IRIS_F32, 1, most, most, what + 3);
+        s->c_bytes[i] = (size_t)(g->m * x.ldc) * iris_dtype_bytes(types->c_dtype);
+        x.b = m[0], x.c = m[1], x.bias = s->biased && own > 0 ? m[2] : nullptr;
+        x.scale_b = scaled && own > 0 ? (const float *)(void *)m[3] : nullptr;
+        matrices->push_back(x);
+    }
+}
+
+/* All C after a launch of a plan of `args` on C full of poison; a pattern below 0: a GEMM alone. */
+static std::vector<std::vector<unsigned char>> several_run(several *s, iris_gemm_op op, const iris_gemm_args *args,
+                                                           int pattern)
+{
+    irist_rank *t = s->t;
+    iris_gemm_plan plan;
+    std::vector<std::vector<unsigned char>> got((size_t)s->count);
+    std::memset(&plan, 0, sizeof plan);
+    if (irist_ok(t, iris_gemm_prepare(t->world, &plan, op, s->types->dtype, args)) &&
+        irist_ok(t, iris_gemm_set_rows(t->world, &plan, args->m - s->spare))) {
+        for (int i = 0; i < s->count; i++)
+            irist_ok(t, iris_memset(t->world, s->memory[i][1], 0xff, s->c_bytes[i]));
+        if (plan.exchange.workspace)
+            irist_ok(t, iris_memset(t->world, plan.exchange.workspace, 0xff,
+                                    iris_gemm_workspace_bytes(t->world, op, s->types->dtype, args)));
+        if (op != IRIS_GEMM_LOCAL)
+            irist_meet(t); /* nobody's poison comes after another's rows */
+        irist_ok(t, (pattern < 0 ? s->types->local : s->types->all_gather[pattern])(t->world, &plan, nullptr));
+        irist_ok(t, iris_synchronize(t->world));
+        for (int i = 0; i < s->count; i++)
+            got[i] = irist_download(t, s->memory[i][1], s->c_bytes[i]);
+    }
+    irist_ok(t, iris_gemm_release(t->world, &plan));
+    return got;
+}
+
+/* Arguments for the matrices of a list: the first as iris_gemm_args has it, and as many further ones as `together`. */
+static iris_gemm_args several_args(const several *s, const std::vector<iris_gemm_more> &x, size_t first, int together)
+{
+    iris_gemm_args g = s->args;
+    g.n = x[first].n, g.b = x[first].b, g.ldb = x[first].ldb, g.c = x[first].c, g.ldc = x[first].ldc;
+    g.bias = x[first].bias, g.scale_b = x[first].scale_b;
+    if (together && x.size() > 1)
+        g.more = x.data() + 1, g.n_more = (int)x.size() - 1;
+    return g;
+}
+
+/* The matrices of a list by every pattern of all_gather, or by a GEMM alone, in one plan; and by one for each. */
+static void several_compare(several *s, iris_gemm_op op, const std::vector<iris_gemm_more> &matrices, uint32_t turn)
+{
+    const int alone = op == IRIS_GEMM_LOCAL, plain = !s->biased && s->args.scale_a == nullptr && !s->args.activation;
+    const int blas = !alone && plain && (s->types->dtype == IRIS_F32 || s->types->dtype == IRIS_F64);
+    std::vector<std::vector<unsigned char>> expected(MATRICES);
+    for (size_t i = 0; i < matrices.size(); i++) {
+        const iris_gemm_args g = several_args(s, matrices, i, 0);
+        const auto got = several_run(s, op, &g, alone ? -1 : 1);
+        for (int c = 0; c < s->count; c++)
+            if (matrices[i].c == s->memory[c][1])
+                expected[c] = got[c];
+    }
+    for (int pattern = alone ? -1 : 0; pattern < (alone ? 0 : PATTERNS + blas); pattern++) {
+        iris_gemm_args g = several_args(s, matrices, 0, 1);
+        if (pattern == PATTERNS)
+            g.blas = naive_gemm, g.blas_arg = &s->blas, g.pattern = IRIS_GEMM_BLAS_GATHER;
+        const auto got = several_run(s, op, &g, pattern == PATTERNS ? 0 : pattern);
+        for (int c = 0; c < s->count; c++)
+            irist_check(s->t, expected[c].empty() || got[c] == expected[c],
+                        "%s %s %s, turn %u, %lld rows: C %d of %d is another", op_names[op],
+                        pattern < 0 ? "" : pattern < PATTERNS ? pattern_names[pattern] : "blas_gather", s->types->name,
+                        turn, (long long)g.m, c, s->count);
+    }
+}
+
+static void several_work(irist_rank *t)
+{
+    const kind *types = (const kind *)t->arg;
+    const uint32_t turns = irist_laps(3, 10);
+    for (uint32_t turn = 0; turn < turns; turn++) {
+        several s;
+        std::vector<iris_gemm_more> all, own;
+        several_ask(&s, t, types, 5 * (uint32_t)(types - kinds) + turn, &all);
+        several_compare(&s, IRIS_GEMM_ALL_GATHER, all, turn);
+        for (iris_gemm_more x : all) { /* of this rank's columns alone, if there are some */
+            x.n = iris_gemm_band((uint32_t)x.n, (uint32_t)t->ranks, (uint32_t)t->rank).count;
+            if (x.n > 0)
+                own.push_back(x);
+        }
+        if (!own.empty())
+            several_compare(&s, IRIS_GEMM_LOCAL, own, turn);
+        irist_meet(t);
+        for (int i = s.count - 1; i >= 0; i--)
+            for (int j = 3; j >= 0; j--)
+                irist_ok(t, iris_free(t->world, s.memory[i][j]));
+        irist_ok(t, iris_free(t->world, s.scale_a));
+        irist_ok(t, iris_free(t->world, s.a));
+    }
+}
+
+TEST_CASE("several B of one A give what a plan for each gives, bit by bit", "[gemm][several]")
+{
+    for (int i = 0; i < KINDS; i++)
+        irist_spmd(several_work, &kinds[i]);
 }
 
 static void blas_work(irist_rank *t)

@@ -57,6 +57,7 @@ SHARED = "plans that share a workspace*"
 TRANSPOSED = "an A that is given as k x m*"
 GATED = "gates and ups are multiplied*"
 GATED_TO_ALL = "gates and ups are multiplied before*"
+SEVERAL = "several B of one A*"
 GATHERED = "the gathered A serves other GEMMs*"
 ROWS = "launches of one plan may have any number of rows*"
 NO_ROWS = "a launch without rows says nothing*"
@@ -627,6 +628,12 @@ MUTANTS = (
     Mutant("pairs stand as far apart in C as in the product", "iris/gemm/tile.h",
            "(plan->region.n0 + tile->n0) / 2;", "plan->region.n0 + tile->n0;", "mutants/operations.cpp", GATED,
            seldom=True),
+    Mutant("a further C with the first one's ldc", "iris/gemm/tile.h",
+           "tile->matrix == 0 ? plan->operands.ldc : plan->several.more[tile->matrix - 1].ldc", "plan->operands.ldc",
+           "mutants/operations.cpp", SEVERAL),
+    Mutant("a tile that ends beyond its own B", "iris/gemm/scheduler.h",
+           "columns - tile->n0 < tile->cols ? columns - tile->n0 : tile->cols", "tile->cols", "mutants/operations.cpp",
+           SEVERAL, seldom=True),
     Mutant("a gate that is not activated", "iris/gemm/glu.h",
            "    irisi_gemm_activate_f32(plan->sums.activation, &gate, 1);\n", "", "mutants/operations.cpp", GATED,
            seldom=True),
@@ -659,7 +666,7 @@ MUTANTS = (
     Mutant("a copy of a released plan still runs", "iris/runtime/gemm/make.h",
            "    irisi_gemm_plan_strike(w, p);\n", "", "gemm/local.cpp", "plans for a GEMM alone*"),
     Mutant("a GEMM alone written at the first column, whichever is its own", "iris/gemm/tile.h",
-           "return (char *)plan->route.base +", "return (char *)plan->operands.c +", "gemm/local.cpp",
+           "tile->matrix == 0 ? plan->route.base :", "tile->matrix == 0 ? plan->operands.c :", "gemm/local.cpp",
            "a GEMM alone writes its band only*", seldom=True),
     Mutant("a row's ends beside whole 16 bytes left out", "iris/gemm/tile.h",
            "i < bytes - (end - head); i += members * unit", "i < head; i += members * unit", "gemm/local.cpp",

@@ -2,7 +2,7 @@
 /*
  * plan.h: what a GEMM with communication is asked to do, and the plan that its kernels carry.
  *
- *   iris_gemm_args iris_gemm_op iris_gemm_pattern iris_activation     what the host asks for
+ *   iris_gemm_args iris_gemm_more iris_gemm_op iris_gemm_pattern iris_activation     what the host asks for
  *   iris_gemm_blas iris_gemm_blas_call                                a BLAS of the caller's, which may compute it
  *   iris_gemm_plan                                                    how it is computed; kernels take it by value
  *   iris_gemm_band iris_gemm_shard irisi_gemm_units                   who computes what
@@ -78,6 +78,23 @@ typedef struct iris_gemm_blas_call {
  */
 typedef int (*iris_gemm_blas)(void *arg, const iris_gemm_blas_call *call, iris_stream stream);
 
+/** Most further matrices B of a plan, beside the one that iris_gemm_args has anyway. */
+enum { IRIS_GEMM_MOST_MORE = 3 };
+
+/**
+ * A further B of the same A, with a C of its own (iris_gemm_args.more): as K and V beside Q. Its fields mean what those
+ * of the same names in iris_gemm_args mean, for this matrix; a rank's columns of it are its band of this `n`.
+ */
+typedef struct iris_gemm_more {
+    int64_t n;            /**< columns of the whole B and C, 1 or more; the same on every rank */
+    const void *b;        /**< this rank's columns; transposed if the first B is */
+    int64_t ldb;          /**< elements from row to row; 0: as many as a row has */
+    void *c;              /**< m rows of this rank's columns; apart from the other C and from all that is read */
+    int64_t ldc;          /**< likewise */
+    const void *bias;     /**< n_r values; there if the first B has a bias */
+    const float *scale_b; /**< one value, or with scale_b_columns n_r; there if the first B has a scale_b */
+} iris_gemm_more;
+
 /**
  * What to compute; a zeroed field means its default. Everything but pointers, lda, ldb, numbers of workgroups, and the
  * k of reduce_scatter and all_reduce, is the same on every rank. What is said of all_reduce holds for
@@ -134,6 +151,12 @@ typedef int (*iris_gemm_blas)(void *arg, const iris_gemm_blas_call *call, iris_s
  * With IRIS_ACTIVATION_SILU that is SwiGLU, with GELU GEGLU. There is no beta; bias has a value for each column of the
  * product. A and B are of f16, bf16 or f32, and C of the same or of f32; the library's kernels with a C of f32 compute
  * it, your own do not.
+ *
+ * With `more`, for local and all_gather, A is multiplied by several matrices B in one launch, and gathered once: by the
+ * one that the fields above have, and by each that `more` has, into a C of its own. n, bands, leading dimensions, bias
+ * and scale_b are each matrix's own; the types, b_transposed, alpha, scale_a, scale_c and the activation are those of
+ * all. Each C is the same as that of a launch of its own with the same mainloop and width of tiles. There is no beta,
+ * gated, band or plain_mainloop.
  *
  * Types, of A and B (iris_gemm_prepare's dtype) and of C (c_dtype):
  *
@@ -217,6 +240,9 @@ typedef struct iris_gemm_args {
                                        2: so it is whatever alpha says (iris_gemm_tensor_args) */
     double beta;                  /**< 0: C is not read */
     iris_activation activation;   /**< default none */
+    const iris_gemm_more *more;   /**< of local and all_gather: further matrices B of the same A, see above; read by
+                                       iris_gemm_prepare alone */
+    int n_more;                   /**< how many, the same on every rank; at most IRIS_GEMM_MOST_MORE */
     int gated;                    /**< 1: columns of the product are pairs, and C has half as many, see above */
     int a_transposed;             /**< 1: A is given as k x m, as where dW = X^T dY; each launch makes an m x k copy
                                        (iris_gemm_prepare). Not for all_gather */
@@ -234,6 +260,31 @@ typedef struct iris_gemm_args {
                                        tuning row chooses it */
 } iris_gemm_args;
 
+/*
+ * A further B that has columns on this rank, and its C. A tile's columns are counted within its own matrix; the
+ * schedule counts all matrices' columns one behind the other, and each matrix begins at a full tile.
+ */
+typedef struct irisi_gemm_matrix {
+    const void *b, *bias;
+    const float *scale_b;
+    void *c;
+    uint64_t ldb, ldc;
+    uint32_t first, columns; /* where the schedule has its first column; this rank's columns */
+} irisi_gemm_matrix;
+
+/*
+ * Several matrices B. The first that has columns on this rank is operands.b, with operands.c and so on; the others that
+ * have some are here. region.columns are those of the schedule, with what the last tile of each matrix lacks to a full
+ * one.
+ */
+typedef struct irisi_gemm_several {
+    irisi_gemm_matrix more[IRIS_GEMM_MOST_MORE];
+    uint32_t count;   /* of them */
+    uint32_t columns; /* this rank's columns of operands.b */
+    uint32_t n[IRIS_GEMM_MOST_MORE]; /* columns of the whole further matrices, as the caller has them; 0: there is none.
+                                        The plan's n is the sum of all */
+} irisi_gemm_several;
+
 /* A matrix that the mainloop cannot read in place, and its copy, which every launch makes anew (gemm/pack.h). */
 typedef struct irisi_gemm_packing {
     const void *from;
@@ -242,17 +293,19 @@ typedef struct irisi_gemm_packing {
     uint64_t row_bytes, rows;      /* of the matrix */
     uint64_t transposed;           /* bytes of an element, where the copy has the matrix's columns as rows; else 0 */
 } irisi_gemm_packing;
+enum { IRISI_GEMM_PACKS = 2 + IRIS_GEMM_MOST_MORE }; /* of A, B and further matrices B */
 
 /*
  * Tensor maps in a plan: A, B, C on up to 8 ranks, and A once more with lower boxes, for tiles at its last rows. Where
  * A is gathered C is on this rank alone, and the map behind that of its C is of its own rows of A (irisi_gemm_own_a).
+ * Behind that stand those of further matrices B, and then of their C (irisi_gemm_more_b, irisi_gemm_more_c).
  */
 enum {
     IRISI_GEMM_MAPS = 11,
     IRISI_GEMM_MAP_TAIL = 10,
     IRISI_GEMM_MAP_BYTES = 128,
     IRISI_GEMM_TMA_STORE_RANKS = 8,
-    IRISI_GEMM_PLAN_BYTES = 2752
+    IRISI_GEMM_PLAN_BYTES = 3136
 };
 
 /*
@@ -404,7 +457,7 @@ typedef struct irisi_gemm_norm {
 /* What launches need and kernels do not. */
 typedef struct irisi_gemm_launcher {
     uint64_t number;             /* unique in the process; 0: the plan was not made */
-    irisi_gemm_packing packs[2]; /* of A and B; operands.a and operands.b are then the copies */
+    irisi_gemm_packing packs[IRISI_GEMM_PACKS]; /* of A, B, further B; operands.a and operands.b are then copies */
     uint8_t copies;              /* 1 when some rank may have such copies, or tiling.partials */
     uint8_t a_transposed;        /* 1: the caller's A is k x m; operands.a is an m x k copy of it */
     uint8_t no_k;                /* 1 on a rank whose part of K is empty */
@@ -443,6 +496,7 @@ typedef struct iris_gemm_plan {
     irisi_gemm_machine machine;
     irisi_gemm_exchange exchange;
     irisi_gemm_norm norm;
+    irisi_gemm_several several;
     uint32_t most_m; /* the rows that the plan was prepared for: memory and signals' amounts depend on them alone */
     uint32_t pairs_split_k; /* 1: clusters may compute parts of full tiles together, in launches of rows enough */
     irisi_gemm_launcher launcher;
@@ -496,7 +550,7 @@ typedef struct irisi_gemm_launch {
 
 /* Argument struct of the kernels that copy A and B. */
 typedef struct irisi_gemm_pack_launch {
-    irisi_gemm_packing packs[2];
+    irisi_gemm_packing packs[IRISI_GEMM_PACKS];
 } irisi_gemm_pack_launch;
 
 /* Argument struct of the kernels that say which mainloops an image holds: bit i of control->mainloops is mainloop i. */
@@ -566,11 +620,24 @@ IRIS_HOST_DEVICE uint32_t irisi_gemm_by_senders(const iris_gemm_plan *plan, uint
     return plan->tiling.positions >= workers && by_senders <= plan->tiling.positions - workers ? by_senders : 0;
 }
 
-/* Columns of the region that a rank computes. */
+/* How many columns the first B has, of all of them. */
+IRIS_HOST_DEVICE uint32_t irisi_gemm_first_n(const iris_gemm_plan *plan)
+{
+    uint32_t n = plan->n;
+    for (int i = 0; i < IRIS_GEMM_MOST_MORE; i++)
+        n -= plan->several.n[i];
+    return n;
+}
+
+/* Columns of the region that a rank computes: of all matrices B, each of which is banded by itself. */
 IRIS_HOST_DEVICE uint32_t irisi_gemm_columns_of(const iris_gemm_plan *plan, uint32_t rank)
 {
-    return irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SPLIT_N) ? iris_gemm_band(plan->n, plan->world, rank).count
-                                                              : plan->n;
+    if (!irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SPLIT_N))
+        return plan->n;
+    uint32_t columns = iris_gemm_band(irisi_gemm_first_n(plan), plan->world, rank).count;
+    for (int i = 0; i < IRIS_GEMM_MOST_MORE; i++)
+        columns += iris_gemm_band(plan->several.n[i], plan->world, rank).count;
+    return columns;
 }
 
 /*
@@ -618,6 +685,15 @@ IRIS_HOST_DEVICE uint32_t irisi_gemm_owner_of(const iris_gemm_plan *plan, uint32
 IRIS_HOST_DEVICE uint32_t irisi_gemm_own_a(const iris_gemm_plan *plan)
 {
     return 2 + (plan->rank + 1) % IRISI_GEMM_TMA_STORE_RANKS;
+}
+/* The tensor maps of further matrix `which`, from 1 on: of its B, and of its C. */
+IRIS_HOST_DEVICE uint32_t irisi_gemm_more_b(const iris_gemm_plan *plan, uint32_t which)
+{
+    return 2 + (plan->rank + 1 + which) % IRISI_GEMM_TMA_STORE_RANKS;
+}
+IRIS_HOST_DEVICE uint32_t irisi_gemm_more_c(uint32_t rank, uint32_t which)
+{
+    return 2 + (rank + 1 + IRIS_GEMM_MOST_MORE + which) % IRISI_GEMM_TMA_STORE_RANKS;
 }
 IRIS_HOST_DEVICE int irisi_gemm_in_place(const iris_gemm_plan *plan, uint32_t m0, uint32_t rows)
 {

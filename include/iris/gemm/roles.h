@@ -88,6 +88,12 @@ IRIS_DEVICE int irisi_gemm_puts(irisi_gemm_way way)
 }
 
 /*
+ * 1 where tiles go into this rank's C and nowhere else: in a GEMM alone, and where A is gathered. Only then a plan may
+ * have several matrices B.
+ */
+IRIS_DEVICE int irisi_gemm_to_own_c(irisi_gemm_way way) { return way.to == IRISI_GEMM_TO_SELF && !way.flagged; }
+
+/*
  * The stage pipe: pieces of tiles pass from the math waves to the communication waves through staging tiles, used in
  * turn; `seq` counts pieces. Each staging tile has two gates: the n-th phase of FULL ends when every math wave has
  * filled its share for the n-th time, that of EMPTY when every communication wave is done with it. A gate is a barrier
@@ -542,6 +548,8 @@ IRIS_DEVICE void irisi_gemm_send_piped(const iris_ctx *ctx, const iris_gemm_plan
     for (iris_tile_begin(plan, &tile, iris_workgroup(), iris_workgroups()); iris_tile_next(plan, &tile);) {
         if (!irisi_tile_ends(plan, &tile))
             continue;
+        if (irisi_gemm_to_own_c(way))
+            irisi_tile_find(plan, &tile, 1);
         for (uint32_t i = 0; iris_tile_piece(plan, &tile, i, &piece); i++, seq++) {
             char *stage = irisi_stage_pipe_wait(part, plan, seq);
             if (gates && !irisi_gemm_to_sums(way.to) && irisi_gemm_gated(plan))

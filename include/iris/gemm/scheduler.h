@@ -3,6 +3,8 @@
  * scheduler.h: the schedule, the order in which a kernel's tiles are computed; and the pieces of tiles.
  *
  *   iris_tile iris_tile_begin iris_tile_next iris_tile_piece iris_tile_pass
+ *   irisi_tile_matrix irisi_tile_b irisi_tile_ldb irisi_tile_bias irisi_tile_scale_b      the tile's B, of several
+ *   irisi_tile_find
  *   irisi_tile_schedule irisi_tile_schedule_all irisi_tile_schedule_split irisi_tile_sent irisi_tile_begin_schedule
  *   irisi_tile_next_scheduled irisi_tile_next_even
  */
@@ -16,14 +18,66 @@
 
 /** A tile of this rank's band, and the schedule's state. */
 typedef struct iris_tile {
-    uint32_t m0, n0;     /**< first row of C, first column within the band */
+    uint32_t m0, n0;     /**< first row of C, first column within the band of its matrix */
     uint32_t rows, cols; /**< less than the plan's tile at the edges */
     uint32_t top, left;  /**< of a piece: its first row and column within the tile it was cut from */
     uint32_t index;      /**< the number of its first unit among the band's */
+    uint32_t matrix;     /* 0: its B is operands.b; else the number of one of several, from 1 on */
     uint32_t k_split;    /* the split of K, where K is cut */
     uint32_t pair_split_k; /* 1: its cluster computes it and the tile beside it together, each workgroup half of K */
     uint32_t position, step; /* the schedule's next position, and from one to the next */
 } iris_tile;
+
+/* The number of a tile's matrix: a constant 0 where no plan has several. */
+IRIS_DEVICE uint32_t irisi_tile_matrix(const iris_tile *tile)
+{
+    return irisi_from_vector_register_u32(tile->matrix);
+}
+
+/*
+ * A tile's B, elements from row to row of it, and what the epilogue has for its columns. Where there are not several
+ * matrices these are the plan's operands.
+ */
+IRIS_DEVICE const void *irisi_tile_b(const iris_gemm_plan *plan, const iris_tile *tile)
+{
+    const uint32_t matrix = irisi_tile_matrix(tile);
+    return matrix == 0 ? plan->operands.b : plan->several.more[matrix - 1].b;
+}
+IRIS_DEVICE uint64_t irisi_tile_ldb(const iris_gemm_plan *plan, const iris_tile *tile)
+{
+    const uint32_t matrix = irisi_tile_matrix(tile);
+    return matrix == 0 ? plan->operands.ldb : plan->several.more[matrix - 1].ldb;
+}
+IRIS_DEVICE const void *irisi_tile_bias(const iris_gemm_plan *plan, const iris_tile *tile)
+{
+    const uint32_t matrix = irisi_tile_matrix(tile);
+    return matrix == 0 ? plan->operands.bias : plan->several.more[matrix - 1].bias;
+}
+IRIS_DEVICE const float *irisi_tile_scale_b(const iris_gemm_plan *plan, const iris_tile *tile)
+{
+    const uint32_t matrix = irisi_tile_matrix(tile);
+    return matrix == 0 ? plan->operands.scale_b : plan->several.more[matrix - 1].scale_b;
+}
+
+/*
+ * Finds the matrix of a tile that the schedule gave, where a plan may have several, and counts the tile's columns
+ * within it. `park`: 1 where the number is to wait in a vector register, since scalars are scarcer. Every lane calls it
+ * that has got the tile.
+ */
+IRIS_DEVICE void irisi_tile_find(const iris_gemm_plan *plan, iris_tile *tile, int park)
+{
+    if (plan->several.n[0] == 0)
+        return;
+    plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
+    uint32_t first = 0, columns = plan->several.columns;
+    IRISI_ROLLED /* the compiler would load what all matrices have, into scalars that are scarce */
+    for (uint32_t i = 0; i < plan->several.count && tile->n0 >= plan->several.more[i].first; i++)
+        tile->matrix = i + 1, first = plan->several.more[i].first, columns = plan->several.more[i].columns;
+    tile->n0 -= first;
+    if (park)
+        tile->matrix = irisi_in_vector_register_u32(tile->matrix);
+    tile->cols = columns - tile->n0 < tile->cols ? columns - tile->n0 : tile->cols;
+}
 
 /*
  * The position in the schedule with which a worker begins. On devices made of chiplets, the device deals workgroups to
@@ -127,7 +181,7 @@ IRIS_DEVICE int iris_tile_next(const iris_gemm_plan *plan, iris_tile *tile)
     plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
     if (position >= (irisi_tile_cuts() ? plan->tiling.positions : plan->tiling.tiles_m * plan->tiling.full_n))
         return 0;
-    tile->k_split = tile->pair_split_k = 0;
+    tile->matrix = tile->k_split = tile->pair_split_k = 0;
     const irisi_tile_run *run = irisi_tile_run_of(plan, &position);
     if (irisi_tile_cuts()) {
         below = position & (plan->tiling.cluster - 1), position >>= plan->tiling.cluster - 1;
@@ -233,7 +287,7 @@ IRIS_DEVICE int irisi_tile_next_even(const iris_gemm_plan *plan, iris_tile *tile
         plan->region.rows - tile->m0 < plan->tiling.tile_m ? plan->region.rows - tile->m0 : plan->tiling.tile_m;
     tile->cols =
         plan->region.columns - tile->n0 < plan->tiling.tile_n ? plan->region.columns - tile->n0 : plan->tiling.tile_n;
-    tile->top = tile->left = tile->pair_split_k = 0;
+    tile->matrix = tile->top = tile->left = tile->pair_split_k = 0;
     tile->k_split = tile->position & (plan->tiling.split_k - 1);
     tile->index = i * plan->tiling.full_n + j;
     tile->position += tile->step;

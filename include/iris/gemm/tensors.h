@@ -56,7 +56,7 @@ extern "C" {
  * @param c    C, m x n; its type is args->c_dtype
  * @param args what else there is to say: alpha, beta, bias, activation, scales, residual, workspace, pattern, … What
  *             follows from the tensors is not read: m, n, k, a, b, c, lda, ldb, ldc, c_dtype, band. `gated` is refused,
- *             since C would not be m x n
+ *             since C would not be m x n, and so is `more`
  * @{
  */
 /**

@@ -21,11 +21,20 @@
 
 #if IRIS_HAS_DEVICE
 
+/* Elements from row to row of where a tile goes. */
+IRIS_DEVICE uint64_t irisi_tile_ldc(const iris_gemm_plan *plan, const iris_tile *tile)
+{
+    const uint32_t matrix = irisi_tile_matrix(tile);
+    return matrix == 0 ? plan->operands.ldc : plan->several.more[matrix - 1].ldc;
+}
+
 /* Where row `row` of a tile goes on this rank, by the plan's route. */
 IRIS_DEVICE char *irisi_tile_out(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t row)
 {
-    const uint64_t at = (uint64_t)(tile->m0 + row) * plan->operands.ldc + tile->n0;
-    return (char *)plan->route.base + at * plan->operands.c_element;
+    const uint64_t at = (uint64_t)(tile->m0 + row) * irisi_tile_ldc(plan, tile) + tile->n0;
+    const uint32_t matrix = irisi_tile_matrix(tile);
+    char *base = (char *)(matrix == 0 ? plan->route.base : plan->several.more[matrix - 1].c);
+    return base + at * plan->operands.c_element;
 }
 
 /*
@@ -174,7 +183,7 @@ IRIS_DEVICE int irisi_tile_tma_store(const iris_gemm_plan *plan) { return irisi_
 IRIS_DEVICE int irisi_tile_whole(const iris_gemm_plan *plan, const iris_tile *tile)
 {
     const uint64_t all =
-        (uint64_t)(uintptr_t)irisi_tile_out(plan, tile, 0) | plan->operands.ldc * plan->operands.c_element;
+        (uint64_t)(uintptr_t)irisi_tile_out(plan, tile, 0) | irisi_tile_ldc(plan, tile) * plan->operands.c_element;
     return irisi_bulk_can() && ((all | tile->cols * plan->operands.c_element) & 15) == 0;
 }
 
@@ -186,7 +195,8 @@ IRIS_DEVICE int irisi_tile_whole(const iris_gemm_plan *plan, const iris_tile *ti
 IRIS_DEVICE void irisi_tile_put_by_tma(const iris_gemm_plan *plan, const iris_tile *tile, const char *stage,
                                        const iris_wave_group *group, int rank)
 {
-    const unsigned char *map = plan->maps[2 + (uint32_t)rank % IRISI_GEMM_TMA_STORE_RANKS];
+    const unsigned char *map = plan->maps[tile->matrix == 0 ? 2 + (uint32_t)rank % IRISI_GEMM_TMA_STORE_RANKS
+                                                            : irisi_gemm_more_c((uint32_t)rank, tile->matrix)];
     if (iris_lane() == 0)
         for (uint32_t i = group->wave; 16 * i < tile->rows; i += group->waves) {
             irisi_bulk_put_box(map, tile->n0, tile->m0 + 16 * i, stage + 2048 * i);

@@ -203,6 +203,11 @@ IRIS_DEVICE uint32_t irisi_in_vector_register_u32(uint32_t v)
     __asm__ __volatile__("" : "+v"(v));
     return v;
 }
+/* The same value as a scalar again, which it is in every lane of a wave; it may be one already. */
+IRIS_DEVICE uint32_t irisi_from_vector_register_u32(uint32_t v)
+{
+    return (uint32_t)__builtin_amdgcn_readfirstlane((int)v);
+}
 
 /* A lane's address: the compiler would take it apart and keep what is the same in all lanes many times over. */
 IRIS_DEVICE char *irisi_in_vector_register(char *p)

@@ -206,6 +206,7 @@ IRIS_DEVICE const void *irisi_rematerialize(const void *args) { return args; }
 IRIS_DEVICE uint32_t irisi_rematerialize_u32(uint32_t v) { return v; }
 IRIS_DEVICE uint64_t irisi_rematerialize_u64(uint64_t v) { return v; }
 IRIS_DEVICE uint32_t irisi_in_vector_register_u32(uint32_t v) { return v; }
+IRIS_DEVICE uint32_t irisi_from_vector_register_u32(uint32_t v) { return v; }
 IRIS_DEVICE char *irisi_in_vector_register(char *p) { return p; }
 
 /* Counters in workgroup-shared memory: get acquires, set releases, add does both; within the workgroup. */

@@ -44,16 +44,16 @@ IRIS_DEVICE irisi_mfma_source irisi_mfma_source_a(irisi_mfma_shape shape, const 
 IRIS_DEVICE irisi_mfma_source irisi_mfma_source_b(irisi_mfma_shape shape, const iris_gemm_plan *plan,
                                                   const iris_tile *tile, const iris_wave_group *group, int n_major)
 {
+    const uint64_t ldb = irisi_tile_ldb(plan, tile);
     irisi_mfma_source s;
-    s.base =
-        (const IRISI_GLOBAL char *)plan->operands.b + tile->n0 * (n_major ? 1 : plan->operands.ldb) * shape.element;
-    s.step = shape.depth * (n_major ? plan->operands.ldb : 1);
+    s.base = (const IRISI_GLOBAL char *)irisi_tile_b(plan, tile) + tile->n0 * (n_major ? 1 : ldb) * shape.element;
+    s.step = shape.depth * (n_major ? ldb : 1);
     s.part = irisi_mfma_tile_m(shape) * shape.depth;
     s.first = s.part + 1024 * group->wave;
     if (n_major)
-        s.share = irisi_mfma_share_b(shape, group->member, plan->operands.ldb, tile->cols);
+        s.share = irisi_mfma_share_b(shape, group->member, ldb, tile->cols);
     else
-        s.share = irisi_mfma_share_bt(shape, group->member, plan->operands.ldb, tile->cols);
+        s.share = irisi_mfma_share_bt(shape, group->member, ldb, tile->cols);
     return s;
 }
 

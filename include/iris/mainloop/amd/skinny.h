@@ -65,12 +65,12 @@ IRIS_DEVICE void irisi_skinny_begin(irisi_skinny_shape s, const iris_gemm_plan *
     const uint32_t steps = (plan->k + IRISI_SKINNY_DEEP - 1) / IRISI_SKINNY_DEEP;
     const uint32_t part = (steps + IRISI_SKINNY_WAVES - 1) / IRISI_SKINNY_WAVES;
     const uint32_t line = iris_lane() % 16, own = iris_lane() / 16 * 8;
-    const uint32_t lda = 2 * (uint32_t)plan->operands.lda, ldb = 2 * (uint32_t)plan->operands.ldb;
+    const uint32_t lda = 2 * (uint32_t)plan->operands.lda, ldb = 2 * (uint32_t)irisi_tile_ldb(plan, tile);
     job->k = plan->k, job->last = steps - 1;
     job->begin = irisi_rematerialize_u32(wave * part < steps ? wave * part : steps);
     job->end = irisi_rematerialize_u32(steps - job->begin < part ? steps : job->begin + part);
     job->a = (const IRISI_GLOBAL char *)plan->operands.a + (uint64_t)tile->m0 * lda;
-    job->b = (const IRISI_GLOBAL char *)plan->operands.b + (uint64_t)tile->n0 * (s.n_major ? 2 : ldb);
+    job->b = (const IRISI_GLOBAL char *)irisi_tile_b(plan, tile) + (uint64_t)tile->n0 * (s.n_major ? 2 : ldb);
     job->b_step = s.n_major ? (uint64_t)IRISI_SKINNY_DEEP * ldb : (uint64_t)2 * IRISI_SKINNY_DEEP;
 #pragma unroll
     for (uint32_t j = 0; j < s.groups; j++) {

@@ -166,13 +166,15 @@ IRIS_DEVICE void irisi_gemm_ahead(const iris_gemm_plan *plan, const iris_wave_gr
     iris_tile_begin(plan, &tile, iris_workgroup(), iris_workgroups());
     if (!iris_tile_next(plan, &tile))
         return;
+    irisi_tile_find(plan, &tile, 0);
+    const unsigned char *map = plan->maps[tile.matrix == 0 ? 1 : irisi_gemm_more_b(plan, tile.matrix)];
     const uint32_t runs = (tile.cols + 63) / 64, most = IRISI_GEMM_SM90A_AHEAD / (runs * IRISI_GEMM_SM90A_RUN);
     const uint32_t first = irisi_gemm_k_split_begin(plan, tile.k_split, depth);
     const uint32_t end = irisi_gemm_k_split_begin(plan, tile.k_split + 1, depth);
     for (uint32_t i = first; i < end && i < first + most; i++)
         for (uint32_t run = 0; run < runs; run++) {
             const uint32_t k = i * depth, n = tile.n0 + 64 * run;
-            irisi_prefetch_box(plan->maps[1], plan->operands.b_transposed ? k : n, plan->operands.b_transposed ? n : k);
+            irisi_prefetch_box(map, plan->operands.b_transposed ? k : n, plan->operands.b_transposed ? n : k);
         }
 }
 
@@ -293,12 +295,13 @@ IRIS_DEVICE void irisi_gemm_scale_lane(const iris_gemm_plan *plan, const iris_ti
             for (uint32_t i = 2 * half; i < 32; i += i % 2 ? 3 : 1)
                 v[i] *= scale;
         }
-    if (plan->operands.scale_b != NULL && plan->operands.alpha != 0)
+    const float *scale_b = irisi_tile_scale_b(plan, tile);
+    if (scale_b != NULL && plan->operands.alpha != 0)
 #pragma unroll
         for (uint32_t i = 0; i < 32; i += i % 2 ? 3 : 1) {
             const uint32_t c = col + i / 4 * 8 + i % 2;
             const float scale =
-                c < tile->cols ? plan->operands.scale_b[(tile->n0 + c) * plan->operands.scale_b_step] : 0;
+                c < tile->cols ? scale_b[(tile->n0 + c) * plan->operands.scale_b_step] : 0;
             v[i] *= scale, v[i + 2] *= scale;
         }
 }

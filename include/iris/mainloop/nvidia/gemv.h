@@ -59,12 +59,13 @@ IRIS_DEVICE uint32_t irisi_gemv_columns(const iris_gemm_plan *plan)
 }
 
 /* Sets a job's split of K, in whole steps. All waves have equally many, though some begin up to 7 elements earlier. */
-IRIS_DEVICE void irisi_gemv_k_split(int n_major, const iris_gemm_plan *plan, uint32_t k_split, irisi_gemv_job *job)
+IRIS_DEVICE void irisi_gemv_k_split(int n_major, const iris_gemm_plan *plan, const iris_tile *tile, irisi_gemv_job *job)
 {
-    const int ragged = !n_major && ((2 * plan->operands.ldb | (uintptr_t)plan->operands.b) & 15) != 0;
+    const uint64_t at = 2 * irisi_tile_ldb(plan, tile) | (uintptr_t)irisi_tile_b(plan, tile);
+    const int ragged = !n_major && (at & 15) != 0;
     const uint32_t whole = plan->k + (ragged ? 7 : 0), step = 1u << job->deep;
     const uint32_t each = (((whole + plan->tiling.split_k - 1) >> plan->tiling.split_k_shift) + step - 1) & ~(step - 1);
-    job->begin = k_split * each;
+    job->begin = tile->k_split * each;
     const uint32_t all = whole > job->begin ? whole - job->begin : 0, own = plan->k + (n_major ? 0 : job->skew);
     job->steps = ((all < each ? all : each) + step - 1) >> job->deep;
     job->end = own > job->begin ? own - job->begin : 0;
@@ -78,10 +79,10 @@ IRIS_DEVICE void irisi_gemv_k_split(int n_major, const iris_gemm_plan *plan, uin
 IRIS_DEVICE void irisi_gemv_begin(int n_major, const iris_gemm_plan *plan, const iris_tile *tile, uint32_t wave,
                                   char *room, irisi_gemv_job *job)
 {
-    const uint32_t low = (uint32_t)plan->operands.ldb & 7, quad = iris_lane() / 4, own = iris_lane() % 4;
+    const uint32_t low = (uint32_t)irisi_tile_ldb(plan, tile) & 7, quad = iris_lane() / 4, own = iris_lane() % 4;
     const uint32_t blocks = irisi_gemv_columns(plan) - 4; /* log2 of the number of blocks of 16 columns */
-    const char *b = (const char *)plan->operands.b;
-    const uint64_t ldb = 2 * plan->operands.ldb;
+    const char *b = (const char *)irisi_tile_b(plan, tile);
+    const uint64_t ldb = 2 * irisi_tile_ldb(plan, tile);
     const uint32_t row = quad < tile->rows ? quad : tile->rows - 1;
     job->apart = low == 0 ? 0 : low & 1 ? 3 : low & 2 ? 2 : 1;
     job->piece = irisi_gemv_piece(plan->tiling.tile_m),
@@ -97,7 +98,7 @@ IRIS_DEVICE void irisi_gemv_begin(int n_major, const iris_gemm_plan *plan, const
         first = cls + (((wave >> job->apart) * 16 + 2 * own) << job->apart);
         b += 2 * (uint64_t)tile->n0;
         job->skew = (uint32_t)(uintptr_t)(b + cls * ldb) % 16 / 2;
-        irisi_gemv_k_split(1, plan, tile->k_split, job);
+        irisi_gemv_k_split(1, plan, tile, job);
         job->at[0] = job->at[1] = b + (job->begin + job->first) * ldb + 16 * word - 2 * job->skew;
         job->there = 16 * word < 2 * (tile->cols + job->skew);
         job->row = (4 * ldb) << job->apart, job->leap = IRISI_GEMV_DEEP * ldb - 3 * job->row;
@@ -108,7 +109,7 @@ IRIS_DEVICE void irisi_gemv_begin(int n_major, const iris_gemm_plan *plan, const
         job->column = cls + (((block >> job->apart) * 16) << job->apart);
         b += (tile->n0 + job->column) * ldb;
         job->skew = (uint32_t)(uintptr_t)b % 16 / 2;
-        irisi_gemv_k_split(0, plan, tile->k_split, job);
+        irisi_gemv_k_split(0, plan, tile, job);
         job->there = 0, job->row = 2u << job->deep, job->leap = 0;
         IRISI_UNROLL
         for (uint32_t i = 0; i < 2; i++) {

@@ -129,8 +129,8 @@ IRIS_DEVICE void irisi_mma_begin(irisi_mma_shape shape, const iris_gemm_plan *pl
     const uint32_t slabs = ring->bytes / irisi_mma_slab_bytes(shape);
     job->a = irisi_mma_source_of(shape, 0, plan->operands.a, plan->operands.lda * shape.bytes, tile->m0, tile->rows,
                                  group->member);
-    job->b = irisi_mma_source_of(shape, n_major, plan->operands.b, plan->operands.ldb * shape.bytes, tile->n0,
-                                 tile->cols, group->member);
+    job->b = irisi_mma_source_of(shape, n_major, irisi_tile_b(plan, tile),
+                                 irisi_tile_ldb(plan, tile) * shape.bytes, tile->n0, tile->cols, group->member);
     job->left = plan->k;
     job->begin = job->fill = job->read = ring->begin;
     job->end = ring->begin + slabs * irisi_mma_slab_bytes(shape);

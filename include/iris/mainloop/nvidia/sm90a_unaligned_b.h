@@ -30,10 +30,10 @@ typedef struct irisi_gemm_unaligned_b {
 
 IRIS_DEVICE irisi_gemm_unaligned_b irisi_gemm_unaligned_b_of(const iris_gemm_plan *plan, const iris_tile *tile)
 {
+    const uint64_t ldb = irisi_tile_ldb(plan, tile);
     irisi_gemm_unaligned_b lines;
-    lines.b =
-        (const char *)plan->operands.b + 2 * (plan->operands.b_transposed ? tile->n0 * plan->operands.ldb : tile->n0);
-    lines.pitch = 2 * plan->operands.ldb;
+    lines.b = (const char *)irisi_tile_b(plan, tile) + 2 * (plan->operands.b_transposed ? tile->n0 * ldb : tile->n0);
+    lines.pitch = 2 * ldb;
     lines.step = plan->operands.b_transposed ? 128 : 64 * lines.pitch;
     lines.run = plan->operands.b_transposed ? 64 * lines.pitch : 128;
     lines.line = iris_lane() / 8, lines.word = iris_lane() % 8;
@@ -121,7 +121,7 @@ typedef struct irisi_gemm_held {
 IRIS_DEVICE irisi_gemm_held irisi_gemm_held_of(const iris_gemm_plan *plan, const iris_tile *tile, uint32_t wave)
 {
     const uint32_t lane = iris_lane(), column = 16 * (wave % 4) + lane / 4, k = lane % 4 * 2;
-    const uint32_t ld = 2 * (uint32_t)plan->operands.ldb, b = (uint32_t)(uintptr_t)plan->operands.b;
+    const uint32_t ld = 2 * (uint32_t)irisi_tile_ldb(plan, tile), b = (uint32_t)(uintptr_t)irisi_tile_b(plan, tile);
     const uint32_t first = wave / 4 * IRISI_GEMM_UNALIGNED_B_RUN;
     irisi_gemm_held held;
     if (plan->operands.b_transposed) {

@@ -78,6 +78,27 @@ static const char *irisi_gemm_map_own_a(irisi_encode_map encode, iris_gemm_plan 
                           p->inputs.ld, irisi_gemm_a_box(tile));
 }
 
+/* The maps of a plan's B and of this rank's C with number `which` (irisi_gemm_matrix_at). */
+static const char *irisi_gemm_map_b(irisi_encode_map encode, const iris_gemm_plan *p, uint32_t which,
+                                    unsigned char *map)
+{
+    const irisi_gemm_matrix x = irisi_gemm_matrix_at(p, which);
+    const int transposed = p->operands.b_transposed != 0;
+    return irisi_gemm_map(encode, map, p->operands.element, x.b, transposed ? x.columns : p->k,
+                          transposed ? p->k : x.columns, x.ldb, 64);
+}
+static const char *irisi_gemm_maps_of_more(irisi_encode_map encode, iris_gemm_plan *p, uint32_t which, uint32_t rank)
+{
+    const irisi_gemm_matrix x = irisi_gemm_matrix_at(p, which);
+    const char *why = NULL;
+    if (p->mainloop == IRISI_GEMM_SM90A)
+        why = irisi_gemm_map_b(encode, p, which, p->maps[irisi_gemm_more_b(p, which)]);
+    if (p->machine.tma_store && !why)
+        why = irisi_gemm_map(encode, p->maps[irisi_gemm_more_c(rank, which)], p->operands.c_element, x.c, p->m,
+                             x.columns - x.columns % (16 / p->operands.c_element), x.ldc, 16);
+    return why;
+}
+
 /* Fills a plan's maps, if its mainloop uses them. Returns null, or what went wrong. */
 static const char *irisi_gemm_maps(const iris_world *w, iris_gemm_plan *p)
 {
@@ -88,16 +109,16 @@ static const char *irisi_gemm_maps(const iris_world *w, iris_gemm_plan *p)
         return "the driver has no cuTensorMapEncodeTiled: it is older than CUDA 12";
     const uint32_t rows = p->m < p->tiling.tile_m ? p->m : p->tiling.tile_m, tail = p->m % p->tiling.tile_m;
     const uint32_t whole =
-        p->region.columns - p->region.columns % (16 / p->operands.c_element); /* what boxes take of a row of C */
+        p->several.columns - p->several.columns % (16 / p->operands.c_element); /* what boxes take of a row of C */
     const char *why = irisi_gemm_map(encode, p->maps[0], p->operands.element, p->operands.a, p->m, p->k,
                                      p->operands.lda, irisi_gemm_a_box(rows));
     if (!why && tail > 0 && p->m > p->tiling.tile_m)
         why = irisi_gemm_map(encode, p->maps[IRISI_GEMM_MAP_TAIL], p->operands.element, p->operands.a, p->m, p->k,
                              p->operands.lda, irisi_gemm_a_box(tail));
     if (!why && p->mainloop == IRISI_GEMM_SM90A)
-        why = irisi_gemm_map(encode, p->maps[1], p->operands.element, p->operands.b,
-                             p->operands.b_transposed ? p->region.columns : p->k,
-                             p->operands.b_transposed ? p->k : p->region.columns, p->operands.ldb, 64);
+        why = irisi_gemm_map_b(encode, p, 0, p->maps[1]);
+    for (uint32_t i = 1; i <= p->several.count && !why; i++)
+        why = irisi_gemm_maps_of_more(encode, p, i, (uint32_t)w->rank);
     const int owners = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K);
     const int own = !owners && !irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SENDS_TILES);
     const int first = own ? w->rank : 0, end = own ? w->rank + 1 : (int)p->world;

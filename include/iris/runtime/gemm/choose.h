@@ -51,6 +51,25 @@ static void irisi_gemm_warn(iris_world *w, const iris_gemm_plan *p, uint64_t mai
 }
 
 /*
+ * 1 when the copy engine can store C, and each further C: it writes whole 16 bytes, and lanes what is behind the last
+ * of them.
+ */
+static int irisi_gemm_stores_boxes(const iris_gemm_plan *p)
+{
+    const uint32_t element = p->operands.c_element;
+    for (uint32_t i = 0; i <= p->several.count; i++) {
+        const irisi_gemm_matrix x = irisi_gemm_matrix_at(p, i);
+        const uint64_t at = (uint64_t)(uintptr_t)x.c | x.ldc * element | (uint64_t)p->region.n0 * element;
+        const uint64_t row = (uint64_t)x.columns * element;
+        if (x.ldc > IRISI_GEMM_MOST_PITCH / element ||
+            (row > 0 && (at % 16 != 0 || row < 16 ||
+                         (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K) && row % 16 != 0))))
+            return 0;
+    }
+    return 1;
+}
+
+/*
  * Asks the device which mainloops the image has for the plan's types. Programs with only their own kernels: the plain.
  */
 static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int plain, irisi_gemm_common *own)
@@ -59,27 +78,20 @@ static iris_status irisi_gemm_ask(iris_world *w, const iris_gemm_plan *p, int pl
     const iris_launch_config one = iris_grid(1, IRISI_GEMM_WAVE_LANES);
     irisi_gemm_probe args;
     irisi_control control;
-    /* The copy engine writes whole 16 bytes; lanes write what is behind the last of them. */
-    const uint64_t c = (uint64_t)(uintptr_t)p->operands.c | p->operands.ldc * p->operands.c_element |
-                       (uint64_t)p->region.n0 * p->operands.c_element;
-    const int fits =
-        p->region.columns == 0 || (c % 16 == 0 && p->region.columns * (uint64_t)p->operands.c_element >= 16 &&
-                                   (!irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K) ||
-                                    p->region.columns * (uint64_t)p->operands.c_element % 16 == 0));
     own->aligned = UINT64_MAX;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 + (int)p->several.count; i++) {
         const irisi_gemm_packing copy = irisi_gemm_packing_of(p, i);
         if (irisi_gemm_reads(&copy))
             continue;
         if (copy.to_pitch > IRISI_GEMM_MOST_PITCH)
             own->aligned = 0;
         else if (i || !copy.transposed) /* no mainloop reads a transposed A: all take the same aligned copy */
-            own->aligned &= ~((uint64_t)2 << i);
+            own->aligned &= ~((uint64_t)2 << (i > 0));
     }
     const int elsewhere = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SENDS_TILES | IRISI_GEMM_OPS_SPLIT_K);
     const int mapped = !elsewhere || p->world <= IRISI_GEMM_TMA_STORE_RANKS; /* wherever tiles are written */
-    const int boxes = fits && mapped && !irisi_gemm_gated(p); /* pairs of columns are read from rows of staging tiles */
-    own->tma_store = boxes && p->operands.ldc <= IRISI_GEMM_MOST_PITCH / p->operands.c_element ? UINT64_MAX : 0;
+    const int pairs = irisi_gemm_gated(p); /* of columns, which are read from rows of staging tiles */
+    own->tma_store = mapped && !pairs && irisi_gemm_stores_boxes(p) ? UINT64_MAX : 0;
     own->no_epilogue = p->operands.alpha == 1 && p->operands.beta == 0 && p->operands.bias == NULL &&
                                p->operands.activation == IRIS_ACTIVATION_NONE && p->operands.scale_a == NULL &&
                                p->operands.scale_b == NULL && p->operands.scale_c == NULL
@@ -197,8 +209,8 @@ static int irisi_gemm_fit_tune_row(iris_world *w, const iris_gemm_plan *plan, co
             "all of one kind",
             c.head_halves, c.tail_tiles, c.cluster, c.split_k, v[IRISI_TUNE_SENDER_TILES]);
     else if (cuts && c.width &&
-             !(irisi_gemm_covers(&p, &c, irisi_gemm_columns_of(&p, 0)) &&
-               irisi_gemm_covers(&p, &c, irisi_gemm_columns_of(&p, p.world - 1))))
+             !(irisi_gemm_covers(&p, &c, irisi_gemm_laid(&p, 0, c.width)) &&
+               irisi_gemm_covers(&p, &c, irisi_gemm_laid(&p, p.world - 1, c.width))))
         snprintf(why, room,
                  "width=%u head_halves=%u tail_tiles=%u tail_halves=%u edge_width=%u do not cut the band into "
                  "multiples of %u columns",

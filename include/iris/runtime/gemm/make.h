@@ -33,6 +33,27 @@ static uint32_t irisi_gemm_one_pattern_of(const iris_world *w, uint32_t op, int6
 }
 
 /*
+ * Fills in the matrices B of more than one: of those that have columns on this rank the first is in operands. The plan
+ * has all of the first one's.
+ */
+static void irisi_gemm_fill_several(iris_gemm_plan *p, const iris_gemm_args *g)
+{
+    irisi_gemm_several *s = &p->several;
+    for (int i = 0; i < g->n_more; i++) {
+        const irisi_gemm_matrix x = irisi_gemm_given(p, g, 1 + i);
+        if (x.columns > 0)
+            s->more[s->count++] = x;
+    }
+    if (s->columns > 0 || s->count == 0)
+        return;
+    p->operands.b = s->more[0].b, p->operands.c = s->more[0].c, p->operands.bias = s->more[0].bias;
+    p->operands.scale_b = s->more[0].scale_b, p->operands.ldb = s->more[0].ldb, p->operands.ldc = s->more[0].ldc;
+    p->operands.residual = p->operands.c, p->operands.ldr = p->operands.ldc;
+    s->columns = s->more[0].columns;
+    memmove(s->more, s->more + 1, --s->count * sizeof *s->more);
+}
+
+/*
  * Fills in what follows from this rank's arguments; tile and pattern as they were asked for. A GEMM alone has the
  * kernel that computes in bulk_synchronous; unless it is of a band, its plan is that of a world of one rank.
  */
@@ -48,6 +69,8 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     const int all = op == IRIS_GEMM_LOCAL && !g->band;
     p->rank = all ? 0 : (uint32_t)iris_rank(w), p->world = all ? 1 : (uint32_t)iris_world_size(w);
     p->m = p->most_m = (uint32_t)g->m, p->n = (uint32_t)g->n, p->k = (uint32_t)g->k;
+    for (int i = 0; i < g->n_more; i++)
+        p->several.n[i] = (uint32_t)g->more[i].n, p->n += p->several.n[i];
     p->operands.a = g->a, p->operands.b = g->b, p->operands.c = g->c, p->operands.bias = g->bias;
     p->operands.scale_a = g->scale_a, p->operands.scale_b = g->scale_b, p->operands.scale_c = g->scale_c;
     p->operands.scale_a_step = g->scale_a_rows != 0, p->operands.scale_b_step = g->scale_b_columns != 0;
@@ -57,15 +80,17 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     p->operands.b_transposed = g->b_transposed != 0, p->launcher.a_transposed = g->a_transposed != 0;
     p->operands.element = (uint32_t)iris_dtype_bytes(dtype);
     p->operands.c_element = (uint32_t)iris_dtype_bytes((iris_dtype)p->operands.c_dtype);
-    const iris_gemm_columns own = iris_gemm_band(p->n, p->world, p->rank);
+    const iris_gemm_columns own = iris_gemm_band(irisi_gemm_first_n(p), p->world, p->rank);
     const int bands = irisi_gemm_op_is(op, IRISI_GEMM_OPS_SPLIT_N & ~IRISI_GEMM_OPS_GATHERS); /* within an m x n C */
     p->region.n0 = bands ? own.first : 0, p->region.columns = irisi_gemm_columns_of(p, p->rank);
+    p->several.columns = p->several.n[0] > 0 ? own.count : p->region.columns;
     p->operands.lda = (uint64_t)(g->lda ? g->lda : g->a_transposed ? g->m : g->k);
     p->operands.ldc = (uint64_t)(g->ldc ? g->ldc : irisi_gemm_own_c_columns(p));
     p->operands.residual = g->residual ? g->residual : g->c;
     p->operands.ldr = g->ldr ? (uint64_t)g->ldr : p->operands.ldc;
+    p->operands.ldb = (uint64_t)(g->ldb ? g->ldb : p->operands.b_transposed ? g->k : p->several.columns);
+    irisi_gemm_fill_several(p, g);
     irisi_gemm_route_c(p);
-    p->operands.ldb = (uint64_t)(g->ldb ? g->ldb : p->operands.b_transposed ? g->k : p->region.columns);
     p->sums = p->operands, p->exchange.workspace = g->gathered ? g->gathered : g->workspace;
     if (g->gathered != NULL || g->ld_gathered != 0) {
         const uint64_t row = irisi_gemm_gathered_row(p->k, p->operands.element) / p->operands.element;

@@ -4,6 +4,7 @@
  *
  *   irisi_gemm_op_names irisi_gemm_one_pattern irisi_gemm_has_pattern
  *   irisi_gemm_own_a_rows irisi_gemm_own_a_columns irisi_gemm_own_c_rows irisi_gemm_own_c_columns irisi_gemm_c_on_all
+ *   irisi_gemm_matrix_at irisi_gemm_laid
  *   irisi_gemm_slot_dtype irisi_gemm_reduce_dtype irisi_gemm_gathered_row irisi_gemm_room_pitch irisi_gemm_room
  */
 #ifndef IRIS_RUNTIME_GEMM_OPERATIONS_H
@@ -32,7 +33,29 @@ static inline int irisi_gemm_has_pattern(uint32_t op, uint32_t pattern)
            pattern == IRIS_GEMM_FUSED_SEQUENTIAL || pattern == IRIS_GEMM_BLAS_GATHER;
 }
 
-/* Rows and columns of this rank's A and of its C, as the caller has them. */
+/* The B and C that a plan computes with number `which`: 0 the first, then further ones. */
+static inline irisi_gemm_matrix irisi_gemm_matrix_at(const iris_gemm_plan *p, uint32_t which)
+{
+    irisi_gemm_matrix x;
+    if (which > 0)
+        return p->several.more[which - 1];
+    x.b = p->operands.b, x.c = p->operands.c, x.bias = p->operands.bias, x.scale_b = p->operands.scale_b;
+    x.ldb = p->operands.ldb, x.ldc = p->operands.ldc, x.first = 0, x.columns = p->several.columns;
+    return x;
+}
+
+/* The columns that a rank's schedule has with full tiles of so many: of several B each has whole tiles. */
+static inline uint32_t irisi_gemm_laid(const iris_gemm_plan *p, uint32_t rank, uint32_t width)
+{
+    if (p->several.n[0] == 0)
+        return irisi_gemm_columns_of(p, rank);
+    uint32_t tiles = (iris_gemm_band(irisi_gemm_first_n(p), p->world, rank).count + width - 1) / width;
+    for (int i = 0; i < IRIS_GEMM_MOST_MORE; i++)
+        tiles += (iris_gemm_band(p->several.n[i], p->world, rank).count + width - 1) / width;
+    return tiles * width;
+}
+
+/* Rows and columns of this rank's A and of the first of its C, as the caller has them. */
 static inline uint32_t irisi_gemm_own_a_rows(const iris_gemm_plan *p)
 {
     if (p->launcher.a_transposed)
@@ -50,7 +73,8 @@ static inline uint32_t irisi_gemm_own_c_rows(const iris_gemm_plan *p)
 }
 static inline uint32_t irisi_gemm_own_c_columns(const iris_gemm_plan *p)
 {
-    const uint32_t columns = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS) ? p->region.columns : p->n;
+    const int own = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS) || p->several.n[0] > 0;
+    const uint32_t columns = own ? p->several.columns : p->n;
     return irisi_gemm_gated(p) ? columns / 2 : columns;
 }
 

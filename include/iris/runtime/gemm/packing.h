@@ -46,20 +46,21 @@ static int irisi_gemm_reads(const irisi_gemm_packing *copy)
 }
 
 /*
- * The copy that operand `which` (0: A, 1: B) would have. Its rows start at cache lines, so that loads touch as few
- * lines as possible. For an empty band nothing is computed, and nothing copied.
+ * The copy that operand `which` (0: A, 1: B, then further B) would have. Its rows start at cache lines, so that
+ * loads touch as few lines as possible. For an empty band nothing is computed, and nothing copied.
  */
 static irisi_gemm_packing irisi_gemm_packing_of(const iris_gemm_plan *p, int which)
 {
-    const uint64_t b_rows = p->operands.b_transposed ? p->region.columns : p->k;
-    const uint64_t b_cols = p->operands.b_transposed ? p->k : p->region.columns;
+    const irisi_gemm_matrix x = irisi_gemm_matrix_at(p, which > 0 ? (uint32_t)which - 1 : 0);
+    const uint64_t b_rows = p->operands.b_transposed ? x.columns : p->k;
+    const uint64_t b_cols = p->operands.b_transposed ? p->k : x.columns;
     const int a_transposed = irisi_gemm_transposes_a(p), transposed = which ? irisi_gemm_transposes_b(p) : a_transposed;
     irisi_gemm_packing copy;
     memset(&copy, 0, sizeof copy);
     if (p->region.columns == 0)
         return copy;
-    copy.from = which ? p->operands.b : p->operands.a;
-    copy.from_pitch = (which ? p->operands.ldb : p->operands.lda) * p->operands.element;
+    copy.from = which ? x.b : p->operands.a;
+    copy.from_pitch = (which ? x.ldb : p->operands.lda) * p->operands.element;
     copy.rows = which ? b_rows : a_transposed ? p->k : p->m;
     copy.row_bytes = (which ? b_cols : a_transposed ? p->m : p->k) * p->operands.element;
     copy.transposed = transposed ? p->operands.element : 0;
@@ -70,8 +71,9 @@ static irisi_gemm_packing irisi_gemm_packing_of(const iris_gemm_plan *p, int whi
 /* Allocates the copies that a plan needs; its a, b, lda, ldb are then those of the copies. */
 static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
 {
-    for (int i = 0; i < 2; i++) {
-        irisi_gemm_packing copy = irisi_gemm_packing_of(p, i);
+    const iris_gemm_plan given = *p; /* which layout B has before it is copied, further ones too */
+    for (int i = 0; i < 2 + (int)p->several.count; i++) {
+        irisi_gemm_packing copy = irisi_gemm_packing_of(&given, i);
         const uint64_t bytes = (copy.transposed ? copy.row_bytes / copy.transposed : copy.rows) * copy.to_pitch;
         if (irisi_gemm_reads(&copy) || irisi_gemm_reads_unaligned(p, i))
             continue;
@@ -87,10 +89,12 @@ static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
                               "needs, since not all rows of %s at %p, ld%s %llu, start at multiples of 16 bytes%s "
                               "(%s); align them, or set plain_mainloop",
                               (unsigned long long)bytes, i ? "b" : "a", i ? "b" : "a", copy.from, i ? "b" : "a",
-                              (unsigned long long)(i ? p->operands.ldb : p->operands.lda),
+                              (unsigned long long)(copy.from_pitch / p->operands.element),
                               copy.transposed ? ", or run along N" : "", why);
         p->launcher.packs[i] = copy;
-        if (i)
+        if (i > 1)
+            p->several.more[i - 2].b = copy.to, p->several.more[i - 2].ldb = copy.to_pitch / p->operands.element;
+        else if (i)
             p->operands.b = copy.to, p->operands.ldb = copy.to_pitch / p->operands.element,
             p->operands.b_transposed |= copy.transposed != 0;
         else
@@ -152,7 +156,7 @@ static iris_status irisi_gemm_hold_zeros(iris_world *w, iris_gemm_plan *p)
  */
 static iris_status irisi_gemm_free_copies(iris_world *w, iris_gemm_plan *p)
 {
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < IRISI_GEMM_PACKS; i++)
         if (p->launcher.packs[i].to != NULL)
             irisi_dev_local_free(&w->dev, p->launcher.packs[i].to);
     if (p->launcher.zeros != NULL)
@@ -168,7 +172,7 @@ static iris_status irisi_gemm_start_pack(iris_world *w, const iris_gemm_plan *pl
     const uint32_t most = 8 * (uint32_t)iris_compute_units(w);
     irisi_gemm_pack_launch args;
     uint64_t words = 0;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < IRISI_GEMM_PACKS; i++) {
         args.packs[i] = plan->launcher.packs[i];
         if (plan->launcher.packs[i].to != NULL)
             words += plan->launcher.packs[i].rows * ((plan->launcher.packs[i].row_bytes + 15) / 16);

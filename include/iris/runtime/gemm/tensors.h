@@ -288,6 +288,9 @@ static iris_status irisi_gemm_tensor_args_by(iris_world *w, const char *who, iri
                           "%s: gated is for iris_gemm_prepare: c is m x n here, and a gated one has half as many "
                           "columns",
                           who);
+    if (args->more != NULL || args->n_more != 0)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "%s: more is for iris_gemm_prepare: there is one tensor b here, and one c", who);
     iris_status s = irisi_gemm_check_tensors(w, &p);
     if (s == IRIS_OK)
         s = irisi_gemm_check_sums(w, &p, args);

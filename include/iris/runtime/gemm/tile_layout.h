@@ -60,7 +60,8 @@ static uint32_t irisi_gemm_pair_split_k(const iris_gemm_plan *p, const irisi_gem
 
 /*
  * Lays out a candidate's schedule over a band of so many columns: first the halves of head_halves, then full tiles,
- * halves and quarters, and the parts of edges among them by width, widest first.
+ * halves and quarters, and the parts of edges among them by width, widest first. Where there are several B all tiles
+ * are full ones: of the last one of a matrix some parts could lie beyond its columns.
  */
 static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint32_t columns)
 {
@@ -72,10 +73,13 @@ static void irisi_gemm_lay(iris_gemm_plan *p, const irisi_gemm_cutting *c, uint3
     p->tiling.group_shift = c->cluster > 1 ? 2 : 3;
     p->tiling.tile_n = c->width, p->tiling.full_n = c->full_n < columns / c->width ? c->full_n : columns / c->width,
     p->tiling.positions = 0;
+    if (p->several.n[0] > 0)
+        p->tiling.full_n = columns / c->width;
     const uint32_t full = p->tiling.tiles_m * p->tiling.full_n, edge = columns - p->tiling.full_n * c->width;
-    const uint32_t tail_tiles = c->tail_tiles < full ? c->tail_tiles : full,
+    const uint32_t most = p->several.n[0] > 0 ? 0 : full; /* tiles that may be cut */
+    const uint32_t tail_tiles = c->tail_tiles < most ? c->tail_tiles : most,
                    tail_halves = c->tail_halves < tail_tiles ? c->tail_halves : tail_tiles;
-    const uint32_t head_halves = c->head_halves < full - tail_tiles ? c->head_halves : full - tail_tiles;
+    const uint32_t head_halves = c->head_halves < most - tail_tiles ? c->head_halves : most - tail_tiles;
     const uint32_t counts[3] = {full - tail_tiles - head_halves, tail_halves, tail_tiles - tail_halves};
     uint32_t first = head_halves, used = 0, edges = edge ? p->tiling.tiles_m : 0;
     p->tiling.sender_tiles = c->sender_tiles, p->tiling.head_halves = c->head_halves,

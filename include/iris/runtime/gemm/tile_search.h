@@ -116,8 +116,8 @@ static void irisi_gemm_try_tail(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32
     const int halves = c->width / 2 % p->tiling.unit == 0, quarters = c->width / 4 % p->tiling.unit == 0;
     c->tail_tiles = c->tail_halves = 0;
     irisi_gemm_try(p, c, columns, busy, best);
-    if (full > 1u << 13 || !halves || c->split_k > 1) /* of so many tiles the last ones make no difference */
-        return;
+    if (p->several.n[0] > 0 || full > 1u << 13 || !halves || c->split_k > 1)
+        return; /* of so many tiles the last ones make no difference, and those of several B are not cut */
     for (uint32_t i = 0; i < 3; i++) {
         c->tail_tiles = rest % workers + i * workers;
         if (c->tail_tiles > full || c->tail_tiles == 0)
@@ -192,7 +192,9 @@ static void irisi_gemm_try_leads(iris_gemm_plan *p, irisi_gemm_cutting *c, uint3
 static void irisi_gemm_try_widths(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, uint32_t widest,
                                   double *busy, irisi_gemm_ranking *best)
 {
-    for (c->width = widest; c->width >= p->tiling.unit; c->width -= p->tiling.unit)
+    const int several = p->several.n[0] > 0;
+    for (c->width = widest; c->width >= p->tiling.unit; c->width -= p->tiling.unit) {
+        columns = several ? irisi_gemm_laid(p, 0, c->width) : columns;
         for (uint32_t less = 0; less <= 3 && less <= columns / c->width; less++) {
             c->full_n = columns / c->width - less;
             c->edge_width = less ? c->width - p->tiling.unit : c->width;
@@ -201,9 +203,24 @@ static void irisi_gemm_try_widths(iris_gemm_plan *p, irisi_gemm_cutting *c, uint
                 if (c->full_n * c->width == columns || c->split_k > 1)
                     break;
             }
-            if (c->split_k > 1 || (uint64_t)p->m * columns > (uint64_t)1 << 28)
+            if (several || c->split_k > 1 || (uint64_t)p->m * columns > (uint64_t)1 << 28)
                 break;
         }
+    }
+}
+
+/* Where there are several B: where each begins in the schedule, whose full tiles have the plan's width. */
+static inline void irisi_gemm_lay_several(iris_gemm_plan *p)
+{
+    const uint32_t width = p->tiling.tile_n;
+    uint32_t end = (p->several.columns + width - 1) / width * width;
+    if (p->several.n[0] == 0)
+        return;
+    for (uint32_t i = 0; i < p->several.count; i++) {
+        p->several.more[i].first = end;
+        end += (p->several.more[i].columns + width - 1) / width * width;
+    }
+    p->region.columns = end;
 }
 
 /* Lays a band out as one run of tiles of one width; the last tile of each row may be narrower. */
@@ -314,7 +331,7 @@ static void irisi_gemm_rank_all(iris_gemm_plan *p, uint32_t senders, uint32_t wi
         if (fixed->width == 0)
             irisi_gemm_try_all(p, &c, columns, widest, busy, best);
         else if (irisi_gemm_shares(p, &c))
-            irisi_gemm_try(p, &c, columns, busy, best);
+            irisi_gemm_try(p, &c, irisi_gemm_laid(p, 0, c.width), busy, best);
         if (n > 0 && c.senders != n)
             break; /* the number of senders does not depend on n */
     }
@@ -350,11 +367,14 @@ static int irisi_gemm_cut(iris_gemm_plan *p, uint32_t senders, const irisi_gemm_
     }
     if (first.n == 0) { /* tiles are not cut, there are no times, or no candidate is possible */
         p->tiling.tile_n = widest;
+        irisi_gemm_lay_several(p);
         irisi_gemm_uncut(p);
         return fixed->width == 0 || p->pattern == IRIS_GEMM_BLAS_GATHER || irisi_gemm_narrowest(p->mainloop) == 0;
     }
     p->pattern = best.pattern;
     p->machine.comm_workgroups = best.senders ? best.senders : p->machine.comm_workgroups;
+    p->tiling.tile_n = best.width;
+    irisi_gemm_lay_several(p);
     irisi_gemm_lay(p, &best, p->region.columns);
     p->pairs_split_k = irisi_gemm_pair_split_k(p, &best); /* p->k is the shortest of all ranks here, and here alone */
     p->machine.comm_workgroups += p->machine.comm_workgroups % p->tiling.cluster;

@@ -116,11 +116,29 @@ static int irisi_gemm_places_meet(const irisi_gemm_place *x, const irisi_gemm_pl
     return 0;
 }
 
-/* Where a rank's C stands, as the caller has it. */
-static irisi_gemm_place irisi_gemm_place_of_c(const iris_gemm_plan *p)
+/*
+ * The B and C with number `which` of the arguments, 0 being those that iris_gemm_args has itself; leading dimensions
+ * that were left open are filled in.
+ */
+static irisi_gemm_matrix irisi_gemm_given(const iris_gemm_plan *p, const iris_gemm_args *g, int which)
 {
-    return irisi_gemm_place_of(p->operands.c, irisi_gemm_own_c_rows(p), irisi_gemm_own_c_columns(p), p->operands.ldc,
-                               p->operands.c_element);
+    const iris_gemm_more *more = which > 0 ? &g->more[which - 1] : NULL;
+    irisi_gemm_matrix x = irisi_gemm_matrix_at(p, 0);
+    if (more == NULL)
+        return x;
+    x.b = more->b, x.c = more->c, x.bias = more->bias, x.scale_b = more->scale_b;
+    x.first = 0, x.columns = iris_gemm_band((uint32_t)more->n, p->world, p->rank).count;
+    x.ldb = (uint64_t)(more->ldb ? more->ldb : p->operands.b_transposed ? g->k : (int64_t)x.columns);
+    x.ldc = (uint64_t)(more->ldc ? more->ldc : (int64_t)x.columns);
+    return x;
+}
+
+/* Where a rank's C with number `which` (irisi_gemm_matrix_at) stands, as the caller has it. */
+static irisi_gemm_place irisi_gemm_place_of_c(const iris_gemm_plan *p, uint32_t which)
+{
+    const irisi_gemm_matrix x = irisi_gemm_matrix_at(p, which);
+    const uint32_t columns = which > 0 ? x.columns : irisi_gemm_own_c_columns(p);
+    return irisi_gemm_place_of(x.c, irisi_gemm_own_c_rows(p), columns, x.ldc, p->operands.c_element);
 }
 
 /* The same of the norms of its rows. */
@@ -150,10 +168,12 @@ static irisi_gemm_place irisi_gemm_norm_place(const iris_gemm_plan *p, int which
 }
 static const char *irisi_gemm_written_to(const iris_gemm_plan *p, const irisi_gemm_place *x, int end, const void **at)
 {
-    const irisi_gemm_place c = irisi_gemm_place_of_c(p);
-    *at = p->operands.c;
-    if (irisi_gemm_places_meet(x, &c))
-        return "c";
+    for (uint32_t i = 0; i <= p->several.count; i++) {
+        const irisi_gemm_place c = irisi_gemm_place_of_c(p, i);
+        *at = (const void *)c.first;
+        if (irisi_gemm_places_meet(x, &c))
+            return i ? "c of more" : "c";
+    }
     for (int i = 0; i < end; i++) {
         const irisi_gemm_place y = irisi_gemm_norm_place(p, i);
         *at = (const void *)y.first;
@@ -163,11 +183,31 @@ static const char *irisi_gemm_written_to(const iris_gemm_plan *p, const irisi_ge
     return NULL;
 }
 
+/* The same as irisi_gemm_reads_from of the B with number `which`, and of what the epilogue has for its columns. */
+static const char *irisi_gemm_reads_from_matrix(const iris_gemm_plan *p, uint32_t which, uint64_t bias,
+                                                const irisi_gemm_place *x, const void **at)
+{
+    const irisi_gemm_matrix y = irisi_gemm_matrix_at(p, which);
+    const int transposed = p->operands.b_transposed != 0;
+    const uint64_t rows = transposed ? y.columns : p->k, cols = transposed ? p->k : y.columns;
+    const irisi_gemm_place places[] = {
+        irisi_gemm_place_of(y.b, rows, cols, y.ldb, p->operands.element),
+        irisi_gemm_place_of(y.bias, 1, y.columns, y.columns, bias),
+        irisi_gemm_place_of(y.scale_b, 1, p->operands.scale_b_step ? y.columns : 1, 1, sizeof *y.scale_b),
+    };
+    static const char *const names[][2] = {
+        {"b", "b of more"}, {"bias", "bias of more"}, {"scale_b", "scale_b of more"}};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (irisi_gemm_places_meet(x, &places[i])) {
+            *at = (const void *)places[i].first;
+            return names[i][which > 0];
+        }
+    return NULL;
+}
+
 /* The name of a matrix or vector that is read and overlaps with `x`, and where it stands; null: none does. */
 static const char *irisi_gemm_reads_from(const iris_gemm_plan *p, const irisi_gemm_place *x, const void **at)
 {
-    const uint64_t b_rows = p->operands.b_transposed ? p->region.columns : p->k,
-                   b_cols = p->operands.b_transposed ? p->k : p->region.columns;
     const uint64_t bias =
         iris_dtype_bytes(irisi_gemm_types_of((iris_dtype)p->operands.dtype, (iris_dtype)p->operands.c_dtype)->bias);
     const uint32_t a_rows = irisi_gemm_own_a_rows(p), a_cols = irisi_gemm_own_a_columns(p);
@@ -178,12 +218,8 @@ static const char *irisi_gemm_reads_from(const iris_gemm_plan *p, const irisi_ge
         irisi_gemm_place place;
     } inputs[] = {
         {"a", irisi_gemm_place_of(p->operands.a, a_rows, a_cols, p->operands.lda, p->operands.element)},
-        {"b", irisi_gemm_place_of(p->operands.b, b_rows, b_cols, p->operands.ldb, p->operands.element)},
-        {"bias", irisi_gemm_place_of(p->operands.bias, 1, p->region.columns, p->region.columns, bias)},
         {"scale_a", irisi_gemm_place_of(p->operands.scale_a, 1, p->operands.scale_a_step ? p->m : 1, 1,
                                         sizeof *p->operands.scale_a)},
-        {"scale_b", irisi_gemm_place_of(p->operands.scale_b, 1, p->operands.scale_b_step ? p->region.columns : 1, 1,
-                                        sizeof *p->operands.scale_b)},
         {"scale_c", irisi_gemm_place_of(p->operands.scale_c, 1, 1, 1, sizeof *p->operands.scale_c)},
         {"residual", irisi_gemm_place_of(other, rows, columns, p->operands.ldr, p->operands.c_element)},
         {"weight", irisi_gemm_place_of(p->norm.weight, 1, p->n, p->n, p->operands.c_element)},
@@ -193,6 +229,11 @@ static const char *irisi_gemm_reads_from(const iris_gemm_plan *p, const irisi_ge
             *at = (const void *)inputs[i].place.first;
             return inputs[i].name;
         }
+    for (uint32_t i = 0; i <= p->several.count; i++) {
+        const char *name = irisi_gemm_reads_from_matrix(p, i, bias, x, at);
+        if (name != NULL)
+            return name;
+    }
     return NULL;
 }
 
@@ -214,19 +255,28 @@ static iris_status irisi_gemm_check_norms_apart(iris_world *w, const iris_gemm_p
     return IRIS_OK;
 }
 
-/* Refuses a C that overlaps with what is read to compute it. */
+/* Refuses a C that overlaps with what is read to compute it, or with another C. */
 static iris_status irisi_gemm_check_apart(iris_world *w, const iris_gemm_plan *p)
 {
-    const irisi_gemm_place c = irisi_gemm_place_of_c(p);
-    const void *at = NULL;
-    const char *name = irisi_gemm_reads_from(p, &c, &at);
-    if (name == NULL)
-        return irisi_gemm_check_norms_apart(w, p);
-    return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                      "iris_gemm_prepare: c at %p, %u x %u with ldc %llu, and %s at %p have elements in common; c must "
-                      "be apart from all that is read for it",
-                      p->operands.c, irisi_gemm_own_c_rows(p), irisi_gemm_own_c_columns(p),
-                      (unsigned long long)p->operands.ldc, name, at);
+    for (uint32_t i = 0; i <= p->several.count; i++) {
+        const irisi_gemm_matrix x = irisi_gemm_matrix_at(p, i);
+        const irisi_gemm_place c = irisi_gemm_place_of_c(p, i);
+        const void *at = NULL;
+        const char *name = irisi_gemm_reads_from(p, &c, &at);
+        for (uint32_t j = i + 1; name == NULL && j <= p->several.count; j++) {
+            const irisi_gemm_place other = irisi_gemm_place_of_c(p, j);
+            at = (const void *)other.first;
+            name = irisi_gemm_places_meet(&c, &other) ? "c of more" : NULL;
+        }
+        if (name != NULL)
+            return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                              "iris_gemm_prepare: %s at %p, %llu x %llu with ldc %llu, and %s at %p have elements in "
+                              "common; c must be apart from all that is read for it%s",
+                              i ? "c of more" : "c", x.c, (unsigned long long)c.rows,
+                              (unsigned long long)(c.row_bytes / p->operands.c_element), (unsigned long long)x.ldc,
+                              name, at, p->several.count ? ", and from each other c" : "");
+    }
+    return irisi_gemm_check_norms_apart(w, p);
 }
 
 /* The error for types that have no kernel; `out` is none where it was left open. */
@@ -261,6 +311,9 @@ static const char *irisi_gemm_beyond_blas(iris_gemm_op op, const iris_gemm_args 
         return "there is a residual";
     if (g->gated)
         return "columns are gated";
+    for (int i = 0; i < g->n_more; i++)
+        if (g->more[i].bias != NULL || g->more[i].scale_b != NULL)
+            return g->more[i].bias != NULL ? "there is a bias" : "there are scales";
     return g->bias != NULL                         ? "there is a bias"
            : g->activation != IRIS_ACTIVATION_NONE ? "there is an activation"
                                                    : NULL;
@@ -398,6 +451,41 @@ static iris_status irisi_gemm_check_reduce_dtype(iris_world *w, iris_gemm_op op,
                       iris_dtype_name(own), wider ? " or f32" : "");
 }
 
+/* Checks what is said of further matrices B, but for pointers to them. */
+static iris_status irisi_gemm_check_more(iris_world *w, iris_gemm_op op, const iris_gemm_args *g)
+{
+    int64_t n = g->n;
+    if (g->n_more == 0 && g->more == NULL)
+        return IRIS_OK;
+    if (g->n_more < 1 || g->n_more > IRIS_GEMM_MOST_MORE || g->more == NULL)
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: n_more is %d, and more is %s; pass 1 to %d further matrices, or leave "
+                          "both 0",
+                          g->n_more, g->more ? "there" : "null", IRIS_GEMM_MOST_MORE);
+    if (op != IRIS_GEMM_LOCAL && !irisi_gemm_op_is(op, IRISI_GEMM_OPS_GATHERS))
+        return irisi_fail(w, IRIS_ERR_UNSUPPORTED, "iris_gemm_prepare: more is for local and all_gather, not for %s",
+                          irisi_gemm_op_names[op]);
+    if (g->gated || g->band || g->plain_mainloop || g->beta != 0) /* own kernels do not look for a tile's matrix */
+        return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
+                          "iris_gemm_prepare: with more there is no %s; leave it 0, or make a plan for each b",
+                          g->gated            ? "gated"
+                          : g->band           ? "band"
+                          : g->plain_mainloop ? "plain_mainloop"
+                                              : "beta");
+    for (int i = 0; i < g->n_more; i++) {
+        if (g->more[i].n < 1 || g->more[i].n > INT32_MAX)
+            return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                              "iris_gemm_prepare: n of more[%d] is %lld; it must be from 1 to 2147483647", i,
+                              (long long)g->more[i].n);
+        n += g->more[i].n;
+    }
+    if (n > INT32_MAX / 2) /* the schedule counts each matrix's columns in whole tiles */
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: n of all matrices is %lld together; it must be at most %d", (long long)n,
+                          INT32_MAX / 2);
+    return IRIS_OK;
+}
+
 /* Checks how the rows of the gathered A lie, which the caller asks for; m, k and the types are sound. */
 static iris_status irisi_gemm_check_gathered(iris_world *w, iris_gemm_op op, iris_dtype dtype, const iris_gemm_args *g)
 {
@@ -468,6 +556,8 @@ static iris_status irisi_gemm_check_values(iris_world *w, iris_gemm_op op, iris_
         s = irisi_gemm_check_gated(w, op, dtype, g);
     if (s == IRIS_OK)
         s = irisi_gemm_check_reduce_dtype(w, op, dtype, g);
+    if (s == IRIS_OK)
+        s = irisi_gemm_check_more(w, op, g);
     if (s == IRIS_OK)
         s = irisi_gemm_check_gathered(w, op, dtype, g);
     return s == IRIS_OK ? irisi_gemm_check_blas(w, op, g) : s;
@@ -549,11 +639,43 @@ static iris_status irisi_gemm_check_out(iris_world *w, const iris_gemm_plan *p, 
     return s == IRIS_OK ? irisi_gemm_check_quant(w, p, g) : s;
 }
 
+/* Checks the further matrices B of the arguments, and what belongs to each. */
+static iris_status irisi_gemm_check_matrices(iris_world *w, const iris_gemm_plan *p, const iris_gemm_args *g)
+{
+    const iris_dtype bias = irisi_gemm_types_of((iris_dtype)p->operands.dtype, (iris_dtype)p->operands.c_dtype)->bias;
+    iris_status s = IRIS_OK;
+    for (int i = 0; s == IRIS_OK && i < g->n_more; i++) {
+        const irisi_gemm_matrix x = irisi_gemm_given(p, g, 1 + i);
+        const int64_t rows = p->operands.b_transposed ? x.columns : p->k,
+                      cols = p->operands.b_transposed ? p->k : x.columns;
+        char b[24], c[24], at[28], scale[32];
+        snprintf(b, sizeof b, "b of more[%d]", i), snprintf(c, sizeof c, "c of more[%d]", i);
+        snprintf(at, sizeof at, "bias of more[%d]", i), snprintf(scale, sizeof scale, "scale_b of more[%d]", i);
+        s = irisi_gemm_check_matrix(w, b, x.b, rows, cols, (int64_t)x.ldb, p->operands.element);
+        if (s == IRIS_OK)
+            s = irisi_gemm_check_matrix(w, c, x.c, p->m, x.columns, (int64_t)x.ldc, p->operands.c_element);
+        if (s == IRIS_OK)
+            s = irisi_gemm_check_vector(w, at, x.bias, iris_dtype_bytes(bias));
+        if (s == IRIS_OK)
+            s = irisi_gemm_check_vector(w, scale, x.scale_b, sizeof *x.scale_b);
+    }
+    for (uint32_t i = 0; s == IRIS_OK && i < p->several.count; i++) {
+        const irisi_gemm_matrix *x = &p->several.more[i];
+        const int biases = (x->bias != NULL) == (p->operands.bias != NULL);
+        if (!biases || (x->scale_b != NULL) != (p->operands.scale_b != NULL))
+            s = irisi_fail(w, IRIS_ERR_ARGUMENT,
+                           "iris_gemm_prepare: some of the matrices b have a %s and others have none; give one for "
+                           "each, or for none",
+                           biases ? "scale_b" : "bias");
+    }
+    return s;
+}
+
 /* Checks the operands; irisi_gemm_check_values has passed. */
 static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan *p, const iris_gemm_args *g)
 {
-    const int64_t b_rows = p->operands.b_transposed ? p->region.columns : p->k;
-    const int64_t b_cols = p->operands.b_transposed ? p->k : p->region.columns;
+    const int64_t b_rows = p->operands.b_transposed ? p->several.columns : p->k;
+    const int64_t b_cols = p->operands.b_transposed ? p->k : p->several.columns;
     const uint32_t rows = irisi_gemm_own_c_rows(p), columns = irisi_gemm_own_c_columns(p);
     iris_status s =
         irisi_gemm_check_matrix(w, "a", p->operands.a, irisi_gemm_own_a_rows(p), irisi_gemm_own_a_columns(p),
@@ -582,6 +704,8 @@ static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan
         s = irisi_gemm_check_vector(w, "scale_b", p->operands.scale_b, sizeof *p->operands.scale_b);
     if (s == IRIS_OK)
         s = irisi_gemm_check_vector(w, "scale_c", p->operands.scale_c, sizeof *p->operands.scale_c);
+    if (s == IRIS_OK)
+        s = irisi_gemm_check_matrices(w, p, g);
     if (s != IRIS_OK)
         return s;
     if (irisi_gemm_c_on_all(p) && stores)
