@@ -132,7 +132,7 @@ class Run(unittest.TestCase):
             pathlib.Path(folder, "build.ninja").touch()
             for suites, part in (([], ""), (["smoke"], "a part of ")):
                 said = call(ROOT / "run", "test", *suites, IRIS_BUILD=folder, PATH=f"{folder}:{os.environ['PATH']}")
-                self.assertRegex(said.stderr, rf"^run: {part}the test suite: about \d+ minutes on two quiet cores.*\n"
+                self.assertRegex(said.stderr, rf"^run: {part}the test suite: about \d+ minutes on two cores.*\n"
                                               "meson test ")
 
     def test_every_suite_is_listed(self):

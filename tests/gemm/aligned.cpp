@@ -691,7 +691,7 @@ static void copies_work(irist_rank *t)
             irist_ok(t, iris_synchronize(t->world));
             problem_check(&p, before, iris_gemm_pattern_name((iris_gemm_pattern)pattern));
         }
-        std::memset(p.plan.launcher.packs, 0, sizeof p.plan.launcher.packs); /* this memory is not the plan's */
+        std::memset(p.plan.launcher.packs, 0, 2 * sizeof *p.plan.launcher.packs); /* this memory is not the plan's */
     }
     problem_free(&p);
     irist_ok(t, iris_free(t->world, copies[1]));

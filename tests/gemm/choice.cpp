@@ -386,7 +386,7 @@ static void blas_copies_work(irist_rank *t)
             problem_launch(&p, IRIS_GEMM_FUSED_SEQUENTIAL); /* which reads them */
             irist_ok(t, iris_synchronize(t->world));
             problem_check(&p, before, "a pattern by copies, after BLAS");
-            std::memset(p.plan.launcher.packs, 0, sizeof p.plan.launcher.packs); /* this memory is not the plan's */
+            std::memset(p.plan.launcher.packs, 0, 2 * sizeof *p.plan.launcher.packs); /* not the plan's memory */
         }
     }
     problem_free(&p);

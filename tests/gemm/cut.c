@@ -8,7 +8,7 @@
  * who adds up splits of K stands behind those who compute them. The same holds of fewer rows in the same cut. One
  * workgroup that computes, and huge problems, must come to an end too. Then bands themselves; and cuts that somebody
  * asks for: of any numbers, those that cover the band are laid as asked, and the others are told apart. A fast BLAS is
- * chosen, a slow one is not. And the loops that few rows of bf16 take.
+ * chosen, a slow one is not. The loops that few rows of bf16 take. And where tensor maps stand in a plan.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -251,6 +251,30 @@ static unsigned check_asked(const question *q)
     return (unsigned)laid;
 }
 
+/*
+ * Of a plan with several B, as of all_gather in worlds of up to 16 ranks and of a GEMM alone on each of them, no two
+ * tensor maps share a place.
+ */
+static void check_maps(void)
+{
+    const question q = {512, 4096, 4096, 1, 132, 0, IRIS_GEMM_AUTO, 0, 0, 1};
+    for (uint32_t world = 1; world <= 16; world++)
+        for (uint32_t rank = 0; rank < 16; rank++) {
+            iris_gemm_plan p;
+            uint32_t seen = 0, bits = 0;
+            memset(&p, 0, sizeof p);
+            p.world = world, p.rank = world == 1 ? 0 : rank % world; /* a GEMM alone: of any rank of its world */
+            const uint32_t fixed[] = {0, 1, IRISI_GEMM_MAP_TAIL, irisi_gemm_own_a(&p),
+                                      irisi_gemm_c_map(&p, world == 1 ? rank : p.rank)};
+            for (uint32_t i = 0; i < 5; i++)
+                seen |= 1u << fixed[i], bits++;
+            for (uint32_t i = 1; i <= IRIS_GEMM_MOST_MORE; i++)
+                seen |= 1u << irisi_gemm_more_b(&p, i) | 1u << irisi_gemm_more_c(&p, i), bits += 2;
+            if (bits != IRISI_GEMM_MAPS || seen != (1u << bits) - 1)
+                fail(&q, rank, "two tensor maps share a place, or one is beyond the last");
+        }
+}
+
 /* 4096 x 1024 x 4096 on each of four ranks: cuBLASLt's 560 TFLOP/s need 61 us, and 140 us would be no use. */
 static void check_blas(void)
 {
@@ -453,6 +477,7 @@ int main(void)
     if (pairs_split_k < 100)
         failures++, printf("only %u pairs compute tiles together\n", pairs_split_k);
     check_bands();
+    check_maps();
     check_blas();
     check_gemv();
     check_few();

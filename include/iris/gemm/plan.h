@@ -155,8 +155,8 @@ typedef struct iris_gemm_more {
  * With `more`, for local and all_gather, A is multiplied by several matrices B in one launch, and gathered once: by the
  * one that the fields above have, and by each that `more` has, into a C of its own. n, bands, leading dimensions, bias
  * and scale_b are each matrix's own; the types, b_transposed, alpha, scale_a, scale_c and the activation are those of
- * all. Each C is the same as that of a launch of its own with the same mainloop and width of tiles. There is no beta,
- * gated, band or plain_mainloop.
+ * all. Each C is the same as that of a launch of its own with the same mainloop, width of tiles and splits of K. All n
+ * together are below 2^30. There is no beta, gated, band or plain_mainloop.
  *
  * Types, of A and B (iris_gemm_prepare's dtype) and of C (c_dtype):
  *
@@ -305,7 +305,7 @@ enum {
     IRISI_GEMM_MAP_TAIL = 10,
     IRISI_GEMM_MAP_BYTES = 128,
     IRISI_GEMM_TMA_STORE_RANKS = 8,
-    IRISI_GEMM_PLAN_BYTES = 3136
+    IRISI_GEMM_PLAN_BYTES = 2880
 };
 
 /*
@@ -457,7 +457,7 @@ typedef struct irisi_gemm_norm {
 /* What launches need and kernels do not. */
 typedef struct irisi_gemm_launcher {
     uint64_t number;             /* unique in the process; 0: the plan was not made */
-    irisi_gemm_packing packs[IRISI_GEMM_PACKS]; /* of A, B, further B; operands.a and operands.b are then copies */
+    irisi_gemm_packing *packs;   /* IRISI_GEMM_PACKS of them; operands.a and operands.b are then the copies */
     uint8_t copies;              /* 1 when some rank may have such copies, or tiling.partials */
     uint8_t a_transposed;        /* 1: the caller's A is k x m; operands.a is an m x k copy of it */
     uint8_t no_k;                /* 1 on a rank whose part of K is empty */
@@ -686,14 +686,22 @@ IRIS_HOST_DEVICE uint32_t irisi_gemm_own_a(const iris_gemm_plan *plan)
 {
     return 2 + (plan->rank + 1) % IRISI_GEMM_TMA_STORE_RANKS;
 }
+/*
+ * The tensor map of C on a rank. A GEMM alone has one, in a place that does not depend on its rank, of which the plan
+ * knows nothing; where A is gathered there is one too, and ranks may be more than maps.
+ */
+IRIS_HOST_DEVICE uint32_t irisi_gemm_c_map(const iris_gemm_plan *plan, uint32_t rank)
+{
+    return 2 + (plan->world == 1 ? 0 : rank % IRISI_GEMM_TMA_STORE_RANKS);
+}
 /* The tensor maps of further matrix `which`, from 1 on: of its B, and of its C. */
 IRIS_HOST_DEVICE uint32_t irisi_gemm_more_b(const iris_gemm_plan *plan, uint32_t which)
 {
     return 2 + (plan->rank + 1 + which) % IRISI_GEMM_TMA_STORE_RANKS;
 }
-IRIS_HOST_DEVICE uint32_t irisi_gemm_more_c(uint32_t rank, uint32_t which)
+IRIS_HOST_DEVICE uint32_t irisi_gemm_more_c(const iris_gemm_plan *plan, uint32_t which)
 {
-    return 2 + (rank + 1 + IRIS_GEMM_MOST_MORE + which) % IRISI_GEMM_TMA_STORE_RANKS;
+    return 2 + (plan->rank + 1 + IRIS_GEMM_MOST_MORE + which) % IRISI_GEMM_TMA_STORE_RANKS;
 }
 IRIS_HOST_DEVICE int irisi_gemm_in_place(const iris_gemm_plan *plan, uint32_t m0, uint32_t rows)
 {

@@ -189,14 +189,13 @@ IRIS_DEVICE int irisi_tile_whole(const iris_gemm_plan *plan, const iris_tile *ti
 
 /*
  * Puts a staging tile that is laid out in boxes, 16 rows of 128 bytes each, into C on `rank`: the waves give the boxes
- * to the copy engine, and where all 8 math waves do, each gives the one that it wrote. A GEMM alone uses one map, but
- * its rank may be higher than the number of maps: hence the remainder.
+ * to the copy engine, and where all 8 math waves do, each gives the one that it wrote.
  */
 IRIS_DEVICE void irisi_tile_put_by_tma(const iris_gemm_plan *plan, const iris_tile *tile, const char *stage,
                                        const iris_wave_group *group, int rank)
 {
-    const unsigned char *map = plan->maps[tile->matrix == 0 ? 2 + (uint32_t)rank % IRISI_GEMM_TMA_STORE_RANKS
-                                                            : irisi_gemm_more_c((uint32_t)rank, tile->matrix)];
+    const uint32_t first = irisi_gemm_c_map(plan, (uint32_t)rank);
+    const unsigned char *map = plan->maps[tile->matrix == 0 ? first : irisi_gemm_more_c(plan, tile->matrix)];
     if (iris_lane() == 0)
         for (uint32_t i = group->wave; 16 * i < tile->rows; i += group->waves) {
             irisi_bulk_put_box(map, tile->n0, tile->m0 + 16 * i, stage + 2048 * i);

@@ -87,14 +87,14 @@ static const char *irisi_gemm_map_b(irisi_encode_map encode, const iris_gemm_pla
     return irisi_gemm_map(encode, map, p->operands.element, x.b, transposed ? x.columns : p->k,
                           transposed ? p->k : x.columns, x.ldb, 64);
 }
-static const char *irisi_gemm_maps_of_more(irisi_encode_map encode, iris_gemm_plan *p, uint32_t which, uint32_t rank)
+static const char *irisi_gemm_maps_of_more(irisi_encode_map encode, iris_gemm_plan *p, uint32_t which)
 {
     const irisi_gemm_matrix x = irisi_gemm_matrix_at(p, which);
     const char *why = NULL;
     if (p->mainloop == IRISI_GEMM_SM90A)
         why = irisi_gemm_map_b(encode, p, which, p->maps[irisi_gemm_more_b(p, which)]);
     if (p->machine.tma_store && !why)
-        why = irisi_gemm_map(encode, p->maps[irisi_gemm_more_c(rank, which)], p->operands.c_element, x.c, p->m,
+        why = irisi_gemm_map(encode, p->maps[irisi_gemm_more_c(p, which)], p->operands.c_element, x.c, p->m,
                              x.columns - x.columns % (16 / p->operands.c_element), x.ldc, 16);
     return why;
 }
@@ -118,20 +118,20 @@ static const char *irisi_gemm_maps(const iris_world *w, iris_gemm_plan *p)
     if (!why && p->mainloop == IRISI_GEMM_SM90A)
         why = irisi_gemm_map_b(encode, p, 0, p->maps[1]);
     for (uint32_t i = 1; i <= p->several.count && !why; i++)
-        why = irisi_gemm_maps_of_more(encode, p, i, (uint32_t)w->rank);
+        why = irisi_gemm_maps_of_more(encode, p, i);
     const int owners = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K);
     const int own = !owners && !irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SENDS_TILES);
     const int first = own ? w->rank : 0, end = own ? w->rank + 1 : (int)p->world;
     for (int r = first; p->machine.tma_store && r < end && !why; r++) {
         const char *c = (const char *)(own ? p->route.base : iris_translate(w, p->route.base, r));
         const uint32_t c_rows = owners ? iris_gemm_shard(p->m, p->world, (uint32_t)r).count : p->m;
-        unsigned char *map = p->maps[2 + r % IRISI_GEMM_TMA_STORE_RANKS];
+        unsigned char *map = p->maps[irisi_gemm_c_map(p, (uint32_t)r)];
         if (c_rows > 0) /* else nothing is put there */
             why = irisi_gemm_map(encode, map, p->operands.c_element, c, c_rows, whole, p->operands.ldc, 16);
     }
     if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS) && !why)
         why = irisi_gemm_map_own_a(encode, p);
-    memcpy(p->launcher.own_map, p->maps[2 + p->rank % IRISI_GEMM_TMA_STORE_RANKS], IRISI_GEMM_MAP_BYTES);
+    memcpy(p->launcher.own_map, p->maps[irisi_gemm_c_map(p, p->rank)], IRISI_GEMM_MAP_BYTES);
     if (owners && p->machine.tma_store && !why)
         why = irisi_gemm_map(encode, p->launcher.slot_map, p->operands.c_element, p->operands.c, p->m, whole,
                              p->operands.ldc, 16);

@@ -72,6 +72,9 @@ static irisi_gemm_packing irisi_gemm_packing_of(const iris_gemm_plan *p, int whi
 static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
 {
     const iris_gemm_plan given = *p; /* which layout B has before it is copied, further ones too */
+    p->launcher.packs = (irisi_gemm_packing *)calloc(IRISI_GEMM_PACKS, sizeof *p->launcher.packs);
+    if (p->launcher.packs == NULL)
+        return irisi_fail(w, IRIS_ERR_NOMEM, "iris_gemm_prepare: no memory on the host");
     for (int i = 0; i < 2 + (int)p->several.count; i++) {
         irisi_gemm_packing copy = irisi_gemm_packing_of(&given, i);
         const uint64_t bytes = (copy.transposed ? copy.row_bytes / copy.transposed : copy.rows) * copy.to_pitch;
@@ -103,15 +106,18 @@ static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
     return IRIS_OK;
 }
 
-/* Gives the copy of A, which the plan has, another number of rows of A: columns of what it is copied from, where that
-   is transposed. */
-static void irisi_gemm_pack_rows(iris_gemm_plan *p, uint32_t rows)
+/* A plan's copy of A or of a B, for the rows that launches have: columns of what it is copied from, where that is
+   transposed. */
+static irisi_gemm_packing irisi_gemm_pack_of_rows(const iris_gemm_plan *p, int which)
 {
-    irisi_gemm_packing *copy = &p->launcher.packs[0];
-    if (copy->transposed)
-        copy->row_bytes = rows * copy->transposed;
+    irisi_gemm_packing copy = p->launcher.packs[which];
+    if (which > 0 || copy.to == NULL)
+        return copy;
+    if (copy.transposed)
+        copy.row_bytes = p->m * copy.transposed;
     else
-        copy->rows = rows;
+        copy.rows = p->m;
+    return copy;
 }
 
 /* Allocates room for the sums of splits of K; between launches all are marked as missing. */
@@ -156,9 +162,10 @@ static iris_status irisi_gemm_hold_zeros(iris_world *w, iris_gemm_plan *p)
  */
 static iris_status irisi_gemm_free_copies(iris_world *w, iris_gemm_plan *p)
 {
-    for (int i = 0; i < IRISI_GEMM_PACKS; i++)
+    for (int i = 0; p->launcher.packs != NULL && i < IRISI_GEMM_PACKS; i++)
         if (p->launcher.packs[i].to != NULL)
             irisi_dev_local_free(&w->dev, p->launcher.packs[i].to);
+    free(p->launcher.packs);
     if (p->launcher.zeros != NULL)
         irisi_dev_local_free(&w->dev, p->launcher.zeros);
     if (p->tiling.partials != NULL)
@@ -173,9 +180,9 @@ static iris_status irisi_gemm_start_pack(iris_world *w, const iris_gemm_plan *pl
     irisi_gemm_pack_launch args;
     uint64_t words = 0;
     for (int i = 0; i < IRISI_GEMM_PACKS; i++) {
-        args.packs[i] = plan->launcher.packs[i];
-        if (plan->launcher.packs[i].to != NULL)
-            words += plan->launcher.packs[i].rows * ((plan->launcher.packs[i].row_bytes + 15) / 16);
+        args.packs[i] = irisi_gemm_pack_of_rows(plan, i);
+        if (args.packs[i].to != NULL)
+            words += args.packs[i].rows * ((args.packs[i].row_bytes + 15) / 16);
     }
     if (words == 0)
         return IRIS_OK;

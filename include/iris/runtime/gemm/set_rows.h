@@ -23,8 +23,6 @@ static iris_status irisi_gemm_change_rows(iris_world *w, iris_gemm_plan *p, uint
     irisi_gemm_begin_own_rows(p, own, irisi_gemm_rows_of(p, p->rank).first);
     irisi_gemm_cut_again(p);
     p->exchange.missing = irisi_exchange_missing(p);
-    if (p->launcher.packs[0].to != NULL)
-        irisi_gemm_pack_rows(p, rows);
     if (rows == 0) /* there is neither a tile nor a map of nothing */
         return IRIS_OK;
     irisi_gemm_rotate(p);
