@@ -439,8 +439,10 @@ IRIS_DEVICE void irisi_tile_copy(const iris_ctx *ctx, const iris_gemm_plan *plan
     const uint32_t bytes = (uint32_t)irisi_gemm_row_bytes(plan, tile->cols);
     const uint32_t share = irisi_tile_share(bytes);
     const irisi_span rows = irisi_split(tile->rows, group->member / share, group->members / share);
+    const uint64_t pitch = plan->sums.ldc * plan->sums.c_element;
+    char *first = irisi_tile_in_c(plan, tile, 0);
     for (size_t row = rows.first; row < rows.end; row += rows.step) {
-        char *own = irisi_in_vector_register(irisi_tile_in_c(plan, tile, (uint32_t)row));
+        char *own = irisi_in_vector_register(first + row * pitch);
         irisi_tile_copy_row((char *)iris_at(ctx, own, rank), own, bytes, plan->sums.c_element, group->member % share,
                             share);
     }
