@@ -228,10 +228,10 @@ static void own_rows(question *q) { normed(q), q->args.sequence_parallel = 1; }
 static void own_rows_of_nothing(question *q) { own_rows(q), q->args.c = nullptr; }
 static void own_rows_apart(question *q)
 {
-    own_rows(q), q->args.beta = 1, q->args.residual = (float *)q->args.c + 4 * N - 1;
+    own_rows(q), q->args.beta = 1, q->args.residual = (float *)q->args.c + N - 1;
 }
 static void own_rows_short_ldc(question *q) { own_rows(q), q->args.ldc = N - 1; }
-static void out_is_own_rows(question *q) { own_rows(q), q->args.out = (float *)q->args.c + 4 * N - 1; }
+static void out_is_own_rows(question *q) { own_rows(q), q->args.out = (float *)q->args.c + N - 1; }
 static void gated(question *q) { q->args.gated = 1, q->op = IRIS_GEMM_LOCAL; }
 static void gated_sums(question *q) { q->args.gated = 1, q->op = IRIS_GEMM_REDUCE_SCATTER; }
 static void gated_odd(question *q) { gated(q), q->args.n = N - 1; }
@@ -449,7 +449,7 @@ static const struct {
     {own_rows_of_another, IRIS_ERR_ARGUMENT, "sequence_parallel is for all_reduce_rmsnorm; reduce_scatter has no norm"},
     {own_rows_of_nothing, IRIS_ERR_ARGUMENT, "sequence_parallel says that c and residual are this rank's rows, but"},
     {own_rows_apart, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: c at"},
-    {own_rows_apart, IRIS_ERR_ARGUMENT, "4 x 144 with ldc 144, and residual at"},
+    {own_rows_apart, IRIS_ERR_ARGUMENT, " x 144 with ldc 144, and residual at"},
     {own_rows_short_ldc, IRIS_ERR_ARGUMENT, "ldc is 143, less than the 144 elements of a row of c"},
     {out_is_own_rows, IRIS_ERR_ARGUMENT, "8 rows of 576 bytes, and c at"},
     {gated_sums, IRIS_ERR_UNSUPPORTED, "local, all_scatter and all_gather, not for reduce_scatter"},

@@ -43,6 +43,11 @@ def launchers(op):
     return f"iris/gen/launch/gemm{'_' + op.lower() if op != 'LOCAL' else ''}.h"
 
 
+def kernels_of(op, t):
+    """The name of the object that holds them."""
+    return f"gemm_kernels_{t.lower()}_{op.lower()}"
+
+
 def run(command, **how):
     return subprocess.run(command, capture_output=True, text=True, check=False, **how)
 
@@ -129,12 +134,14 @@ def ninja_file(chosen):
         links.append(edge("../libharness.a", "archive", harness))
     for name, source in chosen:
         text = (MIRROR / source).read_text(encoding="utf-8")
-        flags, needs, more = [], [init], []
+        flags, own, needs, more = [], [], [init], []
         if ASKS.search(text) and not OTHER_KERNELS.search(text) and not FEWER_PATTERNS.fullmatch(text):
             for op, t in ASKS.findall(text):
                 if AMD or "FNUZ" not in t or op == "LOCAL":
                     asked.setdefault(t, set()).add(op)
-            needs = ["../libkernels.a", init]
+                    # by itself: nothing refers to kernels that another type's plan finishes in
+                    own += [f"../obj/{kernels_of(op, t)}.o"] if op != "LOCAL" else []
+            needs = [*own, "../libkernels.a", init]
             for op in OPS:  # before it asks for kernels
                 flags += ["-include", launchers(op)]
         if name.startswith("test_"):
@@ -150,7 +157,7 @@ def ninja_file(chosen):
     for t, ops in asked.items():
         for op in sorted(ops - {"LOCAL"}) or ["LOCAL"]:  # kernels of an operation bring those of a GEMM alone
             flags = ["-DIRIS_GEMM_ALL_PATTERNS", f"-DIRIS_INSTANTIATE_GEMM_{op}_{t}"]
-            kernels.append(compile_to(f"gemm_kernels_{t.lower()}_{op.lower()}", f"../made/{launchers(op)}", flags))
+            kernels.append(compile_to(kernels_of(op, t), f"../made/{launchers(op)}", flags))
     if kernels:
         links.append(edge("../libkernels.a", "archive", kernels))
     order = sorted(objects, key=lambda name: next((i for i, n in enumerate(LONGEST) if name.startswith(n)),
