@@ -55,9 +55,6 @@ def commas(line, opened):
 
 def wrap(line):
     """Breaks a line that is too long as clang-format does: after a comma, aligned with the open parenthesis."""
-    if len(line) <= WIDTH:
-        yield line
-        return
     indent = re.match(r" *", line)[0]
     comment = re.fullmatch(r" */\*\* (.*) \*/", line)
     if comment:
@@ -97,7 +94,9 @@ def tidy(text):
     text = re.sub(r"^.*\\$", lambda m: f"{m[0][:-1].rstrip(' '):{WIDTH - 1}}\\", text, flags=re.M)
     text = CASE.sub(lambda m: m[0] if len(line := m[2] + " ".join(m[1].split())) > WIDTH else line + "\n", text)
     text = ONE_STATEMENT.sub(lambda m: m[0] if len(m[1] + m[2]) > WIDTH - 5 else f"{m[1]} {{ {m[2]} }}", text)
-    lines = [part for line in joined(text.split("\n")) for part in wrap(line.rstrip())]
+    lines = []
+    for line in map(str.rstrip, joined(text.split("\n"))):
+        lines += (line,) if len(line) <= WIDTH else wrap(line)
     text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines).strip("\n") + "\n")
     return re.sub(r"\{\n\n", "{\n", re.sub(r"\n\n(\s*\})", r"\n\1", text))
 

@@ -72,5 +72,6 @@ def single(path, platforms, dtypes, families):
         name=path.name, parts=parts, platforms=platforms, dtypes=dtypes, families=families)
     source = files["iris/init.c"].replace('#include "iris.h"', f'#include "{path.name}"')
     forward = render.environment().get_template("_init.h.j2").render(name=path.name)
-    render.write_changed({path.name: render.tidy(header), "init.c": source, "init.h": forward}, path.parent)
+    header = re.sub(r"\n{3,}", "\n\n", header)
+    render.write_changed({path.name: header, "init.c": source, "init.h": forward}, path.parent)
     return failures
