@@ -245,9 +245,14 @@ static void gated_blas(question *q)
 {
     gated(q), q->args.pattern = IRIS_GEMM_BLAS_GATHER, q->args.blas = naught;
 }
+static void gated_own_kernel(question *q) { gated(q), q->args.plain_mainloop = 1; }
 static void f32_sums_of_none(question *q) { q->args.reduce_dtype = IRIS_F32; }
 static void f16_sums(question *q) { q->args.reduce_dtype = IRIS_F16, q->op = IRIS_GEMM_ALL_REDUCE; }
 static void f32_sums_of_f64(question *q) { f32_sums_of_none(q), q->op = IRIS_GEMM_ALL_REDUCE, q->dtype = IRIS_F64; }
+static void f32_sums_own_kernel(question *q)
+{
+    f32_sums_of_none(q), q->op = IRIS_GEMM_ALL_REDUCE, q->dtype = IRIS_BF16, q->args.plain_mainloop = 1;
+}
 static void gated_without_kernels(question *q) { gated(q), q->dtype = IRIS_BF16; }
 /* One further B of 16 columns, with a C behind the first one's rows. */
 static iris_gemm_more further[IRIS_GEMM_MOST_MORE];
@@ -464,6 +469,8 @@ static const struct {
     {f32_sums_of_none, IRIS_ERR_ARGUMENT, "operations that add up partial sums of ranks; all_scatter has none"},
     {f16_sums, IRIS_ERR_UNSUPPORTED, "reduce_dtype is f16 (9), but partial sums of f32 are f32"},
     {f32_sums_of_f64, IRIS_ERR_UNSUPPORTED, "but partial sums of f64 are f64"},
+    {gated_own_kernel, IRIS_ERR_UNSUPPORTED, "gated is for the library's kernels, not for your own"},
+    {f32_sums_own_kernel, IRIS_ERR_UNSUPPORTED, "reduce_dtype f32 of a narrower C is for the library's kernels"},
     {gated_without_kernels, IRIS_ERR_UNSUPPORTED, "gated needs kernels of local for bf16 with a C of f32"},
     {several_to_all, IRIS_ERR_UNSUPPORTED, "more is for local and all_gather, not for all_scatter"},
     {several_too_many, IRIS_ERR_ARGUMENT, "n_more is 4, and more is there; pass 1 to 3 further matrices"},

@@ -80,6 +80,7 @@ static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
         const uint64_t bytes = (copy.transposed ? copy.row_bytes / copy.transposed : copy.rows) * copy.to_pitch;
         if (irisi_gemm_reads(&copy) || irisi_gemm_reads_unaligned(p, i))
             continue;
+        const char *const name = i > 1 ? "b of more" : i ? "b" : "a";
         const char *why = irisi_dev_local(&w->dev, bytes, &copy.to);
         if (why && !i && copy.transposed)
             return irisi_fail(w, IRIS_ERR_NOMEM,
@@ -90,10 +91,11 @@ static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
             return irisi_fail(w, IRIS_ERR_NOMEM,
                               "iris_gemm_prepare: no %llu bytes of device memory for the copy of %s that its kernel "
                               "needs, since not all rows of %s at %p, ld%s %llu, start at multiples of 16 bytes%s "
-                              "(%s); align them, or set plain_mainloop",
-                              (unsigned long long)bytes, i ? "b" : "a", i ? "b" : "a", copy.from, i ? "b" : "a",
+                              "(%s); align them%s",
+                              (unsigned long long)bytes, name, name, copy.from, i ? "b" : "a",
                               (unsigned long long)(copy.from_pitch / p->operands.element),
-                              copy.transposed ? ", or run along N" : "", why);
+                              copy.transposed ? ", or run along N" : "", why,
+                              given.several.n[0] ? "" : ", or set plain_mainloop");
         p->launcher.packs[i] = copy;
         if (i > 1)
             p->several.more[i - 2].b = copy.to, p->several.more[i - 2].ldb = copy.to_pitch / p->operands.element;

@@ -11,11 +11,12 @@
 #define IRIS_RUNTIME_GEMM_TUNE_ROWS_H
 #ifdef IRIS_INIT_C
 
+#include <iris/runtime/gemm/offers.h>
 #include <iris/runtime/gemm/operations.h>
 #include <iris/runtime/gemm/table.h>
 #include <iris/runtime/tune_read.h>
 
-/* The problem of a plan that irisi_gemm_fill has filled in. */
+/* The problem of a plan that irisi_gemm_fill has filled in; its C is of the type that kernels finish in. */
 static irisi_tune_row irisi_gemm_problem_of(const iris_world *w, const iris_gemm_plan *p)
 {
     irisi_tune_row row;
@@ -28,7 +29,7 @@ static irisi_tune_row irisi_gemm_problem_of(const iris_world *w, const iris_gemm
                                             p->n,
                                             p->k,
                                             p->operands.dtype,
-                                            p->sums.c_dtype,
+                                            irisi_gemm_offered_dtype(p),
                                             p->operands.b_transposed};
     memcpy(row.value, keys, sizeof keys);
     return row;
@@ -64,7 +65,8 @@ static int irisi_gemm_applies(const irisi_tune_row *row, const irisi_tune_row *p
         return 0;
     if (v[IRISI_TUNE_COMM] && g->comm_workgroups && v[IRISI_TUNE_COMM] != g->comm_workgroups)
         return 0;
-    if ((v[IRISI_TUNE_HEIGHT] || v[IRISI_TUNE_WIDTH] || v[IRISI_TUNE_SKINNY]) && (g->tile_m || g->tile_n))
+    const uint32_t tiles = v[IRISI_TUNE_HEIGHT] | v[IRISI_TUNE_WIDTH] | v[IRISI_TUNE_SKINNY];
+    if (tiles && (g->tile_m || g->tile_n || g->n_more)) /* several B begin tiles of their own: the row is of one */
         return 0;
     return pattern != IRIS_GEMM_BLAS_GATHER || blas;
 }
@@ -127,7 +129,8 @@ static void irisi_gemm_print(const iris_world *w, const iris_gemm_plan *p, char 
     int used = snprintf(row, room, "op=%s arch=%.*s units=%u world=%u m=%u n=%u k=%u dtype=%s out=%s layout=%s",
                         irisi_gemm_op_names[p->op], (int)strcspn(arch, ":"), arch, p->machine.default_workgroups,
                         p->world, p->m, p->n, p->k, iris_dtype_name((iris_dtype)p->operands.dtype),
-                        iris_dtype_name((iris_dtype)p->sums.c_dtype), irisi_tune_layouts[p->operands.b_transposed]);
+                        iris_dtype_name((iris_dtype)irisi_gemm_offered_dtype(p)),
+                        irisi_tune_layouts[p->operands.b_transposed]);
     if (p->op != IRIS_GEMM_LOCAL || p->pattern == IRIS_GEMM_BLAS_GATHER)
         used += snprintf(row + used, room - (size_t)used, " pattern=%s",
                          iris_gemm_pattern_name((iris_gemm_pattern)p->pattern));

@@ -420,6 +420,10 @@ static iris_status irisi_gemm_check_gated(iris_world *w, iris_gemm_op op, iris_d
                           "iris_gemm_prepare: gated is for A and B of f16, bf16 or f32, and a C of the same or of f32, "
                           "not for %s",
                           irisi_gemm_types_of(dtype, c)->name);
+    if (g->plain_mainloop)
+        return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
+                          "iris_gemm_prepare: gated is for the library's kernels, not for your own, which write C by "
+                          "themselves; leave plain_mainloop 0");
     if (g->n % 2 != 0)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: n is %lld, but gated columns are pairs: it must be even",
@@ -443,7 +447,13 @@ static iris_status irisi_gemm_check_reduce_dtype(iris_world *w, iris_gemm_op op,
                           "iris_gemm_prepare: reduce_dtype is for operations that add up partial sums of ranks; %s has "
                           "none",
                           irisi_gemm_op_names[op]);
-    if (g->reduce_dtype == own || (g->reduce_dtype == IRIS_F32 && wider))
+    if (g->reduce_dtype == own)
+        return IRIS_OK;
+    if (g->reduce_dtype == IRIS_F32 && wider && g->plain_mainloop)
+        return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
+                          "iris_gemm_prepare: reduce_dtype f32 of a narrower C is for the library's kernels, not for "
+                          "your own; leave plain_mainloop or reduce_dtype 0");
+    if (g->reduce_dtype == IRIS_F32 && wider)
         return IRIS_OK;
     return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
                       "iris_gemm_prepare: reduce_dtype is %s (%d), but partial sums of %s are %s%s",
