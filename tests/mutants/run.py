@@ -2,9 +2,10 @@
 """Shows that the tests notice what they are for: each mutant of the headers must fail its test, and the unchanged
 headers must pass it.
 
-    python3 tests/mutants/run.py --generated BUILD/include --work DIR [--all] [NAME…]
+    python3 tests/mutants/run.py --generated BUILD/include --work DIR [--part K | --all] [NAME…]
 
-Headers are copied into DIR; nothing else is touched. Exits 0 when every mutant was noticed.
+Headers are copied into DIR; nothing else is touched. Exits 0 when every mutant was noticed. The suite tries a third of
+the tests, with their mutants, for each commit another one, and looks whether the patterns of all mutants still apply.
 """
 import argparse
 import os
@@ -20,6 +21,7 @@ from mutants import MUTANTS  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SECONDS = 120  # of one test run; a mutant that hangs was noticed
+PARTS = 3  # into which the suite divides the tests
 TRIES = 6  # seeds at least until a mutant counts as not noticed: some show themselves only at times
 ORDERED = {"arch", "atomic", "channel", "litmus", "ll", "signal"}  # where a compiler's reordering is under test too
 PATIENCE = 40000, 900  # a control's: milliseconds of a wait, and SECONDS; it is to pass on a busy machine too
@@ -77,17 +79,34 @@ class Mode:
         return "data race" if "data race" in text else f"test failed with {done.returncode}", text
 
 
-def mutate(mutant, include, folder):
-    """A copy of the headers with the mutant's one change."""
-    shutil.copytree(include, folder / "include")
-    header = folder / "include" / mutant.header
-    text = header.read_text(encoding="utf-8")
+def mutated(mutant, include):
+    """The text of the mutant's header with its one change, and what is wrong with it."""
+    text = (include / mutant.header).read_text(encoding="utf-8")
     at = text.index(mutant.after) if text.count(mutant.after) == 1 else 0  # every text has "" more than once
     times = min(text.count(mutant.old, at), 1) if at else text.count(mutant.old)
     if times != 1:
-        return f"mutant no longer applies: its pattern occurs {times} times in {mutant.header}"
-    header.write_text(text[:at] + text[at:].replace(mutant.old, mutant.new, 1), encoding="utf-8")
-    return None
+        return text, f"mutant no longer applies: its pattern occurs {times} times in {mutant.header}"
+    return text[:at] + text[at:].replace(mutant.old, mutant.new, 1), None
+
+
+def mutate(mutant, include, folder):
+    """A copy of the headers with the mutant's one change."""
+    shutil.copytree(include, folder / "include")
+    text, wrong = mutated(mutant, include)
+    (folder / "include" / mutant.header).write_text(text, encoding="utf-8")
+    return wrong
+
+
+def commits():
+    """How many the checkout has; where there is none, or not all of it, 0."""
+    done = subprocess.run(["git", "rev-list", "--count", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return int(done.stdout) if done.returncode == 0 else 0
+
+
+def part_of(mutants, part):
+    """The mutants of every third test, beginning with test number `part`, but for those that are tried seldom."""
+    tests = sorted({m.test for m in mutants})
+    return [m for m in mutants if not m.seldom and tests.index(m.test) % PARTS == part % PARTS]
 
 
 def try_mutant(number, mutant, mode, include, work):
@@ -135,9 +154,10 @@ def main():
     p.add_argument("--generated", type=Path, required=True, help="folder that holds the generated iris/gen")
     p.add_argument("--work", type=Path, required=True, help="scratch folder; emptied first")
     p.add_argument("names", nargs="*", help="only mutants whose name contains one of these")
-    p.add_argument("--all", action="store_true", help="also those that the suite leaves out")
+    p.add_argument("--all", action="store_true", help="all of them, also those that the suite leaves out")
+    p.add_argument("--part", type=int, default=None, help="a third; default: by the number of commits")
     args = p.parse_args()
-    chosen = [m for m in MUTANTS if args.all or not m.seldom]
+    chosen = MUTANTS if args.all else part_of(MUTANTS, commits() if args.part is None else args.part)
     if args.names:
         chosen = [m for m in MUTANTS if any(n in m.name for n in args.names)]
     if not chosen:
@@ -147,9 +167,12 @@ def main():
     control = args.work / "control"
     shutil.copytree(ROOT / "include", control / "include")
     shutil.copytree(args.generated / "iris/gen", control / "include/iris/gen", dirs_exist_ok=True)
+    stale = {m: wrong for m in MUTANTS for _, wrong in [mutated(m, control / "include")] if wrong}
+    chosen = [m for m in chosen if m not in stale]
     modes = {tsan: Mode(args, tsan) for tsan in sorted({m.tsan for m in chosen})}
     try:
-        results = try_all(chosen, modes, control, args.work)
+        results = [(f"not ok: {m.name}: {wrong}", False) for m, wrong in stale.items()]
+        results += try_all(chosen, modes, control, args.work)
     except RuntimeError as why:
         sys.exit(f"mutants: {why}")
     for line, _ in sorted(results, key=lambda result: -result[1]):  # what is wrong last: logs are cut
