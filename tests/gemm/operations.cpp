@@ -387,7 +387,7 @@ static void shape_work(irist_rank *t)
 {
     const kind *types = (const kind *)t->arg;
     const int some = irist_slow() ? 24 : types - kinds < 3 ? 6 : 12;
-    const int most = t->ranks == 2 ? 2 : t->ranks == 4 ? 6 : t->ranks > 4 ? 16 : 8; /* of full */
+    const int most = t->ranks == 2 ? 3 : t->ranks == 4 ? 10 : t->ranks > 4 ? 24 : 8; /* of full */
     const int fewer = types - kinds < 4 || t->ranks > 4 ? most : 8;
     for (int s = 0; s < SHAPES; s++)
         for (int v = 0; v < VARIANTS; v++)
