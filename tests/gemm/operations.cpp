@@ -678,7 +678,7 @@ static void f32_sums_work(irist_rank *t)
     for (const shape &s : sizes)
         for (const options &of : o)
             for (const iris_gemm_op op : {IRIS_GEMM_REDUCE_SCATTER, IRIS_GEMM_ALL_REDUCE})
-                if (turn++, t->full || turn % 5 == 0)
+                if (turn++ % (t->ranks > 4 ? 3 : t->full ? 1 : 5) == 0)
                     every_pattern(t, &kinds[F16], op, s, of, turn % 2, 0);
 }
 
@@ -761,10 +761,11 @@ static void transposed_work(irist_rank *t)
     };
     static const shape sizes[] = {{1, 7, 5}, {13, 17, 19}, {97, 101, 103}, {64, 64, 64}, {130, 40, 300}, {5, 131, 1}};
     const int own = (int)(types - kinds);
+    const int each = !t->full ? 7 : t->ranks == 2 ? 1 : t->ranks > 4 ? 8 : 4; /* 2 ranks take them all */
     for (int i = 0; i < 6 * 3 * 2; i++) {
         const int s = i % 6, v = i / 6 % 3;
         const iris_gemm_op op = ops[i / 18];
-        if ((s + 2 * v + 3 * (i / 18) + own) % (!t->full ? 7 : t->ranks == 2 ? 1 : 4)) /* 2 ranks take them all */
+        if ((s + 2 * v + 3 * (i / 18) + own) % each)
             continue;
         const int spare = i % 2 ? 0 : 1 + s;
         options turned = o[v], plain = o[v];
