@@ -21,6 +21,7 @@ struct question {
     iris_gemm_args args;
     iris_gemm_op op;
     iris_dtype dtype;
+    iris_gemm_more further[IRIS_GEMM_MOST_MORE]; /* of this rank: ranks may be threads */
 };
 
 enum { M = 40, N = 144, K = 24 }; /* a band for each of up to 8 ranks */
@@ -255,12 +256,11 @@ static void f32_sums_own_kernel(question *q)
 }
 static void gated_without_kernels(question *q) { gated(q), q->dtype = IRIS_BF16; }
 /* One further B of 16 columns, with a C behind the first one's rows. */
-static iris_gemm_more further[IRIS_GEMM_MOST_MORE];
 static void several(question *q)
 {
-    q->op = IRIS_GEMM_LOCAL, q->args.more = further, q->args.n_more = 1, q->args.b_transposed = 1;
-    q->args.m = M / 2, further[0] = iris_gemm_more();
-    further[0].n = 16, further[0].b = q->args.b, further[0].c = (float *)q->args.c + M / 2 * N;
+    q->op = IRIS_GEMM_LOCAL, q->args.more = q->further, q->args.n_more = 1, q->args.b_transposed = 1;
+    q->args.m = M / 2, q->further[0] = iris_gemm_more();
+    q->further[0].n = 16, q->further[0].b = q->args.b, q->further[0].c = (float *)q->args.c + M / 2 * N;
 }
 static void several_to_all(question *q) { several(q), q->op = IRIS_GEMM_ALL_SCATTER; }
 static void several_too_many(question *q) { several(q), q->args.n_more = IRIS_GEMM_MOST_MORE + 1; }
@@ -270,18 +270,18 @@ static void several_gated(question *q) { several(q), q->args.gated = 1; }
 static void several_beta(question *q) { several(q), q->args.beta = 1; }
 static void several_band(question *q) { several(q), q->args.band = 1; }
 static void several_own_kernel(question *q) { several(q), q->args.plain_mainloop = 1; }
-static void several_no_n(question *q) { several(q), further[0].n = 0; }
-static void several_huge_n(question *q) { several(q), further[0].n = INT32_MAX; }
-static void several_null_b(question *q) { several(q), further[0].b = nullptr; }
-static void several_null_c(question *q) { several(q), further[0].c = nullptr; }
-static void several_short_ldb(question *q) { several(q), further[0].ldb = K - 1; }
-static void several_short_ldc(question *q) { several(q), further[0].ldc = 1; }
-static void several_odd_bias(question *q) { several(q), further[0].bias = (const char *)q->args.a + 2; }
-static void several_one_bias(question *q) { several(q), further[0].bias = q->args.a; }
+static void several_no_n(question *q) { several(q), q->further[0].n = 0; }
+static void several_huge_n(question *q) { several(q), q->further[0].n = INT32_MAX; }
+static void several_null_b(question *q) { several(q), q->further[0].b = nullptr; }
+static void several_null_c(question *q) { several(q), q->further[0].c = nullptr; }
+static void several_short_ldb(question *q) { several(q), q->further[0].ldb = K - 1; }
+static void several_short_ldc(question *q) { several(q), q->further[0].ldc = 1; }
+static void several_odd_bias(question *q) { several(q), q->further[0].bias = (const char *)q->args.a + 2; }
+static void several_one_bias(question *q) { several(q), q->further[0].bias = q->args.a; }
 static void several_one_scale(question *q) { several(q), q->args.scale_b = (const float *)q->args.a; }
-static void several_one_c(question *q) { several(q), further[0].c = q->args.c; }
-static void several_onto_b(question *q) { several(q), further[0].c = (void *)(uintptr_t)q->args.b; }
-static void several_from_c(question *q) { several(q), further[0].b = q->args.c; }
+static void several_one_c(question *q) { several(q), q->further[0].c = q->args.c; }
+static void several_onto_b(question *q) { several(q), q->further[0].c = (void *)(uintptr_t)q->args.b; }
+static void several_from_c(question *q) { several(q), q->further[0].b = q->args.c; }
 static void gathered(question *q)
 {
     q->op = IRIS_GEMM_ALL_GATHER, q->args.gathered = q->args.c, q->args.gathered_bytes = 1 << 30;
@@ -798,10 +798,10 @@ static void differ_work(irist_rank *t)
         else
             refused(t, &q, IRIS_ERR_MISMATCH, "refused its arguments (IRIS_ERR_ARGUMENT)", "another rank's own rows");
         q = sound(t, memory), several(&q), q.op = IRIS_GEMM_ALL_GATHER;
-        further[0].n = t->rank == last ? 32 : 16;
+        q.further[0].n = t->rank == last ? 32 : 16;
         std::snprintf(sentence, sizeof sentence, "n of more[0], which is 0 without it, is 32 on rank %d", last);
         refused(t, &q, IRIS_ERR_MISMATCH, sentence, "one rank's further n");
-        q.args.n_more = t->rank == last, q.args.more = t->rank == last ? further : nullptr;
+        q.args.n_more = t->rank == last, q.args.more = t->rank == last ? q.further : nullptr;
         refused(t, &q, IRIS_ERR_MISMATCH, sentence, "one rank's further B");
         q = sound(t, memory), gathered(&q);
         q.args.ld_gathered = t->rank == last ? 2 * K : K;
