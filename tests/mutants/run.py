@@ -81,6 +81,8 @@ class Mode:
 
 def mutated(mutant, include):
     """The text of the mutant's header with its one change, and what is wrong with it."""
+    if not (include / mutant.header).is_file():
+        return "", f"mutant no longer applies: there is no {mutant.header}"
     text = (include / mutant.header).read_text(encoding="utf-8")
     at = text.index(mutant.after) if text.count(mutant.after) == 1 else 0  # every text has "" more than once
     times = min(text.count(mutant.old, at), 1) if at else text.count(mutant.old)
@@ -97,10 +99,13 @@ def mutate(mutant, include, folder):
     return wrong
 
 
-def commits():
-    """How many the checkout has; where there is none, or not all of it, 0."""
-    done = subprocess.run(["git", "rev-list", "--count", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
-    return int(done.stdout) if done.returncode == 0 else 0
+def commit():
+    """A number that is another one for most commits; where no commit is known, 0."""
+    try:
+        done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    except OSError:
+        return 0
+    return int(done.stdout, 16) if done.returncode == 0 else 0
 
 
 def part_of(mutants, part):
@@ -155,9 +160,9 @@ def main():
     p.add_argument("--work", type=Path, required=True, help="scratch folder; emptied first")
     p.add_argument("names", nargs="*", help="only mutants whose name contains one of these")
     p.add_argument("--all", action="store_true", help="all of them, also those that the suite leaves out")
-    p.add_argument("--part", type=int, default=None, help="a third; default: by the number of commits")
+    p.add_argument("--part", type=int, default=None, help="a third; default: by the hash of the commit")
     args = p.parse_args()
-    chosen = MUTANTS if args.all else part_of(MUTANTS, commits() if args.part is None else args.part)
+    chosen = MUTANTS if args.all else part_of(MUTANTS, commit() if args.part is None else args.part)
     if args.names:
         chosen = [m for m in MUTANTS if any(n in m.name for n in args.names)]
     if not chosen:

@@ -54,6 +54,7 @@ sed -nE 's/^\| `--preset ([a-z ]+)` \|.* ([0-9.]+) MB \|$/\1;\2/p; s/^\| none \|
     >presets
 [ "$(wc -l <presets)" -ge 8 ]
 cut -d';' -f1 presets | python3 -B "$here/presets.py"
+compiled=
 while IFS=';' read -r preset says; do
     made=preset/${preset:-none}
     size=$(wc -c <"$made/iris/iris.h")
@@ -67,9 +68,12 @@ while IFS=';' read -r preset says; do
     esac
     case $preset in # what a part lacks, compilers for devices miss; of those parts that lack most, two each
     "nvidia vocabulary" | "nvidia gemm")
+        compiled=${compiled}x
         ! command -v nvcc >/dev/null || nvcc -arch=sm_80 "-I$made" -x cu -c app.c -o "$made/app.o" ;;
     "amd vocabulary" | "amd collectives")
+        compiled=${compiled}x
         ! command -v clang++-22 >/dev/null ||
             clang++-22 -x hip --offload-arch=gfx942 -nogpuinc -nogpulib -O1 "-I$made" -c app.c -o "$made/app.o" ;;
     esac
 done <presets
+[ "$compiled" = xxxx ] || { echo "a preset that is compiled for devices is not on the page"; exit 1; }

@@ -72,6 +72,7 @@ static irisi_gemm_packing irisi_gemm_packing_of(const iris_gemm_plan *p, int whi
 static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
 {
     const iris_gemm_plan given = *p; /* which layout B has before it is copied, further ones too */
+    const int own = p->several.n[0] == 0 && !irisi_gemm_gated(p) && !p->launcher.f32_sums; /* kernels may be */
     p->launcher.packs = (irisi_gemm_packing *)calloc(IRISI_GEMM_PACKS, sizeof *p->launcher.packs);
     if (p->launcher.packs == NULL)
         return irisi_fail(w, IRIS_ERR_NOMEM, "iris_gemm_prepare: no memory on the host");
@@ -95,7 +96,7 @@ static iris_status irisi_gemm_hold_copies(iris_world *w, iris_gemm_plan *p)
                               (unsigned long long)bytes, name, name, copy.from, i ? "b" : "a",
                               (unsigned long long)(copy.from_pitch / p->operands.element),
                               copy.transposed ? ", or run along N" : "", why,
-                              given.several.n[0] ? "" : ", or set plain_mainloop");
+                              own ? ", or set plain_mainloop" : "");
         p->launcher.packs[i] = copy;
         if (i > 1)
             p->several.more[i - 2].b = copy.to, p->several.more[i - 2].ldb = copy.to_pitch / p->operands.element;

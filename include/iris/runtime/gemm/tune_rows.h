@@ -121,11 +121,31 @@ static iris_status irisi_gemm_find(iris_world *w, const iris_gemm_plan *plan, co
     return status;
 }
 
+/* Writes a plan's tiles behind a row, of which so much is used; returns how much is then. */
+static int irisi_gemm_print_tiles(const iris_gemm_plan *p, char *row, size_t room, int used)
+{
+    const int cluster = irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_CLUSTER_SPLIT_K);
+    used += snprintf(row + used, room - (size_t)used, " height=%u width=%u", p->tiling.tile_m, p->tiling.tile_n);
+    if (p->tiling.edge_width != 0)
+        used += snprintf(row + used, room - (size_t)used,
+                         " cluster=%u split_k=%u full=%u tail_tiles=%u tail_halves=%u edge_width=%u", p->tiling.cluster,
+                         p->tiling.split_k, p->tiling.most_full_n, p->tiling.tail_tiles, p->tiling.tail_halves,
+                         p->tiling.edge_width);
+    if (p->tiling.head_halves)
+        used += snprintf(row + used, room - (size_t)used, " head_halves=%u", p->tiling.head_halves);
+    if (p->tiling.sender_tiles)
+        used += snprintf(row + used, room - (size_t)used, " sender_tiles=%u", p->tiling.sender_tiles);
+    if (cluster)
+        used += snprintf(row + used, room - (size_t)used, " split_k=%u", p->tiling.cluster_split_k);
+    if (irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_SKINNY))
+        used += snprintf(row + used, room - (size_t)used, " skinny=%d", cluster ? 2 : 1);
+    return used;
+}
+
 /* Writes a plan's problem and choice as a row. */
 static void irisi_gemm_print(const iris_world *w, const iris_gemm_plan *p, char *row, size_t room)
 {
     const char *arch = iris_arch_name(w);
-    const int cuts = p->tiling.edge_width != 0;
     int used = snprintf(row, room, "op=%s arch=%.*s units=%u world=%u m=%u n=%u k=%u dtype=%s out=%s layout=%s",
                         irisi_gemm_op_names[p->op], (int)strcspn(arch, ":"), arch, p->machine.default_workgroups,
                         p->world, p->m, p->n, p->k, iris_dtype_name((iris_dtype)p->operands.dtype),
@@ -138,21 +158,8 @@ static void irisi_gemm_print(const iris_world *w, const iris_gemm_plan *p, char 
         used += snprintf(row + used, room - (size_t)used, " workgroups=%u", p->machine.workgroups);
     if (irisi_gemm_splits(p->pattern))
         used += snprintf(row + used, room - (size_t)used, " comm=%u", p->machine.comm_workgroups);
-    used += snprintf(row + used, room - (size_t)used, " height=%u width=%u", p->tiling.tile_m, p->tiling.tile_n);
-    if (cuts)
-        used += snprintf(row + used, room - (size_t)used,
-                         " cluster=%u split_k=%u full=%u tail_tiles=%u tail_halves=%u edge_width=%u", p->tiling.cluster,
-                         p->tiling.split_k, p->tiling.most_full_n, p->tiling.tail_tiles, p->tiling.tail_halves,
-                         p->tiling.edge_width);
-    if (p->tiling.head_halves)
-        used += snprintf(row + used, room - (size_t)used, " head_halves=%u", p->tiling.head_halves);
-    if (p->tiling.sender_tiles)
-        used += snprintf(row + used, room - (size_t)used, " sender_tiles=%u", p->tiling.sender_tiles);
-    const int cluster = irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_CLUSTER_SPLIT_K);
-    if (cluster)
-        used += snprintf(row + used, room - (size_t)used, " split_k=%u", p->tiling.cluster_split_k);
-    if (irisi_gemm_loop_is(p->mainloop, IRISI_GEMM_LOOPS_SKINNY))
-        used += snprintf(row + used, room - (size_t)used, " skinny=%d", cluster ? 2 : 1);
+    if (p->several.n[0] == 0) /* rows of tiles are not for several B */
+        used = irisi_gemm_print_tiles(p, row, room, used);
     if (p->pattern == IRIS_GEMM_FUSED_SEQUENTIAL && p->world > 1)
         snprintf(row + used, room - (size_t)used, " ll=%d", p->exchange.ll_pitch > 0);
 }
