@@ -13,20 +13,23 @@
 #include <iris/arch/select.h>
 #include <iris/dtype.h>
 
+/* A value in memory. */
+union element_bits {
+    iris_f16 h;
+    iris_bf16 b;
+    float f;
+    double d;
+    int8_t i;
+    int32_t n;
+    iris_f8e4m3 e4;
+    iris_f8e5m2 e5;
+    iris_f8e4m3fnuz e4z;
+    iris_f8e5m2fnuz e5z;
+};
+
 static inline double element_get(iris_dtype dtype, const unsigned char *p)
 {
-    union {
-        iris_f16 h;
-        iris_bf16 b;
-        float f;
-        double d;
-        int8_t i;
-        int32_t n;
-        iris_f8e4m3 e4;
-        iris_f8e5m2 e5;
-        iris_f8e4m3fnuz e4z;
-        iris_f8e5m2fnuz e5z;
-    } v;
+    union element_bits v;
     v.d = 0;
     memcpy(&v, p, iris_dtype_bytes(dtype));
     switch (dtype) {
@@ -47,28 +50,20 @@ static inline double element_get(iris_dtype dtype, const unsigned char *p)
 static inline void element_set(iris_dtype dtype, unsigned char *p, double v)
 {
     const float f = (float)v;
-    const iris_f16 h = iris_narrow_f16(f);
-    const iris_bf16 b = iris_narrow_bf16(f);
-    const int8_t i = irisi_round_i8(f);
-    const int32_t n = irisi_round_i32(v);
-    const iris_f8e4m3 e4 = iris_narrow_f8e4m3(f);
-    const iris_f8e5m2 e5 = iris_narrow_f8e5m2(f);
-    const iris_f8e4m3fnuz e4z = iris_narrow_f8e4m3fnuz(f);
-    const iris_f8e5m2fnuz e5z = iris_narrow_f8e5m2fnuz(f);
-    const void *from;
+    union element_bits to;
     switch (dtype) {
-    case IRIS_F16: from = &h; break;
-    case IRIS_BF16: from = &b; break;
-    case IRIS_F32: from = &f; break;
-    case IRIS_I8: from = &i; break;
-    case IRIS_I32: from = &n; break;
-    case IRIS_F8E4M3: from = &e4; break;
-    case IRIS_F8E5M2: from = &e5; break;
-    case IRIS_F8E4M3FNUZ: from = &e4z; break;
-    case IRIS_F8E5M2FNUZ: from = &e5z; break;
-    default: from = &v; break;
+    case IRIS_F16: to.h = iris_narrow_f16(f); break;
+    case IRIS_BF16: to.b = iris_narrow_bf16(f); break;
+    case IRIS_F32: to.f = f; break;
+    case IRIS_I8: to.i = irisi_round_i8(f); break;
+    case IRIS_I32: to.n = irisi_round_i32(v); break;
+    case IRIS_F8E4M3: to.e4 = iris_narrow_f8e4m3(f); break;
+    case IRIS_F8E5M2: to.e5 = iris_narrow_f8e5m2(f); break;
+    case IRIS_F8E4M3FNUZ: to.e4z = iris_narrow_f8e4m3fnuz(f); break;
+    case IRIS_F8E5M2FNUZ: to.e5z = iris_narrow_f8e5m2fnuz(f); break;
+    default: to.d = v; break;
     }
-    memcpy(p, from, iris_dtype_bytes(dtype));
+    memcpy(p, &to, iris_dtype_bytes(dtype));
 }
 
 /* The value that a type has for v. */

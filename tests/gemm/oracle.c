@@ -367,18 +367,18 @@ static void by_hand(void)
     p.k[0] = p.k[1] = 1, p.c_dtype = IRIS_F32;
     expect(oracle_create(&p) == 0, "by hand", "was refused");
     p.a[0] = 257, p.b[0] = 1, p.a[1] = 1, p.b[1] = 1; /* no inputs, but partials */
-    oracle_add_up(&p, 0, 0, &p.sum[0], &p.off[0]);
+    oracle_add_up(&p, 0);
     expect(oracle_expect(&p, 0, 0, 0, &off) == 257 && off == 0, "a partial of 257 in a bf16 slot, and 1", "not 257");
     p.slot_dtype = IRIS_F32;
-    oracle_add_up(&p, 0, 0, &p.sum[0], &p.off[0]);
+    oracle_add_up(&p, 0);
     expect(oracle_expect(&p, 0, 0, 0, &off) == 258 && off == 0, "a partial of 257 in an f32 slot, and 1", "not 258");
     p.slot_dtype = IRIS_F16, p.a[0] = 70000, p.a[1] = -30000;
-    oracle_add_up(&p, 0, 0, &p.sum[0], &p.off[0]);
+    oracle_add_up(&p, 0);
     expect(oracle_expect(&p, 0, 0, 0, &off) == HUGE_VAL, "an f16 partial that overflows, though the sum fits", "");
     expect(oracle_value_right(&p, HUGE_VAL, HUGE_VAL, 0) && !oracle_value_right(&p, 40000, HUGE_VAL, 0),
            "infinity is right alone", "");
     p.slot_dtype = IRIS_F32, p.real = 1, p.a[0] = p.a[1] = 1;
-    oracle_add_up(&p, 0, 0, &p.sum[0], &p.off[0]); /* 5 roundings of each product, one of its slot, and of the sum, 2 */
+    oracle_add_up(&p, 0); /* 5 roundings of each product, one of its slot, and of the sum, 2 */
     expect(p.sum[0] == 2 && fabs(p.off[0] - ldexp(2 * (5 + 1) + 2, -24)) < ldexp(1, -40), "the bound of 1 + 1", "");
     oracle_free(&p);
 }

@@ -34,8 +34,8 @@ TYPES = {"gfx90a": (*EVERYWHERE, "i8_i32"),
          "gfx942": (*EVERYWHERE, "i8_i32", "f8e4m3fnuz_bf16", "f8e5m2fnuz_bf16"),
          "gfx950": (*EVERYWHERE, "f8e4m3_bf16", "f8e5m2_bf16")}
 # Where --arch does not ask for all: a type for each instruction of the loops; of kernels that only communicate, and of
-# those that put partial sums.
-SOME = {"gfx90a": ("f16", "f32", "i8_i32"), "gfx942": ("f16", "bf16", "f32", "i8_i32", "f8e4m3fnuz_bf16"),
+# those that put partial sums, which are of bf16.
+SOME = {"gfx90a": ("f16", "f32", "i8_i32"), "gfx942": ("f16", "f32", "i8_i32", "f8e4m3fnuz_bf16"),
         "gfx950": ("f16", "f32", "i8_bf16", "f8e4m3_bf16")}
 SOME_OPERATIONS = {"gfx90a": ("bf16",), "gfx942": ("f16",), "gfx950": ()}
 SOME_FUSED = {"gfx942": ("bf16",)}  # three minutes each
@@ -95,8 +95,9 @@ def symbol(pattern, kind, loop):
 def build(arch, kind, include, folder, *macros):
     """(what the compiler said, {kernel: resources}, {kernel: Listing}) of the library's GEMM kernels of some types."""
     without = [] if kind in WITH_PLAIN and not macros else ["#undef IRISI_GEMM_HAS_PLAIN"]
-    lines = ["#include <iris/iris.h>", "#include <iris/mainloop/shape.h>", *without,
-             "#define IRIS_GEMM_ALL_PATTERNS", f"#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_{kind.upper()}",
+    patterns = [] if macros else ["#define IRIS_GEMM_ALL_PATTERNS"]  # else those of the default set
+    lines = ["#include <iris/iris.h>", "#include <iris/mainloop/shape.h>", *without, *patterns,
+             f"#define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_{kind.upper()}",
              "#include <iris/gen/launch/gemm_all_scatter.h>", ""]
     loops = [arch, f"{arch}_small", *(["skinny_mfma"] if kind in WITH_PLAIN else [])]
     wanted = {symbol(pattern, kind, loop) for pattern in COMPUTE + SEND for loop in loops}

@@ -4,7 +4,7 @@ headers must pass it.
 
     python3 tests/mutants/run.py --generated BUILD/include --work DIR [--part K | --all] [NAME…]
 
-Headers are copied into DIR; nothing else is touched. Exits 0 when every mutant was noticed. The suite tries a fifth of
+Headers are copied into DIR; nothing else is touched. Exits 0 when every mutant was noticed. The suite tries a tenth of
 the tests, with their mutants, for each commit another one, and looks whether the patterns of all mutants still apply.
 """
 import argparse
@@ -21,7 +21,7 @@ from mutants import MUTANTS  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SECONDS = 120  # of one test run; a mutant that hangs was noticed
-PARTS = 5  # into which the suite divides the tests
+PARTS = 10  # into which the suite divides the tests
 TRIES = 6  # seeds at least until a mutant counts as not noticed: some show themselves only at times
 ORDERED = {"arch", "atomic", "channel", "litmus", "ll", "signal"}  # where a compiler's reordering is under test too
 PATIENCE = 40000, 900  # a control's: milliseconds of a wait, and SECONDS; it is to pass on a busy machine too
@@ -109,7 +109,7 @@ def commit():
 
 
 def part_of(mutants, part):
-    """The mutants of every fifth test, beginning with test number `part`, but for those that are tried seldom."""
+    """The mutants of every tenth test, beginning with test number `part`, but for those that are tried seldom."""
     tests = sorted({m.test for m in mutants})
     return [m for m in mutants if not m.seldom and tests.index(m.test) % PARTS == part % PARTS]
 
@@ -160,7 +160,7 @@ def main():
     p.add_argument("--work", type=Path, required=True, help="scratch folder; emptied first")
     p.add_argument("names", nargs="*", help="only mutants whose name contains one of these")
     p.add_argument("--all", action="store_true", help="all of them, also those that the suite leaves out")
-    p.add_argument("--part", type=int, default=None, help="a fifth; default: by the hash of the commit")
+    p.add_argument("--part", type=int, default=None, help="a tenth; default: by the hash of the commit")
     args = p.parse_args()
     chosen = MUTANTS if args.all else part_of(MUTANTS, commit() if args.part is None else args.part)
     if args.names:
