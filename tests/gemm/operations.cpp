@@ -723,6 +723,58 @@ static void overflow_work(irist_rank *t)
 }
 
 TEST_CASE("partial sums may be beyond what C holds", "[gemm][f32_sums]") { irist_spmd(overflow_work, nullptr); }
+
+/* What a plan has chosen, as a row. */
+static std::string choice(job *j)
+{
+    iris_gemm_row row;
+    std::memset(&row, 0, sizeof row);
+    irist_ok(j->t, iris_gemm_choice(j->t->world, &j->plan, &row));
+    return row.text;
+}
+
+/* A tuning row's `out` is the type that kernels finish in: f32 of a gated C of f16, and of partial sums of f32. */
+static void finish_work(irist_rank *t)
+{
+    static const struct {
+        iris_gemm_op op;
+        int gated, f32_sums;
+        const char *out, *other;
+    } rows[] = {
+        {IRIS_GEMM_ALL_GATHER, 1, 0, "f32", "f16"},     {IRIS_GEMM_ALL_GATHER, 0, 0, "f16", "f32"},
+        {IRIS_GEMM_ALL_REDUCE, 0, 1, "f32", "f16"},     {IRIS_GEMM_ALL_REDUCE, 0, 0, "f16", "f32"},
+        {IRIS_GEMM_REDUCE_SCATTER, 0, 1, "f32", "f16"},
+    };
+    for (const auto &of : rows) {
+        const options o = {"a row", 0, 0, 0,        0,       IRIS_ACTIVATION_NONE, 0, 0, 0, 0, ALIKE, 0,
+                           0,       0, 0, of.gated, BY_ROWS, of.f32_sums};
+        job j;
+        if (create(&j, t, &kinds[F16], of.op, {48, 96, 40}, o)) {
+            iris_gemm_args g = args_of(&j);
+            const std::string op = std::string("op=") + op_names[of.op], mine = std::string("out=") + of.out;
+            const std::string table = op + ",workgroups=3,pattern=fused_sequential,out=" + of.other + ";" + op +
+                                      ",workgroups=4,pattern=fused_sequential," + mine;
+            g.tune = table.c_str();
+            if (irist_ok(t, iris_gemm_prepare(t->world, &j.plan, of.op, IRIS_F16, &g))) {
+                irist_check(t, j.plan.machine.workgroups == 4, "%s: %u workgroups", table.c_str(),
+                            j.plan.machine.workgroups);
+                const std::string chosen = choice(&j);
+                irist_check(t, chosen.find(" " + mine + " ") != std::string::npos, "the choice is %s", chosen.c_str());
+                const std::vector<unsigned char> before = poison(&j);
+                launch(&j, 0);
+                irist_ok(t, iris_synchronize(t->world));
+                right(&j, before, "by a row");
+                irist_ok(t, iris_gemm_release(t->world, &j.plan));
+                g.tune = chosen.c_str();
+                irist_ok(t, iris_gemm_prepare(t->world, &j.plan, of.op, IRIS_F16, &g));
+                irist_check(t, choice(&j) == chosen, "\"%s\" became \"%s\"", chosen.c_str(), choice(&j).c_str());
+            }
+        }
+        release(&j);
+    }
+}
+
+TEST_CASE("a row is for plans whose kernels finish in its type", "[gemm][row]") { irist_spmd(finish_work, nullptr); }
 #endif
 
 /*
@@ -931,6 +983,28 @@ static void several_compare(several *s, iris_gemm_op op, const std::vector<iris_
     }
 }
 
+/* Rows of tiles are not for several B, whose tiles are not those of one: a choice of theirs is printed without. */
+static void several_rows(several *s, iris_gemm_op op, const std::vector<iris_gemm_more> &matrices)
+{
+    irist_rank *t = s->t;
+    iris_gemm_args g = several_args(s, matrices, 0, 1);
+    iris_gemm_plan plans[3]; /* by the model, by a row, and by what that one has chosen */
+    iris_gemm_row row;
+    std::memset(plans, 0, sizeof plans), std::memset(&row, 0, sizeof row);
+    g.tile_m = g.tile_n = 0; /* rows of tiles would count */
+    for (int i = 0; i < 3; i++) {
+        g.tune = i == 0 ? "model" : i == 1 ? "op=all_gather,height=8,width=8" : row.text;
+        irist_ok(t, iris_gemm_prepare(t->world, &plans[i], op, s->types->dtype, &g));
+        irist_ok(t, iris_gemm_choice(t->world, &plans[i], &row));
+        irist_check(
+            t, plans[i].tiling.tile_m == plans[0].tiling.tile_m && plans[i].tiling.tile_n == plans[0].tiling.tile_n,
+            "%s: tiles of %u x %u", g.tune, plans[i].tiling.tile_m, plans[i].tiling.tile_n);
+        irist_check(t, std::strstr(row.text, " width=") == nullptr, "the choice is %s", row.text);
+    }
+    for (int i = 2; i >= 0; i--)
+        irist_ok(t, iris_gemm_release(t->world, &plans[i]));
+}
+
 static void several_work(irist_rank *t)
 {
     const kind *types = (const kind *)t->arg;
@@ -940,6 +1014,8 @@ static void several_work(irist_rank *t)
         std::vector<iris_gemm_more> all, own;
         several_ask(&s, t, types, 5 * (uint32_t)(types - kinds) + turn, &all);
         several_compare(&s, IRIS_GEMM_ALL_GATHER, all, turn);
+        if (turn == 0)
+            several_rows(&s, IRIS_GEMM_ALL_GATHER, all);
         for (iris_gemm_more x : all) { /* of this rank's columns alone, if there are some */
             x.n = iris_gemm_band((uint32_t)x.n, (uint32_t)t->ranks, (uint32_t)t->rank).count;
             if (x.n > 0)
