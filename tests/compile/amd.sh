@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every header, example and test for MI200, MI300X and MI350: clang alone, without ROCm, without a warning.
+# Headers, examples and tests for MI200, MI300X and MI350: clang alone, without ROCm, without a warning. Every header
+# and every test for MI300X; for the others all headers in one source, examples, and the tests of what is written for
+# each device or has types in parts.
 # A pattern as argument chooses checks by name.
 . "$(dirname "$0")/common.sh"
 
@@ -40,10 +42,10 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
             */arch/* | */atomic/* | */memory/* | */signal/* | */ll/* | */gemm/*) effort="-O1 -c" ;;
             *) effort=-fsyntax-only ;;
             esac
-            case $arch$effort in
-            gfx942*) ;;
-            *-fsyntax-only) continue ;;
-            *) effort=-fsyntax-only ;;
+            case $arch-$effort-$file in
+            gfx942-*) ;;
+            *-c-* | */dtype/* | */tensor/* | */gpu/*) effort=-fsyntax-only ;;
+            *) continue ;;
             esac
             check "$arch $file" "$compiler $device $effort -o /dev/null $plain --offload-arch=$arch -DIRIST_PART=$part \
                 -DIRIST_KERNELS_ELSEWHERE -I$root/tests $root/$file"
@@ -55,7 +57,7 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
     wrong_hints "$scratch/wrong_hints.c"
     check "gfx942 refuses wrong cache hints" \
         "$(refuses_hints "$compiler $device -O1 -c -o /dev/null --offload-arch=gfx942 $scratch/wrong_hints.c")"
-    # A header alone: those that other platforms do not have; host.sh has the others.
+    # A header alone: those that the host does not have. The others are alone in host.sh.
     for header in $(headers amd | grep -E '(arch|mainloop)/'); do
         check "gfx942 $header" "printf '%s\\n' $(alone "$header") | $compiler $flags --cuda-device-only -fsyntax-only \
             --offload-arch=gfx942 -"

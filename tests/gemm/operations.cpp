@@ -386,7 +386,7 @@ static void every_pattern(irist_rank *t, const kind *types, iris_gemm_op op, con
 static void shape_work(irist_rank *t)
 {
     const kind *types = (const kind *)t->arg;
-    const int some = irist_slow() ? 24 : types - kinds < 3 ? 6 : 12;
+    const int some = irist_slow() > 1 ? 24 : irist_slow() ? 11 : types - kinds < 3 ? 6 : 12;
     const int most = t->ranks == 2 ? 3 : t->ranks == 4 ? 10 : t->ranks > 4 ? 24 : 8; /* of full */
     const int fewer = types - kinds < 4 || t->ranks > 4 ? most : 8;
     for (int s = 0; s < SHAPES; s++)
@@ -983,7 +983,7 @@ static void several_compare(several *s, iris_gemm_op op, const std::vector<iris_
     }
 }
 
-/* Rows of tiles are not for several B, whose tiles are not those of one: a choice of theirs is printed without. */
+/* Rows of tiles are not for several B, whose tiles are not those of one: their choice is printed without any. */
 static void several_rows(several *s, iris_gemm_op op, const std::vector<iris_gemm_more> &matrices)
 {
     irist_rank *t = s->t;

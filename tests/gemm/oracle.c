@@ -221,6 +221,26 @@ static void naive_compute(const naive *q, int rank)
         q->ranks[rank].c[(size_t)block.columns.count * size] ^= 1;
 }
 
+/* Behind a C that was right: another one of its middle row is wrong, in that row; and the first is right again. */
+static void changed(const oracle *p, int rank, memory *s)
+{
+    const oracle_block block = oracle_block_of(p, ORACLE_C, rank);
+    const size_t size = iris_dtype_bytes(p->c_dtype), row = (size_t)block.rows.count / 2;
+    unsigned char *value = s->c + (row * (size_t)block.ld + (size_t)block.columns.count / 2) * size;
+    unsigned char kept[8];
+    oracle_wrong found;
+    if (block.rows.count == 0 || block.columns.count == 0)
+        return;
+    memcpy(kept, value, size);
+    element_set(p->c_dtype, value, element_get(p->c_dtype, value) == 0 ? 100 : 0);
+    if (iris_dtype_bytes(p->c_dtype) > 1 && !p->beta) { /* what beta adds may be any of several ranks' */
+        expect(!oracle_right(p, rank, s->c, s->before, &found), "another C behind a right one", "goes unnoticed");
+        expect(found.row == block.rows.first + (int64_t)row, "another C behind a right one", "in another row");
+    }
+    memcpy(value, kept, size);
+    expect(oracle_right(p, rank, s->c, s->before, &found), "the C that was right", "is not any more");
+}
+
 /* Whether the oracle finds every rank's C right. */
 static int judged(const oracle *p, mistake wrong, char *text)
 {
@@ -233,8 +253,11 @@ static int judged(const oracle *p, mistake wrong, char *text)
     for (int r = 0; r < p->world; r++) {
         oracle_wrong found;
         naive_compute(&q, r);
-        if (!oracle_right(p, r, ranks[r].c, ranks[r].before, &found) && right)
+        const int good = oracle_right(p, r, ranks[r].c, ranks[r].before, &found);
+        if (!good && right)
             right = 0, memcpy(text, found.text, sizeof found.text);
+        if (good)
+            changed(p, r, &ranks[r]);
     }
     for (int r = 0; r < p->world; r++)
         forget(&ranks[r]);

@@ -353,7 +353,7 @@ static inline double oracle_sum(const oracle *p, double v)
 }
 
 /* sums += a * b for n columns, and sizes, where there are any, the size of the products. */
-#if defined(__GNUC__) && !defined(__clang__)
+#if defined(IRIS_TARGET_HOST) && defined(__GNUC__) && !defined(__clang__)
 __attribute__((optimize("O3"))) /* tests are not optimised as a whole, and spend much of their time here */
 #endif
 static inline void
@@ -417,7 +417,10 @@ static inline const char *oracle_refuses(const oracle *p)
     return NULL;
 }
 
-/* Makes the inputs, and room for sums, which are added up when they are asked for. 0, or 1 and a sentence on stderr. */
+/*
+ * Makes the inputs, and room for sums, which are added up when they are asked for. The description does not change any
+ * more until oracle_free, and no copy of it is judged with. 0, or 1 and a sentence on stderr.
+ */
 static inline int oracle_create(oracle *p)
 {
     const char *why = oracle_refuses(p);

@@ -34,8 +34,8 @@ TYPES = {"gfx90a": (*EVERYWHERE, "i8_i32"),
          "gfx942": (*EVERYWHERE, "i8_i32", "f8e4m3fnuz_bf16", "f8e5m2fnuz_bf16"),
          "gfx950": (*EVERYWHERE, "f8e4m3_bf16", "f8e5m2_bf16")}
 # Where --arch does not ask for all: a type for each instruction of the loops; of kernels that only communicate, and of
-# those that put partial sums, which are of bf16.
-SOME = {"gfx90a": ("f16", "f32", "i8_i32"), "gfx942": ("f16", "f32", "i8_i32", "f8e4m3fnuz_bf16"),
+# those that put partial sums.
+SOME = {"gfx90a": ("f16", "f32", "i8_i32"), "gfx942": ("bf16", "f32", "i8_i32", "f8e4m3fnuz_bf16"),
         "gfx950": ("f16", "f32", "i8_bf16", "f8e4m3_bf16")}
 SOME_OPERATIONS = {"gfx90a": ("bf16",), "gfx942": ("f16",), "gfx950": ()}
 SOME_FUSED = {"gfx942": ("bf16",)}  # three minutes each
@@ -437,12 +437,12 @@ def check(arch, kind, built, report, table):
                 spills + [f"{n}: nothing is known of its registers" for n in names(COMPUTE + SEND) if n not in used])
     for text, function, whose, edits in CHECKS:
         report.line(where, text, [f"{n}: {p}" for n in names(whose) for p in function(arch, kernels[n])])
-        for at, pattern, replacement in edits if kind == "f16" else ():
+        for at, pattern, replacement in edits if kind in WITH_PLAIN else ():
             kernel = broken(kernels[names([at])[0]], pattern, replacement)
             caught = kernel and list(function(arch, kernel))
             report.line(where, f"  notices {pattern} -> {replacement} in {at}",
                         [] if caught else ["the edit went unnoticed" if kernel else "nothing to edit"])
-    if kind == "f16":
+    if kind in WITH_PLAIN:
         check_edits(arch, where, lambda pattern: kernels[names([pattern])[0]], report)
     if kind in WITH_PLAIN:
         skinny.check(sys.modules[__name__], arch, kind, kernels, report)

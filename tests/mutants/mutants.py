@@ -567,7 +567,7 @@ MUTANTS = (
            "late |= (uint32_t)(seen[k] >> 32) ^ flag;", "late |= 0;", "mutants/operations.cpp", SHARED, ranks=3),
     Mutant("a tuning row is for the type of C, whatever kernels finish in", "iris/runtime/gemm/tune_rows.h",
            "irisi_gemm_offered_dtype(p),\n", "p->sums.c_dtype,\n", "gemm/operations.cpp",
-           "a row is for plans whose kernels*", seldom=True),
+           "a row is for plans whose kernels*"),
     Mutant("rows of tiles are for several B too", "iris/runtime/gemm/tune_rows.h",
            "(g->tile_m || g->tile_n || g->n_more)", "(g->tile_m || g->tile_n)", "mutants/operations.cpp", SEVERAL),
     Mutant("partial sums of f32 are rounded all the same", "iris/runtime/gemm/make.h",

@@ -250,8 +250,8 @@ typedef struct iris_gemm_args {
     iris_gemm_pattern pattern;    /**< for the launcher that chooses; default: by the library */
     uint32_t tile_m, tile_n;      /**< rows and columns of a tile, at most the kernel's own; default: by the library */
     uint32_t workgroups;          /**< of the whole operation; default: one for each compute unit, 2 or more */
-    int plain_mainloop;           /**< 1: only the plain mainloop, for your own kernels that call its functions. Not
-                                       with gated, more, or a reduce_dtype wider than C */
+    int plain_mainloop;           /**< 1: only the plain mainloop, for your own kernels that call its functions;
+                                       refused with gated, more, or a reduce_dtype wider than C */
     uint32_t comm_workgroups;     /**< how many of the workgroups send, where a pattern splits them, or are left out
                                        (copy_engine); default: by the library */
     const char *tune;             /**< tuning rows that choose what is left open, as in IRIS_TUNE; null: IRIS_TUNE's */
