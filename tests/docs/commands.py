@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Every command of a README or a page is run, most without optimisation, in a copy of the tree for each page: `$ `
-begins it, what follows is what it says, with … for what varies. What is built for a GPU is compiled, linked, and asked
-where there is no GPU.
+begins it, what follows is what it says, with … for what varies. What is built for a GPU is compiled, linked, and
+asked where there is no GPU.
 
     commands.py BUILD [PATTERN]       with the programs of a build folder; only pages whose path holds PATTERN
 

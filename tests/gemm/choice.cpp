@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "blas.h"
+#include "choice.h"
 #include "problem.h"
 
 problem_launcher problem_launcher_of(const problem *, int pattern)
@@ -44,13 +45,7 @@ static void run_plan(problem *p, const char *what)
     problem_check(p, before, what);
 }
 
-static std::string choice(problem *p)
-{
-    iris_gemm_row row;
-    std::memset(&row, 0, sizeof row);
-    irist_ok(p->t, iris_gemm_choice(p->t->world, &p->plan, &row));
-    return row.text;
-}
+static std::string choice(problem *p) { return choice_of(p->t, &p->plan); }
 
 /* Rows, and what a plan for the problem by them has; 0: what the model chooses. */
 struct lookup {

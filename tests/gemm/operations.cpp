@@ -45,6 +45,7 @@
 #include <string>
 
 #include "blas.h"
+#include "choice.h"
 #include "harness.h"
 #include "oracle.h"
 #if !defined(IRIS_TARGET_HOST)
@@ -724,15 +725,6 @@ static void overflow_work(irist_rank *t)
 
 TEST_CASE("partial sums may be beyond what C holds", "[gemm][f32_sums]") { irist_spmd(overflow_work, nullptr); }
 
-/* What a plan has chosen, as a row. */
-static std::string choice(job *j)
-{
-    iris_gemm_row row;
-    std::memset(&row, 0, sizeof row);
-    irist_ok(j->t, iris_gemm_choice(j->t->world, &j->plan, &row));
-    return row.text;
-}
-
 /* A tuning row's `out` is the type that kernels finish in: f32 of a gated C of f16, and of partial sums of f32. */
 static void finish_work(irist_rank *t)
 {
@@ -758,7 +750,7 @@ static void finish_work(irist_rank *t)
             if (irist_ok(t, iris_gemm_prepare(t->world, &j.plan, of.op, IRIS_F16, &g))) {
                 irist_check(t, j.plan.machine.workgroups == 4, "%s: %u workgroups", table.c_str(),
                             j.plan.machine.workgroups);
-                const std::string chosen = choice(&j);
+                const std::string chosen = choice_of(t, &j.plan);
                 irist_check(t, chosen.find(" " + mine + " ") != std::string::npos, "the choice is %s", chosen.c_str());
                 const std::vector<unsigned char> before = poison(&j);
                 launch(&j, 0);
@@ -767,7 +759,8 @@ static void finish_work(irist_rank *t)
                 irist_ok(t, iris_gemm_release(t->world, &j.plan));
                 g.tune = chosen.c_str();
                 irist_ok(t, iris_gemm_prepare(t->world, &j.plan, of.op, IRIS_F16, &g));
-                irist_check(t, choice(&j) == chosen, "\"%s\" became \"%s\"", chosen.c_str(), choice(&j).c_str());
+                const std::string again = choice_of(t, &j.plan);
+                irist_check(t, again == chosen, "\"%s\" became \"%s\"", chosen.c_str(), again.c_str());
             }
         }
         release(&j);
@@ -989,17 +982,18 @@ static void several_rows(several *s, iris_gemm_op op, const std::vector<iris_gem
     irist_rank *t = s->t;
     iris_gemm_args g = several_args(s, matrices, 0, 1);
     iris_gemm_plan plans[3]; /* by the model, by a row, and by what that one has chosen */
-    iris_gemm_row row;
-    std::memset(plans, 0, sizeof plans), std::memset(&row, 0, sizeof row);
+    std::string row;
+    std::memset(plans, 0, sizeof plans);
     g.tile_m = g.tile_n = 0; /* rows of tiles would count */
     for (int i = 0; i < 3; i++) {
-        g.tune = i == 0 ? "model" : i == 1 ? "op=all_gather,height=8,width=8" : row.text;
+        const std::string tune = i == 0 ? "model" : i == 1 ? "op=all_gather,height=8,width=8" : row;
+        g.tune = tune.c_str();
         irist_ok(t, iris_gemm_prepare(t->world, &plans[i], op, s->types->dtype, &g));
-        irist_ok(t, iris_gemm_choice(t->world, &plans[i], &row));
+        row = choice_of(t, &plans[i]);
         irist_check(
             t, plans[i].tiling.tile_m == plans[0].tiling.tile_m && plans[i].tiling.tile_n == plans[0].tiling.tile_n,
             "%s: tiles of %u x %u", g.tune, plans[i].tiling.tile_m, plans[i].tiling.tile_n);
-        irist_check(t, std::strstr(row.text, " width=") == nullptr, "the choice is %s", row.text);
+        irist_check(t, row.find(" width=") == std::string::npos, "the choice is %s", row.c_str());
     }
     for (int i = 2; i >= 0; i--)
         irist_ok(t, iris_gemm_release(t->world, &plans[i]));
