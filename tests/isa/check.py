@@ -29,11 +29,14 @@ import page
 import signals
 import traces
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from part import mine  # noqa: E402
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 AMD = ("gfx90a", "gfx942", "gfx950")
-COMMON = "gfx942"  # of whose library kernels every run looks at what docs/instructions.md says, of the others' --write
+COMMON = "gfx942"  # whose library kernels are held against docs/instructions.md, by --write those of the others too
 NVIDIA = ("sm_90a", "sm_80")
 SOURCES = {"kernels.c": ("-O0", "-O3"), "orders.c": ("-O0", "-O3"), "matrix.c": ("-O0", "-O3"),
            "collectives.c": ("-O3",)}
@@ -258,7 +261,7 @@ def look_at(arch, include, folder):
     check(arch, kernels, report)
     if arch == "sm_90a":
         tiles(arch, include, folder, report)
-    if arch == traces.ARCH:
+    if arch == traces.ARCH and mine(["traces"], 2):
         look_at_traces(include, folder, report)
     example(arch, include, folder, report)
     return report, table, kernels
@@ -314,7 +317,7 @@ def main():
             subprocess.run([sys.executable, "-B", ROOT / "gen/__main__.py", "--out", f"{folder}/iris/gen"], check=True)
         archs = args.arch or (AMD if args.mutants else NVIDIA + AMD)  # what takes longest is begun first
         whole = not args.mutants and set(AMD) <= set(archs) and find("clang++-22", "clang++")
-        looks = AMD if args.write else (COMMON,)  # each takes a compiler a minute and a half
+        looks = AMD if args.write else mine([COMMON], 2)  # each takes a compiler a minute and a half
         own = [pool.submit(library, arch, include, folder) for arch in looks] if whole else []
         for arch, looked in zip(archs, pool.map(lambda arch: look(arch, include, folder), archs)):
             if looked:
@@ -326,7 +329,7 @@ def main():
         of_clangs = Report()
         atomics.gate(of_clangs, HERE, [ROOT / "include", include], [a for a in archs if a in AMD], call)
         of_clangs.show(report)
-        if own:
+        if whole:
             pages, rows = Report(), [row for job in own for row in job.result()]
             rows += [row for arch in AMD if arch not in looks for row in page.rows("library", arch)]
             look_at_page(include, folder, seen, (table, rows), pages, args.write)

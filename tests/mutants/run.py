@@ -17,7 +17,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.dont_write_bytecode = True
+sys.path.append(str(Path(__file__).resolve().parent.parent))
 from mutants import MUTANTS  # noqa: E402
+from part import number  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SECONDS = 120  # of one test run; a mutant that hangs was noticed
@@ -99,17 +101,8 @@ def mutate(mutant, include, folder):
     return wrong
 
 
-def commit():
-    """A number that is another one for most commits; where no commit is known, 0."""
-    try:
-        done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
-    except OSError:
-        return 0
-    return int(done.stdout, 16) if done.returncode == 0 else 0
-
-
 def part_of(mutants, part):
-    """The mutants of every tenth test, beginning with test number `part`, but for those that are tried seldom."""
+    """The mutants of every tenth test, beginning with test number `part` (part.py), but for those tried seldom."""
     tests = sorted({m.test for m in mutants})
     return [m for m in mutants if not m.seldom and tests.index(m.test) % PARTS == part % PARTS]
 
@@ -160,9 +153,10 @@ def main():
     p.add_argument("--work", type=Path, required=True, help="scratch folder; emptied first")
     p.add_argument("names", nargs="*", help="only mutants whose name contains one of these")
     p.add_argument("--all", action="store_true", help="all of them, also those that the suite leaves out")
-    p.add_argument("--part", type=int, default=None, help="a tenth; default: by the hash of the commit")
+    p.add_argument("--part", type=int, default=None, help="a tenth; default: this commit's (tests/part.py)")
     args = p.parse_args()
-    chosen = MUTANTS if args.all else part_of(MUTANTS, commit() if args.part is None else args.part)
+    part = number() if args.part is None else args.part
+    chosen = MUTANTS if args.all or part is None else part_of(MUTANTS, part)
     if args.names:
         chosen = [m for m in MUTANTS if any(n in m.name for n in args.names)]
     if not chosen:
