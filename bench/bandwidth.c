@@ -271,6 +271,7 @@ static int rank_main(iris_world *w, void *arg)
     for (size_t bytes = o->max_bytes; bytes >= o->min_bytes && !failed; bytes /= 4)
         if (bytes != first)
             failed = run_size(&r, bytes / 4 * 4);
+    b.file.cut = failed ? 2 : b.file.cut;
     return iris_bench_close(&b.file) || failed;
 }
 

@@ -189,6 +189,8 @@ static int gemm_search_shape(gemm_search *j, const long *mnk, FILE *table)
             return 1;
     if (j->vendor.best >= 0 && gemm_try_row(j, "pattern=blas_gather", &j->o->few, shape) < 0)
         return 1;
+    if (j->b->file.cut) /* a winner among some is none */
+        return gemm_operands_free(j->b->w, &j->g);
     return gemm_search_conclude(j, table, shape, model) || gemm_operands_free(j->b->w, &j->g);
 }
 

@@ -99,7 +99,7 @@ static int take_word(options *o, const char *word)
     const int all = strcmp(word, "collectives") == 0;
     int found = 0;
     for (int k = 0; k < KINDS; k++)
-        if ((all || strcmp(word, kinds[k].name) == 0) && search_ways(k, o->gemm.bench.max_bytes, 1) > 1)
+        if ((all || strcmp(word, kinds[k].name) == 0) && search_ways(k, o->gemm.bench.min_bytes, 1) > 1)
             found = o->chosen[k] = 1;
     if (found)
         return 1;
@@ -137,7 +137,12 @@ static void parse(options *o, int argc, char **argv)
         exit(done);
     b->ranks = s.ranks, b->repeats = s.time.repeats, b->seconds = s.about.seconds;
     b->json = s.about.json, b->csv = s.about.csv, b->commit = s.about.commit;
-    o->gemm.behind = atof(behind);
+    char *end = NULL;
+    o->gemm.behind = strtod(behind, &end);
+    if (*behind == 0 || *end != 0 || !(o->gemm.behind >= 1)) {
+        fprintf(stderr, "%s: --behind %s: give a number of 1 or more\n", argv[0], behind);
+        exit(2);
+    }
     for (int i = 0; i < (s.words ? s.words : 1); i++) {
         const char *word = (s.words ? s.word : all)[i];
         if (!take_word(o, word)) {

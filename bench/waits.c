@@ -136,8 +136,11 @@ int main(int argc, char **argv)
     if (done >= 0)
         return done;
     int *const given[] = {&o.suite.ranks, &o.lanes, &o.suite.time.repeats};
+    static const char *const names[] = {"ranks", "lanes", "repeats"};
+    static const int most[] = {IRISI_MOST_RANKS, 1024, IRIS_BENCH_MOST_REPEATS};
     for (int i = 0; i < o.suite.words && i < 3; i++)
-        *given[i] = atoi(o.suite.word[i]);
+        if (!irisi_bench_int(argv[0], names[i], o.suite.word[i], 1, most[i], given[i]))
+            return 2;
     o.suite.about.repeats = o.suite.time.repeats;
     return iris_spawn(o.suite.ranks, rank_main, &o);
 }

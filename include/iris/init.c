@@ -532,8 +532,7 @@ iris_status iris_barrier(iris_world *w)
         return status;
     status = w->pending;
     w->pending = IRIS_OK;
-    memcpy(w->error, w->pending_text, sizeof w->error);
-    memcpy(irisi_last_error, w->pending_text, sizeof irisi_last_error);
+    irisi_remember_failure(w, status, w->pending_text);
     return status;
 }
 
@@ -974,8 +973,8 @@ iris_status iris_channel_destroy(iris_world *w, iris_channel *ch)
         return irisi_hold(w, "iris_channel_destroy", irisi_held_channel_destroy, IRISI_HELD_RETURNS,
                           &held, sizeof held);
     const iris_status status = irisi_enter(w, "iris_channel_destroy");
-    if (status != IRIS_OK || !ch || !ch->state)
-        return status;
+    if (!w || !ch || !ch->state || irisi_foreign(w) || (status != IRIS_OK && !irisi_mendable(w->failed)))
+        return status; /* as iris_free */
     const size_t head = irisi_round_up(ch->n_signals * sizeof(iris_signal), 256);
     const iris_status freed = iris_free(w, (char *)ch->state - head);
     memset(ch, 0, sizeof *ch);

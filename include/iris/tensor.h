@@ -77,6 +77,7 @@ typedef struct iris_tensor {
     int32_t copies;                        /**< members * copies ranks are the team */
     uint32_t element;                      /**< bytes of one element */
     int32_t partial;                       /**< 1: the copies are partial sums */
+    int32_t owned;                         /**< 1: iris_tensor_destroy gives the memory back */
     int64_t room;                          /**< elements that each rank has memory for: the largest shard's */
 } iris_tensor;
 
@@ -257,23 +258,24 @@ iris_tensor_layout iris_tensor_partial(iris_dtype dtype, int dims, const int64_t
 /**
  * Allocates a tensor on the symmetric heap, contents undefined: on each rank as much as the largest shard needs.
  *
- * @return IRIS_ERR_ARGUMENT for a layout that cannot be, IRIS_ERR_NOMEM when the heap is full; t is zeroed then
+ * @return IRIS_OK; IRIS_ERR_ARGUMENT for a layout that cannot be; IRIS_ERR_NOMEM when the heap is full, which the next
+ *         iris_barrier says too. t is zeroed then
  */
 iris_status iris_tensor_create(iris_world *w, iris_tensor *t, const iris_tensor_layout *layout);
 /**
- * A tensor on symmetric memory that is there already; iris_tensor_destroy does not give it back.
+ * A tensor on symmetric memory that is there already; iris_tensor_destroy does not give it back. Zeroes t on failure.
  *
  * @param data  the own shard, at the same offset on every rank, aligned for its elements
  * @param bytes its length: as much as the largest shard needs
  */
 iris_status iris_tensor_wrap(iris_world *w, iris_tensor *t, const iris_tensor_layout *layout, void *data,
                              size_t bytes);
-/** Gives the memory of iris_tensor_create back and zeroes t. Put an iris_barrier before it when peers may still touch
- *  it. Accepts a zeroed tensor. */
+/** Gives the memory of iris_tensor_create back and zeroes t; that of iris_tensor_wrap stays its caller's. Put an
+ *  iris_barrier before it when peers may still touch it. Accepts a zeroed tensor. */
 iris_status iris_tensor_destroy(iris_world *w, iris_tensor *t);
 
 /** Writes the own shard from `host`, which has all elements; each rank calls it for itself. Of a partial tensor the
- *  first copy gets the elements, the others zeroes. */
+ *  first copy gets the elements, the others zeroes. Where strides leave gaps, nobody may write into them meanwhile. */
 iris_status iris_tensor_upload(iris_world *w, const iris_tensor *t, const void *host);
 /** Writes the own shard from `host`, which has the elements of it alone: of a partial tensor, the own partial sum. */
 iris_status iris_tensor_upload_shard(iris_world *w, const iris_tensor *t, const void *host);

@@ -76,6 +76,8 @@ static inline iris_status irisi_tensor_filled(iris_world *w, const char *who, ir
                                               irisi_fill_store store, irisi_fill how)
 {
     iris_tensor_layout typed;
+    if (t)
+        memset(t, 0, sizeof *t);
     if (layout) {
         if (layout->dtype != IRIS_DTYPE_NONE && layout->dtype != dtype)
             return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: the layout is of %s, the function of %s", who,

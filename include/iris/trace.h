@@ -45,7 +45,7 @@ extern "C" {
  * next operation on. What a trace before has left is dropped.
  *
  * @param options how much it holds, the same on every rank; null: zeros
- * @return IRIS_ERR_UNSUPPORTED where init.c was compiled without kernels; IRIS_ERR_ARGUMENT for other options;
+ * @return IRIS_OK; IRIS_ERR_UNSUPPORTED where init.c was compiled without kernels; IRIS_ERR_ARGUMENT for other options;
  *         IRIS_ERR_NOMEM where the rings do not fit the heap: workgroups x (events x 64 + 64) bytes
  */
 iris_status iris_trace_start(iris_world *w, const iris_trace_options *options);
@@ -53,7 +53,7 @@ iris_status iris_trace_start(iris_world *w, const iris_trace_options *options);
 /**
  * Ends a trace once this rank's work is done; its events stay until the next one begins. Compares the clocks again.
  *
- * @return IRIS_ERR_ARGUMENT where no trace is on
+ * @return IRIS_OK; IRIS_ERR_ARGUMENT where no trace is on
  */
 iris_status iris_trace_stop(iris_world *w);
 
@@ -63,6 +63,7 @@ iris_status iris_trace_stop(iris_world *w);
  * @param id   below IRIS_TRACE_NAMES
  * @param name shorter than IRIS_TRACE_NAME_BYTES; it is copied
  * @param span what iris_trace_overlap counts it as: IRIS_SPAN_COMPUTE, IRIS_SPAN_COMMUNICATE or IRIS_TRACE_NO_SPAN
+ * @return IRIS_OK; IRIS_ERR_ARGUMENT for another id, name or span; IRIS_ERR_NOMEM
  */
 iris_status iris_trace_name(iris_world *w, uint32_t id, const char *name, int span);
 
@@ -70,10 +71,11 @@ iris_status iris_trace_name(iris_world *w, uint32_t id, const char *name, int sp
  * Writes the trace, on or ended, of all ranks into one file, on rank 0, once every rank's work is done. Clocks are
  * those of rank 0: the file says how far each rank's may be off. An arrow goes from each signal that was raised to the
  * wait that it ended. In a world that has stopped each rank writes what itself has, to the path with .rank and its
- * number behind it.
+ * number behind it. Rank 0's host has room for all events of all ranks meanwhile, each other rank's for twice its own.
  *
  * @param path the file, in the trace format of Chrome and Perfetto (JSON); of rank 0 alone it is read
- * @return IRIS_ERR_ARGUMENT without a trace; IRIS_ERR_SYSTEM on every rank where the file cannot be written
+ * @return IRIS_OK; IRIS_ERR_ARGUMENT without a trace; on every rank IRIS_ERR_SYSTEM where the file cannot be written,
+ *         and IRIS_ERR_NOMEM where a host has no room for the events
  */
 iris_status iris_trace_write(iris_world *w, const char *path);
 
@@ -84,6 +86,7 @@ iris_status iris_trace_write(iris_world *w, const char *path);
  *
  * @param result in ticks of iris_clock; see iris_overlap_report
  * @param lost   events that rings had no room for any more; may be null
+ * @return IRIS_OK; IRIS_ERR_ARGUMENT without a trace and for a null result; IRIS_ERR_NOMEM
  */
 iris_status iris_trace_overlap(iris_world *w, iris_overlap *result, uint64_t *lost);
 /** @} */

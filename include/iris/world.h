@@ -193,8 +193,8 @@ uint64_t iris_clock_ticks(const iris_world *w, uint64_t us);
  * @{
  */
 /**
- * Drains every stream that this world knows, then waits for every rank to do the same. Collective. iris_malloc, typed
- * creation, iris_signals and iris_as_symmetric return null on failure, and the next barrier also returns that failure's
+ * Drains every stream that this world knows, then waits for every rank to do the same. Collective. Where iris_malloc,
+ * typed creation, iris_signals, iris_as_symmetric or iris_tensor_create fails, the next barrier also returns that
  * status, once: a program that creates and then meets need not look at every pointer. In checked mode it also compares
  * the ranks' allocation calls: IRIS_ERR_MISMATCH names the first that differs.
  */
@@ -274,7 +274,8 @@ void *irisi_malloc_by(iris_world *w, const char *by, size_t bytes, size_t align,
 /* iris_memcpy and iris_memset, as a failure of `by`. */
 iris_status irisi_memcpy_by(iris_world *w, const char *by, void *to, const void *from, size_t bytes);
 iris_status irisi_memset_by(iris_world *w, const char *by, void *p, int byte, size_t bytes);
-/** Gives memory back. Put an iris_barrier before it when peers may still touch it. Accepts null. */
+/** Gives memory back, in a world that needs iris_reset too. Put an iris_barrier before it when peers may still touch
+ *  it. Accepts null. */
 iris_status iris_free(iris_world *w, void *p);
 /** 1 when [p, p + bytes) lies in this rank's heap. */
 int iris_is_symmetric(const iris_world *w, const void *p, size_t bytes);
@@ -357,7 +358,8 @@ iris_signal *iris_signals(iris_world *w, size_t n);
  * Collective in effect; put an iris_barrier between creation and first use.
  */
 iris_status iris_channel_create(iris_world *w, iris_channel *ch, size_t signals, size_t bank_bytes);
-/** Gives a channel's memory back. Collective in effect; put an iris_barrier before it. Accepts a zeroed channel. */
+/** Gives a channel's memory back, in a world that needs iris_reset too. Collective in effect; put an iris_barrier
+ *  before it. Accepts a zeroed channel. */
 iris_status iris_channel_destroy(iris_world *w, iris_channel *ch);
 /** @} */
 
@@ -414,7 +416,8 @@ iris_status irisi_launch_grouped(iris_world *w, irisi_kernel kernel, const char 
  * iris_launch_all(worlds, n, kernel, args, bytes, cfg, streams): a kernel on the devices of n worlds at once, by one
  * thread. `args` has an argument struct of `bytes` bytes for each world, in the order of `worlds`, each with the
  * context of its world: ctx.rank is the device's index in the grid of devices. `streams` has a stream for each, or is
- * null for default streams. All launches are looked at before the first is made: where one is refused, none is made.
+ * null for default streams. Grids, arguments and worlds are looked at before the first launch: where one is refused,
+ * none is made. That a stream is another device's, only its launch shows.
  */
 #define iris_launch_all(worlds, n, kernel, args, bytes, cfg, streams)                                                  \
     irisi_launch_all((worlds), (n), IRISI_KERNEL_PTR(kernel), #kernel, (args), (bytes), (cfg), (streams))

@@ -261,7 +261,8 @@ TEST_CASE("what is refused or fails on one rank leaves a sentence and a sound wo
 /* What the points of a run were, in order. */
 struct seen {
     std::string points;
-    int wrong_at; /* the point whose check fails on the last rank */
+    int wrong_at;    /* the point whose check fails on the last rank */
+    int fail_at = 0; /* the point whose function fails */
 };
 
 static iris_status note(iris_bench_point *p)
@@ -270,6 +271,8 @@ static iris_status note(iris_bench_point *p)
     const bool wrong = s->wrong_at && iris_bench_value(p, "grid") == s->wrong_at;
     s->points += std::string(iris_bench_word(p, "dtype")) + "/" + iris_bench_word(p, "how") + "/" +
                  std::to_string(iris_bench_value(p, "grid")) + " ";
+    if (s->fail_at && iris_bench_value(p, "grid") == s->fail_at)
+        return IRIS_ERR_ARGUMENT;
     p->row.us = 2, p->row.gbps = 3, p->row.ceiling = 4;
     p->row.time.n = 7, p->row.time.p10 = 1.5;
     p->row.ok = !(wrong && iris_rank(p->world) + 1 == iris_world_size(p->world));
@@ -388,8 +391,17 @@ static void files(irist_rank *t)
                 points.points.c_str());
     points.wrong_at = 0, s[0].about.json = s[0].about.csv = nullptr;
     irist_check(t, iris_bench_run(t->world, &s[0], &points) == 0, "a run whose checks passed did not return 0");
+    s[0].about.json = "/dev/full";
+    irist_check(t, iris_bench_run(t->world, &s[0], &points) == (t->rank == 0), "a full disk goes unnoticed");
+    const std::string part_name = name + ".part", nowhere = name + "/nowhere.csv";
+    points.fail_at = 1, s[0].about.json = part_name.c_str();
+    irist_check(t, iris_bench_run(t->world, &s[0], &points) == 1, "a run whose function failed returned 0");
+    s[0].about.csv = nowhere.c_str();
+    irist_check(t, iris_bench_run(t->world, &s[0], &points) == 1, "a file that cannot be goes unnoticed");
     if (t->rank != 0)
         return;
+    const std::string part_json = file(part_name);
+    irist_check(t, part_json.find("\"complete\": false") != std::string::npos, "half a run: %s", part_json.c_str());
     const std::string json = file(name), rows = file(csv);
     for (const char *part :
          {"\"schema\": \"iris-bench-1\"", "\"benchmark\": \"made up\"", "\"library\": \"1.2\"", "\"complete\": true",

@@ -416,8 +416,8 @@ static const struct {
     {normed_by_another, IRIS_ERR_ARGUMENT, "weight and epsilon are for all_reduce_rmsnorm; all_reduce has no norm"},
     {normed_f64, IRIS_ERR_UNSUPPORTED, "all_reduce_rmsnorm is for a C of f16, bf16 or f32, not of f64"},
     {normed_i8, IRIS_ERR_UNSUPPORTED, "all_reduce_rmsnorm is for a C of f16, bf16 or f32, not of i8"},
-    {negative_epsilon, IRIS_ERR_ARGUMENT, "epsilon is -1; it must be finite and at least 0"},
-    {no_epsilon, IRIS_ERR_ARGUMENT, "; it must be finite and at least 0"},
+    {negative_epsilon, IRIS_ERR_ARGUMENT, "epsilon is -1; it must be from 0 to 1e30"},
+    {no_epsilon, IRIS_ERR_ARGUMENT, "; it must be from 0 to 1e30"},
     {null_out, IRIS_ERR_ARGUMENT, "out is a null pointer; pass 8 x 144"},
     {short_ldout, IRIS_ERR_ARGUMENT, "ldout is 143, less than the 144 elements of a row of out"},
     {odd_out, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: out at"},
@@ -616,9 +616,17 @@ static const struct {
     {"us=soon,width=8", "us=soon is not a time in microseconds"},
     {"us=-1,width=8", "us=-1 is not a time"},
     {"us=inf,width=8", "us=inf is not a time"},
+    {"us=1e,width=8", "us=1e is not a time"},
+    {"us=0e3,width=8", "us=0e3 is not a time"},
+    {"us=1e3s,width=8", "us=1e3s is not a time"},
+    {"us=.,width=8", "us=. is not a time"},
+    {"us=0.0,width=8", "us=0.0 is not a time"},
+    {"us=12.5,wide=8", "there is no field 'wide'"},
+    {"# of a file\nus=3.,width=24\nwide=3", "row 3 of tune: there is no field 'wide'"},
     {"m=40,us=3", "it chooses nothing, neither pattern nor workgroups, comm, height, width, skinny or ll"},
     {"ll=2", "ll=2 is not a whole number from 0 to 1"},
-    {"pattern=bulk_synchronous,ll=1", "ll=1 is for fused_sequential alone"},
+    {"pattern=bulk_synchronous,ll=1",
+     "ll=1 is for pattern=fused_sequential, with op=all_gather for bulk_synchronous too"},
     {"width=5,ll=1", "ll=1 cannot be: tiles must begin at multiples of 8 bytes, not of 5 columns of 4"},
     {"skinny=3", "skinny=3 is not a whole number from 0 to 2"},
     {"skinny=1", "skinny=1 height=0 width=0 split_k=0 cannot be: no such loop for these types here"},
@@ -763,6 +771,15 @@ static void differ_work(irist_rank *t)
         q = sound(t, memory), q.op = IRIS_GEMM_ALL_REDUCE, q.dtype = IRIS_BF16;
         q.args.reduce_dtype = t->rank == last ? IRIS_F32 : IRIS_DTYPE_NONE;
         refused(t, &q, IRIS_ERR_MISMATCH, "reduce_dtype, 1 for f32 that C is not, is 1", "one rank's sums of f32");
+        q = sound(t, memory), q.op = IRIS_GEMM_ALL_REDUCE;
+        q.args.beta = t->rank == last;
+        refused(t, &q, IRIS_ERR_MISMATCH, "beta, in the bits of a double, is ", "one rank's residual");
+        q.args.beta = 0, q.args.alpha = t->rank == last ? -1 : 1;
+        refused(t, &q, IRIS_ERR_MISMATCH, "alpha, in the bits of a double, is ", "one rank's alpha");
+        q.args.alpha = 1, q.args.activation = t->rank == last ? IRIS_ACTIVATION_RELU : IRIS_ACTIVATION_NONE;
+        refused(t, &q, IRIS_ERR_MISMATCH, "activation is 1 on rank", "one rank's activation");
+        q.args.activation = IRIS_ACTIVATION_NONE, q.args.bias = t->rank == last ? q.args.a : nullptr;
+        refused(t, &q, IRIS_ERR_MISMATCH, "bias, 1 where there is one, is 1", "one rank's bias");
         q = sound(t, memory);
         q.args.tf32 = 0, q.args.fast_accum = t->rank == last;
         refused(t, &q, IRIS_ERR_MISMATCH, "fast_accum is 1 on rank", "one rank's fast_accum");

@@ -337,6 +337,14 @@ static int fails_in_a_call(iris_world *w, void *arg)
     return iris_memcpy(w, NULL, arg, 4) != IRIS_OK;
 }
 
+/* On world 1 a failure of its own, which the others hear of. */
+static int fails_for_all(iris_world *w, void *arg)
+{
+    iris_window window;
+    *(int *)arg += 100;
+    return iris_register(w, iris_rank(w) == 1 ? NULL : arg, 4, &window) != IRIS_OK;
+}
+
 static void failures(irist_rank *t)
 {
     job j;
@@ -362,6 +370,13 @@ static void failures(irist_rank *t)
         ok(&j, iris_group_end(), "a group of iris_reset");
         ok(&j, meet(&j), "a barrier after iris_reset");
     }
+    iris_group_begin();
+    for (int r = 0; r < 3; r++)
+        iris_group_call(j.w[r], fails_for_all, &counts_of[r]);
+    says(&j, iris_group_end(), IRIS_ERR_ARGUMENT, "rank 1: iris_register");
+    for (int r = 0; r < 3; r++)
+        irist_check(t, std::strstr(iris_error_string(j.w[r]), "rank 1: iris_register") != nullptr, "world %d: %s", r,
+                    iris_error_string(j.w[r]));
     iris_group_begin(); /* a world ends whatever failed before it */
     for (int r = 0; r < 3; r++) {
         iris_group_call(j.w[r], fails, &counts_of[r]);

@@ -278,6 +278,9 @@ void abort_spreads(irist_rank *t)
     a.out = (uint64_t *)iris_malloc(t->world, 2 * sizeof(uint64_t));
     a.said = iris_zeros_u64(t->world, SAID);
     irist_ok(t, iris_memset(t->world, a.out, 0, 2 * sizeof(uint64_t)));
+    iris_channel ch;
+    irist_ok(t, iris_channel_create(t->world, &ch, 1, 64));
+    const size_t used = iris_heap_used(t->world, IRIS_MEM_SYNC);
     irist_meet(t);
     const iris_launch_config grid = iris_cooperative(2, 128);
     const double start = now();
@@ -289,6 +292,8 @@ void abort_spreads(irist_rank *t)
     irist_check(t, std::string(iris_error_string(t->world)).find(who) != std::string::npos, "not blamed on %s: %s",
                 who.c_str(), iris_error_string(t->world));
     irist_check(t, seconds < soon(), "the abort took %.1f s to reach rank %d", seconds, t->rank);
+    irist_ok(t, iris_channel_destroy(t->world, &ch));
+    irist_check(t, iris_heap_used(t->world, IRIS_MEM_SYNC) < used, "a stopped world keeps a destroyed channel");
     irist_ok(t, iris_reset(t->world));
     expect_out(t, a, 1, "abort");
     expect_said(t, a, true, false, "abort");

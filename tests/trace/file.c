@@ -8,6 +8,7 @@
 #define _GNU_SOURCE 1
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #include <iris/iris.h>
 #include <iris/runtime/trace_file.h>
@@ -317,8 +318,23 @@ static void run(void)
 }
 
 #if !defined(IRIST_NO_MAIN)
+/* Numbers have a point, whatever the program's locale puts there. */
+static void decimals(void)
+{
+    static const char *const texts[][2] = {{"12,5000", "12.5000"}, {"-0,25", "-0.25"},      {"1.5", "1.5"},
+                                           {"7", "7"},             {"3\xd9\xab" "75", "3.75"}, {"-4", "-4"}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char text[16];
+        strcpy(text, texts[i][0]);
+        irisi_decimal_point(text);
+        check(strcmp(text, texts[i][1]) == 0, texts[i][0], 0, (double)i);
+    }
+    check(strcmp(irisi_decimal_of(-1234.56789, 3).text, "-1234.568") == 0, "a number", 0, 0);
+}
+
 int main(void)
 {
+    decimals();
     run();
     printf("%d failures\n", failures);
     return failures != 0;

@@ -245,6 +245,8 @@ void messages(irist_rank *t)
             x.args.first += x.args.turns;
             irist_meet(t);
         }
+        if (events == 16) /* its members are known to the trace all the same */
+            irist_ok(t, iris_team_destroy(t->world, &reverse));
         irist_ok(t, iris_trace_write(t->world, x.path.c_str()));
         if (t->rank != 0)
             continue;
@@ -277,7 +279,6 @@ void messages(irist_rank *t)
                         "a wait ends %.3f us before its raise", field(from[i], "\"ts\":") - field(to[i], "\"ts\":"));
         }
     }
-    irist_ok(t, iris_team_destroy(t->world, &reverse));
     x.free(t);
 }
 
@@ -336,7 +337,7 @@ void refused(irist_rank *t)
     irist_check(t, iris_trace_start(t->world, &odd) == IRIS_ERR_ARGUMENT, "3 events");
     irist_check(t, iris_trace_start(t->world, &many) == IRIS_ERR_ARGUMENT, "70,000 rings");
     irist_check(t, iris_trace_start(t->world, &large) == IRIS_ERR_NOMEM, "four terabytes");
-    irist_check(t, iris_barrier(t->world) == IRIS_ERR_NOMEM, "a full heap is told once more"); /* as of allocations */
+    irist_ok(t, iris_barrier(t->world)); /* a full heap is not told once more */
     irist_check(t, iris_trace_stop(t->world) == IRIS_ERR_ARGUMENT, "no trace to end");
     irist_check(t, iris_trace_write(t->world, "/tmp/x") == IRIS_ERR_ARGUMENT, "no trace to write");
     irist_check(t, iris_trace_overlap(t->world, &seen, nullptr) == IRIS_ERR_ARGUMENT, "no trace to look at");

@@ -228,7 +228,7 @@ static inline int irisi_bench_number(const char *program, const char *name, cons
 {
     char *end = NULL;
     errno = 0;
-    *out = strtoull(text, &end, 0);
+    *out = strtoull(text, &end, 10);
     if (end == text || *end || strchr(text, '-') || errno) {
         fprintf(stderr, "%s: '%s' is no number; see --help\n", program, text);
         return 0;
@@ -497,6 +497,7 @@ static inline int iris_bench_run(iris_world *w, const iris_bench_suite *s, void 
             failed = irisi_bench_run_point(&p, &f);
         }
     }
+    f.cut = failed ? 2 : f.cut;
     return iris_bench_close(&f) || failed;
 }
 /** @} */

@@ -14,6 +14,7 @@
 
 #include <iris/bench/progress.h>
 #include <iris/bench/time.h>
+#include <iris/decimal.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +64,7 @@ typedef struct iris_bench_file {
     const iris_bench_about *about;
     FILE *json, *csv;              /**< rank 0's, or null */
     int rows, failed;              /**< rows so far, and those whose check did not pass */
-    int cut;                       /**< 1: iris_bench_late said so, rows are missing */
+    int cut;                       /**< rows are missing: 1: iris_bench_late said so, 2: their function failed */
     double began;                  /**< seconds of a clock */
     irisi_bench_progress progress; /**< rank 0's */
 } iris_bench_file;
@@ -106,13 +107,28 @@ static inline int irisi_bench_columns(const iris_bench_about *about)
     return n;
 }
 
-/* A file, or null with a sentence. */
-static inline FILE *irisi_bench_create(const char *name)
+/* A file, or null with a sentence; `ends`: its end is written anew after every row. */
+static inline FILE *irisi_bench_create(const char *name, int ends)
 {
     FILE *file = fopen(name, "w");
+    if (file && ends && fseek(file, 0, SEEK_SET) != 0) {
+        fprintf(stderr, "cannot write %s: it must be a file, not a pipe\n", name);
+        fclose(file);
+        return NULL;
+    }
     if (!file)
         fprintf(stderr, "cannot write %s\n", name);
     return file;
+}
+
+/* Closes a file, if there is one; 1 when not all could be written, with a sentence. */
+static inline int irisi_bench_shut(FILE *file, const char *name)
+{
+    const int wrong = file != NULL && ferror(file) != 0;
+    if (file == NULL || (fclose(file) == 0 && !wrong))
+        return 0;
+    fprintf(stderr, "cannot write all of %s\n", name);
+    return 1;
 }
 
 static inline void irisi_bench_json_head(iris_bench_file *f)
@@ -141,8 +157,8 @@ static inline void irisi_bench_json_head(iris_bench_file *f)
 static inline void irisi_bench_json_end(iris_bench_file *f, const char *complete)
 {
     const long here = ftell(f->json);
-    fprintf(f->json, "\n  ],\n  \"complete\": %s,\n  \"seconds\": %.1f\n}\n", complete,
-            irisi_bench_seconds() - f->began);
+    fprintf(f->json, "\n  ],\n  \"complete\": %s,\n  \"seconds\": %s\n}\n", complete,
+            irisi_decimal_of(irisi_bench_seconds() - f->began, 1).text);
     fflush(f->json);
     fseek(f->json, here, SEEK_SET);
 }
@@ -173,8 +189,8 @@ static inline int iris_bench_open(iris_bench_file *f, iris_world *w, const iris_
     for (int i = 0; i < irisi_bench_columns(about); i++)
         printf(" %8s", about->columns[i]);
     printf(" %11s %11s %11s %9s %9s %6s %s\n", "us", "p10", "p90", "GB/s", "ceiling", "ratio", "ok");
-    f->json = about->json ? irisi_bench_create(about->json) : NULL;
-    f->csv = about->csv ? irisi_bench_create(about->csv) : NULL;
+    f->csv = about->csv ? irisi_bench_create(about->csv, 0) : NULL;
+    f->json = about->json && (!about->csv || f->csv) ? irisi_bench_create(about->json, 1) : NULL;
     if ((about->json && !f->json) || (about->csv && !f->csv))
         return 1;
     if (f->json)
@@ -241,8 +257,8 @@ static inline void irisi_bench_json_row(iris_bench_file *f, const iris_bench_row
     irisi_bench_json_text(f->json, "case", r->name);
     irisi_bench_json_text(f->json, "dtype", r->dtype);
     irisi_bench_json_text(f->json, "variant", r->variant);
-    fprintf(f->json, "\"bytes\": %zu, \"workgroups\": %d, \"lanes\": %d, \"us\": %.4f", r->bytes, r->workgroups,
-            r->lanes, r->us);
+    fprintf(f->json, "\"bytes\": %zu, \"workgroups\": %d, \"lanes\": %d, \"us\": %s", r->bytes, r->workgroups,
+            r->lanes, irisi_decimal_of(r->us, 4).text);
     if (r->op) {
         fprintf(f->json, ", \"op\": ");
         irisi_bench_quote(f->json, r->op);
@@ -250,14 +266,16 @@ static inline void irisi_bench_json_row(iris_bench_file *f, const iris_bench_row
     for (int i = 0; i < irisi_bench_columns(f->about); i++)
         irisi_bench_json_cell(f->json, f->about->columns[i], r->cells + i);
     if (r->time.n > 0)
-        fprintf(f->json, ", \"n\": %d, \"p10\": %.4f, \"p90\": %.4f, \"min\": %.4f", r->time.n, r->time.p10,
-                r->time.p90, r->time.min);
+        fprintf(f->json, ", \"n\": %d, \"p10\": %s, \"p90\": %s, \"min\": %s", r->time.n,
+                irisi_decimal_of(r->time.p10, 4).text, irisi_decimal_of(r->time.p90, 4).text,
+                irisi_decimal_of(r->time.min, 4).text);
     if (r->gbps > 0)
-        fprintf(f->json, ", \"gbps\": %.3f", r->gbps);
+        fprintf(f->json, ", \"gbps\": %s", irisi_decimal_of(r->gbps, 3).text);
     if (r->algbw > 0)
-        fprintf(f->json, ", \"algbw\": %.3f", r->algbw);
+        fprintf(f->json, ", \"algbw\": %s", irisi_decimal_of(r->algbw, 3).text);
     if (r->ceiling > 0)
-        fprintf(f->json, ", \"ceiling\": %.4f, \"ratio\": %.4f", r->ceiling, irisi_bench_ratio(r));
+        fprintf(f->json, ", \"ceiling\": %s, \"ratio\": %s", irisi_decimal_of(r->ceiling, 4).text,
+                irisi_decimal_of(irisi_bench_ratio(r), 4).text);
     fprintf(f->json, ", \"ok\": %s}", r->ok ? "true" : "false");
     f->rows++;
     irisi_bench_json_end(f, "false");
@@ -277,12 +295,12 @@ static inline void irisi_bench_csv_row(const iris_bench_file *f, const iris_benc
             fprintf(f->csv, "%lld,", (long long)r->cells[i].number);
         else
             irisi_bench_csv_text(f->csv, r->cells[i].there ? r->cells[i].word : NULL);
-    fprintf(f->csv, "%.4f,", r->us);
+    fprintf(f->csv, "%s,", irisi_decimal_of(r->us, 4).text);
     if (r->time.n > 0)
         fprintf(f->csv, "%d", r->time.n);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (numbers[i] > 0)
-            fprintf(f->csv, ",%.4f", numbers[i]);
+            fprintf(f->csv, ",%s", irisi_decimal_of(numbers[i], 4).text);
         else
             fprintf(f->csv, ",");
     fprintf(f->csv, ",%d\n", r->ok != 0);
@@ -314,20 +332,17 @@ static inline void iris_bench_doing(iris_bench_file *f, const char *what)
         irisi_bench_progress_show(&f->progress, f->began, f->about->seconds, what);
 }
 
-/** Ends a result. Returns 1 when a row's check failed, else 0. */
+/** Ends a result. Returns 1 when a row's check failed or a file could not be written, else 0. */
 static inline int iris_bench_close(iris_bench_file *f)
 {
     irisi_bench_progress_clear(&f->progress);
-    if (f->cut && iris_rank(f->world) == 0)
+    if (f->cut == 1 && iris_rank(f->world) == 0)
         printf("stopped after %d s: rows are missing\n", f->about->seconds);
-    if (f->json) {
+    if (f->json)
         irisi_bench_json_end(f, f->cut ? "false" : "true");
-        fclose(f->json);
-    }
-    if (f->csv)
-        fclose(f->csv);
+    const int lost = irisi_bench_shut(f->json, f->about->json) + irisi_bench_shut(f->csv, f->about->csv);
     f->json = f->csv = NULL;
-    return f->failed != 0;
+    return f->failed != 0 || lost > 0;
 }
 
 /** 1 on every rank when `ok` is 1 on each; 0 too when the ranks cannot be asked. Collective. */

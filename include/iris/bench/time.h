@@ -36,7 +36,8 @@ enum {
  * @param w      the world
  * @param arg    what iris_bench was given
  * @param stream where the work goes
- * @param turn   how many calls were before this one, warm-up included, modulo options.places where that is not 0
+ * @param turn   how many calls were before this one, warm-up included, modulo options.places where that is not 0; with
+ *               options.graph 0 .. options.calls - 1, over and over, since the calls are made once and then replayed
  * @return IRIS_OK, or what failed: iris_bench then ends with it
  */
 typedef iris_status (*iris_bench_fn)(iris_world *w, void *arg, iris_stream stream, int turn);
@@ -46,7 +47,8 @@ typedef struct iris_bench_options {
     int repeats;        /**< repetitions that count; 0: 20 */
     int warmup;         /**< repetitions before them; 0: 3, -1: none */
     int calls;          /**< calls of the function in a repetition, whose time is divided by them; 0: 1 */
-    int graph;          /**< 1: the calls are captured once, and a repetition launches the graph */
+    int graph;          /**< 1: the calls are captured once, and a repetition launches the graph; for buffers that take
+                             turns give as many `calls` as there are places, or flush_bytes */
     int places;         /**< turns are 0 .. places - 1, over and over, for buffers that take turns; 0: they go on */
     int hold_us;        /**< how long ranks stay together before the work; 0: 60, -1: not at all */
     size_t flush_bytes; /**< so much of the heap is overwritten before a repetition, to empty caches; 0: nothing is */

@@ -59,11 +59,16 @@ typedef enum iris_activation {
     IRIS_ACTIVATIONS /**< how many there are */
 } iris_activation;
 
-/** A product for a BLAS of the caller's: c = alpha * a * b + beta * c, all row-major; c is the rank's own band. */
+/**
+ * A product for a BLAS of the caller's: c = alpha * a * b + beta * c, all row-major. Its fields, not those of
+ * iris_gemm_args, say what to multiply: a is the gathered A for all_gather; c is this rank's partial sums, in memory of
+ * the plan's, for reduce_scatter and all_reduce (alpha 1, beta 0), and the rank's own band of C otherwise; and of a
+ * rank whose k is 0 a and b are a column and a row of zeros.
+ */
 typedef struct iris_gemm_blas_call {
     int64_t m, n, k;       /**< c is m x n, n the columns of the band; each 1 or more */
-    const void *a, *b;     /**< as iris_gemm_prepare was given them */
-    void *c;               /**< the band's first element */
+    const void *a, *b;     /**< b as iris_gemm_prepare was given it, unless k was 0 */
+    void *c;               /**< the first element to write */
     int64_t lda, ldb, ldc; /**< elements from row to row */
     double alpha, beta;    /**< with alpha 0 the product is 0, even of infinities and NaNs in a and b */
     iris_dtype dtype;      /**< of a and b */
@@ -201,7 +206,7 @@ typedef struct iris_gemm_args {
                                        place in every rank's heap; apart from C and all that is read */
     int64_t ldout;                /**< elements from row to row of it, the same on every rank; 0: n */
     const void *weight;           /**< n values of C's type, the same on every rank, local memory */
-    float epsilon;                /**< finite, 0 or more */
+    float epsilon;                /**< 0 to 1e30 */
     void *quant_out;              /**< of all_reduce_rmsnorm: m x n codes of the norms, at the same place in every
                                        rank's heap; apart from C, out and all that is read. Then out may be null on
                                        every rank, unless C is. Null: norms are not quantised */

@@ -127,12 +127,18 @@ typedef struct iris_gemm_row {
     char text[IRIS_GEMM_TUNE_ROW]; /**< ends in 0 */
 } iris_gemm_row;
 
-/** The problem of a plan and what was chosen for it, as a tuning row, which makes the same choice for another plan. */
+/**
+ * The problem of a plan and what was chosen for it, as a tuning row, which makes the same choice for another plan.
+ *
+ * @param row receives it
+ * @return IRIS_OK; IRIS_ERR_ARGUMENT for a null pointer, and for a plan that is not live
+ */
 iris_status iris_gemm_choice(iris_world *w, const iris_gemm_plan *plan, iris_gemm_row *row);
 
 /**
  * What a tuner would try for a plan's problem by one pattern, as tuning rows; where there is a model of times, the
- * fastest by it first. May take seconds for problems of a million tiles. The same on every rank that asks the same.
+ * fastest by it first. May take seconds for problems of a million tiles. The same on every rank that asks the same of
+ * a plan with the same k.
  *
  * @param pattern for a GEMM alone IRIS_GEMM_AUTO, since it has none
  * @param rows    receives up to `most` rows

@@ -247,8 +247,7 @@ static iris_status irisi_agree(iris_world *w, irisi_kind kind, iris_status statu
         mine.text[IRISI_SENTENCE - 1] = 0;
         if (mine.status != IRIS_OK) {
             status = (iris_status)mine.status;
-            memcpy(w->error, mine.text, sizeof w->error); /* names the rank itself */
-            memcpy(irisi_last_error, mine.text, sizeof w->error);
+            irisi_remember_failure(w, status, mine.text);
             break;
         }
     }

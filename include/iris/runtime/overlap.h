@@ -45,10 +45,11 @@ static iris_status irisi_span_check(const iris_span *spans, size_t n)
 iris_status iris_overlap_report(iris_span *spans, size_t n, iris_overlap *result)
 {
     uint64_t covered[2] = {0, 0}, ticks[2] = {0, 0};
+    if (result != NULL)
+        memset(result, 0, sizeof *result);
     if (result == NULL || (spans == NULL && n != 0))
         return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_overlap_report: %s is null; give memory of the host",
                           result == NULL ? "result" : "spans");
-    memset(result, 0, sizeof *result);
     const iris_status status = irisi_span_check(spans, n);
     if (status != IRIS_OK || n == 0)
         return status;

@@ -26,7 +26,7 @@ static iris_team irisi_team_none(void)
     return t;
 }
 
-/* A live team by its number; null when there is none. */
+/* A team by its number, one that a trace keeps too; null when there is none. */
 static const irisi_team *irisi_team_numbered(const iris_world *w, int64_t number)
 {
     for (size_t i = 0; i < w->n_teams; i++)
@@ -39,7 +39,7 @@ static const irisi_team *irisi_team_numbered(const iris_world *w, int64_t number
 static const irisi_team *irisi_team_of(const iris_world *w, iris_team t)
 {
     const irisi_team *list = irisi_team_listed(t) ? irisi_team_numbered(w, IRISI_TEAM_LISTED - (int64_t)t.start) : NULL;
-    return list && list->size == t.size ? list : NULL;
+    return list && list->size == t.size && !list->gone ? list : NULL;
 }
 
 /* "4, 0, 1": the members. */
@@ -284,8 +284,12 @@ iris_status iris_team_destroy(iris_world *w, iris_team *team)
     if (list == NULL)
         return irisi_team_unknown(w, "iris_team_destroy");
     const size_t at = (size_t)(list - w->teams);
-    irisi_team_free(w, w->teams + at);
-    w->teams[at] = w->teams[--w->n_teams];
+    if (w->tracer) {
+        w->teams[at].gone = 1;
+    } else {
+        irisi_team_free(w, w->teams + at);
+        w->teams[at] = w->teams[--w->n_teams];
+    }
     *team = irisi_team_none();
     return IRIS_OK;
 }

@@ -220,11 +220,14 @@ static iris_status irisi_tensor_lay(iris_world *w, const char *who, iris_tensor 
 
 iris_status irisi_tensor_create_by(iris_world *w, const char *who, iris_tensor *t, const iris_tensor_layout *layout)
 {
+    if (t)
+        memset(t, 0, sizeof *t);
     iris_status s = irisi_enter_own(w, who);
     if (s == IRIS_OK)
         s = irisi_tensor_lay(w, who, t, layout);
     if (s != IRIS_OK)
         return s;
+    t->owned = 1;
     t->data = irisi_malloc_by(w, who, t->room ? (size_t)t->room * t->element : 1, 0, IRIS_MEM_DATA);
     if (t->data)
         return IRIS_OK;
@@ -239,6 +242,8 @@ iris_status iris_tensor_create(iris_world *w, iris_tensor *t, const iris_tensor_
 
 iris_status iris_tensor_wrap(iris_world *w, iris_tensor *t, const iris_tensor_layout *layout, void *data, size_t bytes)
 {
+    if (t)
+        memset(t, 0, sizeof *t);
     iris_status s = irisi_enter_own(w, "iris_tensor_wrap");
     if (s == IRIS_OK)
         s = irisi_tensor_lay(w, "iris_tensor_wrap", t, layout);
@@ -260,7 +265,7 @@ iris_status iris_tensor_destroy(iris_world *w, iris_tensor *t)
 {
     if (!t)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_tensor_destroy: the tensor is null");
-    void *data = t->data;
+    void *data = t->owned ? t->data : NULL;
     memset(t, 0, sizeof *t);
     return iris_free(w, data);
 }
@@ -371,13 +376,22 @@ static int64_t irisi_tensor_whole(const iris_tensor *t, const iris_tensor_shard 
     return first;
 }
 
-/* What copies from and to the host begin with. */
-static iris_status irisi_tensor_enter(iris_world *w, const char *who, const iris_tensor *t, const void *host)
+/* What copies from and to the host begin with; `own`: of the own shard alone, which may be empty. */
+static iris_status irisi_tensor_enter(iris_world *w, const char *who, const iris_tensor *t, const void *host, int own)
 {
     iris_status s = irisi_enter_own(w, who);
     if (s == IRIS_OK)
         s = irisi_tensor_check(w, who, t);
-    if (s == IRIS_OK && !host && iris_tensor_elements(t) > 0)
+    if (s != IRIS_OK || host)
+        return s;
+    int64_t n = iris_tensor_elements(t);
+    if (own) {
+        const iris_tensor_shard shard = iris_tensor_shard_of(t, w->rank);
+        n = 1;
+        for (int d = 0; d < t->dims; d++)
+            n *= shard.count[d];
+    }
+    if (n > 0)
         s = irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: the host's array is null", who);
     return s;
 }
@@ -385,7 +399,7 @@ static iris_status irisi_tensor_enter(iris_world *w, const char *who, const iris
 iris_status iris_tensor_upload(iris_world *w, const iris_tensor *t, const void *host)
 {
     int64_t stride[IRIS_TENSOR_DIMS];
-    const iris_status s = irisi_tensor_enter(w, "iris_tensor_upload", t, host);
+    const iris_status s = irisi_tensor_enter(w, "iris_tensor_upload", t, host, 0);
     if (s != IRIS_OK || iris_tensor_elements(t) == 0)
         return s;
     if (!irisi_tensor_has_values(t, w->rank)) {
@@ -401,7 +415,7 @@ iris_status iris_tensor_upload(iris_world *w, const iris_tensor *t, const void *
 iris_status irisi_tensor_upload_shard_by(iris_world *w, const char *who, const iris_tensor *t, const void *host)
 {
     int64_t stride[IRIS_TENSOR_DIMS];
-    const iris_status s = irisi_tensor_enter(w, who, t, host);
+    const iris_status s = irisi_tensor_enter(w, who, t, host, 1);
     if (s != IRIS_OK)
         return s;
     const iris_tensor_shard shard = iris_tensor_shard_of(t, w->rank);
@@ -417,7 +431,7 @@ iris_status iris_tensor_upload_shard(iris_world *w, const iris_tensor *t, const 
 iris_status iris_tensor_download_shard(iris_world *w, const iris_tensor *t, void *host)
 {
     int64_t stride[IRIS_TENSOR_DIMS];
-    const iris_status s = irisi_tensor_enter(w, "iris_tensor_download_shard", t, host);
+    const iris_status s = irisi_tensor_enter(w, "iris_tensor_download_shard", t, host, 1);
     if (s != IRIS_OK)
         return s;
     const iris_tensor_shard shard = iris_tensor_shard_of(t, w->rank);
@@ -461,7 +475,7 @@ iris_status iris_tensor_download(iris_world *w, const iris_tensor *t, void *host
     iris_status s = irisi_enter(w, "iris_tensor_download");
     if (s != IRIS_OK)
         return s;
-    s = irisi_tensor_enter(w, "iris_tensor_download", t, host);
+    s = irisi_tensor_enter(w, "iris_tensor_download", t, host, 0);
     char *mine = NULL, *all = NULL;
     const size_t each = s == IRIS_OK ? irisi_tensor_shard_bytes(t) : 0;
     if (each > 0) {

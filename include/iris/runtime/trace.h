@@ -172,8 +172,10 @@ iris_status iris_trace_start(iris_world *w, const iris_trace_options *options)
     t->rounds = 0;
     t->shape.rings = rings, t->shape.capacity = events;
     const size_t bytes = irisi_trace_bytes(&t->shape), samples = IRISI_TRACE_ROUNDS * sizeof *t->samples;
+    const iris_status pending = w->pending;
     t->memory = (irisi_trace_memory *)irisi_malloc_by(w, "iris_trace_start", bytes + samples, 128, IRIS_MEM_DATA);
     t->signals = iris_signals(w, (size_t)w->size);
+    w->pending = pending; /* iris_trace_start says it itself, so the next barrier need not */
     if (!t->memory || !t->signals) {
         status = w->last;
         irisi_trace_drop(w);
@@ -243,14 +245,15 @@ static iris_status irisi_trace_fetch(iris_world *w, const char *call, irisi_trac
     irisi_trace_memory *copy = (irisi_trace_memory *)malloc(bytes);
     rank->events = (iris_trace_event *)malloc(bytes);
     rank->n = 0, rank->lost = 0;
-    const char *why = !copy || !rank->events ? "no memory on the host" : irisi_dev_synchronize(&w->dev);
+    const int room = copy && rank->events;
+    const char *why = !room ? "no memory on the host" : irisi_dev_synchronize(&w->dev);
     if (!why)
         why = irisi_dev_copy(&w->dev, copy, t->memory, bytes, w->stream);
     for (uint32_t i = 0; !why && i < t->shape.rings; i++)
         rank->n += irisi_trace_keep(rank->events + rank->n, irisi_trace_ring(copy, i), *irisi_trace_count(copy, i),
                                     t->shape.capacity, &rank->lost);
     free(copy);
-    for (size_t i = 0; !why && i < rank->n; i++) { /* where a team still lives */
+    for (size_t i = 0; !why && i < rank->n; i++) { /* of a team its number in the world */
         iris_trace_event *e = rank->events + i;
         const irisi_team *list = irisi_team_numbered(w, e->team);
         if (list && e->peer >= 0 && e->peer < list->size)
@@ -259,7 +262,7 @@ static iris_status irisi_trace_fetch(iris_world *w, const char *call, irisi_trac
     if (!why)
         return IRIS_OK;
     free(rank->events), rank->events = NULL;
-    return irisi_fail(w, IRIS_ERR_DEVICE, "%s: %s", call, why);
+    return irisi_fail(w, room ? IRIS_ERR_DEVICE : IRIS_ERR_NOMEM, "%s: %s", call, why);
 }
 
 /* Writes some ranks' events to a file. */
@@ -290,34 +293,50 @@ static iris_status irisi_trace_save(iris_world *w, const char *path, irisi_trace
     return printed ? IRIS_OK : irisi_fail(w, IRIS_ERR_NOMEM, "iris_trace_write: no memory on the host");
 }
 
-/* Rank 0 gets what all have: in turn each rank tells everyone. */
+/* Rank 0 gets what all have: in turn each rank tells everyone, and the others forget it. */
 static iris_status irisi_trace_collect(iris_world *w, irisi_trace_rank *own, irisi_trace_rank *all)
 {
     void *heard = NULL;
     const uint64_t mine[2] = {own->n, own->lost};
     iris_status status = irisi_hear_all(w, "iris_trace_write", mine, sizeof mine, &heard);
     const uint64_t(*counts)[2] = (const uint64_t(*)[2])heard;
+    size_t most = 1;
     for (int r = 0; r < w->size && status == IRIS_OK; r++) {
-        const size_t bytes = counts[r][0] * sizeof(iris_trace_event);
         all[r].n = counts[r][0], all[r].lost = counts[r][1];
-        all[r].events = r == w->rank ? own->events : (iris_trace_event *)malloc(bytes + 1);
-        if (!all[r].events) /* the others wait for this rank: it leaves the job */
-            return irisi_fail(w, IRIS_ERR_NOMEM, "iris_trace_write: no memory for the events of rank %d", r);
-        status = bytes ? iris_broadcast(w, all[r].events, bytes, r) : IRIS_OK;
+        most = all[r].n > most ? all[r].n : most;
     }
     free(heard);
+    if (status != IRIS_OK)
+        return status;
+    iris_trace_event *others = w->rank == 0 ? NULL : (iris_trace_event *)malloc(most * sizeof *others);
+    int room = w->rank == 0 || others != NULL;
+    for (int r = 0; r < w->size; r++) {
+        all[r].events = r == w->rank   ? own->events
+                        : w->rank == 0 ? (iris_trace_event *)malloc((all[r].n + 1) * sizeof *others)
+                                       : NULL;
+        room = room && (w->rank != 0 || all[r].events);
+    }
+    status = irisi_agree(w, IRISI_ALLGATHER,
+                         room ? IRIS_OK : irisi_fail(w, IRIS_ERR_NOMEM, "iris_trace_write: no memory for events"));
+    for (int r = 0; r < w->size && status == IRIS_OK; r++)
+        if (all[r].n > 0)
+            status = iris_broadcast(w, all[r].events ? all[r].events : others, all[r].n * sizeof *others, r);
+    free(others);
     return status;
 }
 
-static iris_status irisi_trace_write_all(iris_world *w, const char *path, irisi_trace_rank *own)
+/* `fetched`: whether this rank has its own events. */
+static iris_status irisi_trace_write_all(iris_world *w, const char *path, irisi_trace_rank *own, iris_status fetched)
 {
     irisi_trace_rank *all = (irisi_trace_rank *)calloc((size_t)w->size, sizeof *all);
-    if (!all)
-        return irisi_fail(w, IRIS_ERR_NOMEM, "iris_trace_write: no memory on the host");
-    iris_status status = irisi_trace_collect(w, own, all);
+    if (!all && fetched == IRIS_OK)
+        fetched = irisi_fail(w, IRIS_ERR_NOMEM, "iris_trace_write: no memory on the host");
+    iris_status status = irisi_agree(w, IRISI_ALLGATHER, fetched);
+    if (status == IRIS_OK)
+        status = irisi_trace_collect(w, own, all);
     if (status == IRIS_OK)
         status = irisi_agree(w, IRISI_ALLGATHER, w->rank == 0 ? irisi_trace_save(w, path, all, 0, w->size) : IRIS_OK);
-    for (int r = 0; r < w->size; r++)
+    for (int r = 0; all && r < w->size; r++)
         if (r != w->rank)
             free(all[r].events);
     free(all);
@@ -345,13 +364,11 @@ iris_status iris_trace_write(iris_world *w, const char *path)
     if (status != IRIS_OK && stopped == IRIS_OK)
         return status;
     status = irisi_trace_fetch(w, "iris_trace_write", &own);
-    if (status != IRIS_OK)
-        return status;
     if (stopped == IRIS_OK) {
-        status = irisi_trace_write_all(w, path, &own);
-    } else {
-        char name[IRISI_SENTENCE];
-        snprintf(name, sizeof name, "%.400s.rank%d", path ? path : "", w->rank);
+        status = irisi_trace_write_all(w, path, &own, status);
+    } else if (status == IRIS_OK) {
+        char name[4200]; /* longer than any path that a system takes */
+        snprintf(name, sizeof name, "%s.rank%d", path ? path : "", w->rank);
         status = irisi_trace_save(w, path && *path ? name : path, &own, w->rank, 1);
     }
     free(own.events);

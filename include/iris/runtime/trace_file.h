@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <iris/decimal.h>
 #include <iris/gen/schedules.h>
 #include <iris/trace.h>
 
@@ -302,8 +303,14 @@ static double irisi_trace_us(const irisi_trace_out *o, int rank, uint64_t clock)
     return (double)(uint64_t)((double)(at - o->zero) * 1000 / o->log->ticks_us + 0.5) / 1000;
 }
 
-/* As it is printed, by %.4f: readers cut it to nanoseconds, and as a double 12.345 may be less than that. */
-static double irisi_trace_printed(double us) { return us + 0.0002; }
+/* As it is printed: readers cut it to nanoseconds, and as a double 12.345 may be less than that. */
+static irisi_decimal irisi_trace_printed(double us) { return irisi_decimal_of(us + 0.0002, 4); }
+
+/* A time on its own, which no other is compared with. */
+static irisi_decimal irisi_trace_ticks(const irisi_trace_log *log, double ticks)
+{
+    return irisi_decimal_of(ticks / log->ticks_us, 3);
+}
 
 /*
  * A row's number as a thread. Perfetto takes thread 0, and one with its process's number, for the main thread of that
@@ -334,10 +341,10 @@ static void irisi_trace_print_process(const irisi_trace_out *o, int rank)
         fprintf(o->f, "%llu events lost, ", (unsigned long long)of->lost);
     fprintf(o->f,
             "rank\"}},\n"
-            "{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":%d,\"args\":{\"labels\":\"clock within %.3f us\"}},\n"
+            "{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":%d,\"args\":{\"labels\":\"clock within %s us\"}},\n"
             "{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":%d,\"args\":{\"sort_index\":%d}},\n"
             "{\"ph\":\"C\",\"name\":\"in-flight\",\"pid\":%d,\"ts\":0.0,\"args\":{\"bytes\":0}},\n",
-            pid, (double)irisi_trace_error(of) / o->log->ticks_us, pid, pid, pid);
+            pid, irisi_trace_ticks(o->log, (double)irisi_trace_error(of)).text, pid, pid, pid);
 }
 
 /* The names of rows: of threads, which Perfetto too shows before their number. */
@@ -384,9 +391,9 @@ static void irisi_trace_print_event(const irisi_trace_out *o, int rank, const ir
     const double begin = irisi_trace_us(o, rank, e->begin), end = irisi_trace_us(o, rank, e->end);
     fprintf(o->f, "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":", irisi_trace_names[e->kind]);
     irisi_trace_print_name(o, e);
-    fprintf(o->f, ",\"pid\":%d,\"tid\":%u,\"ts\":%.4f,\"dur\":%.4f,\"args\":{\"workgroup\":%u,\"wave\":%u",
-            o->log->first + rank, thread, irisi_trace_printed(begin),
-            irisi_trace_printed(end > begin ? end - begin : 0), e->workgroup, e->wave);
+    fprintf(o->f, ",\"pid\":%d,\"tid\":%u,\"ts\":%s,\"dur\":%s,\"args\":{\"workgroup\":%u,\"wave\":%u",
+            o->log->first + rank, thread, irisi_trace_printed(begin).text,
+            irisi_trace_printed(end > begin ? end - begin : 0).text, e->workgroup, e->wave);
     if (e->peer != o->log->first + rank)
         fprintf(o->f, ",\"peer\":%d", e->peer);
     const int windowed = e->kind <= IRIS_TRACE_ATOMIC_MAX && e->id != 0;
@@ -439,8 +446,8 @@ static int irisi_trace_print_flight(const irisi_trace_out *o, int rank)
         now += steps[i].bytes;
         if (i + 1 == n || steps[i + 1].us > steps[i].us)
             fprintf(o->f,
-                    "{\"ph\":\"C\",\"name\":\"in-flight\",\"pid\":%d,\"ts\":%.4f,\"args\":{\"bytes\":%lld}},\n",
-                    o->log->first + rank, irisi_trace_printed(steps[i].us), (long long)now);
+                    "{\"ph\":\"C\",\"name\":\"in-flight\",\"pid\":%d,\"ts\":%s,\"args\":{\"bytes\":%lld}},\n",
+                    o->log->first + rank, irisi_trace_printed(steps[i].us).text, (long long)now);
     }
     free(steps);
     return 1;
@@ -519,14 +526,14 @@ static void irisi_trace_print_arrow(irisi_trace_out *o, const irisi_trace_raise 
     const unsigned long long id = (unsigned long long)++o->flows;
     const int pid = o->log->first + rank, peer = o->log->first + raise->rank;
     fprintf(o->f,
-            "{\"ph\":\"X\",\"cat\":\"raised\",\"name\":\"raised\",\"pid\":%d,\"tid\":%u,\"ts\":%.4f,\"dur\":%.4f,"
-            "\"args\":{\"peer\":%d,\"clocks_within_us\":%.3f}},\n"
-            "{\"ph\":\"s\",\"cat\":\"signal\",\"name\":\"signal\",\"id\":%llu,\"pid\":%d,\"tid\":%u,\"ts\":%.4f},\n"
+            "{\"ph\":\"X\",\"cat\":\"raised\",\"name\":\"raised\",\"pid\":%d,\"tid\":%u,\"ts\":%s,\"dur\":%s,"
+            "\"args\":{\"peer\":%d,\"clocks_within_us\":%s}},\n"
+            "{\"ph\":\"s\",\"cat\":\"signal\",\"name\":\"signal\",\"id\":%llu,\"pid\":%d,\"tid\":%u,\"ts\":%s},\n"
             "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"signal\",\"name\":\"signal\",\"id\":%llu,\"pid\":%d,\"tid\":%u,"
-            "\"ts\":%.4f},\n",
-            pid, thread, irisi_trace_printed(known), irisi_trace_printed(end - known), peer,
-            (double)within / o->log->ticks_us, id, peer, raise->thread, irisi_trace_printed(from), id, pid, thread,
-            irisi_trace_printed(last > from ? last : from));
+            "\"ts\":%s},\n",
+            pid, thread, irisi_trace_printed(known).text, irisi_trace_printed(end - known).text, peer,
+            irisi_trace_ticks(o->log, (double)within).text, id, peer, raise->thread, irisi_trace_printed(from).text, id,
+            pid, thread, irisi_trace_printed(last > from ? last : from).text);
 }
 
 static int irisi_trace_print_arrows(irisi_trace_out *o)
@@ -592,9 +599,9 @@ static inline int irisi_trace_print(FILE *f, const irisi_trace_log *log)
     irisi_json_string(f, log->device);
     fprintf(f, ",\"clocks\":[");
     for (int r = 0; r < log->ranks; r++)
-        fprintf(f, "%s{\"rank\":%d,\"ahead_us\":%.3f,\"within_us\":%.3f,\"events\":%llu,\"lost\":%llu}", r ? "," : "",
-                log->first + r, (double)log->of[r].fits[0].ahead / log->ticks_us,
-                (double)irisi_trace_error(log->of + r) / log->ticks_us, (unsigned long long)log->of[r].n,
+        fprintf(f, "%s{\"rank\":%d,\"ahead_us\":%s,\"within_us\":%s,\"events\":%llu,\"lost\":%llu}", r ? "," : "",
+                log->first + r, irisi_trace_ticks(log, (double)log->of[r].fits[0].ahead).text,
+                irisi_trace_ticks(log, (double)irisi_trace_error(log->of + r)).text, (unsigned long long)log->of[r].n,
                 (unsigned long long)log->of[r].lost);
     fprintf(f, "]},\"traceEvents\":[\n");
     for (int r = 0; r < log->ranks; r++)

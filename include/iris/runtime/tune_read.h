@@ -155,12 +155,25 @@ static int irisi_tune_bytes(const char *text, uint64_t *bytes, char *why, size_t
     return 0;
 }
 
+/* 1 when a text is a number of microseconds above 0, with a point whatever the program's locale has. */
+static int irisi_tune_is_time(const char *text)
+{
+    static const char *const digits = "0123456789";
+    const char *rest = text + strspn(text, digits);
+    if (*rest == '.')
+        rest += 1 + strspn(rest + 1, digits);
+    const int above = text + strcspn(text, "123456789") < rest;
+    if (above && *rest == 'e') {
+        rest += 1 + (rest[1] == '-' || rest[1] == '+');
+        rest = *rest ? rest + strspn(rest, digits) : "e";
+    }
+    return above && *rest == 0;
+}
+
 /* Reads a field's value; 1, or 0 with the reason in `why`. */
 static int irisi_tune_value(uint32_t field, const char *text, uint32_t *value, char *why, size_t room)
 {
     uint32_t v = 0, n = 0;
-    char *end = NULL;
-    double us = 0;
     switch (field) {
     case IRISI_TUNE_OP:
         for (n = IRISI_GEMM_OPS; v < n && strcmp(text, irisi_gemm_op_names[v]) != 0;)
@@ -189,8 +202,7 @@ static int irisi_tune_value(uint32_t field, const char *text, uint32_t *value, c
             v++;
         break;
     case IRISI_TUNE_US:
-        us = strtod(text, &end);
-        n = *text != 0 && *end == 0 && !irisi_nan_f64(us) && us > 0 && us < 1e300;
+        n = (uint32_t)irisi_tune_is_time(text);
         break;
     case IRISI_TUNE_DTYPE_BYTES:
         for (v = 1, n = 16; v < n && (text[0] != (char)('0' + v) || text[1] != 0);)
@@ -271,8 +283,9 @@ static void irisi_tune_check_gemm(const irisi_tune_row *row, char *why, size_t r
     else if (v[IRISI_TUNE_SENDER_TILES] &&
              (v[IRISI_TUNE_PATTERN] != IRIS_GEMM_WG_SPECIALIZED || v[IRISI_TUNE_SPLIT_K] > 1))
         snprintf(why, room, "sender_tiles=%u needs pattern=wg_specialized and split_k=1", v[IRISI_TUNE_SENDER_TILES]);
-    else if (v[IRISI_TUNE_LL] && v[IRISI_TUNE_PATTERN] && v[IRISI_TUNE_PATTERN] != IRIS_GEMM_FUSED_SEQUENTIAL)
-        snprintf(why, room, "ll=1 is for fused_sequential alone");
+    else if (v[IRISI_TUNE_LL] && v[IRISI_TUNE_PATTERN] &&
+             !irisi_gemm_sends_packets(v[IRISI_TUNE_OP], v[IRISI_TUNE_PATTERN]))
+        snprintf(why, room, "ll=1 is for pattern=fused_sequential, with op=all_gather for bulk_synchronous too");
     else if (v[IRISI_TUNE_PATTERN] == IRIS_GEMM_COPY_ENGINE &&
              !irisi_gemm_op_is(v[IRISI_TUNE_OP], IRISI_GEMM_OPS_GATHERS)) /* without op 0: no operation that does */
         snprintf(why, room, "pattern=copy_engine is for op=all_gather alone");
@@ -391,13 +404,13 @@ static int irisi_tune_names_file(const char *text)
     return *text == '/' || *text == '.' || (first != 0 && first != '#' && strchr(text, '=') == NULL);
 }
 
-/* Reads the rows of a text, which semicolons separate. */
+/* Reads the rows of a text, which semicolons or ends of lines separate. */
 static iris_status irisi_tune_text(irisi_tune_reader *r, const char *text, const char *name)
 {
     char row[IRIS_GEMM_TUNE_ROW], from[40];
     iris_status status = IRIS_OK;
     for (unsigned n = 1; status == IRIS_OK && *text; n++) {
-        const size_t length = strcspn(text, ";");
+        const size_t length = strcspn(text, ";\n");
         snprintf(from, sizeof from, "row %u of %s", n, name);
         if (length >= sizeof row)
             return irisi_fail(r->w, IRIS_ERR_ARGUMENT, "%s: %s: it has %d characters or more", r->call, from,

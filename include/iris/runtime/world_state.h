@@ -116,6 +116,7 @@ typedef struct irisi_team {
     int32_t size;
     int32_t *ranks; /* world ranks of the members */
     void *far;      /* delta of each, where kernels can read it; beyond IRIS_CTX_RANKS */
+    int32_t gone;   /* 1: destroyed; kept because a trace may have its number */
 } irisi_team;
 
 /* A rank's part of a window. */
@@ -213,6 +214,7 @@ static int irisi_mendable(int status) { return status == IRIS_ERR_TIMEOUT || sta
 
 static __thread char irisi_last_error[IRISI_SENTENCE];
 static __thread iris_status irisi_last_status; /* of that sentence */
+static void irisi_remember_failure(iris_world *w, iris_status status, const char *sentence);
 
 typedef enum irisi_level { IRISI_ERROR = 1, IRISI_WARN, IRISI_INFO, IRISI_DEBUG } irisi_level;
 

@@ -28,7 +28,7 @@ typedef struct irisi_gemm_term {
 } irisi_gemm_term;
 
 /* Adds a rank's value to the common one, by the rule. 0 when it must be the same as rank 0's (`first`) and is not. */
-static int irisi_gemm_meet(const irisi_gemm_term *t, int64_t first, int64_t theirs)
+static int irisi_gemm_combine(const irisi_gemm_term *t, int64_t first, int64_t theirs)
 {
     switch (t->rule) {
     case IRISI_AGREE_AND: *t->common &= (uint64_t)theirs; break;
@@ -43,6 +43,13 @@ static int irisi_gemm_meet(const irisi_gemm_term *t, int64_t first, int64_t thei
 static int64_t irisi_gemm_place_in_heap(const void *p, uintptr_t base)
 {
     return p != NULL ? 1 + (int64_t)((uintptr_t)p - base) : 0;
+}
+
+static int64_t irisi_gemm_bits(double value)
+{
+    int64_t bits = 0;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
 }
 
 /*
@@ -63,6 +70,8 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
     const int64_t quant = irisi_gemm_place_in_heap(own == IRIS_OK && norms ? p->norm.quant_out : NULL, base);
     const int64_t scales = irisi_gemm_place_in_heap(own == IRIS_OK && norms ? p->norm.scale_out : NULL, base);
     const int64_t room = irisi_gemm_place_in_heap(own == IRIS_OK ? p->exchange.workspace : NULL, base);
+    /* Whose rows of the sum a rank finishes is the pattern's affair. */
+    const int any_owner = on_all && irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K) && own == IRIS_OK;
     const irisi_gemm_term terms[] = {
         {"op", p->op, IRISI_AGREE_SAME, NULL, 0},
         {"dtype", p->operands.dtype, IRISI_AGREE_SAME, NULL, 0},
@@ -70,6 +79,10 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
         {"gated", irisi_gemm_gated(p), IRISI_AGREE_SAME, NULL, 0},
         {"reduce_dtype, 1 for f32 that C is not,", p->launcher.f32_sums, IRISI_AGREE_SAME, NULL, 0},
         {"sequence_parallel", p->norm.sequence_parallel, IRISI_AGREE_SAME, NULL, 0},
+        {"alpha, in the bits of a double,", any_owner ? irisi_gemm_bits(p->sums.alpha) : 0, IRISI_AGREE_SAME, NULL, 0},
+        {"beta, in the bits of a double,", any_owner ? irisi_gemm_bits(p->sums.beta) : 0, IRISI_AGREE_SAME, NULL, 0},
+        {"activation", any_owner ? (int64_t)p->sums.activation : 0, IRISI_AGREE_SAME, NULL, 0},
+        {"bias, 1 where there is one,", any_owner && p->sums.bias != NULL, IRISI_AGREE_SAME, NULL, 0},
         {"tf32", p->operands.tf32, IRISI_AGREE_SAME, NULL, 0},
         {"fast_accum", p->operands.fast_accum, IRISI_AGREE_SAME, NULL, 0},
         {"m", p->m, IRISI_AGREE_SAME, NULL, 0},
@@ -123,7 +136,7 @@ static iris_status irisi_gemm_agree(iris_world *w, const iris_gemm_plan *p, iris
             s = irisi_fail(w, IRIS_ERR_MISMATCH, "iris_gemm_prepare: rank %u refused its arguments (%s)", r,
                            iris_status_name((iris_status)theirs[0]));
         for (int i = 0; s == IRIS_OK && i < TERMS; i++)
-            if (!irisi_gemm_meet(&terms[i], first[1 + i], theirs[1 + i]))
+            if (!irisi_gemm_combine(&terms[i], first[1 + i], theirs[1 + i]))
                 s = irisi_fail(w, IRIS_ERR_MISMATCH,
                                "iris_gemm_prepare: %s is %lld on rank %u but %lld on rank 0; it must be the same",
                                terms[i].name, (long long)theirs[1 + i], r, (long long)first[1 + i]);

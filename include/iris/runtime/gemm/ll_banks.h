@@ -110,9 +110,7 @@ static iris_status irisi_gemm_ll_hold(iris_world *w, iris_gemm_plan *p, const ir
 {
     const int asked = row->from[0] && row->value[IRISI_TUNE_LL] == 1;
     const uint64_t bytes = (uint64_t)p->world * irisi_gemm_ll_rows(p) * p->exchange.ll_pitch * 8;
-    const int first = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS) &&
-                      (p->pattern == IRIS_GEMM_BULK_SYNCHRONOUS || p->pattern == IRIS_GEMM_BLAS_GATHER);
-    if (p->exchange.ll_pitch == 0 || (p->pattern != IRIS_GEMM_FUSED_SEQUENTIAL && !first))
+    if (p->exchange.ll_pitch == 0 || !irisi_gemm_sends_packets(p->op, p->pattern))
         return IRIS_OK;
     const iris_status s = iris_channel_create(w, &p->exchange.ll, 0, bytes);
     p->exchange.ll_pitch = s == IRIS_OK ? p->exchange.ll_pitch : 0;

@@ -447,7 +447,8 @@ size_t iris_gemm_workspace_bytes(iris_world *w, iris_gemm_op op, iris_dtype dtyp
     if (w == NULL || args == NULL || irisi_gemm_check_values(w, op, dtype, args) != IRIS_OK)
         return 0;
     irisi_gemm_fill(w, &plan, op, dtype, args);
-    return irisi_gemm_room(&plan);
+    const uint64_t bytes = irisi_gemm_room(&plan);
+    return irisi_gemm_check_room(w, &plan, bytes) == IRIS_OK ? (size_t)bytes : 0;
 }
 
 uint32_t iris_gemm_tiles(const iris_gemm_plan *plan) { return plan ? plan->tiling.positions : 0; }

@@ -2,7 +2,7 @@
 /*
  * operations.h: a part of init.c: names of operations, and sizes of their matrices and workspace.
  *
- *   irisi_gemm_op_names irisi_gemm_one_pattern irisi_gemm_has_pattern
+ *   irisi_gemm_op_names irisi_gemm_one_pattern irisi_gemm_has_pattern irisi_gemm_sends_packets
  *   irisi_gemm_own_a_rows irisi_gemm_own_a_columns irisi_gemm_own_c_rows irisi_gemm_own_c_columns irisi_gemm_c_on_all
  *   irisi_gemm_matrix_at irisi_gemm_laid
  *   irisi_gemm_slot_dtype irisi_gemm_reduce_dtype irisi_gemm_gathered_row irisi_gemm_room_pitch irisi_gemm_room
@@ -31,6 +31,13 @@ static inline int irisi_gemm_has_pattern(uint32_t op, uint32_t pattern)
         return irisi_gemm_op_is(op, IRISI_GEMM_OPS_GATHERS);
     return !irisi_gemm_op_is(op, IRISI_GEMM_OPS_NORMS) || pattern == IRIS_GEMM_BULK_SYNCHRONOUS ||
            pattern == IRIS_GEMM_FUSED_SEQUENTIAL || pattern == IRIS_GEMM_BLAS_GATHER;
+}
+
+/* 1 when a pattern of the operation can send its tiles, partial sums or rows as packets. */
+static inline int irisi_gemm_sends_packets(uint32_t op, uint32_t pattern)
+{
+    const int before = pattern == IRIS_GEMM_BULK_SYNCHRONOUS || pattern == IRIS_GEMM_BLAS_GATHER;
+    return pattern == IRIS_GEMM_FUSED_SEQUENTIAL || (before && irisi_gemm_op_is(op, IRISI_GEMM_OPS_GATHERS));
 }
 
 /* The B and C that a plan computes with number `which`: 0 the first, then further ones. */

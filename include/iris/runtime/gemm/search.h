@@ -10,7 +10,7 @@
 
 iris_status iris_gemm_choice(iris_world *w, const iris_gemm_plan *plan, iris_gemm_row *row)
 {
-    if (w == NULL || plan == NULL || row == NULL || plan->launcher.magic != irisi_gemm_magic)
+    if (w == NULL || plan == NULL || row == NULL || !irisi_gemm_whole(w, plan))
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_choice: a null pointer, or the plan is not from iris_gemm_prepare or released");
     iris_gemm_plan p = *plan;

@@ -170,7 +170,7 @@ static void irisi_gemm_try_head(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32
  * Tries several numbers of tiles that senders compute before they send, up to half of the rounds of full tiles, if none
  * is asked for. Few numbers: each costs a simulation.
  */
-static void irisi_gemm_try_leads(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
+static void irisi_gemm_try_sender_tiles(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
                                  irisi_gemm_ranking *best)
 {
     const uint32_t full = (p->m + p->tiling.tile_m - 1) / p->tiling.tile_m * c->full_n,
@@ -199,7 +199,7 @@ static void irisi_gemm_try_widths(iris_gemm_plan *p, irisi_gemm_cutting *c, uint
             c->full_n = columns / c->width - less;
             c->edge_width = less ? c->width - p->tiling.unit : c->width;
             for (; c->edge_width >= p->tiling.unit; c->edge_width -= p->tiling.unit) {
-                irisi_gemm_try_leads(p, c, columns, busy, best);
+                irisi_gemm_try_sender_tiles(p, c, columns, busy, best);
                 if (c->full_n * c->width == columns || c->split_k > 1)
                     break;
             }

@@ -160,7 +160,7 @@ static void irisi_gemm_print(const iris_world *w, const iris_gemm_plan *p, char 
         used += snprintf(row + used, room - (size_t)used, " comm=%u", p->machine.comm_workgroups);
     if (p->several.n[0] == 0) /* rows of tiles are not for several B */
         used = irisi_gemm_print_tiles(p, row, room, used);
-    if (p->pattern == IRIS_GEMM_FUSED_SEQUENTIAL && p->world > 1)
+    if (irisi_gemm_sends_packets(p->op, p->pattern) && p->world > 1)
         snprintf(row + used, room - (size_t)used, " ll=%d", p->exchange.ll_pitch > 0);
 }
 

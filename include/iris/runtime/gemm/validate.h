@@ -399,7 +399,7 @@ static iris_status irisi_gemm_check_norm(iris_world *w, iris_gemm_op op, iris_dt
                           iris_dtype_name(c));
     if (irisi_nan_f32(g->epsilon) || g->epsilon < 0 || g->epsilon > 1e30f)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_gemm_prepare: epsilon is %g; it must be finite and at least 0", (double)g->epsilon);
+                          "iris_gemm_prepare: epsilon is %g; it must be from 0 to 1e30", (double)g->epsilon);
     return IRIS_OK;
 }
 
@@ -726,21 +726,29 @@ static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan
     return s == IRIS_OK ? irisi_gemm_check_apart(w, p) : s;
 }
 
+static iris_status irisi_gemm_check_room(iris_world *w, const iris_gemm_plan *p, uint64_t bytes)
+{
+    if (bytes / 16 > UINT32_MAX) /* kernels count chunks in 32 bits */
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: %s of %u x %u x %u needs %llu bytes of workspace; at most 2^36 can be",
+                          irisi_gemm_op_names[p->op], p->m, p->n, p->k, (unsigned long long)bytes);
+    return IRIS_OK;
+}
+
 /*
  * Checks the caller's memory for what crosses the ranks, if the operation needs some: the workspace, or the gathered A.
  */
 static iris_status irisi_gemm_check_workspace(iris_world *w, const iris_gemm_plan *p, const iris_gemm_args *g)
 {
     const uint64_t bytes = irisi_gemm_room(p);
+    const iris_status fits = irisi_gemm_check_room(w, p, bytes);
     const int keeps = p->launcher.ld_gathered > 0;
     const char *what = keeps ? "gathered" : "the workspace";
     const void *own = keeps ? g->gathered : g->workspace;
     const size_t own_bytes = keeps ? g->gathered_bytes : g->workspace_bytes;
     const uint32_t aligned = keeps ? 16 : 128;
-    if (bytes / 16 > UINT32_MAX) /* kernels count chunks in 32 bits */
-        return irisi_fail(w, IRIS_ERR_ARGUMENT,
-                          "iris_gemm_prepare: %s of %u x %u x %u needs %llu bytes of workspace; at most 2^36 can be",
-                          irisi_gemm_op_names[p->op], p->m, p->n, p->k, (unsigned long long)bytes);
+    if (fits != IRIS_OK)
+        return fits;
     if (keeps && own == NULL)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: ld_gathered is %lld, but gathered is null: pass %llu bytes, or leave "
