@@ -364,12 +364,16 @@ static iris_world *irisi_world_new(const irisi_settings *s)
 static iris_status irisi_start(iris_world **out, const irisi_settings *s, irisi_link *link)
 {
     iris_world *w = irisi_world_new(s);
-    if (!w)
+    if (!w) {
+        irisi_close_all(&link->sock, 1);
+        irisi_close_all(link->hub, link->hub ? s->c.world : 0); /* who waits for an answer sees that there is none */
         return irisi_fail(NULL, IRIS_ERR_NOMEM, "no memory for a world of %d ranks", s->c.world);
+    }
     w->sock = link->sock;
     if (link->hub) {
         w->hub = irisi_hub_start(w->size, link->hub, link->parent, w->timeout_ms);
         if (!w->hub) {
+            irisi_close_all(link->hub, s->c.world);
             irisi_world_free(w);
             return irisi_fail(NULL, IRIS_ERR_SYSTEM, "cannot create the thread that joins the ranks");
         }
@@ -380,7 +384,7 @@ static iris_status irisi_start(iris_world **out, const irisi_settings *s, irisi_
     if (why)
         status = irisi_fail(w, IRIS_ERR_DEVICE, "cannot create the default stream: %s", why);
     if (w->size > 1) {
-        w->have_reader = pthread_create(&w->reader, NULL, irisi_reader_main, w) == 0;
+        w->have_reader = irisi_own_thread(&w->reader, NULL, irisi_reader_main, w) == 0;
         if (!w->have_reader)
             status = irisi_fail(w, IRIS_ERR_SYSTEM, "cannot create the thread that listens to rank 0");
     }
@@ -516,6 +520,7 @@ void irisi_creation_failed(iris_world *w)
     if (!w || w->pending != IRIS_OK)
         return;
     w->pending = w->last;
+    w->pending_stays = 0;
     memcpy(w->pending_text, w->error, sizeof w->pending_text);
 }
 
@@ -758,8 +763,10 @@ void *irisi_malloc_by(iris_world *w, const char *by, size_t bytes, size_t align,
     if (irisi_enter_own(w, by) != IRIS_OK)
         return NULL;
     void *p = irisi_allocate(w, by, bytes, align, kind);
-    if (!p)
+    if (!p) {
         irisi_creation_failed(w);
+        w->pending_stays |= kind == IRIS_MEM_SYNC;
+    }
     return p;
 }
 
@@ -853,7 +860,7 @@ iris_status iris_heap_grow(iris_world *w, size_t bytes)
         status = iris_synchronize(w); /* as above */
     if (status == IRIS_OK)
         status = irisi_grow(w, bytes);
-    if (status == IRIS_OK && w->pending == IRIS_ERR_NOMEM)
+    if (status == IRIS_OK && w->pending == IRIS_ERR_NOMEM && !w->pending_stays)
         w->pending = IRIS_OK; /* the answer to what did not fit */
     return status;
 }
@@ -932,11 +939,14 @@ iris_signal *iris_signals(iris_world *w, size_t n)
                        "iris_signals: %zu signals do not fit the sync heap of %zu bytes; raise IRIS_SYNC_MB", n,
                        w->sync_bytes);
         irisi_creation_failed(w);
+        w->pending_stays = 1;
         return NULL;
     }
     iris_signal *signals = (iris_signal *)irisi_sync_memory(w, irisi_by_signals, n * sizeof(iris_signal), 0);
-    if (!signals)
+    if (!signals) {
         irisi_creation_failed(w);
+        w->pending_stays = 1;
+    }
     return signals;
 }
 
@@ -1310,6 +1320,7 @@ typedef struct irisi_seat {
     iris_world *world;
     int result;
     int caused; /* it failed because another rank did */
+    int over;   /* 1: result and caused are final */
     iris_status status;
     char error[IRISI_SENTENCE];
     irisi_reported reported; /* the first seat's: of all ranks */
@@ -1346,7 +1357,7 @@ static void *irisi_seat_run(void *arg)
         seat->caused = irisi_take_notice(seat->world) == IRIS_ERR_PEER;
         snprintf(text, sizeof text, "rank %d failed: its main returned %d", rank, seat->result);
         /* Where it has been printed why the rank failed, those who hear that it did print nothing. */
-        if (__atomic_load_n(&irisi_job_reported->sentences[0], __ATOMIC_ACQUIRE))
+        if (irisi_job_reported && __atomic_load_n(&irisi_job_reported->sentences[0], __ATOMIC_ACQUIRE))
             irisi_first_to_report(text);
         irisi_stop(seat->world, IRIS_ERR_PEER, text);
         irisi_trace_end_all(seat->world);
@@ -1417,6 +1428,7 @@ iris_status iris_init_all(iris_world **worlds, int n, const iris_config *config)
     if (!worlds || n < 1 || n > IRISI_MOST_RANKS)
         return irisi_fail(NULL, IRIS_ERR_ARGUMENT, "iris_init_all: %d ranks (1 to %d%s)%s", n, IRISI_MOST_RANKS,
                           irisi_more_ranks, worlds ? "" : ", and worlds is null");
+    memset(worlds, 0, (size_t)n * sizeof *worlds);
     iris_status status = irisi_seats_new(&seats, n, config, hub, ends);
     if (status != IRIS_OK)
         return status;
@@ -1455,7 +1467,22 @@ static void irisi_child(irisi_seat *seats, int n, int rank, const int *hub, cons
     irisi_sockets_keep_only(own, n_own);
     irisi_seat_run(seat);
     fflush(NULL);
+    __atomic_store_n(&seat->over, 1, __ATOMIC_RELEASE);
     exit(irisi_exit_value(seat->result));
+}
+
+/* How a child ended whose end somebody else was told (SIGCHLD ignored, another wait), as waitpid would say it. */
+static int irisi_child_taken(const irisi_seat *seat, int rank, int hub)
+{
+    char text[160];
+    if (__atomic_load_n(&seat->over, __ATOMIC_ACQUIRE))
+        return irisi_exit_value(seat->result) << 8;
+    snprintf(text, sizeof text, "rank %d died; how is unknown, since SIGCHLD is ignored or something else waits for "
+             "children", rank);
+    if (irisi_to_be_reported(rank, text))
+        fprintf(stderr, "iris: %s\n", text);
+    irisi_send_text(hub, IRISI_DIED, rank, IRIS_ERR_PEER, text);
+    return 1 << 8;
 }
 
 /* What a child's end means for the job: 0, its exit value, or 128 + signal. The hub and stderr hear of a death. */
@@ -1508,8 +1535,11 @@ static int irisi_wait_children(const irisi_seat *seats, pid_t *pids, int n, int 
     while (left) {
         for (int r = 0; r < n; r++) {
             int how = 0;
-            if (pids[r] <= 0 || waitpid(pids[r], &how, WNOHANG) == 0)
+            const pid_t ended = pids[r] > 0 ? waitpid(pids[r], &how, WNOHANG) : 0;
+            if (ended == 0 || (ended < 0 && errno != ECHILD))
                 continue;
+            if (ended < 0)
+                how = irisi_child_taken(&seats[r], r, hub);
             pids[r] = 0;
             left--;
             irisi_judge(&verdict, irisi_child_ended(r, how, hub), WIFEXITED(how) ? seats[r].caused : killed);
@@ -1544,9 +1574,10 @@ static int irisi_spawn_processes(irisi_seat *seats, int n, int *hub, int *ends)
     irisi_close_all(ends, n);
     if (failed)
         fprintf(stderr, "iris: cannot fork %d ranks: %s\n", n, strerror(errno));
+    irisi_reported *outer = irisi_job_reported; /* of a rank that spawns a job of its own */
     irisi_job_reported = &seats[0].reported;
     const int result = irisi_wait_children(seats, pids, n, ends[n], failed ? -1 : seats[0].settings.c.timeout_ms);
-    irisi_job_reported = NULL;
+    irisi_job_reported = outer;
     irisi_socket_close(ends[n]);
     return failed ? 1 : result;
 }

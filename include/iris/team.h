@@ -53,7 +53,8 @@ iris_status iris_team_destroy(iris_world *w, iris_team *team);
 /**
  * What a member's kernels need to have a team of iris_team_create or iris_team_split for their world; of size 0, the
  * world's context. Elsewhere it is refused (IRIS_ERR_ARGUMENT). A channel that kernels use with it is for this team
- * alone. It holds for as long as the team lives and the heap does not grow.
+ * alone. It holds for as long as the team lives; after iris_heap_grow, kernels built with -DIRIS_CHECKED=1 need a new
+ * one before they touch the new part.
  */
 iris_status iris_team_ctx(iris_world *w, iris_team team, iris_ctx *ctx);
 /** The rank in a team, of any kind, of a world rank; -1 where it is no member. Nothing here fails. */

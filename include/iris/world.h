@@ -82,7 +82,8 @@ typedef struct iris_config {
     int checked;                 /**< 1: compare allocation sequences and arguments between ranks; IRIS_CHECKED */
     const char *host;            /**< TCP rendezvous at host:port (rank 0's); IRIS_HOST; null: Unix socket, one node */
     int port;                    /**< IRIS_PORT */
-    const char *job;             /**< names the job on this machine; IRIS_JOB, else the launcher's job id */
+    const char *job;             /**< names the job on this machine; IRIS_JOB, else the launcher's job id; where this
+                                      struct gives rank and world, the parent process: ranks with others need a name */
     const char *token;           /**< secret that all ranks of a job share; IRIS_TOKEN */
     iris_allgather_fn allgather; /**< used for start-up instead of the environment's rendezvous address */
     void *allgather_arg;         /**< first argument of `allgather` */
@@ -109,7 +110,7 @@ typedef struct iris_config {
  */
 /**
  * Joins (or starts) the job and creates this rank's symmetric heap, zeroed. Collective. Adopts the caller's current
- * device and never changes it.
+ * device for good; host functions that take the world make its device current in the calling thread.
  *
  * @param world  receives the world; null on failure
  * @param config null or zeroed for defaults
@@ -120,7 +121,8 @@ iris_status iris_init(iris_world **world, const iris_config *config);
 /**
  * Creates `n` ranks inside this process, rank r on device r modulo the devices, as if each had called iris_init.
  * Collectives block until every rank has called: each world is driven by a thread of its own, or one thread makes the
- * calls of all worlds between iris_group_begin and iris_group_end.
+ * calls of all worlds between iris_group_begin and iris_group_end. When it fails, the `n` of `worlds` are null, unless
+ * `n` is out of range.
  */
 iris_status iris_init_all(iris_world **worlds, int n, const iris_config *config);
 

@@ -79,6 +79,57 @@ TEST_CASE("iris_spawn returns the failing rank's value", "[host]")
     unsetenv("IRIS_SPAWN");
 }
 
+static int kill_rank_one(iris_world *w, void *)
+{
+    return iris_rank(w) == 1 ? raise(SIGKILL) : 0;
+}
+
+TEST_CASE("a job whose parent is not told of its children's ends fails all the same", "[host]")
+{
+    const iris_config c = patient(1000);
+    int all_well[3] = {0, 0, 0}, one_fails[3] = {0, 7, 0};
+    std::signal(SIGCHLD, SIG_IGN);
+    CHECK(iris_spawn_config(3, return_mine, all_well, &c) == 0);
+    CHECK(iris_spawn_config(3, return_mine, one_fails, &c) == 7);
+    CHECK(iris_spawn_config(3, kill_rank_one, nullptr, &c) != 0);
+    std::signal(SIGCHLD, SIG_DFL);
+}
+
+static int spawn_then_fail(iris_world *w, void *)
+{
+    const iris_config c = patient(1000);
+    int all_well[2] = {0, 0};
+    return iris_rank(w) == 0 ? 0 : iris_spawn_config(2, return_mine, all_well, &c) == 0 ? 7 : 9;
+}
+
+TEST_CASE("a rank that spawned a job of its own fails with its own value", "[host]")
+{
+    const iris_config c = patient(1000);
+    CHECK(iris_spawn_config(2, spawn_then_fail, nullptr, &c) == 7);
+}
+
+static int wait_for_usr1(iris_world *w, void *)
+{
+    sigset_t usr1, before;
+    sigemptyset(&usr1), sigaddset(&usr1, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &usr1, &before);
+    iris_signal *signal = iris_signals(w, 1);
+    IRIS_TRY(iris_barrier(w));
+    IRIS_TRY(launch_raise(w, signal, iris_rank(w))); /* the stream has its thread now */
+    IRIS_TRY(iris_synchronize(w));
+    kill(getpid(), SIGUSR1);
+    const timespec patience = {slow(1000) / 100, 0};
+    const int got = sigtimedwait(&usr1, nullptr, &patience);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return got == SIGUSR1 ? 0 : 8;
+}
+
+TEST_CASE("a signal that a rank waits for does not go to the library's threads", "[host]")
+{
+    const iris_config c = patient(10000);
+    CHECK(iris_spawn_config(2, wait_for_usr1, nullptr, &c) == 0);
+}
+
 static int print_rank(iris_world *w, void *)
 {
     std::printf("rank %d speaks\n", iris_rank(w));
@@ -553,7 +604,7 @@ TEST_CASE("that a rank's main failed is printed where nothing says why", "[host]
 
 static int refuse_memory(iris_world *w, void *arg)
 {
-    outcome *said = (outcome *)arg + 4 * iris_rank(w);
+    outcome *said = (outcome *)arg + 5 * iris_rank(w);
     iris_channel ch;
     if (iris_malloc(w, 64 << 20) || iris_malloc_kind(w, 8, 24, IRIS_MEM_SYNC))
         return 60;
@@ -565,22 +616,27 @@ static int refuse_memory(iris_world *w, void *arg)
     if (iris_channel_create(w, &ch, 4, 1 << 18) != IRIS_ERR_NOMEM)
         return 62;
     tell(said + 3, iris_barrier(w), w); /* what returned its status is not told again */
+    if (iris_signals(w, (size_t)1 << 40))
+        return 63;
+    IRIS_TRY(iris_heap_grow(w, 1 << 20)); /* no answer to a lack of sync memory */
+    tell(said + 4, iris_barrier(w), w);
     return 0;
 }
 
 TEST_CASE("memory that was not granted is remembered until the next barrier", "[host]")
 {
-    outcome *said = shared_outcomes(8);
+    outcome *said = shared_outcomes(10);
     const iris_config c = patient(10000);
     CHECK(iris_spawn_config(2, refuse_memory, said, &c) == 0);
     for (int r = 0; r < 2; r++) {
-        const outcome *mine = said + 4 * r;
+        const outcome *mine = said + 5 * r;
         INFO("rank " << r << " says: " << mine->sentence << " / " << mine[2].sentence);
         CHECK(mine[0].status == IRIS_ERR_NOMEM);
         CHECK(contains(mine[0].sentence, "asked for 67108864 bytes"));
         CHECK(mine[1].status == IRIS_OK);
         CHECK(mine[2].status == IRIS_ERR_ARGUMENT);
         CHECK(mine[3].status == IRIS_OK);
+        CHECK(mine[4].status == IRIS_ERR_NOMEM);
     }
 }
 

@@ -160,6 +160,8 @@ static iris_status irisi_settle_options(irisi_settings *s, const iris_config *co
                           IRISI_TOKEN - 1);
     if (!s->c.host)
         s->c.host = getenv("IRIS_HOST");
+    if (s->c.host && !*s->c.host)
+        s->c.host = NULL;
     number = 0;
     if (!s->c.port && irisi_env_number("IRIS_PORT", 1, 65535, &number) < 0)
         return IRIS_ERR_ARGUMENT;
@@ -190,12 +192,18 @@ static void irisi_settle_job(irisi_settings *s, const irisi_launcher *l)
 {
     const char *job = s->c.job ? s->c.job : getenv("IRIS_JOB");
     const char *first = l && l->job[0] ? getenv(l->job[0]) : NULL, *second = l && l->job[1] ? getenv(l->job[1]) : NULL;
+    char name[1024];
+    int length = 0;
     if (job && *job)
-        snprintf(s->job, sizeof s->job, "%s", job);
+        length = snprintf(name, sizeof name, "%s", job);
     else if (first || second)
-        snprintf(s->job, sizeof s->job, "%s.%s", first ? first : "", second ? second : "");
+        length = snprintf(name, sizeof name, "%s.%s", first ? first : "", second ? second : "");
     else
-        snprintf(s->job, sizeof s->job, "parent-%d", (int)getppid());
+        length = snprintf(name, sizeof name, "parent-%d", (int)getppid());
+    if ((size_t)length < sizeof s->job) /* else what is cut off counts too */
+        memcpy(s->job, name, (size_t)length + 1);
+    else
+        snprintf(s->job, sizeof s->job, "%.60s-%016llx", name, (unsigned long long)irisi_hash_text(name));
 }
 
 /* How a sentence names the pair of variables that a launcher set. */

@@ -6,6 +6,7 @@
 #define IRIS_RUNTIME_COORDINATOR_H
 #ifdef IRIS_INIT_C
 
+#include <iris/arch/own_thread.h>
 #include <iris/runtime/world_state.h>
 
 enum { IRISI_MAGIC = 0x49726953 };
@@ -316,18 +317,21 @@ static void irisi_hub_expire(irisi_hub *h)
 {
     char text[IRISI_SENTENCE], call[96] = "";
     size_t used = 0;
-    int first = -1;
+    int first = -1, mendable = 1;
     text[0] = 0;
     for (int r = 0; r < h->n; r++) {
-        if (h->conns[r].pending)
+        if (h->conns[r].pending) {
+            const int kind = (int)h->conns[r].frame.kind;
             irisi_hub_call_text(call, sizeof call, &h->conns[r].frame);
+            mendable = kind != IRISI_INIT && kind != IRISI_LEAVING && kind != IRISI_FINALIZE;
+        }
         else if (used < sizeof text - 200)
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%d", first < 0 ? "rank " : ", ", r);
         if (!h->conns[r].pending && first < 0)
             first = r;
     }
     snprintf(text + used, sizeof text - used, " did not come to %s within %lld ms%s", call, (long long)h->patience_ms,
-             h->stopped ? "" : "; call iris_reset on every rank");
+             h->stopped ? "" : mendable ? "; call iris_reset on every rank" : "; raise IRIS_TIMEOUT_MS");
     irisi_hub_notice(h, h->stopped ? IRIS_ERR_PEER : IRIS_ERR_TIMEOUT, first, text);
 }
 
@@ -387,7 +391,7 @@ static irisi_hub *irisi_hub_start(int n, const int *fds, int parent, int64_t tim
             if (conns[r].fd >= 0)
                 setsockopt(conns[r].fd, SOL_SOCKET, SO_SNDTIMEO, &stuck, sizeof stuck);
         }
-        if (pthread_create(&h->thread, NULL, irisi_hub_main, h) == 0)
+        if (irisi_own_thread(&h->thread, NULL, irisi_hub_main, h) == 0)
             return h;
     }
     free(h);

@@ -240,11 +240,15 @@ static iris_status irisi_arrive(const irisi_settings *s, int *sock)
     patience.tv_usec = 0;
     setsockopt(*sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     status = IRIS_ERR_PEER;
+    errno = 0;
     if (irisi_send_all(*sock, &g, sizeof g) == 0 && irisi_recv_all(*sock, &f, sizeof f) == 0 &&
         f.magic == IRISI_MAGIC && f.type == IRISI_WELCOME && f.payload < sizeof text &&
         irisi_recv_all(*sock, text, f.payload) == 0) {
         text[f.payload] = 0;
         status = (iris_status)f.status;
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        snprintf(text, sizeof text, "not everyone had arrived within %lld ms, by the deadline of this rank",
+                 (long long)s->c.timeout_ms);
     }
     patience.tv_sec = 0;
     setsockopt(*sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);

@@ -89,7 +89,7 @@ static iris_status irisi_team_add(iris_world *w, const char *call, int32_t numbe
         w->teams = teams;
     list.number = number;
     list.size = n;
-    list.far = NULL;
+    list.far = NULL, list.gone = 0;
     list.ranks = (int32_t *)malloc(sizeof *list.ranks * (size_t)n);
     if (!teams || !list.ranks) {
         free(list.ranks);

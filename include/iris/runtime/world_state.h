@@ -190,6 +190,7 @@ struct iris_world {
     iris_status last;    /* of the last failure */
     iris_status pending; /* of a creation that returned null; the next iris_barrier reports it */
     char pending_text[IRISI_SENTENCE];
+    int pending_stays;   /* 1: a heap that grows is no answer to it */
     iris_status failed; /* why the world has stopped */
     char failure[IRISI_SENTENCE];
     int failure_logged; /* told by IRIS_LOG */

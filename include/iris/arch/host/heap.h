@@ -65,6 +65,9 @@ static const char *irisi_map(const irisi_heap *heap, size_t offset, size_t bytes
 static void irisi_dev_heap_detach(irisi_dev *d, irisi_heap *heap, size_t offset, size_t bytes)
 {
     (void)d;
+    if (heap->fd >= 0)
+        close(heap->fd);
+    heap->fd = -1;
     if (heap->base && !heap->near && bytes)
         mmap(heap->base + offset, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }

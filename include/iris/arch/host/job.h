@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include <iris/arch/host/device.h>
+#include <iris/arch/own_thread.h>
 
 enum {
     IRISI_MAX_THREADS = 1024,            /* of one launch */
@@ -156,7 +157,7 @@ static int irisi_thread_start(pthread_t *thread, void *(*run)(void *), void *arg
     pthread_attr_t attr;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, IRISI_STACK_BYTES);
-    const int failed = pthread_create(thread, &attr, run, arg);
+    const int failed = irisi_own_thread(thread, &attr, run, arg);
     pthread_attr_destroy(&attr);
     return failed;
 }
