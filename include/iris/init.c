@@ -515,14 +515,20 @@ iris_status iris_synchronize(iris_world *w)
     return irisi_drained(w, "iris_synchronize", irisi_dev_synchronize(&w->dev));
 }
 
-void irisi_creation_failed(iris_world *w)
+/* `stays`: a heap that grows is no answer to it. */
+static void irisi_creation_lacked(iris_world *w, int stays)
 {
-    if (!w || w->pending != IRIS_OK)
+    if (!w)
         return;
+    stays = stays && w->last == IRIS_ERR_NOMEM;
+    if (w->pending != IRIS_OK && (w->pending != IRIS_ERR_NOMEM || w->pending_stays || !stays))
+        return; /* the first counts, or the first that a larger heap does not answer */
     w->pending = w->last;
-    w->pending_stays = 0;
+    w->pending_stays = stays;
     memcpy(w->pending_text, w->error, sizeof w->pending_text);
 }
+
+void irisi_creation_failed(iris_world *w) { irisi_creation_lacked(w, 0); }
 
 iris_status iris_barrier(iris_world *w)
 {
@@ -763,10 +769,8 @@ void *irisi_malloc_by(iris_world *w, const char *by, size_t bytes, size_t align,
     if (irisi_enter_own(w, by) != IRIS_OK)
         return NULL;
     void *p = irisi_allocate(w, by, bytes, align, kind);
-    if (!p) {
-        irisi_creation_failed(w);
-        w->pending_stays |= kind == IRIS_MEM_SYNC;
-    }
+    if (!p)
+        irisi_creation_lacked(w, kind == IRIS_MEM_SYNC);
     return p;
 }
 
@@ -938,15 +942,12 @@ iris_signal *iris_signals(iris_world *w, size_t n)
             irisi_fail(w, IRIS_ERR_NOMEM,
                        "iris_signals: %zu signals do not fit the sync heap of %zu bytes; raise IRIS_SYNC_MB", n,
                        w->sync_bytes);
-        irisi_creation_failed(w);
-        w->pending_stays = 1;
+        irisi_creation_lacked(w, 1);
         return NULL;
     }
     iris_signal *signals = (iris_signal *)irisi_sync_memory(w, irisi_by_signals, n * sizeof(iris_signal), 0);
-    if (!signals) {
-        irisi_creation_failed(w);
-        w->pending_stays = 1;
-    }
+    if (!signals)
+        irisi_creation_lacked(w, 1);
     return signals;
 }
 
@@ -1320,7 +1321,7 @@ typedef struct irisi_seat {
     iris_world *world;
     int result;
     int caused; /* it failed because another rank did */
-    int over;   /* 1: result and caused are final */
+    int over;   /* 1: result and caused are final, but for what exit() does */
     iris_status status;
     char error[IRISI_SENTENCE];
     irisi_reported reported; /* the first seat's: of all ranks */
@@ -1542,7 +1543,8 @@ static int irisi_wait_children(const irisi_seat *seats, pid_t *pids, int n, int 
                 how = irisi_child_taken(&seats[r], r, hub);
             pids[r] = 0;
             left--;
-            irisi_judge(&verdict, irisi_child_ended(r, how, hub), WIFEXITED(how) ? seats[r].caused : killed);
+            irisi_judge(&verdict, irisi_child_ended(r, how, hub),
+                        WIFEXITED(how) && (ended > 0 || seats[r].over) ? seats[r].caused : killed);
         }
         if (verdict.any && !until)
             until = irisi_now_ms() + (timeout_ms < 0 ? 0 : timeout_ms) + 2000;

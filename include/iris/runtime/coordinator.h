@@ -324,9 +324,9 @@ static void irisi_hub_expire(irisi_hub *h)
             const int kind = (int)h->conns[r].frame.kind;
             irisi_hub_call_text(call, sizeof call, &h->conns[r].frame);
             mendable = kind != IRISI_INIT && kind != IRISI_LEAVING && kind != IRISI_FINALIZE;
-        }
-        else if (used < sizeof text - 200)
+        } else if (used < sizeof text - 200) {
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%d", first < 0 ? "rank " : ", ", r);
+        }
         if (!h->conns[r].pending && first < 0)
             first = r;
     }

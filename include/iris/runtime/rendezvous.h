@@ -247,8 +247,8 @@ static iris_status irisi_arrive(const irisi_settings *s, int *sock)
         text[f.payload] = 0;
         status = (iris_status)f.status;
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-        snprintf(text, sizeof text, "not everyone had arrived within %lld ms, by the deadline of this rank",
-                 (long long)s->c.timeout_ms);
+        snprintf(text, sizeof text, "not everyone had arrived within %lld s, by the deadline of this rank",
+                 (long long)patience.tv_sec);
     }
     patience.tv_sec = 0;
     setsockopt(*sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);

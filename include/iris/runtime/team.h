@@ -284,8 +284,10 @@ iris_status iris_team_destroy(iris_world *w, iris_team *team)
     if (list == NULL)
         return irisi_team_unknown(w, "iris_team_destroy");
     const size_t at = (size_t)(list - w->teams);
-    if (w->tracer) {
-        w->teams[at].gone = 1;
+    if (w->tracer) { /* which needs the members alone */
+        if (list->far)
+            irisi_dev_local_free(&w->dev, list->far);
+        w->teams[at].far = NULL, w->teams[at].gone = 1;
     } else {
         irisi_team_free(w, w->teams + at);
         w->teams[at] = w->teams[--w->n_teams];

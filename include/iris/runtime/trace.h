@@ -173,8 +173,10 @@ iris_status iris_trace_start(iris_world *w, const iris_trace_options *options)
     t->shape.rings = rings, t->shape.capacity = events;
     const size_t bytes = irisi_trace_bytes(&t->shape), samples = IRISI_TRACE_ROUNDS * sizeof *t->samples;
     const iris_status pending = w->pending;
+    const int stays = w->pending_stays;
     t->memory = (irisi_trace_memory *)irisi_malloc_by(w, "iris_trace_start", bytes + samples, 128, IRIS_MEM_DATA);
     t->signals = iris_signals(w, (size_t)w->size);
+    w->pending_stays = stays;
     w->pending = pending; /* iris_trace_start says it itself, so the next barrier need not */
     if (!t->memory || !t->signals) {
         status = w->last;

@@ -61,7 +61,7 @@ static const char *irisi_map(const irisi_heap *heap, size_t offset, size_t bytes
                : "cannot map a heap into this process (see ulimit -v)";
 }
 
-/* Takes back what is mapped there; the addresses stay reserved. */
+/* Takes back what is mapped there, and a descriptor that was not shared; the addresses stay reserved. */
 static void irisi_dev_heap_detach(irisi_dev *d, irisi_heap *heap, size_t offset, size_t bytes)
 {
     (void)d;

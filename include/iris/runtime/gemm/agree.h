@@ -48,7 +48,8 @@ static int64_t irisi_gemm_place_in_heap(const void *p, uintptr_t base)
 static int64_t irisi_gemm_bits(double value)
 {
     int64_t bits = 0;
-    memcpy(&bits, &value, sizeof bits);
+    if (value != 0) /* 0 and -0 are the same */
+        memcpy(&bits, &value, sizeof bits);
     return bits;
 }
 

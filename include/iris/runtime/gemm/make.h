@@ -428,7 +428,7 @@ iris_status iris_gemm_release(iris_world *w, iris_gemm_plan *plan)
     /* After the barrier no peer raises the channel's signals. A GEMM alone has no channel. */
     const iris_status met = plan->op == IRIS_GEMM_LOCAL ? iris_synchronize(w) : iris_barrier(w);
     if (irisi_mendable(met))
-        return met; /* nothing can be freed before iris_reset; the plan stays valid */
+        return met; /* peers may still touch what it holds; the plan stays valid until iris_reset */
     const iris_status freed = irisi_gemm_free(w, plan);
     return met != IRIS_OK ? met : freed;
 }

@@ -171,7 +171,7 @@ static void irisi_gemm_try_head(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32
  * is asked for. Few numbers: each costs a simulation.
  */
 static void irisi_gemm_try_sender_tiles(iris_gemm_plan *p, irisi_gemm_cutting *c, uint32_t columns, double *busy,
-                                 irisi_gemm_ranking *best)
+                                        irisi_gemm_ranking *best)
 {
     const uint32_t full = (p->m + p->tiling.tile_m - 1) / p->tiling.tile_m * c->full_n,
                    half = full / p->machine.workgroups / 2;
