@@ -272,18 +272,6 @@ IRIS_DEVICE uint64_t irisi_wait_on(const iris_ctx *ctx, const iris_signal *signa
     return seen;
 }
 
-/* The event of a wait for an own signal: one of those lanes of a wave that wait for it together. */
-IRIS_DEVICE void irisi_trace_waited(const iris_ctx *ctx, uint64_t begun, const iris_signal *signal, uint64_t seen,
-                                    int from)
-{
-#if IRISI_TRACE
-    if (begun != 0 && irisi_is_first_of(irisi_lanes_that_mean((uint32_t)(uintptr_t)signal)))
-        irisi_trace_note(ctx, begun, IRIS_TRACE_WAIT, from < 0 ? ctx->rank : from, signal, seen, 0);
-#else
-    (void)ctx, (void)begun, (void)signal, (void)seen, (void)from;
-#endif
-}
-
 /*
  * Waits until `signal cmp value`, then acquires; returns the last value seen. When the deadline passes, or the world
  * was aborted, it returns all the same: callers do not branch on that, and the host reports it. The first looks stand
@@ -292,7 +280,7 @@ IRIS_DEVICE void irisi_trace_waited(const iris_ctx *ctx, uint64_t begun, const i
 IRIS_DEVICE uint64_t irisi_wait_signal(const iris_ctx *ctx, const iris_signal *signal, irisi_cmp cmp, uint64_t value,
                                        int from)
 {
-    const uint64_t begun = irisi_trace_begin(ctx);
+    const irisi_trace_wait event = irisi_trace_begin_wait(ctx, signal);
     signal = (const iris_signal *)irisi_own(ctx, signal, sizeof *signal, IRISI_ACCESS_WAIT);
     uint64_t seen = irisi_poll(&signal->value);
     IRISI_ROLLED
@@ -305,7 +293,7 @@ IRIS_DEVICE uint64_t irisi_wait_signal(const iris_ctx *ctx, const iris_signal *s
         seen = irisi_poll(&signal->value);
     }
     irisi_acquired();
-    irisi_trace_waited(ctx, begun, signal, seen, from);
+    irisi_trace_end_wait(ctx, event, from, signal, seen);
     return seen;
 }
 
@@ -321,7 +309,7 @@ IRIS_DEVICE int irisi_await(const iris_ctx *ctx, const iris_signal *signal, iris
 IRIS_DEVICE size_t irisi_wait_any(const iris_ctx *ctx, const iris_signal *signals, size_t n, irisi_cmp cmp,
                                   uint64_t value)
 {
-    const uint64_t begun = irisi_trace_begin(ctx);
+    const irisi_trace_wait event = irisi_trace_begin_wait(ctx, signals);
     irisi_wait wait = irisi_wait_for(signals, cmp, value, -1);
     uint64_t seen = 0;
     size_t found = n;
@@ -337,7 +325,7 @@ IRIS_DEVICE size_t irisi_wait_any(const iris_ctx *ctx, const iris_signal *signal
             iris_pause(turn);
     }
     irisi_acquired();
-    irisi_trace_waited(ctx, begun, signals + (found < n ? found : 0), seen, -1);
+    irisi_trace_end_wait(ctx, event, -1, signals + (found < n ? found : 0), seen);
     return found;
 }
 
@@ -440,7 +428,8 @@ IRIS_DEVICE int irisi_wait_until(const iris_ctx *ctx, const iris_signal *signal,
 {
     if (!irisi_allowed(ctx, signal, ctx->rank, 1, sizeof *signal, IRISI_ACCESS_WAIT))
         return 0;
-    const uint64_t begun = irisi_trace_begin(ctx), start = iris_clock();
+    const irisi_trace_wait event = irisi_trace_begin_wait(ctx, signal);
+    const uint64_t start = iris_clock();
     uint64_t seen = 0;
     int held = 0;
     for (uint32_t turn = 1, late = 0; !held && !late; turn++) {
@@ -452,7 +441,7 @@ IRIS_DEVICE int irisi_wait_until(const iris_ctx *ctx, const iris_signal *signal,
             iris_pause(turn);
     }
     irisi_acquired();
-    irisi_trace_waited(ctx, begun, signal, seen, -1);
+    irisi_trace_end_wait(ctx, event, -1, signal, seen);
     return held;
 }
 

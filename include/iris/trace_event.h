@@ -5,6 +5,7 @@
  *   iris_trace_kind iris_trace_event
  *   iris_trace_begin iris_trace_end                       a range of your own, in a kernel
  *   irisi_trace_begin irisi_trace_end irisi_trace_end_wave irisi_trace_end_wg irisi_trace_note     the hooks
+ *   irisi_trace_note_at irisi_trace_begin_wait irisi_trace_end_wait
  *
  * With -DIRIS_TRACE=1 the library's operations write events while a trace is on. Without it the hooks are empty and no
  * instruction differs.
@@ -77,8 +78,8 @@ typedef struct iris_trace_event {
 
 /* In data memory: this, `rings` counters, each on a line of its own, and the rings. */
 typedef struct irisi_trace_memory {
-    uint32_t rings, capacity; /* the capacity is a power of two */
-    uint64_t pad[7];
+    uint64_t rings, capacity; /* the capacity is a power of two */
+    uint64_t pad[6];
 } irisi_trace_memory;
 enum { IRISI_TRACE_LINE = 64 };
 
@@ -87,37 +88,50 @@ IRIS_HOST_DEVICE uint64_t *irisi_trace_count(irisi_trace_memory *m, uint32_t rin
 {
     return (uint64_t *)(void *)((char *)(m + 1) + (size_t)ring * IRISI_TRACE_LINE);
 }
-IRIS_HOST_DEVICE iris_trace_event *irisi_trace_ring(irisi_trace_memory *m, uint32_t ring)
+IRIS_HOST_DEVICE iris_trace_event *irisi_trace_ring(irisi_trace_memory *m, uint64_t rings, uint64_t capacity,
+                                                    uint32_t ring)
 {
-    char *first = (char *)(m + 1) + (size_t)m->rings * IRISI_TRACE_LINE;
-    return (iris_trace_event *)(void *)first + (size_t)ring * m->capacity;
+    char *first = (char *)(m + 1) + (size_t)rings * IRISI_TRACE_LINE;
+    return (iris_trace_event *)(void *)first + (size_t)ring * capacity;
 }
 
 #if IRIS_HAS_DEVICE
 
-/* The clock when an operation begins, or 0 while no trace is on. */
-IRIS_DEVICE uint64_t irisi_trace_begin(const iris_ctx *ctx)
-{
 #if IRISI_TRACE
-    return ctx->control->trace ? iris_clock() : 0;
-#else
-    (void)ctx;
-    return 0;
-#endif
+/* The calling workgroup's ring, or nulls while no trace is on. */
+typedef struct irisi_trace_own {
+    uint64_t *count;
+    iris_trace_event *events;
+    uint64_t last; /* the capacity less one */
+} irisi_trace_own;
+
+IRIS_DEVICE irisi_trace_own irisi_trace_find(const iris_ctx *ctx)
+{
+    irisi_trace_memory *m = (irisi_trace_memory *)(uintptr_t)irisi_load_invariant_u64(&ctx->control->trace);
+    irisi_trace_own own = {NULL, NULL, 0};
+    if (m) { /* both words come at once */
+        const uint64_t rings = irisi_load_invariant_u64(&m->rings);
+        const uint64_t capacity = irisi_load_invariant_u64(&m->capacity);
+        const uint32_t ring = iris_workgroup() % (uint32_t)rings;
+        own.count = irisi_trace_count(m, ring);
+        own.events = irisi_trace_ring(m, rings, capacity, ring);
+        own.last = capacity - 1;
+    }
+    return own;
 }
 
-/* Writes an event of the calling lane, where `begun` is not 0. `p`: an address in the own heap, or null. */
-IRIS_DEVICE void irisi_trace_note(const iris_ctx *ctx, uint64_t begun, iris_trace_kind kind, int peer, const void *p,
-                                  uint64_t amount, uint32_t id)
+/* The number of the ring's next event. */
+IRIS_DEVICE uint64_t irisi_trace_take(irisi_trace_own own)
 {
-#if IRISI_TRACE
-    irisi_trace_memory *m = (irisi_trace_memory *)(uintptr_t)ctx->control->trace;
-    if (begun == 0 || m == NULL)
-        return;
-    const uint64_t end = iris_clock();
-    const uint32_t ring = iris_workgroup() % m->rings;
-    const uint64_t number = irisi_atomic_add_u64(irisi_trace_count(m, ring), 1, IRIS_RELAXED, IRIS_SCOPE_AGENT);
-    iris_trace_event *event = irisi_trace_ring(m, ring) + (number & (m->capacity - 1));
+    return irisi_atomic_add_u64(own.count, 1, IRIS_RELAXED, IRIS_SCOPE_AGENT);
+}
+
+/* Writes an event of the calling lane. */
+IRIS_DEVICE void irisi_trace_write(const iris_ctx *ctx, irisi_trace_own own, uint64_t number, uint64_t begun,
+                                   uint64_t end, iris_trace_kind kind, int peer, const void *p, uint64_t amount,
+                                   uint32_t id)
+{
+    iris_trace_event *event = own.events + (number & own.last);
     event->begin = begun;
     event->end = end;
     event->offset = p ? (uint64_t)(uintptr_t)p - ctx->base : UINT64_MAX;
@@ -130,8 +144,74 @@ IRIS_DEVICE void irisi_trace_note(const iris_ctx *ctx, uint64_t begun, iris_trac
     event->wave = (uint16_t)iris_wave();
     event->kind = (uint16_t)kind;
     event->team = ctx->team;
+}
+#endif
+
+/* The clock when an operation begins. Whether a trace is on is asked when it has ended: a look costs time. */
+IRIS_DEVICE uint64_t irisi_trace_begin(const iris_ctx *ctx)
+{
+    (void)ctx;
+    return IRISI_TRACE ? iris_clock() : 0;
+}
+
+/* Writes an event of the calling lane, from `begun` to `end`. `p`: an address in the own heap, or null. */
+IRIS_DEVICE void irisi_trace_note_at(const iris_ctx *ctx, uint64_t begun, uint64_t end, iris_trace_kind kind, int peer,
+                                     const void *p, uint64_t amount, uint32_t id)
+{
+#if IRISI_TRACE
+    const irisi_trace_own own = irisi_trace_find(ctx);
+    if (own.events)
+        irisi_trace_write(ctx, own, irisi_trace_take(own), begun, end, kind, peer, p, amount, id);
 #else
-    (void)ctx, (void)begun, (void)kind, (void)peer, (void)p, (void)amount, (void)id;
+    (void)ctx, (void)begun, (void)end, (void)kind, (void)peer, (void)p, (void)amount, (void)id;
+#endif
+}
+
+/* Likewise until now. */
+IRIS_DEVICE void irisi_trace_note(const iris_ctx *ctx, uint64_t begun, iris_trace_kind kind, int peer, const void *p,
+                                  uint64_t amount, uint32_t id)
+{
+    irisi_trace_note_at(ctx, begun, irisi_trace_begin(ctx), kind, peer, p, amount, id);
+}
+
+/* What a wait keeps until it ends; without traces nothing. */
+typedef struct irisi_trace_wait {
+#if IRISI_TRACE
+    irisi_trace_own own; /* nulls: no trace is on, or another lane writes the event */
+    uint64_t number;
+#endif
+    uint64_t begun;
+} irisi_trace_wait;
+
+/*
+ * Begins a wait. Of the lanes of a wave that wait for the same signal together the first writes the event. Its place is
+ * found now, while the signal is on its way: behind the wait the next raise would come later by that.
+ */
+IRIS_DEVICE irisi_trace_wait irisi_trace_begin_wait(const iris_ctx *ctx, const void *signal)
+{
+    irisi_trace_wait wait;
+    wait.begun = irisi_trace_begin(ctx);
+#if IRISI_TRACE
+    wait.own = irisi_trace_find(ctx);
+    wait.number = 0;
+    if (wait.own.events && !irisi_is_first_of(irisi_lanes_that_mean((uint32_t)(uintptr_t)signal)))
+        wait.own.events = NULL;
+    if (wait.own.events)
+        wait.number = irisi_trace_take(wait.own);
+#else
+    (void)signal;
+#endif
+    return wait;
+}
+IRIS_DEVICE void irisi_trace_end_wait(const iris_ctx *ctx, irisi_trace_wait wait, int from, const void *signal,
+                                      uint64_t seen)
+{
+#if IRISI_TRACE
+    if (wait.own.events)
+        irisi_trace_write(ctx, wait.own, wait.number, wait.begun, iris_clock(), IRIS_TRACE_WAIT,
+                          from < 0 ? ctx->rank : from, signal, seen, 0);
+#else
+    (void)ctx, (void)wait, (void)from, (void)signal, (void)seen;
 #endif
 }
 
@@ -140,7 +220,7 @@ IRIS_DEVICE void irisi_trace_end(const iris_ctx *ctx, uint64_t begun, iris_trace
                                  size_t bytes)
 {
 #if IRISI_TRACE
-    if (begun == 0)
+    if (!irisi_load_invariant_u64(&ctx->control->trace))
         return;
     const uint64_t lanes = irisi_lanes_that_mean((uint32_t)peer);
     if (irisi_is_first_of(lanes))
@@ -155,7 +235,7 @@ IRIS_DEVICE void irisi_trace_end_wave(const iris_ctx *ctx, uint64_t begun, iris_
                                       const void *p, size_t bytes)
 {
 #if IRISI_TRACE
-    if (begun != 0 && iris_lane() == 0)
+    if (iris_lane() == 0)
         irisi_trace_note(ctx, begun, kind, peer, p, bytes, ctx->window);
 #else
     (void)ctx, (void)begun, (void)kind, (void)peer, (void)p, (void)bytes;
@@ -167,7 +247,7 @@ IRIS_DEVICE void irisi_trace_end_wg(const iris_ctx *ctx, uint64_t begun, iris_tr
                                     size_t bytes)
 {
 #if IRISI_TRACE
-    if (begun != 0 && iris_wg_lane() == 0)
+    if (iris_wg_lane() == 0)
         irisi_trace_note(ctx, begun, kind, peer, p, bytes, ctx->window);
 #else
     (void)ctx, (void)begun, (void)kind, (void)peer, (void)p, (void)bytes;
@@ -179,20 +259,20 @@ IRIS_DEVICE void irisi_trace_end_wg(const iris_ctx *ctx, uint64_t begun, iris_tr
  *
  * One event for a part of a kernel, with a name from iris_trace_name. One lane calls both, or all lanes of a wave do,
  * which gives one event; ranges of one wave may lie in each other, but not overlap otherwise. Without -DIRIS_TRACE=1
- * both are empty; while no trace is on they cost a load and a branch.
+ * both are empty; while no trace is on they cost a look at the clock, a load and a branch.
  *
  * @param ctx   the kernel's context, from iris_device_ctx
  * @param id    which range, as iris_trace_name knows it
  * @param begun what iris_trace_begin returned
  * @{
  */
-/** Begins a range: the clock now, or 0 while no trace is on. */
+/** Begins a range: the clock now. */
 IRIS_DEVICE uint64_t iris_trace_begin(const iris_ctx *ctx) { return irisi_trace_begin(ctx); }
 /** Ends a range: writes its event. */
 IRIS_DEVICE void iris_trace_end(const iris_ctx *ctx, uint64_t begun, uint32_t id)
 {
 #if IRISI_TRACE
-    if (begun != 0 && irisi_is_first_of(irisi_lanes_that_mean(id)))
+    if (irisi_load_invariant_u64(&ctx->control->trace) && irisi_is_first_of(irisi_lanes_that_mean(id)))
         irisi_trace_note(ctx, begun, IRIS_TRACE_RANGE, ctx->rank, NULL, 0, id);
 #else
     (void)ctx, (void)begun, (void)id;

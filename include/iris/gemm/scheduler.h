@@ -295,13 +295,18 @@ IRIS_DEVICE int irisi_tile_next_even(const iris_gemm_plan *plan, iris_tile *tile
 }
 
 /*
- * The event of a part of a tile's way. Every lane of a wave group calls it; the first one writes.
+ * The events of a tile, or of a part of its K: its sums, from `begun` to `computed`, and where it left the registers
+ * (`staged`) that. Every lane of a wave group calls it, once its sums take no registers any more; the first one writes.
  */
-IRIS_DEVICE void irisi_trace_tile(const iris_ctx *ctx, uint64_t begun, iris_trace_kind kind, const iris_tile *tile,
-                                  uint32_t member)
+IRIS_DEVICE void irisi_trace_tile(const iris_ctx *ctx, uint64_t begun, uint64_t computed, int staged,
+                                  const iris_tile *tile, uint32_t member)
 {
-    if (IRISI_TRACE && member == 0)
-        irisi_trace_note(ctx, begun, kind, ctx->rank, NULL, 0, irisi_tile_position(tile));
+    if (!IRISI_TRACE || member != 0)
+        return;
+    const uint64_t end = irisi_trace_begin(ctx);
+    irisi_trace_note_at(ctx, begun, computed, IRIS_TRACE_GEMM_COMPUTE, ctx->rank, NULL, 0, irisi_tile_position(tile));
+    if (staged)
+        irisi_trace_note_at(ctx, computed, end, IRIS_TRACE_GEMM_STAGE, ctx->rank, NULL, 0, irisi_tile_position(tile));
 }
 
 /* Part `i` of a tile that is cut into parts of m x n, row by row: 1, or 0 when there is none. */

@@ -252,8 +252,9 @@ static iris_status irisi_trace_fetch(iris_world *w, const char *call, irisi_trac
     if (!why)
         why = irisi_dev_copy(&w->dev, copy, t->memory, bytes, w->stream);
     for (uint32_t i = 0; !why && i < t->shape.rings; i++)
-        rank->n += irisi_trace_keep(rank->events + rank->n, irisi_trace_ring(copy, i), *irisi_trace_count(copy, i),
-                                    t->shape.capacity, &rank->lost);
+        rank->n += irisi_trace_keep(rank->events + rank->n,
+                                    irisi_trace_ring(copy, t->shape.rings, t->shape.capacity, i),
+                                    *irisi_trace_count(copy, i), (uint32_t)t->shape.capacity, &rank->lost);
     free(copy);
     for (size_t i = 0; !why && i < rank->n; i++) { /* of a team its number in the world */
         iris_trace_event *e = rank->events + i;

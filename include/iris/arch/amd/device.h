@@ -129,6 +129,12 @@ IRIS_DEVICE void *iris_shared(void)
 /** Ticks (100 MHz) of a clock that never goes back: the unit of iris_ctx.deadline. */
 IRIS_DEVICE uint64_t iris_clock(void) { return __builtin_amdgcn_s_memrealtime(); }
 
+/* A word of the own device's memory that does not change while a kernel runs: it may be loaded once and kept. */
+IRIS_DEVICE uint64_t irisi_load_invariant_u64(const uint64_t *p)
+{
+    return *(const IRISI_CONSTANT uint64_t *)(uintptr_t)p;
+}
+
 /**
  * One turn of a polling loop. `turn` counts the turns so far.
  *

@@ -141,6 +141,9 @@ IRIS_DEVICE void *iris_shared(void) { return irisi_self.group->shared; }
 /** Nanoseconds of a clock that never goes back: the unit of iris_ctx.deadline. */
 IRIS_DEVICE uint64_t iris_clock(void) { return irisi_host_clock(); }
 
+/* A word of the own device's memory that does not change while a kernel runs: it may be loaded once and kept. */
+IRIS_DEVICE uint64_t irisi_load_invariant_u64(const uint64_t *p) { return *p; }
+
 /**
  * One turn of a polling loop. `turn` counts the turns so far.
  *

@@ -112,6 +112,17 @@ IRIS_DEVICE uint64_t iris_clock(void)
     return t;
 }
 
+/*
+ * A word of the own device's memory that does not change while a kernel runs: it may be loaded once and kept. __ldg
+ * would be loaded again behind each wait.
+ */
+IRIS_DEVICE uint64_t irisi_load_invariant_u64(const uint64_t *p)
+{
+    uint64_t v;
+    asm("ld.global.nc.u64 %0, [%1];" : "=l"(v) : "l"(__cvta_generic_to_global(p)));
+    return v;
+}
+
 /**
  * One turn of a polling loop. `turn` counts the turns so far.
  *
