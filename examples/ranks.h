@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_RANKS = 64 }; /* what the library takes without -DIRIS_FAR_RANKS */
+
 /* The number of ranks asked for, else `usual`. Ends the program after --help, and after what it does not know. */
 static int ranks_of(int argc, char **argv, int usual, const char *does)
 {
@@ -14,13 +16,14 @@ static int ranks_of(int argc, char **argv, int usual, const char *does)
     if (argc < 2)
         return usual;
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        printf("usage: %s [RANKS]\n%s\nRANKS: how many ranks; %d when not given.\n", argv[0], does, usual);
+        printf("usage: %s [RANKS]\n%s\nRANKS: how many ranks, 1 to %d; %d when not given.\n", argv[0], does, MOST_RANKS,
+               usual);
         exit(0);
     }
     const long ranks = strtol(argv[1], &end, 10);
-    if (argc > 2 || end == argv[1] || *end || ranks < 1 || ranks > 1024) {
-        fprintf(stderr, "%s: '%s' is not what it takes, one number of ranks from 1 on; see --help\n", argv[0],
-                argv[argc - 1]);
+    if (argc > 2 || end == argv[1] || *end || ranks < 1 || ranks > MOST_RANKS) {
+        fprintf(stderr, "%s: '%s' is not what it takes, one number of ranks from 1 to %d; see --help\n", argv[0],
+                argv[argc - 1], MOST_RANKS);
         exit(2);
     }
     return (int)ranks;

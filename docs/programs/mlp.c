@@ -44,10 +44,11 @@ static int rank_main(iris_world *w, void *unused)
         IRIS_TRY(iris_gemm_reduce_scatter_f32(w, &second, iris_default_stream(w)));
     }
     IRIS_TRY(iris_synchronize(w));
-    printf("rank %u: y is %g in each of %u rows\n", rank, (double)iris_peek_f32(w, y),
-           iris_gemm_shard(M, world, rank).count);
+    const float own_y = iris_peek_f32(w, y);
+    printf("rank %u: y is %g in each of %u rows\n", rank, (double)own_y, iris_gemm_shard(M, world, rank).count);
     IRIS_TRY(iris_gemm_release(w, &second));
-    return iris_gemm_release(w, &first) != IRIS_OK;
+    IRIS_TRY(iris_gemm_release(w, &first));
+    return own_y != 2400.0f * (float)(rank + 1); /* x * 96 / 2 * 200 / 4 */
 }
 
 int main(void)

@@ -35,7 +35,8 @@ IRIS_KERNEL(command, serve_args, a, 256)
 {
     const uint64_t others = (uint64_t)a->ctx.world - 1;
     for (uint64_t m = 1; m <= COMMANDS + 1; m++) {
-        iris_wait_ge_wg(&a->ctx, a->taken, (m - 1) * others); /* this loop ends in any case */
+        if (!iris_wait_ge_wg(&a->ctx, a->taken, (m - 1) * others))
+            return; /* given up: a rank takes no more commands */
         for (int rank = 1; rank < a->ctx.world; rank++) {
             if (iris_wg_lane() == 0)
                 iris_store_i32(&a->ctx, a->command, m <= COMMANDS ? (int32_t)m : LEAVE, rank);

@@ -22,6 +22,9 @@ IRIS_KERNEL(ring, ring_args, a, 64)
     iris_barrier_all_wg(ctx, &a->channel); /* of the team */
 }
 
+/* Teams go from high ranks to low ones: the left neighbour is two ranks higher; that of a team's first is its last. */
+static int left_of(int rank) { return rank + 2 < RANKS ? rank + 2 : rank % 2; }
+
 static int rank_main(iris_world *w, void *unused)
 {
     const int rank = iris_rank(w);
@@ -30,7 +33,7 @@ static int rank_main(iris_world *w, void *unused)
     iris_channel gathers;
     iris_team team;
     ring_args a;
-    int first;
+    int first, wrong;
     (void)unused;
     IRIS_TRY(iris_team_split(w, &team, rank % 2, -rank)); /* {4, 2, 0} and {3, 1} */
     a.world = iris_device_ctx(w);
@@ -43,11 +46,15 @@ static int rank_main(iris_world *w, void *unused)
     first = iris_team_world_rank(w, team, 0); /* roots are ranks of the world */
     IRIS_TRY(iris_gather_i32(w, &gathers, lefts, a.left, 1, first, team, iris_default_stream(w)));
     IRIS_TRY(iris_synchronize(w));
-    printf("rank %d is %d of %d, to its left is rank %d\n", rank, a.team.rank, a.team.world,
-           (int)iris_peek_i32(w, a.left));
-    for (int i = 0; rank == first && i < a.team.world; i++)
-        printf("rank %d: to the left of %d is rank %d\n", rank, i, (int)iris_peek_i32(w, lefts + i));
-    return 0;
+    const int left = (int)iris_peek_i32(w, a.left);
+    printf("rank %d is %d of %d, to its left is rank %d\n", rank, a.team.rank, a.team.world, left);
+    wrong = left != left_of(rank);
+    for (int i = 0; rank == first && i < a.team.world; i++) {
+        const int other = (int)iris_peek_i32(w, lefts + i);
+        printf("rank %d: to the left of %d is rank %d\n", rank, i, other);
+        wrong += other != left_of(iris_team_world_rank(w, team, i));
+    }
+    return wrong != 0;
 }
 
 int main(void)

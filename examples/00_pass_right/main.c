@@ -32,8 +32,10 @@ static int rank_main(iris_world *w, void *unused)
     IRIS_TRY(iris_barrier(w)); /* everyone has created before anyone writes */
     IRIS_TRY(iris_launch(w, pass_right, &a, sizeof a, &grid, iris_default_stream(w)));
     IRIS_TRY(iris_synchronize(w));
-    printf("rank %d received %g\n", iris_rank(w), (double)iris_peek_f32(w, a.inbox));
-    return 0;
+    const int left = (iris_rank(w) + iris_world_size(w) - 1) % iris_world_size(w);
+    const float received = iris_peek_f32(w, a.inbox);
+    printf("rank %d received %g\n", iris_rank(w), (double)received);
+    return received != (float)left;
 }
 
 int main(void)

@@ -3,6 +3,7 @@
 #include <iris/iris.h>
 #include <iris/init.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "../ranks.h"
 
@@ -27,8 +28,8 @@ IRIS_KERNEL(count, count_args, a, 256)
 static int rank_main(iris_world *w, void *unused)
 {
     iris_launch_config grid = iris_grid(8, 256);
-    uint64_t total = 0, all[64];
-    uint32_t bins[BINS];
+    uint32_t samples[SAMPLES], bins[BINS], own[BINS], all[MOST_RANKS][BINS];
+    int wrong = 0;
     count_args a;
     (void)unused;
     a.ctx = iris_device_ctx(w);
@@ -40,16 +41,21 @@ static int rank_main(iris_world *w, void *unused)
     IRIS_TRY(iris_launch(w, count, &a, sizeof a, &grid, iris_default_stream(w)));
     IRIS_TRY(iris_barrier(w)); /* everyone has counted */
     IRIS_TRY(iris_memcpy(w, bins, a.bins, sizeof bins));
-    for (int bin = 0; bin < BINS; bin++)
-        total += bins[bin];
-    IRIS_TRY(iris_allgather(w, &total, all, sizeof total));
-    total = 0;
-    for (int rank = 0; rank < iris_world_size(w); rank++)
-        total += all[rank];
-    if (iris_rank(w) == 0)
-        printf("%d ranks counted %llu samples of %d\n", iris_world_size(w), (unsigned long long)total,
-               SAMPLES * iris_world_size(w));
-    return total != (uint64_t)SAMPLES * (uint64_t)iris_world_size(w);
+    IRIS_TRY(iris_memcpy(w, samples, a.samples, sizeof samples));
+    memset(own, 0, sizeof own);
+    for (int i = 0; i < SAMPLES; i++)
+        own[samples[i] % BINS]++;
+    IRIS_TRY(iris_allgather(w, own, all, sizeof own)); /* what each rank has counted, by the host */
+    for (int bin = 0; bin < BINS; bin++) {
+        uint32_t want = 0; /* on every rank but the one where the bin lives */
+        for (int rank = 0; bin % iris_world_size(w) == iris_rank(w) && rank < iris_world_size(w); rank++)
+            want += all[rank][bin];
+        wrong += bins[bin] != want;
+    }
+    if (iris_rank(w) == 0 || wrong)
+        printf("%d ranks counted %d samples: %d of %d bins on rank %d are wrong\n", iris_world_size(w),
+               SAMPLES * iris_world_size(w), wrong, BINS, iris_rank(w));
+    return wrong != 0;
 }
 
 int main(int argc, char **argv)

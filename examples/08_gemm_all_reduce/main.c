@@ -85,7 +85,8 @@ int main(int argc, char **argv)
     if (status >= 0)
         return status;
     const size_t m = o.m, n = o.n, k = o.k;
-    const iris_config config = heap_for(&o, m * (k + 128) + k * n + 3 * m * (n + 64));
+    const size_t slots = (size_t)o.ranks * iris_gemm_shard(o.m, (uint32_t)o.ranks, 0).count; /* rows of the workspace */
+    const iris_config config = heap_for(&o, m * (k + 128) + k * n + 2 * m * n + slots * (n + 64));
     printf("platform: %s\n", iris_platform_name());
     return iris_spawn_config(o.ranks, rank_main, &o, &config);
 }

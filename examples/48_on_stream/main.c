@@ -94,6 +94,8 @@ static int rank_main(iris_world *w, void *unused)
     if (rank == 0 || wrong)
         printf("rank %d computed with %d blocks of %d while they went around: %d wrong\n", rank, ranks, BLOCK, wrong);
     IRIS_TRY(iris_event_destroy(w, r.computed));
+    IRIS_TRY(iris_stream_destroy(w, r.copies));
+    IRIS_TRY(iris_stream_destroy(w, r.compute));
     free(host);
     return wrong != 0;
 }

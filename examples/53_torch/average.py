@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Averages an array of PyTorch, or of NumPy where that is not installed, over ranks that are threads of this process.
 
-    average.py LIBRARY [RANKS]      LIBRARY: average.c and init.c
+    average.py LIBRARY [RANKS]      LIBRARY: average.c and init.c; RANKS: 1 to 64, 2 when not given
 
-It ends with 0 when every array is the mean, 1 when not, 77 when neither PyTorch nor NumPy is installed.
+It ends with 0 when every array is the mean, 1 when not, 2 when it does not take its arguments, 77 when neither PyTorch
+nor NumPy is installed.
 """
 import ctypes
 import os
+import re
 import sys
 import traceback
 
@@ -20,6 +22,23 @@ except ImportError:
     numpy = None
 
 SHAPE = 100, 77
+
+
+def refuse(why):
+    print(f"{sys.argv[0]}: {why}; see --help", file=sys.stderr)
+    sys.exit(2)
+
+
+def loaded(path):
+    """The library of average.c and init.c."""
+    os.environ["IRIS_SPAWN"] = "thread"  # the library reads it
+    try:
+        library = ctypes.CDLL(os.path.abspath(path))
+    except OSError as error:
+        refuse(f"'{path}' is no library: {error}")
+    if not hasattr(library, "average"):
+        refuse(f"'{path}' is not the library of average.c and init.c")
+    return library
 
 
 def filled(value, device):
@@ -50,11 +69,18 @@ def rank_main(world, _):
         return 1
 
 
+if sys.argv[1:2] in (["-h"], ["--help"]):
+    print(__doc__)
+    sys.exit(0)
+if len(sys.argv) not in (2, 3):
+    refuse(f"{len(sys.argv) - 1} arguments are not what it takes, a library and perhaps a number of ranks")
+asked = sys.argv[2] if len(sys.argv) > 2 else "2"
+if not re.fullmatch(r"[1-9]|[1-5][0-9]|6[0-4]", asked):
+    refuse(f"'{asked}' is not what it takes, a number of ranks from 1 to 64")
+iris = loaded(sys.argv[1])
 if torch is None and numpy is None:
     print("skipped: neither PyTorch nor NumPy is installed for this Python")
     sys.exit(77)
-os.environ["IRIS_SPAWN"] = "thread"  # before the library is loaded
-iris = ctypes.CDLL(os.path.abspath(sys.argv[1]))
 iris.iris_platform_name.restype = ctypes.c_char_p
 for function in iris.iris_rank, iris.iris_world_size, iris.iris_device:
     function.argtypes = [ctypes.c_void_p]
@@ -63,4 +89,4 @@ contents = ctypes.pythonapi.PyCapsule_GetPointer
 contents.restype, contents.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 print(f"arrays of {'PyTorch' if torch else 'NumPy'}", flush=True)
 callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(rank_main)
-sys.exit(iris.iris_spawn(int(sys.argv[2]) if len(sys.argv) > 2 else 2, callback, None))
+sys.exit(iris.iris_spawn(int(asked), callback, None))

@@ -43,8 +43,17 @@ class Examples(unittest.TestCase):
 
     def test_what_is_unknown_gets_one_sentence(self):
         for example in EXAMPLES:
-            for arguments in (["--nonsense"], ["2x"], ["0"], ["-3"], ["2", "3"], [""], ["99999999999999999999"]):
+            for arguments in (["--nonsense"], ["2x"], ["0"], ["-3"], ["65"], ["2", "3"], [""],
+                              ["99999999999999999999"]):
                 self.refused(example, *arguments)
+
+    def test_the_program_in_python_says_what_it_takes(self):
+        average = sys.executable, "-B", ROOT / "examples/53_torch/average.py"
+        self.assertIn("average.py LIBRARY [RANKS]", call(*average, "--help").stdout)
+        for arguments, good in (([], "0 arguments"), (["x", "2", "3"], "3 arguments"), (["x", "65"], "from 1 to 64"),
+                                (["x", "2x"], "from 1 to 64"), (["nowhere"], "'nowhere' is no library"),
+                                (["libc.so.6"], "'libc.so.6' is no library")):
+            self.assertIn(good, self.refused(*average, *arguments))
 
     def test_demo_says_what_an_option_takes(self):
         for arguments, good in ((["-n", "0"], "1 to 8"), (["--ranks", "9"], "1 to 8"), (["-r", "0"], "1 to 1000"),
