@@ -2,12 +2,18 @@
 """The generator's command line: `python3 -m gen --help`."""
 import argparse
 import json
+import re
 import signal
 import sys
 from pathlib import Path, PurePosixPath
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # also runs by its path, from anywhere
-from gen import check, registry, render, single  # noqa: E402
+try:
+    from gen import check, registry, render, single  # noqa: E402
+except ModuleNotFoundError as missing:
+    if missing.name != "jinja2":
+        raise
+    sys.exit("gen: Jinja2 for Python is missing: pip install jinja2, or Debian's package python3-jinja2.")
 
 def arguments():
     p = argparse.ArgumentParser(prog="python3 -m gen", description="Generates the headers of <iris/gen/>.")
@@ -28,11 +34,14 @@ def arguments():
         p.add_argument(f"--{option}", choices=known, nargs="+", help="with --single: only these")
         every[option] = known
     args = p.parse_args()
+    if not (args.out or args.outputs or args.list or args.single or args.check is not None):
+        p.error("nothing to do: give --out, --single, --check, --list or --outputs (see --help)")
+    for option in ("preset", *every):
+        if vars(args)[option] and not args.single:
+            p.error(f"--{option} says what --single leaves out, and --single is not given")
     for option, known in every.items():  # what is named goes before presets, and they before everything
         preset = {v for name in args.preset for v in single.PRESETS[name].get(option, ())}
         vars(args)[option] = vars(args)[option] or [v for v in known if v in preset] or known
-    if not (args.out or args.outputs or args.list or args.single or args.check is not None):
-        p.error("nothing to do: give --out, --single, --check, --list or --outputs (see --help)")
     for folder in (args.folder, args.outputs):
         if folder is not None and not folder_rows(folder):
             p.error(f"there is no output in a folder '{folder}'")
@@ -47,6 +56,10 @@ def listing(form):
                   tests=row.tests) for row, names in render.symbols() for f in names]
     lines = "\n".join("{function:40} <{header}>  templates/{template}  {tests}".format(**t) for t in table)
     return json.dumps(table, indent=1) if form == "json" else lines
+
+def escaped(path):
+    """A path as make and ninja read it in a depfile."""
+    return re.sub(r"([ #])", r"\\\1", str(path)).replace("$", "$$")
 
 def main():
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `--list | head` is no error
@@ -69,7 +82,8 @@ def main():
             made, inputs = Path(args.check), check.inputs()
             made.touch()
     if args.depfile and made:
-        Path(args.depfile).write_text(f"{made}: {' '.join(sorted(map(str, inputs)))}\n", encoding="utf-8")
+        Path(args.depfile).write_text(f"{escaped(made)}: {' '.join(sorted(map(escaped, inputs)))}\n",
+                                      encoding="utf-8")
     return "\n".join(f"gen: {f}." for f in failures) or None
 
 sys.exit(main())

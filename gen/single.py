@@ -10,6 +10,11 @@ DEVICE = re.compile(r"iris/gen/(launch/)?(?!index)\w+\.h")
 _PART = ("arch", "mainloop", "dtype", "create", "memory", "op", "signal", "atomic")
 PRESETS = {**{p: dict(platforms=(p,)) for p in registry.PLATFORMS}, "vocabulary": dict(families=_PART),
            "collectives": dict(families=(*_PART, "collective", "tensor")), "gemm": dict(families=(*_PART, "gemm"))}
+# Types that other types' functions call: bytes and words move elements of any type, signals and atomics are words, and
+# gates of GEMMs know 16-bit floats.
+STANDING = ("u8", "u16", "u32", "u64", "f16", "bf16")
+# What is in each of the files that stand beside the header, and in no file of somebody else's.
+OWN = {"init.c": "#define IRIS_INIT_C", "init.h": "holds the host API too"}
 # Conditions whose macros keep their meaning throughout a compilation.
 STABLE = re.compile(r"#\s*(ifdef|ifndef|if|elif|else)\b"
                     r"([\s!()&|]|defined\b|\b(IRIS_INIT_C|IRIS_TARGET_\w+|IRIS_HAS_DEVICE|__cplusplus)\b)*")
@@ -48,13 +53,32 @@ def fold(name, files, left_out, done, around=frozenset()):
         elif not any(seen <= holds[-1] for seen in done.get(target, ())) and not (target in left_out and name in ROOTS):
             yield from fold(target, files, left_out, done, holds[-1])
 
+def obstacles(path):
+    """Why the header and the two files beside it cannot go where they are asked for, in sentences."""
+    library = render.ROOT / "include"
+    if path.is_dir():
+        yield f"{path} is a folder: give --single the name of the header too, {path / 'iris.h'} for example"
+    elif library in path.resolve().parents:
+        yield f"{path} is below {library}, where the library's own init.c and init.h are: choose another folder"
+    elif path.name in OWN:
+        yield f"{path} cannot be the header, for {path.name} is one of the files beside it: choose another name"
+    else:
+        for name, own in {path.name: "#define IRIS_SINGLE_HEADER", **OWN}.items():
+            file = path.parent / name
+            if file.exists() and own not in file.read_text(encoding="utf-8", errors="replace"):
+                yield f"{file} exists and is not Iris' own: --single would overwrite it, so choose another folder"
+
 def single(path, platforms, dtypes, families):
     """Writes the one header to `path`, init.c and an init.h for programs that include that too into the same folder.
-    Returns what failed, in sentences.
+    Returns what failed, in sentences; where files of somebody else's would be overwritten, nothing is written.
 
-    What was asked for brings along what it stands on: the host's files (plain C files of a GPU build use them), the
-    types that sums accumulate in, u32 and u64 (signals and atomics are such words), and families."""
-    needed = {"u32", "u64", *dtypes, *(d.acc for d in registry.DTYPES if d.name in dtypes)}
+    What was asked for brings along what it stands on: the host's files (plain C files of a GPU build use them), types
+    (STANDING, and those that sums accumulate in), and families."""
+    blocked = list(obstacles(path))
+    if blocked:
+        return blocked
+    needed = {*STANDING, *dtypes}
+    needed |= {d.acc for d in registry.DTYPES if d.name in needed}
     dtypes = [d for d in registry.DTYPES if d.name in needed]
     include, done = render.ROOT / "include", {}
     rendered, failures = render.render_all(registry.TEMPLATES, dtypes)

@@ -83,4 +83,5 @@ plain="-Wno-c2y-extensions -nobuiltininc -isystem $("$compiler" -print-resource-
     done
     check "c11 for amd init.c" "clang-22 -std=c11 -DIRIS_TARGET_AMD -D__HIP_PLATFORM_AMD__ -fsyntax-only $warnings \
         $includes $root/include/iris/init.c"
-} | check_all
+} >"$scratch/checks"
+check_all <"$scratch/checks"

@@ -58,4 +58,5 @@ quietly="$here/without.sh 'ptxas info .*(C75[02][04])' $compiler"
     check "HIP's own names win" "$here/refuses.sh hipError_t $compiler $flags -c -arch=sm_90 $hip"
     check "c11 for nvidia init.c" "cc -std=c11 -DIRIS_TARGET_NVIDIA -isystem $(dirname "$compiler")/../include \
         -fsyntax-only $warnings $includes $root/include/iris/init.c"
-} | check_all
+} >"$scratch/checks"
+check_all <"$scratch/checks"

@@ -67,7 +67,7 @@ FAILS = (r"\./hang$", r"\./wrong$", r"HEAP_MB=2 \./heap$", r"\./traced_hang$")
 PRELUDE = r"""
 set -e
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_rmaps_base_oversubscribe=1 CPATH=/usr/local/cuda/include
+export OMPI_MCA_rmaps_base_oversubscribe=1
 export PKG_CONFIG_PATH=$(echo "$PWD"/usr_local/lib*/pkgconfig "$PWD"/usr_local/lib/*/pkgconfig | tr ' ' ':')
 installed() {
     meson setup build_$1 --prefix=$PWD/usr_$1 --libdir lib -Dtests=false -Dtarget=$1 -Doptimization=0 >/dev/null
@@ -158,6 +158,7 @@ class Page:
                 why = self.left_out(command)
                 tests = re.match(r"meson test -C build '(.*)'$", command)
                 if why or tests:
+                    self.instead(command)  # the row is in use, also where a tool is not here
                     known = json.loads((self.build / "meson-info/intro-tests.json").read_text()) if tests else []
                     if tests and tests[1] not in [t["name"] for t in known]:
                         self.problems.append(f"`{command}` names a test that is not there")
@@ -196,14 +197,15 @@ def main():
         env["NVCC_APPEND_FLAGS"] = "-Ofc=max"
     pages, used, problems = [Page(p, build) for p in PAGES], set(), []
     now = [p.name for p in pages if only in p.name] if only else ["README.md", *mine([p.name for p in pages], 3)]
+    if only and not any(p.commands for p in pages if p.name in now):
+        problems.append(f"no page that has commands has a path that holds '{only}'")
     for page in pages:
         if page.commands and page.name in now:
             print(page.name, flush=True)
             page.try_all(env)
         else:  # tables fit commands of all pages
             for command, _ in page.commands:
-                if not page.left_out(command):
-                    page.instead(command)
+                page.left_out(command), page.instead(command)
         used |= page.used
         problems += [f"{page.name}: {p}" for p in page.problems]
     if not only:

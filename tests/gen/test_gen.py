@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 from pace import slowness  # noqa: E402
-from gen import check, gemm, registry, render  # noqa: E402
+from gen import check, gemm, registry, render, single  # noqa: E402
 
 GOLDEN = ROOT / "tests/gen/golden"
 GOLDEN_DTYPES = [d for d in registry.DTYPES if d.name in ("i32", "u32", "bf16")]  # enough to see a template's loops
@@ -91,6 +91,61 @@ class Output(unittest.TestCase):
             changed += sum(line.startswith("-") for line in diff)
             total += text.count("\n")
         self.assertLess(changed / total, 0.035, "lines that clang-format would change")  # versions differ a little
+
+
+class Built(unittest.TestCase):
+    """What Meson and ninja know of the generator."""
+
+    def test_names_of_odd_folders_reach_ninja_whole(self):
+        with tempfile.TemporaryDirectory() as folder:
+            odd = pathlib.Path(folder, "of $2 #1")
+            for part in ("gen", "templates"):
+                shutil.copytree(ROOT / part, odd / part, ignore=shutil.ignore_patterns("__pycache__"))
+            subprocess.run([sys.executable, "-B", odd / "gen/__main__.py", "--out", odd, "--folder", "launch",
+                            "--depfile", odd / "made.d"], check=True)
+            target, *inputs = re.split(r"(?<!\\) ", (odd / "made.d").read_text(encoding="utf-8").strip())
+            plain = {re.sub(r"\\([ #])", r"\1", name).replace("$$", "$") for name in inputs}
+            self.assertEqual(target[-1:], ":")
+            self.assertIn(str(odd / "gen/registry.py"), plain)
+            self.assertEqual([name for name in plain if not pathlib.Path(name).is_file()], [])
+
+    def test_every_table_that_outputs_come_from_configures_again(self):
+        watched = re.search(r"^foreach table : \[(.*)\]$", (ROOT / "meson.build").read_text(encoding="utf-8"), re.M)[1]
+        tables = re.findall(r"^from \.(\w+) import", (ROOT / "gen/registry.py").read_text(encoding="utf-8"), re.M)
+        self.assertEqual(sorted(re.findall(r"\w+", watched)), sorted([*tables, "registry"]))
+
+
+class Single(unittest.TestCase):
+    """--single writes over files of its own alone."""
+
+    def refused(self, path, sentence):
+        self.assertIn(sentence, "\n".join(single.obstacles(pathlib.Path(path))))
+
+    def test_leaves_files_of_others_alone(self):
+        for name in ("init.c", "init.h", "iris.h"):
+            with tempfile.TemporaryDirectory() as folder:
+                file = pathlib.Path(folder, name)
+                file.write_text("#include <iris/init.h>\n", encoding="utf-8")
+                self.refused(f"{folder}/iris.h", f"{name} exists and is not Iris' own")
+                if name == "init.c":
+                    asked = gen("--single", f"{folder}/iris.h")
+                    self.assertEqual((asked.returncode, asked.stdout), (1, ""))
+                    self.assertRegex(asked.stderr, r"^gen: .*choose another folder\.\n$")
+                self.assertEqual([f.read_text(encoding="utf-8") for f in pathlib.Path(folder).iterdir()],
+                                 ["#include <iris/init.h>\n"])
+
+    def test_refuses_names_that_cannot_be(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.refused(folder, f"{folder} is a folder")
+            self.refused(f"{folder}/init.h", "choose another name")
+        self.refused(ROOT / "include/iris.h", "choose another folder")
+
+    def test_knows_its_own(self):
+        own = {"init.c": "include/iris/init.c", "init.h": "templates/_init.h.j2", "iris.h": "templates/_single.h.j2"}
+        with tempfile.TemporaryDirectory() as folder:
+            for name, source in own.items():
+                shutil.copy(ROOT / source, f"{folder}/{name}")
+            self.assertEqual(list(single.obstacles(pathlib.Path(folder, "iris.h"))), [])
 
 
 class Launchers(unittest.TestCase):
@@ -221,6 +276,20 @@ class Table(unittest.TestCase):
             self.assertEqual((asked.returncode, asked.stdout), (2, ""), options)
             self.assertIn("no output in a folder 'lunch'", asked.stderr)
         self.assertEqual(gen("--help").returncode, 0)
+
+    def test_parts_of_no_single_header_are_refused(self):
+        for option, value in (("--platforms", "host"), ("--dtypes", "f32"), ("--families", "op"), ("--preset", "gemm")):
+            asked = gen("--out", "made", option, value)
+            self.assertEqual((asked.returncode, asked.stdout), (2, ""), option)
+            self.assertIn(f"{option} says what --single leaves out, and --single is not given", asked.stderr)
+
+    def test_missing_jinja2_is_named_with_its_packages(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "jinja2.py").write_text(
+                "raise ModuleNotFoundError('not here', name='jinja2')", encoding="utf-8")
+            asked = gen("--list", PYTHONPATH=folder)
+        self.assertEqual(asked.returncode, 1)
+        self.assertRegex(asked.stderr, r"^gen: .*pip install jinja2.*python3-jinja2\.\n$")
 
     def test_reader_that_leaves_early_ends_the_list_without_a_traceback(self):
         for options in (["--list"], ["--list", "json"], ["--help"]):

@@ -19,9 +19,11 @@ CODE = ("include/iris/**/*.[ch]", "templates/**/*.j2", "tests/**/*.[ch]", "tests
         "bench/**/*.[ch]", "bench/**/*.cpp")
 SCRIPTS = ("gen/**/*.py", "tests/**/*.py", "docs/**/*.py", "bench/**/*.py", "tests/**/*.sh", "run", ".ci/run")
 PROSE = ("*.md", "docs/**/*.md", "bench/**/*.md", "examples/**/*.md")
-PLATFORM_CODE = ("include/iris/arch", "include/iris/mainloop", "templates/arch", "templates/mainloop", "tests/isa")
+# A tarball has the generated headers beside the others.
+PLATFORM_CODE = ("include/iris/arch", "include/iris/mainloop", "include/iris/gen/arch", "include/iris/gen/mainloop",
+                 "templates/arch", "templates/mainloop", "tests/isa")
 LIBRARY = ("include/iris/", "templates/")
-MAINLOOPS = ("include/iris/mainloop/", "templates/mainloop/")
+MAINLOOPS = ("include/iris/mainloop/", "include/iris/gen/mainloop/", "templates/mainloop/")
 
 
 def of_lines(path, text):
@@ -87,7 +89,7 @@ def teeth(samples):
             (of_prose, "x.md", "```\n```\n" + "word " * 25, "```\n" + "word " * 25 + "\n```\n| " + "cell | " * 25)):
         assert len(list(rule(path, breach))) == 1, f"{breach} went unnoticed"
         assert not list(rule(path, none)), f"{none} is no breach"
-    for path in (own, "tests/isa/x.c"):
+    for path in (own, "include/iris/gen/mainloop/x.h", "tests/isa/x.c"):
         assert not list(of_code(path, "#ifdef __HIP__\nif (p->mainloop == IRISI_GEMM_SM90A)")), path
     row = f"X({DTYPES[0].name}, {DTYPES[0].name.upper()}, "
     for text in (samples.replace(row, ""), samples + row):

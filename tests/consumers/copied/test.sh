@@ -11,7 +11,10 @@ single() { (cd "$root" && python3 -B -m gen --single "$work/$1/iris.h" $2); }
 single iris ""
 [ "$(ls iris | tr '\n' ' ')" = "init.c init.h iris.h " ]
 grep -q '^#define IRIS_SINGLE_HEADER' iris/iris.h
-! grep -n '#include <iris/' iris/iris.h
+if grep -n '#include <iris/' iris/iris.h; then
+    echo "the one header includes others"
+    exit 1
+fi
 cp "$root/examples/00_pass_right/main.c" app.c
 
 cc -I. app.c iris/init.c -pthread -o plain
@@ -38,18 +41,24 @@ if comm -23 expected seen | grep .; then
 fi
 
 cc -std=c11 -I. $warnings -Wpedantic "$here/families.c" "$here/launchers.c" iris/init.c -pthread -o families
-said=$(./families | sort | tr '\n' ';')
-[ "$said" = "rank 0: every family;rank 1: every family;" ] || { echo "families: $said"; exit 1; }
+says "rank 0: every family;rank 1: every family;" ./families
 echo "every family runs"
 
-# A part of it: one dtype, one family, one platform; the program needs signals too, so they are asked for.
-single part/iris "--preset host --dtypes f32 --families memory signal create"
-[ "$(wc -l <part/iris/iris.h)" -lt "$(($(wc -l <iris/iris.h) / 10))" ]
+# The part of it that the page names.
+page=$root/docs/how-to/add-to-a-project.md
+part="--platforms host amd --dtypes f32 bf16 u64 --families memory signal create"
+grep -qF -e "$(echo "$part" | sed 's/ --/`, `--/; s/ --/` and `--/')" "$page"
+single part/iris "$part"
+[ "$(wc -l <part/iris/iris.h)" -lt "$(($(wc -l <iris/iris.h) / 6))" ]
 cc $warnings -Ipart app.c part/iris/init.c -pthread -o part/app
 passes ./part/app
 
+# One type, with the kernels and launchers of every family: it brings the types that these call.
+single type/iris "--dtypes f32"
+every_launcher >every_launcher.c
+cc $warnings -Itype/iris -fsyntax-only every_launcher.c
+
 # Presets have the sizes that the page says, to a tenth, and hold what the program needs.
-page=$root/docs/how-to/add-to-a-project.md
 sed -nE 's/^\| `--preset ([a-z ]+)` \|.* ([0-9.]+) MB \|$/\1;\2/p; s/^\| none \|.* ([0-9.]+) MB \|$/;\1/p' "$page" \
     >presets
 [ "$(wc -l <presets)" -ge 8 ]

@@ -8,11 +8,7 @@
 (cd "$root" && python3 -B -m gen --single "$work/iris.h")
 sed '/#include <iris\/init.h>/d; s|#include <iris/iris.h>.*|#include "iris.h"|' "$root/examples/00_pass_right/main.c" \
     >app.c
-{
-    (cd "$root" && python3 -B -m gen --outputs launch && printf '%s\n' self_test.h on_stream.h) |
-        sed 's/\.h$//' | tr a-z A-Z | sed 's/.*/#define IRIS_INSTANTIATE_&/'
-    echo '#include "iris.h"'
-} >every_launcher.c
+every_launcher >every_launcher.c
 
 warnings="-Wall -Wextra -Wpedantic -Werror"
 for compiler in c++ clang++ clang++-22; do
