@@ -443,7 +443,7 @@ uint32_t irisi_max_workgroups(iris_world *w, irisi_kernel kernel, uint32_t lanes
  * In-order queues of work; null is the world's default stream. What fails on the device is told by the call that waits.
  *
  * @param w      the world, from iris_init
- * @param stream the stream
+ * @param stream the stream: of iris_stream_create, or on a GPU one that the program made with the runtime itself
  * @param event  the event
  * @param ms     receives milliseconds
  * @param start  an event that was recorded
@@ -454,11 +454,18 @@ uint32_t irisi_max_workgroups(iris_world *w, irisi_kernel kernel, uint32_t lanes
 iris_stream iris_default_stream(iris_world *w);
 /** Creates a stream whose work is not ordered with other streams' work. */
 iris_status iris_stream_create(iris_world *w, iris_stream *stream);
-/** Drains and frees a stream. */
+/**
+ * Drains and frees a stream. One that the program made with the runtime itself is drained and forgotten: once a call of
+ * this world has named it, call this before cudaStreamDestroy or hipStreamDestroy, else a later iris_synchronize waits
+ * for a handle that is gone. IRIS_ERR_ARGUMENT for the default stream, and for one that is being captured.
+ */
 iris_status iris_stream_destroy(iris_world *w, iris_stream stream);
 /** Waits for a stream; reports a deadline that passed on the device, with who waited for whom. */
 iris_status iris_stream_synchronize(iris_world *w, iris_stream stream);
-/** Waits for every stream of the world. */
+/**
+ * Waits for every stream of the world: those that it made, and those of the program's that calls have named. A graph
+ * that the program launches on another stream is not waited for.
+ */
 iris_status iris_synchronize(iris_world *w);
 /** Creates an event for ordering streams and measuring time. */
 iris_status iris_event_create(iris_world *w, iris_event *event);

@@ -918,3 +918,35 @@ static void launch_work(irist_rank *t)
 }
 
 TEST_CASE("launchers refuse plans that are not theirs", "[gemm]") { irist_spmd(launch_work, nullptr); }
+
+static int counted(void *calls, const iris_gemm_blas_call *, iris_stream) { return ++*(int *)calls, 0; }
+
+/* A group holds no GEMM, whoever computes it: the library's kernel or the caller's BLAS. */
+static void group_work(irist_rank *t)
+{
+    static const char sentence[] = "GEMM launch: iris_group_begin does not hold this call";
+    float *memory = operands(t);
+    int calls = 0;
+    for (int i = 0; memory && i < 4; i++) {
+        question q = sound(t, memory);
+        const int local = i / 2, by_blas = i % 2;
+        iris_gemm_plan plan;
+        if (local)
+            q.op = IRIS_GEMM_LOCAL;
+        if (by_blas)
+            q.args.pattern = IRIS_GEMM_BLAS_GATHER, q.args.blas = counted, q.args.blas_arg = &calls;
+        irist_ok(t, iris_gemm_prepare(t->world, &plan, q.op, q.dtype, &q.args));
+        irist_ok(t, iris_group_begin());
+        const iris_status s = local ? iris_gemm_local_f32(t->world, &plan, nullptr)
+                                    : iris_gemm_all_scatter_f32(t->world, &plan, nullptr);
+        irist_check(t, s == IRIS_ERR_ARGUMENT, "op %d, BLAS %d: %s", (int)q.op, by_blas, iris_status_name(s));
+        irist_check(t, std::strstr(iris_error_string(t->world), sentence) != nullptr, "op %d, BLAS %d: %s", (int)q.op,
+                    by_blas, iris_error_string(t->world));
+        irist_check(t, iris_group_end() == IRIS_ERR_ARGUMENT, "a group that was refused a call ends well");
+        irist_ok(t, iris_gemm_release(t->world, &plan));
+    }
+    irist_check(t, calls == 0, "BLAS was called %d times in a group", calls);
+    iris_free(t->world, memory);
+}
+
+TEST_CASE("a group refuses GEMMs, those of the caller's BLAS too", "[gemm]") { irist_spmd(group_work, nullptr); }

@@ -176,6 +176,8 @@ static void round_trip_work(irist_rank *t)
     problem p;
     if (problem_create(&p, t, IRIS_F32, shape, plain)) {
         problem_expect(&p);
+        irist_check(t, p.plan.launcher.second != nullptr || irisi_gemm_in_sequence(t->world, nullptr),
+                    "a plan that producer_consumer may launch has no second stream");
         for (int pattern = 1; pattern < IRIS_GEMM_PATTERNS; pattern++) {
             iris_gemm_row rows[4];
             const uint32_t n = iris_gemm_candidates(t->world, &p.plan, (iris_gemm_pattern)pattern, rows, 4);
@@ -430,16 +432,33 @@ TEST_CASE("the caller's BLAS is chosen by a row where every rank has one", "[gem
     irist_spmd(blas_choice_work, nullptr);
 }
 
+static int counted(void *calls, const iris_gemm_blas_call *, iris_stream) { return ++*(int *)calls, 0; }
+
+/* In a world that has stopped a BLAS is not called, for a GEMM alone either. */
+static void blas_in_stopped_world(problem *p, iris_gemm_plan *alone, const int *calls)
+{
+    irist_rank *t = p->t;
+    for (const iris_status s : {iris_gemm_local_f32(t->world, alone, nullptr),
+                                iris_gemm_local_f32(t->world, &p->plan, nullptr),
+                                iris_gemm_all_scatter_f32(t->world, &p->plan, nullptr)})
+        irist_check(t, s == IRIS_ERR_TIMEOUT, "a launch in a world that has stopped: %s", iris_status_name(s));
+    irist_check(t, *calls == 0, "BLAS was called %d times in a world that has stopped", *calls);
+}
+
 /* One rank's BLAS fails: its launch says so, and the others' waits end with its sentence. */
 static void blas_failure_work(irist_rank *t)
 {
     const int last = t->ranks - 1, odd = t->rank == last;
     naive_blas blas = {t->world, 0, odd ? 7 : 0, {}};
+    iris_gemm_plan alone;
+    int calls = 0;
     problem p;
     if (problem_create(&p, t, IRIS_F32, shape, plain)) {
         const std::string sentence = "rank " + std::to_string(last) + ": GEMM launch: its BLAS returned 7";
         iris_gemm_args g = problem_args(&p);
-        g.blas = naive_gemm, g.blas_arg = &blas, g.pattern = IRIS_GEMM_BLAS_GATHER;
+        g.pattern = IRIS_GEMM_BLAS_GATHER, g.blas = counted, g.blas_arg = &calls, g.band = 1;
+        irist_ok(t, iris_gemm_prepare(t->world, &alone, IRIS_GEMM_LOCAL, p.dtype, &g));
+        g.blas = naive_gemm, g.blas_arg = &blas, g.band = 0;
         if (plan_again(&p, &g)) {
             const iris_status launched = iris_gemm_all_scatter_f32(t->world, &p.plan, iris_default_stream(t->world));
             if (odd) {
@@ -451,12 +470,15 @@ static void blas_failure_work(irist_rank *t)
             }
             irist_check(t, std::strstr(iris_error_string(t->world), sentence.c_str()) != nullptr, "\"%s\" lacks \"%s\"",
                         iris_error_string(t->world), sentence.c_str());
-            if (t->ranks > 1)
+            if (t->ranks > 1) {
+                blas_in_stopped_world(&p, &alone, &calls);
                 irist_ok(t, iris_reset(t->world));
+            }
             blas.fail = 0;
             problem_expect(&p);
             run_plan(&p, "after a failure");
         }
+        irist_ok(t, iris_gemm_release(t->world, &alone));
     }
     problem_free(&p);
 }

@@ -3,9 +3,9 @@
  * hip_runtime.h: what init.c asks of a GPU, in HIP's names. nvidia/runtime.h spells them in CUDA, amd/runtime.h
  * includes HIP; both then include this file, and only init.c includes them. The functions are those of host/runtime.h.
  *
- * Heaps are in hip_heap.h, windows in hip_window.h. Streams that the caller made with the runtime itself are drained
- * with the world's own once a launch has named them. Never hipDeviceSynchronize: with several ranks on one device it
- * would wait for a peer's kernel, which may itself wait for this rank's next one.
+ * Heaps are in hip_heap.h, windows in hip_window.h. Streams that the program made with the runtime itself are drained
+ * with the world's own once a call has named them, until irisi_dev_stream_destroy. Never hipDeviceSynchronize: with
+ * several ranks on one device it would wait for a peer's kernel, which may itself wait for this rank's next one.
  */
 #ifndef IRIS_ARCH_HIP_RUNTIME_H
 #define IRIS_ARCH_HIP_RUNTIME_H
@@ -17,7 +17,18 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { IRISI_STREAMS = 256, IRISI_BUS_ID = 32 };
+enum { IRISI_BUS_ID = 32 };
+
+typedef enum irisi_stream_owner {
+    IRISI_STREAM_PROGRAM, /* the program made it */
+    IRISI_STREAM_WORLD,   /* irisi_dev_stream_create made it */
+    IRISI_STREAM_SPARE    /* likewise, and it was given back, to be handed out again */
+} irisi_stream_owner;
+
+typedef struct irisi_known_stream {
+    iris_stream stream;
+    irisi_stream_owner owner;
+} irisi_known_stream;
 
 typedef struct irisi_dev {
     int device;
@@ -31,11 +42,8 @@ typedef struct irisi_dev {
     size_t heap_block;     /* by multiples of this */
     size_t heap_alignment; /* of a heap's first byte */
     irisi_vmm vmm;
-    iris_stream known[IRISI_STREAMS];
-    int owned[IRISI_STREAMS];
-    int n_known;
-    iris_stream spare[IRISI_STREAMS]; /* made here, given back, to be handed out again */
-    int n_spare;
+    irisi_known_stream *known; /* streams of this world */
+    size_t n_known, known_room;
     int sharers;            /* ranks on this device, while heaps are mapped */
     int shared;             /* 1 where there are others */
     int chiplets;           /* that it deals workgroups to in turn */
@@ -117,6 +125,8 @@ static void irisi_dev_abandon(irisi_dev *d) { d->open = 0; }
 
 static void irisi_dev_close(irisi_dev *d)
 {
+    free(d->known);
+    d->known = NULL, d->n_known = d->known_room = 0;
     if (!d->open)
         return;
     if (d->side)
@@ -219,17 +229,41 @@ static const char *irisi_dev_raise_abort(irisi_dev *d, irisi_control *control, u
     return why;
 }
 
-/* Adds a stream to those that are drained; `own` ones are destroyed with the world. */
-static const char *irisi_stream_note(irisi_dev *d, iris_stream s, int own)
+/* A stream's record; null when the world does not know the stream. */
+static irisi_known_stream *irisi_stream_find(irisi_dev *d, iris_stream s)
 {
-    for (int i = 0; i < d->n_known; i++)
-        if (d->known[i] == s)
-            return NULL;
-    if (d->n_known == IRISI_STREAMS)
-        return "more than 256 streams in one world";
-    d->known[d->n_known] = s;
-    d->owned[d->n_known++] = own;
+    for (size_t i = 0; i < d->n_known; i++)
+        if (d->known[i].stream == s)
+            return &d->known[i];
     return NULL;
+}
+
+/*
+ * Adds a stream to those that are drained; 0: there is no memory for it. The runtime may have given it the handle of a
+ * stream of the program's that is gone.
+ */
+static int irisi_stream_note(irisi_dev *d, iris_stream s, irisi_stream_owner owner)
+{
+    irisi_known_stream *known = irisi_stream_find(d, s);
+    if (!known && d->n_known == d->known_room) {
+        const size_t room = d->known_room ? 2 * d->known_room : 16;
+        known = (irisi_known_stream *)realloc(d->known, room * sizeof *known);
+        if (!known)
+            return 0;
+        d->known = known, d->known_room = room, known = NULL;
+    }
+    if (!known)
+        known = &d->known[d->n_known++];
+    known->stream = s, known->owner = owner;
+    return 1;
+}
+
+/* 1 while the stream's work goes into a graph instead of running. */
+static int irisi_dev_stream_capturing(irisi_dev *d, iris_stream s)
+{
+    hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
+    (void)d;
+    return irisi_hip(hipStreamIsCapturing(s, &status)) == NULL && status != hipStreamCaptureStatusNone;
 }
 
 /*
@@ -241,36 +275,54 @@ static const char *irisi_stream_note(irisi_dev *d, iris_stream s, int own)
  */
 static const char *irisi_dev_stream_create(irisi_dev *d, iris_stream *out)
 {
-    if (d->n_spare > 0) {
-        *out = d->spare[--d->n_spare];
-        return irisi_stream_note(d, *out, 1);
-    }
-    const char *why = irisi_hip(hipStreamCreateWithFlags(out, hipStreamNonBlocking));
-    if (!why)
-        why = irisi_stream_note(d, *out, 1);
-    return why ? why : irisi_dev_fill(d, d->touched, 0, 1, *out);
+    for (size_t i = 0; i < d->n_known; i++)
+        if (d->known[i].owner == IRISI_STREAM_SPARE) {
+            d->known[i].owner = IRISI_STREAM_WORLD;
+            *out = d->known[i].stream;
+            return NULL;
+        }
+    iris_stream s = NULL;
+    const char *why = irisi_hip(hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+    if (why)
+        return why;
+    why = irisi_dev_fill(d, d->touched, 0, 1, s);
+    if (!why && !irisi_stream_note(d, s, IRISI_STREAM_WORLD))
+        why = "no memory for a longer list of streams";
+    if (why)
+        (void)hipStreamDestroy(s);
+    else
+        *out = s;
+    return why;
 }
 
+/*
+ * Drains a stream that the world knows. One that the world made then waits to be handed out again, if it was drained;
+ * one that the program made is forgotten in any case, so that no later call touches it.
+ */
 static const char *irisi_dev_stream_destroy(irisi_dev *d, iris_stream s)
 {
-    int at = 0, own = 0;
-    while (at < d->n_known && d->known[at] != s)
-        at++;
-    if (at < d->n_known) {
-        own = d->owned[at];
-        d->n_known--;
-        d->known[at] = d->known[d->n_known];
-        d->owned[at] = d->owned[d->n_known];
-    }
-    if (own && d->n_spare < IRISI_STREAMS)
-        d->spare[d->n_spare++] = s;
-    else if (own)
-        return irisi_hip(hipStreamDestroy(s));
-    return own ? irisi_hip(hipStreamSynchronize(s)) : NULL;
+    irisi_known_stream *known = irisi_stream_find(d, s);
+    if (!known)
+        return NULL;
+    const char *why = irisi_hip(hipStreamSynchronize(s));
+    if (known->owner == IRISI_STREAM_PROGRAM)
+        *known = d->known[--d->n_known];
+    else if (!why)
+        known->owner = IRISI_STREAM_SPARE;
+    return why;
 }
 
-/* Any stream of the runtime will do; the world learns of it when it is first used. */
-static int irisi_dev_stream_known(irisi_dev *d, iris_stream s) { return irisi_stream_note(d, s, 0) == NULL; }
+/*
+ * 1: calls may name the stream; 0: it was given back; -1: there is no memory to note it. Any stream of the runtime will
+ * do; the world notes it when a call first names it.
+ */
+static int irisi_dev_stream_known(irisi_dev *d, iris_stream s)
+{
+    const irisi_known_stream *known = irisi_stream_find(d, s);
+    if (known)
+        return known->owner != IRISI_STREAM_SPARE;
+    return irisi_stream_note(d, s, IRISI_STREAM_PROGRAM) ? 1 : -1;
+}
 
 static const char *irisi_dev_stream_synchronize(irisi_dev *d, iris_stream s)
 {
@@ -278,12 +330,16 @@ static const char *irisi_dev_stream_synchronize(irisi_dev *d, iris_stream s)
     return irisi_hip(hipStreamSynchronize(s));
 }
 
+/* Drains every stream, also behind one that fails; returns what failed first. */
 static const char *irisi_dev_synchronize(irisi_dev *d)
 {
-    const char *why = NULL;
-    for (int i = 0; i < d->n_known && !why; i++)
-        why = irisi_hip(hipStreamSynchronize(d->known[i]));
-    return why;
+    const char *first = NULL;
+    for (size_t i = 0; i < d->n_known; i++) {
+        const int spare = d->known[i].owner == IRISI_STREAM_SPARE;
+        const char *why = spare ? NULL : irisi_hip(hipStreamSynchronize(d->known[i].stream));
+        first = first ? first : why;
+    }
+    return first;
 }
 
 /* Drains the streams of this world and destroys those that it made. */
@@ -292,10 +348,10 @@ static void irisi_dev_stop(irisi_dev *d)
     if (!d->open || irisi_dev_use(d) != NULL)
         return;
     (void)irisi_dev_synchronize(d);
-    while (d->n_known > 0)
-        (void)irisi_dev_stream_destroy(d, d->known[d->n_known - 1]);
-    while (d->n_spare > 0)
-        (void)hipStreamDestroy(d->spare[--d->n_spare]);
+    for (size_t i = 0; i < d->n_known; i++)
+        if (d->known[i].owner != IRISI_STREAM_PROGRAM)
+            (void)hipStreamDestroy(d->known[i].stream);
+    d->n_known = 0;
 }
 
 static const char *irisi_dev_event_create(irisi_dev *d, iris_event *out)
@@ -320,14 +376,6 @@ static const char *irisi_dev_stream_wait_event(irisi_dev *d, iris_stream s, iris
 {
     (void)d;
     return irisi_hip(hipStreamWaitEvent(s, e, 0));
-}
-
-/* 1 while the stream's work goes into a graph instead of running. */
-static int irisi_dev_stream_capturing(irisi_dev *d, iris_stream s)
-{
-    hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
-    (void)d;
-    return irisi_hip(hipStreamIsCapturing(s, &status)) == NULL && status != hipStreamCaptureStatusNone;
 }
 
 static const char *irisi_dev_event_elapsed_ms(irisi_dev *d, float *ms, iris_event start, iris_event stop)

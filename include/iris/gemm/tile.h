@@ -367,7 +367,8 @@ IRIS_DEVICE void irisi_tile_put_box_to_owners(const iris_ctx *ctx, const iris_ge
         const uint64_t at = (uint64_t)(first + r - irisi_gemm_rows_of(plan, to).first) * plan->operands.ldc + column;
         irisi_b128 v;
         if ((group->stopped && to != plan->rank) ||
-            column * plan->operands.c_element + 16 * c >= plan->region.columns * plan->operands.c_element)
+            (uint64_t)column * plan->operands.c_element + 16 * c >=
+                (uint64_t)plan->region.columns * plan->operands.c_element)
             continue;
         __builtin_memcpy(&v, __builtin_assume_aligned(box + 128 * r + ((c ^ r % 8) * 16), 16), sizeof v);
         char *own = (char *)plan->route.base + at * plan->operands.c_element + 16 * c;

@@ -31,7 +31,7 @@ static iris_gemm_blas_call irisi_gemm_blas_call_of(const iris_gemm_plan *plan, u
 /*
  * Calls the caller's BLAS for this rank's columns of each B, if there are some, and rows. When it fails, nothing will
  * come from this rank, so waiting peers are stopped at once, as at a deadline. Not in a capture, nor for a GEMM alone:
- * no peer waits then.
+ * no peer waits then. The stream comes from irisi_take_stream.
  */
 static iris_status irisi_gemm_start_blas(iris_world *w, const iris_gemm_plan *plan, iris_stream stream)
 {
@@ -40,7 +40,7 @@ static iris_status irisi_gemm_start_blas(iris_world *w, const iris_gemm_plan *pl
     for (uint32_t i = 0; i <= plan->several.count && failed == 0; i++) {
         call = irisi_gemm_blas_call_of(plan, i);
         if (call.n > 0 && call.m > 0)
-            failed = plan->launcher.blas(plan->launcher.blas_arg, &call, stream ? stream : w->stream);
+            failed = plan->launcher.blas(plan->launcher.blas_arg, &call, stream);
     }
     if (failed == 0)
         return IRIS_OK;

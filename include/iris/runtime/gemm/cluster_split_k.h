@@ -34,13 +34,16 @@ static uint32_t irisi_gemm_cluster_split_k(iris_gemm_plan *p, uint32_t split_k)
     return p->tiling.positions;
 }
 
-/* Workgroups of a kernel that can be on the device at once. */
+/*
+ * Workgroups of a kernel that can be on the device at once. Where ranks share it there are no clusters: the runtime
+ * counts those of the whole device, and a rank's part of them may lie where another rank's leave no room for a cluster.
+ */
 static uint32_t irisi_gemm_resident(iris_world *w, irisi_kernel kernel, const iris_launch_config *cfg)
 {
     uint32_t most = 0;
 #if defined(IRISI_HAS_CLUSTERS)
     if (cfg->cluster > 1)
-        return irisi_dev_allow_shared(&w->dev, kernel, cfg->shared_bytes) == NULL &&
+        return !irisi_dev_shared(&w->dev) && irisi_dev_allow_shared(&w->dev, kernel, cfg->shared_bytes) == NULL &&
                        irisi_gpu_clustered(kernel, cfg, &most) == NULL
                    ? most
                    : 0;

@@ -246,8 +246,28 @@ static iris_status irisi_gemm_hold_workspace(iris_world *w, iris_gemm_plan *p)
 }
 
 /*
+ * Makes the stream and the events of producer_consumer and copy_engine. A plan can be launched by any pattern that the
+ * program has kernels of, whatever its own one, so they are made where the program has those of these two: only with
+ * IRIS_GEMM_ALL_PATTERNS. Each plan has its own stream, since plans that are launched on two streams at once wait for
+ * nothing of each other: on one stream for both, what the second plan sends would stand behind what the first one's
+ * stream waits for, which may be the second plan on another rank. Ranks that share a device never launch these patterns
+ * (irisi_gemm_in_sequence).
+ */
+static iris_status irisi_gemm_hold_second(iris_world *w, iris_gemm_plan *p)
+{
+    const irisi_gemm_kernel_role role = IRISI_GEMM_KERNEL_COMMUNICATE;
+    if (irisi_dev_shared(&w->dev) || (irisi_gemm_kernel_of(p, IRIS_GEMM_PRODUCER_CONSUMER, role) == NULL &&
+                                      irisi_gemm_kernel_of(p, IRIS_GEMM_COPY_ENGINE, role) == NULL))
+        return IRIS_OK;
+    iris_status s = iris_stream_create(w, &p->launcher.second);
+    if (s == IRIS_OK)
+        s = iris_event_create(w, &p->launcher.fork);
+    return s == IRIS_OK ? iris_event_create(w, &p->launcher.join) : s;
+}
+
+/*
  * Allocates what a plan of an operation that communicates holds, once all ranks have agreed: the channel, the banks for
- * packets, the stream and the events of producer_consumer and copy_engine. All ranks allocate, or none.
+ * packets, the workspace, the second stream. All ranks allocate, or none.
  */
 static iris_status irisi_gemm_hold_exchange(iris_world *w, iris_gemm_plan *p, const irisi_tune_row *row)
 {
@@ -256,11 +276,7 @@ static iris_status irisi_gemm_hold_exchange(iris_world *w, iris_gemm_plan *p, co
         s = irisi_gemm_ll_hold(w, p, row);
     if (s == IRIS_OK)
         s = irisi_gemm_hold_workspace(w, p);
-    if (s == IRIS_OK)
-        s = irisi_dev_shared(&w->dev) ? IRIS_OK : iris_stream_create(w, &p->launcher.second);
-    if (s == IRIS_OK)
-        s = iris_event_create(w, &p->launcher.fork);
-    return s == IRIS_OK ? iris_event_create(w, &p->launcher.join) : s;
+    return s == IRIS_OK ? irisi_gemm_hold_second(w, p) : s;
 }
 
 /* Chooses mainloop, pattern and tiling from what the ranks have in common, and allocates what the plan holds. */
@@ -698,6 +714,9 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
     int found = 0;
     if (sound != IRIS_OK)
         return sound;
+    const iris_status taken = irisi_take_stream(w, "GEMM launch", &stream); /* before the caller's BLAS may be called */
+    if (taken != IRIS_OK)
+        return taken;
     const iris_status offered =
         op == IRIS_GEMM_LOCAL ? IRIS_OK : irisi_gemm_check_offered(w, plan, "GEMM launch", pattern);
     iris_gemm_plan routed;
