@@ -3,7 +3,7 @@
  * bytes.h: copies of any length and alignment by a lane, a wave or a workgroup.
  *
  *   irisi_copy irisi_copy_wave irisi_copy_wg irisi_copy_cache irisi_copy_cache_wave irisi_copy_cache_wg
- *   irisi_copy_bytes irisi_divide
+ *   irisi_copy_bytes irisi_divide irisi_wave_members
  *
  * Stores are 16 bytes wide wherever the destination allows it, because the destination is what lies across the link;
  * a source that is not aligned alike is gathered by the widest loads that its alignment allows. `load` and `store` are
@@ -18,6 +18,16 @@
 IRIS_HOST_DEVICE size_t irisi_divide(size_t n, uint32_t d) { return n >> 32 == 0 ? (uint32_t)n / d : n / d; }
 
 #if IRIS_HAS_DEVICE
+
+/*
+ * Lanes that the caller's wave has: iris_wave_lanes(), or fewer in the last wave of a workgroup whose lanes are no
+ * multiple of it. On the host, where a wave is one lane, it is the constant 1.
+ */
+IRIS_DEVICE uint32_t irisi_wave_members(void)
+{
+    const uint32_t whole = iris_wave_lanes(), left = iris_wg_lanes() - iris_wave() * whole;
+    return whole == 1 || left > whole ? whole : left;
+}
 
 /*
  * The largest power of two, at most 16, that divides x (16 for 0). Bit by bit, so that a compiler that knows a length
@@ -174,7 +184,7 @@ IRIS_DEVICE void irisi_copy_cache_wave(void *to, const void *from, size_t bytes,
 {
     irisi_check_load_hint(load);
     irisi_check_store_hint(store);
-    irisi_copy_bytes(to, from, bytes, iris_lane(), iris_wave_lanes(), load, store);
+    irisi_copy_bytes(to, from, bytes, iris_lane(), irisi_wave_members(), load, store);
 }
 IRIS_DEVICE void irisi_copy_cache_wg(void *to, const void *from, size_t bytes, iris_cache load, iris_cache store)
 {
@@ -190,7 +200,7 @@ IRIS_DEVICE void irisi_copy(void *to, const void *from, size_t bytes)
 }
 IRIS_DEVICE void irisi_copy_wave(void *to, const void *from, size_t bytes)
 {
-    irisi_copy_bytes(to, from, bytes, iris_lane(), iris_wave_lanes(), IRIS_CACHE_DEFAULT, IRIS_CACHE_DEFAULT);
+    irisi_copy_bytes(to, from, bytes, iris_lane(), irisi_wave_members(), IRIS_CACHE_DEFAULT, IRIS_CACHE_DEFAULT);
 }
 IRIS_DEVICE void irisi_copy_wg(void *to, const void *from, size_t bytes)
 {

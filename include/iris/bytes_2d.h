@@ -141,7 +141,7 @@ IRIS_DEVICE void irisi_copy_box(void *to, const void *from, irisi_box box)
 }
 IRIS_DEVICE void irisi_copy_box_wave(void *to, const void *from, irisi_box box)
 {
-    irisi_copy_box_bytes(to, from, box, iris_lane(), iris_wave_lanes());
+    irisi_copy_box_bytes(to, from, box, iris_lane(), irisi_wave_members());
 }
 IRIS_DEVICE void irisi_copy_box_wg(void *to, const void *from, irisi_box box)
 {

@@ -754,8 +754,8 @@ static void *irisi_allocate(iris_world *w, const char *by, size_t bytes, size_t 
                    irisi_mem_name[kind], bytes, aligned, a->end - a->start - a->used, a->end - a->start,
                    irisi_arena_largest(a),
                    kind == IRIS_MEM_DATA && w->heap_most > w->heap_bytes ? "call iris_heap_grow or " : "",
-                   irisi_mem_variable[kind],
-                   (a->end - (kind == IRIS_MEM_SYNC ? 0 : a->start)) >> 20);
+                   irisi_size_name(w, (int)kind),
+                   irisi_size_value(w, (int)kind, a->end - (kind == IRIS_MEM_SYNC ? 0 : a->start)));
         return NULL;
     }
     block->by = by;
@@ -940,8 +940,8 @@ iris_signal *iris_signals(iris_world *w, size_t n)
             irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_signals: asked for no signal; ask for one or more");
         else
             irisi_fail(w, IRIS_ERR_NOMEM,
-                       "iris_signals: %zu signals do not fit the sync heap of %zu bytes; raise IRIS_SYNC_MB", n,
-                       w->sync_bytes);
+                       "iris_signals: %zu signals do not fit the sync heap of %zu bytes; raise %s", n, w->sync_bytes,
+                       irisi_size_name(w, IRIS_MEM_SYNC));
         irisi_creation_lacked(w, 1);
         return NULL;
     }
@@ -1018,7 +1018,10 @@ static iris_status irisi_take_stream(iris_world *w, const char *call, iris_strea
         return status;
     if (!*stream)
         *stream = w->stream;
-    if (!irisi_dev_stream_known(&w->dev, *stream))
+    const int known = irisi_dev_stream_known(&w->dev, *stream);
+    if (known < 0)
+        return irisi_fail(w, IRIS_ERR_NOMEM, "%s: no memory for a longer list of streams", call);
+    if (!known)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "%s: %p is not a stream of this world", call, (void *)*stream);
     return IRIS_OK;
 }
@@ -1216,6 +1219,9 @@ iris_status iris_stream_destroy(iris_world *w, iris_stream stream)
         return status;
     if (stream == w->stream)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_stream_destroy: the default stream lives as long as its world");
+    if (irisi_dev_stream_capturing(&w->dev, stream)) /* to drain it would spoil the graph */
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_stream_destroy: the stream is being captured into a graph; end the capture first");
     irisi_arena *sync = &w->arena[IRIS_MEM_SYNC];
     for (size_t i = 0; i < sync->n; i++)
         if (sync->blocks[i].stream == stream)

@@ -9,6 +9,7 @@
 #ifndef IRIS_TENSOR_BOX_H
 #define IRIS_TENSOR_BOX_H
 
+#include <iris/bytes.h>
 #include <iris/check.h>
 #include <iris/collective/share.h>
 #include <iris/tensor.h>
@@ -174,7 +175,7 @@ IRIS_DEVICE irisi_tensor_group irisi_tensor_lanes(void)
 IRIS_DEVICE irisi_tensor_group irisi_tensor_lanes_wave(void)
 {
     irisi_tensor_group g;
-    g.member = iris_lane(), g.members = iris_wave_lanes();
+    g.member = iris_lane(), g.members = irisi_wave_members();
     return g;
 }
 IRIS_DEVICE irisi_tensor_group irisi_tensor_lanes_wg(void)

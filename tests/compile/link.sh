@@ -51,7 +51,7 @@ silent() {
             "$(program "$name" "$hip" "$root/examples/40_self_test/main.c" -x none "$scratch/amd_c11.o" -lamdhip64 \
             -pthread) && $(silent $name)"
         run=true small="IRIS_HEAP_MB=2 IRIS_SYNC_MB=1"
-        for how in IRIS_SPAWN=process IRIS_SPAWN=thread IRIST_HIP=5.0 IRIST_HIP=6.0; do
+        for how in IRIS_SPAWN=process IRIS_SPAWN=thread IRIST_HIP=5.0 IRIST_HIP=6.0 IRIST_SHARED=163840; do
             run="$run && env $small $how $scratch/host_half 3 304"
         done
         # Of 8 ranks two share each of the 4 devices: each counts on less than half, or on half of every chiplet's
@@ -63,7 +63,9 @@ silent() {
             $run && env $small IRIS_SPAWN=thread $scratch/host_half 8 145 && \
             env $small IRIST_UNITS=16 IRIS_SPAWN=thread $scratch/host_half 8 8 && \
             $here/refuses.sh 'whose 8 chiplets have 1 compute units each' \
-            env $small IRIST_UNITS=8 IRIS_SPAWN=thread $scratch/host_half 8 8"
+            env $small IRIST_UNITS=8 IRIS_SPAWN=thread $scratch/host_half 8 8 && \
+            $here/refuses.sh 'HIP error 17: its IPC handle cannot be opened (inside a container' \
+            env $small IRIST_NO_IPC=1 IRIS_SPAWN=process $scratch/host_half 2 304"
     fi
     if [ -n "$clang" ]; then
         check "an AMD device that is too old" "$here/refuses.sh 'Iris supports the AMD GPUs gfx90a, gfx942 and gfx950' \
@@ -77,4 +79,5 @@ silent() {
         check "an NVIDIA device that is too old" "$here/refuses.sh 'compute capability 8.0 or newer' \
             $cuda -arch=sm_75 -c -o /dev/null $root/examples/00_pass_right/main.c"
     fi
-} | check_all
+} >"$scratch/checks"
+check_all <"$scratch/checks"

@@ -75,7 +75,7 @@ IRIS_DEVICE void get(const args *a, char *dst, const iris_ll_packet *slots, size
 {
     if (a->group == WG)
         iris_ll_get_wg(&a->ctx, dst, slots, bytes, flag, from);
-    else if (a->group == WAVE && iris_wave() == 0)
+    else if (a->group == WAVE && iris_wave() == iris_waves() - 1)
         iris_ll_get_wave(&a->ctx, dst, slots, bytes, flag, from);
     else if (a->group == LANE && iris_wg_lane() == iris_wg_lanes() - 1)
         iris_ll_get(&a->ctx, dst, slots, bytes, flag, from);
@@ -231,7 +231,7 @@ void every_length(irist_rank *t)
                 f.a.src_shift = shift % 4;
                 f.a.dst_shift = shift / 4 % 4 ? shift / 4 % 4 : 3 - shift % 4;
                 irist_upload(t, f.a.dst, irist_poisoned(f.area));
-                f.run(t, 192);
+                f.run(t, 176); /* the last wave is short of lanes on every GPU */
                 irist_meet(t); /* an empty message is waited for by nobody */
                 f.expect_good(t, group_names[f.a.group]);
                 expect_guards(t, f, group_names[f.a.group]);

@@ -71,7 +71,7 @@ void send_all(irist_rank *t)
                 irist_upload(t, args->seen, areas.poison);
                 irist_meet(t);
                 irist_delay(t, args->epoch);
-                irist_run(t, put_signal_kernel, *args, iris_cooperative(3, 256));
+                irist_run(t, put_signal_kernel, *args, iris_cooperative(3, irist_lanes(args->group)));
                 irist_meet(t);
                 areas.compare(t, name, from);
                 irist_check(t, irist_download(t, args->seen, areas.area) == areas.expected(t, from),

@@ -59,7 +59,7 @@ IRIS_DEVICE void put_by_hints(const irist_transfer *a, iris_bf16 *dst, const iri
 {
     if (k % 3 == 0 && iris_wg_lane() == 0)
         iris_put_cache_bf16(&a->ctx, dst, src, n, a->to, IRIS_CACHE_CG, IRIS_CACHE_CS);
-    if (k % 3 == 1 && iris_wave() == 0)
+    if (k % 3 == 1 && iris_wave() + 1 == iris_waves())
         iris_put_cache_bf16_wave(&a->ctx, dst, src, n, a->to, IRIS_CACHE_DEFAULT, IRIS_CACHE_WT);
     if (k % 3 == 2)
         iris_put_cache_bf16_wg(&a->ctx, dst, src, n, a->to, IRIS_CACHE_CA, IRIS_CACHE_STREAM);
@@ -68,7 +68,7 @@ IRIS_DEVICE void get_by_hints(const irist_transfer *a, iris_bf16 *dst, const iri
 {
     if (k % 3 == 0 && iris_wg_lane() == 0)
         iris_get_cache_bf16(&a->ctx, dst, src, n, a->from, IRIS_CACHE_STREAM, IRIS_CACHE_CG);
-    if (k % 3 == 1 && iris_wave() == 0)
+    if (k % 3 == 1 && iris_wave() + 1 == iris_waves())
         iris_get_cache_bf16_wave(&a->ctx, dst, src, n, a->from, IRIS_CACHE_CV, IRIS_CACHE_WB);
     if (k % 3 == 2)
         iris_get_cache_bf16_wg(&a->ctx, dst, src, n, a->from, IRIS_CACHE_CG, IRIS_CACHE_WB);
@@ -77,7 +77,7 @@ IRIS_DEVICE void copy_by_hints(const irist_transfer *a, iris_bf16 *dst, const ir
 {
     if (k % 3 == 0 && iris_wg_lane() == 0)
         iris_copy_cache_bf16(&a->ctx, dst, src, n, a->to, a->from, IRIS_CACHE_STREAM, IRIS_CACHE_WT);
-    if (k % 3 == 1 && iris_wave() == 0)
+    if (k % 3 == 1 && iris_wave() + 1 == iris_waves())
         iris_copy_cache_bf16_wave(&a->ctx, dst, src, n, a->to, a->from, IRIS_CACHE_CV, IRIS_CACHE_DEFAULT);
     if (k % 3 == 2)
         iris_copy_cache_bf16_wg(&a->ctx, dst, src, n, a->to, a->from, IRIS_CACHE_CA, IRIS_CACHE_CG);
@@ -106,6 +106,7 @@ const irist_movement hinted[] = {
 void move_by_hints(irist_rank *t)
 {
     irist_areas areas(t, IRIS_BF16, false);
+    areas.args.group = IRIST_WAVE;
     for (const irist_movement &m : hinted)
         IRIST_MOVE(t, &areas, rma_cache_kernel, &m);
     areas.free(t);

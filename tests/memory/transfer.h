@@ -174,6 +174,9 @@ struct irist_areas {
 /** Ranks between the two ends of a movement: in the smoke tier the own rank and the neighbour, else every distance. */
 static inline int irist_distances(const irist_rank *t) { return t->full || t->ranks < 2 ? t->ranks : 2; }
 
+/** Lanes of a workgroup. Of those whose waves work alone, so many that the last wave is short of lanes on every GPU. */
+static inline uint32_t irist_lanes(int group) { return group == IRIST_WAVE ? 208 : 256; }
+
 /** Moves every piece by one kernel for each distance between ranks and checks what came. */
 static inline void irist_move(irist_rank *t, irist_areas *areas, irisi_kernel kernel, const char *name,
                               const irist_movement *m)
@@ -190,7 +193,8 @@ static inline void irist_move(irist_rank *t, irist_areas *areas, irisi_kernel ke
         areas->args.from = m->remote_src ? (t->rank + n - read) % n : t->rank;
         irist_meet(t);
         irist_delay(t, (uint64_t)distance);
-        irist_run_kernel(t, kernel, name, &areas->args, sizeof areas->args, iris_grid(3, 256));
+        irist_run_kernel(t, kernel, name, &areas->args, sizeof areas->args,
+                         iris_grid(3, irist_lanes(areas->args.group)));
         irist_meet(t);
         areas->compare(t, m->name, m->remote_src ? (writer + n - read) % n : writer);
     }

@@ -35,6 +35,7 @@ const comparison comparisons[] = {
 };
 
 enum { SIGNALS = 70 }; /* more than the lanes of a wave */
+enum { LANES = 80 };   /* of a workgroup: the last wave is short of lanes on every GPU */
 
 struct wait_args {
     iris_ctx ctx;
@@ -285,7 +286,7 @@ struct waiter {
         irist_meet(t); /* what the neighbour raised before has come, also where nobody waited for it */
         set_all(t, c.before);
         irist_meet(t);
-        const iris_launch_config one = iris_grid(1, 1), grid = iris_cooperative(2, 128);
+        const iris_launch_config one = iris_grid(1, 1), grid = iris_cooperative(2, LANES);
         irist_ok(t, irisi_launch(t->world, kernel, name, &args, sizeof args, &grid, iris_default_stream(t->world)));
         irist_ok(t, irisi_launch(t->world, IRISI_KERNEL_PTR(raise_kernel), "raise_kernel", &args, sizeof args, &one,
                                  raiser));

@@ -103,7 +103,7 @@ EACH_SIZE(VOCABULARY)
 /* Each lane, wave or workgroup of the grid takes tiles of its own. */
 template <typename V> IRIS_DEVICE void tiles_of(const access_args *a)
 {
-    const uint64_t waves = iris_wg_lanes() / iris_wave_lanes();
+    const uint64_t waves = iris_waves();
     const uint64_t wg = iris_workgroup(), wgs = iris_workgroups();
     const uint64_t first = a->group == WG ? wg : a->group == WAVE ? wg * waves + iris_wave() : iris_grid_lane();
     const uint64_t step = a->group == WG ? wgs : a->group == WAVE ? wgs * waves : iris_grid_lanes();
@@ -235,7 +235,7 @@ bool access(irist_rank *r, const tensor &x, access_args *a, int op, int group, i
     if (!irist_check(r, memory != nullptr, "%s", iris_error_string(r->world)) || !irist_upload(r, memory, *buffer))
         return false;
     irist_meet(r);
-    irist_run(r, access_kernel, *a, iris_grid(3, 128));
+    irist_run(r, access_kernel, *a, iris_grid(3, 112)); /* the last wave is short of lanes on every GPU */
     irist_meet(r);
     *buffer = irist_download(r, memory, buffer->size());
     return irist_ok(r, iris_free(r->world, memory));

@@ -152,6 +152,16 @@ static const char *irisi_heap_near(irisi_dev *d, irisi_heap_mode mode, const iri
     return out->grants ? NULL : irisi_peer_enable(from->device);
 }
 
+/* Why the handle of another process's memory cannot be opened: the runtime's words, then what the platform advises. */
+static const char *irisi_ipc_refused(irisi_dev *d, hipError_t error)
+{
+    const char *why = irisi_hip(error);
+    if (!IRISI_IPC_HINT[0])
+        return why;
+    snprintf(d->mistake, sizeof d->mistake, "%s: %s", why, IRISI_IPC_HINT);
+    return d->mistake;
+}
+
 /* Addresses for another rank's heap; with IPC the heap itself. */
 static const char *irisi_dev_heap_import(irisi_dev *d, irisi_heap_mode mode, const irisi_handle *from, int near,
                                          size_t most, irisi_heap *out)
@@ -167,10 +177,8 @@ static const char *irisi_dev_heap_import(irisi_dev *d, irisi_heap_mode mode, con
     }
     void *base = NULL;
     const hipError_t error = irisi_gpu_open(&base, from->ipc);
-    if (error != hipSuccess) {
-        const char *why = irisi_hip(error);
-        return IRISI_IPC_HINT[0] ? IRISI_IPC_HINT : why;
-    }
+    if (error != hipSuccess)
+        return irisi_ipc_refused(d, error);
     out->base = (char *)base;
     out->opened = 1;
     return NULL;

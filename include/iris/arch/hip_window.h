@@ -131,9 +131,8 @@ static const char *irisi_window_open_ipc(irisi_dev *d, const irisi_window_card *
         return "no memory";
     const hipError_t error = irisi_gpu_open(&base, card->ipc);
     if (error != hipSuccess) {
-        const char *why = irisi_hip(error);
         free(o);
-        return IRISI_IPC_HINT[0] ? IRISI_IPC_HINT : why;
+        return irisi_ipc_refused(d, error);
     }
     o->ipc = card->ipc;
     o->device = d->device;

@@ -30,6 +30,7 @@
 #define IRIS_COLLECTIVE_LL_H
 
 #include <iris/barrier.h>
+#include <iris/bytes.h>
 
 /** One packet: data in the low half, flag in the high half. */
 typedef struct iris_ll_packet {
@@ -186,7 +187,7 @@ IRIS_DEVICE void iris_ll_put(const iris_ctx *ctx, iris_ll_packet *slots, const v
 IRIS_DEVICE void iris_ll_put_wave(const iris_ctx *ctx, iris_ll_packet *slots, const void *src, size_t bytes,
                                   uint32_t flag, int rank)
 {
-    irisi_ll_put(ctx, slots, src, bytes, flag, rank, iris_lane(), iris_wave_lanes());
+    irisi_ll_put(ctx, slots, src, bytes, flag, rank, iris_lane(), irisi_wave_members());
 }
 /** iris_ll_put by the lanes of a workgroup. Every lane of the workgroup calls it. */
 IRIS_DEVICE void iris_ll_put_wg(const iris_ctx *ctx, iris_ll_packet *slots, const void *src, size_t bytes,
@@ -209,7 +210,7 @@ IRIS_DEVICE void iris_ll_get(const iris_ctx *ctx, void *dst, const iris_ll_packe
 IRIS_DEVICE void iris_ll_get_wave(const iris_ctx *ctx, void *dst, const iris_ll_packet *slots, size_t bytes,
                                   uint32_t flag, int rank)
 {
-    irisi_ll_get(ctx, dst, slots, bytes, flag, rank, iris_lane(), iris_wave_lanes());
+    irisi_ll_get(ctx, dst, slots, bytes, flag, rank, iris_lane(), irisi_wave_members());
     iris_sync_wave();
 }
 /** iris_ll_get by the lanes of a workgroup, all of which call it; when it returns all of dst may be read by each. */

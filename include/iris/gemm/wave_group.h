@@ -29,7 +29,8 @@ typedef struct iris_wave_group {
 /**
  * @name Wave groups
  *
- * Waves of one workgroup that meet without the others.
+ * Waves of one workgroup that meet without the others. The workgroup has whole waves: its lanes are a multiple of
+ * iris_wave_lanes().
  *
  * @param first   its first wave in the workgroup
  * @param waves   how many waves

@@ -15,6 +15,7 @@ typedef struct irisi_settings {
     iris_config c;
     int ordinal; /* of the device; -1: the current one */
     irisi_heap_mode heap_mode;
+    int config_sizes[3]; /* 1: the caller's config says it: heap_bytes, sync_bytes, heap_max_bytes */
     const char *launcher;
     char job[160];
     char by[448]; /* who says that it is this rank of so many, for sentences */
@@ -115,9 +116,12 @@ static iris_status irisi_settle_heap(irisi_settings *s)
         irisi_check_size("sync_bytes", s->c.sync_bytes) != IRIS_OK ||
         irisi_check_size("heap_max_bytes", s->c.heap_max_bytes) != IRIS_OK)
         return IRIS_ERR_ARGUMENT;
-    if (irisi_env_size("IRIS_HEAP_MB", &s->c.heap_bytes) < 0 || irisi_env_size("IRIS_SYNC_MB", &s->c.sync_bytes) < 0 ||
-        irisi_env_size("IRIS_HEAP_MAX_MB", &s->c.heap_max_bytes) < 0)
-        return IRIS_ERR_ARGUMENT;
+    size_t *const sizes[] = {&s->c.heap_bytes, &s->c.sync_bytes, &s->c.heap_max_bytes};
+    for (int i = 0; i < 3; i++) {
+        s->config_sizes[i] = *sizes[i] > 0;
+        if (irisi_env_size(irisi_size_variable[i], sizes[i]) < 0)
+            return IRIS_ERR_ARGUMENT;
+    }
     return IRIS_OK;
 }
 

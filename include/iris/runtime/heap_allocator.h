@@ -9,7 +9,21 @@
 #include <iris/runtime/control_link.h>
 
 static const char *const irisi_mem_name[] = {"data", "sync"};
-static const char *const irisi_mem_variable[] = {"IRIS_HEAP_MB", "IRIS_SYNC_MB"};
+
+/* What a program sets, or who starts it: the sizes of both kinds of memory, and what the data part can grow to. */
+enum { IRISI_SIZE_MOST = 2 };
+static const char *const irisi_size_variable[] = {"IRIS_HEAP_MB", "IRIS_SYNC_MB", "IRIS_HEAP_MAX_MB"};
+static const char *const irisi_size_field[] = {"iris_config.heap_bytes", "iris_config.sync_bytes",
+                                               "iris_config.heap_max_bytes"};
+/* Which of the two counts in this world, for sentences; and a number of bytes in its unit: MiB, or bytes. */
+static const char *irisi_size_name(const iris_world *w, int size)
+{
+    return w->config_sizes[size] ? irisi_size_field[size] : irisi_size_variable[size];
+}
+static size_t irisi_size_value(const iris_world *w, int size, size_t bytes)
+{
+    return w->config_sizes[size] ? bytes : bytes >> 20;
+}
 
 static size_t irisi_round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 

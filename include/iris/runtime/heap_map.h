@@ -113,10 +113,12 @@ static iris_status irisi_exchange_intents(iris_world *w, const irisi_settings *s
     mine.timeout_ms = w->timeout_ms;
     mine.checked = w->checked;
     mine.mode = s->heap_mode;
+    memcpy(w->config_sizes, s->config_sizes, sizeof w->config_sizes);
     if (status == IRIS_OK && s->c.heap_max_bytes && s->c.heap_max_bytes < mine.data_bytes)
         status = irisi_fail(w, IRIS_ERR_ARGUMENT,
-                            "a heap of %llu bytes is to grow to %zu at most; raise IRIS_HEAP_MAX_MB",
-                            (unsigned long long)mine.data_bytes, s->c.heap_max_bytes);
+                            "a heap of %llu bytes is to grow to %zu at most; raise %s",
+                            (unsigned long long)mine.data_bytes, s->c.heap_max_bytes,
+                            irisi_size_name(w, IRISI_SIZE_MOST));
     status = irisi_agree(w, IRISI_INIT, status);
     if (status == IRIS_OK)
         status = irisi_gather(w, IRISI_INIT, sizeof mine, 1, &mine, sizeof mine, &data, &total);
@@ -216,9 +218,9 @@ static iris_status irisi_build_heaps(iris_world *w)
 {
     const char *why = irisi_dev_heap_create(&w->dev, w->mode, w->rank, w->heap_bytes, w->heap_most, &w->heaps[w->rank]);
     iris_status status = why ? irisi_fail(w, IRIS_ERR_NOMEM,
-                                          "cannot create a heap of %zu MiB (%s, addresses for %zu MiB): %s; lower "
-                                          "IRIS_HEAP_MB",
-                                          w->heap_bytes >> 20, irisi_mode_name[w->mode], w->heap_most >> 20, why)
+                                          "cannot create a heap of %zu MiB (%s, addresses for %zu MiB): %s; lower %s",
+                                          w->heap_bytes >> 20, irisi_mode_name[w->mode], w->heap_most >> 20, why,
+                                          irisi_size_name(w, IRIS_MEM_DATA))
                              : IRIS_OK;
     status = irisi_agree(w, IRISI_INIT, status);
     return status == IRIS_OK ? irisi_share_heaps(w) : status;
@@ -277,13 +279,15 @@ static iris_status irisi_grow(iris_world *w, size_t bytes)
     if (w->mode == IRISI_HEAP_IPC)
         return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
                           "iris_heap_grow: this heap is one allocation and cannot grow; start with IRIS_HEAP=vmm, or "
-                          "with a larger IRIS_HEAP_MB");
+                          "with a larger %s",
+                          irisi_size_name(w, IRIS_MEM_DATA));
     const size_t room = w->heap_most - w->heap_bytes;
     if (bytes > room)
         return irisi_fail(w, IRIS_ERR_NOMEM,
                           "iris_heap_grow: asked for %zu more bytes, but the data heap has %zu and can grow by %zu; "
-                          "raise IRIS_HEAP_MAX_MB (now %zu)",
-                          bytes, w->heap_bytes - w->sync_bytes, room, (w->heap_most - w->sync_bytes) >> 20);
+                          "raise %s (now %zu)",
+                          bytes, w->heap_bytes - w->sync_bytes, room, irisi_size_name(w, IRISI_SIZE_MOST),
+                          irisi_size_value(w, IRISI_SIZE_MOST, w->heap_most - w->sync_bytes));
     const size_t offset = w->heap_bytes, more = irisi_round_up(bytes, w->heap_block);
     const char *why = more ? irisi_dev_heap_extend(&w->dev, &w->heaps[w->rank], offset, more) : NULL;
     if (why)

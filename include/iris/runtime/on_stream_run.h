@@ -142,7 +142,7 @@ iris_status irisi_on_stream(iris_world *w, const irisi_stream_call *c)
         s = irisi_stream_copy(w, c, stream);
     if (s != IRIS_OK || !c->kernel)
         return s;
-    const iris_launch_config cfg = iris_grid(1, 32); /* a wave, of every device */
+    const iris_launch_config cfg = iris_grid(1, 32); /* in one wave of every device */
     const iris_team users = args.team;
     const irisi_collective_whom whom = irisi_collective_whom_of(w, users, 0); /* without a team: the world's */
     args.ctx = whom.ctx, args.team = whom.team;

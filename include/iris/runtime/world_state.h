@@ -159,6 +159,7 @@ struct iris_world {
     size_t heap_bytes, sync_bytes; /* heap_bytes: both parts, as far as there is memory behind them */
     size_t heap_most;              /* what heap_bytes can grow to: addresses are reserved */
     size_t heap_block;             /* heaps grow by multiples of it */
+    int config_sizes[3];           /* 1: iris_config says it: of data, of sync, and heap_most */
     irisi_heap_mode mode;
     int mode_auto; /* nobody asked for this mode */
     int gemm_warned; /* that the image lacks the device's best loop */

@@ -3,9 +3,11 @@
  * hip.cpp: a stand-in for libamdhip64: four MI300X of host memory, on which kernels do nothing. It is for host_half.c,
  * so that what init.c does on AMD runs somewhere without a GPU.
  *
- *   IRIST_HIP=5.0   a runtime of ROCm 5: no uncached memory, IPC's flag is 0, half of MI300's registers
- *   IRIST_HIP=6.0   likewise, but with uncached memory, and IPC's flag is 1
- *   IRIST_UNITS=16  devices of so many compute units, on 8 chiplets
+ *   IRIST_HIP=5.0        a runtime of ROCm 5: no uncached memory, IPC's flag is 0, half of MI300's registers
+ *   IRIST_HIP=6.0        likewise, but with uncached memory, and IPC's flag is 1
+ *   IRIST_UNITS=16       devices of so many compute units, on 8 chiplets
+ *   IRIST_SHARED=163840  of so many bytes of shared memory a compute unit: MI350X's
+ *   IRIST_NO_IPC=1       other processes' handles cannot be opened
  */
 #include <hip/hip_runtime_api.h>
 
@@ -15,6 +17,7 @@
 #include <fcntl.h>
 #include <map>
 #include <mutex>
+#include <set>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -78,6 +81,19 @@ hipError_t drop(void *p, bool opened)
     return hipSuccess;
 }
 
+/* Kernels with light_ in their names, which come before this file's own variables are there. */
+std::set<const void *> &light()
+{
+    static std::set<const void *> kernels;
+    return kernels;
+}
+
+size_t shared()
+{
+    const char *set = std::getenv("IRIST_SHARED");
+    return set ? (size_t)std::atoi(set) : (size_t)SHARED;
+}
+
 struct ipc {
     pid_t pid;
     int fd;
@@ -93,8 +109,11 @@ void **__hipRegisterFatBinary(const void *)
     return &none;
 }
 void __hipUnregisterFatBinary(void **) {}
-void __hipRegisterFunction(void **, const void *, char *, const char *, unsigned, void *, void *, void *, void *, int *)
+void __hipRegisterFunction(void **, const void *kernel, char *, const char *name, unsigned, void *, void *, void *,
+                           void *, int *)
 {
+    if (std::strstr(name, "light_"))
+        light().insert(kernel);
 }
 hipError_t __hipPopCallConfiguration(dim3 *, dim3 *, size_t *, hipStream_t *) { return hipErrorUnknown; }
 
@@ -113,7 +132,7 @@ hipError_t hipDeviceGetAttribute(int *v, hipDeviceAttribute_t which, int)
     const char *units = std::getenv("IRIST_UNITS");
     *v = which == hipDeviceAttributeMultiprocessorCount         ? units ? std::atoi(units) : COMPUTE_UNITS
          : (int)which == XCCS && !std::getenv("IRIST_HIP")      ? CHIPLETS
-         : which == hipDeviceAttributeMaxSharedMemoryPerBlock   ? SHARED
+         : which == hipDeviceAttributeMaxSharedMemoryPerBlock   ? (int)shared()
          : (int)which == WALL_CLOCK && !std::getenv("IRIST_HIP") ? CLOCK_KHZ
                                                                 : -1;
     return *v < 0 ? result(hipErrorInvalidValue) : hipSuccess;
@@ -190,6 +209,8 @@ hipError_t hipIpcOpenMemHandle(void **p, hipIpcMemHandle_t handle, unsigned flag
         return result(hipErrorInvalidValue);
     if (theirs.pid == getpid())
         return result(hipErrorInvalidContext);
+    if (std::getenv("IRIST_NO_IPC"))
+        return result(hipErrorInvalidDevicePointer);
     std::snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)theirs.pid, theirs.fd);
     const int fd = open(path, O_RDWR);
     return fd < 0 ? result(hipErrorInvalidDevicePointer) : map(p, theirs.bytes, fd, true);
@@ -218,18 +239,25 @@ hipError_t hipEventRecord(hipEvent_t, hipStream_t) { return hipSuccess; }
 hipError_t hipEventSynchronize(hipEvent_t) { return hipSuccess; }
 hipError_t hipEventElapsedTime(float *ms, hipEvent_t, hipEvent_t) { return *ms = 1, hipSuccess; }
 
-/* A kernel of 256 lanes that needs as many registers as they can have. */
-hipError_t hipFuncGetAttributes(hipFuncAttributes *a, const void *)
+/*
+ * Kernels of 256 lanes that need as many registers as they can have. Light ones need few, so that 8 workgroups fit a
+ * compute unit, and have 64 bytes of shared memory by themselves. How many fit by shared memory is a division, as in
+ * HIP.
+ */
+hipError_t hipFuncGetAttributes(hipFuncAttributes *a, const void *kernel)
 {
     std::memset(static_cast<void *>(a), 0, sizeof *a);
     a->maxThreadsPerBlock = 256;
+    a->sharedSizeBytes = light().count(kernel) ? 64 : 0;
     return hipSuccess;
 }
 hipError_t hipFuncSetAttribute(const void *, hipFuncAttribute, int) { return hipSuccess; }
-hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int *n, const void *, int, size_t shared)
+hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int *n, const void *kernel, int, size_t bytes)
 {
-    *n = shared <= SHARED && !is("5.0") && !is("6.0");
-    return is("6.0") ? result(hipErrorUnknown) : hipSuccess;
+    const bool is_light = light().count(kernel) > 0, miscounts = !is_light && (is("5.0") || is("6.0"));
+    const size_t all = bytes + (is_light ? 64 : 0), most = is_light ? 8 : 1;
+    *n = miscounts ? 0 : all > 0 && shared() / all < most ? (int)(shared() / all) : (int)most;
+    return is("6.0") && miscounts ? result(hipErrorUnknown) : hipSuccess;
 }
 hipError_t hipLaunchKernel(const void *, dim3 grid, dim3 block, void **, size_t, hipStream_t)
 {

@@ -21,6 +21,8 @@ typedef struct nothing_args {
 } nothing_args;
 
 IRIS_KERNEL(nothing, nothing_args, a, 256) { (void)a; }
+/* Of this one 8 workgroups fit a compute unit by registers, and it has 64 bytes of shared memory by itself. */
+IRIS_KERNEL(light_nothing, nothing_args, a, 256) { (void)a; }
 
 static int expect(int held, const char *what)
 {
@@ -110,6 +112,26 @@ static int windows(iris_world *w)
     return wrong;
 }
 
+/*
+ * Shared memory is given out in units of 512 bytes, or of 1280 where there is more than 64 KiB: 64 + 10752 bytes take
+ * 11264, of which 5 fit 64 KiB, where a division says 6; 64 + 54208 take 55040, of which 2 fit 160 KiB, and not 3.
+ */
+static int shared_memory_counts(iris_world *w, uint32_t most)
+{
+    const char *set = getenv("IRIST_SHARED");
+    const uint32_t all = set ? (uint32_t)atoi(set) : 65536;
+    int wrong = 0;
+    wrong += expect(iris_max_workgroups(w, light_nothing, 256, 0) == 8 * most, "registers allow another number");
+    wrong += expect(iris_max_workgroups(w, light_nothing, 256, all == 65536 ? 10752 : 54208) ==
+                        (all == 65536 ? 5 : 2) * most,
+                    "shared memory allows another number of workgroups");
+    wrong += expect(iris_max_workgroups(w, light_nothing, 256, all - 64) == most, "all of shared memory is too much");
+    wrong += expect(iris_max_workgroups(w, light_nothing, 256, all) == 0, "what the kernel has itself is not counted");
+    wrong += expect(iris_max_workgroups(w, nothing, 256, all) == most, "all of shared memory is too much for nothing");
+    wrong += expect(iris_max_workgroups(w, nothing, 256, all + 1) == 0, "more shared memory than there is is allowed");
+    return wrong;
+}
+
 static int rank_main(iris_world *w, void *arg)
 {
     const uint32_t most = *(const uint32_t *)arg;
@@ -127,7 +149,9 @@ static int rank_main(iris_world *w, void *arg)
     wrong += expect(got == (float)((me + ranks - 1) % ranks), "the left neighbour's number did not come");
     wrong += expect(a.ctx.deadline == (uint64_t)10 * 100000000, "the deadline is not 10 s of a clock of 100 MHz");
     wrong += expect(iris_max_workgroups(w, nothing, 256, 1024) == most, "another number of workgroups may wait");
-    wrong += expect(iris_max_workgroups(w, nothing, 256, 65537) == 0, "more shared memory than there is is allowed");
+    wrong += shared_memory_counts(w, most);
+    const char *few = getenv("GPU_FORCE_BLIT_COPY_SIZE");
+    wrong += expect(few && strcmp(few, "0") == 0, "the runtime may copy a few bytes by a kernel");
     wrong += expect(iris_max_workgroups(w, nothing, 512, 0) == 0, "more lanes than the kernel has are allowed");
     wrong += rows_go_around(w);
     wrong += windows(w);

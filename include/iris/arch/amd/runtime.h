@@ -37,9 +37,15 @@ static const char *irisi_hip(hipError_t error);
  * HIP loads a module's kernels with the module. It deals streams to 4 queues by default, and what two streams of one
  * queue do is done in turn: a kernel that waits would hold up the kernel that it waits for, of another stream or of
  * another rank on this device. 24 queues are what the hardware serves at once; one is made only when a stream needs it.
- * The caller's own setting wins.
+ * Newer versions copy a few KiB by a kernel, which finds no room beside kernels that wait and fill the device: the host
+ * could not raise their abort word. With a limit of 0 KiB such copies are the copy engines' too. The caller's own
+ * settings win.
  */
-static void irisi_gpu_prepare(void) { setenv("GPU_MAX_HW_QUEUES", "24", 0); }
+static void irisi_gpu_prepare(void)
+{
+    setenv("GPU_MAX_HW_QUEUES", "24", 0);
+    setenv("GPU_FORCE_BLIT_COPY_SIZE", "0", 0);
+}
 
 enum { IRISI_GPU_SYNC_BYTES = IRISI_SYNC_AMD };
 /* The device's memory, as DLPack numbers it: kDLROCM. */
@@ -130,19 +136,30 @@ static const char *irisi_gpu_allow_shared(irisi_kernel kernel, uint32_t bytes)
 
 /*
  * Workgroups of a kernel that a compute unit can hold at once; as many lanes as the kernel is declared for have been
- * checked. One fits by registers, the compiler has seen to that, so one it is where shared memory holds it: before
- * ROCm 6.1 the runtime counts half of MI300's registers, and finds no room, or an error, for kernels that need more.
+ * checked. One fits by registers, the compiler has seen to that: before ROCm 6.1 the runtime counts half of MI300's
+ * registers, and finds no room, or an error, for kernels that need more. How many fit by shared memory is counted here:
+ * the runtime divides by the bytes that a workgroup has, and the hardware gives it whole units, of 512 bytes, or of
+ * 1280 where a compute unit has more than 64 KiB (gfx950).
  */
 static const char *irisi_gpu_resident(int device, irisi_kernel kernel, uint32_t lanes, uint32_t shared_bytes, int *each)
 {
+    struct hipFuncAttributes a;
     int most = 0;
     hipError_t error = hipOccupancyMaxActiveBlocksPerMultiprocessor(each, kernel, (int)lanes, shared_bytes);
-    if (error != hipErrorUnknown && (error != hipSuccess || *each > 0))
+    if (error != hipSuccess && error != hipErrorUnknown)
         return irisi_hip(error);
+    *each = error == hipSuccess && *each > 0 ? *each : 1;
     (void)hipGetLastError();
     error = hipDeviceGetAttribute(&most, hipDeviceAttributeMaxSharedMemoryPerBlock, device);
-    *each = (int64_t)shared_bytes <= most;
-    return irisi_hip(error);
+    if (error == hipSuccess)
+        error = hipFuncGetAttributes(&a, kernel);
+    if (error != hipSuccess)
+        return irisi_hip(error);
+    const size_t unit = most > (64 << 10) ? 1280 : 512;
+    const size_t bytes = (a.sharedSizeBytes + shared_bytes + unit - 1) / unit * unit;
+    if (bytes > 0 && (size_t)most / bytes < (size_t)*each)
+        *each = (int)((size_t)most / bytes);
+    return NULL;
 }
 
 /*
