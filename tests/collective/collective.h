@@ -305,18 +305,18 @@ static inline void collective_flush(collective_test *x, collective_scene *s)
 static inline void collective_try_row(collective_test *x, collective_scene *s, uint32_t percent)
 {
     static const size_t counts[] = {1, 0, 7, 2, 255, 4097};
-    const bool both_rows = x->kind.dst_rows && x->kind.src_rows; /* never in place */
-    const uint64_t first = irist_random(x->t->seed, 97, x->turn);
-    uint64_t k = 0;
+    const int step = x->kind.dst_rows && x->kind.src_rows ? 2 : 1; /* places: where both have rows never in place */
+    const uint64_t dice = irist_random(x->t->seed, 97, x->turn++);
+    uint64_t candidates = 0, k = 0;
+    for (int op = 0; op < IRIS_REDUCE_OPS; op++)
+        candidates += s->row->ops >> op & 1 ? (uint64_t)(12 / step) : 0;
     for (int op = 0; op < IRIS_REDUCE_OPS; op++) {
-        for (int i = 0; i < 12 && s->row->ops >> op & 1; i++) {
-            if (i % 2 && both_rows)
-                continue;
-            if (percent == 100 || irist_pick(first, 96, k, 100) < percent || (first % 12 == k && op == 0))
+        for (int i = 0; i < 12 && s->row->ops >> op & 1; i += step, k++) {
+            if (percent == 100 || irist_pick(dice, 96, k, 100) < percent || k == dice % candidates)
                 collective_add(x, s, counts[i / 2], (iris_reduce_op)op, i % 2 != 0);
-            k++;
         }
     }
+    irist_check(x->t, !s->places.empty(), "%s: no call of this row was chosen", s->row->name);
     collective_flush(x, s);
 }
 

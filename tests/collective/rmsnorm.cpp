@@ -215,6 +215,7 @@ void again(irist_rank *t)
     for (int round = 0; round < 2 * ROUNDS; round++) {
         std::vector<uint16_t> residual(N), out(N);
         irist_ok(t, iris_memcpy(t->world, b.residual, nothing.data(), sizeof nothing[0] * N));
+        irist_upload(t, b.out, irist_poisoned(sizeof out[0] * N)); /* the round before left what is expected */
         irist_meet(t);
         irist_delay(t, (uint64_t)round);
         for (uint32_t call = 0; call < calls; call++)
@@ -248,6 +249,7 @@ void overflowing(irist_rank *t)
     for (int k = 0; k < 4; k++) {
         const iris_rmsnorm what = {b.out, b.residual, b.src, b.weight, ROWS, WIDE, 1e-5f, k / 2 ? 0.0625f : 0.0f};
         irist_ok(t, iris_memcpy(t->world, b.residual, nothing.data(), 2 * N));
+        irist_upload(t, b.out, irist_poisoned(2 * N)); /* the call before left what is expected */
         irist_meet(t);
         irist_ok(t, iris_all_reduce_rmsnorm_bf16(t->world, &b.ch[0], &what,
                                                  k % 2 ? IRIS_SCHEDULE_TWO_SHOT : IRIS_SCHEDULE_ONE_SHOT,

@@ -114,6 +114,9 @@ IRIS_KERNEL(alone_kernel, args, a, 64)
     iris_slice_leave_wg(&s);
 }
 
+/* Nobody sends the signal. */
+IRIS_KERNEL(vain_kernel, args, a, 64) { iris_wait_ge_wg(&a->world, a->signals, 1); }
+
 args arguments(irist_rank *t, size_t teams)
 {
     args a;
@@ -483,6 +486,16 @@ void blamed(irist_rank *t)
     irist_ok(t, iris_free(t->world, x));
     release(t, a);
 }
+
+/* The world stops, and no check says so. */
+void left_stopped(irist_rank *t)
+{
+    args a = arguments(t, 1);
+    const iris_launch_config one = iris_cooperative(1, 64);
+    a.world.deadline /= 200;
+    irist_ok(t, iris_launch(t->world, vain_kernel, &a, sizeof a, &one, NULL));
+    iris_synchronize(t->world);
+}
 } // namespace
 
 TEST_CASE("a team of any ranks is a world in kernels", "[collective]") { irist_spmd(in_kernels, nullptr); }
@@ -497,4 +510,8 @@ TEST_CASE("a wait in a team names the member by its rank in the world", "[collec
     if (ms && std::atof(ms) == 0) /* whoever has asked for no deadline */
         unsetenv("IRIS_TIMEOUT_MS");
     irist_spmd(blamed, nullptr);
+}
+TEST_CASE("the harness fails a case that leaves a stopped world", "[collective][!shouldfail]")
+{
+    irist_spmd(left_stopped, nullptr);
 }

@@ -843,6 +843,46 @@ TEST_CASE("an A that is given as k x m is the same A, for every type and pattern
 }
 
 /*
+ * Plans come and go: nothing is left of them in the heap, neither workspaces nor signals. A copy of A lies elsewhere; a
+ * sanitizer tells of one that is left.
+ */
+static void release_work(irist_rank *t)
+{
+    static const iris_gemm_op all[] = {IRIS_GEMM_LOCAL, IRIS_GEMM_REDUCE_SCATTER, IRIS_GEMM_ALL_REDUCE,
+                                       IRIS_GEMM_ALL_GATHER};
+    for (int turn = 0; turn < 8; turn++) {
+        const iris_gemm_op op = all[turn / 2];
+        options o = variants[0];
+        o.a = turn % 2 ? BY_COLUMNS : BY_ROWS;
+        if (op == IRIS_GEMM_ALL_GATHER && o.a == BY_COLUMNS)
+            continue;
+        job j;
+        if (create(&j, t, &kinds[1], op == IRIS_GEMM_LOCAL ? IRIS_GEMM_REDUCE_SCATTER : op, {67, 48, 40}, o)) {
+            const size_t data = iris_heap_used(t->world, IRIS_MEM_DATA), sync = iris_heap_used(t->world, IRIS_MEM_SYNC);
+            const iris_gemm_args g = args_of(&j);
+            irist_ok(t, iris_gemm_prepare(t->world, &j.plan, op, IRIS_F32, &g));
+            irist_check(t, o.a == BY_ROWS || j.plan.launcher.packs[0].to != nullptr, "%s: A has no copy", op_names[op]);
+            irist_check(t, op == IRIS_GEMM_LOCAL || t->ranks == 1 || iris_heap_used(t->world, IRIS_MEM_DATA) > data,
+                        "%s has no workspace", op_names[op]);
+            if (op != IRIS_GEMM_LOCAL)
+                launch(&j, 0);
+            irist_ok(t, iris_synchronize(t->world));
+            irist_ok(t, iris_gemm_release(t->world, &j.plan));
+            const size_t left = iris_heap_used(t->world, IRIS_MEM_DATA) - data;
+            const size_t signals = iris_heap_used(t->world, IRIS_MEM_SYNC) - sync;
+            irist_check(t, left == 0 && signals == 0, "%s, A %s: a plan left %zu bytes of data and %zu of signals",
+                        op_names[op], o.a == BY_COLUMNS ? "by columns" : "by rows", left, signals);
+        }
+        release(&j);
+    }
+}
+
+TEST_CASE("released plans of every operation leave nothing in the heap", "[gemm]")
+{
+    irist_spmd(release_work, nullptr);
+}
+
+/*
  * Several B of one A: each C is bit by bit that of a plan of its own. Widths differ, and some ranks have no columns of
  * some matrices. What follows is of one such problem.
  */
@@ -976,6 +1016,16 @@ static void several_compare(several *s, iris_gemm_op op, const std::vector<iris_
     }
 }
 
+/* What rank 0's plan has chosen, for all: ranks with fewer tiles may choose fewer senders, and rows must be equal. */
+static std::string choice_of_first(irist_rank *t, const iris_gemm_plan *plan)
+{
+    std::string own = choice_of(t, plan);
+    own.resize(IRIS_GEMM_TUNE_ROW); /* with zeros behind it */
+    std::vector<char> all(own.size() * (size_t)t->ranks);
+    irist_ok(t, iris_allgather(t->world, own.data(), all.data(), own.size()));
+    return all.data();
+}
+
 /* Rows of tiles are not for several B, whose tiles are not those of one: their choice is printed without any. */
 static void several_rows(several *s, iris_gemm_op op, const std::vector<iris_gemm_more> &matrices)
 {
@@ -989,7 +1039,7 @@ static void several_rows(several *s, iris_gemm_op op, const std::vector<iris_gem
         const std::string tune = i == 0 ? "model" : i == 1 ? "op=all_gather,height=8,width=8" : row;
         g.tune = tune.c_str();
         irist_ok(t, iris_gemm_prepare(t->world, &plans[i], op, s->types->dtype, &g));
-        row = choice_of(t, &plans[i]);
+        row = choice_of_first(t, &plans[i]);
         irist_check(
             t, plans[i].tiling.tile_m == plans[0].tiling.tile_m && plans[i].tiling.tile_n == plans[0].tiling.tile_n,
             "%s: tiles of %u x %u", g.tune, plans[i].tiling.tile_m, plans[i].tiling.tile_n);

@@ -687,9 +687,11 @@ static void overflow_work(irist_rank *t)
     iris_gemm_plan plan;
     iris_gemm_args g = {};
     host[1] = 1e20f, host[2] = HUGE_VALF;
+    std::fill_n(&host[M + N], M * N, 9.0f); /* out: nothing that is expected */
     g.m = M, g.n = N, g.k = t->rank == 0, g.a = memory, g.b = memory + M, g.out = memory + M + N;
     g.weight = memory + M + N + M * N;
     irist_ok(t, iris_memcpy(t->world, memory, host.data(), host.size() * sizeof(float)));
+    const size_t data = iris_heap_used(t->world, IRIS_MEM_DATA), sync = iris_heap_used(t->world, IRIS_MEM_SYNC);
     if (irist_ok(t, iris_gemm_prepare(t->world, &plan, IRIS_GEMM_ALL_REDUCE_RMSNORM, IRIS_F32, &g))) {
         irist_ok(t, iris_gemm_all_reduce_rmsnorm_f32(t->world, &plan, nullptr));
         irist_ok(t, iris_synchronize(t->world));
@@ -700,6 +702,9 @@ static void overflow_work(irist_rank *t)
                         "row %d holds %g", (int)row, (double)host[i]);
         }
         irist_ok(t, iris_gemm_release(t->world, &plan));
+        irist_check(
+            t, iris_heap_used(t->world, IRIS_MEM_DATA) == data && iris_heap_used(t->world, IRIS_MEM_SYNC) == sync,
+            "the plan has left something in the heap");
     }
     irist_ok(t, iris_free(t->world, memory));
 }
@@ -734,6 +739,7 @@ static void odd_rows_work(irist_rank *t)
         g.quant_out = codes, g.scale_out = row_scales, g.quant_dtype = quant, g.epsilon = 1;
         g.tune = turn < 2 ? "model" : "op=all_reduce_rmsnorm ll=0";
         irist_ok(t, iris_memcpy(t->world, memory, host.data(), host.size() * sizeof(float)));
+        irist_upload(t, row_scales, irist_poisoned(M * sizeof(float) + M * N)); /* and the codes behind them */
         if (!irist_ok(t, iris_gemm_prepare(t->world, &plan, IRIS_GEMM_ALL_REDUCE_RMSNORM, IRIS_F32, &g)))
             break;
         irist_ok(t, iris_gemm_all_reduce_rmsnorm_f32(t->world, &plan, nullptr));

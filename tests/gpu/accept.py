@@ -12,6 +12,7 @@ test tier" matches, or does not; --budget ends everything after so many seconds,
 passed is noted in the build folder with the contents of its program and is not run again, so that a call goes on where
 the one before had to stop; --again runs it all. In $OUT (default build-gpu/logs): results.json with every verdict, and
 one log. What failed is printed as it fails and once more at the end; the last line is "N passed, N failed, N not run".
+A program that build.py was asked for and could not build fails as "not built".
 """
 import argparse
 import hashlib
@@ -31,6 +32,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("IRIS_GPU_BUILD", "build-gpu")
 AMD = os.environ.get("IRIS_GPU_ARCH", "").startswith("gfx")
+PROGRAMS = BUILD / "programs"  # what build.py was asked for
 SHOWN = "HIP_VISIBLE_DEVICES" if AMD else "CUDA_VISIBLE_DEVICES"
 ALL = "smoke,full,smoke,smoke"  # --smokes says how many
 SLOW = int(os.environ.get("IRIS_GPU_TEST_SECONDS", "0"))  # at least so many seconds a run, where kernels run slowly
@@ -90,9 +92,15 @@ class Run:
     def name(self):
         return f"{self.topology} {self.test} {self.tier}"
 
+    def program(self):
+        return next(word for word in self.command if isinstance(word, Path))
+
 
 def programs(kind):
-    return sorted(p for p in BUILD.glob(f"{kind}_*") if os.access(p, os.X_OK) and p.is_file())
+    """Those that are there, and those that should be."""
+    there = {p for p in BUILD.glob(f"{kind}_*") if os.access(p, os.X_OK) and p.is_file()}
+    listed = PROGRAMS.read_text(encoding="utf-8").split() if PROGRAMS.is_file() else []
+    return sorted(there | {BUILD / name for name in listed if name.startswith(f"{kind}_")})
 
 
 def topology(name, devices, mode, ranks, tiers):
@@ -155,7 +163,7 @@ class Passed:
         self.rows = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
     def key(self, run):
-        program = next(word for word in run.command if isinstance(word, Path))
+        program = run.program()
         if program not in self.digests:
             self.digests[program] = hashlib.sha256(program.read_bytes()).hexdigest() if program.is_file() else ""
         how = [str(word) for word in run.command] + sorted(f"{k}={v}" for k, v in run.env.items())
@@ -197,7 +205,9 @@ def start_and_wait(run, limit):
 
 def execute(run, end, logs, lock, passed):
     limit = min(run.limit, end - time.monotonic())
-    if limit < 5 or run.verdict == "ok":
+    if not run.program().is_file():
+        run.verdict = "not built"
+    if limit < 5 or run.verdict in ("ok", "not built"):
         return
     start = time.monotonic()
     rc, text = start_and_wait(run, limit)

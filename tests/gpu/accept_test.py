@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """accept.py with shell scripts in the place of programs: what has passed is not run again, until its program changes or
 --again asks for it; what failed is; verdicts of earlier calls are in the results; what there was no time for is
-told."""
+told; what should have been built and is not there has failed."""
 import json
 import os
 import subprocess
@@ -52,6 +52,13 @@ def main():
         rc, last, ran, verdicts = accept(build, "--budget", "1")
         assert (rc, last, ran) == (1, "6 passed, 0 failed, 2 not run", {}), (last, ran)
         assert verdicts["1gpu", "new"].startswith("not run"), verdicts
+        (build / "test_new").unlink()
+        (build / "programs").write_text("bench_x\nexample_one\ntest_bad\ntest_good\n", encoding="utf-8")
+        assert accept(build)[1] == "6 passed, 0 failed, 0 not run"
+        (build / "test_good").unlink()
+        rc, last, ran, verdicts = accept(build)
+        assert (rc, last, ran) == (1, "4 passed, 2 failed, 0 not run", {}), (last, ran)
+        assert verdicts["1gpu", "good"] == "not built", verdicts
 
 
 main()

@@ -7,6 +7,9 @@ Ninja compiles what has changed, on all cores, what takes longest first. So that
 the checkout did to its times, sources are compiled from a mirror under the build folder, where a file is written again
 when it differs. The kernels of a GEMM launcher take a compiler a minute for each type: they are compiled once for each
 operation and type, and every program that asks for them gets them from an archive. Variables are those of run.sh.
+
+A program that is not up to date is removed before it is built again: one that does not compile is then missing, and
+accept.py, which reads what has been asked for in `programs` in the build folder, says so.
 """
 import os
 import re
@@ -20,6 +23,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = (ROOT / os.environ.get("IRIS_GPU_BUILD", "build-gpu")).resolve()
 MIRROR = BUILD / "src"  # of the checkout; generated headers in `made`
+PROGRAMS = BUILD / "programs"  # the names of those that any call was asked for, one a line
+NINJA = ["ninja", "-f", "../build.ninja"]
 ARCH = os.environ.get("IRIS_GPU_ARCH", "sm_90a")
 AMD = ARCH.startswith("gfx")
 
@@ -116,12 +121,12 @@ def edge(out, rule, inputs, implicit=(), **values):
 
 
 def ninja_file(chosen):
-    """The text of build.ninja, run in the mirror; objects in the order of LONGEST."""
+    """The text of build.ninja, run in the mirror, objects in the order of LONGEST; and the names of its programs."""
     words, link, libraries = tools()
     words += shlex.split(os.environ.get("IRIS_GPU_FLAGS", "")) + ["-Iinclude", "-I../made", "-Itests"]
     catch2 = ["-lCatch2"] if compiles("#include <catch2/catch_session.hpp>", "c++", "-E") else []  # older: a header
     blas = ["-lopenblas"] if compiles("int main() {}", "c++", "-Wl,--no-as-needed", "-lopenblas") else []
-    objects, links, asked = {}, [], {}
+    objects, links, asked, names = {}, [], {}, []
 
     def compile_to(name, source, flags=()):
         objects[name] = edge(f"../obj/{name}.o", "device", [source], flags=shlex.join(flags))
@@ -152,6 +157,7 @@ def ninja_file(chosen):
                 continue
             objects["reference"] = edge("../obj/reference.o", "host", [source.with_name("reference.c")])
             needs, more = ["../obj/reference.o", *needs], [*more, *blas]
+        names.append(name)
         links.append(edge(f"../{name}", "link", [compile_to(name, source, flags), *needs], libraries=" ".join(more)))
     kernels = []
     for t, ops in asked.items():
@@ -177,8 +183,21 @@ rule archive
   command = rm -f $out && ar rcs $out $in
 rule link
   command = {shlex.join(link)} $in $libraries {shlex.join(libraries)} -o $out
+  description = link $out
 """
-    return rules + "".join(objects[name] for name in order) + "".join(links)
+    return rules + "".join(objects[name] for name in order) + "".join(links), names
+
+
+def forget_old(chosen, built):
+    """Notes what is asked for, and removes programs without a source, those left out, and those out of date."""
+    known, cannot = {name for name, _ in sources(".")}, {name for name, _ in chosen} - set(built)
+    listed = PROGRAMS.read_text(encoding="utf-8").split() if PROGRAMS.is_file() else []
+    names = (set(listed) & known | set(built)) - cannot
+    PROGRAMS.write_text("".join(f"{name}\n" for name in sorted(names)), encoding="utf-8")
+    would_link = re.findall(r"^\[\d+/\d+\] link \.\./(\S+)$", run([*NINJA, "-n"], cwd=MIRROR).stdout, flags=re.M)
+    for old in [p for kind in ("test", "example", "bench") for p in BUILD.glob(f"{kind}_*")]:
+        if old.name in cannot | set(would_link) or old.name not in known:
+            old.unlink()  # run.sh and accept.py run all that are there
 
 
 def main():
@@ -188,12 +207,11 @@ def main():
     if not chosen:
         sys.exit(f"build: nothing matches '{pattern}'")
     (BUILD / "obj").mkdir(exist_ok=True)
-    known = {name for name, _ in sources(".")}
-    for old in [p for kind in ("test", "example", "bench") for p in BUILD.glob(f"{kind}_*") if p.name not in known]:
-        old.unlink()  # run.sh and accept.py run all that are there
-    (BUILD / "build.ninja").write_text(ninja_file(chosen), encoding="utf-8")
+    text, built = ninja_file(chosen)
+    (BUILD / "build.ninja").write_text(text, encoding="utf-8")
+    forget_old(chosen, built)
     jobs = os.environ.get("IRIS_GPU_JOBS")
-    done = run(["ninja", "-f", "../build.ninja", "-k", "0", *(["-j", jobs] if jobs else [])], cwd=MIRROR)
+    done = run([*NINJA, "-k", "0", *(["-j", jobs] if jobs else [])], cwd=MIRROR)
     (BUILD / "build.log").write_text(done.stdout + done.stderr, encoding="utf-8")
     for job in re.split(r"^\[\d+/\d+\] ", done.stdout, flags=re.M):
         if "FAILED: " in job:

@@ -2,7 +2,8 @@
 """build.py with a stand-in for nvcc that notes what it is asked: no GPU and no CUDA are needed.
 
 The kernels of an operation and type are compiled once, whoever asks for them, and are begun before everything else;
-what has not changed is not compiled again, however new its file is; what has changed is, and nothing besides.
+what has not changed is not compiled again, however new its file is; what has changed is, and nothing besides. A
+program that does not compile is not there afterwards, and is on the list of those that should be.
 """
 import os
 import re
@@ -17,6 +18,8 @@ STAND_IN = """#!/usr/bin/env python3
 import sys
 words = sys.argv[1:]
 out = words[words.index("-o") + 1]
+if "-c" in words and "does not compile" in open(words[words.index("-c") + 1]).read():
+    sys.exit(1)
 open(out, "w").close()
 if "-c" in words:
     source = words[words.index("-c") + 1]
@@ -32,15 +35,15 @@ ASKED = re.compile(r"-DIRIS_INSTANTIATE_GEMM_([A-Z0-9]+(?:_[A-Z0-9]+)*)")
 PATTERN = "gemm/|gemm_local|iris_tune|self_test|trace/"
 
 
-def build(tree, path):
-    """The objects that were made by a build."""
+def build(tree, path, rc=0):
+    """The objects that were made by a build, which ends with this status."""
     asked = tree / "build-gpu/asked"
     asked.unlink(missing_ok=True)
     env = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}", "IRIS_GPU_BUILD": "build-gpu", "IRIS_GPU_JOBS": "1",
            "IRIS_GPU_ARCH": "sm_90a"}
     done = subprocess.run([sys.executable, "-B", tree / "tests/gpu/build.py", PATTERN], env=env, capture_output=True,
                           text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == rc, done.stdout + done.stderr
     return asked.read_text(encoding="utf-8").splitlines() if asked.exists() else []
 
 
@@ -74,10 +77,20 @@ def main():
         again = build(tree, path)
         assert not again, "compiled though nothing has changed: " + "\n".join(again)
         assert not (tree / "build-gpu/test_gone").exists(), "a program without a source is still there"
+        source, made = tree / "bench/gemm_local.c", tree / "build-gpu"
+        whole = source.read_text(encoding="utf-8")
         with open(tree / "bench/gemm_inputs.h", "a", encoding="utf-8") as header:
             header.write("/* another */\n")
-        changed = sorted(line.split(" -c ")[1].split()[0] for line in build(tree, path))
-        assert changed == ["bench/gemm_local.c", "bench/iris_tune.c"], changed
+        source.write_text(whole + "/* does not compile */\n", encoding="utf-8")
+        assert (made / "bench_gemm_local").exists()
+        changed = [line.split(" -c ")[1].split()[0] for line in build(tree, path, rc=1)]
+        assert changed == ["bench/iris_tune.c"], changed
+        assert (made / "bench_iris_tune").exists(), "a program that compiles is not there"
+        assert not (made / "bench_gemm_local").exists(), "the old one of a program that does not compile is still there"
+        assert "bench_gemm_local" in (made / "programs").read_text(encoding="utf-8").split()
+        source.write_text(whole, encoding="utf-8")
+        changed = [line.split(" -c ")[1].split()[0] for line in build(tree, path)]
+        assert changed == ["bench/gemm_local.c"] and (made / "bench_gemm_local").exists(), changed
 
 
 main()

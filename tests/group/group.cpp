@@ -337,16 +337,16 @@ static int fails_in_a_call(iris_world *w, void *arg)
     return iris_memcpy(w, NULL, arg, 4) != IRIS_OK;
 }
 
-/* On world 1 a failure of its own, which the others hear of. */
-static int fails_for_all(iris_world *w, void *arg)
+/* On world 1 a failure of its own, which the others hear of: their memory would do, a GPU's too. */
+static int fails_for_all(iris_world *w, void *memory)
 {
     iris_window window;
-    *(int *)arg += 100;
-    return iris_register(w, iris_rank(w) == 1 ? NULL : arg, 4, &window) != IRIS_OK;
+    return iris_register(w, iris_rank(w) == 1 ? NULL : memory, 64, &window) != IRIS_OK;
 }
 
 static void failures(irist_rank *t)
 {
+    std::unique_ptr<device_memory> memory[3];
     job j;
     int counts_of[3] = {0, 0, 0};
     if (t->rank != 0 || !begin(&j, t, 3, 300))
@@ -370,9 +370,11 @@ static void failures(irist_rank *t)
         ok(&j, iris_group_end(), "a group of iris_reset");
         ok(&j, meet(&j), "a barrier after iris_reset");
     }
+    for (int r = 0; r < 3; r++)
+        memory[r].reset(new device_memory(j.w[r], 64));
     iris_group_begin();
     for (int r = 0; r < 3; r++)
-        iris_group_call(j.w[r], fails_for_all, &counts_of[r]);
+        iris_group_call(j.w[r], fails_for_all, memory[r]->base);
     says(&j, iris_group_end(), IRIS_ERR_ARGUMENT, "rank 1: iris_register");
     for (int r = 0; r < 3; r++)
         irist_check(t, std::strstr(iris_error_string(j.w[r]), "rank 1: iris_register") != nullptr, "world %d: %s", r,

@@ -71,6 +71,9 @@ static void forget_launchers()
         unsetenv(name);
 }
 
+/* A job's name that no other run of these tests has; to be made before the job's ranks are forked. */
+static std::string own_name(const char *what) { return std::string(what) + "-" + std::to_string((int)getpid()); }
+
 /* Forks `world` ranks whose environment says who they are; the exit value of each. */
 static std::vector<int> run_job(int world, outcome *said, const iris_config &config, const variables &common,
                                 const char *rank_name, const char *world_name, int missing = -1)
@@ -104,18 +107,18 @@ TEST_CASE("every launcher's environment is understood", "[host]")
     forget_launchers();
     outcome *said = shared_outcomes(3);
     const iris_config c = small_config();
-    const char *port = "29511";
+    const std::string own = own_name("own"), pmix = own_name("prterun-host") + "@1", number = std::to_string(getpid());
     struct {
         const char *rank, *world;
         variables more;
     } const launchers[] = {
-        {"IRIS_RANK", "IRIS_WORLD", {{"IRIS_JOB", "test-own"}}},
+        {"IRIS_RANK", "IRIS_WORLD", {{"IRIS_JOB", own}}},
         {"IRIS_RANK", "IRIS_WORLD", {}}, /* named after user and parent */
-        {"RANK", "WORLD_SIZE", {{"TORCHELASTIC_RUN_ID", "none"}, {"MASTER_PORT", port}}},
-        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", {{"PMIX_NAMESPACE", "prterun-host-77@1"}}},
-        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", {{"OMPI_MCA_ess_base_jobid", "1234567"}}},
+        {"RANK", "WORLD_SIZE", {{"TORCHELASTIC_RUN_ID", "none"}, {"MASTER_PORT", number}}},
+        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", {{"PMIX_NAMESPACE", pmix}}},
+        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", {{"OMPI_MCA_ess_base_jobid", number}}},
         {"PMI_RANK", "PMI_SIZE", {}},
-        {"SLURM_PROCID", "SLURM_NTASKS", {{"SLURM_JOB_ID", "4711"}, {"SLURM_STEP_ID", "0"}}},
+        {"SLURM_PROCID", "SLURM_NTASKS", {{"SLURM_JOB_ID", number}, {"SLURM_STEP_ID", "0"}}},
     };
     for (const auto &l : launchers) {
         INFO(l.rank << ": " << said[0].sentence << " | " << said[1].sentence);
@@ -222,8 +225,36 @@ TEST_CASE("a config that makes no sense gets a sentence", "[host]")
     c = small_config();
     c.heap_bytes = (size_t)1 << 50;
     CHECK(iris_init(&w, &c) == IRIS_ERR_NOMEM);
-    CHECK(contains(iris_error_string(nullptr), "IRIS_HEAP_MB"));
+    CHECK(contains(iris_error_string(nullptr), "lower iris_config.heap_bytes"));
+    c.heap_bytes = 1 << 20;
+    c.heap_max_bytes = 1 << 19;
+    CHECK(iris_init(&w, &c) == IRIS_ERR_ARGUMENT);
+    CHECK(contains(iris_error_string(nullptr), "raise iris_config.heap_max_bytes"));
     CHECK(w == nullptr);
+}
+
+TEST_CASE("a full heap's sentence names what its size comes from, the config or the environment", "[host]")
+{
+    forget_launchers();
+    for (int by_config = 0; by_config < 2; by_config++) {
+        iris_config c = small_config();
+        c.heap = "ipc";
+        c.heap_bytes = by_config ? 1 << 20 : 0;
+        setenv("IRIS_HEAP_MB", "2", 1);
+        iris_world *w = nullptr;
+        REQUIRE(iris_init(&w, &c) == IRIS_OK);
+        unsetenv("IRIS_HEAP_MB");
+        const size_t bytes = iris_heap_size(w, IRIS_MEM_DATA);
+        const std::string now = by_config ? "raise iris_config.heap_bytes (now " + std::to_string(bytes) + ")"
+                                          : "raise IRIS_HEAP_MB (now " + std::to_string(bytes >> 20) + ")";
+        CHECK(iris_malloc(w, bytes + 1) == nullptr);
+        CHECK(contains(iris_error_string(w), now.c_str()));
+        CHECK(iris_signals(w, (size_t)1 << 30) == nullptr);
+        CHECK(contains(iris_error_string(w), "raise iris_config.sync_bytes"));
+        CHECK(iris_heap_grow(w, 1 << 20) == IRIS_ERR_UNSUPPORTED);
+        CHECK(contains(iris_error_string(w), by_config ? "a larger iris_config.heap_bytes" : "a larger IRIS_HEAP_MB"));
+        iris_finalize(w);
+    }
 }
 
 TEST_CASE("a wrong token is refused at once, and rank 0 waits on for the right one", "[host]")
@@ -231,11 +262,12 @@ TEST_CASE("a wrong token is refused at once, and rank 0 waits on for the right o
     forget_launchers();
     outcome *said = shared_outcomes(3);
     iris_config c = small_config();
+    const std::string job = own_name("token");
     const int port = 20000 + (int)(getpid() % 20000);
     for (int tcp = 0; tcp < 2; tcp++) {
         c.world = 2;
         c.timeout_ms = slow(20000);
-        c.job = "test-token";
+        c.job = job.c_str();
         c.host = tcp ? "127.0.0.1" : nullptr;
         c.port = tcp ? port : 0;
         c.token = "the right one";
@@ -262,8 +294,9 @@ TEST_CASE("ranks that never arrive are named to those that did", "[host]")
     forget_launchers();
     outcome *said = shared_outcomes(4);
     iris_config c = small_config();
+    const std::string job = own_name("missing");
     c.timeout_ms = slow(600);
-    c.job = "test-missing";
+    c.job = job.c_str();
     const double start = seconds();
     const std::vector<int> values = run_job(4, said, c, {}, "IRIS_RANK", "IRIS_WORLD", 2);
     CHECK(values == std::vector<int>(3, 10 + IRIS_ERR_PEER));
@@ -282,8 +315,9 @@ TEST_CASE("two processes with one rank, and another world's size, are refused", 
     forget_launchers();
     outcome *said = shared_outcomes(4);
     iris_config c = small_config();
+    const std::string job = own_name("twice");
     c.timeout_ms = slow(1500);
-    c.job = "test-twice";
+    c.job = job.c_str();
     c.world = 3;
     c.rank = 0;
     const pid_t zero = fork_rank([&] { return visit(&c, &said[0], 0, 3); });
@@ -395,8 +429,9 @@ TEST_CASE("ranks whose heaps differ in size are told", "[host]")
     forget_launchers();
     outcome *said = shared_outcomes(2);
     iris_config c = small_config();
+    const std::string job = own_name("sizes");
     c.world = 2;
-    c.job = "test-sizes";
+    c.job = job.c_str();
     const pid_t zero = fork_rank([&] { return visit(&c, &said[0], 0, 2); });
     c.rank = 1;
     c.heap_bytes *= 2;
@@ -408,10 +443,11 @@ TEST_CASE("ranks whose heaps differ in size are told", "[host]")
 }
 
 /* What two ranks say who differ in nothing but what `differ` does to the config of rank 1. */
-template <class Differ> static void two_ranks(const char *job, outcome *said, iris_config c, Differ differ)
+template <class Differ> static void two_ranks(const char *what, outcome *said, iris_config c, Differ differ)
 {
+    const std::string job = own_name(what);
     c.world = 2;
-    c.job = job;
+    c.job = job.c_str();
     const pid_t zero = fork_rank([&] { return visit(&c, &said[0], 0, 2); });
     c.rank = 1;
     const pid_t one = fork_rank([&] {
@@ -428,7 +464,7 @@ TEST_CASE("ranks that want different heaps are told", "[host]")
     outcome *said = shared_outcomes(2);
     iris_config c = small_config();
     c.heap = "ipc";
-    two_ranks("test-modes", said, c, [](iris_config *o) { o->heap = "vmm"; });
+    two_ranks("modes", said, c, [](iris_config *o) { o->heap = "vmm"; });
     for (int r = 0; r < 2; r++) {
         INFO(said[r].sentence);
         CHECK(said[r].status == IRIS_ERR_MISMATCH);
@@ -442,11 +478,11 @@ TEST_CASE("checked ranks whose deadlines differ are told, others get along", "[h
     outcome *said = shared_outcomes(2);
     iris_config c = small_config();
     c.timeout_ms = 20000;
-    two_ranks("test-deadlines", said, c, [](iris_config *o) { o->timeout_ms = 30000; });
+    two_ranks("deadlines", said, c, [](iris_config *o) { o->timeout_ms = 30000; });
     CHECK(said[0].status == IRIS_OK);
     CHECK(said[1].status == IRIS_OK);
     c.checked = 1;
-    two_ranks("test-deadlines", said, c, [](iris_config *o) { o->timeout_ms = 30000; });
+    two_ranks("deadlines", said, c, [](iris_config *o) { o->timeout_ms = 30000; });
     for (int r = 0; r < 2; r++) {
         INFO(said[r].sentence);
         CHECK(said[r].status == IRIS_ERR_MISMATCH);
@@ -454,6 +490,7 @@ TEST_CASE("checked ranks whose deadlines differ are told, others get along", "[h
     }
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they take more addresses than a limit leaves */
 /* A rank that says which kind of heap it has got. */
 static int say_mode(const iris_config *c, outcome *said)
 {
@@ -466,13 +503,12 @@ static int say_mode(const iris_config *c, outcome *said)
 
 TEST_CASE("where one rank has no room for addresses, no heap grows, or IRIS_HEAP=vmm says why", "[host]")
 {
-    if (slow(1) != 1)
-        return; /* sanitizers need more addresses than a limit could leave them */
     forget_launchers();
     outcome *said = shared_outcomes(2);
     iris_config c = small_config();
+    const std::string job = own_name("addresses");
     c.world = 2;
-    c.job = "test-addresses";
+    c.job = job.c_str();
     for (const char *mode : {"auto", "vmm"}) {
         c.heap = mode;
         c.rank = 0;
@@ -493,13 +529,16 @@ TEST_CASE("where one rank has no room for addresses, no heap grows, or IRIS_HEAP
     }
 }
 
+#endif
+
 TEST_CASE("one rank's failed start is every rank's sentence", "[host]")
 {
     forget_launchers();
     outcome *said = shared_outcomes(2);
     iris_config c = small_config();
+    const std::string job = own_name("start");
     c.world = 2;
-    c.job = "test-start";
+    c.job = job.c_str();
     const pid_t zero = fork_rank([&] { return visit(&c, &said[0], 0, 2); });
     c.rank = 1;
     const pid_t one = fork_rank([&] {
@@ -621,7 +660,7 @@ TEST_CASE("no descriptor takes the place of a standard stream that is closed", "
               })) == 0);
     for (int tcp = 0; tcp < 2; tcp++) {
         pid_t ranks[3];
-        const std::string job = "streams-" + std::to_string((int)getpid());
+        const std::string job = own_name("streams");
         c.world = 3;
         c.job = job.c_str();
         c.host = tcp ? "127.0.0.1" : nullptr;
@@ -684,7 +723,7 @@ TEST_CASE("a child that is forked during start-up has none of its parent's socke
     start_case *s = (start_case *)shared_alloc(sizeof *s);
     outcome *said = shared_outcomes(3);
     iris_config c = small_config();
-    const std::string job = "forks-" + std::to_string((int)getpid());
+    const std::string job = own_name("forks");
     c.timeout_ms = slow(20000);
     c.world = 3;
     c.job = job.c_str();

@@ -124,6 +124,11 @@ def disassemble(image):
     return listing.amd(call([tool, "-d", "--no-show-raw-insn", "--demangle", image])[1])
 
 
+def unknown(listed, rows):
+    """What is wrong when kernels of a listing are none, or have no row of what the compiler says of their registers."""
+    return [f"{name}: nothing is known of its registers" for name in listed if name not in rows] if listed else ["none"]
+
+
 def amd(arch, include, folder, report, table):
     kernels = {}
     for source, levels in SOURCES.items():
@@ -132,8 +137,10 @@ def amd(arch, include, folder, report, table):
             status, text = compile_amd(HERE / source, arch, level, include, out)
             report.line(arch, f"{source} compiles at {level}", [text] if status else [])
         if out.exists():
-            kernels.update(disassemble(out))
-            for name, row in resources(text).items():
+            listed, rows = disassemble(out), resources(text)
+            kernels.update(listed)
+            report.line(arch, f"{source}: of every kernel it is known what it uses", unknown(listed, rows))
+            for name, row in rows.items():
                 own = name.startswith("irisi_")  # a collective may keep scalars in lanes of a vector register
                 used = [f"{key} is {row[key]}" for key in ("ScratchSize", "VGPRs Spill", *["SGPRs Spill"] * (not own))
                         if row[key] != "0"]
@@ -154,13 +161,15 @@ def nvidia(arch, include, folder, report, table):
         report.line(arch, f"{source} compiles", [text] if status else [])
         if status:
             continue
-        for name, stack, spills, used, rest in PTXAS.findall(text):
+        listed, rows = listing.ptx(out.read_text(encoding="utf-8")), PTXAS.findall(text)
+        kernels.update(listed)
+        report.line(arch, f"{source}: of every kernel it is known what it uses", unknown(listed, [r[0] for r in rows]))
+        for name, stack, spills, used, rest in rows:
             used_stack = [] if stack == spills == "0" else [f"stack {stack} bytes"]
             report.line(arch, f"{name}: no stack, no spills", used_stack)
             shared = re.search(r"(\d+) bytes smem", rest)
             warps = min(64, 65536 // (32 * -(-int(used) // 8) * 8)) // 4
             table.append((arch, name, used, "-", shared[1] if shared else "0", str(warps)))
-        kernels.update(listing.ptx(out.read_text(encoding="utf-8")))
     return kernels
 
 

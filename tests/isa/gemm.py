@@ -466,12 +466,16 @@ def check_indirect(built, report):
     arch, kind, macro = INDIRECT
     where, (said, _, kernels) = f"{arch} {kind}", built
     report.line(where, f"compiles with {macro}", [said] if said else [] if kernels else ["no kernels"])
+    if not kernels:
+        return
     direct = [f"{n}: {c.text}" for n, k in kernels.items() for c in k.code if "_lds_" in c.op]
     report.line(where, "  no load goes to shared memory directly", direct)
     for text, function, whose, _ in CHECKS:
-        of = [k for n, k in kernels.items() if any(f"_{p}_{kind}_{arch}" in n for p in whose)]
+        names = {symbol(p, kind, arch + small) for small in ("", "_small") for p in whose}
+        of = [k for n, k in kernels.items() if n in names]
         if function not in (matrix_units_are_the_limit, accesses_are_wide, fetches_stay_under_way):
-            report.line(where, f"  {text}", [f"{k.name}: {p}" for k in of for p in function(arch, k)])
+            problems = [f"{k.name}: {p}" for k in of for p in function(arch, k)] if of else ["no kernel to look at"]
+            report.line(where, f"  {text}", problems)
 
 
 def look_at_page(table, report, write):
