@@ -90,7 +90,9 @@ std::vector<verdict> run_and_compare(iris_world *world, irist_work work, const v
     std::vector<verdict> all((size_t)t.ranks);
     iris_status met = iris_allgather(world, &mine, all.data(), sizeof mine);
     if (met == IRIS_ERR_TIMEOUT) { /* on every rank; by the function, unless a rank only came here late */
-        if (mine.failures == 0 && !std::strstr(iris_error_string(world), "did not come to iris_allgather")) {
+        char late[64];
+        std::snprintf(late, sizeof late, "did not come to iris_allgather(%zu bytes)", sizeof mine);
+        if (mine.failures == 0 && !std::strstr(iris_error_string(world), late)) {
             mine.failures = 1;
             std::snprintf(mine.message, sizeof mine.message, "the case left a stopped world: %s",
                           iris_error_string(world));

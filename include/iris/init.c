@@ -1215,7 +1215,11 @@ iris_status iris_stream_destroy(iris_world *w, iris_stream stream)
     if (w && !stream)
         return IRIS_OK;
     const iris_status status = irisi_take_stream(w, "iris_stream_destroy", &stream);
-    if (status != IRIS_OK)
+    /* A world that has stopped forgets it too: it must not come to a stream of the program's that is gone. */
+    const int stopped = status != IRIS_OK && w && w->failed != IRIS_OK && !irisi_foreign(w) && !irisi_grouped() &&
+                        stream != w->stream && irisi_dev_use(&w->dev) == NULL &&
+                        irisi_dev_stream_known(&w->dev, stream) > 0 && !irisi_dev_stream_capturing(&w->dev, stream);
+    if (status != IRIS_OK && !stopped)
         return status;
     if (stream == w->stream)
         return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_stream_destroy: the default stream lives as long as its world");
@@ -1226,7 +1230,8 @@ iris_status iris_stream_destroy(iris_world *w, iris_stream stream)
     for (size_t i = 0; i < sync->n; i++)
         if (sync->blocks[i].stream == stream)
             sync->blocks[i].stream = NULL; /* what follows on another stream follows what is drained here */
-    return irisi_device_result(w, "iris_stream_destroy", irisi_dev_stream_destroy(&w->dev, stream));
+    const char *why = irisi_dev_stream_destroy(&w->dev, stream);
+    return stopped ? status : irisi_device_result(w, "iris_stream_destroy", why);
 }
 
 iris_status iris_stream_synchronize(iris_world *w, iris_stream stream)

@@ -41,8 +41,9 @@ extern "C" {
  * @{
  */
 /**
- * Begins a trace: takes the rings from the heap, compares the ranks' clocks and lets kernels write events from their
- * next operation on. What a trace before has left is dropped.
+ * Begins a trace: takes the rings from the heap, compares the ranks' clocks and lets kernels that are launched from
+ * here on write events. What a trace before has left is dropped. No kernel of this rank may be running on a stream that
+ * iris_synchronize does not wait for.
  *
  * @param options how much it holds, the same on every rank; null: zeros
  * @return IRIS_OK; IRIS_ERR_UNSUPPORTED where init.c was compiled without kernels; IRIS_ERR_ARGUMENT for other options;

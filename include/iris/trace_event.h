@@ -207,9 +207,14 @@ IRIS_DEVICE void irisi_trace_end_wait(const iris_ctx *ctx, irisi_trace_wait wait
                                       uint64_t seen)
 {
 #if IRISI_TRACE
-    if (wait.own.events)
-        irisi_trace_write(ctx, wait.own, wait.number, wait.begun, iris_clock(), IRIS_TRACE_WAIT,
-                          from < 0 ? ctx->rank : from, signal, seen, 0);
+    if (!wait.own.events)
+        return;
+    const uint64_t end = iris_clock();
+    /* While a long wait lasts others may fill the ring: it gets the latest place then, so that the last one is kept. */
+    if (end - wait.begun > ctx->deadline >> 16 && irisi_poll(wait.own.count) - wait.number > wait.own.last)
+        wait.number = irisi_trace_take(wait.own);
+    irisi_trace_write(ctx, wait.own, wait.number, wait.begun, end, IRIS_TRACE_WAIT, from < 0 ? ctx->rank : from, signal,
+                      seen, 0);
 #else
     (void)ctx, (void)wait, (void)from, (void)signal, (void)seen;
 #endif

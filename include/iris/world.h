@@ -457,7 +457,8 @@ iris_status iris_stream_create(iris_world *w, iris_stream *stream);
 /**
  * Drains and frees a stream. One that the program made with the runtime itself is drained and forgotten: once a call of
  * this world has named it, call this before cudaStreamDestroy or hipStreamDestroy, else a later iris_synchronize waits
- * for a handle that is gone. IRIS_ERR_ARGUMENT for the default stream, and for one that is being captured.
+ * for a handle that is gone. A world that has stopped returns its failure, and has drained and forgotten the stream.
+ * IRIS_ERR_ARGUMENT for the default stream, and for one that is being captured.
  */
 iris_status iris_stream_destroy(iris_world *w, iris_stream stream);
 /** Waits for a stream; reports a deadline that passed on the device, with who waited for whom. */

@@ -219,25 +219,29 @@ IRIS_KERNEL(atomic_kernel, args, a, LANES)
     }
 }
 
-/* Ones and minus ones, as many as f16 and bf16 count exactly. */
 /*
  * Each lane adds 1 and -1 in turns, in an odd number of laps, so that a lane of the first workgroup adds 1 in all.
  * Lanes of the second leave out the first lap: each begins with -1 and adds 0 in all. A cell's sum ends at the number
- * of the first workgroup's lanes that use the cell, on all ranks, and is never further from 0 than that number.
+ * of the first workgroup's lanes that use the cell, on all ranks, and is never further from 0 than that number. Each
+ * lane counts the calls that returned something else than a whole number so near to 0.
  */
 IRIS_KERNEL(small_float_kernel, args, a, LANES)
 {
     const uint32_t laps = a->laps / (iris_wg_lanes() * iris_wg_lanes()) | 1; /* with more lanes a call takes longer */
+    const float most = (float)((iris_wg_lanes() + CELLS - 1) / CELLS * (uint32_t)a->ctx.world);
+    uint64_t wrong = 0;
     iris_barrier_all_grid(&a->ctx, &a->ch);
     for (uint32_t lap = iris_workgroup(); lap < laps; lap++) {
         const float v = lap % 2 ? -1.0f : 1.0f;
-        if (a->dtype == IRIS_F16)
-            iris_atomic_add_f16(&a->ctx, cell_of<iris_f16>(a), iris_narrow_f16(v), a->target, IRIS_ACQ_REL,
-                                IRIS_SCOPE_SYSTEM);
-        else
-            iris_atomic_add_bf16(&a->ctx, cell_of<iris_bf16>(a), iris_narrow_bf16(v), a->target, IRIS_ACQ_REL,
-                                 IRIS_SCOPE_SYSTEM);
+        const float old = a->dtype == IRIS_F16
+                              ? iris_widen_f16(iris_atomic_add_f16(&a->ctx, cell_of<iris_f16>(a), iris_narrow_f16(v),
+                                                                   a->target, IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM))
+                              : iris_widen_bf16(iris_atomic_add_bf16(&a->ctx, cell_of<iris_bf16>(a),
+                                                                     iris_narrow_bf16(v), a->target, IRIS_ACQ_REL,
+                                                                     IRIS_SCOPE_SYSTEM));
+        wrong += !(old >= -most && old <= most && old == (float)(int32_t)old);
     }
+    a->old[iris_grid_lane()] = wrong;
     if (iris_grid_lane() == 0)
         *a->lanes = iris_grid_lanes();
 }
@@ -499,6 +503,11 @@ void small_floats(irist_rank *t)
         uint64_t lanes = 0;
         irist_ok(t, iris_memcpy(t->world, &lanes, a.lanes, sizeof lanes));
         irist_check(t, lanes > 0, "the kernel did not run");
+        std::vector<uint64_t> wrong(lanes);
+        irist_ok(t, iris_memcpy(t->world, wrong.data(), a.old, lanes * sizeof wrong[0]));
+        for (size_t lane = 0; lane < lanes; lane++)
+            irist_check(t, wrong[lane] == 0, "atomic add of %s: lane %zu got %llu values that no cell had",
+                        iris_dtype_name((iris_dtype)dtype), lane, (unsigned long long)wrong[lane]);
         for (size_t i = 0; i < n && t->rank == 0; i++) {
             float wanted = 0;
             for (uint64_t lane = 0; lane < lanes / WORKGROUPS; lane++)

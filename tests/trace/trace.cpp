@@ -88,10 +88,15 @@ IRIS_KERNEL(ring_kernel, trace_args, a, 64)
     }
 }
 
-/* Waits for what never comes. */
-IRIS_KERNEL(hang_kernel, trace_args, a, 64)
+/* The first wave waits for what never comes, while the last one fills the ring. */
+IRIS_KERNEL(hang_kernel, trace_args, a, 256)
 {
-    iris_wait_ge_wg(&a->ctx, a->signals + GROUPS, 1);
+    const iris_ctx *ctx = &a->ctx;
+    if (iris_wave() == 0)
+        iris_wait_ge_wave(ctx, a->signals + GROUPS, 1);
+    else if (iris_wave() == iris_waves() - 1 && iris_lane() == 0)
+        for (uint32_t i = 0; i < a->turns; i++)
+            iris_atomic_add_u64(ctx, a->words, 1, ctx->rank, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
 }
 
 /* The world's memory, and where the trace goes: rank 0 reads it. */
@@ -358,10 +363,12 @@ void stopped(irist_rank *t)
 {
     tracing x(t);
     const bool hangs = t->rank == t->ranks - 1;
-    irist_ok(t, iris_trace_start(t->world, nullptr));
+    const iris_trace_options few = {4, 16};
+    irist_ok(t, iris_trace_start(t->world, &few));
     const uint64_t whole = x.args.ctx.deadline;
-    x.args.ctx.deadline = whole / 200;
-    const iris_launch_config one = iris_grid(1, 64);
+    x.args.ctx.deadline = whole / 50;
+    x.args.turns = 100;
+    const iris_launch_config one = iris_grid(1, 256);
     if (hangs) {
         irist_ok(t, iris_launch(t->world, hang_kernel, &x.args, sizeof x.args, &one, iris_default_stream(t->world)));
         irist_check(t, iris_synchronize(t->world) == IRIS_ERR_TIMEOUT, "the world has not stopped");

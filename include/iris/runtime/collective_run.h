@@ -79,8 +79,8 @@ iris_status iris_collective_channel(iris_world *w, iris_channel *ch, size_t scra
     else if (scratch > w->sync_bytes || scratch > 1u << 30) /* a slice's bytes are counted in 32 bits */
         status = irisi_fail(w, IRIS_ERR_NOMEM,
                             "iris_collective_channel: %zu bytes of scratch a slice exceed the sync heap of %zu; raise "
-                            "IRIS_SYNC_MB",
-                            scratch, w->sync_bytes);
+                            "%s",
+                            scratch, w->sync_bytes, irisi_size_name(w, IRIS_MEM_SYNC));
     const size_t least = IRISI_SLICE_ROW * (size_t)w->size, wanted = scratch ? scratch : shape.scratch;
     const size_t half = irisi_round_up(wanted < least ? least : wanted, 256);
     const irisi_collective_rows *rows = NULL;

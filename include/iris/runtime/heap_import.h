@@ -41,7 +41,7 @@ static iris_status irisi_compare_offers(iris_world *w, const irisi_offer *mine, 
             snprintf(why, room, "its mappings differ between ranks %d and %d", w->rank, r);
     }
     if (status == IRIS_OK && !why[0] && irisi_round_up(mine->size, w->heap_block) > w->heap_most - w->heap_bytes)
-        snprintf(why, room, "no addresses are left at the heap's end (IRIS_HEAP_MAX_MB)");
+        snprintf(why, room, "no addresses are left at the heap's end (%s)", irisi_size_name(w, IRISI_SIZE_MOST));
     free(data);
     return status;
 }

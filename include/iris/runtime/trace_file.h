@@ -94,7 +94,7 @@ static inline size_t irisi_trace_keep(iris_trace_event *to, const iris_trace_eve
     size_t n = 0;
     const uint64_t first = count > capacity ? count - capacity : 0;
     for (uint64_t i = first; i < count; i++)
-        if (ring[i & (capacity - 1)].number == i) /* else another one was about to be written over it */
+        if (ring[i & (capacity - 1)].number == i && ring[i & (capacity - 1)].end != 0) /* else it is not written yet */
             to[n++] = ring[i & (capacity - 1)];
     *lost += count - n;
     return n;

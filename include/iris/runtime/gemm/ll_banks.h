@@ -116,8 +116,8 @@ static iris_status irisi_gemm_ll_hold(iris_world *w, iris_gemm_plan *p, const ir
     p->exchange.ll_pitch = s == IRIS_OK ? p->exchange.ll_pitch : 0;
     if (s == IRIS_ERR_NOMEM && asked)
         return irisi_fail(w, s, "iris_gemm_prepare: %s: ll=1 cannot be: its two banks need %llu bytes of the heap for "
-                          "signals, which is too full; make it larger (IRIS_SYNC_MB), or let tiles be put (ll=0)",
-                          row->from, 2 * (unsigned long long)bytes);
+                          "signals, which is too full; make it larger (%s), or let tiles be put (ll=0)",
+                          row->from, 2 * (unsigned long long)bytes, irisi_size_name(w, IRIS_MEM_SYNC));
     return s == IRIS_ERR_NOMEM ? IRIS_OK : s;
 }
 
