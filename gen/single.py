@@ -13,7 +13,7 @@ PRESETS = {**{p: dict(platforms=(p,)) for p in registry.PLATFORMS}, "vocabulary"
 # Types that other types' functions call: bytes and words move elements of any type, signals and atomics are words, and
 # gates of GEMMs know 16-bit floats.
 STANDING = ("u8", "u16", "u32", "u64", "f16", "bf16")
-# What is in each of the files that stand beside the header, and in no file of somebody else's.
+# The files beside the header, each with a text that Iris' own one holds: one without it is not overwritten.
 OWN = {"init.c": "#define IRIS_INIT_C", "init.h": "holds the host API too"}
 # Conditions whose macros keep their meaning throughout a compilation.
 STABLE = re.compile(r"#\s*(ifdef|ifndef|if|elif|else)\b"

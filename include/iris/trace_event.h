@@ -210,7 +210,7 @@ IRIS_DEVICE void irisi_trace_end_wait(const iris_ctx *ctx, irisi_trace_wait wait
     if (!wait.own.events)
         return;
     const uint64_t end = iris_clock();
-    /* While a long wait lasts others may fill the ring: it gets the latest place then, so that the last one is kept. */
+    /* While a long wait lasts (a part of the deadline) others may fill the ring. It takes a new place then. */
     if (end - wait.begun > ctx->deadline >> 16 && irisi_poll(wait.own.count) - wait.number > wait.own.last)
         wait.number = irisi_trace_take(wait.own);
     irisi_trace_write(ctx, wait.own, wait.number, wait.begun, end, IRIS_TRACE_WAIT, from < 0 ? ctx->rank : from, signal,

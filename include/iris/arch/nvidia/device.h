@@ -114,7 +114,7 @@ IRIS_DEVICE uint64_t iris_clock(void)
 
 /*
  * A word of the own device's memory that does not change while a kernel runs: it may be loaded once and kept. __ldg
- * would be loaded again behind each wait.
+ * would be loaded where nobody uses it, too.
  */
 IRIS_DEVICE uint64_t irisi_load_invariant_u64(const uint64_t *p)
 {
