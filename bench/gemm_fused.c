@@ -6,10 +6,12 @@
 #define IRIS_GEMM_ALL_PATTERNS
 #define IRIS_INSTANTIATE_GEMM_ALL_GATHER_BF16
 #define IRIS_INSTANTIATE_GEMM_ALL_REDUCE_BF16
+#define IRIS_INSTANTIATE_GEMM_ALL_REDUCE_RMSNORM_BF16
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
 #define IRIS_INSTANTIATE_GEMM_REDUCE_SCATTER_BF16
 #include <iris/gen/launch/gemm_all_gather.h>
 #include <iris/gen/launch/gemm_all_reduce.h>
+#include <iris/gen/launch/gemm_all_reduce_rmsnorm.h>
 #include <iris/gen/launch/gemm_all_scatter.h>
 #include <iris/gen/launch/gemm_reduce_scatter.h>
 
@@ -51,6 +53,10 @@ static const gemm_operation operations[GEMM_FUSED] = {
       iris_gemm_all_gather_producer_consumer_bf16, iris_gemm_all_gather_fused_sequential_bf16,
       iris_gemm_all_gather_wg_specialized_bf16, iris_gemm_all_gather_wave_specialized_bf16,
       iris_gemm_all_gather_bf16, iris_gemm_all_gather_copy_engine_bf16}},
+    {GEMM_ALL_REDUCE_RMSNORM,
+     gemm_prepare_all_reduce_rmsnorm,
+     {iris_gemm_all_reduce_rmsnorm_bf16, iris_gemm_all_reduce_rmsnorm_bulk_synchronous_bf16, NULL,
+      iris_gemm_all_reduce_rmsnorm_fused_sequential_bf16, NULL, NULL, iris_gemm_all_reduce_rmsnorm_bf16}},
 };
 
 int main(int argc, char **argv) { return gemm_fused_main(argc, argv, operations, iris_gemm_local_bf16); }

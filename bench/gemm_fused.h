@@ -15,7 +15,8 @@
  *   nccl_window       the same with both buffers in windows (symmetric memory)
  *   iris              the library's collective
  *   blas+...          the BLAS and each of the three on one stream; of all_scatter C is left in bands, and with +copy
- *                     it is one C, which the patterns write at once
+ *                     it is one C, which the patterns write at once. Of all_reduce_rmsnorm there are those with
+ *                     +norm alone: the residual and RMSNorm are a kernel of its own behind them
  *   auto, the patterns, blas_gather, the BLAS as the library's (iris_gemm_args.blas), and of all_gather copy_engine
  *
  * and with _graph, of few rows, one of at least --laps calls in a graph, each set in turn; of more rows so are blas and
@@ -44,7 +45,7 @@ typedef struct gemm_operation {
 } gemm_operation;
 
 /* What is timed, in this order: what others are compared with comes first. `which`: a mode or a pattern. */
-enum { GEMM_DO_BLAS, GEMM_DO_OWN, GEMM_DO_PUSH, GEMM_DO_COLLECTIVE, GEMM_DO_BOTH, GEMM_DO_PLACED, GEMM_DO_PATTERN };
+enum { GEMM_DO_BLAS, GEMM_DO_OWN, GEMM_DO_PUSH, GEMM_DO_COLLECTIVE, GEMM_DO_BOTH, GEMM_DO_FOLLOWED, GEMM_DO_PATTERN };
 enum { GEMM_KINDS = GEMM_DO_PATTERN + 1, GEMM_WHICH = IRIS_GEMM_COPY_ENGINE + 1, GEMM_NAME = 48 };
 enum { GEMM_FEW_ROWS = 64, GEMM_LISTED = 64 };
 
@@ -53,7 +54,7 @@ static inline int gemm_whiches(int kind)
     return kind < GEMM_DO_COLLECTIVE ? 1 : kind < GEMM_DO_PATTERN ? (int)GEMM_MODES : (int)GEMM_WHICH;
 }
 
-static inline void gemm_name(char *name, int kind, int which, int graph)
+static inline void gemm_name(char *name, gemm_fused op, int kind, int which, int graph)
 {
     static const char *const names[] = {"blas", "gemm", "push"};
     const char *end = graph ? "_graph" : "";
@@ -63,7 +64,7 @@ static inline void gemm_name(char *name, int kind, int which, int graph)
         snprintf(name, GEMM_NAME, "%s%s", iris_gemm_pattern_name((iris_gemm_pattern)which), end);
     else
         snprintf(name, GEMM_NAME, "%s%s%s%s", kind == GEMM_DO_COLLECTIVE ? "" : "blas+", gemm_mode_names[which],
-                 kind == GEMM_DO_PLACED ? "+copy" : "", end);
+                 kind != GEMM_DO_FOLLOWED ? "" : op == GEMM_ALL_SCATTER ? "+copy" : "+norm", end);
 }
 
 /* What the program was asked, for the ranks. */
@@ -138,15 +139,20 @@ static inline int gemm_list(gemm_fused op, const char *name, long (*shape)[3], i
 /* Fills the question's shapes; a word that is none ends the program. */
 static inline void gemm_read_words(gemm_question *q)
 {
-    static const char *const usual[2][3] = {{"published", NULL, NULL}, {"layers", "decode8b", "decode70b"}};
+    static const char *const scattered[] = {"published", NULL};
+    static const char *const others[] = {"layers", "decode8b", "decode70b", NULL};
+    static const char *const decoded[] = {"decode8b", "decode70b", NULL};
     int known = q->o.only == NULL;
     for (int op = 0; op < GEMM_FUSED; op++) {
         int n = 0;
         if (q->o.only && strcmp(q->o.only, gemm_fused_names[op]) != 0)
             continue;
         known = 1;
-        for (int i = 0; i < 3 && q->o.words == 0 && usual[op != GEMM_ALL_SCATTER][i]; i++)
-            n = gemm_list((gemm_fused)op, usual[op != GEMM_ALL_SCATTER][i], q->shape[op], n);
+        const char *const *usual = op == GEMM_ALL_SCATTER          ? scattered
+                                   : op == GEMM_ALL_REDUCE_RMSNORM ? decoded
+                                                                   : others;
+        for (int i = 0; q->o.words == 0 && usual[i]; i++)
+            n = gemm_list((gemm_fused)op, usual[i], q->shape[op], n);
         for (int i = 0; i < q->o.words; i++) {
             n = gemm_list((gemm_fused)op, q->o.word[i], q->shape[op], n);
             if (n < 0) {
@@ -170,7 +176,6 @@ static inline void gemm_read_words(gemm_question *q)
 static inline int gemm_possible(const gemm_job *j, int kind, int which, int graph)
 {
     const gemm_peers *p = &j->peers;
-    const int all_scatter = j->g.op == GEMM_ALL_SCATTER;
     if (graph && (!iris_bench_graphs() || (j->g.m > GEMM_FEW_ROWS && kind > GEMM_DO_OWN)))
         return 0;
     switch (kind) {
@@ -178,9 +183,9 @@ static inline int gemm_possible(const gemm_job *j, int kind, int which, int grap
     case GEMM_DO_OWN: return j->products;
     case GEMM_DO_PUSH: return iris_world_size(j->b->w) > 1;
     case GEMM_DO_COLLECTIVE: /* without a BLAS nothing says what it gives */
-    case GEMM_DO_BOTH: return gemm_have_blas(p) && gemm_peers_can(p, which);
-    case GEMM_DO_PLACED:
-        return all_scatter && p->even && j->g.own.count % 8 == 0 && gemm_have_blas(p) && gemm_peers_can(p, which);
+    case GEMM_DO_BOTH:
+        return j->g.op != GEMM_ALL_REDUCE_RMSNORM && gemm_have_blas(p) && gemm_peers_can(p, which);
+    case GEMM_DO_FOLLOWED: return gemm_follower(p) && gemm_have_blas(p) && gemm_peers_can(p, which);
     default: break;
     }
     if (which == IRIS_GEMM_BLAS_GATHER && !gemm_have_blas(p))
@@ -200,9 +205,9 @@ static inline iris_status gemm_submit(iris_world *w, void *arg, iris_stream stre
     case GEMM_DO_PUSH: return gemm_push(&j->peers, stream);
     case GEMM_DO_COLLECTIVE: return gemm_collective(&j->peers, j->which, set, stream);
     case GEMM_DO_BOTH: return gemm_both(&j->peers, j->which, set, stream);
-    case GEMM_DO_PLACED:
+    case GEMM_DO_FOLLOWED:
         s = gemm_both(&j->peers, j->which, set, stream);
-        return s == IRIS_OK ? gemm_place(&j->peers, j->which, stream) : s;
+        return s == IRIS_OK ? gemm_follow(&j->peers, gemm_both_out(&j->peers, j->which), stream) : s;
     default: return j->operation->launch[j->which](w, &j->g.plan[set], stream);
     }
 }
@@ -257,7 +262,8 @@ static inline double gemm_may_differ(const gemm_job *j)
 {
     const double k = (double)j->g.k, parts = gemm_splits_k(&j->g) ? (double)iris_world_size(j->b->w) : 0;
     const double partial = parts > 0 ? 8 * sqrt(k / parts / 9 + 1) : 0; /* terms are of variance 1/9: 8 deviations */
-    return 2 * (1e-5 * k / 2 + parts * partial / 256);
+    const double sum = j->g.op == GEMM_ALL_REDUCE_RMSNORM ? sqrt(parts) * partial : 0; /* rounded before the residual */
+    return 2 * (1e-5 * k / 2 + (parts * partial + sum) / 256);
 }
 
 /* 1 when a C is like the reference, and right where it is sampled. hops: a collective's, which may round on its way. */
@@ -280,6 +286,8 @@ static inline int gemm_poison(gemm_job *j)
     const int mode = j->kind == GEMM_DO_BLAS || j->kind == GEMM_DO_OWN || j->kind == GEMM_DO_PATTERN ? (int)GEMM_IRIS
                                                                                                       : j->which;
     iris_status s = iris_memset(w, j->g.c, 0xff, j->g.c_count * 2);
+    if (s == IRIS_OK && j->g.out)
+        s = iris_memset(w, j->g.out, 0xff, j->g.c_count * 2);
     if (s == IRIS_OK && j->kind <= GEMM_DO_OWN)
         s = iris_memset(w, gemm_blas_out(&j->peers, mode), 0xff, j->g.m * j->g.product_n * 2);
     else if (s == IRIS_OK && j->kind == GEMM_DO_PUSH)
@@ -308,8 +316,9 @@ static inline int gemm_wrote_right(gemm_job *j, const char *who)
         return gemm_operands_own_right(j->b->w, &j->g, gemm_blas_out(&j->peers, GEMM_IRIS), j->flag, who);
     if (j->kind == GEMM_DO_PUSH)
         return gemm_pushed_right(&j->peers, j->flag);
-    if (j->kind >= GEMM_DO_PLACED)
-        return gemm_c_right(j, j->g.c, 0, 0, who);
+    if (j->kind >= GEMM_DO_FOLLOWED)
+        return gemm_c_right(j, j->g.c, 0, j->kind == GEMM_DO_FOLLOWED && gemm_splits_k(&j->g), who) &&
+               (j->g.out == NULL || gemm_norms_right(j->b->w, &j->g, j->flag, who));
     if (j->kind == GEMM_DO_COLLECTIVE && j->g.op == GEMM_ALL_GATHER &&
         gemm_blas(&j->peers, j->which, 0, iris_default_stream(j->b->w)) != IRIS_OK)
         return 0;
@@ -382,7 +391,7 @@ static inline double gemm_measured(const gemm_job *j, int kind, int graph)
     char name[GEMM_NAME];
     if (j->us[kind][0][graph] >= 0)
         return j->us[kind][0][graph];
-    gemm_name(name, kind, 0, graph);
+    gemm_name(name, j->g.op, kind, 0, graph);
     fprintf(stderr, "gemm_fused: %s is compared with before it was timed\n", name);
     exit(3);
 }
@@ -410,12 +419,17 @@ static inline int gemm_refer(gemm_job *j)
     const char *c = alone ? gemm_blas_out(&j->peers, mode) : gemm_both_out(&j->peers, mode);
     j->have_reference = 0;
     j->kind = GEMM_DO_BOTH, j->which = mode;
-    if (!gemm_have_blas(&j->peers) || (!alone && !gemm_peers_can(&j->peers, mode)))
+    if (!gemm_have_blas(&j->peers) || (!alone && !gemm_peers_can(&j->peers, mode)) ||
+        (g->op == GEMM_ALL_REDUCE_RMSNORM && !gemm_follower(&j->peers)))
         return 0; /* C is then checked by samples alone */
     int ok = gemm_poison(j);
     if (alone && g->op == GEMM_ALL_GATHER)
         ok = gemm_fill_gathered(&j->peers, mode, 0) == IRIS_OK && ok;
     ok = (alone ? gemm_blas(&j->peers, mode, 0, stream) : gemm_both(&j->peers, mode, 0, stream)) == IRIS_OK && ok;
+    if (g->op == GEMM_ALL_REDUCE_RMSNORM) {
+        ok = ok && gemm_norm(w, g, c, stream) == IRIS_OK;
+        c = g->c;
+    }
     ok = ok && iris_synchronize(w) == IRIS_OK;
     ok = ok && iris_memcpy(w, j->reference, c, g->c_rows * g->c_columns * 2) == IRIS_OK;
     if (!ok)
@@ -458,7 +472,7 @@ static inline int gemm_run(gemm_job *j, const char *shape, int kind, int which)
     for (int graph = 0; graph < 2; graph++) {
         char name[GEMM_NAME];
         iris_bench_row row;
-        gemm_name(name, kind, which, graph);
+        gemm_name(name, j->g.op, kind, which, graph);
         j->us[kind][which][graph] = 0;
         if (!gemm_possible(j, kind, which, graph) || (j->b->o->variant && strcmp(j->b->o->variant, name) != 0))
             continue;
@@ -514,13 +528,15 @@ static inline void gemm_summary(const gemm_job *j, const char *shape)
     const double patterns = gemm_least(j, GEMM_DO_PATTERN, 0, IRIS_GEMM_PATTERNS, graph);
     const double copies = j->us[GEMM_DO_PATTERN][IRIS_GEMM_COPY_ENGINE][graph];
     const double own = copies > 0 && (patterns == 0 || copies < patterns) ? copies : patterns;
-    double both = gemm_least(j, GEMM_DO_BOTH, 0, GEMM_IRIS, graph);
+    const int norm = j->g.op == GEMM_ALL_REDUCE_RMSNORM, beside = norm ? GEMM_DO_FOLLOWED : GEMM_DO_BOTH;
+    double both = gemm_least(j, beside, 0, GEMM_IRIS, graph);
     const char *whose = "NCCL";
     if (both == 0)
-        both = gemm_least(j, GEMM_DO_BOTH, GEMM_IRIS, GEMM_MODES, graph), whose = "the library's collective";
+        both = gemm_least(j, beside, GEMM_IRIS, GEMM_MODES, graph), whose = "the library's collective";
     if (iris_rank(j->b->w) == 0 && own > 0 && both > 0)
-        printf("%s %s%s: %.2f times as fast as BLAS + %s, %.2f of the bound\n", gemm_fused_names[j->g.op], shape,
-               graph ? " in a graph" : "", both / own, whose, gemm_bound(j, GEMM_DO_PATTERN, graph) / own);
+        printf("%s %s%s: %.2f times as fast as BLAS + %s%s, %.2f of the bound\n", gemm_fused_names[j->g.op], shape,
+               graph ? " in a graph" : "", both / own, whose, norm ? " + RMSNorm" : "",
+               gemm_bound(j, GEMM_DO_PATTERN, graph) / own);
 }
 
 /* One shape: 0, or 1 when the run cannot go on. */
@@ -611,13 +627,14 @@ static inline int gemm_fused_main(int argc, char **argv, const gemm_operation *o
     q.o.max_bytes = (size_t)1 << 30, q.o.takes_words = 1;
     bench_parse(&q.o, argc, argv,
                 "gemm_fused [OPTION...] [SHAPE...]: GEMMs of bf16 with communication, beside BLAS and NCCL\n\n"
-                "  --only     all_scatter, reduce_scatter, all_reduce, all_gather; default: all\n"
+                "  --only     all_scatter, reduce_scatter, all_reduce, all_gather, all_reduce_rmsnorm; default: all\n"
                 "  --variant  blas, gemm, push, nccl, nccl_window, iris, blas+nccl, blas+nccl_window, blas+iris,\n"
-                "             blas+nccl+copy, auto, the patterns, blas_gather; with _graph of few rows, of more rows\n"
-                "             blas_graph and gemm_graph\n"
-                "  SHAPE      MxNxK of the whole product (K is split over the ranks by reduce_scatter and all_reduce,\n"
+                "             blas+nccl+copy, blas+nccl+norm, auto, the patterns, blas_gather; with _graph of few\n"
+                "             rows, of more rows blas_graph and gemm_graph\n"
+                "  SHAPE      MxNxK of the whole product (K is split over the ranks where sums are reduced,\n"
                 "             N by the others, M of A too by all_gather), or a list: published, layers, decode8b,\n"
-                "             decode70b; default: published for all_scatter, the others for the others\n"
+                "             decode70b; default: published for all_scatter, the others for the others, the last two\n"
+                "             for all_reduce_rmsnorm\n"
                 "  --max      bytes of the largest C");
     gemm_read_words(&q);
     config.heap_bytes = (size_t)8 << 30;

@@ -153,6 +153,7 @@ typedef struct gemm_product {
     gemm_range rows, columns; /* what stands at c; count 0: all */
     uint64_t lda, ldb, ldc; /* ldb 0: as many elements as the rank has columns; K or rows in parts: no lda */
     uint64_t seed_a, seed_b;
+    uint64_t seed_residual; /* more than 0: of a matrix of C's shape that is added; hops: to sums that were rounded */
     uint32_t world;
     uint32_t depths;        /* more than 0: so many ranks have parts of K, and round their sums to C's type */
     uint32_t shards;        /* more than 0: so many ranks have parts of A's rows */
@@ -225,6 +226,10 @@ IRIS_DEVICE int gemm_sample_right(const gemm_product *t, uint64_t s)
         const iris_gemm_columns band = iris_gemm_band((uint32_t)t->n, t->world, r);
         at = t->banded ? t->m * band.first + row * band.count + col - band.first : at;
         sum = gemm_partial(t, r, row, col, &size);
+    }
+    if (t->seed_residual) {
+        rounded += t->hops ? (sum < 0 ? -sum : sum) * half : 0;
+        sum += gemm_element(t->seed_residual, row * t->n + col, t->c_dtype);
     }
     const double got = gemm_get(t->c, at, t->c_dtype);
     const double off = got < sum ? sum - got : got - sum;

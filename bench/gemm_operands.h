@@ -13,7 +13,8 @@
  *   all_reduce       own k       own k         all            m x n x own k
  *   all_gather       own rows    own columns   own columns    m x own columns x k
  *
- * B and C are dealt out by columns as iris_gemm_band does it, rows and k by gemm_part.
+ * B and C are dealt out by columns as iris_gemm_band does it, rows and k by gemm_part. all_reduce_rmsnorm is as
+ * all_reduce, with a residual, weights and norms (`out`), of which every rank has all.
  */
 #ifndef IRIS_BENCH_GEMM_OPERANDS_H
 #define IRIS_BENCH_GEMM_OPERANDS_H
@@ -27,11 +28,15 @@ typedef enum gemm_fused {
     GEMM_REDUCE_SCATTER,
     GEMM_ALL_REDUCE,
     GEMM_ALL_GATHER,
+    GEMM_ALL_REDUCE_RMSNORM,
     GEMM_FUSED /* how many there are */
 } gemm_fused;
-static const char *const gemm_fused_names[] = {"all_scatter", "reduce_scatter", "all_reduce", "all_gather"};
+static const char *const gemm_fused_names[] = {"all_scatter", "reduce_scatter", "all_reduce", "all_gather",
+                                               "all_reduce_rmsnorm"};
 
 enum { GEMM_SETS = 2, GEMM_MOST_SETS = 32, GEMM_SEED_A = 1, GEMM_SEED_B = 100 };
+enum { GEMM_SEED_RESIDUAL = 50, GEMM_SEED_WEIGHT };
+#define GEMM_EPSILON 1e-5f
 
 /* One shape on one rank: op, m, n, k, transposed (B is n x k) and most_sets are given, the rest is made. */
 typedef struct gemm_operands {
@@ -46,13 +51,15 @@ typedef struct gemm_operands {
     uint64_t a_count, b_count, c_count; /* elements that the widest part has */
     int sets; /* of A and B; as many as it takes for no cache to hold them */
     char *a[GEMM_MOST_SETS], *b[GEMM_MOST_SETS], *c;
+    char *residual, *weight, *out; /* of all_reduce_rmsnorm, else null */
     iris_gemm_plan plan[GEMM_MOST_SETS];
 } gemm_operands;
 
-static inline int gemm_splits_k(const gemm_operands *g)
+static inline int gemm_reduces_all(const gemm_operands *g)
 {
-    return g->op == GEMM_REDUCE_SCATTER || g->op == GEMM_ALL_REDUCE;
+    return g->op == GEMM_ALL_REDUCE || g->op == GEMM_ALL_REDUCE_RMSNORM;
 }
+static inline int gemm_splits_k(const gemm_operands *g) { return g->op == GEMM_REDUCE_SCATTER || gemm_reduces_all(g); }
 
 /* Who has what, on rank `rank`. */
 static inline void gemm_operands_deal(gemm_operands *g, uint32_t world, uint32_t rank)
@@ -95,6 +102,15 @@ static inline int gemm_operands_create(iris_world *w, gemm_operands *g)
         IRIS_TRY(gemm_fill(w, IRIS_BF16, g->a[i], a, gemm_seed_a(g, rank) + i));
         IRIS_TRY(gemm_fill(w, IRIS_BF16, g->b[i], g->product_k * g->product_n, GEMM_SEED_B * (i + 1) + rank));
     }
+    if (g->op != GEMM_ALL_REDUCE_RMSNORM)
+        return 0;
+    g->residual = (char *)iris_malloc(w, g->c_count * 2);
+    g->weight = (char *)iris_malloc(w, g->n * 2);
+    g->out = (char *)iris_malloc(w, g->c_count * 2);
+    if (!g->residual || !g->weight || !g->out)
+        return fprintf(stderr, "%s\n", iris_error_string(w)), 1;
+    IRIS_TRY(gemm_fill(w, IRIS_BF16, g->residual, g->c_count, GEMM_SEED_RESIDUAL));
+    IRIS_TRY(gemm_fill(w, IRIS_BF16, g->weight, g->n, GEMM_SEED_WEIGHT));
     return 0;
 }
 
@@ -107,6 +123,9 @@ static inline int gemm_operands_free(iris_world *w, gemm_operands *g)
         IRIS_TRY(iris_free(w, g->a[i]));
     }
     IRIS_TRY(iris_barrier(w));
+    IRIS_TRY(iris_free(w, g->out));
+    IRIS_TRY(iris_free(w, g->weight));
+    IRIS_TRY(iris_free(w, g->residual));
     IRIS_TRY(iris_free(w, g->c));
     return 0;
 }
@@ -130,6 +149,11 @@ static inline iris_status gemm_prepare_all_gather(iris_world *w, iris_gemm_plan 
 {
     return iris_gemm_prepare(w, plan, IRIS_GEMM_ALL_GATHER, IRIS_BF16, args);
 }
+static inline iris_status gemm_prepare_all_reduce_rmsnorm(iris_world *w, iris_gemm_plan *plan,
+                                                          const iris_gemm_args *args)
+{
+    return iris_gemm_prepare(w, plan, IRIS_GEMM_ALL_REDUCE_RMSNORM, IRIS_BF16, args);
+}
 
 /* A plan for each set, as `args` has it but for operands and shape: the operation's, k being this rank's own. */
 static inline iris_status gemm_operands_plan(iris_world *w, gemm_operands *g, gemm_prepare prepare,
@@ -138,6 +162,10 @@ static inline iris_status gemm_operands_plan(iris_world *w, gemm_operands *g, ge
     iris_status s = IRIS_OK;
     args->m = (int64_t)g->m, args->n = (int64_t)g->n, args->k = (int64_t)g->product_k;
     args->c = g->c, args->b_transposed = g->transposed;
+    if (g->op == GEMM_ALL_REDUCE_RMSNORM) {
+        args->beta = 1, args->residual = g->residual, args->weight = g->weight, args->out = g->out;
+        args->epsilon = GEMM_EPSILON;
+    }
     for (int i = 0; i < g->sets && s == IRIS_OK; i++) {
         s = iris_gemm_release(w, &g->plan[i]);
         args->a = g->a[i], args->b = g->b[i];
@@ -195,6 +223,8 @@ static inline gemm_product gemm_operands_product(iris_world *w, const gemm_opera
     p.depths = gemm_splits_k(g) ? world : 0, p.shards = g->op == GEMM_ALL_GATHER ? world : 0;
     if (p.depths)
         p.ldb = 0; /* of each part its own */
+    if (g->op == GEMM_ALL_REDUCE_RMSNORM)
+        p.seed_residual = GEMM_SEED_RESIDUAL;
     if (g->op == GEMM_REDUCE_SCATTER)
         p.rows = g->rows;
     if (g->op == GEMM_ALL_GATHER)
@@ -219,6 +249,7 @@ static inline int gemm_operands_own_right(iris_world *w, const gemm_operands *g,
     memset(&p.rows, 0, sizeof p.rows);
     memset(&p.columns, 0, sizeof p.columns);
     p.n = p.ldc = g->product_n, p.k = p.lda = g->product_k, p.world = 1, p.depths = 0, p.ldb = 0;
+    p.seed_residual = 0;
     p.seed_b += (uint32_t)iris_rank(w);
     if (gemm_splits_k(g))
         p.seed_a = gemm_seed_a(g, (uint32_t)iris_rank(w));

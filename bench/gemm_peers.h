@@ -6,7 +6,7 @@
  *
  *   gemm_mode gemm_mode_names gemm_peers gemm_peers_open gemm_peers_close
  *   gemm_peers_create gemm_peers_free gemm_peers_can gemm_peers_poison gemm_peers_place
- *   gemm_blas gemm_collective gemm_both gemm_place gemm_blas_call
+ *   gemm_blas gemm_collective gemm_both gemm_follow gemm_blas_call
  *   gemm_bytes gemm_push gemm_push_poison gemm_pushed_right
  *
  * The BLAS is the vendor's (peer_cublaslt.h), on the host platform a plain loop. The collective is NCCL's (nccl.h), in
@@ -18,10 +18,14 @@
  *   reduce_scatter   `in`                   reduces to `out`           `out`
  *   all_reduce       `in`                   reduces to `out`           `out`
  *   all_gather       `result`, of `out`     gathers rows of A, `out`   `result`
+ *
+ * Behind those of all_scatter the bands may be put into one C, behind those of all_reduce_rmsnorm the residual is added
+ * and the rows are normalised: gemm_follow.
  */
 #ifndef IRIS_BENCH_GEMM_PEERS_H
 #define IRIS_BENCH_GEMM_PEERS_H
 
+#include "gemm_norm.h"
 #include "gemm_operands.h"
 #include "nccl.h"
 
@@ -69,13 +73,14 @@ static inline size_t gemm_bytes(const gemm_operands *g, int world, int rank)
     case GEMM_ALL_SCATTER:
         return g->m * iris_gemm_band((uint32_t)g->n, (uint32_t)world, (uint32_t)rank).count * 2 * peers;
     case GEMM_REDUCE_SCATTER: return (g->m - rows) * g->n * 2;
-    case GEMM_ALL_REDUCE: return 2 * (g->m * g->n * 2 * peers / (size_t)world);
+    case GEMM_ALL_REDUCE:
+    case GEMM_ALL_REDUCE_RMSNORM: return 2 * (g->m * g->n * 2 * peers / (size_t)world);
     default: return rows * g->k * 2 * peers;
     }
 }
 
 /* How often the push goes to each peer, and bytes that it takes there each time, in whole words. */
-static inline int gemm_push_times(const gemm_operands *g) { return g->op == GEMM_ALL_REDUCE ? 2 : 1; }
+static inline int gemm_push_times(const gemm_operands *g) { return gemm_reduces_all(g) ? 2 : 1; }
 static inline size_t gemm_push_each(const gemm_operands *g, int world, int rank)
 {
     return world > 1 ? gemm_bytes(g, world, rank) / (size_t)gemm_push_times(g) / (size_t)(world - 1) / 4 * 4 : 0;
@@ -241,7 +246,7 @@ static inline iris_status gemm_nccl(const gemm_peers *p, const char *in, char *o
     const gemm_operands *g = p->g;
     const size_t part = gemm_peers_part(p, 0).count;
     int error;
-    if (g->op == GEMM_ALL_REDUCE)
+    if (gemm_reduces_all(g))
         error = n->all_reduce(in, out, g->m * g->n, BF16, SUM, n->comm, stream);
     else if (!p->even)
         error = gemm_nccl_group(p, in, out, stream);
@@ -261,8 +266,8 @@ static inline iris_status gemm_collective(const gemm_peers *p, int mode, int set
     c.src = gemm_collective_in(p, mode, set), c.dst = gemm_collective_out(p, mode, set), c.dtype = IRIS_BF16;
     if (mode != GEMM_IRIS)
         return gemm_nccl(p, (const char *)c.src, (char *)c.dst, stream);
-    c.count = g->op == GEMM_ALL_REDUCE ? g->m * g->n : gemm_peers_part(p, 0).count;
-    if (g->op == GEMM_ALL_REDUCE)
+    c.count = gemm_reduces_all(g) ? g->m * g->n : gemm_peers_part(p, 0).count;
+    if (gemm_reduces_all(g))
         return iris_launch_all_reduce(p->b->w, &p->ch, &c, stream);
     if (g->op == GEMM_REDUCE_SCATTER)
         return iris_launch_reduce_scatter(p->b->w, &p->ch, &c, stream);
@@ -376,7 +381,8 @@ static inline int gemm_pushed_right(const gemm_peers *p, uint32_t *flag)
 }
 
 typedef struct gemm_place_args {
-    irisi_b128 *c, *bands;
+    irisi_b128 *c;
+    const irisi_b128 *bands;
     uint32_t rows, pieces, all; /* of a band: rows, pieces of 16 bytes in each; of C: pieces in a row */
 } gemm_place_args;
 
@@ -390,14 +396,27 @@ IRIS_KERNEL(gemm_place_bands, gemm_place_args, p, 1024)
 }
 
 /* What all_scatter's patterns write at once: bands that were gathered, into one C. */
-static inline iris_status gemm_place(const gemm_peers *p, int mode, iris_stream stream)
+static inline iris_status gemm_place(const gemm_peers *p, const char *bands, iris_stream stream)
 {
     const gemm_operands *g = p->g;
     const iris_launch_config grid = iris_grid(4 * (uint32_t)iris_compute_units(p->b->w), 512);
     gemm_place_args a;
-    a.c = (irisi_b128 *)(void *)g->c, a.bands = (irisi_b128 *)(void *)p->out[mode];
+    a.c = (irisi_b128 *)(void *)g->c, a.bands = (const irisi_b128 *)(const void *)bands;
     a.rows = (uint32_t)g->m, a.pieces = (uint32_t)g->own.count / 8, a.all = (uint32_t)g->n / 8;
     return iris_launch(p->b->w, gemm_place_bands, &a, sizeof a, &grid, stream);
+}
+
+/* What the patterns do at once, behind a collective that left `from`; its name, null where there is nothing to do. */
+static inline const char *gemm_follower(const gemm_peers *p)
+{
+    const gemm_operands *g = p->g;
+    if (g->op == GEMM_ALL_SCATTER)
+        return p->even && g->own.count % 8 == 0 ? "copy" : NULL;
+    return g->op == GEMM_ALL_REDUCE_RMSNORM && g->n % 8 == 0 ? "norm" : NULL;
+}
+static inline iris_status gemm_follow(const gemm_peers *p, const char *from, iris_stream stream)
+{
+    return p->g->op == GEMM_ALL_SCATTER ? gemm_place(p, from, stream) : gemm_norm(p->b->w, p->g, from, stream);
 }
 
 /* Fills a set's gathered A as the shards' owners would: elements are functions of their place. */
@@ -466,7 +485,7 @@ static inline int gemm_peers_create(gemm_peers *p, const gemm_operands *g, uint3
     p->even = 1;
     for (int r = 1; r < world; r++)
         p->even = p->even && gemm_peers_part(p, r).count == gemm_peers_part(p, 0).count;
-    p->even = p->even || g->op == GEMM_ALL_REDUCE;
+    p->even = p->even || gemm_reduces_all(g);
     for (int i = 0; i < 2; i++) {
         const size_t bytes = i ? gemm_out_bytes(g) : gemm_in_bytes(g, 0);
         const size_t pushed = (size_t)world * gemm_push_place(g, world);

@@ -9,8 +9,9 @@ import math
 PATTERNS = ("bulk_synchronous", "producer_consumer", "fused_sequential", "wg_specialized", "wave_specialized")
 COPIES = "copy_engine"  # of all_gather alone
 OPERATIONS = {"all_scatter": "GEMM + AllScatter", "reduce_scatter": "GEMM + ReduceScatter",
-              "all_reduce": "GEMM + AllReduce", "all_gather": "AllGather + GEMM"}
-NCCL = ("blas+nccl", "blas+nccl_window")
+              "all_reduce": "GEMM + AllReduce", "all_gather": "AllGather + GEMM",
+              "all_reduce_rmsnorm": "GEMM + AllReduce + RMSNorm"}
+NCCL = ("blas+nccl", "blas+nccl_window", "blas+nccl+norm", "blas+nccl_window+norm")
 BEFORE = {"gather": "nccl", "blas+gather": "blas+nccl", "blas+gather+copy": "blas+nccl+copy"}
 GEMM_ALONE = ("blas_graph", "gemm_graph")  # of many rows nothing else is timed in graphs
 
@@ -44,7 +45,7 @@ def bound(run):
 
 
 def both(run):
-    """BLAS and NCCL in turn, by the better of NCCL's modes; none where it was not there."""
+    """BLAS and NCCL in turn, by the better of NCCL's modes, and RMSNorm behind them; none where it was not there."""
     return min((run.us[v] for v in NCCL if run.us.get(v)), default=None)
 
 
@@ -64,7 +65,9 @@ def table(found):
     found = list(found)
     names = {"gemm": "GEMM alone, µs", "blas": "BLAS alone", "push": "push alone", "nccl": "NCCL alone",
              "nccl_window": "with windows", "blas+nccl": "BLAS + NCCL", "blas+nccl_window": "BLAS + windows",
-             "blas+iris": "BLAS + Iris", **{v: v for v in (*PATTERNS, COPIES, "auto", "blas_gather")}}
+             "blas+iris": "BLAS + Iris", "blas+nccl+norm": "BLAS + NCCL + RMSNorm",
+             "blas+nccl_window+norm": "BLAS + windows + RMSNorm", "blas+iris+norm": "BLAS + Iris + RMSNorm",
+             **{v: v for v in (*PATTERNS, COPIES, "auto", "blas_gather")}}
     digits = 1 if any(r.graph for r in found) else 0
     rows = []
     for run in found:
@@ -107,7 +110,8 @@ def mean(values):
 # What the library is to reach on two H100s or H200s: over BLAS + NCCL in the geometric mean, of the bound at least.
 FASTER = {"reduce_scatter": 1.15, "all_reduce": 1.28, "all_gather": 1.35}
 OF_BOUND = ((8192, 0.90, "8192 rows and more"), (1024, 0.75, "1024 to 4096 rows"))
-DECODED = (("4096", 0.80, "layers of 8B"), ("8192", 0.90, "layers of 70B"))  # by C's columns
+DECODED = (("all_reduce", "4096", 0.80, "layers of 8B"), ("all_reduce", "8192", 0.90, "layers of 70B"),
+           ("all_reduce_rmsnorm", "4096", 0.75, "layers of 8B"))  # by C's columns
 
 
 def demands(found):
@@ -125,10 +129,11 @@ def demands(found):
                     if rows_of(r) >= least and (least == 8192 or rows_of(r) < 8192)]
             if high:
                 yield f"{OPERATIONS[op]}, of the bound, {what}", f"≥ {part}", f"{min(high):.3f}", min(high) >= part
-    for columns, most, what in DECODED:
+    for op, columns, most, what in DECODED:
         few = [r.us["auto"] / both(r) for r in found
-               if r.op == "all_reduce" and r.graph and r.shape.split("x")[1] == columns]
+               if r.op == op and r.graph and r.shape.split("x")[1] == columns]
         if few:
-            yield f"decoding, {what}: GEMM + AllReduce by BLAS + NCCL, mean", f"≤ {most}", f"{mean(few):.3f}", \
+            beside = "BLAS + NCCL + RMSNorm" if op == "all_reduce_rmsnorm" else "BLAS + NCCL"
+            yield f"decoding, {what}: {OPERATIONS[op]} by {beside}, mean", f"≤ {most}", f"{mean(few):.3f}", \
                 mean(few) <= most
             yield f"decoding, {what}: the same, worst", "≤ 1.0", f"{max(few):.3f}", max(few) <= 1

@@ -48,6 +48,9 @@ def every_row():
             assert variants(result, op, "24x96x48") == [*alone, *both, *OWN], (op, result["rows"])
         gathers = (*OWN, gemm_report.COPIES)
         assert variants(result, "all_gather", "24x96x48") == [*alone, *both, *gathers], result["rows"]
+        normed = ["auto", "bulk_synchronous", "fused_sequential", "blas_gather"]
+        for shape in ("24x96x48", "5x80x7"):
+            assert variants(result, "all_reduce_rmsnorm", shape) == [*alone, "blas+iris+norm", *normed], result["rows"]
         assert variants(result, "all_reduce", "5x80x7") == [*alone, *both, *OWN], result["rows"]
         assert variants(result, "reduce_scatter", "5x80x7") == [*alone, *OWN], result["rows"]
         assert variants(result, "all_gather", "5x80x7") == [*alone, *gathers], result["rows"]
@@ -55,11 +58,13 @@ def every_row():
             "all_scatter": 24 * 96 * 2 // int(ranks) * (int(ranks) - 1),
             "reduce_scatter": 24 * 96 * 2 // int(ranks) * (int(ranks) - 1),
             "all_reduce": 2 * 24 * 96 * 2 // int(ranks) * (int(ranks) - 1),
-            "all_gather": 24 * 48 * 2 // int(ranks) * (int(ranks) - 1)}, result["rows"]
+            "all_gather": 24 * 48 * 2 // int(ranks) * (int(ranks) - 1),
+            "all_reduce_rmsnorm": 2 * 24 * 96 * 2 // int(ranks) * (int(ranks) - 1)}, result["rows"]
     result, _, _ = run(PROGRAM, "-n", "1", "24x96x48")  # nobody to send to
     assert variants(result, "all_reduce", "24x96x48") == ["blas", "gemm", *OWN], result["rows"]
     assert variants(result, "all_scatter", "24x96x48") == ["blas", "gemm", *OWN], result["rows"]
-    result, _, _ = run(PROGRAM, "-n", "4", "1x16x3")  # ranks without rows, columns or a part of K
+    assert variants(result, "all_reduce_rmsnorm", "24x96x48") == ["blas", "gemm", *normed], result["rows"]
+    result, _, _ = run(PROGRAM, "-n", "4", "1x16x3", "3x33x5")  # ranks without rows, columns or a part of K
     assert all(r["ok"] for r in result["rows"]) and "gemm" not in variants(result, "all_reduce", "1x16x3"), result
 
 
@@ -81,17 +86,18 @@ def wrong_ones():
     """A mistake of each kind is noticed, on two and three ranks; what is right beside it stays so."""
     for ranks in ("2", "3"):
         result, out, said = run(STUB, "-n", ranks, "24x96x96", fails=1)
-        for op in ("reduce_scatter", "all_reduce", "all_gather"):
+        for op in ("reduce_scatter", "all_reduce", "all_gather", "all_reduce_rmsnorm"):
+            both = {"blas+iris+norm": True} if op == "all_reduce_rmsnorm" else {"iris": True, "blas+iris": True}
             verdicts = {r["variant"]: r["ok"] for r in result["rows"] if r["op"] == op}
-            assert verdicts == {"blas": True, "gemm": True, "push": True, "iris": True, "blas+iris": True,
-                                "auto": True, "bulk_synchronous": True, "producer_consumer": False,
-                                "fused_sequential": False, "wg_specialized": False,
-                                "wave_specialized": False}, (op, verdicts)
+            assert verdicts == {"blas": True, "gemm": True, "push": True, **both, "auto": True,
+                                "bulk_synchronous": True, "producer_consumer": False, "fused_sequential": False,
+                                "wg_specialized": False, "wave_specialized": False}, (op, verdicts)
         lacking = [line.split(":")[0] for line in out.splitlines() if "no kernels of this operation" in line]
         assert lacking == ["all_scatter"], out
         for pattern in ("wg_specialized", "wave_specialized"):
             lines = [line for line in said.splitlines() if line.startswith(pattern)]
-            assert lines and all("is another than BLAS" in line for line in lines), said
+            assert lines and all("is another than BLAS" in line or "a norm of row" in line for line in lines), said
+            assert sum("a norm of row" in line for line in lines) == int(ranks), said
 
 
 def made_up():
@@ -103,11 +109,14 @@ def made_up():
     fused = {"benchmark": "gemm_fused", "rows": [
         *rows("all_reduce", "8192x8x8", blas=100.0, push=80.0, blas_nccl=260.0, blas_nccl_window=130.0, auto=100.0),
         *rows("all_reduce", "1024x8x8", blas=10.0, push=80.0, blas_nccl=260.0, auto=100.0),
+        *rows("all_reduce_rmsnorm", "4x4096x8", blas=9.0, auto=9.0, blas_nccl=1.0, auto_graph=4.0,
+              **{"blas_nccl+norm_graph": 10.0, "blas_nccl_window+norm_graph": 8.0}),
         *rows("all_reduce", "4x4096x8", blas=9.0, auto=9.0, push_graph=1.0, blas_nccl_graph=8.0, auto_graph=4.0)]}
     for r in fused["rows"]:
         r["variant"] = r["variant"].replace("+graph", "_graph")
     runs = list(gemm_report.runs(fused))
     assert [(r.shape, r.graph) for r in runs] == [("8192x8x8", False), ("1024x8x8", False), ("4x4096x8", False),
+                                                  ("4x4096x8", True), ("4x4096x8", False),
                                                   ("4x4096x8", True)], runs
     assert gemm_report.both(runs[0]) == 130 and gemm_report.bound(runs[1]) == 80, runs
     found = {what: measured for what, _, measured, _ in gemm_report.demands(runs)}
@@ -116,6 +125,8 @@ def made_up():
     assert found["GEMM + AllReduce, of the bound, 8192 rows and more"] == "1.000", found
     assert found["GEMM + AllReduce, of the bound, 1024 to 4096 rows"] == "0.800", found
     assert found["decoding, layers of 8B: GEMM + AllReduce by BLAS + NCCL, mean"] == "0.500", found
+    what = "decoding, layers of 8B: GEMM + AllReduce + RMSNorm by BLAS + NCCL + RMSNorm, mean"
+    assert found[what] == "0.500", found
     text = "\n".join(report.gemm_tables(fused))
     assert "GEMM + AllReduce, in graphs:" in text and "GEMM + AllScatter" not in text, text
     assert not gemm_report.summary(gemm_report.runs(fused))[1], "a run without patterns has a row"

@@ -48,6 +48,8 @@ IRIS_DEVICE float stub_value(const stub_args *s, uint64_t row, uint64_t column)
             continue;
         sum += iris_widen_bf16(iris_narrow_bf16((float)gemm_partial(&s->whole, from, row, column, &size)));
     }
+    if (s->whole.seed_residual)
+        sum += gemm_element(s->whole.seed_residual, row * s->whole.n + column, IRIS_BF16);
     return (float)sum;
 }
 
@@ -58,6 +60,24 @@ IRIS_KERNEL(stub_kernel, stub_args, s, 64)
         if (s->mistake == IRIS_GEMM_FUSED_SEQUENTIAL && i / s->columns + 1 == s->rows)
             continue;
         s->c[i] = iris_narrow_bf16(s->mistake == IRIS_GEMM_WG_SPECIALIZED && i == s->apart ? v + 3 : v);
+    }
+}
+
+/* The norms of C's rows; the last is wrong by a fiftieth where `wrong` is not null. */
+IRIS_KERNEL(stub_norm, gemm_norm_args, p, 64)
+{
+    for (uint64_t row = iris_grid_lane(); row < p->rows; row += iris_grid_lanes()) {
+        const iris_bf16 *c = (const iris_bf16 *)(const void *)p->c + row * p->columns;
+        iris_bf16 *out = (iris_bf16 *)(void *)p->out + row * p->columns;
+        float squares = 0;
+        for (uint32_t j = 0; j < p->columns; j++)
+            squares += iris_widen_bf16(c[j]) * iris_widen_bf16(c[j]);
+        for (uint32_t j = 0; j < p->columns; j++) {
+            const int wrong = p->wrong != NULL && row + 1 == p->rows && j + 1 == p->columns;
+            const float weight = iris_widen_bf16(((const iris_bf16 *)(const void *)p->weight)[j]);
+            const float by = irisi_rsqrt(squares / (float)p->columns + p->epsilon) * (wrong ? 1.02f : 1.0f);
+            out[j] = iris_narrow_bf16(iris_widen_bf16(c[j]) * by * weight);
+        }
     }
 }
 
@@ -81,13 +101,15 @@ static iris_status stub_prepare(iris_world *w, iris_gemm_plan *plan, const iris_
     memset(plan, 0, sizeof *plan);
     plan->op = (uint32_t)op;
     plan->m = (uint32_t)args->m, plan->n = (uint32_t)args->n, plan->k = (uint32_t)args->k;
-    plan->operands.c = args->c;
+    plan->operands.c = args->c, plan->norm.out = args->out, plan->norm.weight = args->weight;
     return IRIS_OK;
 }
 
 static iris_status stub_launch(iris_world *w, const iris_gemm_plan *plan, iris_stream stream, int mistake)
 {
     const iris_launch_config grid = iris_grid(4, 64);
+    const int norm = plan->op == GEMM_ALL_REDUCE_RMSNORM;
+    static uint32_t one;
     gemm_operands g;
     stub_args s;
     memset(&g, 0, sizeof g);
@@ -95,9 +117,16 @@ static iris_status stub_launch(iris_world *w, const iris_gemm_plan *plan, iris_s
     g.k *= gemm_splits_k(&g) ? (uint64_t)iris_world_size(w) : 1;
     gemm_operands_deal(&g, (uint32_t)iris_world_size(w), (uint32_t)iris_rank(w));
     s.whole = gemm_operands_product(w, &g, NULL);
-    s.c = (iris_bf16 *)plan->operands.c, s.rows = g.c_rows, s.columns = g.c_columns, s.mistake = mistake;
+    s.c = (iris_bf16 *)plan->operands.c, s.rows = g.c_rows, s.columns = g.c_columns;
+    s.mistake = norm && mistake == IRIS_GEMM_WG_SPECIALIZED ? (int)IRIS_GEMM_AUTO : mistake;
     s.apart = mistake == IRIS_GEMM_WG_SPECIALIZED ? stub_apart(g.c_rows, g.c_columns) : 0;
-    return iris_launch(w, stub_kernel, &s, sizeof s, &grid, stream);
+    const iris_status status = iris_launch(w, stub_kernel, &s, sizeof s, &grid, stream);
+    if (status != IRIS_OK || !norm)
+        return status;
+    g.c = (char *)plan->operands.c, g.out = (char *)plan->norm.out;
+    gemm_norm_args n = gemm_norm_of(&g, NULL);
+    n.weight = (const char *)plan->norm.weight, n.wrong = mistake == IRIS_GEMM_WG_SPECIALIZED ? &one : NULL;
+    return iris_launch(w, stub_norm, &n, sizeof n, &grid, stream);
 }
 
 #define STUB_PREPARE(name, op)                                                                                         \
@@ -108,6 +137,7 @@ static iris_status stub_launch(iris_world *w, const iris_gemm_plan *plan, iris_s
 STUB_PREPARE(prepare_reduce_scatter, GEMM_REDUCE_SCATTER)
 STUB_PREPARE(prepare_all_reduce, GEMM_ALL_REDUCE)
 STUB_PREPARE(prepare_all_gather, GEMM_ALL_GATHER)
+STUB_PREPARE(prepare_all_reduce_rmsnorm, GEMM_ALL_REDUCE_RMSNORM)
 
 #define STUB_LAUNCH(name, mistake)                                                                                     \
     static iris_status name(iris_world *w, const iris_gemm_plan *plan, iris_stream stream)                             \
@@ -131,6 +161,7 @@ static const gemm_operation operations[GEMM_FUSED] = {
     {GEMM_REDUCE_SCATTER, prepare_reduce_scatter, STUB_LAUNCHES},
     {GEMM_ALL_REDUCE, prepare_all_reduce, STUB_LAUNCHES},
     {GEMM_ALL_GATHER, prepare_all_gather, STUB_LAUNCHES},
+    {GEMM_ALL_REDUCE_RMSNORM, prepare_all_reduce_rmsnorm, STUB_LAUNCHES},
 };
 
 /* 1 when the benchmark's ranges of a block are the oracle's; `has`: of rows and of columns. */
@@ -145,7 +176,7 @@ static int stub_same(const oracle *p, oracle_matrix which, int rank, const gemm_
 static int stub_dealt(gemm_fused op, const long *shape, int world, int rank)
 {
     static const oracle_op ops[GEMM_FUSED] = {ORACLE_ALL_SCATTER, ORACLE_REDUCE_SCATTER, ORACLE_ALL_REDUCE,
-                                              ORACLE_ALL_GATHER};
+                                              ORACLE_ALL_GATHER, ORACLE_ALL_REDUCE};
     gemm_operands *g = (gemm_operands *)calloc(1, sizeof *g);
     gemm_range all[3], a[2], b[2], c[2], own;
     oracle p;

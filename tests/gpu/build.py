@@ -35,7 +35,7 @@ SKIP = re.compile("host/|gen/|mutants/|gemm/(mf?ma|tma_forward|tma_gather|unalig
 LONGEST = ("gemm_kernels_bf16", "gemm_kernels_f16", "test_collective_all_reduce",
            "test_collective_tile", "bench_collectives", "test_memory_rma", "gemm_kernels", "test_gemm",
            "test_collective_r", "example_4", "test_gpu", "test_collective", "test_", "bench_")
-OPS = ("ALL_SCATTER", "REDUCE_SCATTER", "ALL_REDUCE", "ALL_GATHER")
+OPS = ("ALL_SCATTER", "REDUCE_SCATTER", "ALL_REDUCE_RMSNORM", "ALL_REDUCE", "ALL_GATHER")  # the longer name first
 ASKS = re.compile(rf"#define IRIS_INSTANTIATE_GEMM_({'|'.join(OPS)}|LOCAL)_(\w+)")
 
 OTHER_KERNELS = re.compile("#define IRIS_TRACE")  # a program's own: not those of the archive
