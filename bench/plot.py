@@ -133,7 +133,8 @@ def heat_map(axes, case, seen, ranks):
     axes.imshow(figures, cmap="viridis", vmin=0, vmax=most)
     for (a, b), row in seen.items():
         part = f"\n({100 * row['ratio']:.0f}%)" if "ratio" in row else ""
-        axes.text(b, a, f"{row['gbps']:.3g}{part}", ha="center", va="center", fontsize=7,
+        rate = f"{row['gbps']:.0f}" if row["gbps"] >= 100 else f"{row['gbps']:.3g}"
+        axes.text(b, a, f"{rate}{part}", ha="center", va="center", fontsize=7,
                   color="black" if row["gbps"] > 0.6 * most else "white")
     axes.set_xticks(range(ranks))
     axes.set_yticks(range(ranks))

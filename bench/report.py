@@ -168,6 +168,34 @@ def gemm_operations_summary(result, graphs):
     return table(*gemm_report.summary(found, named=True))
 
 
+def gemm_norm_summary(result, heights=(1, 8, 32)):
+    """GEMM + AllReduce + RMSNorm of few rows in graphs, by the library's choice, beside a BLAS, a collective and a
+    kernel for the residual and the norm."""
+    cells = []
+    for run in gemm_report.runs(result):
+        if run.op != "all_reduce_rmsnorm" or not run.graph or gemm_report.rows_of(run) not in heights:
+            continue
+        ours, iris, peer = run.us["auto"], run.us["blas+iris+norm"], gemm_report.both(run)
+        cells.append((f"`{run.shape}`", f"{ours:.1f}", f"{peer:.1f}", f"{iris:.1f}", f"{peer / ours:.2f}",
+                      f"{iris / ours:.2f}"))
+    return table(("shape", "auto, µs", "BLAS + NCCL + RMSNorm, µs", "BLAS + Iris's all-reduce + RMSNorm, µs",
+                  "BLAS + NCCL + RMSNorm / auto", "with Iris's / auto"), cells)
+
+
+def beside_table(rows):
+    """A GEMM and a collective at the same time, beside each alone."""
+    alone = {(r["case"], r["variant"]): r["us"] for r in rows if r["variant"] != "both"}
+    cells = []
+    for r in rows:
+        if r["variant"] != "both":
+            continue
+        gemm, collective = (alone[r["case"], what] for what in ("gemm", "collective"))
+        cells.append((f"`{r['case']}`", r["share"], f"{gemm:.0f}", f"{collective:.0f}", f"{r['us']:.0f}",
+                      f"{r['us'] / max(gemm, collective):.2f}"))
+    return table(("collective", "its workgroups", "GEMM alone, µs", "collective alone, µs", "both, µs",
+                  "over the longer one"), cells)
+
+
 def local_table(rows):
     """The GEMM alone beside the vendor's."""
     return table(("M x N x K", "B", "µs", "TFLOP/s", "cuBLASLt, µs", "cuBLASLt / own"),
@@ -245,6 +273,9 @@ def report(result):
         return
     if result["benchmark"] in ("gemm_fused", "gemm_all_scatter"):
         yield from gemm_tables(result)
+        return
+    if result["benchmark"] == "beside":
+        yield from beside_table(rows)
         return
     if result["arch"] != "host":  # there only ratios mean anything
         yield from table(("what", "asked for", "measured", ""),

@@ -54,6 +54,8 @@ TABLES = {
     "gemm_decoding_4": ("gemm_fused/4xH200", lambda found: report.gemm_operations_summary(found, True)),
     "gemm_operations": ("gemm_fused/2xH200", lambda found: report.gemm_operations_summary(found, False)),
     "gemm_decoding": ("gemm_fused/2xH200", lambda found: report.gemm_operations_summary(found, True)),
+    "gemm_norm": ("gemm_fused/2xH200_decoding", report.gemm_norm_summary),
+    "beside": ("beside/2xH200", lambda found: report.beside_table(found["rows"])),
     "gemm_local": ("gemm_local/1xH200/2d4599e", lambda found: report.local_table(found["rows"])),
     "gemm_types": ("gemm_local/1xH200/3b1043f", lambda found: report.types_table(found["runs"])),
     "gemm_few_rows": ("gemm_local/1xH200/34a105c",
@@ -75,7 +77,7 @@ def write_pictures(folder, names):
     import plot
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
-        found = result(TABLES[name][0])
+        found = result(TABLES[name][0] if name in TABLES else "pairs/2xH200")
         title = where(found).replace("`", "")
         if name == "gemm_all_scatter":
             plot.speedups(found, "all_scatter", title, folder / f"{name}.svg")
@@ -88,12 +90,16 @@ def write_pictures(folder, names):
             rows = [r for r in found["rows"] if "gbps" in r and r["variant"] == "all" and r["dtype"] == "u32"]
             plot.draw(rows, "bytes", "gbps", f"all ranks at once: {title}", ("bytes", "GB/s a rank"),
                       folder / f"{name}.svg")
+        elif name == "pairs":
+            most = max(r["bytes"] for r in found["rows"])
+            rows = [r for r in found["rows"] if r["bytes"] == most]
+            plot.heat_maps(rows, title, folder, "bandwidth", "svg")
         elif name == "latency":
             rows = [r for r in found["rows"] if r["case"] == "put_signal"]
             plot.draw(rows, "bytes", "us", f"round trip: {title}", ("bytes", "µs"), folder / f"{name}.svg")
 
 
-PICTURES = ("latency", "bandwidth", "collectives", "gemm_all_scatter", "gemm_local", "gemm_few_rows")
+PICTURES = ("latency", "bandwidth", "pairs", "collectives", "gemm_all_scatter", "gemm_local", "gemm_few_rows")
 
 
 if __name__ == "__main__":
