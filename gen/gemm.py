@@ -105,8 +105,8 @@ class GemmPattern:
         return [p for p in self.parts if p.computes and (op.sends_tiles or op.reduces or p.role != "packets")]
 
     def others(self, op):
-        """The parts that only communicate; by packets only what comes before the GEMM."""
-        return [p for p in self.parts if not p.computes and (op.gathers or p.role != "communicate_ll")]
+        """The parts that only communicate; by packets rows of A before the GEMM, or partial sums behind it."""
+        return [p for p in self.parts if not p.computes and (op.gathers or op.reduces or p.role != "communicate_ll")]
 
 
 # The kernel of a GEMM alone, which all patterns and operations share.

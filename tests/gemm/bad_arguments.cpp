@@ -626,7 +626,7 @@ static const struct {
     {"m=40,us=3", "it chooses nothing, neither pattern nor workgroups, comm, height, width, skinny or ll"},
     {"ll=2", "ll=2 is not a whole number from 0 to 1"},
     {"pattern=bulk_synchronous,ll=1",
-     "ll=1 is for pattern=fused_sequential, with op=all_gather for bulk_synchronous and blas_gather too"},
+     "ll=1 is for pattern=fused_sequential, and where op is not all_scatter for bulk_synchronous and blas_gather too"},
     {"width=5,ll=1", "ll=1 cannot be: tiles must begin at multiples of 8 bytes, not of 5 columns of 4"},
     {"skinny=3", "skinny=3 is not a whole number from 0 to 2"},
     {"skinny=1", "skinny=1 height=0 width=0 split_k=0 cannot be: no such loop for these types here"},

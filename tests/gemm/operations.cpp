@@ -159,6 +159,7 @@ struct job {
     size_t workspace_bytes;
     naive_blas blas;
     int by_blas, put; /* put: partial sums are, also where they could go as packets */
+    int packets;      /* 1: they go so behind a BLAS, too */
     int spare;        /* rows that the plan is prepared for beyond those of its launches (iris_gemm_set_rows) */
     int keeps;        /* 1: the caller gets the gathered A, in `gathered` */
     char *gathered;
@@ -238,6 +239,8 @@ static iris_gemm_args args_of(const job *j)
     }
     if (j->put)
         g.tune = "op=reduce_scatter ll=0; op=all_reduce ll=0; op=all_gather ll=0";
+    if (j->packets)
+        g.tune = "op=reduce_scatter ll=1; op=all_reduce ll=1; op=all_gather ll=1";
     if (j->by_blas)
         g.blas = naive_gemm, g.blas_arg = (void *)&j->blas, g.pattern = IRIS_GEMM_BLAS_GATHER;
     return g;
@@ -300,6 +303,7 @@ static bool create(job *j, irist_rank *t, const kind *types, iris_gemm_op op, co
                    char *workspace = nullptr, size_t workspace_bytes = 0, int spare = 0)
 {
     j->spare = spare, j->t = t, j->types = types, j->op = op, j->s = s, j->o = o, j->by_blas = j->put = j->keeps = 0;
+    j->packets = 0;
     j->gathered = nullptr, j->gathered_bytes = 0;
     j->workspace = workspace, j->workspace_bytes = workspace_bytes;
     std::memset(&j->plan, 0, sizeof j->plan);
@@ -1082,20 +1086,35 @@ TEST_CASE("several B of one A give what a plan for each gives, bit by bit", "[ge
         irist_spmd(several_work, &kinds[i]);
 }
 
+/* How many epochs of a channel have ended on this rank. */
+static uint64_t epoch_of(irist_rank *t, const iris_channel *ch)
+{
+    uint64_t epoch = 0;
+    irist_ok(t, iris_memcpy(t->world, &epoch, ch->state + IRISI_EPOCH, sizeof epoch));
+    return epoch;
+}
+
 static void blas_work(irist_rank *t)
 {
     for (int o = 0; o < OPS; o++)
-        for (int i = 1; i <= 2; i++) { /* f32, f64 */
+        for (int turn = 0; turn < 4; turn++) {
+            const int i = 1 + turn / 2, packets = turn % 2; /* f32, f64 */
             job j;
             options v = variants[1];
-            v.beta = ops[o] == IRIS_GEMM_ALL_GATHER ? 0.5 : v.beta, v.tile_m = v.tile_n = 0;
+            v.beta = ops[o] == IRIS_GEMM_ALL_GATHER ? 0.5 : packets && ops[o] == IRIS_GEMM_ALL_REDUCE ? 0 : v.beta;
+            v.tile_m = v.tile_n = 0;
             v.a = (i + o) % 2 ? BY_COLUMNS : BY_ROWS; /* a BLAS reads it as it stands */
             const bool made = create(&j, t, &kinds[i], ops[o], shapes[5], v);
-            j.by_blas = 1;
+            j.by_blas = 1, j.packets = packets;
             if (made && prepare(&j)) {
+                const bool gathers = ops[o] == IRIS_GEMM_ALL_GATHER, banks = j.plan.exchange.ll.banks != nullptr;
+                irist_check(t, gathers || banks == (packets && t->ranks > 1), "%d ranks, %s: banks %d", t->ranks,
+                            op_names[ops[o]], banks);
                 const std::vector<unsigned char> before = poison(&j);
+                const uint64_t epochs = banks ? epoch_of(t, &j.plan.exchange.ll) : 0;
                 launch(&j, 0);
                 irist_ok(t, iris_synchronize(t->world));
+                irist_check(t, !banks || epoch_of(t, &j.plan.exchange.ll) == epochs + 1, "no packets were sent");
                 right(&j, before, "blas_gather");
                 const int calls = oracle_block_of(&j.question, ORACLE_C, t->rank).columns.count > 0;
                 irist_check(t, j.blas.calls == calls, "the caller's BLAS was called %d times", j.blas.calls);

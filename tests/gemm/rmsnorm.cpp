@@ -116,6 +116,7 @@ struct job {
     int64_t ldout, ldcodes;
     naive_blas blas;
     int by_blas, put; /* put: partial sums are, also where they could go as packets */
+    int packets;      /* 1: they go so behind a BLAS, too */
     int spare; /* rows that the plan is prepared for beyond those of its launches */
     iris_gemm_plan plan;
 };
@@ -202,6 +203,8 @@ static iris_gemm_args args_of(const job *j)
     g.workgroups = j->o.workgroups;
     if (j->put)
         g.tune = "op=all_reduce_rmsnorm ll=0";
+    if (j->packets)
+        g.tune = "op=all_reduce_rmsnorm ll=1";
     if (j->by_blas)
         g.blas = naive_gemm, g.blas_arg = (void *)&j->blas, g.pattern = IRIS_GEMM_BLAS_GATHER;
     return g;
@@ -211,7 +214,8 @@ static bool create(job *j, irist_rank *t, const kind *types, const shape &s, con
 {
     const size_t size = iris_dtype_bytes(types->dtype);
     bool all = true;
-    j->spare = spare, j->t = t, j->types = types, j->s = s, j->o = o, j->by_blas = j->put = 0;
+    j->spare = spare, j->t = t, j->types = types, j->s = s, j->o = o;
+    j->by_blas = j->put = j->packets = 0;
     if (t->ranks == 1 && types->dtype == IRIS_BF16) /* one rank's sum may be rounded once or twice: C says which */
         j->o.stored = 1;
     std::memset(&j->plan, 0, sizeof j->plan);
@@ -620,14 +624,30 @@ TEST_CASE("all_reduce_rmsnorm quantises each row by its largest norm, with the s
 
 static void blas_work(irist_rank *t)
 {
-    for (const options *o : {&variants[1], &quantized[1], &sequence_parallel[0]}) {
+    static const struct {
+        const options *o;
+        int shape, packets;
+    } turns[] = {{&variants[1], 4, 0}, {&quantized[1], 4, 0}, {&sequence_parallel[0], 4, 0}, {&variants[1], 4, 1},
+                 {&quantized[1], 4, 1}, {&variants[2], 2, 1}}; /* the last: sums stay in registers on the host, too */
+    for (const auto &turn : turns) {
         job j;
-        const bool made = create(&j, t, &kinds[1], shapes[4], *o);
-        j.by_blas = 1;
+        const bool made = create(&j, t, &kinds[1], shapes[turn.shape], *turn.o);
+        j.by_blas = 1, j.packets = turn.packets;
         if (made && prepare(&j)) {
+            const bool banks = j.plan.exchange.ll.banks != nullptr;
+            uint64_t epochs[2] = {0, 0}; /* of packets, before and after */
+            irist_check(t, banks == (turn.packets && t->ranks > 1), "%d ranks: banks %d", t->ranks, banks);
             const std::vector<unsigned char> before = poison(&j);
-            irist_ok(t, kinds[1].by[0](t->world, &j.plan, nullptr));
-            irist_ok(t, iris_synchronize(t->world));
+            for (int i = 0; i < 2; i++) {
+                if (i == 1) {
+                    irist_ok(t, kinds[1].by[0](t->world, &j.plan, nullptr));
+                    irist_ok(t, iris_synchronize(t->world));
+                }
+                if (banks)
+                    irist_ok(t, iris_memcpy(t->world, epochs + i, j.plan.exchange.ll.state + IRISI_EPOCH, 8));
+            }
+            irist_check(t, epochs[1] == epochs[0] + (banks ? 1 : 0), "packets were sent %d times",
+                        (int)(epochs[1] - epochs[0]));
             right(&j, before, "blas_gather");
             irist_check(t, j.blas.calls == 1, "the caller's BLAS was called %d times", j.blas.calls);
         }

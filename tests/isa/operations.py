@@ -6,6 +6,8 @@ import gemm_order
 
 KERNELS = {"reduce_scatter": "reduce", "all_reduce": "reduce", "all_gather": "gather", "all_reduce_rmsnorm": "reduce"}
 REMOTE = ("all_reduce", "all_gather", "all_reduce_rmsnorm")  # whose stores go to other ranks
+BY_PACKETS = " by packets"
+EIGHT_BYTES = ("f8e4m3_f8e4m3", "i8_i8", "f16_f32", "bf16_f32")  # C too is stored 8 bytes at a time, like a packet
 NOP = "s_nop 0"
 
 
@@ -54,9 +56,10 @@ def check_fused(gemm, arch, kind, built, names, report):
 
 
 def symbols(kind):
-    """{operation: its kernel's name}; "packets": all_gather's that sends no signal."""
+    """{operation: its kernel's name}, and "OPERATION by packets": that of one that sends no signal."""
     names = {op: f"irisi_gemm_{op}_bulk_synchronous_{verb}_{kind}" for op, verb in KERNELS.items()}
-    return {**names, "packets": f"irisi_gemm_all_gather_bulk_synchronous_gather_ll_{kind}"}
+    return {**names, **{f"{op}{BY_PACKETS}": f"irisi_gemm_{op}_bulk_synchronous_{verb}_ll_{kind}"
+                        for op, verb in KERNELS.items()}}
 
 
 def stores_arrive(isa, kernel, through, meets=True):
@@ -98,9 +101,11 @@ def check(gemm, arch, kind, built, report):
     report.line(where, "  no scratch, no spills there",
                 [f"{n}: {key} is {used[n][key]}" for n in names.values()
                  for key in ("ScratchSize", "VGPRs Spill", "SGPRs Spill") if used[n][key]])
-    packets = kernels[names.pop("packets")]
-    report.line(where, "  all_gather by packets: they are stored and looked at in the system, all in their memory",
-                [*gemm_order.packets_are_of_the_system(arch, packets), *gemm.only_its_memory(arch, packets)])
+    for op in [name for name in names if name.endswith(BY_PACKETS)]:
+        packets = kernels[names.pop(op)]
+        if op.startswith("all_gather") or kind not in EIGHT_BYTES:
+            report.line(where, f"  {op}: they are stored and looked at in the system, all in their memory",
+                        [*gemm_order.packets_are_of_the_system(arch, packets), *gemm.only_its_memory(arch, packets)])
     for op, name in names.items():
         kernel = kernels[name]
         looks = {"loads": lambda k: loads_wait(gemm, arch, k),

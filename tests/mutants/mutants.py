@@ -527,6 +527,11 @@ MUTANTS = (
     Mutant("a norm of the row before", "iris/gen/gemm_rmsnorm.h",
            "plan, row, 0, stage);", "plan, row > 0 ? row - 1 : 0, 0, stage);", "gemm/rmsnorm.cpp", NORMS, ranks=3,
            after="void irisi_gemm_collect_ll_all_reduce_rmsnorm_f32("),
+    Mutant("a norm of sums that are not rounded as C is", "iris/gen/gemm_rmsnorm.h",
+           "irisi_gemm_round_sums_bf16(plan, sum[u]);", "", "gemm/rmsnorm.cpp", NORMS, ranks=2,
+           after="void irisi_gemm_norm_row_ll_bf16("),
+    Mutant("partial sums behind a product that go to the next rank alone", "iris/gemm/reduce.h",
+           "k < (scattered ? 2 : plan->world)", "k < 2", "mutants/operations.cpp", OPERATIONS, ranks=3, seldom=True),
     Mutant("waves add up a row's squares before all have written theirs", "iris/collective/rmsnorm.h",
            """        shared[lane / iris_wave_lanes()] = x;
     iris_sync_wg();

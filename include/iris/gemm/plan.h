@@ -436,9 +436,9 @@ typedef struct irisi_gemm_machine {
 /* Signals and packets between ranks: exchange.h. */
 typedef struct irisi_gemm_exchange {
     iris_channel channel; /* the plan's signals */
-    iris_channel ll;      /* banks for LL packets, by which fused_sequential sends; null: it puts tiles */
+    iris_channel ll;      /* banks for LL packets of tiles, partial sums or rows of A; null: none are sent */
     void *workspace;      /* slots, or the gathered A; the caller's (launcher.ld_gathered) or the plan's own */
-    uint32_t ll_pitch;    /* packets from row to row of a bank; 0: fused_sequential sends none */
+    uint32_t ll_pitch;    /* packets from row to row of a bank; 0: none are sent */
     uint32_t missing;     /* how much of `done`'s amount no tile of a launch raises: irisi_exchange_missing */
 } irisi_gemm_exchange;
 

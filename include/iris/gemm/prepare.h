@@ -174,7 +174,7 @@ typedef enum irisi_gemm_kernel_role {
     IRISI_GEMM_KERNEL_PACKETS,        /* all of it, by LL packets (gemm/tile_ll.h) */
     IRISI_GEMM_KERNEL_COMPUTE,        /* this rank's arithmetic */
     IRISI_GEMM_KERNEL_COMMUNICATE,    /* the communication, before, beside or behind the arithmetic */
-    IRISI_GEMM_KERNEL_COMMUNICATE_LL, /* the same by LL packets (gemm/gather.h) */
+    IRISI_GEMM_KERNEL_COMMUNICATE_LL, /* the same by LL packets (gemm/gather.h, reduce.h) */
     IRISI_GEMM_KERNEL_ROLES           /* how many there are */
 } irisi_gemm_kernel_role;
 

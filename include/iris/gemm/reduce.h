@@ -5,6 +5,7 @@
  *
  *   irisi_gemm_slot_chunks irisi_gemm_share irisi_gemm_share_of_rows irisi_gemm_share_of_all
  *   irisi_gemm_parts irisi_gemm_parts_of irisi_gemm_share_of_part
+ *   irisi_gemm_own_sums irisi_gemm_send_sums
  *
  * A rank's slot holds its partial sums of all of C, m x n of the slot's type, in rows that begin at multiples of 128
  * bytes. Where kernels put partial sums to the owners of their rows, it has a part for each rank instead, with that
@@ -85,5 +86,41 @@ IRIS_HOST_DEVICE irisi_gemm_share irisi_gemm_share_of_part(const iris_gemm_plan 
     share.end = first * across + chunks * (part + 1) / parts->split;
     return share;
 }
+
+#if IRIS_HAS_DEVICE
+
+/* A chunk of row `row` of this rank's slot of all rows, which a kernel before this one has stored. One lane calls. */
+IRIS_DEVICE irisi_b128 irisi_gemm_own_sums(const iris_gemm_plan *plan, uint32_t row, uint32_t chunk)
+{
+    const uint64_t pitch = plan->operands.ldc * plan->operands.c_element;
+    return irisi_load_128((const char *)plan->exchange.workspace + row * pitch + 16 * (uint64_t)chunk,
+                          IRIS_CACHE_DEFAULT);
+}
+
+/*
+ * Sends such a chunk as packets of an epoch to every other rank that adds it up: all of them or, if rows are
+ * `scattered`, the row's owner. One lane calls it.
+ */
+IRIS_DEVICE void irisi_gemm_send_sums(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch, uint32_t row,
+                                      uint32_t chunk, int scattered)
+{
+    const uint32_t flag = iris_ll_flag(epoch), owner = scattered ? irisi_gemm_owner_of(plan, row) : plan->rank;
+    const int both = irisi_ll_units(plan->region.columns * plan->operands.c_element) - 2 * chunk > 1;
+    iris_ll_packet *to = irisi_gemm_ll_slots(plan, epoch, plan->rank);
+    to += (uint64_t)row * plan->exchange.ll_pitch + 4 * chunk;
+    if (scattered && owner == plan->rank)
+        return;
+    const irisi_b128 sums = irisi_gemm_own_sums(plan, row, chunk);
+    uint64_t units[2];
+    __builtin_memcpy(units, &sums, 16);
+    for (uint32_t k = 1, rank = plan->rank; k < (scattered ? 2 : plan->world); k++) {
+        rank = scattered ? owner : rank + 1 == plan->world ? 0 : rank + 1; /* the next one first, as links are shared */
+        iris_ll_packet *there = (iris_ll_packet *)irisi_translate(ctx, to, (int)rank);
+        irisi_ll_write_unit(there, units[0], flag);
+        if (both)
+            irisi_ll_write_unit(there + 2, units[1], flag);
+    }
+}
+#endif
 
 #endif

@@ -286,7 +286,8 @@ static void irisi_tune_check_gemm(const irisi_tune_row *row, char *why, size_t r
     else if (v[IRISI_TUNE_LL] && v[IRISI_TUNE_PATTERN] &&
              !irisi_gemm_sends_packets(v[IRISI_TUNE_OP], v[IRISI_TUNE_PATTERN]))
         snprintf(why, room,
-                 "ll=1 is for pattern=fused_sequential, with op=all_gather for bulk_synchronous and blas_gather too");
+                 "ll=1 is for pattern=fused_sequential, and where op is not all_scatter for bulk_synchronous and "
+                 "blas_gather too");
     else if (v[IRISI_TUNE_PATTERN] == IRIS_GEMM_COPY_ENGINE &&
              !irisi_gemm_op_is(v[IRISI_TUNE_OP], IRISI_GEMM_OPS_GATHERS)) /* without op 0: no operation that does */
         snprintf(why, room, "pattern=copy_engine is for op=all_gather alone");

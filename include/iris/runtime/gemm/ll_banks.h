@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ll_banks.h: a part of init.c: decides whether tiles and partial sums of fused_sequential, and rows of A that are
- * gathered before a GEMM, go as LL packets (gemm/tile_ll.h, gemm/gather.h), and allocates the banks for them.
+ * ll_banks.h: a part of init.c: decides whether tiles and partial sums of fused_sequential, rows of A that are gathered
+ * before a GEMM, and partial sums behind one, go as LL packets (gemm/tile_ll.h, gather.h, reduce.h), and allocates the
+ * banks for them.
  *
  *   irisi_gemm_ll_choose irisi_gemm_ll_hold
  */
@@ -104,12 +105,17 @@ static iris_status irisi_gemm_ll_choose(iris_world *w, iris_gemm_plan *p, const 
 
 /*
  * Allocates a plan's banks, with the same result on every rank, since their heaps are alike. Without room tiles are put
- * instead; that is an error if a row of the caller's or of the environment asks for packets.
+ * instead; that is an error if a row of the caller's or of the environment asks for packets. A plan that was
+ * prepared for bulk_synchronous or a BLAS sends partial sums so only where a row asks, since no GPU has timed it; a
+ * launch by bulk_synchronous of a plan that has banks makes use of them.
  */
 static iris_status irisi_gemm_ll_hold(iris_world *w, iris_gemm_plan *p, const irisi_tune_row *row)
 {
     const int asked = row->from[0] && row->value[IRISI_TUNE_LL] == 1;
     const uint64_t bytes = (uint64_t)p->world * irisi_gemm_ll_rows(p) * p->exchange.ll_pitch * 8;
+    const int behind = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K) && p->pattern != IRIS_GEMM_FUSED_SEQUENTIAL;
+    if (behind && row->value[IRISI_TUNE_LL] != 1)
+        p->exchange.ll_pitch = 0;
     if (p->exchange.ll_pitch == 0 || !irisi_gemm_sends_packets(p->op, p->pattern))
         return IRIS_OK;
     const iris_status s = iris_channel_create(w, &p->exchange.ll, 0, bytes);

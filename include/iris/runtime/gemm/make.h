@@ -706,6 +706,20 @@ static iris_status irisi_gemm_check_launch(iris_world *w, const iris_gemm_plan *
     return IRIS_OK;
 }
 
+/* Launches the kernel that communicates, by signals or packets: with packets of sums no workgroup that has none. */
+static iris_status irisi_gemm_start_communicate(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *k,
+                                                irisi_gemm_kernel_role role, uint32_t workgroups, iris_stream stream)
+{
+    if (role == IRISI_GEMM_KERNEL_COMMUNICATE_LL && irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SPLIT_K)) {
+        const uint64_t row = (irisi_gemm_row_bytes(plan, plan->region.columns) + 15) / 16; /* chunks: reduce.h */
+        const uint64_t lanes = plan->machine.wave_lanes;
+        const uint64_t busy =
+            irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_NORMS) ? plan->m : (plan->m * row + lanes - 1) / lanes;
+        workgroups = busy < workgroups ? (uint32_t)busy : workgroups;
+    }
+    return irisi_gemm_start(w, plan, k, workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);
+}
+
 iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_op op, iris_dtype dtype,
                            iris_dtype c_dtype, iris_gemm_pattern pattern, iris_stream stream)
 {
@@ -751,7 +765,7 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
                                                                                   : plan->machine.equal_workgroups;
     iris_status s = IRIS_OK;
     if (gathers && communicate != NULL && pattern != IRIS_GEMM_PRODUCER_CONSUMER)
-        s = irisi_gemm_start(w, plan, communicate, equal, 0, IRIS_LAUNCH_COOPERATIVE, stream);
+        s = irisi_gemm_start_communicate(w, plan, communicate, waits, equal, stream);
     if (s == IRIS_OK)
         s = pattern == IRIS_GEMM_BLAS_GATHER ? irisi_gemm_start_blas(w, plan, stream)
                                              : irisi_gemm_start_pack(w, plan, stream);
@@ -762,12 +776,11 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
     switch (pattern) {
     case IRIS_GEMM_BULK_SYNCHRONOUS:
         s = irisi_gemm_start_compute_only(w, plan, compute, early_launch, stream);
-        return s != IRIS_OK || gathers
-                   ? s
-                   : irisi_gemm_start(w, plan, communicate, equal, 0, IRIS_LAUNCH_COOPERATIVE, stream);
+        return s != IRIS_OK || gathers ? s
+                                       : irisi_gemm_start_communicate(w, plan, communicate, waits, equal, stream);
     case IRIS_GEMM_BLAS_GATHER:
         return no_peers || gathers ? IRIS_OK
-                                   : irisi_gemm_start(w, plan, communicate, equal, 0, IRIS_LAUNCH_COOPERATIVE, stream);
+                                   : irisi_gemm_start_communicate(w, plan, communicate, waits, equal, stream);
     case IRIS_GEMM_PRODUCER_CONSUMER:
         return irisi_gemm_start_two(w, plan, compute, communicate, stream);
     case IRIS_GEMM_COPY_ENGINE:

@@ -98,7 +98,8 @@ static irisi_gemm_kernel_role irisi_gemm_waits_in(const iris_gemm_plan *p, iris_
 {
     const int packets = irisi_gemm_by_packets(p), gathers = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_GATHERS);
     if (pattern == IRIS_GEMM_BULK_SYNCHRONOUS || pattern == IRIS_GEMM_BLAS_GATHER)
-        return packets && gathers ? IRISI_GEMM_KERNEL_COMMUNICATE_LL : IRISI_GEMM_KERNEL_COMMUNICATE;
+        return packets && irisi_gemm_sends_packets(p->op, pattern) ? IRISI_GEMM_KERNEL_COMMUNICATE_LL
+                                                                   : IRISI_GEMM_KERNEL_COMMUNICATE;
     if (pattern == IRIS_GEMM_PRODUCER_CONSUMER)
         return IRISI_GEMM_KERNEL_COMMUNICATE;
     if (pattern == IRIS_GEMM_COPY_ENGINE)

@@ -36,8 +36,9 @@ static inline int irisi_gemm_has_pattern(uint32_t op, uint32_t pattern)
 /* 1 when a pattern of the operation can send its tiles, partial sums or rows as packets. */
 static inline int irisi_gemm_sends_packets(uint32_t op, uint32_t pattern)
 {
-    const int before = pattern == IRIS_GEMM_BULK_SYNCHRONOUS || pattern == IRIS_GEMM_BLAS_GATHER;
-    return pattern == IRIS_GEMM_FUSED_SEQUENTIAL || (before && irisi_gemm_op_is(op, IRISI_GEMM_OPS_GATHERS));
+    const int apart = pattern == IRIS_GEMM_BULK_SYNCHRONOUS || pattern == IRIS_GEMM_BLAS_GATHER;
+    return pattern == IRIS_GEMM_FUSED_SEQUENTIAL ||
+           (apart && irisi_gemm_op_is(op, IRISI_GEMM_OPS_GATHERS | IRISI_GEMM_OPS_SPLIT_K));
 }
 
 /* The B and C that a plan computes with number `which`: 0 the first, then further ones. */
