@@ -4,8 +4,9 @@
  * itself, and both at once, where the collective has `share` workgroups and the GEMM the other compute units.
  *
  * `ceiling` of both is the longer of the two alone: its ratio is 1 where the shorter one is hidden. The copy engines'
- * all_gather takes no compute unit, so the GEMM has all of them. Operands are whole numbers so small that every sum is
- * exact; samples of both results are checked after each time.
+ * all_gather takes no compute unit for its copies, but its handshakes are kernels of one wave: `share` is what the GEMM
+ * leaves free for them. Operands are whole numbers so small that every sum is exact; samples of both results are
+ * checked after each time.
  */
 #define IRIS_INSTANTIATE_GEMM_LOCAL_BF16
 #define IRIS_INSTANTIATE_ALL_REDUCE_SUM_BF16
@@ -100,7 +101,7 @@ static iris_status measure(iris_bench_point *p)
     beside_job *j = (beside_job *)p->arg;
     iris_world *w = p->world;
     const iris_schedule *schedule = (const iris_schedule *)p->benchmark->data;
-    const uint32_t units = (uint32_t)iris_compute_units(w), share = schedule ? 0 : (uint32_t)p->values[1];
+    const uint32_t units = (uint32_t)iris_compute_units(w), share = (uint32_t)p->values[1];
     const uint32_t rest = units > share + 1 ? units - share : 2;
     int wrong = 0;
     j->parts = (int)p->values[0] + 1;
@@ -109,7 +110,7 @@ static iris_status measure(iris_bench_point *p)
     j->gathers = strcmp(p->benchmark->name, "all_reduce") != 0;
     j->what.count = j->o->bytes / sizeof(iris_bf16) / (j->gathers ? (size_t)iris_world_size(w) : 1);
     j->what.schedule = schedule ? *schedule : IRIS_SCHEDULE_AUTO;
-    j->what.workgroups = j->parts == (GEMM | COLLECTIVE) ? share : 0;
+    j->what.workgroups = j->parts == (GEMM | COLLECTIVE) && !schedule ? share : 0;
     j->args.workgroups = j->parts == (GEMM | COLLECTIVE) ? rest : 0;
     iris_status s = iris_gemm_prepare(w, &j->plan, IRIS_GEMM_LOCAL, IRIS_BF16, &j->args);
     if (s != IRIS_OK)
@@ -188,7 +189,7 @@ static const char *settle(iris_bench_suite *s)
 int main(int argc, char **argv)
 {
     static const iris_schedule copy_engine = IRIS_SCHEDULE_COPY_ENGINE;
-    static const int64_t shares[] = {8, 16, 32}, on_host[] = {1, 2}, none[] = {0};
+    static const int64_t shares[] = {8, 16, 32}, on_host[] = {1, 2}, free_units[] = {0, 1, 2};
     static beside_options o;
     iris_config config;
     const int host = strcmp(iris_platform_name(), "host") == 0;
@@ -199,7 +200,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 3; i++) {
         iris_bench_benchmark *b = iris_bench_add(&o.suite, names[i], measure);
         iris_bench_words(b, "variant", variants, 3);
-        iris_bench_list(b, "share", i == 2 ? none : host ? on_host : shares, i == 2 ? 1 : host ? 2 : 3);
+        iris_bench_list(b, "share", i == 2 ? free_units : host ? on_host : shares, !host ? 3 : i == 2 ? 1 : 2);
         b->data = i == 2 ? &copy_engine : NULL;
     }
     iris_bench_option_int(&o.suite, 'm', "rows", &o.m, "M of the GEMM");

@@ -64,7 +64,10 @@ static inline void gemm_name(char *name, gemm_fused op, int kind, int which, int
         snprintf(name, GEMM_NAME, "%s%s", iris_gemm_pattern_name((iris_gemm_pattern)which), end);
     else
         snprintf(name, GEMM_NAME, "%s%s%s%s", kind == GEMM_DO_COLLECTIVE ? "" : "blas+", gemm_mode_names[which],
-                 kind != GEMM_DO_FOLLOWED ? "" : op == GEMM_ALL_SCATTER ? "+copy" : "+norm", end);
+                 kind != GEMM_DO_FOLLOWED ? ""
+                 : op == GEMM_ALL_SCATTER ? "+copy"
+                                          : "+norm",
+                 end);
 }
 
 /* What the program was asked, for the ranks. */
@@ -183,8 +186,7 @@ static inline int gemm_possible(const gemm_job *j, int kind, int which, int grap
     case GEMM_DO_OWN: return j->products;
     case GEMM_DO_PUSH: return iris_world_size(j->b->w) > 1;
     case GEMM_DO_COLLECTIVE: /* without a BLAS nothing says what it gives */
-    case GEMM_DO_BOTH:
-        return j->g.op != GEMM_ALL_REDUCE_RMSNORM && gemm_have_blas(p) && gemm_peers_can(p, which);
+    case GEMM_DO_BOTH: return j->g.op != GEMM_ALL_REDUCE_RMSNORM && gemm_have_blas(p) && gemm_peers_can(p, which);
     case GEMM_DO_FOLLOWED: return gemm_follower(p) && gemm_have_blas(p) && gemm_peers_can(p, which);
     default: break;
     }

@@ -627,7 +627,7 @@ static void blas_work(irist_rank *t)
     static const struct {
         const options *o;
         int shape, packets;
-    } turns[] = {{&variants[1], 4, 0}, {&quantized[1], 4, 0}, {&sequence_parallel[0], 4, 0}, {&variants[1], 4, 1},
+    } turns[] = {{&variants[1], 4, 0},  {&quantized[1], 4, 0}, {&sequence_parallel[0], 4, 0}, {&variants[1], 4, 1},
                  {&quantized[1], 4, 1}, {&variants[2], 2, 1}}; /* the last: sums stay in registers on the host, too */
     for (const auto &turn : turns) {
         job j;

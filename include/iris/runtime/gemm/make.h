@@ -776,11 +776,9 @@ iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_
     switch (pattern) {
     case IRIS_GEMM_BULK_SYNCHRONOUS:
         s = irisi_gemm_start_compute_only(w, plan, compute, early_launch, stream);
-        return s != IRIS_OK || gathers ? s
-                                       : irisi_gemm_start_communicate(w, plan, communicate, waits, equal, stream);
+        return s != IRIS_OK || gathers ? s : irisi_gemm_start_communicate(w, plan, communicate, waits, equal, stream);
     case IRIS_GEMM_BLAS_GATHER:
-        return no_peers || gathers ? IRIS_OK
-                                   : irisi_gemm_start_communicate(w, plan, communicate, waits, equal, stream);
+        return no_peers || gathers ? IRIS_OK : irisi_gemm_start_communicate(w, plan, communicate, waits, equal, stream);
     case IRIS_GEMM_PRODUCER_CONSUMER:
         return irisi_gemm_start_two(w, plan, compute, communicate, stream);
     case IRIS_GEMM_COPY_ENGINE:
