@@ -531,7 +531,8 @@ MUTANTS = (
            "irisi_gemm_round_sums_bf16(plan, sum[u]);", "", "gemm/rmsnorm.cpp", NORMS, ranks=2,
            after="void irisi_gemm_norm_row_ll_bf16("),
     Mutant("partial sums behind a product that go to the next rank alone", "iris/gemm/reduce.h",
-           "k < (scattered ? 2 : plan->world)", "k < 2", "mutants/operations.cpp", OPERATIONS, ranks=3, seldom=True),
+           "k < (scattered ? 2 : plan->world)", "k < 2", "mutants/operations.cpp", "the caller's BLAS computes*",
+           ranks=3, seldom=True),
     Mutant("waves add up a row's squares before all have written theirs", "iris/collective/rmsnorm.h",
            """        shared[lane / iris_wave_lanes()] = x;
     iris_sync_wg();
