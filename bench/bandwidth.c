@@ -43,6 +43,7 @@ IRIS_KERNEL(copy, move_args, a, 1024) { move(a, MOVE_COPY); }
 IRIS_KERNEL(store, move_args, a, 1024) { move(a, MOVE_STORE); }
 IRIS_KERNEL(load, move_args, a, 1024) { move(a, MOVE_LOAD); }
 IRIS_KERNEL(put_2d, move_args, a, 1024) { move(a, MOVE_PUT_2D); }
+IRIS_KERNEL(get_2d, move_args, a, 1024) { move(a, MOVE_GET_2D); }
 IRIS_KERNEL(all_store, move_args, a, 1024) { move(a, MOVE_ALL_STORE); }
 IRIS_KERNEL(all_load, move_args, a, 1024) { move(a, MOVE_ALL_LOAD); }
 
@@ -184,6 +185,7 @@ static const move_case cases[] = {
     {"store", IRISI_KERNEL_PTR(store), 0, 0, 0},
     {"load", IRISI_KERNEL_PTR(load), 0, 1, 0},
     {"put_2d", IRISI_KERNEL_PTR(put_2d), 0, 0, 0},
+    {"get_2d", IRISI_KERNEL_PTR(get_2d), 0, 1, 0},
     {"all_store", IRISI_KERNEL_PTR(all_store), 1, 0, 0},
     {"all_load", IRISI_KERNEL_PTR(all_load), 1, 1, 0},
     {"hand_push_deep", IRISI_KERNEL_PTR(hand_deep), 0, 0, 1},

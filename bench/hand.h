@@ -19,6 +19,7 @@ typedef enum move_op {
     MOVE_STORE,
     MOVE_LOAD,
     MOVE_PUT_2D,    /* boxes of rows of BOX_ROW bytes, every other one */
+    MOVE_GET_2D,    /* the same, got */
     MOVE_ALL_STORE, /* to every other rank */
     MOVE_ALL_LOAD,  /* from every other rank */
     MOVE_HAND,      /* and what is written by hand: one pair */

@@ -38,12 +38,18 @@ IRIS_DEVICE void MOVES_OF(vectors)(const move_args *a, BENCH_CTYPE *dst, const B
 }
 
 /* The left half of all rows of a piece, then the right one: two boxes; the rest at once. */
-IRIS_DEVICE void MOVES_OF(boxes)(const move_args *a, BENCH_CTYPE *dst, const BENCH_CTYPE *src, size_t n)
+IRIS_DEVICE void MOVES_OF(boxes)(const move_args *a, BENCH_CTYPE *dst, const BENCH_CTYPE *src, size_t n, int puts)
 {
     const size_t wide = BOX_ROW / sizeof(BENCH_CTYPE), rows = n / (2 * wide), whole = rows * 2 * wide;
     for (size_t left = 0; left < 2 * wide; left += wide)
-        MOVES_WG(iris_put_2d_)(&a->ctx, dst + left, src + left, rows, wide, 2 * wide, 2 * wide, a->peer);
-    MOVES_WG(iris_put_)(&a->ctx, dst + whole, src + whole, n - whole, a->peer);
+        if (puts)
+            MOVES_WG(iris_put_2d_)(&a->ctx, dst + left, src + left, rows, wide, 2 * wide, 2 * wide, a->peer);
+        else
+            MOVES_WG(iris_get_2d_)(&a->ctx, dst + left, src + left, rows, wide, 2 * wide, 2 * wide, a->peer);
+    if (puts)
+        MOVES_WG(iris_put_)(&a->ctx, dst + whole, src + whole, n - whole, a->peer);
+    else
+        MOVES_WG(iris_get_)(&a->ctx, dst + whole, src + whole, n - whole, a->peer);
 }
 
 /* One piece. What comes from or goes to several ranks at once has a place for each sender, a->slot bytes apart. */
@@ -55,8 +61,8 @@ IRIS_DEVICE void MOVES_OF(piece)(const move_args *a, move_op op, BENCH_CTYPE *ds
         MOVES_OF(vectors)(a, dst, src, n, a->peer, ctx->rank, iris_wg_lane(), iris_wg_lanes(), VECTORS / 2);
     else if (op == MOVE_PUT)
         MOVES_WG(iris_put_)(ctx, dst, src, n, a->peer);
-    else if (op == MOVE_PUT_2D)
-        MOVES_OF(boxes)(a, dst, src, n);
+    else if (op == MOVE_PUT_2D || op == MOVE_GET_2D)
+        MOVES_OF(boxes)(a, dst, src, n, op == MOVE_PUT_2D);
     else if (op == MOVE_GET)
         MOVES_WG(iris_get_)(ctx, dst, src, n, a->peer);
     else if (op == MOVE_COPY)
