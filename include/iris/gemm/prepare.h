@@ -128,7 +128,9 @@ typedef struct iris_gemm_row {
 } iris_gemm_row;
 
 /**
- * The problem of a plan and what was chosen for it, as a tuning row, which makes the same choice for another plan.
+ * The problem of a plan and what was chosen for it, as a tuning row, which makes the same choice for another plan. The
+ * rows of two ranks may differ, as what they have to compute does; a row of iris_gemm_args.tune must be the same on
+ * every rank, so hand on that of one.
  *
  * @param row receives it
  * @return IRIS_OK; IRIS_ERR_ARGUMENT for a null pointer, and for a plan that is not live
