@@ -51,7 +51,7 @@ IRIS_KERNEL(gemm_norm_rows, gemm_norm_args, p, 1024)
         const uint64_t at = (uint64_t)row * pieces;
         gemm_eight x, y, v;
         float squares = 0;
-        memset(&v, 0, sizeof v);
+        __builtin_memset(&v, 0, sizeof v);
         for (uint32_t i = lane; i < pieces; i += lanes) {
             x = gemm_eight_at(p->sum, at + i), y = gemm_eight_at(p->residual, at + i);
             for (int j = 0; j < 8; j++) {

@@ -36,6 +36,7 @@
 #define IRIS_INSTANTIATE_GEMM_ALL_GATHER_I8_I8
 #endif
 #endif
+#include <iris/barrier.h>
 #include <iris/gen/launch/gemm_all_gather.h>
 #include <iris/gen/launch/gemm_all_reduce.h>
 #include <iris/gen/launch/gemm_reduce_scatter.h>

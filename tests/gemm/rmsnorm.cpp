@@ -12,6 +12,7 @@
 #define IRIS_INSTANTIATE_GEMM_ALL_REDUCE_RMSNORM_F32
 #define IRIS_INSTANTIATE_GEMM_REDUCE_SCATTER_F32
 #endif
+#include <iris/barrier.h>
 #include <iris/gen/launch/gemm_all_reduce_rmsnorm.h>
 #include <iris/gen/launch/gemm_reduce_scatter.h>
 
