@@ -400,6 +400,7 @@ typedef struct irisi_gemm_tiling {
     uint32_t tiles_m, full_n; /* rows of tiles (of clusters); full tiles in a row */
     uint32_t unit;            /* columns of a unit: all tiles start at multiples of it; each unit has a flag */
     uint32_t positions;       /* of all runs */
+    uint32_t several;         /* 1: they are of several B; here it is read with what every tile needs */
     uint32_t sender_tiles;    /* how many of the schedule's first tiles each sender computes: irisi_gemm_by_senders */
     uint32_t head_halves;     /* the widest band's full tiles that are halved at the schedule's begin */
     uint32_t tail_tiles, tail_halves; /* those that are cut at its end; those of them that are halved */

@@ -66,7 +66,7 @@ IRIS_DEVICE const float *irisi_tile_scale_b(const iris_gemm_plan *plan, const ir
  */
 IRIS_DEVICE void irisi_tile_find(const iris_gemm_plan *plan, iris_tile *tile, int park)
 {
-    if (plan->several.n[0] == 0)
+    if (!plan->tiling.several)
         return;
     plan = (const iris_gemm_plan *)irisi_rematerialize(plan);
     uint32_t first = 0, columns = plan->several.columns;

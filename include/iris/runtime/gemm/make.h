@@ -83,7 +83,8 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     const iris_gemm_columns own = iris_gemm_band(irisi_gemm_first_n(p), p->world, p->rank);
     const int bands = irisi_gemm_op_is(op, IRISI_GEMM_OPS_SPLIT_N & ~IRISI_GEMM_OPS_GATHERS); /* within an m x n C */
     p->region.n0 = bands ? own.first : 0, p->region.columns = irisi_gemm_columns_of(p, p->rank);
-    p->several.columns = p->several.n[0] > 0 ? own.count : p->region.columns;
+    p->tiling.several = p->several.n[0] > 0;
+    p->several.columns = p->tiling.several ? own.count : p->region.columns;
     p->operands.lda = (uint64_t)(g->lda ? g->lda : g->a_transposed ? g->m : g->k);
     p->operands.ldc = (uint64_t)(g->ldc ? g->ldc : irisi_gemm_own_c_columns(p));
     p->operands.residual = g->residual ? g->residual : g->c;
