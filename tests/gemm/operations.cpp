@@ -160,7 +160,6 @@ struct job {
     size_t workspace_bytes;
     naive_blas blas;
     int by_blas, put; /* put: partial sums are, also where they could go as packets */
-    int packets;      /* 1: they go so behind a BLAS, too */
     int spare;        /* rows that the plan is prepared for beyond those of its launches (iris_gemm_set_rows) */
     int keeps;        /* 1: the caller gets the gathered A, in `gathered` */
     char *gathered;
@@ -240,8 +239,6 @@ static iris_gemm_args args_of(const job *j)
     }
     if (j->put)
         g.tune = "op=reduce_scatter ll=0; op=all_reduce ll=0; op=all_gather ll=0";
-    if (j->packets)
-        g.tune = "op=reduce_scatter ll=1; op=all_reduce ll=1; op=all_gather ll=1";
     if (j->by_blas)
         g.blas = naive_gemm, g.blas_arg = (void *)&j->blas, g.pattern = IRIS_GEMM_BLAS_GATHER;
     return g;
@@ -304,7 +301,6 @@ static bool create(job *j, irist_rank *t, const kind *types, iris_gemm_op op, co
                    char *workspace = nullptr, size_t workspace_bytes = 0, int spare = 0)
 {
     j->spare = spare, j->t = t, j->types = types, j->op = op, j->s = s, j->o = o, j->by_blas = j->put = j->keeps = 0;
-    j->packets = 0;
     j->gathered = nullptr, j->gathered_bytes = 0;
     j->workspace = workspace, j->workspace_bytes = workspace_bytes;
     std::memset(&j->plan, 0, sizeof j->plan);
@@ -1106,7 +1102,7 @@ static void blas_work(irist_rank *t)
             v.tile_m = v.tile_n = 0;
             v.a = (i + o) % 2 ? BY_COLUMNS : BY_ROWS; /* a BLAS reads it as it stands */
             const bool made = create(&j, t, &kinds[i], ops[o], shapes[5], v);
-            j.by_blas = 1, j.packets = packets;
+            j.by_blas = 1, j.put = !packets;
             if (made && prepare(&j)) {
                 const bool gathers = ops[o] == IRIS_GEMM_ALL_GATHER, banks = j.plan.exchange.ll.banks != nullptr;
                 irist_check(t, gathers || banks == (packets && t->ranks > 1), "%d ranks, %s: banks %d", t->ranks,

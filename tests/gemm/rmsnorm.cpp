@@ -117,7 +117,6 @@ struct job {
     int64_t ldout, ldcodes;
     naive_blas blas;
     int by_blas, put; /* put: partial sums are, also where they could go as packets */
-    int packets;      /* 1: they go so behind a BLAS, too */
     int spare; /* rows that the plan is prepared for beyond those of its launches */
     iris_gemm_plan plan;
 };
@@ -204,8 +203,6 @@ static iris_gemm_args args_of(const job *j)
     g.workgroups = j->o.workgroups;
     if (j->put)
         g.tune = "op=all_reduce_rmsnorm ll=0";
-    if (j->packets)
-        g.tune = "op=all_reduce_rmsnorm ll=1";
     if (j->by_blas)
         g.blas = naive_gemm, g.blas_arg = (void *)&j->blas, g.pattern = IRIS_GEMM_BLAS_GATHER;
     return g;
@@ -216,7 +213,7 @@ static bool create(job *j, irist_rank *t, const kind *types, const shape &s, con
     const size_t size = iris_dtype_bytes(types->dtype);
     bool all = true;
     j->spare = spare, j->t = t, j->types = types, j->s = s, j->o = o;
-    j->by_blas = j->put = j->packets = 0;
+    j->by_blas = j->put = 0;
     if (t->ranks == 1 && types->dtype == IRIS_BF16) /* one rank's sum may be rounded once or twice: C says which */
         j->o.stored = 1;
     std::memset(&j->plan, 0, sizeof j->plan);
@@ -633,7 +630,7 @@ static void blas_work(irist_rank *t)
     for (const auto &turn : turns) {
         job j;
         const bool made = create(&j, t, &kinds[1], shapes[turn.shape], *turn.o);
-        j.by_blas = 1, j.packets = turn.packets;
+        j.by_blas = 1, j.put = !turn.packets;
         if (made && prepare(&j)) {
             const bool banks = j.plan.exchange.ll.banks != nullptr;
             uint64_t epochs[2] = {0, 0}; /* of packets, before and after */

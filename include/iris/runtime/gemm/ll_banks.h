@@ -105,17 +105,13 @@ static iris_status irisi_gemm_ll_choose(iris_world *w, iris_gemm_plan *p, const 
 
 /*
  * Allocates a plan's banks, with the same result on every rank, since their heaps are alike. Without room tiles are put
- * instead; that is an error if a row of the caller's or of the environment asks for packets. A plan that was
- * prepared for bulk_synchronous or a BLAS sends partial sums so only where a row asks, since no GPU has timed it; a
- * launch by bulk_synchronous of a plan that has banks makes use of them.
+ * instead; that is an error if a row of the caller's or of the environment asks for packets. A launch by another
+ * pattern of a plan for partial sums makes use of the banks too, where that pattern sends packets.
  */
 static iris_status irisi_gemm_ll_hold(iris_world *w, iris_gemm_plan *p, const irisi_tune_row *row)
 {
     const int asked = row->from[0] && row->value[IRISI_TUNE_LL] == 1;
     const uint64_t bytes = (uint64_t)p->world * irisi_gemm_ll_rows(p) * p->exchange.ll_pitch * 8;
-    const int behind = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K) && p->pattern != IRIS_GEMM_FUSED_SEQUENTIAL;
-    if (behind && row->value[IRISI_TUNE_LL] != 1)
-        p->exchange.ll_pitch = 0;
     if (p->exchange.ll_pitch == 0 || !irisi_gemm_sends_packets(p->op, p->pattern))
         return IRIS_OK;
     const iris_status s = iris_channel_create(w, &p->exchange.ll, 0, bytes);
