@@ -44,6 +44,18 @@ IRIS_KERNEL(store, move_args, a, 1024) { move(a, MOVE_STORE); }
 IRIS_KERNEL(load, move_args, a, 1024) { move(a, MOVE_LOAD); }
 IRIS_KERNEL(put_2d, move_args, a, 1024) { move(a, MOVE_PUT_2D); }
 IRIS_KERNEL(get_2d, move_args, a, 1024) { move(a, MOVE_GET_2D); }
+IRIS_KERNEL(tile_load, move_args, a, 1024)
+{
+    const int64_t first = a->peer * (int64_t)(a->bytes / (4 * TENSOR_COLUMNS)); /* the peer's */
+    if (a->ctx.rank != 0)
+        return;
+    for (size_t tile = iris_workgroup(); tile < hand_tiles(a); tile += iris_workgroups()) {
+        const hand_tile t = hand_tile_of(tile);
+        const int64_t index[2] = {first + (int64_t)t.row, (int64_t)t.column};
+        uint32_t *to = (uint32_t *)(void *)(a->dst + a->at) + t.row * TENSOR_COLUMNS + t.column;
+        iris_tensor_tile_load_u32_wg(&a->ctx, &a->tensor, index, TILE_ROWS, TILE_COLUMNS, to, TENSOR_COLUMNS);
+    }
+}
 IRIS_KERNEL(all_store, move_args, a, 1024) { move(a, MOVE_ALL_STORE); }
 IRIS_KERNEL(all_load, move_args, a, 1024) { move(a, MOVE_ALL_LOAD); }
 
@@ -57,6 +69,11 @@ IRIS_KERNEL(hand_deep, move_args, a, 1024)
     if (a->ctx.rank == 0)
         hand_move(a, 1, 8);
 }
+IRIS_KERNEL(hand_tiles_of_peer, move_args, a, 1024)
+{
+    if (a->ctx.rank == 0)
+        hand_load_tiles(a);
+}
 IRIS_KERNEL(hand_all, move_args, a, 1024) { hand_move(a, a->ctx.world - 1, 2); }
 IRIS_KERNEL(hand_all_deep, move_args, a, 1024) { hand_move(a, a->ctx.world - 1, 4); }
 
@@ -66,6 +83,7 @@ typedef struct move_case {
     int all;  /* every rank at once, from or to every other */
     int pull; /* the data comes from the peer */
     int hand; /* a ceiling itself */
+    irisi_kernel by_hand; /* beside it; null: the plain kernel by hand */
 } move_case;
 
 typedef struct move_grid {
@@ -82,6 +100,7 @@ static iris_status submit_move(iris_world *w, void *arg, iris_stream stream, int
 {
     move_run *r = (move_run *)arg;
     r->args.at = hand_place(&r->args, turn);
+    r->args.tensor.data = r->args.src + r->args.at;
     return bench_submit_kernel(w, &r->kernel, stream, turn);
 }
 
@@ -133,7 +152,7 @@ static int run_row(move_run *r, const move_case *c, const char *dtype, size_t by
     row.gbps = 1e-3 * (double)row.bytes / row.us;
     row.workgroups = (int)g.workgroups, row.lanes = (int)g.lanes;
     if (!c->hand) {
-        const irisi_kernel k = c->all ? IRISI_KERNEL_PTR(hand_all) : IRISI_KERNEL_PTR(hand);
+        const irisi_kernel k = c->by_hand ? c->by_hand : c->all ? IRISI_KERNEL_PTR(hand_all) : IRISI_KERNEL_PTR(hand);
         const double us = time_moves(r, c, k, by_hand, g, &row.ok);
         if (us < 0)
             return 1;
@@ -179,20 +198,35 @@ static int run_copy_engine(move_run *r, size_t bytes)
 }
 
 static const move_case cases[] = {
-    {"put", IRISI_KERNEL_PTR(put), 0, 0, 0},
-    {"get", IRISI_KERNEL_PTR(get), 0, 1, 0},
-    {"copy", IRISI_KERNEL_PTR(copy), 0, 0, 0},
-    {"store", IRISI_KERNEL_PTR(store), 0, 0, 0},
-    {"load", IRISI_KERNEL_PTR(load), 0, 1, 0},
-    {"put_2d", IRISI_KERNEL_PTR(put_2d), 0, 0, 0},
-    {"get_2d", IRISI_KERNEL_PTR(get_2d), 0, 1, 0},
-    {"all_store", IRISI_KERNEL_PTR(all_store), 1, 0, 0},
-    {"all_load", IRISI_KERNEL_PTR(all_load), 1, 1, 0},
-    {"hand_push_deep", IRISI_KERNEL_PTR(hand_deep), 0, 0, 1},
-    {"hand_pull_deep", IRISI_KERNEL_PTR(hand_deep), 0, 1, 1},
-    {"hand_push_deep", IRISI_KERNEL_PTR(hand_all_deep), 1, 0, 1},
-    {"hand_pull_deep", IRISI_KERNEL_PTR(hand_all_deep), 1, 1, 1},
+    {"put", IRISI_KERNEL_PTR(put), 0, 0, 0, NULL},
+    {"get", IRISI_KERNEL_PTR(get), 0, 1, 0, NULL},
+    {"copy", IRISI_KERNEL_PTR(copy), 0, 0, 0, NULL},
+    {"store", IRISI_KERNEL_PTR(store), 0, 0, 0, NULL},
+    {"load", IRISI_KERNEL_PTR(load), 0, 1, 0, NULL},
+    {"put_2d", IRISI_KERNEL_PTR(put_2d), 0, 0, 0, NULL},
+    {"get_2d", IRISI_KERNEL_PTR(get_2d), 0, 1, 0, NULL},
+    {"tile_load", IRISI_KERNEL_PTR(tile_load), 0, 1, 0, IRISI_KERNEL_PTR(hand_tiles_of_peer)},
+    {"all_store", IRISI_KERNEL_PTR(all_store), 1, 0, 0, NULL},
+    {"all_load", IRISI_KERNEL_PTR(all_load), 1, 1, 0, NULL},
+    {"hand_push_deep", IRISI_KERNEL_PTR(hand_deep), 0, 0, 1, NULL},
+    {"hand_pull_deep", IRISI_KERNEL_PTR(hand_deep), 0, 1, 1, NULL},
+    {"hand_push_deep", IRISI_KERNEL_PTR(hand_all_deep), 1, 0, 1, NULL},
+    {"hand_pull_deep", IRISI_KERNEL_PTR(hand_all_deep), 1, 1, 1, NULL},
 };
+
+/* The tensor whose shards the sources are, where the message is whole tiles. Collective; 1: there is none. */
+static int lay_tensor(move_run *r, size_t bytes)
+{
+    iris_tensor_layout layout;
+    memset(&layout, 0, sizeof layout);
+    if (bytes == 0 || bytes % (4 * TILE_ROWS * TENSOR_COLUMNS) != 0)
+        return 1;
+    layout.dtype = IRIS_U32, layout.dims = 2;
+    layout.size[0] = (uint32_t)(bytes / (4 * TENSOR_COLUMNS)) * (uint32_t)r->args.ctx.world;
+    layout.size[1] = TENSOR_COLUMNS;
+    layout.parts[0] = (uint32_t)r->args.ctx.world;
+    return iris_tensor_wrap(r->b->w, &r->args.tensor, &layout, r->args.src, bytes) != IRIS_OK;
+}
 
 /* Grids worth a look at a message size: the sweep over workgroups is at 64 MiB. */
 static size_t grids_of(size_t bytes, const move_grid **out)
@@ -229,13 +263,14 @@ static int run_size(move_run *r, size_t bytes)
     const bench_options *o = r->b->o;
     const move_grid *grids;
     const size_t n = grids_of(bytes, &grids);
+    const int no_tensor = lay_tensor(r, bytes);
     const int host = iris_compute_units(r->b->w) < 64 && strcmp(iris_arch_name(r->b->w), "host") == 0;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
             for (size_t g = 0; g < n; g++) {
                 if ((o->only && strcmp(o->only, cases[c].name) != 0) || (cases[c].hand && (d > 0 || o->dtype)) ||
                     !worth(o, dtypes[d].name, bytes, grids[g]) || (host && g > 1) ||
-                    (cases[c].all && r->args.ctx.world < 2))
+                    (cases[c].all && r->args.ctx.world < 2) || (cases[c].by_hand && (no_tensor || d > 0)))
                     continue;
                 if (iris_bench_late(&r->b->file))
                     return 0;

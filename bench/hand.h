@@ -3,12 +3,13 @@
  * hand.h: moves between ranks as one writes them by hand, and what those and the library's (moves.h) work on.
  *
  *   move_op move_args hand_vec hand_move hand_aim hand_places hand_place
- *   hand_word hand_arrived
+ *   hand_word hand_arrived hand_tiles hand_tile_of hand_load_tiles
  */
 #ifndef IRIS_BENCH_HAND_H
 #define IRIS_BENCH_HAND_H
 
 #include <iris/gen/put_signal_2d.h>
+#include <iris/gen/tensor_access.h>
 
 #include "bench.h"
 
@@ -20,16 +21,19 @@ typedef enum move_op {
     MOVE_LOAD,
     MOVE_PUT_2D,    /* boxes of rows of BOX_ROW bytes, every other one */
     MOVE_GET_2D,    /* the same, got */
+    MOVE_TILE_LOAD, /* the peer's shard of a tensor, a tile at a time */
     MOVE_ALL_STORE, /* to every other rank */
     MOVE_ALL_LOAD,  /* from every other rank */
     MOVE_HAND,      /* and what is written by hand: one pair */
     MOVE_HAND_DEEP,
     MOVE_HAND_ALL,
     MOVE_HAND_ALL_DEEP,
+    MOVE_HAND_TILES,
     MOVE_OPS
 } move_op;
 
 enum { BOX_ROW = 4096 };
+enum { TENSOR_COLUMNS = 1024, TILE_ROWS = 64, TILE_COLUMNS = 256 }; /* of u32: rows of 4 KiB, tiles of 64 KiB */
 enum { VECTORS = 8 }; /* loads that a lane of the user's loop has under way */
 
 /* 16 bytes as a hand-written kernel would move them. */
@@ -45,6 +49,7 @@ typedef struct move_args {
     size_t piece;    /* bytes that a workgroup moves at a time */
     size_t slot;
     char *from[BENCH_RANKS], *to[BENCH_RANKS]; /* by hand: translated on the host */
+    iris_tensor tensor;                        /* split by rows; `src` is this rank's shard */
     int dtype;
     int pair, peer;
 } move_args;
@@ -72,6 +77,46 @@ IRIS_DEVICE void hand_move(const move_args *a, int peers, const int depth)
     for (i = 4 * n + iris_grid_lane(); i < a->bytes / 4; i += step)
         for (int p = 0; p < peers; p++)
             ((uint32_t *)(void *)(a->to[p] + a->at))[i] = ((const uint32_t *)(const void *)(a->from[p] + a->at))[i];
+}
+
+/* Tile `tile` of the message: its first row and column. */
+typedef struct hand_tile {
+    size_t row, column;
+} hand_tile;
+IRIS_DEVICE size_t hand_tiles(const move_args *a) { return a->bytes / (4 * TILE_ROWS * TILE_COLUMNS); }
+IRIS_DEVICE hand_tile hand_tile_of(size_t tile)
+{
+    const size_t across = TENSOR_COLUMNS / TILE_COLUMNS;
+    hand_tile t;
+    t.row = tile / across * TILE_ROWS, t.column = tile % across * TILE_COLUMNS;
+    return t;
+}
+
+/*
+ * The tiles of the peer's rows by hand: who has a tile, and where, by its row, as equal parts are; four loads of a lane
+ * are under way.
+ */
+IRIS_DEVICE void hand_load_tiles(const move_args *a)
+{
+    const size_t wide = TILE_COLUMNS / 4, step = iris_wg_lanes(), n = TILE_ROWS * wide;
+    const uint32_t each = (uint32_t)(a->bytes / (4 * TENSOR_COLUMNS)); /* rows of a rank */
+    for (size_t tile = iris_workgroup(); tile < hand_tiles(a); tile += iris_workgroups()) {
+        const hand_tile t = hand_tile_of(tile);
+        const uint32_t row = (uint32_t)a->peer * each + (uint32_t)t.row, owner = row / each;
+        const size_t first = ((row - owner * each) * (size_t)TENSOR_COLUMNS + t.column) / 4;
+        const size_t to_first = (t.row * TENSOR_COLUMNS + t.column) / 4;
+        const char *shard = a->src + a->ctx.delta[owner];
+        const hand_vec *from = (const hand_vec *)(const void *)(shard + a->at) + first;
+        hand_vec *to = (hand_vec *)(void *)(a->to[0] + a->at) + to_first, v[4];
+        for (size_t i = iris_wg_lane(); i < n; i += 4 * step) {
+            for (size_t k = 0; k < 4; k++)
+                if (i + k * step < n)
+                    v[k] = from[(i + k * step) / wide * (TENSOR_COLUMNS / 4) + (i + k * step) % wide];
+            for (size_t k = 0; k < 4; k++)
+                if (i + k * step < n)
+                    to[(i + k * step) / wide * (TENSOR_COLUMNS / 4) + (i + k * step) % wide] = v[k];
+        }
+    }
 }
 
 /* Their addresses: with one peer, or with `all`. */

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * latency.c: what goes back and forth between two ranks (signals, puts with signals, LL packets, atomics), barriers of
- * all, and launches, beside hand-written kernels of the same run. bench/README.md says how it measures.
+ * latency.c: what goes back and forth between two ranks (signals, puts with signals, LL packets, atomics, and puts with
+ * signals and waits on a stream), barriers of all, and launches, beside what is written by hand in the same run.
+ * bench/README.md says how it measures.
  */
+#define IRIS_INSTANTIATE_ON_STREAM
+#include <iris/on_stream.h>
+
 #include "bench.h"
+#include "hand_stream.h"
 #include "spellings.h"
 
-enum { CASES = 64, LANES = 1024, LAUNCHES = 100 };
+enum { CASES = 64, LANES = 1024, LAUNCHES = 100, STREAM_LAPS = 100 };
 
 /* 16 bytes as a hand-written kernel would move them. */
 typedef struct hand_vec {
@@ -215,6 +220,9 @@ typedef struct ping_run {
     iris_signal *signals;
     uint64_t *laps, *words;
     int next; /* of signals and laps: each case has its own */
+    hand_stream by_hand;
+    uint64_t lap; /* of puts on a stream, and whether those by hand */
+    int hand;
 } ping_run;
 
 static uint64_t total_laps(const ping_run *r) { return r->args.laps * (uint64_t)(r->b->o->warmup + r->b->o->repeats); }
@@ -309,6 +317,67 @@ static int run_case(ping_run *r, const ping_case *c)
     return 0;
 }
 
+/* STREAM_LAPS laps of a ping-pong on the stream: rank 0 begins. */
+static iris_status submit_stream_laps(iris_world *w, void *arg, iris_stream stream, int turn)
+{
+    ping_run *r = (ping_run *)arg;
+    const ping_args *a = &r->args;
+    const int rank = iris_rank(w), peer = a->peer;
+    const uint64_t last = r->lap + STREAM_LAPS;
+    uint64_t *there = &((iris_signal *)iris_translate(w, a->signal, peer))->value;
+    (void)turn;
+    for (int step = 0; step < 2 * STREAM_LAPS && rank < 2; step++) {
+        const int puts = step % 2 == rank;
+        iris_status s = IRIS_OK;
+        r->lap += step % 2 == 0;
+        if (r->hand && !(puts ? hand_stream_put_signal(&r->by_hand, a->hand_to, a->src, 4 * a->n, there, r->lap, stream)
+                              : hand_stream_wait(&r->by_hand, &a->signal->value, r->lap, stream)))
+            s = irisi_fail(w, IRIS_ERR_DEVICE, "the driver refused a write or a wait on a stream");
+        else if (!r->hand && puts)
+            s = iris_put_signal_on_stream(w, a->dst, a->src, 4 * a->n, a->signal, r->lap, IRIS_SIGNAL_SET, peer,
+                                          stream);
+        else if (!r->hand)
+            s = iris_wait_until_on_stream(w, a->signal, IRIS_CMP_GE, r->lap, stream);
+        if (s != IRIS_OK)
+            return s;
+    }
+    r->lap = last;
+    return IRIS_OK;
+}
+
+/* Microseconds of a lap there and back, the library's or those by hand; a negative time when it failed. */
+static double time_stream_laps(ping_run *r, int hand, int *ok)
+{
+    r->args.signal = r->signals + 8 * r->next++, r->lap = 0, r->hand = hand;
+    if (r->next > CASES || iris_memset(r->b->w, r->args.dst, 0xEE, 65536) != IRIS_OK ||
+        iris_barrier(r->b->w) != IRIS_OK)
+        return -1;
+    const double us = bench_time(r->b, "on_stream", submit_stream_laps, r);
+    *ok &= us < 0 ||
+           iris_bench_all_ok(r->b->w, iris_rank(r->b->w) > 1 || (held(r->b->w, r->args.signal, ~(uint64_t)0, r->lap) &&
+                                                                 data_arrived(r->b->w, &r->args)));
+    return us / STREAM_LAPS;
+}
+
+/* A put with signal and a wait on a stream, beside a copy and the driver's write and wait, where there are these. */
+static int run_stream(ping_run *r, size_t bytes)
+{
+    iris_bench_row row;
+    if ((r->b->o->only && strcmp(r->b->o->only, "on_stream") != 0) || iris_bench_late(&r->b->file))
+        return 0;
+    memset(&row, 0, sizeof row);
+    r->args.n = bytes / 4, row.ok = 1;
+    row.us = time_stream_laps(r, 0, &row.ok);
+    row.ceiling = hand_stream_open(&r->by_hand) ? time_stream_laps(r, 1, &row.ok) : 0;
+    if (row.us < 0 || row.ceiling < 0) {
+        fprintf(stderr, "on_stream: %s\n", iris_error_string(r->b->w));
+        return 1;
+    }
+    row.name = "on_stream", row.dtype = "u32", row.variant = "library", row.bytes = bytes;
+    iris_bench_put(&r->b->file, &row);
+    return 0;
+}
+
 /* LAUNCHES launches of a kernel one behind the other, plain and as one graph: microseconds of one. */
 static int run_launches(ping_run *r, const char *name, irisi_kernel kernel, int cooperative)
 {
@@ -379,6 +448,9 @@ static int run_all(ping_run *r)
                 return 1;
         }
     }
+    for (size_t bytes = 8; r->args.ctx.world > 1 && bytes <= 65536; bytes *= 16)
+        if (bytes >= o->min_bytes && bytes <= o->max_bytes && run_stream(r, bytes))
+            return 1;
     return run_launches(r, "empty", KERNEL(empty), 0) || run_launches(r, "empty", KERNEL(empty), 1) ||
            run_launches(r, "launch_barrier", KERNEL(barrier), 1) ||
            run_launches(r, "launch_ll_barrier", KERNEL(ll_barrier), 1);

@@ -2,7 +2,8 @@
 /*
  * bytes_2d.h: copies of boxes: rows of any length and alignment, a pitch apart, by a lane, a wave or a workgroup.
  *
- *   irisi_box irisi_box_of irisi_copy_box irisi_copy_box_wave irisi_copy_box_wg irisi_copy_box_bytes
+ *   irisi_box irisi_box_of irisi_box_begin irisi_box_on
+ *   irisi_copy_box irisi_copy_box_wave irisi_copy_box_wg irisi_copy_box_bytes
  *
  * Where both places and both pitches are multiples of 16 bytes, the lanes share out the 16-byte chunks of all rows as
  * if these followed each other: no lane waits at the end of a row, however narrow rows are. What is left of such rows,
@@ -56,6 +57,16 @@ IRIS_DEVICE irisi_box_walk irisi_box_begin(const irisi_box *box, uint32_t wide, 
     return w;
 }
 
+/* On to the lane's next chunk. */
+IRIS_DEVICE void irisi_box_on(irisi_box_walk *w)
+{
+    w->column += w->column_on;
+    const int over = w->column >= w->width;
+    w->column -= over ? w->width : 0;
+    w->dst += w->dst_on + (over ? w->dst_over : 0);
+    w->src += w->src_on + (over ? w->src_over : 0);
+}
+
 /* `n` chunks of a lane, at most 4: every load is in flight before the first store. */
 IRIS_DEVICE void irisi_copy_box_some(char *dst, const char *src, irisi_box_walk *w, size_t n)
 {
@@ -67,11 +78,7 @@ IRIS_DEVICE void irisi_copy_box_some(char *dst, const char *src, irisi_box_walk 
         to[u] = w->dst;
         if (u < n)
             v[u] = irisi_load_128(src + w->src, IRIS_CACHE_DEFAULT);
-        w->column += w->column_on;
-        const int over = w->column >= w->width;
-        w->column -= over ? w->width : 0;
-        w->dst += w->dst_on + (over ? w->dst_over : 0);
-        w->src += w->src_on + (over ? w->src_over : 0);
+        irisi_box_on(w);
     }
     IRISI_UNROLL
     for (size_t u = 0; u < 4; u++)

@@ -8,8 +8,10 @@
  *   iris_barrier_on_stream iris_quiet_on_stream
  *
  * Copies are the device's copy engines' where it has them, and take no compute unit from a kernel that runs beside
- * them. init.c has the puts and gets. The others need kernels of one wave: one file of the program defines
- * IRIS_INSTANTIATE_ON_STREAM before it includes this header and gets them; everywhere else these are prototypes.
+ * them. init.c has the puts and gets. The others need kernels of one wave, and a put with signal of up to 64 KiB from
+ * symmetric memory is one kernel of a workgroup, since between a copy engine and a kernel microseconds pass. One file
+ * of the program defines IRIS_INSTANTIATE_ON_STREAM before it includes this header and gets them; everywhere else these
+ * are prototypes.
  */
 #ifndef IRIS_ON_STREAM_H
 #define IRIS_ON_STREAM_H
@@ -17,6 +19,7 @@
 #include <string.h>
 
 #include <iris/barrier.h>
+#include <iris/bytes.h>
 #include <iris/world.h>
 
 /** What iris_wait_until_on_stream compares with, as unsigned 64-bit numbers: `*signal cmp value`. */
@@ -128,6 +131,7 @@ typedef struct irisi_stream_call {
     const char *name;
     irisi_stream_kind kind;
     irisi_kernel kernel; /* what does all but the copy; null: nothing is left */
+    irisi_kernel whole;  /* what does all, where a kernel can; null: there is none */
     irisi_rows copy;
     iris_signal *signal;
     uint64_t value;
@@ -146,7 +150,13 @@ typedef struct irisi_stream_args {
     iris_signal *signal;
     uint64_t value;
     int32_t how, rank;
+    void *to; /* of a put with signal in one kernel: where the bytes go, as this rank reaches it */
+    const void *from;
+    uint64_t bytes;
 } irisi_stream_args;
+
+/* Most bytes of a put with signal in one kernel, and the lanes that it has. */
+enum { IRISI_STREAM_WHOLE = 64 << 10, IRISI_STREAM_LANES = 512 };
 
 /* Looks at a call and puts it on its stream, or has the group hold it; init.c has it. */
 iris_status irisi_on_stream(iris_world *w, const irisi_stream_call *call);
@@ -167,15 +177,25 @@ static inline irisi_stream_call irisi_stream_call_of(const char *name, irisi_str
 #endif
 
 /*
- * Kernels of one workgroup of one wave. What the stream did before a kernel is complete when the kernel begins; its
- * release makes that visible to who acquires the signal, whoever wrote it.
+ * Kernels of one workgroup, of one wave but for puts. What the stream did before a kernel is complete when the kernel
+ * begins; its release makes that visible to who acquires the signal, whoever wrote it.
  */
-IRIS_KERNEL(irisi_stream_signal, irisi_stream_args, a, 64)
+IRIS_DEVICE void irisi_stream_raise(const irisi_stream_args *a)
 {
     if (iris_wg_lane() == 0 && a->how == IRIS_SIGNAL_ADD)
         iris_signal_add(&a->ctx, a->signal, a->value, a->rank);
     else if (iris_wg_lane() == 0)
         iris_signal_set(&a->ctx, a->signal, a->value, a->rank);
+}
+IRIS_KERNEL(irisi_stream_signal, irisi_stream_args, a, 64) { irisi_stream_raise(a); }
+IRIS_KERNEL(irisi_stream_put_signal, irisi_stream_args, a, IRISI_STREAM_LANES)
+{
+    const uint64_t begun = irisi_trace_begin(&a->ctx);
+    irisi_copy_wg(a->to, a->from, a->bytes);
+    irisi_trace_end_wg(&a->ctx, begun, IRIS_TRACE_PUT, a->rank, a->to, a->bytes);
+    irisi_drain();
+    iris_sync_wg();
+    irisi_stream_raise(a);
 }
 IRIS_KERNEL(irisi_stream_wait, irisi_stream_args, a, 64)
 {
@@ -196,6 +216,7 @@ iris_status iris_put_signal_on_stream(iris_world *w, void *dst, const void *src,
                                                IRISI_KERNEL_PTR(irisi_stream_signal), stream);
     c.copy.dst = dst, c.copy.src = src, c.copy.bytes = c.copy.dst_pitch = c.copy.src_pitch = bytes, c.copy.rows = 1;
     c.signal = signal, c.value = value, c.how = (int)op, c.rank = rank;
+    c.whole = IRISI_KERNEL_PTR(irisi_stream_put_signal);
     return irisi_on_stream(w, &c);
 }
 

@@ -116,6 +116,8 @@ IRIS_HOST_DEVICE uint32_t irisi_tensor_part(const iris_tensor_dim *d, uint32_t i
 {
     if (d->parts == 1)
         return 0;
+    if (d->more == 0 && d->each > 0) /* all blocks alike */
+        return index / (d->unit * d->each);
     const uint32_t at = index / d->unit, longer = d->more * (d->each + 1);
     return at < longer || d->each == 0 ? at / (d->each + 1) : d->more + (at - longer) / d->each;
 }
@@ -176,19 +178,32 @@ IRIS_HOST_DEVICE iris_tensor_shard iris_tensor_shard_of(const iris_tensor *t, in
     return shard;
 }
 
+/* The first member of the copy that `rank` has a part of, else of the first copy. */
+IRIS_HOST_DEVICE uint32_t irisi_tensor_copy_of(const iris_tensor *t, int rank)
+{
+    const int own = t->copies == 1 ? 0 : iris_tensor_member(t, rank);
+    return own < 0 ? 0 : (uint32_t)own / (uint32_t)t->members * (uint32_t)t->members;
+}
+
+/* The block of a dimension that an index is in; what it adds to the owner's place in the team and in a shard. */
+IRIS_HOST_DEVICE irisi_tensor_range irisi_tensor_step(const iris_tensor_dim *d, int64_t index, uint32_t *member,
+                                                      int64_t *offset)
+{
+    const uint32_t part = irisi_tensor_part(d, (uint32_t)index);
+    const irisi_tensor_range block = irisi_tensor_block(d, part);
+    *member += part * d->step;
+    *offset += (index - block.first) * d->stride;
+    return block;
+}
+
 /* The element's owner, as `rank` sees it, and its place there. */
 IRIS_HOST_DEVICE irisi_tensor_place irisi_tensor_find(const iris_tensor *t, const int64_t *index, int rank)
 {
-    const int own = t->copies == 1 ? 0 : iris_tensor_member(t, rank);
-    uint32_t member = own < 0 ? 0 : (uint32_t)own / (uint32_t)t->members * (uint32_t)t->members;
+    uint32_t member = irisi_tensor_copy_of(t, rank);
     irisi_tensor_place place;
     place.offset = 0;
-    for (int d = 0; d < t->dims; d++) {
-        const iris_tensor_dim *dim = &t->dim[d];
-        const uint32_t part = irisi_tensor_part(dim, (uint32_t)index[d]);
-        member += part * dim->step;
-        place.offset += (index[d] - irisi_tensor_block(dim, part).first) * dim->stride;
-    }
+    for (int d = 0; d < t->dims; d++)
+        irisi_tensor_step(&t->dim[d], index[d], &member, &place.offset);
     place.rank = t->team.start + (int)member * t->team.stride;
     return place;
 }

@@ -9,18 +9,23 @@
 #ifndef IRIS_TENSOR_BOX_H
 #define IRIS_TENSOR_BOX_H
 
-#include <iris/bytes.h>
+#include <iris/bytes_2d.h>
 #include <iris/check.h>
 #include <iris/collective/share.h>
 #include <iris/tensor.h>
 
-/* A box of the last two dimensions, inside the tensor, and the piece that comes next. A tensor of one dimension has one
- * row. */
+/*
+ * A box of the last two dimensions, inside the tensor, as a rank sees it, and where the piece begins that comes next. A
+ * tensor of one dimension has one row. Dimensions before these are looked at once.
+ */
 typedef struct irisi_tensor_box {
     const iris_tensor *t;
-    int64_t index[IRIS_TENSOR_DIMS]; /* where the next piece begins */
-    int64_t row, column;             /* index of the box's first element; below 0 where the box begins outside */
-    int64_t rows_end, left, right;   /* indices behind its last row; of its first column; behind its last */
+    const iris_tensor_dim *down, *across; /* the two; `down` null: there is one */
+    uint32_t member;                      /* of the team: who has the box, as far as the dimensions before these say */
+    int64_t offset;                       /* of its first element in a shard, likewise */
+    int64_t row, column;                  /* index of the box's first element; below 0 where the box begins outside */
+    int64_t rows_end, left, right;        /* indices behind its last row; of its first column; behind its last */
+    int64_t next_row, next_column;
 } irisi_tensor_box;
 
 /* What a box has in one shard. */
@@ -39,56 +44,57 @@ IRIS_HOST_DEVICE int64_t irisi_tensor_clip(uint32_t size, int64_t at, uint32_t n
     return end < (int64_t)size ? end : (int64_t)size;
 }
 
-/* The box of rows x columns elements from `index` on, without what is outside the tensor. */
+/* The box of rows x columns elements from `index` on, without what is outside the tensor, as `rank` sees it. */
 IRIS_HOST_DEVICE irisi_tensor_box irisi_tensor_box_of(const iris_tensor *t, const int64_t *index, uint32_t rows,
-                                                      uint32_t columns)
+                                                      uint32_t columns, int rank)
 {
     const int last = t->dims - 1;
     irisi_tensor_box box;
-    box.t = t;
-    box.row = last > 0 ? index[last - 1] : 0;
+    box.t = t, box.across = &t->dim[last], box.down = last > 0 ? box.across - 1 : NULL;
+    box.member = irisi_tensor_copy_of(t, rank), box.offset = 0;
+    box.row = box.next_row = last > 0 ? index[last - 1] : 0;
     box.column = index[last];
-    for (int d = 0; d < t->dims; d++)
-        box.index[d] = index[d];
-    box.right = irisi_tensor_clip(t->dim[last].size, index[last], columns, &box.left);
-    box.index[last] = box.left;
+    box.right = irisi_tensor_clip(box.across->size, box.column, columns, &box.left);
+    box.next_column = box.left;
     box.rows_end = rows > 0;
     if (last > 0)
-        box.rows_end = irisi_tensor_clip(t->dim[last - 1].size, index[last - 1], rows, &box.index[last - 1]);
+        box.rows_end = irisi_tensor_clip(box.down->size, box.row, rows, &box.next_row);
     int inside = box.left < box.right;
-    for (int d = 0; d < last - 1; d++)
-        inside &= index[d] >= 0 && index[d] < (int64_t)t->dim[d].size;
+    for (int d = 0; d < last - 1; d++) {
+        const iris_tensor_dim *dim = &t->dim[d];
+        inside &= index[d] >= 0 && index[d] < (int64_t)dim->size;
+        if (inside)
+            irisi_tensor_step(dim, index[d], &box.member, &box.offset);
+    }
     if (!inside)
         box.rows_end = -1;
     return box;
 }
 
-/* The piece that comes next, as `rank` sees it; 0 when there is none left. */
-IRIS_HOST_DEVICE int irisi_tensor_next(irisi_tensor_box *box, int rank, irisi_tensor_piece *piece)
+/* The piece that comes next; 0 when there is none left. */
+IRIS_HOST_DEVICE int irisi_tensor_next(irisi_tensor_box *box, irisi_tensor_piece *piece)
 {
-    const iris_tensor *t = box->t;
-    const int last = t->dims - 1;
-    const int64_t column = box->index[last], row = last > 0 ? box->index[last - 1] : box->row;
+    const iris_team *team = &box->t->team;
+    const int64_t column = box->next_column, row = box->next_row;
+    uint32_t member = box->member;
     if (row >= box->rows_end)
         return 0;
-    const irisi_tensor_place place = irisi_tensor_find(t, box->index, rank);
-    const iris_tensor_dim *across = &t->dim[last], *down = &t->dim[last > 0 ? last - 1 : 0];
-    const irisi_tensor_range columns = irisi_tensor_block(across, irisi_tensor_part(across, (uint32_t)column));
-    const irisi_tensor_range rows = irisi_tensor_block(down, irisi_tensor_part(down, (uint32_t)row));
+    piece->offset = box->offset;
+    const irisi_tensor_range columns = irisi_tensor_step(box->across, column, &member, &piece->offset);
+    irisi_tensor_range rows = {0, 1};
+    if (box->down != NULL)
+        rows = irisi_tensor_step(box->down, row, &member, &piece->offset);
     const int64_t right = (int64_t)columns.first + columns.count, low = (int64_t)rows.first + rows.count;
     const int64_t columns_end = right < box->right ? right : box->right;
-    const int64_t rows_end = last == 0 ? 1 : low < box->rows_end ? low : box->rows_end;
-    piece->rank = place.rank;
-    piece->offset = place.offset;
+    const int64_t rows_end = low < box->rows_end ? low : box->rows_end;
+    piece->rank = team->start + (int)member * team->stride;
     piece->row = row - box->row;
     piece->column = column - box->column;
     piece->rows = (uint32_t)(rows_end - row);
     piece->columns = (uint32_t)(columns_end - column);
-    box->index[last] = columns_end < box->right ? columns_end : box->left;
-    if (columns_end == box->right && last > 0)
-        box->index[last - 1] = rows_end;
-    else if (columns_end == box->right)
-        box->rows_end = -1;
+    box->next_column = columns_end < box->right ? columns_end : box->left;
+    if (columns_end == box->right)
+        box->next_row = rows_end;
     return 1;
 }
 

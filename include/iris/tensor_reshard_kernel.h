@@ -95,9 +95,9 @@ IRIS_DEVICE void irisi_tensor_get_line(const irisi_tensor_reshard_args *a, const
         line = rest;
     }
     index[last] = shard->first[last];
-    irisi_tensor_box box = irisi_tensor_box_of(&a->src, index, 1, (uint32_t)shard->count[last]);
+    irisi_tensor_box box = irisi_tensor_box_of(&a->src, index, 1, (uint32_t)shard->count[last], reader);
     irisi_tensor_piece p;
-    while (irisi_tensor_next(&box, reader, &p)) {
+    while (irisi_tensor_next(&box, &p)) {
         const size_t at = to + (size_t)p.column * (size_t)dst->dim[last].stride;
         irisi_tensor_get_piece(a, &p, (char *)dst->data + at * dst->element, sums);
     }

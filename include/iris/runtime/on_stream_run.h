@@ -121,6 +121,16 @@ static iris_status irisi_stream_copy(iris_world *w, const irisi_stream_call *c, 
     return irisi_device_result(w, c->name, why);
 }
 
+/*
+ * 1 where a put with signal is one kernel: few bytes of symmetric memory, which every kernel reads. A copy engine and
+ * the kernel of one wave behind it take longer (docs/performance.md).
+ */
+static int irisi_stream_in_one(const iris_world *w, const irisi_stream_call *c)
+{
+    return c->whole && c->copy.rows == 1 && c->copy.bytes > 0 && c->copy.bytes <= IRISI_STREAM_WHOLE &&
+           iris_is_symmetric(w, c->copy.src, c->copy.bytes);
+}
+
 static iris_status irisi_held_stream_call(iris_world *w, const void *args)
 {
     return irisi_on_stream(w, (const irisi_stream_call *)args);
@@ -138,18 +148,22 @@ iris_status irisi_on_stream(iris_world *w, const irisi_stream_call *c)
     iris_status s = irisi_take_stream(w, c->name, &stream);
     if (s == IRIS_OK)
         s = irisi_stream_check(w, c, &args.team, stream, &block);
-    if (s == IRIS_OK)
+    const int in_one = s == IRIS_OK && irisi_stream_in_one(w, c);
+    if (s == IRIS_OK && !in_one)
         s = irisi_stream_copy(w, c, stream);
     if (s != IRIS_OK || !c->kernel)
         return s;
-    const iris_launch_config cfg = iris_grid(1, 32); /* in one wave of every device */
+    const int many = in_one && c->copy.bytes > 512 && !irisi_on_host(w); /* 32 lanes are in one wave of every device */
+    const iris_launch_config cfg = iris_grid(1, many ? IRISI_STREAM_LANES : 32);
     const iris_team users = args.team;
     const irisi_collective_whom whom = irisi_collective_whom_of(w, users, 0); /* without a team: the world's */
     args.ctx = whom.ctx, args.team = whom.team;
     if (c->ch)
         args.ch = *c->ch;
     args.signal = c->signal, args.value = c->value, args.how = c->how, args.rank = c->rank;
-    s = irisi_launch(w, c->kernel, c->name, &args, sizeof args, &cfg, stream);
+    if (in_one)
+        args.to = irisi_stream_remote(w, c->copy.dst, 1, c->rank), args.from = c->copy.src, args.bytes = c->copy.bytes;
+    s = irisi_launch(w, in_one ? c->whole : c->kernel, c->name, &args, sizeof args, &cfg, stream);
     if (s == IRIS_OK && block)
         irisi_channel_note_use(w, block, users, stream);
     return s;
