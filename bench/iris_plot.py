@@ -29,7 +29,9 @@ def rows_of(file, result):
 
 
 def where_of(result):
-    return f"{result.get('world', result.get('ranks'))} × {result['device']}, {result['commit']}"
+    units = result.get("compute_units")  # of a rank: where ranks share a device, its part of it
+    part = f" ({units} compute units a rank)" if units else ""
+    return f"{result.get('world', result.get('ranks'))} × {result['device']}{part}, {result['commit']}"
 
 
 def draw(file, result, folder, ending):

@@ -368,7 +368,8 @@ static int run_stream(ping_run *r, size_t bytes)
     memset(&row, 0, sizeof row);
     r->args.n = bytes / 4, row.ok = 1;
     row.us = time_stream_laps(r, 0, &row.ok);
-    row.ceiling = hand_stream_open(&r->by_hand) ? time_stream_laps(r, 1, &row.ok) : 0;
+    const int by_hand = iris_bench_all_ok(r->b->w, hand_stream_open(&r->by_hand));
+    row.ceiling = by_hand && row.us >= 0 ? time_stream_laps(r, 1, &row.ok) : 0;
     if (row.us < 0 || row.ceiling < 0) {
         fprintf(stderr, "on_stream: %s\n", iris_error_string(r->b->w));
         return 1;

@@ -151,11 +151,11 @@ typedef struct irisi_stream_args {
     uint64_t value;
     int32_t how, rank;
     void *to; /* of a put with signal in one kernel: where the bytes go, as this rank reaches it */
-    const void *from;
+    const void *from, *own; /* own: the same place of the own heap, for traces; null: it is in a window */
     uint64_t bytes;
 } irisi_stream_args;
 
-/* Most bytes of a put with signal in one kernel, and the lanes that it has. */
+/* Most bytes of a put with signal in one kernel, and the most lanes that it has. */
 enum { IRISI_STREAM_WHOLE = 64 << 10, IRISI_STREAM_LANES = 512 };
 
 /* Looks at a call and puts it on its stream, or has the group hold it; init.c has it. */
@@ -192,7 +192,7 @@ IRIS_KERNEL(irisi_stream_put_signal, irisi_stream_args, a, IRISI_STREAM_LANES)
 {
     const uint64_t begun = irisi_trace_begin(&a->ctx);
     irisi_copy_wg(a->to, a->from, a->bytes);
-    irisi_trace_end_wg(&a->ctx, begun, IRIS_TRACE_PUT, a->rank, a->to, a->bytes);
+    irisi_trace_end_wg(&a->ctx, begun, IRIS_TRACE_PUT, a->rank, a->own, a->bytes);
     irisi_drain();
     iris_sync_wg();
     irisi_stream_raise(a);

@@ -49,13 +49,15 @@ void expect(irist_rank *t, const unsigned char *p, const bytes &want, const char
 
 /* ---- messages around the ring ---------------------------------------------------------------------------------- */
 
-enum { MOST = 70000, SLOTS = 2 };
+enum { MOST = 70000, SLOTS = 2, APART = MOST + 16 }; /* sources begin anywhere within 16 bytes */
 
 size_t length_of(const irist_rank *t, uint64_t stream, uint64_t turn)
 {
-    static const size_t lengths[] = {0, 1, 3, 16, 255, 4099, MOST};
-    return lengths[irist_pick(t->seed, 2000 + stream, turn, 7)];
+    static const size_t lengths[] = {0, 1, 3, 16, 255, 2049, 4099, 8193, 65536, 65537, MOST};
+    return lengths[irist_pick(t->seed, 2000 + stream, turn, 11)];
 }
+
+size_t source_of(uint64_t turn) { return (size_t)turn * APART + turn % 5; }
 
 /* One stream's ring: everything is enqueued at once, and the log shows what each turn's message was. */
 struct ring {
@@ -69,13 +71,13 @@ void ring_create(irist_rank *t, ring *r, uint64_t number, uint32_t turns)
     r->stream = nullptr;
     if (number > 0)
         irist_ok(t, iris_stream_create(t->world, &r->stream));
-    r->src = poisoned(t, (size_t)turns * MOST);
+    r->src = poisoned(t, (size_t)turns * APART);
     r->inbox = poisoned(t, (size_t)SLOTS * MOST);
     r->log = poisoned(t, (size_t)turns * MOST);
     r->arrived = iris_signals(t->world, 2);
     r->freed = r->arrived + 1;
     for (uint32_t turn = 0; turn < turns; turn++)
-        irist_upload(t, r->src + (size_t)turn * MOST, random_bytes(t, t->rank, 100 * number + turn, MOST));
+        irist_upload(t, r->src + source_of(turn), random_bytes(t, t->rank, 100 * number + turn, MOST));
 }
 
 /* The slot is free, so the message goes; the left one's message has come, so it is kept and its slot given back. */
@@ -87,10 +89,10 @@ void ring_turn(irist_rank *t, const ring *r, uint64_t number, uint64_t turn)
     if (turn >= SLOTS)
         irist_ok(t, iris_wait_until_on_stream(t->world, r->freed, IRIS_CMP_GE, turn - SLOTS + 1, r->stream));
     if (turn % 3 == 0) {
-        irist_ok(t, iris_put_on_stream(t->world, slot, r->src + turn * MOST, n, right, r->stream));
+        irist_ok(t, iris_put_on_stream(t->world, slot, r->src + source_of(turn), n, right, r->stream));
         irist_ok(t, iris_signal_on_stream(t->world, r->arrived, turn + 1, IRIS_SIGNAL_SET, right, r->stream));
     } else {
-        irist_ok(t, iris_put_signal_on_stream(t->world, slot, r->src + turn * MOST, n, r->arrived,
+        irist_ok(t, iris_put_signal_on_stream(t->world, slot, r->src + source_of(turn), n, r->arrived,
                                               turn % 3 == 1 ? 1 : turn + 1,
                                               turn % 3 == 1 ? IRIS_SIGNAL_ADD : IRIS_SIGNAL_SET, right, r->stream));
     }

@@ -304,9 +304,12 @@ static iris_status irisi_collective_check(iris_world *w, const iris_channel *ch,
     return s == IRIS_OK && dst && src ? irisi_collective_check_overlap(w, f, c) : s;
 }
 
-/* The copies of copy_engine: each goes to the same place of a member's dst. */
-static iris_status irisi_collective_copy(iris_world *w, const irisi_family_row *f, const iris_collective *c,
-                                         iris_stream stream)
+/*
+ * The copies of copy_engine, from the `first` member ahead on: each goes to the same place of a member's dst. Ahead by
+ * none is this rank itself.
+ */
+static iris_status irisi_collective_copy(iris_world *w, const irisi_family_row *f, const iris_collective *c, int first,
+                                         int end, iris_stream stream)
 {
     const size_t row = c->count * iris_dtype_bytes(c->dtype);
     const int own = iris_team_rank(w, c->team, w->rank);
@@ -314,7 +317,7 @@ static iris_status irisi_collective_copy(iris_world *w, const irisi_family_row *
     if (row == 0 || (f->root_src && w->rank != c->root))
         return IRIS_OK;
     char *const dst = (char *)c->dst + (f->dst_rows ? (size_t)own * row : 0);
-    for (int ahead = 0; ahead < c->team.size && !why; ahead++) { /* each member begins with another one */
+    for (int ahead = first; ahead < end && !why; ahead++) { /* each member begins with another one */
         const int member = (own + ahead) % c->team.size;
         const char *from = (const char *)c->src + (f->src_rows ? (size_t)member * row : 0);
         char *to = (char *)iris_translate(w, dst, iris_team_world_rank(w, c->team, member));
@@ -324,7 +327,11 @@ static iris_status irisi_collective_copy(iris_world *w, const irisi_family_row *
     return irisi_device_result(w, f->name, why);
 }
 
-/* copy_engine: once every member's dst may be written the copies go, and then everybody's have come. */
+/*
+ * copy_engine: once every member's dst may be written the copies go, and then everybody's have come. The copy within
+ * this rank comes last, where nobody waits for it: runtimes make it by a kernel, which finds no room beside a GEMM, and
+ * all other copies would stand behind it.
+ */
 static iris_status irisi_collective_by_copies(iris_world *w, const iris_channel *ch, const irisi_family_row *f,
                                               const iris_collective *c, const irisi_collective_kernel *meeting,
                                               const irisi_collective_args *args, iris_stream stream)
@@ -333,10 +340,10 @@ static iris_status irisi_collective_by_copies(iris_world *w, const iris_channel 
     iris_status s = irisi_collective_start(w, ch, c->team, meeting->kernel, meeting->name, args, sizeof *args, &one,
                                            stream);
     if (s == IRIS_OK)
-        s = irisi_collective_copy(w, f, c, stream);
-    return s == IRIS_OK ? irisi_collective_start(w, ch, c->team, meeting->kernel, meeting->name, args, sizeof *args,
-                                                 &one, stream)
-                        : s;
+        s = irisi_collective_copy(w, f, c, 1, c->team.size, stream);
+    if (s == IRIS_OK)
+        s = irisi_collective_start(w, ch, c->team, meeting->kernel, meeting->name, args, sizeof *args, &one, stream);
+    return s == IRIS_OK ? irisi_collective_copy(w, f, c, 0, 1, stream) : s;
 }
 
 /* A collective that a group holds. The channel may be one that the same group makes: it is read when it is there. */

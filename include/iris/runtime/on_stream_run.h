@@ -131,6 +131,12 @@ static int irisi_stream_in_one(const iris_world *w, const irisi_stream_call *c)
            iris_is_symmetric(w, c->copy.src, c->copy.bytes);
 }
 
+/* Its lanes: four chunks of 16 bytes for each, so that little needs little room; 32 are in one wave of every device. */
+static uint32_t irisi_stream_lanes(const iris_world *w, size_t bytes)
+{
+    return irisi_on_host(w) || bytes <= 2 << 10 ? 32 : bytes <= 8 << 10 ? 128 : IRISI_STREAM_LANES;
+}
+
 static iris_status irisi_held_stream_call(iris_world *w, const void *args)
 {
     return irisi_on_stream(w, (const irisi_stream_call *)args);
@@ -153,8 +159,7 @@ iris_status irisi_on_stream(iris_world *w, const irisi_stream_call *c)
         s = irisi_stream_copy(w, c, stream);
     if (s != IRIS_OK || !c->kernel)
         return s;
-    const int many = in_one && c->copy.bytes > 512 && !irisi_on_host(w); /* 32 lanes are in one wave of every device */
-    const iris_launch_config cfg = iris_grid(1, many ? IRISI_STREAM_LANES : 32);
+    const iris_launch_config cfg = iris_grid(1, in_one ? irisi_stream_lanes(w, c->copy.bytes) : 32);
     const iris_team users = args.team;
     const irisi_collective_whom whom = irisi_collective_whom_of(w, users, 0); /* without a team: the world's */
     args.ctx = whom.ctx, args.team = whom.team;
@@ -163,6 +168,7 @@ iris_status irisi_on_stream(iris_world *w, const irisi_stream_call *c)
     args.signal = c->signal, args.value = c->value, args.how = c->how, args.rank = c->rank;
     if (in_one)
         args.to = irisi_stream_remote(w, c->copy.dst, 1, c->rank), args.from = c->copy.src, args.bytes = c->copy.bytes;
+    args.own = in_one && iris_is_symmetric(w, c->copy.dst, 1) ? c->copy.dst : NULL;
     s = irisi_launch(w, in_one ? c->whole : c->kernel, c->name, &args, sizeof args, &cfg, stream);
     if (s == IRIS_OK && block)
         irisi_channel_note_use(w, block, users, stream);

@@ -193,6 +193,17 @@ static iris_status irisi_gemm_check_offered(iris_world *w, const iris_gemm_plan 
                       who, iris_gemm_pattern_name((iris_gemm_pattern)pattern), irisi_gemm_types_name(p));
 }
 
+/* How many of a kernel's workgroups that only communicate it is launched with: by packets of sums none without any. */
+static uint32_t irisi_gemm_communicators(const iris_gemm_plan *p, irisi_gemm_kernel_role role, uint32_t workgroups)
+{
+    if (role != IRISI_GEMM_KERNEL_COMMUNICATE_LL || !irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K))
+        return workgroups;
+    const uint64_t row = (irisi_gemm_row_bytes(p, p->region.columns) + 15) / 16; /* chunks: reduce.h */
+    const uint64_t lanes = p->machine.wave_lanes;
+    const uint64_t busy = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_NORMS) ? p->m : (p->m * row + lanes - 1) / lanes;
+    return busy < workgroups ? (uint32_t)busy : workgroups;
+}
+
 /* Refuses a plan whose workgroups that wait for peers cannot all be on the device at once. */
 static iris_status irisi_gemm_check_grid(iris_world *w, const iris_gemm_plan *p)
 {
@@ -201,10 +212,11 @@ static iris_status irisi_gemm_check_grid(iris_world *w, const iris_gemm_plan *p)
     const irisi_gemm_kernel *k = irisi_gemm_kernel_of(p, pattern, role);
     const uint32_t stages = irisi_gemm_only_communicates(role) ? 0 : pattern == IRIS_GEMM_WAVE_SPECIALIZED ? 2 : 1;
     const iris_launch_config cfg = iris_gemm_grid(p, stages);
-    const uint32_t workgroups = pattern == IRIS_GEMM_PRODUCER_CONSUMER ? p->machine.comm_workgroups
-                                : irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SENDS_TILES | 1 << IRIS_GEMM_LOCAL)
-                                    ? p->machine.workgroups
-                                    : p->machine.equal_workgroups;
+    const uint32_t all = pattern == IRIS_GEMM_PRODUCER_CONSUMER ? p->machine.comm_workgroups
+                         : irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SENDS_TILES | 1 << IRIS_GEMM_LOCAL)
+                             ? p->machine.workgroups
+                             : p->machine.equal_workgroups;
+    const uint32_t workgroups = irisi_gemm_communicators(p, role, all);
     const uint32_t most = k ? irisi_max_workgroups(w, k->kernel, cfg.lanes, cfg.shared_bytes) : UINT32_MAX;
     if (workgroups <= most)
         return IRIS_OK;
@@ -707,18 +719,12 @@ static iris_status irisi_gemm_check_launch(iris_world *w, const iris_gemm_plan *
     return IRIS_OK;
 }
 
-/* Launches the kernel that communicates, by signals or packets: with packets of sums no workgroup that has none. */
+/* Launches the kernel that communicates, by signals or packets. */
 static iris_status irisi_gemm_start_communicate(iris_world *w, const iris_gemm_plan *plan, const irisi_gemm_kernel *k,
                                                 irisi_gemm_kernel_role role, uint32_t workgroups, iris_stream stream)
 {
-    if (role == IRISI_GEMM_KERNEL_COMMUNICATE_LL && irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SPLIT_K)) {
-        const uint64_t row = (irisi_gemm_row_bytes(plan, plan->region.columns) + 15) / 16; /* chunks: reduce.h */
-        const uint64_t lanes = plan->machine.wave_lanes;
-        const uint64_t busy =
-            irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_NORMS) ? plan->m : (plan->m * row + lanes - 1) / lanes;
-        workgroups = busy < workgroups ? (uint32_t)busy : workgroups;
-    }
-    return irisi_gemm_start(w, plan, k, workgroups, 0, IRIS_LAUNCH_COOPERATIVE, stream);
+    return irisi_gemm_start(w, plan, k, irisi_gemm_communicators(plan, role, workgroups), 0, IRIS_LAUNCH_COOPERATIVE,
+                            stream);
 }
 
 iris_status irisi_gemm_run(iris_world *w, const iris_gemm_plan *plan, iris_gemm_op op, iris_dtype dtype,
