@@ -214,18 +214,19 @@ static const move_case cases[] = {
     {"hand_pull_deep", IRISI_KERNEL_PTR(hand_all_deep), 1, 1, 1, NULL},
 };
 
-/* The tensor whose shards the sources are, where the message is whole tiles. Collective; 1: there is none. */
-static int lay_tensor(move_run *r, size_t bytes)
+/* 1 where a message is whole tiles, and whole rows of them. */
+static int has_tiles(size_t bytes) { return bytes > 0 && bytes % (4 * TILE_ROWS * TENSOR_COLUMNS) == 0; }
+
+/* The tensor whose shards the sources are. Collective. */
+static iris_status lay_tensor(move_run *r, size_t bytes)
 {
     iris_tensor_layout layout;
     memset(&layout, 0, sizeof layout);
-    if (bytes == 0 || bytes % (4 * TILE_ROWS * TENSOR_COLUMNS) != 0)
-        return 1;
     layout.dtype = IRIS_U32, layout.dims = 2;
-    layout.size[0] = (uint32_t)(bytes / (4 * TENSOR_COLUMNS)) * (uint32_t)r->args.ctx.world;
+    layout.size[0] = (int64_t)(bytes / (4 * TENSOR_COLUMNS)) * r->args.ctx.world;
     layout.size[1] = TENSOR_COLUMNS;
-    layout.parts[0] = (uint32_t)r->args.ctx.world;
-    return iris_tensor_wrap(r->b->w, &r->args.tensor, &layout, r->args.src, bytes) != IRIS_OK;
+    layout.parts[0] = r->args.ctx.world;
+    return iris_tensor_wrap(r->b->w, &r->args.tensor, &layout, r->args.src, bytes);
 }
 
 /* Grids worth a look at a message size: the sweep over workgroups is at 64 MiB. */
@@ -263,14 +264,16 @@ static int run_size(move_run *r, size_t bytes)
     const bench_options *o = r->b->o;
     const move_grid *grids;
     const size_t n = grids_of(bytes, &grids);
-    const int no_tensor = lay_tensor(r, bytes);
+    const int tiles = has_tiles(bytes);
     const int host = iris_compute_units(r->b->w) < 64 && strcmp(iris_arch_name(r->b->w), "host") == 0;
+    if (tiles)
+        IRIS_TRY(lay_tensor(r, bytes));
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
             for (size_t g = 0; g < n; g++) {
                 if ((o->only && strcmp(o->only, cases[c].name) != 0) || (cases[c].hand && (d > 0 || o->dtype)) ||
                     !worth(o, dtypes[d].name, bytes, grids[g]) || (host && g > 1) ||
-                    (cases[c].all && r->args.ctx.world < 2) || (cases[c].by_hand && (no_tensor || d > 0)))
+                    (cases[c].all && r->args.ctx.world < 2) || (cases[c].by_hand && (!tiles || d > 0)))
                     continue;
                 if (iris_bench_late(&r->b->file))
                     return 0;

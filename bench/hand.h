@@ -21,14 +21,12 @@ typedef enum move_op {
     MOVE_LOAD,
     MOVE_PUT_2D,    /* boxes of rows of BOX_ROW bytes, every other one */
     MOVE_GET_2D,    /* the same, got */
-    MOVE_TILE_LOAD, /* the peer's shard of a tensor, a tile at a time */
     MOVE_ALL_STORE, /* to every other rank */
     MOVE_ALL_LOAD,  /* from every other rank */
     MOVE_HAND,      /* and what is written by hand: one pair */
     MOVE_HAND_DEEP,
     MOVE_HAND_ALL,
     MOVE_HAND_ALL_DEEP,
-    MOVE_HAND_TILES,
     MOVE_OPS
 } move_op;
 

@@ -13,28 +13,19 @@
 #if defined(IRIS_TARGET_NVIDIA)
 #include <cuda.h>
 
-/* The driver's functions; nothing links against it. */
+#include <iris/arch/nvidia/driver.h>
+
+/* The driver's functions. */
 typedef struct hand_stream {
     CUresult (*write)(CUstream, CUdeviceptr, cuuint64_t, unsigned int);
     CUresult (*wait)(CUstream, CUdeviceptr, cuuint64_t, unsigned int);
 } hand_stream;
 
-static inline void *hand_stream_find(const char *name)
-{
-    enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-    void *at = NULL;
-#if CUDART_VERSION >= 12050
-    const cudaError_t error = cudaGetDriverEntryPointByVersion(name, &at, 12000, cudaEnableDefault, &found);
-#else
-    const cudaError_t error = cudaGetDriverEntryPoint(name, &at, cudaEnableDefault, &found);
-#endif
-    return error == cudaSuccess && found == cudaDriverEntryPointSuccess ? at : NULL;
-}
-
 /* 1 when the driver has both. */
 static inline int hand_stream_open(hand_stream *h)
 {
-    void *const write = hand_stream_find("cuStreamWriteValue64"), *const wait = hand_stream_find("cuStreamWaitValue64");
+    void *const write = irisi_driver_find("cuStreamWriteValue64");
+    void *const wait = irisi_driver_find("cuStreamWaitValue64");
     memcpy((void *)&h->write, &write, sizeof write);
     memcpy((void *)&h->wait, &wait, sizeof wait);
     return write != NULL && wait != NULL;

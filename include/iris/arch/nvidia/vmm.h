@@ -22,6 +22,7 @@
 #include <cuda_runtime_api.h>
 
 #include <iris/arch/descriptor.h>
+#include <iris/arch/nvidia/driver.h>
 
 typedef struct irisi_vmm {
     CUresult (*DeviceGetAttribute)(int *, CUdevice_attribute, CUdevice);
@@ -60,15 +61,11 @@ static const char *irisi_vmm_said(irisi_vmm *v, const char *call, CUresult resul
 /* The driver's function of that name, written to the function pointer at `slot`. */
 static const char *irisi_vmm_look_up(irisi_vmm *v, const char *name, void *slot)
 {
-    enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-#if CUDART_VERSION >= 12050
-    const cudaError_t error = cudaGetDriverEntryPointByVersion(name, (void **)slot, 12000, cudaEnableDefault, &found);
-#else
-    const cudaError_t error = cudaGetDriverEntryPoint(name, (void **)slot, cudaEnableDefault, &found);
-#endif
-    if (error == cudaSuccess && found == cudaDriverEntryPointSuccess)
+    void *const at = irisi_driver_find(name);
+    if (at != NULL) {
+        memcpy(slot, &at, sizeof at);
         return NULL;
-    (void)cudaGetLastError();
+    }
     snprintf(v->why, sizeof v->why, "this CUDA driver has no %s", name);
     return v->why;
 }

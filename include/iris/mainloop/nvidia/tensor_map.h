@@ -13,6 +13,7 @@
 
 #include <cuda.h>
 
+#include <iris/arch/nvidia/driver.h>
 #include <iris/mainloop/shape.h>
 
 typedef CUresult (*irisi_encode_map)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,
@@ -21,17 +22,9 @@ typedef CUresult (*irisi_encode_map)(CUtensorMap *, CUtensorMapDataType, cuuint3
 
 static irisi_encode_map irisi_find_encode_map(void)
 {
-    void *found = NULL;
-    enum cudaDriverEntryPointQueryResult result;
-#if CUDART_VERSION >= 12050
-    const cudaError_t error =
-        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result);
-#else
-    const cudaError_t error = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &found, cudaEnableDefault, &result);
-#endif
+    void *const found = irisi_driver_find("cuTensorMapEncodeTiled");
     irisi_encode_map encode = NULL;
-    if (error == cudaSuccess && result == cudaDriverEntryPointSuccess)
-        memcpy(&encode, &found, sizeof encode);
+    memcpy((void *)&encode, &found, sizeof encode);
     return encode;
 }
 
