@@ -24,17 +24,12 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include <iris/arch/nvidia/driver.h>
+
 /* A driver function by name, since nothing links against the driver. */
 template <class Function> Function driver(const char *name)
 {
-    void *found = nullptr;
-    enum cudaDriverEntryPointQueryResult status;
-#if CUDART_VERSION >= 12050
-    const cudaError_t error = cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &status);
-#else
-    const cudaError_t error = cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &status);
-#endif
-    return error == cudaSuccess ? (Function)(uintptr_t)found : nullptr;
+    return (Function)(uintptr_t)irisi_driver_find(name);
 }
 
 struct lent_memory {
