@@ -3,10 +3,10 @@
  * beside.c: a GEMM and a collective that do not depend on each other, on two streams: each alone with the device for
  * itself, and both at once, where the collective has `share` workgroups and the GEMM the other compute units.
  *
- * `ceiling` of both is the longer of the two alone: its ratio is 1 where the shorter one is hidden. The copy engines'
- * all_gather takes no compute unit for its copies, but its handshakes are kernels of one wave: `share` is what the GEMM
- * leaves free for them. Operands are whole numbers so small that every sum is exact; samples of both results are
- * checked after each time.
+ * An all_gather is in place, as one of a GEMM's results would be. `ceiling` of both is the longer of the two alone: its
+ * ratio is 1 where the shorter one is hidden. The copy engines' all_gather takes no compute unit for its copies, but its
+ * handshakes are kernels of one wave: `share` is what the GEMM leaves free for them. Operands are whole numbers so small
+ * that every sum is exact; samples of both results are checked after each time.
  */
 #define IRIS_INSTANTIATE_GEMM_LOCAL_BF16
 #define IRIS_INSTANTIATE_ALL_REDUCE_SUM_BF16
@@ -110,6 +110,7 @@ static iris_status measure(iris_bench_point *p)
     j->gathers = strcmp(p->benchmark->name, "all_reduce") != 0;
     j->what.count = j->o->bytes / sizeof(iris_bf16) / (j->gathers ? (size_t)iris_world_size(w) : 1);
     j->what.schedule = schedule ? *schedule : IRIS_SCHEDULE_AUTO;
+    j->what.src = j->gathers ? j->dst + (size_t)iris_rank(w) * j->what.count : j->src;
     j->what.workgroups = j->parts == (GEMM | COLLECTIVE) && !schedule ? share : 0;
     j->args.workgroups = j->parts == (GEMM | COLLECTIVE) ? rest : 0;
     iris_status s = iris_gemm_prepare(w, &j->plan, IRIS_GEMM_LOCAL, IRIS_BF16, &j->args);
@@ -119,6 +120,8 @@ static iris_status measure(iris_bench_point *p)
     s = iris_memset(w, j->c, 0xff, (size_t)j->o->m * (size_t)j->o->n * sizeof *j->c);
     if (s == IRIS_OK)
         s = iris_memset(w, j->dst, 0xff, j->o->bytes);
+    if (s == IRIS_OK && j->gathers)
+        s = iris_memcpy(w, j->dst + (size_t)iris_rank(w) * j->what.count, j->src, j->what.count * sizeof *j->src);
     if (s == IRIS_OK)
         s = iris_barrier(w);
     if (s != IRIS_OK)
@@ -171,7 +174,7 @@ static int rank_main(iris_world *w, void *options)
     IRIS_TRY(j.a && j.b && j.c && j.src && j.dst ? fill(w, &j) : IRIS_ERR_NOMEM);
     j.args.m = j.o->m, j.args.n = j.o->n, j.args.k = j.o->k;
     j.args.a = j.a, j.args.b = j.b, j.args.c = j.c;
-    j.what.dst = j.dst, j.what.src = j.src, j.what.dtype = IRIS_BF16;
+    j.what.dst = j.dst, j.what.dtype = IRIS_BF16;
     IRIS_TRY(iris_collective_channel(w, &j.channel, 0));
     IRIS_TRY(iris_stream_create(w, &j.second));
     IRIS_TRY(iris_event_create(w, &j.fork));
