@@ -4,9 +4,9 @@
  * itself, and both at once, where the collective has `share` workgroups and the GEMM the other compute units.
  *
  * An all_gather is in place, as one of a GEMM's results would be. `ceiling` of both is the longer of the two alone: its
- * ratio is 1 where the shorter one is hidden. The copy engines' all_gather takes no compute unit for its copies, but its
- * handshakes are kernels of one wave: `share` is what the GEMM leaves free for them. Operands are whole numbers so small
- * that every sum is exact; samples of both results are checked after each time.
+ * ratio is 1 where the shorter one is hidden. The copy engines' all_gather takes no compute unit for its copies, but
+ * its handshakes are kernels of one wave: `share` is what the GEMM leaves free for them. Operands are whole numbers so
+ * small that every sum is exact; samples of both results are checked after each time.
  */
 #define IRIS_INSTANTIATE_GEMM_LOCAL_BF16
 #define IRIS_INSTANTIATE_ALL_REDUCE_SUM_BF16

@@ -100,8 +100,9 @@ typedef struct irisi_control {
     irisi_report report;
     uint64_t scratch[2]; /* where refused accesses to one element or vector go */
     uint64_t mainloops;  /* the answer of the latest irisi_gemm_probe */
-    uint64_t trace;      /* the rank's irisi_trace_memory; 0: no trace is on */
-    uint64_t reserved[(256 - 64 - sizeof(irisi_report) - 32) / 8];
+    uint64_t trace[2];   /* the rank's rings of events (trace_event.h), 0: no trace is on; their number, and 2^32 times
+                            the events of each */
+    uint64_t reserved[(256 - 64 - sizeof(irisi_report) - 40) / 8];
 } irisi_control;
 
 /**

@@ -280,7 +280,7 @@ IRIS_DEVICE uint64_t irisi_wait_on(const iris_ctx *ctx, const iris_signal *signa
 IRIS_DEVICE uint64_t irisi_wait_signal(const iris_ctx *ctx, const iris_signal *signal, irisi_cmp cmp, uint64_t value,
                                        int from)
 {
-    const irisi_trace_wait event = irisi_trace_begin_wait(ctx, signal);
+    const irisi_trace_opened event = irisi_trace_open_wait(ctx, signal);
     signal = (const iris_signal *)irisi_own(ctx, signal, sizeof *signal, IRISI_ACCESS_WAIT);
     uint64_t seen = irisi_poll(&signal->value);
     IRISI_ROLLED
@@ -293,7 +293,7 @@ IRIS_DEVICE uint64_t irisi_wait_signal(const iris_ctx *ctx, const iris_signal *s
         seen = irisi_poll(&signal->value);
     }
     irisi_acquired();
-    irisi_trace_end_wait(ctx, event, from, signal, seen);
+    irisi_trace_close_wait(ctx, event, from, signal, seen);
     return seen;
 }
 
@@ -309,7 +309,7 @@ IRIS_DEVICE int irisi_await(const iris_ctx *ctx, const iris_signal *signal, iris
 IRIS_DEVICE size_t irisi_wait_any(const iris_ctx *ctx, const iris_signal *signals, size_t n, irisi_cmp cmp,
                                   uint64_t value)
 {
-    const irisi_trace_wait event = irisi_trace_begin_wait(ctx, signals);
+    const irisi_trace_opened event = irisi_trace_open_wait(ctx, signals);
     irisi_wait wait = irisi_wait_for(signals, cmp, value, -1);
     uint64_t seen = 0;
     size_t found = n;
@@ -325,7 +325,7 @@ IRIS_DEVICE size_t irisi_wait_any(const iris_ctx *ctx, const iris_signal *signal
             iris_pause(turn);
     }
     irisi_acquired();
-    irisi_trace_end_wait(ctx, event, -1, signals + (found < n ? found : 0), seen);
+    irisi_trace_close_wait(ctx, event, -1, signals + (found < n ? found : 0), seen);
     return found;
 }
 
@@ -428,7 +428,7 @@ IRIS_DEVICE int irisi_wait_until(const iris_ctx *ctx, const iris_signal *signal,
 {
     if (!irisi_allowed(ctx, signal, ctx->rank, 1, sizeof *signal, IRISI_ACCESS_WAIT))
         return 0;
-    const irisi_trace_wait event = irisi_trace_begin_wait(ctx, signal);
+    const irisi_trace_opened event = irisi_trace_open_wait(ctx, signal);
     const uint64_t start = iris_clock();
     uint64_t seen = 0;
     int held = 0;
@@ -441,7 +441,7 @@ IRIS_DEVICE int irisi_wait_until(const iris_ctx *ctx, const iris_signal *signal,
             iris_pause(turn);
     }
     irisi_acquired();
-    irisi_trace_end_wait(ctx, event, -1, signal, seen);
+    irisi_trace_close_wait(ctx, event, -1, signal, seen);
     return held;
 }
 

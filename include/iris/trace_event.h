@@ -5,7 +5,8 @@
  *   iris_trace_kind iris_trace_event
  *   iris_trace_begin iris_trace_end                       a range of your own, in a kernel
  *   irisi_trace_begin irisi_trace_end irisi_trace_end_wave irisi_trace_end_wg irisi_trace_note     the hooks
- *   irisi_trace_note_at irisi_trace_begin_wait irisi_trace_end_wait
+ *   irisi_trace_note_at irisi_trace_prepare irisi_trace_open irisi_trace_open_at irisi_trace_close
+ *   irisi_trace_open_wait irisi_trace_close_wait
  *
  * With -DIRIS_TRACE=1 the library's operations write events while a trace is on. Without it the hooks are empty and no
  * instruction differs.
@@ -76,54 +77,42 @@ typedef struct iris_trace_event {
     uint32_t team;      /**< iris_ctx.team: `peer` is a rank of it, of the world where it is 0 */
 } iris_trace_event;
 
-/* In data memory: this, `rings` counters, each on a line of its own, and the rings. */
-typedef struct irisi_trace_memory {
-    uint64_t rings, capacity; /* the capacity is a power of two */
-    uint64_t pad[6];
-} irisi_trace_memory;
+/* A ring, in data memory: the count of all events that it got, on a line of its own, and its events behind that. */
 enum { IRISI_TRACE_LINE = 64 };
-
-/* The count of all events that a ring got, and its events. */
-IRIS_HOST_DEVICE uint64_t *irisi_trace_count(irisi_trace_memory *m, uint32_t ring)
+IRIS_HOST_DEVICE uint64_t irisi_trace_ring_bytes(uint64_t capacity)
 {
-    return (uint64_t *)(void *)((char *)(m + 1) + (size_t)ring * IRISI_TRACE_LINE);
+    return IRISI_TRACE_LINE + capacity * sizeof(iris_trace_event);
 }
-IRIS_HOST_DEVICE iris_trace_event *irisi_trace_ring(irisi_trace_memory *m, uint64_t rings, uint64_t capacity,
-                                                    uint32_t ring)
+IRIS_HOST_DEVICE iris_trace_event *irisi_trace_events(uint64_t *count)
 {
-    char *first = (char *)(m + 1) + (size_t)rings * IRISI_TRACE_LINE;
-    return (iris_trace_event *)(void *)first + (size_t)ring * capacity;
+    return (iris_trace_event *)(void *)((char *)count + IRISI_TRACE_LINE);
 }
 
 #if IRIS_HAS_DEVICE
 
 #if IRISI_TRACE
-/* The calling workgroup's ring, or nulls while no trace is on. */
+/* The calling workgroup's ring, or a null while no trace is on. */
 typedef struct irisi_trace_own {
     uint64_t *count;
-    iris_trace_event *events;
-    uint64_t last; /* the capacity less one */
+    uint32_t last; /* the capacity less one */
 } irisi_trace_own;
 
 IRIS_DEVICE irisi_trace_own irisi_trace_find(const iris_ctx *ctx)
 {
-    irisi_trace_memory *m = (irisi_trace_memory *)(uintptr_t)irisi_load_invariant_u64(&ctx->control->trace);
-    irisi_trace_own own = {NULL, NULL, 0};
-    if (m) { /* both words come at once */
-        const uint64_t rings = irisi_load_invariant_u64(&m->rings);
-        const uint64_t capacity = irisi_load_invariant_u64(&m->capacity);
-        const uint32_t ring = iris_workgroup() % (uint32_t)rings;
-        own.count = irisi_trace_count(m, ring);
-        own.events = irisi_trace_ring(m, rings, capacity, ring);
-        own.last = capacity - 1;
+    const uint64_t memory = irisi_load_invariant_u64(&ctx->control->trace[0]); /* both words come at once */
+    const uint64_t shape = irisi_load_invariant_u64(&ctx->control->trace[1]);
+    irisi_trace_own own = {NULL, (uint32_t)(shape >> 32) - 1};
+    if (memory) {
+        const uint32_t ring = iris_workgroup() % (uint32_t)shape;
+        own.count = (uint64_t *)(uintptr_t)(memory + ring * irisi_trace_ring_bytes(shape >> 32));
     }
     return own;
 }
 
-/* The number of the ring's next event. */
-IRIS_DEVICE uint64_t irisi_trace_take(irisi_trace_own own)
+/* The number of the ring's next event, of `events` that come. */
+IRIS_DEVICE uint64_t irisi_trace_take(irisi_trace_own own, uint32_t events)
 {
-    return irisi_atomic_add_u64(own.count, 1, IRIS_RELAXED, IRIS_SCOPE_AGENT);
+    return irisi_atomic_add_u64(own.count, events, IRIS_RELAXED, IRIS_SCOPE_AGENT);
 }
 
 /* Writes an event of the calling lane. */
@@ -131,7 +120,7 @@ IRIS_DEVICE void irisi_trace_write(const iris_ctx *ctx, irisi_trace_own own, uin
                                    uint64_t end, iris_trace_kind kind, int peer, const void *p, uint64_t amount,
                                    uint32_t id)
 {
-    iris_trace_event *event = own.events + (number & own.last);
+    iris_trace_event *event = irisi_trace_events(own.count) + (number & own.last);
     event->begin = begun;
     event->end = end;
     event->offset = p ? (uint64_t)(uintptr_t)p - ctx->base : UINT64_MAX;
@@ -160,8 +149,8 @@ IRIS_DEVICE void irisi_trace_note_at(const iris_ctx *ctx, uint64_t begun, uint64
 {
 #if IRISI_TRACE
     const irisi_trace_own own = irisi_trace_find(ctx);
-    if (own.events)
-        irisi_trace_write(ctx, own, irisi_trace_take(own), begun, end, kind, peer, p, amount, id);
+    if (own.count)
+        irisi_trace_write(ctx, own, irisi_trace_take(own, 1), begun, end, kind, peer, p, amount, id);
 #else
     (void)ctx, (void)begun, (void)end, (void)kind, (void)peer, (void)p, (void)amount, (void)id;
 #endif
@@ -174,50 +163,85 @@ IRIS_DEVICE void irisi_trace_note(const iris_ctx *ctx, uint64_t begun, iris_trac
     irisi_trace_note_at(ctx, begun, irisi_trace_begin(ctx), kind, peer, p, amount, id);
 }
 
-/* What a wait keeps until it ends; without traces nothing. */
-typedef struct irisi_trace_wait {
+/*
+ * An event whose place in the ring is taken when it begins, by the lane that writes it when it ends: what it costs is
+ * over before the end, behind which others wait. Without traces nothing.
+ */
+typedef struct irisi_trace_opened {
 #if IRISI_TRACE
-    irisi_trace_own own; /* nulls: no trace is on, or another lane writes the event */
+    irisi_trace_own own; /* a null: no trace is on, or another lane writes the event */
     uint64_t number;
 #endif
     uint64_t begun;
-} irisi_trace_wait;
+} irisi_trace_opened;
+
+/* Finds the ring for events that are opened later. `writes`: 1 for the lane that writes them, if any. */
+IRIS_DEVICE irisi_trace_opened irisi_trace_prepare(const iris_ctx *ctx, int writes)
+{
+    irisi_trace_opened event;
+    event.begun = 0;
+#if IRISI_TRACE
+    event.own.count = NULL, event.own.last = 0, event.number = 0;
+    if (writes)
+        event.own = irisi_trace_find(ctx);
+#else
+    (void)ctx, (void)writes;
+#endif
+    return event;
+}
+
+/* An event begins. */
+IRIS_DEVICE void irisi_trace_open_at(const iris_ctx *ctx, irisi_trace_opened *event)
+{
+    event->begun = irisi_trace_begin(ctx);
+#if IRISI_TRACE
+    if (event->own.count)
+        event->number = irisi_trace_take(event->own, 1);
+#endif
+}
+IRIS_DEVICE irisi_trace_opened irisi_trace_open(const iris_ctx *ctx, int writes)
+{
+    irisi_trace_opened event = irisi_trace_prepare(ctx, writes);
+    irisi_trace_open_at(ctx, &event);
+    return event;
+}
+
+IRIS_DEVICE void irisi_trace_close(const iris_ctx *ctx, irisi_trace_opened event, iris_trace_kind kind, int peer,
+                                   const void *p, uint64_t amount, uint32_t id)
+{
+#if IRISI_TRACE
+    if (!event.own.count)
+        return;
+    const uint64_t end = iris_clock();
+    /* While a long one lasts (a part of the deadline) others may fill the ring. It takes a new place then. */
+    if (end - event.begun > ctx->deadline >> 16 && irisi_poll(event.own.count) - event.number > event.own.last)
+        event.number = irisi_trace_take(event.own, 1);
+    irisi_trace_write(ctx, event.own, event.number, event.begun, end, kind, peer, p, amount, id);
+#else
+    (void)ctx, (void)event, (void)kind, (void)peer, (void)p, (void)amount, (void)id;
+#endif
+}
 
 /*
- * Begins a wait. Of the lanes of a wave that wait for the same signal together the first writes the event. Its place is
- * found now, while the signal is on its way: behind the wait the next raise would come later by that.
+ * A wait. Of the lanes of a wave that wait for the same signal together the first writes the event. A look whether a
+ * trace is on comes before the wait: behind it the next raise would come later by that.
  */
-IRIS_DEVICE irisi_trace_wait irisi_trace_begin_wait(const iris_ctx *ctx, const void *signal)
+IRIS_DEVICE irisi_trace_opened irisi_trace_open_wait(const iris_ctx *ctx, const void *signal)
 {
-    irisi_trace_wait wait;
-    wait.begun = irisi_trace_begin(ctx);
+    irisi_trace_opened event = irisi_trace_prepare(ctx, 1);
 #if IRISI_TRACE
-    wait.own = irisi_trace_find(ctx);
-    wait.number = 0;
-    if (wait.own.events && !irisi_is_first_of(irisi_lanes_that_mean((uint32_t)(uintptr_t)signal)))
-        wait.own.events = NULL;
-    if (wait.own.events)
-        wait.number = irisi_trace_take(wait.own);
+    if (event.own.count && !irisi_is_first_of(irisi_lanes_that_mean((uint32_t)(uintptr_t)signal)))
+        event.own.count = NULL;
 #else
     (void)signal;
 #endif
-    return wait;
+    irisi_trace_open_at(ctx, &event);
+    return event;
 }
-IRIS_DEVICE void irisi_trace_end_wait(const iris_ctx *ctx, irisi_trace_wait wait, int from, const void *signal,
-                                      uint64_t seen)
+IRIS_DEVICE void irisi_trace_close_wait(const iris_ctx *ctx, irisi_trace_opened event, int from, const void *signal,
+                                        uint64_t seen)
 {
-#if IRISI_TRACE
-    if (!wait.own.events)
-        return;
-    const uint64_t end = iris_clock();
-    /* While a long wait lasts (a part of the deadline) others may fill the ring. It takes a new place then. */
-    if (end - wait.begun > ctx->deadline >> 16 && irisi_poll(wait.own.count) - wait.number > wait.own.last)
-        wait.number = irisi_trace_take(wait.own);
-    irisi_trace_write(ctx, wait.own, wait.number, wait.begun, end, IRIS_TRACE_WAIT, from < 0 ? ctx->rank : from, signal,
-                      seen, 0);
-#else
-    (void)ctx, (void)wait, (void)from, (void)signal, (void)seen;
-#endif
+    irisi_trace_close(ctx, event, IRIS_TRACE_WAIT, from < 0 ? ctx->rank : from, signal, seen, 0);
 }
 
 /* An operation of each lane for itself: one event of those lanes of the wave that are here and mean the same rank. */
@@ -225,7 +249,7 @@ IRIS_DEVICE void irisi_trace_end(const iris_ctx *ctx, uint64_t begun, iris_trace
                                  size_t bytes)
 {
 #if IRISI_TRACE
-    if (!irisi_load_invariant_u64(&ctx->control->trace))
+    if (!irisi_load_invariant_u64(ctx->control->trace))
         return;
     const uint64_t lanes = irisi_lanes_that_mean((uint32_t)peer);
     if (irisi_is_first_of(lanes))
@@ -277,7 +301,7 @@ IRIS_DEVICE uint64_t iris_trace_begin(const iris_ctx *ctx) { return irisi_trace_
 IRIS_DEVICE void iris_trace_end(const iris_ctx *ctx, uint64_t begun, uint32_t id)
 {
 #if IRISI_TRACE
-    if (irisi_load_invariant_u64(&ctx->control->trace) && irisi_is_first_of(irisi_lanes_that_mean(id)))
+    if (irisi_load_invariant_u64(ctx->control->trace) && irisi_is_first_of(irisi_lanes_that_mean(id)))
         irisi_trace_note(ctx, begun, IRIS_TRACE_RANGE, ctx->rank, NULL, 0, id);
 #else
     (void)ctx, (void)begun, (void)id;

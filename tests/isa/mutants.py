@@ -56,10 +56,10 @@ MUTANTS = (
     Mutant("a wait keeps stale lines", "iris/signal.h", """        seen = irisi_poll(&signal->value);
     }
     irisi_acquired();
-    irisi_trace_end_wait(ctx, event, from, signal, seen);
+    irisi_trace_close_wait(ctx, event, from, signal, seen);
     return seen;""", """        seen = irisi_poll(&signal->value);
     }
-    irisi_trace_end_wait(ctx, event, from, signal, seen);
+    irisi_trace_close_wait(ctx, event, from, signal, seen);
     return seen;""", "drop stale lines", signals.KERNELS),
     Mutant("a wait keeps what the far cache has", "iris/arch/amd/memory.h",
            '#define IRISI_INV_SYSTEM "buffer_invl2\\n\\tbuffer_wbinvl1_vol"',

@@ -15,7 +15,7 @@ SOURCES = ("kernels.c", FEW, "../../docs/programs/gemm.c")
 ON = ("-DIRIS_TRACE=1",)
 CALL = re.compile(r"^( *)irisi_trace_\w+\([^;]*\);", re.M)
 BEGIN = re.compile(r"irisi_trace_begin\([^()]*\)")
-WAIT = re.compile(r"irisi_trace_begin_wait\([^()]*\)")
+PLACE = re.compile(r"irisi_trace_(?:prepare|open|open_wait)\((?:[^()]|\([^()]*\))*\)")
 
 
 def write(folders, out):
@@ -27,8 +27,8 @@ def write(folders, out):
             if header.name != "trace_event.h":
                 text, ends = CALL.subn(r"\1;", text)
                 text, begins = BEGIN.subn("0", text)
-                text, waits = WAIT.subn("{0}", text)
-                count += ends + begins + waits
+                text, places = PLACE.subn("{0}", text)
+                count += ends + begins + places
             to = out / header.relative_to(folder)
             to.parent.mkdir(parents=True, exist_ok=True)
             to.write_text(text, encoding="utf-8")

@@ -449,16 +449,18 @@ IRIS_DEVICE void irisi_gemm_tma_forward_fetch(const iris_ctx *ctx, const iris_ge
 IRIS_DEVICE void irisi_gemm_tma_forward_put(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
                                             const irisi_tile_schedule *schedule, irisi_tma_forward *forward)
 {
+    irisi_trace_opened event = irisi_trace_prepare(ctx, part->group.member == 0);
     uint32_t units = 0;
     iris_tile tile;
     iris_gemm_await_peers(ctx, plan, part->epoch, &part->group);
     for (irisi_tile_begin_schedule(plan, &tile, schedule); irisi_tile_next_scheduled(plan, &tile, schedule);) {
         if (!irisi_tile_ends(plan, &tile))
             continue;
-        const uint64_t begun = irisi_trace_begin(ctx);
+        irisi_trace_open_at(ctx, &event);
         irisi_tma_forward_put(plan, &tile, part->group.stopped, forward);
         irisi_tile_send_rest(ctx, plan, &tile, &part->group);
-        irisi_trace_sent(ctx, begun, plan, &tile, part->group.member, IRISI_GEMM_TO_EVERYONE);
+        irisi_trace_close(ctx, event, IRIS_TRACE_GEMM_SEND, ctx->rank, NULL,
+                          irisi_trace_sent_bytes(ctx, plan, &tile, IRISI_GEMM_TO_EVERYONE), irisi_tile_position(&tile));
         units += irisi_tile_units(plan, &tile);
     }
     irisi_tma_forward_end();

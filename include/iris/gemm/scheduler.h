@@ -296,17 +296,27 @@ IRIS_DEVICE int irisi_tile_next_even(const iris_gemm_plan *plan, iris_tile *tile
 
 /*
  * The events of a tile, or of a part of its K: its sums, from `begun` to `computed`, and where it left the registers
- * (`staged`) that. Every lane of a wave group calls it, once its sums take no registers any more; the first one writes.
+ * (`staged`) that. Every lane of a wave group calls it, once its sums take no registers any more; the first one of the
+ * last wave writes, which has least to do behind the tiles of few rows.
  */
 IRIS_DEVICE void irisi_trace_tile(const iris_ctx *ctx, uint64_t begun, uint64_t computed, int staged,
-                                  const iris_tile *tile, uint32_t member)
+                                  const iris_tile *tile, const iris_wave_group *group)
 {
-    if (!IRISI_TRACE || member != 0)
+#if IRISI_TRACE
+    if (group->member + iris_wave_lanes() != group->members)
         return;
     const uint64_t end = irisi_trace_begin(ctx);
-    irisi_trace_note_at(ctx, begun, computed, IRIS_TRACE_GEMM_COMPUTE, ctx->rank, NULL, 0, irisi_tile_position(tile));
+    const irisi_trace_own own = irisi_trace_find(ctx);
+    if (!own.count)
+        return;
+    const uint32_t position = irisi_tile_position(tile);
+    const uint64_t number = irisi_trace_take(own, 1 + (uint32_t)staged);
+    irisi_trace_write(ctx, own, number, begun, computed, IRIS_TRACE_GEMM_COMPUTE, ctx->rank, NULL, 0, position);
     if (staged)
-        irisi_trace_note_at(ctx, computed, end, IRIS_TRACE_GEMM_STAGE, ctx->rank, NULL, 0, irisi_tile_position(tile));
+        irisi_trace_write(ctx, own, number + 1, computed, end, IRIS_TRACE_GEMM_STAGE, ctx->rank, NULL, 0, position);
+#else
+    (void)ctx, (void)begun, (void)computed, (void)staged, (void)tile, (void)group;
+#endif
 }
 
 /* Part `i` of a tile that is cut into parts of m x n, row by row: 1, or 0 when there is none. */

@@ -555,18 +555,12 @@ IRIS_DEVICE void irisi_tile_notify_owners(const iris_ctx *ctx, const iris_gemm_p
     }
 }
 
-/*
- * The event of a tile that goes to each other rank, or once to the owners of its rows: all bytes of it. Every lane of a
- * wave group calls it; the first one writes.
- */
-IRIS_DEVICE void irisi_trace_sent(const iris_ctx *ctx, uint64_t begun, const iris_gemm_plan *plan,
-                                  const iris_tile *tile, uint32_t member, irisi_gemm_to to)
+/* What the event of a tile says that goes to each other rank, or once to the owners of its rows: all bytes of it. */
+IRIS_DEVICE uint64_t irisi_trace_sent_bytes(const iris_ctx *ctx, const iris_gemm_plan *plan, const iris_tile *tile,
+                                            irisi_gemm_to to)
 {
-    if (IRISI_TRACE && member == 0)
-        irisi_trace_note(ctx, begun, IRIS_TRACE_GEMM_SEND, ctx->rank, NULL,
-                         tile->rows * irisi_gemm_row_bytes(plan, tile->cols) *
-                             (to == IRISI_GEMM_TO_OWNER ? 1 : (uint32_t)ctx->world - 1),
-                         irisi_tile_position(tile));
+    return tile->rows * irisi_gemm_row_bytes(plan, tile->cols) *
+           (to == IRISI_GEMM_TO_OWNER ? 1 : (uint32_t)ctx->world - 1);
 }
 
 /* Waits until the tile's puts have arrived, and tells whom it was put to. Every lane of the wave group calls it. */
@@ -581,7 +575,9 @@ IRIS_DEVICE void irisi_tile_notify_to(const iris_ctx *ctx, const iris_gemm_plan 
         irisi_tile_notify_owners(ctx, plan, tile, group);
     else
         irisi_tile_notify_units(ctx, plan, irisi_tile_units(plan, tile), group);
-    irisi_trace_sent(ctx, begun, plan, tile, group->member, to);
+    if (IRISI_TRACE && group->member == 0)
+        irisi_trace_note(ctx, begun, IRIS_TRACE_GEMM_SEND, ctx->rank, NULL, irisi_trace_sent_bytes(ctx, plan, tile, to),
+                         irisi_tile_position(tile));
 }
 
 /**

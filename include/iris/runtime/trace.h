@@ -21,8 +21,8 @@ static const char *irisi_bare(const char *text); /* init.c */
 
 /* The state of a world's traces. */
 typedef struct irisi_tracer {
-    irisi_trace_memory shape;
-    irisi_trace_memory *memory; /* in the heap; null: there is no trace */
+    uint32_t rings, capacity;
+    char *memory;               /* the rings, in the heap; null: there is no trace */
     iris_signal *signals;       /* [0]: rank 0 asks; [r]: rank r answers */
     irisi_clock_sample *samples;
     irisi_clock_fit (*fits)[2]; /* of every rank */
@@ -31,9 +31,9 @@ typedef struct irisi_tracer {
     irisi_trace_range ranges[IRIS_TRACE_NAMES];
 } irisi_tracer;
 
-static inline size_t irisi_trace_bytes(const irisi_trace_memory *m)
+static inline size_t irisi_trace_bytes(const irisi_tracer *t)
 {
-    return sizeof *m + (size_t)m->rings * (IRISI_TRACE_LINE + (size_t)m->capacity * sizeof(iris_trace_event));
+    return (size_t)t->rings * (size_t)irisi_trace_ring_bytes(t->capacity);
 }
 
 #if IRIS_HAS_DEVICE
@@ -115,11 +115,20 @@ static iris_status irisi_trace_compare(iris_world *w, int which)
     return status;
 }
 
+/* Tells kernels where the rings are, or that no trace is on. */
+static const char *irisi_trace_tell(iris_world *w, int on)
+{
+    const irisi_tracer *t = w->tracer;
+    uint64_t words[2] = {0, 0}; /* irisi_control.trace */
+    if (on)
+        words[0] = (uint64_t)(uintptr_t)t->memory, words[1] = (uint64_t)t->capacity << 32 | t->rings;
+    return irisi_dev_copy(&w->dev, w->control->trace, words, sizeof words, w->stream);
+}
+
 /* Kernels write from here on, or no more. */
 static iris_status irisi_trace_switch(iris_world *w, int on)
 {
-    const uint64_t address = on ? (uint64_t)(uintptr_t)w->tracer->memory : 0;
-    const char *why = irisi_dev_copy(&w->dev, &w->control->trace, &address, sizeof address, w->stream);
+    const char *why = irisi_trace_tell(w, on);
     w->tracer->on = on && !why;
     return why ? irisi_fail(w, IRIS_ERR_DEVICE, "iris_trace: %s", why) : IRIS_OK;
 }
@@ -168,13 +177,12 @@ iris_status iris_trace_start(iris_world *w, const iris_trace_options *options)
     if (status != IRIS_OK)
         return status;
     irisi_trace_drop(w);
-    memset(&t->shape, 0, sizeof t->shape);
     t->rounds = 0;
-    t->shape.rings = rings, t->shape.capacity = events;
-    const size_t bytes = irisi_trace_bytes(&t->shape), samples = IRISI_TRACE_ROUNDS * sizeof *t->samples;
+    t->rings = rings, t->capacity = events;
+    const size_t bytes = irisi_trace_bytes(t), samples = IRISI_TRACE_ROUNDS * sizeof *t->samples;
     const iris_status pending = w->pending;
     const int stays = w->pending_stays;
-    t->memory = (irisi_trace_memory *)irisi_malloc_by(w, "iris_trace_start", bytes + samples, 128, IRIS_MEM_DATA);
+    t->memory = (char *)irisi_malloc_by(w, "iris_trace_start", bytes + samples, 128, IRIS_MEM_DATA);
     t->signals = iris_signals(w, (size_t)w->size);
     w->pending_stays = stays;
     w->pending = pending; /* iris_trace_start says it itself, so the next barrier need not */
@@ -183,10 +191,8 @@ iris_status iris_trace_start(iris_world *w, const iris_trace_options *options)
         irisi_trace_drop(w);
         return status;
     }
-    t->samples = (irisi_clock_sample *)(void *)((char *)t->memory + bytes);
+    t->samples = (irisi_clock_sample *)(void *)(t->memory + bytes);
     status = iris_memset(w, t->memory, 0, bytes + samples);
-    if (status == IRIS_OK)
-        status = iris_memcpy(w, t->memory, &t->shape, sizeof t->shape);
     if (status == IRIS_OK)
         status = iris_barrier(w); /* signals are there on every rank */
     if (status == IRIS_OK)
@@ -214,8 +220,7 @@ static const char *irisi_trace_resume(iris_world *w)
 {
     if (w->tracer)
         w->tracer->rounds = 0;
-    const uint64_t address = w->tracer && w->tracer->on ? (uint64_t)(uintptr_t)w->tracer->memory : 0;
-    return address ? irisi_dev_copy(&w->dev, &w->control->trace, &address, sizeof address, w->stream) : NULL;
+    return w->tracer && w->tracer->on ? irisi_trace_tell(w, 1) : NULL;
 }
 
 iris_status iris_trace_name(iris_world *w, uint32_t id, const char *name, int span)
@@ -243,18 +248,19 @@ iris_status iris_trace_name(iris_world *w, uint32_t id, const char *name, int sp
 static iris_status irisi_trace_fetch(iris_world *w, const char *call, irisi_trace_rank *rank)
 {
     irisi_tracer *t = w->tracer;
-    const size_t bytes = irisi_trace_bytes(&t->shape);
-    irisi_trace_memory *copy = (irisi_trace_memory *)malloc(bytes);
+    const size_t bytes = irisi_trace_bytes(t);
+    char *copy = (char *)malloc(bytes);
     rank->events = (iris_trace_event *)malloc(bytes);
     rank->n = 0, rank->lost = 0;
     const int room = copy && rank->events;
     const char *why = !room ? "no memory on the host" : irisi_dev_synchronize(&w->dev);
     if (!why)
         why = irisi_dev_copy(&w->dev, copy, t->memory, bytes, w->stream);
-    for (uint32_t i = 0; !why && i < t->shape.rings; i++)
-        rank->n += irisi_trace_keep(rank->events + rank->n,
-                                    irisi_trace_ring(copy, t->shape.rings, t->shape.capacity, i),
-                                    *irisi_trace_count(copy, i), (uint32_t)t->shape.capacity, &rank->lost);
+    for (uint32_t i = 0; !why && i < t->rings; i++) {
+        uint64_t *count = (uint64_t *)(void *)(copy + i * irisi_trace_ring_bytes(t->capacity));
+        const iris_trace_event *ring = irisi_trace_events(count);
+        rank->n += irisi_trace_keep(rank->events + rank->n, ring, *count, t->capacity, &rank->lost);
+    }
     free(copy);
     for (size_t i = 0; !why && i < rank->n; i++) { /* of a team its number in the world */
         iris_trace_event *e = rank->events + i;

@@ -17,13 +17,20 @@
 /*
  * IRISI_GEMM_LL_BYTES: up to so many bytes that a rank sends to all others together, its tiles or its rows of A go as
  * packets, unless a tuning row says otherwise; an estimate for platforms that do not define it (mainloop/shape.h).
- * Partial sums go so up to four times as many, since otherwise they are written and read once more.
+ * Partial sums go so up to four times as many, since otherwise they are written and read once more; up to three times
+ * where they leave as packets while tiles are computed, which then wait for the links.
  * IRISI_GEMM_LL_MOST: the most packets of a bank for one rank.
  */
 #if !defined(IRISI_GEMM_LL_BYTES)
 #define IRISI_GEMM_LL_BYTES (128u << 10)
 #endif
 enum { IRISI_GEMM_LL_MOST = 1 << 24 };
+
+static double irisi_gemm_ll_most(uint32_t op, uint32_t pattern)
+{
+    const int sums = irisi_gemm_op_is(op, IRISI_GEMM_OPS_SPLIT_K), meanwhile = pattern == IRIS_GEMM_FUSED_SEQUENTIAL;
+    return (sums ? 4.0 - meanwhile : 1.0) * IRISI_GEMM_LL_BYTES;
+}
 
 /* Packets from row to row of a bank: two for each 8 bytes of the widest band, or of a row of A, in whole 16 bytes. */
 static uint32_t irisi_gemm_ll_pitch(const iris_gemm_plan *p)
@@ -88,8 +95,7 @@ static int irisi_gemm_ll_can(const iris_gemm_plan *p)
  */
 static iris_status irisi_gemm_ll_choose(iris_world *w, iris_gemm_plan *p, const irisi_tune_row *row)
 {
-    const int sums = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K);
-    const double most = sums ? 4.0 * IRISI_GEMM_LL_BYTES : IRISI_GEMM_LL_BYTES;
+    const double most = irisi_gemm_ll_most(p->op, p->pattern);
     const int given = (int)(row->given >> IRISI_TUNE_LL & 1), can = irisi_gemm_ll_can(p);
     const uint64_t banks = (uint64_t)p->world * irisi_gemm_ll_rows(p) * irisi_gemm_ll_pitch(p) * 16;
     const uint64_t room = iris_heap_size(w, IRIS_MEM_SYNC) - iris_heap_used(w, IRIS_MEM_SYNC);

@@ -23,12 +23,21 @@ static int irisi_gemm_whole(const iris_world *w, const iris_gemm_plan *p)
     return w != NULL && p != NULL && p->launcher.magic == irisi_gemm_magic && irisi_gemm_plan_lives(w, p);
 }
 
-/* The pattern that AUTO takes by rule, from what all ranks have in common (docs/gemm-operations.md). */
-static uint32_t irisi_gemm_one_pattern_of(const iris_world *w, uint32_t op, int64_t m)
+/*
+ * The pattern that AUTO takes by rule, from what all ranks have in common (docs/gemm-operations.md). The kernel that
+ * adds up and normalises behind a product has asked for residual and weights before the sums arrive, which is worth
+ * more than the launch once rows are many; beyond what goes as packets it is not.
+ */
+static uint32_t irisi_gemm_one_pattern_of(const iris_world *w, const iris_gemm_plan *p)
 {
-    if (irisi_gemm_op_is(op, IRISI_GEMM_OPS_SPLIT_K))
-        return IRIS_GEMM_FUSED_SEQUENTIAL;
-    const int beside = op != IRIS_GEMM_LOCAL && m >= 2048 && strcmp(iris_arch_name(w), "sm_90") == 0;
+    const int hopper = strcmp(iris_arch_name(w), "sm_90") == 0;
+    if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K)) {
+        const double bytes = irisi_gemm_ll_bytes(p), most = irisi_gemm_ll_most(p->op, IRIS_GEMM_BULK_SYNCHRONOUS);
+        const int norms = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_NORMS) && !p->norm.sequence_parallel;
+        return hopper && norms && bytes >= IRISI_GEMM_LL_BYTES && bytes <= most ? IRIS_GEMM_BULK_SYNCHRONOUS
+                                                                                 : IRIS_GEMM_FUSED_SEQUENTIAL;
+    }
+    const int beside = hopper && p->op != IRIS_GEMM_LOCAL && p->m >= 2048;
     return beside ? IRIS_GEMM_WG_SPECIALIZED : IRIS_GEMM_BULK_SYNCHRONOUS;
 }
 
@@ -64,8 +73,6 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     p->op = op, p->operands.dtype = dtype, p->operands.c_dtype = irisi_gemm_types_of(dtype, g->c_dtype)->out;
     p->operands.activation = (uint32_t)g->activation + (g->gated ? (uint32_t)IRISI_GEMM_GATED : 0);
     p->pattern = g->pattern;
-    if (irisi_gemm_one_pattern(op) && p->pattern == IRIS_GEMM_AUTO)
-        p->pattern = irisi_gemm_one_pattern_of(w, op, g->m);
     const int all = op == IRIS_GEMM_LOCAL && !g->band;
     p->rank = all ? 0 : (uint32_t)iris_rank(w), p->world = all ? 1 : (uint32_t)iris_world_size(w);
     p->m = p->most_m = (uint32_t)g->m, p->n = (uint32_t)g->n, p->k = (uint32_t)g->k;
@@ -107,6 +114,8 @@ static void irisi_gemm_fill(const iris_world *w, iris_gemm_plan *p, iris_gemm_op
     p->norm.sequence_parallel = g->sequence_parallel != 0;
     p->norm.sums_to_all = p->launcher.stores_c && !p->norm.sequence_parallel;
     p->route.shard = p->m / p->world, p->route.longer = p->m % p->world;
+    if (irisi_gemm_one_pattern(op) && p->pattern == IRIS_GEMM_AUTO)
+        p->pattern = irisi_gemm_one_pattern_of(w, p);
     p->machine.workgroups = g->workgroups ? g->workgroups : units > 2 ? units : 2;
     if (p->machine.workgroups <= g->comm_workgroups)
         p->machine.workgroups = g->comm_workgroups + 1;
