@@ -61,7 +61,7 @@ GEMM_OPS = (
         "all_reduce_rmsnorm", "all_reduce; and RMSNorm of each row of C, in another matrix on every rank",
         title="GEMM, all-reduce, residual and RMSNorm",
         text="the sums over all ranks on every rank, and their RMSNorm in out", arrived="all of C and out has arrived",
-        to="owner", communicate="reduce", auto=("fused_sequential",),
+        to="owner", communicate="reduce", auto=("bulk_synchronous", "fused_sequential"),
         patterns=("bulk_synchronous", "fused_sequential"), split_k=True, c_on_all=True, norms=True),
 )
 GEMM_OP_PROPERTIES = {

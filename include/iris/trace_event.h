@@ -78,7 +78,7 @@ typedef struct iris_trace_event {
 } iris_trace_event;
 
 /* A ring, in data memory: the count of all events that it got, on a line of its own, and its events behind that. */
-enum { IRISI_TRACE_LINE = 64 };
+enum { IRISI_TRACE_LINE = 64, IRISI_TRACE_LONG = 1 << 17 /* ticks of iris_clock */ };
 IRIS_HOST_DEVICE uint64_t irisi_trace_ring_bytes(uint64_t capacity)
 {
     return IRISI_TRACE_LINE + capacity * sizeof(iris_trace_event);
@@ -136,7 +136,7 @@ IRIS_DEVICE void irisi_trace_write(const iris_ctx *ctx, irisi_trace_own own, uin
 }
 #endif
 
-/* The clock when an operation begins. Whether a trace is on is asked when it has ended: a look costs time. */
+/* The clock when an operation begins. Of short ones whether a trace is on is asked behind them: a look costs time. */
 IRIS_DEVICE uint64_t irisi_trace_begin(const iris_ctx *ctx)
 {
     (void)ctx;
@@ -190,19 +190,21 @@ IRIS_DEVICE irisi_trace_opened irisi_trace_prepare(const iris_ctx *ctx, int writ
     return event;
 }
 
-/* An event begins. */
-IRIS_DEVICE void irisi_trace_open_at(const iris_ctx *ctx, irisi_trace_opened *event)
+/* An event begins, or `events` one behind the other do, whose places are taken together. */
+IRIS_DEVICE void irisi_trace_open_at(const iris_ctx *ctx, irisi_trace_opened *event, uint32_t events)
 {
     event->begun = irisi_trace_begin(ctx);
 #if IRISI_TRACE
     if (event->own.count)
-        event->number = irisi_trace_take(event->own, 1);
+        event->number = irisi_trace_take(event->own, events);
+#else
+    (void)events;
 #endif
 }
 IRIS_DEVICE irisi_trace_opened irisi_trace_open(const iris_ctx *ctx, int writes)
 {
     irisi_trace_opened event = irisi_trace_prepare(ctx, writes);
-    irisi_trace_open_at(ctx, &event);
+    irisi_trace_open_at(ctx, &event, 1);
     return event;
 }
 
@@ -213,8 +215,8 @@ IRIS_DEVICE void irisi_trace_close(const iris_ctx *ctx, irisi_trace_opened event
     if (!event.own.count)
         return;
     const uint64_t end = iris_clock();
-    /* While a long one lasts (a part of the deadline) others may fill the ring. It takes a new place then. */
-    if (end - event.begun > ctx->deadline >> 16 && irisi_poll(event.own.count) - event.number > event.own.last)
+    /* While a long one lasts others may fill the ring. It takes a new place then. */
+    if (end - event.begun > IRISI_TRACE_LONG && irisi_poll(event.own.count) - event.number > event.own.last)
         event.number = irisi_trace_take(event.own, 1);
     irisi_trace_write(ctx, event.own, event.number, event.begun, end, kind, peer, p, amount, id);
 #else
@@ -235,7 +237,7 @@ IRIS_DEVICE irisi_trace_opened irisi_trace_open_wait(const iris_ctx *ctx, const 
 #else
     (void)signal;
 #endif
-    irisi_trace_open_at(ctx, &event);
+    irisi_trace_open_at(ctx, &event, 1);
     return event;
 }
 IRIS_DEVICE void irisi_trace_close_wait(const iris_ctx *ctx, irisi_trace_opened event, int from, const void *signal,

@@ -456,7 +456,7 @@ IRIS_DEVICE void irisi_gemm_tma_forward_put(const iris_ctx *ctx, const iris_gemm
     for (irisi_tile_begin_schedule(plan, &tile, schedule); irisi_tile_next_scheduled(plan, &tile, schedule);) {
         if (!irisi_tile_ends(plan, &tile))
             continue;
-        irisi_trace_open_at(ctx, &event);
+        irisi_trace_open_at(ctx, &event, 1);
         irisi_tma_forward_put(plan, &tile, part->group.stopped, forward);
         irisi_tile_send_rest(ctx, plan, &tile, &part->group);
         irisi_trace_close(ctx, event, IRIS_TRACE_GEMM_SEND, ctx->rank, NULL,

@@ -295,27 +295,24 @@ IRIS_DEVICE int irisi_tile_next_even(const iris_gemm_plan *plan, iris_tile *tile
 }
 
 /*
- * The events of a tile, or of a part of its K: its sums, from `begun` to `computed`, and where it left the registers
- * (`staged`) that. Every lane of a wave group calls it, once its sums take no registers any more; the first one of the
- * last wave writes, which has least to do behind the tiles of few rows.
+ * The events of a tile, or of a part of its K: its sums, until `computed`, and where it left the registers (`staged`)
+ * that. They were opened together. Every lane of a wave group calls it, once its sums take no registers any more.
  */
-IRIS_DEVICE void irisi_trace_tile(const iris_ctx *ctx, uint64_t begun, uint64_t computed, int staged,
-                                  const iris_tile *tile, const iris_wave_group *group)
+IRIS_DEVICE void irisi_trace_tile(const iris_ctx *ctx, const irisi_trace_opened *event, uint64_t computed, int staged,
+                                  const iris_tile *tile)
 {
 #if IRISI_TRACE
-    if (group->member + iris_wave_lanes() != group->members)
+    if (!event->own.count)
         return;
     const uint64_t end = irisi_trace_begin(ctx);
-    const irisi_trace_own own = irisi_trace_find(ctx);
-    if (!own.count)
-        return;
     const uint32_t position = irisi_tile_position(tile);
-    const uint64_t number = irisi_trace_take(own, 1 + (uint32_t)staged);
-    irisi_trace_write(ctx, own, number, begun, computed, IRIS_TRACE_GEMM_COMPUTE, ctx->rank, NULL, 0, position);
+    irisi_trace_write(ctx, event->own, event->number, event->begun, computed, IRIS_TRACE_GEMM_COMPUTE, ctx->rank, NULL,
+                      0, position);
     if (staged)
-        irisi_trace_write(ctx, own, number + 1, computed, end, IRIS_TRACE_GEMM_STAGE, ctx->rank, NULL, 0, position);
+        irisi_trace_write(ctx, event->own, event->number + 1, computed, end, IRIS_TRACE_GEMM_STAGE, ctx->rank, NULL, 0,
+                          position);
 #else
-    (void)ctx, (void)begun, (void)computed, (void)staged, (void)tile, (void)group;
+    (void)ctx, (void)event, (void)computed, (void)staged, (void)tile;
 #endif
 }
 

@@ -115,14 +115,12 @@ static iris_status irisi_trace_compare(iris_world *w, int which)
     return status;
 }
 
-/* Tells kernels where the rings are, or that no trace is on. */
+/* Tells kernels where the rings are, or that no trace is on; how large they are stays. */
 static const char *irisi_trace_tell(iris_world *w, int on)
 {
     const irisi_tracer *t = w->tracer;
-    uint64_t words[2] = {0, 0}; /* irisi_control.trace */
-    if (on)
-        words[0] = (uint64_t)(uintptr_t)t->memory, words[1] = (uint64_t)t->capacity << 32 | t->rings;
-    return irisi_dev_copy(&w->dev, w->control->trace, words, sizeof words, w->stream);
+    const uint64_t words[2] = {on ? (uint64_t)(uintptr_t)t->memory : 0, (uint64_t)t->capacity << 32 | t->rings};
+    return irisi_dev_copy(&w->dev, w->control->trace, words, sizeof words, w->stream); /* of irisi_control */
 }
 
 /* Kernels write from here on, or no more. */

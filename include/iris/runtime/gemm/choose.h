@@ -313,7 +313,7 @@ static iris_status irisi_gemm_shape_plan(iris_world *w, iris_gemm_plan *p, const
         p->launcher.a_transposed ||
         (!irisi_gemm_reads_unaligned(p, 0) &&
          (all->aligned != UINT64_MAX || irisi_gemm_most_split_k(p->mainloop) > 1));
-    const iris_status units = irisi_gemm_check_units(w, p, q.n), sends = irisi_gemm_ll_choose(w, p, row);
+    const iris_status units = irisi_gemm_check_units(w, p, q.n), sends = irisi_gemm_ll_choose(w, p, row, all->blas > 0);
     if (units != IRIS_OK || sends != IRIS_OK)
         return units != IRIS_OK ? units : sends;
     const int asked_by_row = row->value[IRISI_TUNE_PATTERN] != IRIS_GEMM_AUTO && irisi_gemm_one_pattern(p->op);

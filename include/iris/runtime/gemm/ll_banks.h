@@ -91,11 +91,12 @@ static int irisi_gemm_ll_can(const iris_gemm_plan *p)
 
 /*
  * Decides whether they do: as the tuning row says; else if a rank has little to send and the banks take at most a
- * quarter of the free heap for signals, which other plans and channels need too.
+ * quarter of the free heap for signals, which other plans and channels need too. `blas`: the products may yet be left
+ * to the caller's.
  */
-static iris_status irisi_gemm_ll_choose(iris_world *w, iris_gemm_plan *p, const irisi_tune_row *row)
+static iris_status irisi_gemm_ll_choose(iris_world *w, iris_gemm_plan *p, const irisi_tune_row *row, int blas)
 {
-    const double most = irisi_gemm_ll_most(p->op, p->pattern);
+    const double most = irisi_gemm_ll_most(p->op, blas ? IRIS_GEMM_BLAS_GATHER : p->pattern);
     const int given = (int)(row->given >> IRISI_TUNE_LL & 1), can = irisi_gemm_ll_can(p);
     const uint64_t banks = (uint64_t)p->world * irisi_gemm_ll_rows(p) * irisi_gemm_ll_pitch(p) * 16;
     const uint64_t room = iris_heap_size(w, IRIS_MEM_SYNC) - iris_heap_used(w, IRIS_MEM_SYNC);

@@ -26,16 +26,18 @@ static int irisi_gemm_whole(const iris_world *w, const iris_gemm_plan *p)
 /*
  * The pattern that AUTO takes by rule, from what all ranks have in common (docs/gemm-operations.md). The kernel that
  * adds up and normalises behind a product has asked for residual and weights before the sums arrive, which is worth
- * more than the launch once rows are many; beyond what goes as packets it is not.
+ * more than its launch where many sums go as packets.
  */
 static uint32_t irisi_gemm_one_pattern_of(const iris_world *w, const iris_gemm_plan *p)
 {
     const int hopper = strcmp(iris_arch_name(w), "sm_90") == 0;
     if (irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_SPLIT_K)) {
-        const double bytes = irisi_gemm_ll_bytes(p), most = irisi_gemm_ll_most(p->op, IRIS_GEMM_BULK_SYNCHRONOUS);
+        const double wider = (double)iris_dtype_bytes(irisi_gemm_reduce_dtype(p)) / p->operands.c_element;
+        const double bytes = wider * irisi_gemm_ll_bytes(p);
+        const int many = bytes >= IRISI_GEMM_LL_BYTES && p->m <= 96 &&
+                         bytes <= irisi_gemm_ll_most(p->op, IRIS_GEMM_BULK_SYNCHRONOUS);
         const int norms = irisi_gemm_op_is(p->op, IRISI_GEMM_OPS_NORMS) && !p->norm.sequence_parallel;
-        return hopper && norms && bytes >= IRISI_GEMM_LL_BYTES && bytes <= most ? IRIS_GEMM_BULK_SYNCHRONOUS
-                                                                                 : IRIS_GEMM_FUSED_SEQUENTIAL;
+        return hopper && norms && many && !p->norm.quant_out ? IRIS_GEMM_BULK_SYNCHRONOUS : IRIS_GEMM_FUSED_SEQUENTIAL;
     }
     const int beside = hopper && p->op != IRIS_GEMM_LOCAL && p->m >= 2048;
     return beside ? IRIS_GEMM_WG_SPECIALIZED : IRIS_GEMM_BULK_SYNCHRONOUS;

@@ -70,6 +70,10 @@ uint32_t iris_gemm_candidates(iris_world *w, const iris_gemm_plan *plan, iris_ge
         p.tiling.tail_tiles = c->tail_tiles, p.tiling.tail_halves = c->tail_halves, p.tiling.edge_width = c->edge_width;
         p.tiling.cluster = c->cluster, p.tiling.split_k = c->split_k, p.tiling.most_full_n = c->full_n;
         irisi_gemm_print(w, &p, rows[i].text, sizeof rows[i].text);
+        const int anew = pattern != plan->pattern && irisi_gemm_op_is(p.op, IRISI_GEMM_OPS_SPLIT_K);
+        char *packets = anew ? strstr(rows[i].text, " ll=") : NULL;
+        if (packets) /* the last word: whether sums go as packets depends on the pattern */
+            *packets = '\0';
     }
     free(best.rows);
     return best.n;
