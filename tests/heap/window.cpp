@@ -12,6 +12,7 @@
 #include <cstring>
 #include <string>
 
+#define IRIS_INSTANTIATE_ON_STREAM
 #include <iris/collective/collective.h>
 #include <iris/collective/launch.h>
 #include <iris/gen/atomic.h>
@@ -333,10 +334,13 @@ void questions(irist_rank *t, fixture &f)
     irist_check(t, iris_window_reach(t->world, nullptr, 0) == IRIS_REACH_NONE, "null is a window");
 }
 
-/* To the right by a copy on a stream, and back. */
+/* To the right by a copy on a stream, or by a put with signal, which is a kernel for few bytes; and back. */
 void on_stream(irist_rank *t, fixture &f)
 {
     char *own = (char *)(uintptr_t)f.a.win.ctx.base;
+    iris_signal *arrived = iris_signals(t->world, 1);
+    uint32_t comes = 0; /* 1: the left one raises `arrived` */
+    irist_check(t, arrived != nullptr, "%s", iris_error_string(t->world));
     irist_meet(t);
     for (int r = 0; r < t->ranks; r++) {
         const int right = (r + 1) % t->ranks;
@@ -347,10 +351,16 @@ void on_stream(irist_rank *t, fixture &f)
         if (n == 0)
             continue;
         const size_t at = f.m.pick(20, (uint64_t)r, n);
+        const uint32_t signals = f.m.pick(21, (uint64_t)r, 2);
         std::memcpy(f.m.window(right) + at, source_of(r).data(), n - at);
+        comes = right == t->rank ? signals : comes;
         if (r != t->rank)
             continue;
-        irist_ok(t, iris_put_on_stream(t->world, own + at, f.a.source, n - at, right, nullptr));
+        if (signals)
+            irist_ok(t, iris_put_signal_on_stream(t->world, own + at, f.a.source, n - at, arrived, 7, IRIS_SIGNAL_SET,
+                                                  right, nullptr));
+        else
+            irist_ok(t, iris_put_on_stream(t->world, own + at, f.a.source, n - at, right, nullptr));
         irist_ok(t, iris_get_on_stream(t->world, f.a.sink, own + at, n - at, right, nullptr));
         irist_ok(t, iris_synchronize(t->world));
         const bytes want(f.source.begin(), f.source.begin() + (long)(n - at));
@@ -360,8 +370,11 @@ void on_stream(irist_rank *t, fixture &f)
                         IRIS_ERR_ARGUMENT,
                     "a put behind rank %d's part was taken", right);
     }
+    if (comes)
+        irist_ok(t, iris_wait_until_on_stream(t->world, arrived, IRIS_CMP_EQ, 7, nullptr));
     irist_meet(t);
     f.expect(t, "copies on a stream");
+    irist_ok(t, iris_free(t->world, arrived));
 }
 
 void works(irist_rank *t)
