@@ -449,7 +449,7 @@ IRIS_DEVICE void irisi_gemm_tma_forward_fetch(const iris_ctx *ctx, const iris_ge
 IRIS_DEVICE void irisi_gemm_tma_forward_put(const iris_ctx *ctx, const iris_gemm_plan *plan, iris_gemm_part *part,
                                             const irisi_tile_schedule *schedule, irisi_tma_forward *forward)
 {
-    irisi_trace_opened event = irisi_trace_prepare(ctx, part->group.member == 0);
+    irisi_trace_opened event = irisi_trace_prepare(ctx, IRISI_TRACE && part->group.member == 0);
     uint32_t units = 0;
     iris_tile tile;
     iris_gemm_await_peers(ctx, plan, part->epoch, &part->group);

@@ -96,7 +96,7 @@ static int irisi_gemm_ll_can(const iris_gemm_plan *p)
  */
 static iris_status irisi_gemm_ll_choose(iris_world *w, iris_gemm_plan *p, const irisi_tune_row *row, int blas)
 {
-    const double most = irisi_gemm_ll_most(p->op, blas ? IRIS_GEMM_BLAS_GATHER : p->pattern);
+    const double most = irisi_gemm_ll_most(p->op, blas ? (uint32_t)IRIS_GEMM_BLAS_GATHER : p->pattern);
     const int given = (int)(row->given >> IRISI_TUNE_LL & 1), can = irisi_gemm_ll_can(p);
     const uint64_t banks = (uint64_t)p->world * irisi_gemm_ll_rows(p) * irisi_gemm_ll_pitch(p) * 16;
     const uint64_t room = iris_heap_size(w, IRIS_MEM_SYNC) - iris_heap_used(w, IRIS_MEM_SYNC);
