@@ -5,8 +5,8 @@
  *   iris_trace_kind iris_trace_event
  *   iris_trace_begin iris_trace_end                       a range of your own, in a kernel
  *   irisi_trace_begin irisi_trace_end irisi_trace_end_wave irisi_trace_end_wg irisi_trace_note     the hooks
- *   irisi_trace_note_at irisi_trace_prepare irisi_trace_open irisi_trace_open_at irisi_trace_close
- *   irisi_trace_open_wait irisi_trace_close_wait
+ *   irisi_trace_prepare irisi_trace_open irisi_trace_open_at irisi_trace_close irisi_trace_open_wait
+ *   irisi_trace_close_wait
  *
  * With -DIRIS_TRACE=1 the library's operations write events while a trace is on. Without it the hooks are empty and no
  * instruction differs.
@@ -143,24 +143,18 @@ IRIS_DEVICE uint64_t irisi_trace_begin(const iris_ctx *ctx)
     return IRISI_TRACE ? iris_clock() : 0;
 }
 
-/* Writes an event of the calling lane, from `begun` to `end`. `p`: an address in the own heap, or null. */
-IRIS_DEVICE void irisi_trace_note_at(const iris_ctx *ctx, uint64_t begun, uint64_t end, iris_trace_kind kind, int peer,
-                                     const void *p, uint64_t amount, uint32_t id)
+/* Writes an event of the calling lane, from `begun` until now. `p`: an address in the own heap, or null. */
+IRIS_DEVICE void irisi_trace_note(const iris_ctx *ctx, uint64_t begun, iris_trace_kind kind, int peer, const void *p,
+                                  uint64_t amount, uint32_t id)
 {
 #if IRISI_TRACE
+    const uint64_t end = iris_clock();
     const irisi_trace_own own = irisi_trace_find(ctx);
     if (own.count)
         irisi_trace_write(ctx, own, irisi_trace_take(own, 1), begun, end, kind, peer, p, amount, id);
 #else
-    (void)ctx, (void)begun, (void)end, (void)kind, (void)peer, (void)p, (void)amount, (void)id;
+    (void)ctx, (void)begun, (void)kind, (void)peer, (void)p, (void)amount, (void)id;
 #endif
-}
-
-/* Likewise until now. */
-IRIS_DEVICE void irisi_trace_note(const iris_ctx *ctx, uint64_t begun, iris_trace_kind kind, int peer, const void *p,
-                                  uint64_t amount, uint32_t id)
-{
-    irisi_trace_note_at(ctx, begun, irisi_trace_begin(ctx), kind, peer, p, amount, id);
 }
 
 /*

@@ -153,7 +153,7 @@ static void check_again(iris_world *w, const question *q, const iris_gemm_row *f
     strcpy(row.from, "the plan's row");
     if (!shape(w, &p, q, q->fewest, 0, &row))
         return;
-    irisi_gemm_print(w, &p, again.text, sizeof again.text);
+    irisi_gemm_print(w, &p, 1, again.text, sizeof again.text);
     if (strcmp(first->text, again.text) != 0)
         failures++, printf("%s\nbecame %s\n", first->text, again.text);
 }
@@ -167,7 +167,7 @@ static void check_row(iris_world *w, const question *q)
     memset(&none, 0, sizeof none);
     if (!shape(w, &p, q, q->fewest, 0, &none))
         return;
-    irisi_gemm_print(w, &p, first.text, sizeof first.text);
+    irisi_gemm_print(w, &p, 1, first.text, sizeof first.text);
     check_again(w, q, &first);
 }
 
@@ -262,6 +262,70 @@ static void check_image(iris_world *w)
     memcpy(w->dev.arch, arch, sizeof arch);
 }
 
+/* What AUTO takes by rule: behind a product that is summed and normalised, a kernel of its own for some sums. */
+static void check_rule(iris_world *w)
+{
+    static const struct {
+        uint32_t op, m, n, world;
+        int scattered, quantised, f32, apart; /* rows to their owners; codes; sums of 4 bytes; bulk_synchronous */
+    } rules[] = {
+        {IRIS_GEMM_ALL_REDUCE_RMSNORM, 31, 4096, 2, 0, 0, 0, 0},
+        {IRIS_GEMM_ALL_REDUCE_RMSNORM, 32, 4096, 2, 0, 0, 0, 1},
+        {IRIS_GEMM_ALL_REDUCE_RMSNORM, 96, 4096, 2, 0, 0, 0, 1},
+        {IRIS_GEMM_ALL_REDUCE_RMSNORM, 97, 4096, 2, 0, 0, 0, 0},
+        {IRIS_GEMM_ALL_REDUCE_RMSNORM, 64, 8192, 2, 0, 0, 0, 1},
+        {IRIS_GEMM_ALL_REDUCE_RMSNORM, 65, 8192, 2, 0, 0, 0, 0},
+        {IRIS_GEMM_ALL_REDUCE_RMSNORM, 11, 4096, 4, 0, 0, 0, 1},
+        {IRIS_GEMM_ALL_REDUCE_RMSNORM, 10, 4096, 4, 0, 0, 0, 0},
+        {IRIS_GEMM_ALL_REDUCE_RMSNORM, 64, 4096, 1, 0, 0, 0, 0},
+        {IRIS_GEMM_ALL_REDUCE_RMSNORM, 64, 4096, 2, 1, 0, 0, 0},
+        {IRIS_GEMM_ALL_REDUCE_RMSNORM, 64, 4096, 2, 0, 1, 0, 0},
+        {IRIS_GEMM_ALL_REDUCE_RMSNORM, 16, 4096, 2, 0, 0, 1, 1},
+        {IRIS_GEMM_ALL_REDUCE_RMSNORM, 65, 4096, 2, 0, 0, 1, 0},
+        {IRIS_GEMM_ALL_REDUCE, 64, 4096, 2, 0, 0, 0, 0},
+        {IRIS_GEMM_REDUCE_SCATTER, 64, 8192, 2, 0, 0, 0, 0},
+        {IRIS_GEMM_ALL_GATHER, 64, 8192, 2, 0, 0, 0, 1},
+    };
+    char arch[sizeof w->dev.arch];
+    memcpy(arch, w->dev.arch, sizeof arch);
+    for (int hopper = 0; hopper < 2; hopper++)
+        for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+            iris_gemm_plan p;
+            memset(&p, 0, sizeof p);
+            strcpy(w->dev.arch, hopper ? "sm_90" : "sm_80");
+            p.op = rules[i].op, p.m = p.most_m = rules[i].m, p.n = rules[i].n, p.k = 4096, p.world = rules[i].world;
+            p.operands.dtype = p.operands.c_dtype = p.sums.c_dtype = IRIS_BF16;
+            p.operands.element = p.operands.c_element = 2;
+            p.norm.sequence_parallel = (uint32_t)rules[i].scattered, p.norm.quant_out = rules[i].quantised ? &p : NULL;
+            p.launcher.f32_sums = (uint32_t)rules[i].f32;
+            p.route.shard = p.m / p.world, p.route.longer = p.m % p.world;
+            const int apart = rules[i].apart && (hopper || rules[i].op == IRIS_GEMM_ALL_GATHER);
+            const uint32_t got = irisi_gemm_one_pattern_of(w, &p);
+            if (got != (apart ? (uint32_t)IRIS_GEMM_BULK_SYNCHRONOUS : (uint32_t)IRIS_GEMM_FUSED_SEQUENTIAL))
+                failures++, printf("rule %zu, hopper %d: pattern %u\n", i, hopper, got);
+        }
+    memcpy(w->dev.arch, arch, sizeof arch);
+}
+
+/* A row of another pattern than the plan's leaves open whether there are packets. */
+static void check_packets(iris_world *w)
+{
+    iris_gemm_plan p;
+    iris_gemm_row row;
+    memset(&p, 0, sizeof p);
+    p.op = IRIS_GEMM_ALL_REDUCE, p.pattern = IRIS_GEMM_FUSED_SEQUENTIAL, p.m = p.most_m = 64, p.n = p.k = 4096;
+    p.world = 2, p.mainloop = IRISI_GEMM_SM80, p.launcher.magic = irisi_gemm_magic, p.region.columns = 4096;
+    p.operands.dtype = p.operands.c_dtype = p.sums.c_dtype = IRIS_BF16, p.operands.element = p.operands.c_element = 2;
+    p.machine.workgroups = p.machine.default_workgroups = 8, p.machine.xcds = 1;
+    p.tiling.tile_m = p.tiling.tile_n = 64, p.exchange.ll_pitch = 1;
+    for (int same = 0; same < 2; same++) {
+        const iris_gemm_pattern pattern = same ? IRIS_GEMM_FUSED_SEQUENTIAL : IRIS_GEMM_BULK_SYNCHRONOUS;
+        const uint32_t n = iris_gemm_candidates(w, &p, pattern, &row, 1);
+        if (n != 1 || (strstr(row.text, " ll=1") != NULL) != same)
+            failures++, printf("%u candidates of pattern %d: %s\n", n, (int)pattern, n ? row.text : "");
+    }
+}
+
 static int rank_main(iris_world *w, void *arg)
 {
     static const uint32_t patterns[] = {IRIS_GEMM_PRODUCER_CONSUMER, IRIS_GEMM_WG_SPECIALIZED,
@@ -270,6 +334,8 @@ static int rank_main(iris_world *w, void *arg)
     (void)arg;
     check_many(w);
     check_image(w);
+    check_rule(w);
+    check_packets(w);
     check_room();
     check_unaligned_b_room();
     for (int i = 0; i < 1500; i++) {

@@ -59,7 +59,7 @@ static void read_back(iris_world *w)
     p.operands.dtype = p.operands.c_dtype = p.sums.c_dtype = IRIS_BF16, p.tiling.tile_n = asked.width,
     p.tiling.edge_width = asked.edge_width, p.tiling.tail_tiles = asked.tail_tiles;
     p.tiling.cluster = asked.cluster, p.tiling.split_k = asked.split_k, p.tiling.most_full_n = asked.full_n;
-    irisi_gemm_print(w, &p, text, sizeof text);
+    irisi_gemm_print(w, &p, 1, text, sizeof text);
     if (!irisi_tune_read(&row, text, why, sizeof why))
         failures++, printf("%s\n", why);
     else if (irisi_tune_row_cut(&row).full_n != asked.full_n)

@@ -26,6 +26,7 @@
 #endif
 enum { IRISI_GEMM_LL_MOST = 1 << 24 };
 
+/* The most bytes, as above, that a pattern of an operation sends as packets. */
 static double irisi_gemm_ll_most(uint32_t op, uint32_t pattern)
 {
     const int sums = irisi_gemm_op_is(op, IRISI_GEMM_OPS_SPLIT_K), meanwhile = pattern == IRIS_GEMM_FUSED_SEQUENTIAL;

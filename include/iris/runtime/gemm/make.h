@@ -393,7 +393,7 @@ static void irisi_gemm_log_choice(const iris_world *w, const iris_gemm_plan *p, 
                      : tile_asked && pattern_asked ? "the arguments"
                                                    : "the library's model";
     char text[IRIS_GEMM_TUNE_ROW];
-    irisi_gemm_print(w, p, text, sizeof text);
+    irisi_gemm_print(w, p, 1, text, sizeof text);
     const int local = p->op == IRIS_GEMM_LOCAL && p->pattern != IRIS_GEMM_BLAS_GATHER;
     irisi_log(w->rank, IRISI_DEBUG, "iris_gemm_prepare: pattern %s%s, tile %u x %u%s, kernel %s, by %s: %s",
               local ? "none" : iris_gemm_pattern_name((iris_gemm_pattern)p->pattern),

@@ -15,7 +15,7 @@ iris_status iris_gemm_choice(iris_world *w, const iris_gemm_plan *plan, iris_gem
                           "iris_gemm_choice: a null pointer, or the plan is not from iris_gemm_prepare or released");
     iris_gemm_plan p = *plan;
     p.m = p.most_m; /* what was chosen was chosen for these */
-    irisi_gemm_print(w, &p, row->text, sizeof row->text);
+    irisi_gemm_print(w, &p, 1, row->text, sizeof row->text);
     return IRIS_OK;
 }
 
@@ -63,17 +63,15 @@ uint32_t iris_gemm_candidates(iris_world *w, const iris_gemm_plan *plan, iris_ge
     p = *plan, p.pattern = pattern, p.m = p.region.rows = p.most_m, p.machine.comm_workgroups = comm;
     if (best.most > 0 && best.n == 0)
         irisi_gemm_rank_senders(&p, &best);
+    /* How many sums go as packets depends on the pattern. */
+    const int packets = pattern == plan->pattern || !irisi_gemm_op_is(p.op, IRISI_GEMM_OPS_SPLIT_K);
     for (uint32_t i = 0; i < best.n; i++) {
         const irisi_gemm_cutting *c = &best.rows[i];
         p.machine.comm_workgroups = c->senders, p.tiling.tile_n = c->width;
         p.tiling.sender_tiles = c->sender_tiles, p.tiling.head_halves = c->head_halves,
         p.tiling.tail_tiles = c->tail_tiles, p.tiling.tail_halves = c->tail_halves, p.tiling.edge_width = c->edge_width;
         p.tiling.cluster = c->cluster, p.tiling.split_k = c->split_k, p.tiling.most_full_n = c->full_n;
-        irisi_gemm_print(w, &p, rows[i].text, sizeof rows[i].text);
-        const int anew = pattern != plan->pattern && irisi_gemm_op_is(p.op, IRISI_GEMM_OPS_SPLIT_K);
-        char *packets = anew ? strstr(rows[i].text, " ll=") : NULL;
-        if (packets) /* the last word: whether sums go as packets depends on the pattern */
-            *packets = '\0';
+        irisi_gemm_print(w, &p, packets, rows[i].text, sizeof rows[i].text);
     }
     free(best.rows);
     return best.n;

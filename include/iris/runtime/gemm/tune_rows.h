@@ -142,8 +142,8 @@ static int irisi_gemm_print_tiles(const iris_gemm_plan *p, char *row, size_t roo
     return used;
 }
 
-/* Writes a plan's problem and choice as a row. */
-static void irisi_gemm_print(const iris_world *w, const iris_gemm_plan *p, char *row, size_t room)
+/* Writes a plan's problem and choice as a row. `packets`: 0 where it is left open whether there are any. */
+static void irisi_gemm_print(const iris_world *w, const iris_gemm_plan *p, int packets, char *row, size_t room)
 {
     const char *arch = iris_arch_name(w);
     int used = snprintf(row, room, "op=%s arch=%.*s units=%u world=%u m=%u n=%u k=%u dtype=%s out=%s layout=%s",
@@ -160,7 +160,7 @@ static void irisi_gemm_print(const iris_world *w, const iris_gemm_plan *p, char 
         used += snprintf(row + used, room - (size_t)used, " comm=%u", p->machine.comm_workgroups);
     if (p->several.n[0] == 0) /* rows of tiles are not for several B */
         used = irisi_gemm_print_tiles(p, row, room, used);
-    if (irisi_gemm_sends_packets(p->op, p->pattern) && p->world > 1)
+    if (packets && irisi_gemm_sends_packets(p->op, p->pattern) && p->world > 1)
         snprintf(row + used, room - (size_t)used, " ll=%d", p->exchange.ll_pitch > 0);
 }
 
