@@ -63,13 +63,15 @@ struct problem {
     uint32_t tile_m, tile_n, workgroups;
     double beta;
     int real, put;
+    uint32_t senders; /* 0: as many as the library takes */
 };
 const problem problems[] = {
-    {45, 72, 24, 16, 16, 3, 0, 0, 1}, /* rows of tiles end within shards */
-    {45, 72, 24, 16, 16, 3, 0, 1, 0},
-    {5, 20, 40, 0, 0, 2, 0, 0, 0}, /* some ranks without columns, and more ranks than rows */
-    {64, 136, 32, 16, 24, 4, 0.5, 0, 1},
-    {200, 136, 64, 0, 0, 0, 0, 1, 1},
+    {45, 72, 24, 16, 16, 3, 0, 0, 1, 0}, /* rows of tiles end within shards */
+    {45, 72, 24, 16, 16, 3, 0, 1, 0, 0},
+    {5, 20, 40, 0, 0, 2, 0, 0, 0, 0}, /* some ranks without columns, and more ranks than rows */
+    {64, 136, 32, 16, 24, 4, 0.5, 0, 1, 0},
+    {200, 136, 64, 0, 0, 0, 0, 1, 1, 0},
+    {2, 24, 24, 0, 0, 6, 0, 0, 0, 3}, /* workgroups without anything to do, in every part of a pattern */
 };
 
 /* A problem on one rank, for some number of rows. */
@@ -77,7 +79,7 @@ struct job {
     irist_rank *t;
     const operation *o;
     problem p;
-    int rank; /* in the oracle's world, which of a GEMM alone has one rank */
+    int rank;      /* in the oracle's world, which of a GEMM alone has one rank */
     uint64_t seed; /* of the inputs: of each lap others, so that what is left of one is wrong in the next */
     char *memory[ORACLE_RESIDUAL + 1]; /* by oracle_matrix */
     char *exact;                       /* C of plans for exactly so many rows */
@@ -109,6 +111,7 @@ iris_gemm_args args_of(const job *j, int64_t rows, void *c)
     g.a = j->memory[ORACLE_A], g.b = j->memory[ORACLE_B], g.c = c;
     g.residual = q.residual ? j->memory[ORACLE_RESIDUAL] : nullptr;
     g.tile_m = j->p.tile_m, g.tile_n = j->p.tile_n, g.workgroups = j->p.workgroups;
+    g.comm_workgroups = j->p.senders;
     if (j->p.put)
         g.tune = "ll=0; op=reduce_scatter ll=0; op=all_reduce ll=0; op=all_gather ll=0";
     return g;
@@ -253,6 +256,26 @@ void none_work(irist_rank *t)
     }
 }
 
+/*
+ * Kernels of producer_consumer that have workgroups with nothing to do: those of one kernel must not end the epoch
+ * before those of the other have looked which one it is.
+ */
+void beside_work(irist_rank *t)
+{
+    for (uint32_t o = 2; o < 4; o++) {
+        job j;
+        bool goes_on = create(&j, t, &operations[o], problems[5]);
+        for (uint32_t n = 0, laps = irist_laps(60, 300); goes_on && n < laps; n++) {
+            j.seed = t->seed + n;
+            const int64_t rows = 1 + irist_pick(t->seed, n, 3, (uint32_t)j.p.m);
+            const std::vector<unsigned char> before = fill(&j, rows);
+            launch(&j, rows, 5);
+            goes_on = look(&j, rows, 5, before, false);
+        }
+        release(&j);
+    }
+}
+
 /* From none to all; each of them in one lap of eight. */
 int64_t rows_of(const job *j, uint32_t n)
 {
@@ -331,6 +354,8 @@ TEST_CASE("launches of one plan may have any number of rows, by every operation 
 }
 
 TEST_CASE("a launch without rows says nothing for the next one", "[gemm]") { irist_spmd(none_work, nullptr); }
+
+TEST_CASE("workgroups without anything to do end no epoch early", "[gemm]") { irist_spmd(beside_work, nullptr); }
 
 TEST_CASE("a number of rows that a plan has no room for is refused", "[gemm]") { irist_spmd(refused_work, nullptr); }
 

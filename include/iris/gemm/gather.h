@@ -135,7 +135,7 @@ IRIS_DEVICE void irisi_gemm_communicate_all_gather(const iris_ctx *ctx, const ir
     if (irisi_gemm_enter_all(ctx, plan, epoch))
         irisi_gemm_gather_rows(ctx, plan, 0, irisi_gemm_rows_of(plan, plan->rank).count, iris_grid_lane(),
                                iris_grid_lanes());
-    irisi_gemm_leave_all(ctx, plan, epoch, 1, plan->machine.waves, iris_workgroups());
+    irisi_gemm_leave_all(ctx, plan, epoch, 1, plan->machine.waves, iris_workgroups(), 0);
 }
 
 /*

@@ -47,13 +47,22 @@ IRIS_DEVICE int irisi_gemm_enter_all(const iris_ctx *ctx, const iris_gemm_plan *
     return irisi_atomic_fetch_u32(&ctx->control->abort, IRIS_RELAXED, IRIS_SCOPE_SYSTEM) == 0;
 }
 
+/* Waits until all workgroups of all peers are done with the epoch. Every lane of a workgroup. */
+IRIS_DEVICE void irisi_gemm_await_ends(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch)
+{
+    if (iris_wave() == 0)
+        irisi_gemm_wait_all(ctx, irisi_exchange_sums(plan, 0), epoch * plan->machine.equal_workgroups);
+}
+
 /*
  * Tells every peer that this workgroup is done, and ends the epoch once all workgroups of all ranks are. `put`: 1 if
  * the kernel has notified the owners of partial sums, or there are none; `waves`: of a workgroup; `workgroups`: of the
- * grid. Every lane of the grid calls it.
+ * grid; `beside`: 1 where another kernel of this rank computes in the same epoch. Its workgroups may not have looked at
+ * the epoch's number yet, while those of this one that find nothing to do are done: it must not end before all tiles
+ * are. A workgroup without a tile may look later, since it waits for nothing. Every lane of the grid calls it.
  */
 IRIS_DEVICE void irisi_gemm_leave_all(const iris_ctx *ctx, const iris_gemm_plan *plan, uint64_t epoch, int put,
-                                      uint32_t waves, uint32_t workgroups)
+                                      uint32_t waves, uint32_t workgroups, int beside)
 {
     const uint32_t workgroup = irisi_rematerialize_u32(iris_workgroup());
     /* The last workgroup counts for those that the grid lacks, too. */
@@ -73,11 +82,13 @@ IRIS_DEVICE void irisi_gemm_leave_all(const iris_ctx *ctx, const iris_gemm_plan 
     for (int rank = (int)iris_wg_lane(); rank < ctx->world; rank += (int)iris_wg_lanes())
         if (rank != ctx->rank)
             irisi_raise(ctx, irisi_exchange_sums(plan, ctx->rank), amount, IRIS_SIGNAL_ADD, rank);
+    if (beside && workgroup == 0)
+        irisi_gemm_await_ends(ctx, plan, epoch);
     const uint32_t out = irisi_channel_count_out_of(&plan->exchange.channel, waves);
     if (out == irisi_rematerialize_u32(workgroups) && irisi_gemm_op_is(plan->op, IRISI_GEMM_OPS_SPLIT_K))
         irisi_atomic_set_u64(irisi_exchange_ticket(plan), 0, IRIS_RELAXED, IRIS_SCOPE_AGENT); /* nobody asks any more */
-    if (workgroup == 0 && iris_wave() == 0)
-        irisi_gemm_wait_all(ctx, irisi_exchange_sums(plan, 0), epoch * plan->machine.equal_workgroups);
+    if (!beside && workgroup == 0)
+        irisi_gemm_await_ends(ctx, plan, epoch);
     irisi_channel_close(&plan->exchange.channel, epoch, out, irisi_rematerialize_u32(workgroups));
 }
 

@@ -84,11 +84,11 @@ IRIS_DEVICE void irisi_pack_part(const char *from, char *to, uint32_t left, uint
     }
 }
 
-/* Reads 4 bytes of a row from byte `at` on; element by element if the row does not start at a multiple of 4. */
+/* Reads 4 bytes of a row from byte `at` on, or what is left of it; a word at once where the row begins at one. */
 IRIS_DEVICE uint32_t irisi_transpose_load(const char *row, uint64_t at, uint64_t bytes, uint32_t element)
 {
     uint32_t word = 0;
-    if ((uintptr_t)row % 4 == 0)
+    if ((uintptr_t)row % 4 == 0 && (element == 4 || at + 4 <= bytes))
         return irisi_load_32(row + at, IRIS_CACHE_DEFAULT);
     IRISI_UNROLL
     for (uint32_t i = 0; i < 4; i += element)
