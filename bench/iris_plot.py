@@ -34,9 +34,14 @@ def where_of(result):
     return f"{result.get('world', result.get('ranks'))} × {result['device']}{part}, {result['commit']}"
 
 
+def name_of(file):
+    """What the names of a file's pictures begin with. What follows .json stays: ranks write FILE.json.rank0, …"""
+    return file.name.removesuffix(".json")
+
+
 def draw(file, result, folder, ending):
     """All pictures of one result."""
-    rows, where, stem = rows_of(file, result), where_of(result), file.stem
+    rows, where, stem = rows_of(file, result), where_of(result), name_of(file)
     kind = result["benchmark"]
     if kind in ("gemm_fused", "gemm_all_scatter"):
         drawn = sum(plot.speedups(result, op, where, folder / f"{stem}_{op}.{ending}")
@@ -67,7 +72,7 @@ def read(file):
     sys.exit(f"iris-plot: {file} is neither a result of schema iris-bench-1 nor a trace")
 
 
-def main():
+def arguments():
     parser = argparse.ArgumentParser(prog="iris-plot", description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("files", nargs="+", type=pathlib.Path, metavar="FILE", help="results and traces")
     parser.add_argument("-o", "--out", type=pathlib.Path, default=pathlib.Path("."), metavar="FOLDER",
@@ -77,23 +82,51 @@ def main():
                         help="an earlier result: draw how many times as fast each row is now")
     parser.add_argument("--begin", type=float, metavar="US", help="of a trace: microseconds from its first event on")
     parser.add_argument("--end", type=float, metavar="US", help="and up to where")
-    args = parser.parse_args()
-    args.out.mkdir(parents=True, exist_ok=True)
+    return parser.parse_args()
+
+
+def picture_of(file, found, before):
+    """The name of a trace's or a comparison's picture; of a result what the names of its pictures begin with."""
+    return name_of(file) + ("_timeline" if "traceEvents" in found else "" if before is None else "_beside")
+
+
+def refuse_same_pictures(inputs, before):
+    """Ends the program where a picture of one input would overwrite another's."""
+    first = {}
+    for file, found in inputs:
+        name = picture_of(file, found, before)
+        if name in first:
+            sys.exit(f"iris-plot: {first[name]} and {file} would write pictures of the same name, {name}: "
+                     "draw them in two calls, with two folders")
+        first[name] = file
+
+
+def draw_input(file, found, before, args):
+    """All pictures of one trace or result."""
+    picture = args.out / f"{picture_of(file, found, before)}.{args.format}"
+    if "traceEvents" in found:
+        if not timeline.timeline(found, file.name, picture, args.begin, args.end):
+            sys.exit(f"iris-plot: {file}: it has no events there")
+    elif before is None:
+        draw(file, found, args.out, args.format)
+    elif not plot.beside(rows_of(file, found), rows_of(args.beside, before),
+                         f"{where_of(found)}, beside {before['commit']}", picture):
+        sys.exit(f"iris-plot: {file} and {args.beside} have no row in common")
+
+
+def main():
+    args = arguments()
     before = read(args.beside) if args.beside else None
     if before is not None and "rows" not in before:
         sys.exit(f"iris-plot: --beside {args.beside}: a trace is no result")
-    for file in args.files:
-        found = read(file)
-        if "traceEvents" in found:
-            if not timeline.timeline(found, file.name, args.out / f"{file.stem}_timeline.{args.format}", args.begin,
-                                     args.end):
-                sys.exit(f"iris-plot: {file}: it has no events there")
-        elif before is None:
-            draw(file, found, args.out, args.format)
-        elif not plot.beside(rows_of(file, found), rows_of(args.beside, before),
-                             f"{where_of(found)}, beside {before['commit']}",
-                             args.out / f"{file.stem}_beside.{args.format}"):
-            sys.exit(f"iris-plot: {file} and {args.beside} have no row in common")
+    inputs = [(file, read(file)) for file in args.files]
+    refuse_same_pictures(inputs, before)
+    try:
+        args.out.mkdir(parents=True, exist_ok=True)
+        for file, found in inputs:
+            draw_input(file, found, before, args)
+    except OSError as why:
+        sys.exit(f"iris-plot: no picture can be written into the folder {args.out}: {why}")
 
 
 if __name__ == "__main__":

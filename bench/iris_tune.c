@@ -9,14 +9,16 @@
  * collective_search.h and gemm_search.h say how. docs/how-to/tune-for-your-machine.md is its manual, and bench/tune.py
  * makes the built-in table of such files.
  */
-#define _GNU_SOURCE 1 /* unsetenv */
+#define _GNU_SOURCE 1                 /* unsetenv */
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* tests/compile: gemm_fused.c has the same */
 #define IRIS_GEMM_ALL_PATTERNS
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16
 #endif
 #include <iris/gen/launch/gemm_all_scatter.h>
 
+#include <limits.h>
 #include <math.h>
+#include <sys/stat.h>
 
 #include "collective_search.h"
 #include "gemm_search.h"
@@ -31,17 +33,70 @@ typedef struct options {
     long shape[SHAPES][3];
 } options;
 
-static FILE *open_table(const options *o, iris_world *w)
+/* Rank 0's rows as they come: in a file beside the table, which keeps what it has until there are others. */
+typedef struct rows_file {
+    FILE *file;                               /* null on other ranks */
+    char table[PATH_MAX], name[PATH_MAX + 8]; /* name: the table's own where that is no plain file */
+} rows_file;
+
+static int rows_open(rows_file *r, const options *o, iris_world *w)
 {
+    struct stat about;
+    const int there = stat(o->table, &about) == 0;
+    memset(r, 0, sizeof *r);
     if (iris_rank(w) != 0)
-        return NULL;
-    FILE *table = fopen(o->table, "w");
-    if (table == NULL)
-        fprintf(stderr, "iris-tune: cannot write %s\n", o->table);
+        return 0;
+    if (!there || realpath(o->table, r->table) == NULL) /* the file itself, not a link to it */
+        snprintf(r->table, sizeof r->table, "%s", o->table);
+    snprintf(r->name, sizeof r->name, "%s%s", r->table, there && !S_ISREG(about.st_mode) ? "" : ".new");
+    r->file = fopen(r->name, "w");
+    if (r->file == NULL)
+        fprintf(stderr, "iris-tune: cannot write %s: %s\n", r->name, strerror(errno));
     else
-        fprintf(table, "# %d x %s, commit %s: rows for IRIS_TUNE, by iris-tune\n", iris_world_size(w),
+        fprintf(r->file, "# %d x %s, commit %s: rows for IRIS_TUNE, by iris-tune\n", iris_world_size(w),
                 iris_device_name(w), o->gemm.bench.commit ? o->gemm.bench.commit : "unknown");
-    return table;
+    return r->file == NULL;
+}
+
+/* How many lines a file has behind its first one; 0 where it is no plain file. */
+static int rows_in(const char *name)
+{
+    FILE *file = fopen(name, "r");
+    int lines = 0;
+    for (int c; file != NULL && (c = fgetc(file)) != EOF;)
+        lines += c == '\n';
+    if (file != NULL)
+        fclose(file);
+    return lines > 0 ? lines - 1 : 0;
+}
+
+/* Puts the rows in the table's place when all is well: 0, or 1 with a sentence. `failed`: what the run came to. */
+static int rows_close(rows_file *r, const options *o, int failed)
+{
+    if (r->file == NULL)
+        return failed;
+    const int lost = ferror(r->file) != 0, closed = fclose(r->file) == 0 && !lost;
+    if (strcmp(r->name, r->table) == 0) { /* a terminal, a pipe: rows went there as they came */
+        if (!closed)
+            fprintf(stderr, "iris-tune: cannot write all of %s\n", r->table);
+        return failed || !closed;
+    }
+    const int rows = rows_in(r->name);
+    if (!closed)
+        fprintf(stderr, "iris-tune: cannot write all of %s; %s is as it was\n", r->name, o->table);
+    else if (rows == 0)
+        fprintf(stderr, "iris-tune: nothing was measured to its end: there are no rows; %s is as it was\n", o->table);
+    else if (failed)
+        fprintf(stderr, "iris-tune: %s is as it was; what was found is in %s\n", o->table, r->name);
+    else if (rename(r->name, r->table) != 0)
+        fprintf(stderr, "iris-tune: cannot write %s: %s; what was found is in %s\n", r->table, strerror(errno),
+                r->name);
+    else
+        return printf("%d rows are in %s: IRIS_TUNE=%s%s makes programs choose by them\n", rows, o->table,
+                      strchr(o->table, '/') ? "" : "./", o->table) < 0;
+    if (rows == 0)
+        remove(r->name);
+    return 1;
 }
 
 /* 0, or 1 when the run cannot go on. */
@@ -76,21 +131,14 @@ static int tune_gemms(bench *b, const options *o, FILE *table)
 static int rank_main(iris_world *w, void *arg)
 {
     const options *o = (const options *)arg;
+    rows_file rows;
     bench b;
-    FILE *table = open_table(o, w);
-    if (!iris_bench_all_ok(w, table != NULL || iris_rank(w) != 0) || bench_open(&b, w, &o->gemm.bench, "iris_tune"))
+    if (!iris_bench_all_ok(w, rows_open(&rows, o, w) == 0))
         return 1;
-    if (tune_collectives(&b, o, table) || tune_gemms(&b, o, table))
-        return 1;
-    if (table != NULL && fclose(table) != 0) {
-        fprintf(stderr, "iris_tune: cannot write all of %s\n", o->table);
-        (void)iris_bench_close(&b.file);
-        return 1;
-    }
-    if (table != NULL)
-        printf("rows are in %s: IRIS_TUNE=%s%s makes programs choose by them\n", o->table,
-               strchr(o->table, '/') ? "" : "./", o->table);
-    return iris_bench_close(&b.file);
+    int failed = !iris_bench_all_ok(w, bench_open(&b, w, &o->gemm.bench, "iris_tune") == 0);
+    if (!failed)
+        failed = tune_collectives(&b, o, rows.file) || tune_gemms(&b, o, rows.file) || iris_bench_close(&b.file);
+    return !iris_bench_all_ok(w, rows_close(&rows, o, failed) == 0);
 }
 
 /* A word of the command line: a collective, `collectives`, `published` shapes of GEMMs, or a shape. 0: it is none. */

@@ -4,7 +4,8 @@
 Dotted lines are the hand-written kernels of the same run, dashed ones the copy engine's. Of collectives: time against
 message size, both logarithmic, in a graph where that was measured; dashed lines are NCCL's. Of pairs: for each size a
 heat map for each operation, GB/s from rank to rank with per cent of the ceiling. Of any other benchmark: bandwidth or
-time against message size, both logarithmic, a line for each other point of its axes.
+time against the axis of numbers that has most values, both logarithmic unless there is a 0, a line for each other point
+of its axes.
 """
 import collections
 
@@ -172,26 +173,64 @@ def point(row):
     return {k: v for k, v in row.items() if k not in FIGURES and v not in ("", None)}
 
 
+# Axes that every row of a file has; they are 0 where the benchmark has no such axis.
+ALWAYS = ("bytes", "workgroups", "lanes")
+
+
+def points(rows):
+    """point() of each row, without those of ALWAYS that are 0 in all rows of its case."""
+    there = {(r["case"], k) for r in rows for k in ALWAYS if r.get(k)}
+    return [{k: v for k, v in point(r).items() if k not in ALWAYS or (r["case"], k) in there} for r in rows]
+
+
+def axis_of(rows):
+    """The number that has most values among the rows that have it; None: no number has several. One of ALWAYS with a 0
+    comes last: rows with the 0 may be those that have none, such as a library's that chooses its workgroups itself."""
+    places = points(rows)
+    values = {k: {p[k] for p in places if k in p} for k in dict.fromkeys(k for p in places for k in p)}
+    numbers = [k for k, v in values.items() if len(v) > 1 and all(isinstance(x, int) for x in v)]
+
+    def rank(k):
+        return k not in ALWAYS or 0 not in values[k], len(values[k]), all(k in p for p in places), k == "bytes"
+    return max(numbers, key=rank, default=None)
+
+
 def sweep(rows, where, file):
-    """Any benchmark's rows: bandwidth where all have one, else time, against the number that has most values; a line
-    for each other point. 0: there is no number with several values."""
-    points = [point(r) for r in rows]
-    values = {k: {p.get(k) for p in points} for p in points for k in p}
-    numbers = [k for k, v in values.items() if len(v) > 1 and all(isinstance(x, int) and x > 0 for x in v)]
-    if not numbers:
+    """Any benchmark's rows: a picture of those that have the axis with most values, and of the others one for each case
+    that has an axis of its own. Returns how many."""
+    x = axis_of(rows)
+    drawn = curves(rows, x, where, file)
+    others = collections.defaultdict(list)
+    for row, at in zip(rows, points(rows)):
+        if x not in at:
+            others[row["case"]].append(row)
+    for case, part in others.items():
+        name = case.replace("/", "_")  # a file's name holds no slash
+        drawn += curves(part, axis_of(part), f"{case}, {where}", file.with_stem(f"{file.stem}_{name}"))
+    return drawn
+
+
+def curves(rows, x, where, file):
+    """One picture of the rows that have the axis x: bandwidth where all have one, else time; a line for each other
+    point. Returns 1; 0 where x is None."""
+    if x is None:
         return 0
-    x = max(numbers, key=lambda k: (len(values[k]), k == "bytes"))
-    y, label = ("gbps", "GB/s") if all("gbps" in r for r in rows) else ("us", "µs")
-    named = [k for k in values if k != x and len(values[k]) > 1]
+    shown = [(row, at) for row, at in zip(rows, points(rows)) if x in at]
+    y, label = ("gbps", "GB/s") if all("gbps" in r for r, _ in shown) else ("us", "µs")
+    others = [k for k in dict.fromkeys(k for _, at in shown for k in at) if k != x]
+    named = [k for k in others if len({at.get(k) for _, at in shown}) > 1]
     found = collections.defaultdict(list)
-    for row, at in zip(rows, points):
+    for row, at in shown:
         name = " ".join(str(at[k]) if k in ("case", "variant") else f"{k}={at[k]}" for k in named if k in at)
         found[name or at["case"]].append((at[x], row[y]))
     fig, axes = plt.subplots(figsize=(7, 4.5))
     for name, drawn in found.items():
         axes.plot(*zip(*sorted(drawn)), marker=".", label=name)
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
+    # A logarithmic scale has no place for 0.
+    if all(at[x] > 0 for _, at in shown):
+        axes.set_xscale("log", base=2)
+    if all(row[y] > 0 for row, _ in shown):
+        axes.set_yscale("log")
     axes.set_xlabel(x)
     axes.set_ylabel(label)
     axes.set_title(where, fontsize=9)

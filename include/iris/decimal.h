@@ -27,11 +27,14 @@ static inline void irisi_decimal_point(char *text)
     }
 }
 
-/* A number with so many digits behind the point. */
+/* A number with so many digits behind the point; null, as in JSON, where it is none. */
 static inline irisi_decimal irisi_decimal_of(double value, int digits)
 {
     irisi_decimal d;
-    snprintf(d.text, sizeof d.text, "%.*f", digits, value);
+    if (__builtin_isfinite(value))
+        snprintf(d.text, sizeof d.text, "%.*f", digits, value);
+    else
+        snprintf(d.text, sizeof d.text, "null");
     irisi_decimal_point(d.text);
     return d;
 }

@@ -365,6 +365,56 @@ TEST_CASE("a program that registers too much, or nothing for an axis, is told", 
     CHECK(std::string(s.wrong) == "'many' is one benchmark too many: at most 32");
 }
 
+/* What is said of an axis of numbers, or of words, with this name. */
+static std::string said_of(const char *name, bool words, int64_t value = 8)
+{
+    static const char *const some[] = {"a", "b"};
+    static iris_bench_suite s;
+    iris_bench_suite_init(&s, "made up", "for a test");
+    iris_bench_benchmark *b = iris_bench_add(&s, "it", note);
+    if (words)
+        iris_bench_words(b, name, some, 2);
+    else
+        iris_bench_list(b, name, &value, 1);
+    return parsed(&s, {}) == -1 ? "" : s.wrong;
+}
+
+TEST_CASE("an axis has a name that its values have room under, and options have letters of their own", "[bench]")
+{
+    for (const char *name : {"case", "op", "us", "n", "p10", "p90", "min", "gbps", "algbw", "ceiling", "ratio", "ok"})
+        CHECK(said_of(name, false).find("has the name of a figure in files") != std::string::npos);
+    for (const char *name : {"variant", "dtype"}) {
+        CHECK(said_of(name, false).find("must be of words") != std::string::npos);
+        CHECK(said_of(name, true).empty());
+    }
+    for (const char *name : {"bytes", "workgroups", "lanes"}) {
+        CHECK(said_of(name, true).find("must be of numbers") != std::string::npos);
+        CHECK(said_of(name, false, -1).find("must be of numbers") != std::string::npos);
+        CHECK(said_of(name, false).empty());
+    }
+    CHECK(said_of("bytes", false, INT64_C(1) << 40).empty());
+    CHECK(said_of("lanes", false, INT64_C(1) << 40).find("must be of numbers") != std::string::npos);
+    CHECK(said_of("m", false, -1).empty());
+    static iris_bench_suite s;
+    suite_of(&s);
+    iris_bench_ranks(s.benchmark + 1, "from");
+    CHECK(parsed(&s, {}) == 2);
+    CHECK(std::string(s.wrong).find("an axis before it") != std::string::npos);
+    int own = 0, other = 0;
+    for (const char *name : {"size", "ranks"}) {
+        suite_of(&s);
+        iris_bench_option_int(&s, name[0], name, &own, "for a test");
+        CHECK(parsed(&s, {}) == 2);
+        CHECK(std::string(s.wrong).find("has the letter or the name of --") != std::string::npos);
+    }
+    suite_of(&s);
+    iris_bench_option_int(&s, 0, "turns", &own, "for a test");
+    iris_bench_option_int(&s, 0, "waves", &other, "for a test");
+    CHECK(parsed(&s, {"--waves", "4", "--turns", "3", "-r", "5"}) == -1);
+    CHECK((own == 3 && other == 4 && s.time.repeats == 5));
+    CHECK(parsed(&s, {"--json", "same", "--csv", "same"}) == 2);
+}
+
 static std::string file(const std::string &name)
 {
     std::string text;
@@ -392,7 +442,7 @@ static void files(irist_rank *t)
     points.wrong_at = 0, s[0].about.json = s[0].about.csv = nullptr;
     irist_check(t, iris_bench_run(t->world, &s[0], &points) == 0, "a run whose checks passed did not return 0");
     s[0].about.json = "/dev/full";
-    irist_check(t, iris_bench_run(t->world, &s[0], &points) == (t->rank == 0), "a full disk goes unnoticed");
+    irist_check(t, iris_bench_run(t->world, &s[0], &points) == 1, "a full disk goes unnoticed");
     const std::string part_name = name + ".part", nowhere = name + "/nowhere.csv";
     points.fail_at = 1, s[0].about.json = part_name.c_str();
     irist_check(t, iris_bench_run(t->world, &s[0], &points) == 1, "a run whose function failed returned 0");
@@ -412,11 +462,11 @@ static void files(irist_rank *t)
         irist_check(t, json.find(part) != std::string::npos, "the JSON file has no %s: %s", part, json.c_str());
     irist_check(t,
                 rows.find("case,op,dtype,variant,bytes,workgroups,lanes,how,grid,us,n,p10,p90,min,gbps,algbw,"
-                          "ceiling,ratio,ok\nfirst,,f32,,0,0,0,plain,1,2.0000,7,1.5000,,,3.0000,,4.0000,0.7500,1\n") ==
+                          "ceiling,ratio,ok\nfirst,,f32,,0,0,0,plain,1,2.0000,7,1.5000,,,3.000,,4.0000,0.7500,1\n") ==
                     0,
                 "the CSV file: %s", rows.c_str());
     irist_check(t,
-                rows.find("\nfirst,,f32,,0,0,0,\"a\"\"b,c\",10,2.0000,7,1.5000,,,3.0000,,4.0000,0.7500,0\n") !=
+                rows.find("\nfirst,,f32,,0,0,0,\"a\"\"b,c\",10,2.0000,7,1.5000,,,3.000,,4.0000,0.7500,0\n") !=
                     std::string::npos,
                 "the CSV file: %s", rows.c_str());
 }

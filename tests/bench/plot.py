@@ -12,6 +12,7 @@ import os
 import pathlib
 import sys
 import tempfile
+import unittest.mock
 
 ROOT = pathlib.Path(sys.argv[1]).resolve()
 RESULTS = ROOT / "bench/results"
@@ -79,6 +80,57 @@ def drawn(folder):
     assert "</svg>" in svg and all(picture.stat().st_size > 1000 for picture in out.iterdir()), list(out.iterdir())
 
 
+def names(folder):
+    """Pictures of ranks' traces, of which each has its own, and of files whose names only look alike."""
+    hang = [write(folder, f"hang.json.rank{r}", trace()) for r in range(2)]
+    assert said("-o", folder / "hang", *hang) == [f"hang.json.rank{r}_timeline.svg" for r in range(2)]
+    assert sorted(p.name for p in (folder / "hang").iterdir()) == [f"hang.json.rank{r}_timeline.svg" for r in range(2)]
+    for side in "AB":
+        (folder / side).mkdir()
+    push = result("push", [row("push", n, bytes=n) for n in (64, 128)])
+    a, b = write(folder / "A", "push.json", push), write(folder / "B", "push.json", push)
+    run, timeline = write(folder / "A", "run.json", trace()), write(folder / "B", "run_timeline.json", push)
+    for first, second in ((a, b), (run, timeline)):
+        sentence = said("-o", folder / "none", first, second, fails=True)
+        assert str(first) in sentence and str(second) in sentence and not (folder / "none").exists(), sentence
+    assert said("-o", folder / "both", a, write(folder / "B", "run.json", trace())) == ["push.svg", "run_timeline.svg"]
+
+
+def sweep(rows):
+    """{a picture of sweep: (label and scale of x, of y, its lines)}"""
+    seen = {}
+
+    def look(fig, file):
+        axes, = fig.axes
+        lines = {line.get_label(): list(line.get_xdata()) for line in axes.lines}
+        seen[file.name] = (axes.get_xlabel(), axes.get_xscale(), axes.get_ylabel(), axes.get_yscale(), lines)
+    with unittest.mock.patch.object(iris_plot.plot, "saved", look):
+        assert iris_plot.plot.sweep(rows, "here", pathlib.Path("mixed.svg")) == len(seen)
+    return seen
+
+
+def swept():
+    """Which axis sweep draws against, and where a 0 keeps a scale from being logarithmic."""
+    copy = [row("copy", n, bytes=n, gbps=1.0) for n in (256, 1024)]
+    fill = [row("fill", n, elements=n) for n in (64, 256)]
+    assert sweep(copy + fill) == {
+        "mixed.svg": ("bytes", "log", "GB/s", "log", {"copy": [256, 1024]}),
+        "mixed_fill.svg": ("elements", "log", "µs", "log", {"fill": [64, 256]})}
+    more = [row("fill", n, elements=n) for n in (16, 64, 256)]
+    rest = [row("empty", 1), row("empty", 2, elements=None), *(row("there/back", n, hops=n) for n in (1, 2))]
+    assert {name: drawn[0] for name, drawn in sweep(copy + more + rest).items()} == {
+        "mixed.svg": "elements", "mixed_copy.svg": "bytes", "mixed_there_back.svg": "hops"}
+    assert sweep(copy + [row("push", n, bytes=n, gbps=1.0) for n in (256, 512)]) == {
+        "mixed.svg": ("bytes", "log", "GB/s", "log", {"copy": [256, 1024], "push": [256, 512]})}
+    assert sweep([row("wait", 1, depth=n) for n in (0, 1, 2)]) == {
+        "mixed.svg": ("depth", "linear", "µs", "log", {"wait": [0, 1, 2]})}
+    assert sweep([{**r, "gbps": i * 1.0} for i, r in enumerate(copy)]) == {
+        "mixed.svg": ("bytes", "log", "GB/s", "linear", {"copy": [256, 1024]})}
+    workgroups = [row("tiles", 1, bytes=n, variant=f"v{w}", workgroups=w) for n in (64, 256) for w in (0, 132, 264)]
+    assert sweep(workgroups)["mixed.svg"][0] == "bytes"
+    assert sweep([row("signal", 1), row("signal", 2)]) == {}
+
+
 def refused(folder):
     push = result("push", [row("push", 1, bytes=64)])
     assert "no axis has several numbers" in said(write(folder, "one.json", push), fails=True)
@@ -90,6 +142,8 @@ def refused(folder):
     file = write(folder, "run.json", trace())
     assert "it has no events there" in said("--begin", "500", "--end", "600", file, fails=True)
     assert "a trace is no result" in said("--beside", file, write(folder, "push.json", push), fails=True)
+    for out in (file, file / "below"):
+        assert f"no picture can be written into the folder {out}: " in said("-o", out, file, fails=True)
 
 
 if not importlib.util.find_spec("matplotlib"):
@@ -102,4 +156,6 @@ import iris_plot  # noqa: E402 (it wants matplotlib)
 
 with tempfile.TemporaryDirectory() as scratch:
     drawn(pathlib.Path(scratch))
+    names(pathlib.Path(scratch))
+    swept()
     refused(pathlib.Path(scratch))

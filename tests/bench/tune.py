@@ -53,7 +53,8 @@ def measured():
                       cwd=folder)
         lines = pathlib.Path(folder, "rows.txt").read_text(encoding="utf-8").splitlines()
         result = json.loads(pathlib.Path(folder, "rows.json").read_text(encoding="utf-8"))
-    assert out.endswith("rows are in rows.txt: IRIS_TUNE=./rows.txt makes programs choose by them\n"), out
+    end = f"{len(lines) - 1} rows are in rows.txt: IRIS_TUNE=./rows.txt makes programs choose by them\n"
+    assert out.endswith(end), (out, end)
     assert result["complete"] and all(r["ok"] for r in result["rows"]), result
     assert lines[0].startswith("# 2 x ") and lines[0].endswith(": rows for IRIS_TUNE, by iris-tune"), lines
     rows = [fields(line) for line in lines[1:]]
@@ -87,5 +88,23 @@ def refused():
     assert error.startswith("iris-tune: cannot write there/is/none.txt"), error
 
 
+def kept():
+    """A table keeps what it has where a run finds no rows or cannot write; a link stays one."""
+    with tempfile.TemporaryDirectory() as folder:
+        table, link = pathlib.Path(folder, "rows.txt"), pathlib.Path(folder, "link.txt")
+        table.write_text("precious\n", encoding="utf-8")
+        link.symlink_to("rows.txt")
+        for arguments, words in ((("--json", "no/where.json"), "cannot write no/where.json: "),
+                                 (("-s", "1", "-r", "4000", "-l", "400"), "there are no rows; rows.txt is as it was")):
+            _, error = said(*SMALL, "-M", "1024", *arguments, "-o", "rows.txt", "all_reduce", fails=1, cwd=folder)
+            assert words in error and table.read_text(encoding="utf-8") == "precious\n", (arguments, error)
+            assert not pathlib.Path(folder, "rows.txt.new").exists()
+        _, error = said(*SMALL, "-o", "/dev/full", "reduce", fails=1, cwd=folder)
+        assert "cannot write all of /dev/full\n" in error, error
+        said(*SMALL, "-o", "link.txt", "reduce", cwd=folder)
+        assert link.is_symlink() and "collective=reduce" in table.read_text(encoding="utf-8")
+
+
 refused()
+kept()
 measured()

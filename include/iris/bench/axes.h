@@ -55,10 +55,12 @@ typedef struct iris_bench_benchmark {
  * @name Axes
  *
  * Host functions of main, for a benchmark of iris_bench_add. An axis without values, and one too many, iris_bench_parse
- * says in one sentence.
+ * says in one sentence, and a name that files have for a figure: case, op, us, n, p10, p90, min, gbps, algbw, ceiling,
+ * ratio, ok.
  *
  * @param b      the benchmark
- * @param name   lives as long as the suite, as all texts do
+ * @param name   dtype and variant are of words, bytes, workgroups and lanes of numbers from 0 on; each other name is a
+ *               column of its own. Lives as long as the suite, as all texts do
  * @param from   the first value, above 0
  * @param to     the greatest
  * @param factor from a value to the next, above 1
@@ -159,6 +161,32 @@ static inline int irisi_bench_usual(const char *name)
         if (strcmp(usual[i], name) == 0)
             return 1;
     return 0;
+}
+
+/* A name that files have for a figure of the row, which no axis can have. */
+static inline int irisi_bench_figure(const char *name)
+{
+    static const char *const figures[] = {"case", "op",   "us",    "n",       "p10",   "p90",
+                                          "min",  "gbps", "algbw", "ceiling", "ratio", "ok"};
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        if (strcmp(figures[i], name) == 0)
+            return 1;
+    return 0;
+}
+
+/* Whether the row's field of the axis's name can hold its values: words in dtype and variant, numbers in the others. */
+static inline int irisi_bench_fits(const iris_bench_axis *a)
+{
+    const int words = strcmp(a->name, "dtype") == 0 || strcmp(a->name, "variant") == 0;
+    const int64_t most = strcmp(a->name, "bytes") == 0 ? INT64_MAX : INT32_MAX;
+    if (!irisi_bench_usual(a->name))
+        return 1;
+    if (words != (a->kind == IRIS_BENCH_WORDS || a->kind == IRIS_BENCH_DTYPES))
+        return 0;
+    for (int i = 0; !words && i < a->count && i < IRIS_BENCH_VALUES; i++)
+        if (a->values[i] < 0 || a->values[i] > most)
+            return 0;
+    return 1;
 }
 
 /* Points of a benchmark: the product of its axes. */

@@ -17,12 +17,16 @@
 
 #include <iris/bench/axes.h>
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
 
 /** Most of each in a program. */
 enum { IRIS_BENCH_BENCHMARKS = 32, IRIS_BENCH_OPTIONS = 16 };
+
+/* Options without a letter; a program's own begin at the last one. */
+enum { IRISI_BENCH_CSV = 256, IRISI_BENCH_LIST, IRISI_BENCH_CALLS, IRISI_BENCH_OWN };
 
 /** An option of the program's own. */
 typedef struct iris_bench_option {
@@ -75,7 +79,7 @@ struct iris_bench_point {
  * @param name   lives as long as the suite, as all texts do
  * @param what   one line
  * @param run    measures one point
- * @param letter of the short option
+ * @param letter of the short option, a letter or digit that --help does not show for another; 0: there is none
  * @param at     what the option sets; what stands there is the default
  * @param help   one line
  * @{
@@ -110,7 +114,8 @@ static inline iris_bench_option *irisi_bench_option(iris_bench_suite *s, int let
     }
     iris_bench_option *o = s->option + s->options++;
     memset(o, 0, sizeof *o);
-    o->letter = letter, o->name = name, o->help = help;
+    o->letter = letter > 0 && letter < 128 && isalnum(letter) ? letter : IRISI_BENCH_OWN + s->options, o->name = name,
+    o->help = help;
     return o;
 }
 
@@ -192,7 +197,10 @@ static inline void irisi_bench_help_option(const iris_bench_option *o)
     char name[32];
     const char *takes = o->number ? " N" : o->size ? " BYTES" : o->text ? " TEXT" : "";
     snprintf(name, sizeof name, "%s%s", o->name, takes);
-    printf("  -%c, --%-17s %s", o->letter, name, o->help);
+    if (o->letter < 256)
+        printf("  -%c, --%-17s %s", o->letter, name, o->help);
+    else
+        printf("      --%-17s %s", name, o->help);
     if (o->number)
         printf(" (default %d)", *o->number);
     else if (o->size)
@@ -266,9 +274,6 @@ static inline int irisi_bench_set_own(const char *program, const iris_bench_opti
     return 1;
 }
 
-/* Options without a letter. */
-enum { IRISI_BENCH_CSV = 256, IRISI_BENCH_LIST, IRISI_BENCH_CALLS };
-
 /* Sets what one option says; 0 when it cannot be. */
 static inline int irisi_bench_set(iris_bench_suite *s, const char *program, int letter, const char *text)
 {
@@ -318,6 +323,28 @@ static inline void irisi_bench_getopt(const iris_bench_suite *s, struct option *
     *letters = 0;
 }
 
+/* Whether an axis before this one has its name. */
+static inline int irisi_bench_axis_twice(const iris_bench_benchmark *b, int at)
+{
+    for (int i = 0; i < at; i++)
+        if (strcmp(b->axes[i].name, b->axes[at].name) == 0)
+            return 1;
+    return 0;
+}
+
+/* An option of the program's own that has the letter or the name of another one. */
+static inline void irisi_bench_options_sound(iris_bench_suite *s, const struct option *names)
+{
+    int n = 0;
+    while (names[n].name)
+        n++;
+    for (int i = n - s->options; i < n && !*s->wrong; i++)
+        for (int k = 0; k < i && !*s->wrong; k++)
+            if (names[k].val == names[i].val || strcmp(names[k].name, names[i].name) == 0)
+                snprintf(s->wrong, sizeof s->wrong, "option --%s has the letter or the name of --%s; give it another",
+                         names[i].name, names[k].name);
+}
+
 /* What the program registered wrong; 1 when there is nothing. */
 static inline int irisi_bench_sound(iris_bench_suite *s, const char *program)
 {
@@ -327,7 +354,20 @@ static inline int irisi_bench_sound(iris_bench_suite *s, const char *program)
             snprintf(s->wrong, sizeof s->wrong, "benchmark '%s' has %d axes; at most %d", b->name, b->axis_count,
                      (int)IRIS_BENCH_AXES);
         for (int i = 0; i < b->axis_count && !*s->wrong; i++)
-            if (b->axes[i].kind != IRIS_BENCH_RANKS && (b->axes[i].count < 1 || b->axes[i].count > IRIS_BENCH_VALUES))
+            if (irisi_bench_figure(b->axes[i].name) || irisi_bench_axis_twice(b, i))
+                snprintf(s->wrong, sizeof s->wrong, "axis '%s' of benchmark '%s' has the name of %s; give it another",
+                         b->axes[i].name, b->name,
+                         irisi_bench_figure(b->axes[i].name) ? "a figure in files" : "an axis before it");
+            else if (!irisi_bench_fits(b->axes + i))
+                snprintf(
+                    s->wrong, sizeof s->wrong,
+                    "axis '%s' of benchmark '%s' must be of %s, as the field of that name; or give it another name",
+                    b->axes[i].name, b->name,
+                    strcmp(b->axes[i].name, "dtype") == 0 || strcmp(b->axes[i].name, "variant") == 0
+                        ? "words"
+                        : "numbers from 0 on that fit");
+            else if (b->axes[i].kind != IRIS_BENCH_RANKS &&
+                     (b->axes[i].count < 1 || b->axes[i].count > IRIS_BENCH_VALUES))
                 snprintf(s->wrong, sizeof s->wrong, "axis '%s' of benchmark '%s' has %d values; give 1 to %d",
                          b->axes[i].name, b->name, b->axes[i].count, (int)IRIS_BENCH_VALUES);
             else if (!irisi_bench_usual(b->axes[i].name)) {
@@ -377,6 +417,9 @@ static inline int iris_bench_parse(iris_bench_suite *s, int argc, char **argv)
     char letters[64 + 2 * IRIS_BENCH_OPTIONS];
     int help = 0;
     irisi_bench_getopt(s, names, letters);
+    irisi_bench_options_sound(s, names);
+    if (*s->wrong)
+        return fprintf(stderr, "%s: %s\n", argv[0], s->wrong), 2;
     optind = 1;
     for (int c; (c = getopt_long(argc, argv, letters, names, NULL)) != -1;) {
         if (c == '?') /* getopt_long has said what */
@@ -399,6 +442,10 @@ static inline int iris_bench_parse(iris_bench_suite *s, int argc, char **argv)
         return 2;
     }
     s->about.repeats = s->time.repeats;
+    if (s->about.json && s->about.csv && strcmp(s->about.json, s->about.csv) == 0) {
+        fprintf(stderr, "%s: --json and --csv name the same file, %s\n", argv[0], s->about.json);
+        return 2;
+    }
     if (s->benchmarks > 0 && irisi_bench_list_points(s, NULL) == 0) {
         fprintf(stderr, "%s: no point matches '%s'; --list without --filter lists all\n", argv[0], s->filter);
         return 2;
@@ -453,13 +500,24 @@ static inline void irisi_bench_row_of(iris_bench_point *p)
             }
 }
 
+/* Why a point's function failed: the library's sentence, which begins with the rank, or the status alone. */
+static inline void irisi_bench_complain(const iris_bench_point *p, iris_status status)
+{
+    const char *why = iris_error_string(p->world);
+    if (*why)
+        fprintf(stderr, "%s: %s\n", p->benchmark->name, why);
+    else
+        fprintf(stderr, "%s: rank %d: its function returned %s\n", p->benchmark->name, iris_rank(p->world),
+                iris_status_name(status));
+}
+
 /* One point: 0, or 1 when the run cannot go on. */
 static inline int irisi_bench_run_point(iris_bench_point *p, iris_bench_file *f)
 {
     irisi_bench_row_of(p);
     const iris_status status = p->benchmark->run(p);
     if (status != IRIS_OK)
-        fprintf(stderr, "%s: rank %d: %s\n", p->benchmark->name, iris_rank(p->world), iris_error_string(p->world));
+        irisi_bench_complain(p, status);
     if (!iris_bench_all_ok(p->world, status == IRIS_OK))
         return 1;
     p->row.ok = iris_bench_all_ok(p->world, p->row.ok);
@@ -471,7 +529,7 @@ static inline int irisi_bench_run_point(iris_bench_point *p, iris_bench_file *f)
 /**
  * Runs every point that the command line chooses, and writes the rows. Collective: main functions of ranks call it.
  *
- * @return 0; 1 when a row's check or a point's function failed, or a file cannot be written
+ * @return 0; 1 on every rank when a row's check or a point's function failed, or a file cannot be written
  */
 static inline int iris_bench_run(iris_world *w, const iris_bench_suite *s, void *arg)
 {
@@ -498,7 +556,8 @@ static inline int iris_bench_run(iris_world *w, const iris_bench_suite *s, void 
         }
     }
     f.cut = failed ? 2 : f.cut;
-    return iris_bench_close(&f) || failed;
+    failed |= iris_bench_close(&f);
+    return !iris_bench_all_ok(w, !failed); /* a file is rank 0's: the others' jobs end as badly */
 }
 /** @} */
 

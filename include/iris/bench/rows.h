@@ -16,6 +16,7 @@
 #include <iris/bench/time.h>
 #include <iris/decimal.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,7 +118,7 @@ static inline FILE *irisi_bench_create(const char *name, int ends)
         return NULL;
     }
     if (!file)
-        fprintf(stderr, "cannot write %s\n", name);
+        fprintf(stderr, "cannot write %s: %s\n", name, strerror(errno));
     return file;
 }
 
@@ -251,14 +252,17 @@ static inline void irisi_bench_json_text(FILE *file, const char *name, const cha
     fprintf(file, ", ");
 }
 
+/* A rate: of a few bytes it is small, and not 0. */
+static inline irisi_decimal irisi_bench_rate(double rate) { return irisi_decimal_of(rate, rate < 1 ? 7 : 3); }
+
 static inline void irisi_bench_json_row(iris_bench_file *f, const iris_bench_row *r)
 {
     fprintf(f->json, "%s\n    {", f->rows ? "," : "");
     irisi_bench_json_text(f->json, "case", r->name);
     irisi_bench_json_text(f->json, "dtype", r->dtype);
     irisi_bench_json_text(f->json, "variant", r->variant);
-    fprintf(f->json, "\"bytes\": %zu, \"workgroups\": %d, \"lanes\": %d, \"us\": %s", r->bytes, r->workgroups,
-            r->lanes, irisi_decimal_of(r->us, 4).text);
+    fprintf(f->json, "\"bytes\": %zu, \"workgroups\": %d, \"lanes\": %d, \"us\": %s", r->bytes, r->workgroups, r->lanes,
+            irisi_decimal_of(r->us, 4).text);
     if (r->op) {
         fprintf(f->json, ", \"op\": ");
         irisi_bench_quote(f->json, r->op);
@@ -270,9 +274,9 @@ static inline void irisi_bench_json_row(iris_bench_file *f, const iris_bench_row
                 irisi_decimal_of(r->time.p10, 4).text, irisi_decimal_of(r->time.p90, 4).text,
                 irisi_decimal_of(r->time.min, 4).text);
     if (r->gbps > 0)
-        fprintf(f->json, ", \"gbps\": %s", irisi_decimal_of(r->gbps, 3).text);
+        fprintf(f->json, ", \"gbps\": %s", irisi_bench_rate(r->gbps).text);
     if (r->algbw > 0)
-        fprintf(f->json, ", \"algbw\": %s", irisi_decimal_of(r->algbw, 3).text);
+        fprintf(f->json, ", \"algbw\": %s", irisi_bench_rate(r->algbw).text);
     if (r->ceiling > 0)
         fprintf(f->json, ", \"ceiling\": %s, \"ratio\": %s", irisi_decimal_of(r->ceiling, 4).text,
                 irisi_decimal_of(irisi_bench_ratio(r), 4).text);
@@ -283,8 +287,8 @@ static inline void irisi_bench_json_row(iris_bench_file *f, const iris_bench_row
 
 static inline void irisi_bench_csv_row(const iris_bench_file *f, const iris_bench_row *r)
 {
-    const double numbers[] = {r->time.p10, r->time.p90, r->time.min,         r->gbps,
-                              r->algbw,    r->ceiling,  irisi_bench_ratio(r)};
+    const double rates[] = {r->gbps, r->algbw}, times[] = {r->time.p10, r->time.p90, r->time.min};
+    const double beside[] = {r->ceiling, irisi_bench_ratio(r)};
     irisi_bench_csv_text(f->csv, r->name);
     irisi_bench_csv_text(f->csv, r->op);
     irisi_bench_csv_text(f->csv, r->dtype);
@@ -298,11 +302,12 @@ static inline void irisi_bench_csv_row(const iris_bench_file *f, const iris_benc
     fprintf(f->csv, "%s,", irisi_decimal_of(r->us, 4).text);
     if (r->time.n > 0)
         fprintf(f->csv, "%d", r->time.n);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (numbers[i] > 0)
-            fprintf(f->csv, ",%s", irisi_decimal_of(numbers[i], 4).text);
-        else
-            fprintf(f->csv, ",");
+    for (size_t i = 0; i < 3; i++)
+        fprintf(f->csv, ",%s", times[i] > 0 ? irisi_decimal_of(times[i], 4).text : "");
+    for (size_t i = 0; i < 2; i++)
+        fprintf(f->csv, ",%s", rates[i] > 0 ? irisi_bench_rate(rates[i]).text : "");
+    for (size_t i = 0; i < 2; i++)
+        fprintf(f->csv, ",%s", beside[i] > 0 ? irisi_decimal_of(beside[i], 4).text : "");
     fprintf(f->csv, ",%d\n", r->ok != 0);
     fflush(f->csv);
 }

@@ -344,10 +344,13 @@ static inline iris_status iris_bench(iris_world *w, iris_stream stream, iris_ben
 {
     irisi_bench_job j;
     memset(&j, 0, sizeof j);
-    memset(result, 0, sizeof *result);
+    if (result)
+        memset(result, 0, sizeof *result);
     j.w = w, j.stream = stream ? stream : iris_default_stream(w), j.fn = fn, j.arg = arg;
     j.o = irisi_bench_defaults(options);
     iris_status status = irisi_bench_check(w, fn, &j.o);
+    if (status == IRIS_OK && !result)
+        status = irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_bench: result is null");
     if (status != IRIS_OK)
         return status;
     status = irisi_bench_begin(&j);
