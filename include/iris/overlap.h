@@ -44,8 +44,9 @@ extern "C" {
 /**
  * How much of the communication the arithmetic hides, from spans of all workgroups of one device.
  *
- * Spans may overlap, lie apart, repeat, be empty and come in any order. They are of one clock: iris_clock() of another
- * device need not agree with it, so each rank asks for itself. The host calls it; no world, no other rank takes part.
+ * Spans may overlap, lie apart, repeat, be empty and come in any order; zeros, as where a workgroup wrote none, count
+ * for nothing. They are of one clock: iris_clock() of another device need not agree with it, so each rank asks for
+ * itself. The host calls it; no world, no other rank takes part.
  *
  * @param spans  n spans in host memory; they are sorted by their begin
  * @param n      how many; 0 gives zeros

@@ -23,7 +23,11 @@
 typedef enum iris_signal_op { IRIS_SIGNAL_SET, IRIS_SIGNAL_ADD } iris_signal_op;
 
 /* How often a wait looks at the abort word and the clock: once in so many turns. */
+#if defined(IRIS_TARGET_HOST)
+enum { IRISI_WAIT_CHECK = 16 }; /* before the first turn that gives the core away: see iris_pause */
+#else
 enum { IRISI_WAIT_CHECK = 64 };
+#endif
 
 #if IRIS_HAS_DEVICE
 

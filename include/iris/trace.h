@@ -86,7 +86,7 @@ iris_status iris_trace_write(iris_world *w, const char *path);
  * a span. Once this rank's work is done; no other rank takes part.
  *
  * @param result in ticks of iris_clock; see iris_overlap_report
- * @param lost   events that rings had no room for any more; may be null
+ * @param lost   events that rings had no room for any more, and ranges that do not end after they began; may be null
  * @return IRIS_OK; IRIS_ERR_ARGUMENT without a trace and for a null result; IRIS_ERR_NOMEM
  */
 iris_status iris_trace_overlap(iris_world *w, iris_overlap *result, uint64_t *lost);

@@ -57,7 +57,7 @@ static void random_spans(unsigned turn)
     iris_span spans[MOST];
     iris_overlap saw, wanted;
     const size_t n = pick(MOST + 1);
-    const uint64_t origin = turn % 2 ? UINT64_MAX - 3 * TICKS : pick(9); /* a clock that has run for long */
+    const uint64_t origin = turn % 2 ? UINT64_MAX - 3 * TICKS : 1 + pick(9); /* a clock that has run for long */
     for (size_t i = 0; i < n; i++) {
         spans[i].begin = origin + pick(TICKS);
         spans[i].end = spans[i].begin + pick(turn % 3 ? 9 : TICKS);
@@ -97,6 +97,14 @@ int main(void)
     memset(spans, 0, sizeof spans);
     refused(NULL, 1, &result, "spans is null");
     refused(spans, 1, NULL, "result is null");
+    check(iris_overlap_report(spans, 2, &result) == IRIS_OK && result.time == 0, "zeros are spans", 0);
+    spans[0].begin = 1000, spans[0].end = 1010, spans[1].kind = IRIS_SPAN_COMMUNICATE;
+    check(iris_overlap_report(spans, 2, &result) == IRIS_OK && result.time == 10 && result.compute == 10, "zeros count",
+          0);
+    memset(spans, 0, sizeof spans);
+    spans[0].end = 5;
+    check(iris_overlap_report(spans, 2, &result) == IRIS_OK && result.time == 5, "a clock's first span", 0);
+    memset(spans, 0, sizeof spans);
     spans[1].begin = 8, spans[1].end = 7;
     refused(spans, 2, &result, "span 1 ends at 7, before it begins at 8");
     spans[1].end = 9, spans[1].kind = 2;

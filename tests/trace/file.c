@@ -70,15 +70,22 @@ static void rings(void)
         uint64_t lost = 7;
         memset(ring, 0xEE, sizeof ring);
         for (uint64_t i = 0; i < count; i++)
-            ring[i % CAPACITY].number = i, ring[i % CAPACITY].begin = 10 * i;
+            ring[i % CAPACITY].number = i, ring[i % CAPACITY].begin = 10 * i + 1;
         const size_t n = irisi_trace_keep(kept, ring, count, CAPACITY, &lost);
         check(n == (count < (size_t)CAPACITY ? count : (size_t)CAPACITY), "a ring keeps", (double)n, (double)count);
         check(lost == 7 + count - n, "a ring has lost", (double)lost, (double)(7 + count - n));
         for (size_t i = 0; i < n; i++)
-            check(kept[i].begin == 10 * (count - n + i), "a ring's order", (double)kept[i].begin, (double)i);
+            check(kept[i].begin == 10 * (count - n + i) + 1, "a ring's order", (double)kept[i].begin, (double)i);
         if (count > 0) { /* one is being written over */
             ring[(count - 1) % CAPACITY].number = 0x123456;
             check(irisi_trace_keep(kept, ring, count, CAPACITY, &lost) + 1 == n, "half an event is kept", 0, 0);
+            ring[(count - 1) % CAPACITY].number = count - 1; /* one that nothing began, or that ends before it began */
+            const uint64_t times[][2] = {{0, 5}, {6, 5}, {0, 0}, {5, 5}};
+            for (size_t i = 0; i < 4; i++) {
+                ring[(count - 1) % CAPACITY].begin = times[i][0], ring[(count - 1) % CAPACITY].end = times[i][1];
+                check(irisi_trace_keep(kept, ring, count, CAPACITY, &lost) + (i < 3) == n, "no event is kept",
+                      (double)i, (double)count);
+            }
         }
     }
 }
@@ -321,8 +328,14 @@ static void run(void)
 /* Numbers have a point, whatever the program's locale puts there. */
 static void decimals(void)
 {
-    static const char *const texts[][2] = {{"12,5000", "12.5000"}, {"-0,25", "-0.25"},      {"1.5", "1.5"},
-                                           {"7", "7"},             {"3\xd9\xab" "75", "3.75"}, {"-4", "-4"}};
+    static const char *const texts[][2] = {{"12,5000", "12.5000"},
+                                           {"-0,25", "-0.25"},
+                                           {"1.5", "1.5"},
+                                           {"7", "7"},
+                                           {"3\xd9\xab"
+                                            "75",
+                                            "3.75"},
+                                           {"-4", "-4"}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         char text[16];
         strcpy(text, texts[i][0]);

@@ -54,14 +54,19 @@ iris_status iris_overlap_report(iris_span *spans, size_t n, iris_overlap *result
     if (status != IRIS_OK || n == 0)
         return status;
     qsort(spans, n, sizeof *spans, irisi_span_order);
-    for (size_t i = 0; i < n; i++) {
+    size_t first = 0; /* what nobody wrote is at the front */
+    while (first < n && spans[first].end == 0)
+        first++;
+    if (first == n)
+        return IRIS_OK;
+    for (size_t i = first; i < n; i++) {
         const uint32_t own = spans[i].kind, other = !own;
         const uint64_t from = spans[i].begin > covered[own] ? spans[i].begin : covered[own], to = spans[i].end;
         ticks[own] += irisi_span_ticks(from, to);
         result->both += irisi_span_ticks(from, to < covered[other] ? to : covered[other]);
         covered[own] = to > covered[own] ? to : covered[own];
     }
-    result->time = (covered[0] > covered[1] ? covered[0] : covered[1]) - spans[0].begin;
+    result->time = (covered[0] > covered[1] ? covered[0] : covered[1]) - spans[first].begin;
     result->compute = ticks[IRIS_SPAN_COMPUTE];
     result->communicate = ticks[IRIS_SPAN_COMMUNICATE];
     result->exposed = result->communicate - result->both;

@@ -25,14 +25,21 @@ static void irisi_remember_launch(iris_world *w, const char *name, uint32_t work
  */
 static void irisi_kernel_text(const iris_world *w, uint32_t workgroups, char *text, size_t bytes)
 {
+    const char *named[IRISI_LAUNCHES];
     size_t used = 0;
+    uint32_t n = 0;
     text[0] = 0;
-    for (uint32_t back = 1; back <= IRISI_LAUNCHES && back <= w->launches && used + 4 < bytes; back++) {
+    for (uint32_t back = 1; back <= IRISI_LAUNCHES && back <= w->launches; back++) {
         const irisi_launched *l = &w->launched[(w->launches - back) % IRISI_LAUNCHES];
-        if ((l->workgroups == workgroups || !workgroups) && !strstr(text, l->name))
-            used += (size_t)snprintf(text + used, bytes - used, "%s%s", used ? " or " : "kernel ", l->name);
+        uint32_t before = 0;
+        while (before < n && strcmp(named[before], l->name) != 0)
+            before++;
+        if (before < n || (workgroups && l->workgroups != workgroups) || used + strlen(l->name) + 10 > bytes)
+            continue; /* named already, another one, or no room for all of its name */
+        named[n++] = l->name;
+        used += (size_t)snprintf(text + used, bytes - used, "%s%s", used ? " or " : "kernel ", l->name);
     }
-    if (used && used + 3 < bytes)
+    if (used)
         snprintf(text + used, bytes - used, ", ");
 }
 
@@ -227,9 +234,8 @@ static iris_status irisi_report_text(char *text, size_t bytes, const iris_world 
                                      const irisi_report *written)
 {
     static const char *const cmps[] = {"equal", "differ from", "be above", "be at least", "be below", "be at most"};
-    static const char *const accesses[] = {"iris_at", "load",   "store",   "put",
-                                           "get",     "copy",   "receive", "atomic operation",
-                                           "signal",  "wait",   "LL message"};
+    static const char *const accesses[] = {"iris_at",          "load",   "store", "put",       "get", "copy", "receive",
+                                           "atomic operation", "signal", "wait",  "LL message"};
     irisi_report report = *written;
     const irisi_report *r = &report;
     char kernel[160] = "", from[96] = "", place[96], what[96], where[160], count[48] = "";

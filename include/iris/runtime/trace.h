@@ -22,11 +22,11 @@ static const char *irisi_bare(const char *text); /* init.c */
 /* The state of a world's traces. */
 typedef struct irisi_tracer {
     uint32_t rings, capacity;
-    char *memory;               /* the rings, in the heap; null: there is no trace */
-    iris_signal *signals;       /* [0]: rank 0 asks; [r]: rank r answers */
+    char *memory;         /* the rings, in the heap; null: there is no trace */
+    iris_signal *signals; /* [0]: rank 0 asks; [r]: rank r answers */
     irisi_clock_sample *samples;
     irisi_clock_fit (*fits)[2]; /* of every rank */
-    uint32_t rounds; /* asked so far: signals count up */
+    uint32_t rounds;            /* asked so far: signals count up */
     int on;
     irisi_trace_range ranges[IRIS_TRACE_NAMES];
 } irisi_tracer;
@@ -94,10 +94,10 @@ static iris_status irisi_trace_compare(iris_world *w, int which)
         const uint32_t launches = w->launches;
         status = irisi_launch(w, IRISI_KERNEL_PTR(irisi_trace_clock_kernel), "iris_trace's clocks", &args, sizeof args,
                               &one, w->stream);
-        w->launches = launches; /* no report means this kernel: its reader knows nothing of it */
-        w->launched[launches % IRISI_LAUNCHES] = oldest;
         if (status == IRIS_OK)
             status = iris_synchronize(w);
+        w->launches = launches; /* no later report means this kernel: its reader knows nothing of it */
+        w->launched[launches % IRISI_LAUNCHES] = oldest;
         if (status == IRIS_OK && w->rank == 0)
             status = iris_memcpy(w, samples, t->samples, sizeof samples);
         if (status == IRIS_OK && w->rank == 0)
@@ -278,8 +278,7 @@ static iris_status irisi_trace_save(iris_world *w, const char *path, irisi_trace
     char device[200];
     snprintf(device, sizeof device, "%s (%s)", w->dev.name, w->dev.arch);
     const uint32_t shift = strncmp(w->dev.arch, "gfx", 3) == 0 ? 8 : 0;
-    irisi_trace_log log = {first, n, ranks, (double)w->dev.clock_hz / 1e6, shift,
-                           device, w->tracer->ranges};
+    irisi_trace_log log = {first, n, ranks, (double)w->dev.clock_hz / 1e6, shift, device, w->tracer->ranges};
     unsigned long long events = 0, lost = 0;
     for (int i = 0; i < n; i++) {
         memcpy(ranks[i].fits, w->tracer->fits[first + i], sizeof ranks[i].fits);
@@ -292,7 +291,8 @@ static iris_status irisi_trace_save(iris_world *w, const char *path, irisi_trace
         return irisi_fail(w, IRIS_ERR_SYSTEM, "iris_trace_write: cannot write %.200s: %s", path ? path : "null",
                           path && *path ? strerror(errno) : "give a path");
     if (events == 0 && w->failed == IRIS_OK)
-        irisi_warn("iris_trace_write: the trace has no events; compile files with kernels with -DIRIS_TRACE=1");
+        irisi_warn("iris_trace_write: the trace has no events; compile files with kernels with -DIRIS_TRACE=1, and "
+                   "launch them while it is on");
     const int printed = irisi_trace_print(f, &log), broken = ferror(f);
     if (fclose(f) != 0 || broken)
         return irisi_fail(w, IRIS_ERR_SYSTEM, "iris_trace_write: cannot write all of %.200s: %s", path,
@@ -388,13 +388,15 @@ static int irisi_trace_span(const irisi_tracer *t, const iris_trace_event *e)
     if (e->kind == IRIS_TRACE_RANGE)
         return e->id < IRIS_TRACE_NAMES ? t->ranges[e->id].span : IRIS_TRACE_NO_SPAN;
     return e->kind == IRIS_TRACE_GEMM_COMPUTE || e->kind == IRIS_TRACE_GEMM_STAGE ? IRIS_SPAN_COMPUTE
-                                                                                 : IRIS_SPAN_COMMUNICATE;
+                                                                                  : IRIS_SPAN_COMMUNICATE;
 }
 
 iris_status iris_trace_overlap(iris_world *w, iris_overlap *result, uint64_t *lost)
 {
     irisi_trace_rank own;
     iris_status status = irisi_enter(w, "iris_trace_overlap");
+    if (result)
+        memset(result, 0, sizeof *result);
     if (status != IRIS_OK)
         return status;
     if (!result)
@@ -411,7 +413,7 @@ iris_status iris_trace_overlap(iris_world *w, iris_overlap *result, uint64_t *lo
     for (size_t i = 0; i < own.n && spans; i++) {
         const iris_span span = {own.events[i].begin, own.events[i].end,
                                 (uint32_t)irisi_trace_span(w->tracer, own.events + i), 0};
-        if (span.kind != IRIS_TRACE_NO_SPAN && span.end >= span.begin)
+        if (span.kind != IRIS_TRACE_NO_SPAN)
             spans[n++] = span;
     }
     status = spans ? iris_overlap_report(spans, n, result)
@@ -467,8 +469,8 @@ static void irisi_trace_begin_all(iris_world *w)
 static void irisi_trace_end_all(iris_world *w)
 {
     const char *path = getenv("IRIS_TRACE");
-    if (!path || !*path || !w->tracer)
-        return;
+    if (!path || !*path || !w->tracer || !w->tracer->memory)
+        return; /* what was wrong has been said */
     if (iris_trace_write(w, path) != IRIS_OK && w->rank == 0)
         irisi_warn("IRIS_TRACE=%.100s: %s", path, irisi_bare(w->error));
 }
