@@ -18,6 +18,7 @@ DEMO = next(e for e in EXAMPLES if e.name.startswith("07_"))
 LAYERS = [e for e in EXAMPLES if (ROOT / "examples" / e.name / "main.c").read_text(encoding="utf-8").count("layer.h")]
 PATTERNED = [e for e in LAYERS if e.name[:2] in ("08", "14", "22")]
 PLANES = [e for e in EXAMPLES if (ROOT / "examples" / e.name / "main.c").read_text(encoding="utf-8").count("plane.h")]
+MODELS = [e for e in EXAMPLES if (ROOT / "examples" / e.name / "main.c").read_text(encoding="utf-8").count("model.h")]
 SMALL = ["-n", "2", "-s", "32x16x16", "-r", "1", "-p", "fused_sequential"]
 
 
@@ -105,6 +106,33 @@ class Examples(unittest.TestCase):
             for command in ((jacobi, "-s", "8x9", "--steps", "9"), (align, "-s", "37x5", "--tile", "7")):
                 said = call(*command, "--seed", ranks, ranks)
                 self.assertEqual((said.returncode, said.stderr), (0, ""), (command, ranks, said.stdout))
+
+    def test_models_say_what_an_option_takes(self):
+        decode, experts, ring = MODELS
+        for example, arguments, good in (
+                (decode, ["--length", "0"], "a number from 1 to 16777216"), (decode, ["--batch", "65"], "from 1 to 64"),
+                (decode, ["--heads", "9", "--cache-heads", "1"], "1 to 8 times"), (decode, ["--heads", "5"], "times"),
+                (experts, ["--experts", "1"], "from 2 to 256"), (experts, ["--width", "12"], "multiples of 8"),
+                (experts, ["--inner", "x"], "from 8 to 32768"), (experts, ["9"], "ranks from 1 to 8"),
+                (ring, ["--heads", "257"], "a number from 1 to 256")):
+            self.assertIn(good, self.refused(example, *arguments))
+
+    def test_models_are_right_on_any_ranks_for_any_shape(self):
+        decode, experts, ring = MODELS
+        for ranks in (1, 3, 8):  # ranks without tokens, experts or pages among them; several chunks of a split
+            for command, right in (
+                    ((decode, "--length", "1", "--batch", "2", "--steps", "20"), r"different bits on 0 ranks"),
+                    ((decode, "--length", "700", "--heads", "9", "--cache-heads", "3", "--splits", "1", "--steps", "2",
+                      "--time"), r"us a step; \d+ GB/s"),
+                    ((decode, "--length", "333", "--heads", "1", "--cache-heads", "1", "--splits", "128"),
+                     "on 0 ranks"),
+                    ((experts, "--tokens", "1", "--experts", "2", "--width", "8", "--inner", "8"), "are right"),
+                    ((experts, "--tokens", "30", "--experts", "256", "--inner", "40", "--time"), "us a launch"),
+                    ((ring, "--tokens", "5", "--heads", "3", "--launches", "20"), "launch 20: right"),
+                    ((ring, "--tokens", "700", "--full", "--time"), "us a launch")):
+                said = call(*command, "--seed", ranks, ranks)
+                self.assertEqual((said.returncode, said.stderr), (0, ""), (command, ranks, said.stdout))
+                self.assertRegex(said.stdout, right)
 
     def test_demo_explains_its_columns_and_shows_what_it_compares_with(self):
         said = call(DEMO, *SMALL)
