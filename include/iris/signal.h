@@ -22,11 +22,15 @@
 /** How a put_signal changes the signal: iris_put_signal_<dtype>. */
 typedef enum iris_signal_op { IRIS_SIGNAL_SET, IRIS_SIGNAL_ADD } iris_signal_op;
 
-/* How often a wait looks at the abort word and the clock: once in so many turns. */
-#if defined(IRIS_TARGET_HOST)
-enum { IRISI_WAIT_CHECK = 16 }; /* before the first turn that gives the core away: see iris_pause */
-#else
+/*
+ * How often a wait looks at the abort word and the clock: once in so many turns. IRISI_LL_CHECK: a wait for packets, of
+ * which a kernel has thousands, also in a world that has stopped: on the host before a turn gives the core away.
+ */
 enum { IRISI_WAIT_CHECK = 64 };
+#if defined(IRIS_TARGET_HOST)
+enum { IRISI_LL_CHECK = 16 };
+#else
+enum { IRISI_LL_CHECK = IRISI_WAIT_CHECK };
 #endif
 
 #if IRIS_HAS_DEVICE

@@ -129,7 +129,7 @@ IRIS_DEVICE void irisi_ll_await(const iris_ctx *ctx, const iris_ll_packet *slots
     uint64_t saw = 0;
     uint32_t turn = 1;
     IRISI_ROLLED
-    for (; n == 1 && turn < IRISI_WAIT_CHECK; turn++) {
+    for (; n == 1 && turn < IRISI_LL_CHECK; turn++) {
         seen[0] = irisi_atomic_fetch_u64(&slots->bits, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
         if (irisi_ll_here(seen[0], flag))
             return;
@@ -137,7 +137,7 @@ IRIS_DEVICE void irisi_ll_await(const iris_ctx *ctx, const iris_ll_packet *slots
     }
     irisi_wait wait = irisi_wait_for((const iris_signal *)slots, IRISI_EQ, flag, from);
     for (; !irisi_ll_look(slots, step, n, flag, batch, seen, &wait, &saw); turn++) {
-        if (turn % IRISI_WAIT_CHECK == 0 && irisi_give_up(ctx, &wait, saw))
+        if (turn % IRISI_LL_CHECK == 0 && irisi_give_up(ctx, &wait, saw))
             return;
         iris_pause(turn);
     }

@@ -139,7 +139,7 @@ IRIS_DEVICE void irisi_ll128_await(const iris_ctx *ctx, const iris_ll_packet *un
             late |= irisi_ll128_flag(seen + k / 2 * IRISI_LL128_SEEN, k % 2) ^ flag;
         if (late == 0)
             return;
-        if (__builtin_expect(turn % IRISI_WAIT_CHECK == 0, 0) &&
+        if (__builtin_expect(turn % IRISI_LL_CHECK == 0, 0) &&
             irisi_ll_give_up(ctx, &wait, first, step, IRISI_LL128_LINES == 1 ? 1 : apart, units, -1))
             return;
         iris_pause(turn);

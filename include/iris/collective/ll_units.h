@@ -85,7 +85,7 @@ IRIS_DEVICE void irisi_ll_await_units(const iris_ctx *ctx, const iris_ll_packet 
             late |= (uint32_t)(seen[k] >> 32) ^ flag;
         if (late == 0)
             return;
-        if (__builtin_expect(turn % IRISI_WAIT_CHECK == 0, 0) &&
+        if (__builtin_expect(turn % IRISI_LL_CHECK == 0, 0) &&
             irisi_ll_give_up(ctx, &wait, unit, pitch, 1, rows, own))
             return;
         iris_pause(turn);
