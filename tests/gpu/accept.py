@@ -300,7 +300,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--commit", default="unknown", help="what the results name")
     parser.add_argument("--only", default="", help='runs whose "topology test tier" matches')
-    parser.add_argument("--skip", default="", help='none whose "topology test tier" matches this')
+    parser.add_argument("--skip", default="", help='none whose "topology test tier" matches this: "^sanitizers"')
     parser.add_argument("--at-once", type=int, default=3, help="tests of one topology that run at the same time")
     parser.add_argument("--budget", "--seconds", type=float, default=520, dest="seconds", help="seconds for everything")
     parser.add_argument("--again", action="store_true", help="run what has passed before, too")
@@ -308,9 +308,7 @@ def main():
     parser.add_argument("--gpus", type=int, default=0, help="as if the machine had so many")
     parser.add_argument("--list", action="store_true", help="only say what would run")
     args = parser.parse_args()
-    start, names, lock = time.monotonic(), [], threading.Lock()
-    if not args.gpus:
-        names = ask("name")
+    start, names, lock = time.monotonic(), ask("name"), threading.Lock()
     gpus, tiers = args.gpus or len(names), "smoke,full" + ",smoke" * (args.smokes - 1)
     if not gpus:
         sys.exit(f"accept: {'HIP' if AMD else 'nvidia-smi'} shows no GPU")
