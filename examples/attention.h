@@ -19,19 +19,10 @@
 
 /*
  * HEAD: elements of a head. GROUP: queries that attend together. PAGE: tokens of a page. CHUNK: tokens whose scores
- * stand in shared memory. TEAM: lanes of a GPU that share a key. BATCH: tokens whose values are loaded
- * together.
+ * stand in shared memory. TEAM: lanes of a GPU that share a key. BATCH: tokens whose values are loaded at once.
  */
-enum {
-    HEAD = 128,
-    GROUP = 8,
-    PAGE = 16,
-    CHUNK = 256,
-    TEAM = 4,
-    BATCH = 16,
-    ATTENTION_LANES = 128,
-    WAVES = ATTENTION_LANES / 32
-};
+enum { HEAD = 128, GROUP = 8, PAGE = 16, CHUNK = 256, TEAM = 4, BATCH = 16 };
+enum { ATTENTION_LANES = 128, WAVES = ATTENTION_LANES / 32 };
 
 /* What some tokens add: sums of values, not yet divided; the largest score; the sum of exponentials. */
 typedef struct record {
