@@ -427,6 +427,24 @@ static std::string file(const std::string &name)
     return text;
 }
 
+TEST_CASE("a text in a file is one that JSON takes", "[bench]")
+{
+    const struct {
+        const char *text, *said;
+    } texts[] = {{"", "\"\""},
+                 {"a\"b\\c\n", "\"a\\\"b\\\\c\\u000a\""},
+                 {"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "\"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\""},
+                 {"caf\xe9!", "\"caf?!\""},
+                 {"\xc0\x80 \xed\xa0\x80 \xe0\x9f\x80 \xf4\x90\x80\x80 \xff\xc3", "\"?? ??? ??? ???? ??\""}};
+    for (const auto &x : texts) {
+        const std::string name = "/tmp/iris_text_" + std::to_string(getpid());
+        FILE *f = std::fopen(name.c_str(), "w");
+        irisi_json_text(f, x.text);
+        std::fclose(f);
+        CHECK(file(name) == x.said);
+    }
+}
+
 static void files(irist_rank *t)
 {
     std::vector<iris_bench_suite> s(1); /* a rank's own, too large for a small stack */

@@ -70,20 +70,6 @@ typedef struct iris_bench_file {
     irisi_bench_progress progress; /**< rank 0's */
 } iris_bench_file;
 
-/* A text in a JSON file, in quotes. */
-static inline void irisi_bench_quote(FILE *file, const char *text)
-{
-    fputc('"', file);
-    for (const char *c = text ? text : ""; *c; c++)
-        if (*c == '"' || *c == '\\')
-            fprintf(file, "\\%c", *c);
-        else if ((unsigned char)*c < 32)
-            fprintf(file, "\\u%04x", (unsigned)(unsigned char)*c);
-        else
-            fputc(*c, file);
-    fputc('"', file);
-}
-
 /* A cell of a CSV file, in quotes where it must have them (RFC 4180). */
 static inline void irisi_bench_csv_text(FILE *file, const char *text)
 {
@@ -136,19 +122,19 @@ static inline void irisi_bench_json_head(iris_bench_file *f)
 {
     const iris_bench_about *a = f->about;
     fprintf(f->json, "{\n  \"schema\": \"iris-bench-1\",\n  \"benchmark\": ");
-    irisi_bench_quote(f->json, a->benchmark);
+    irisi_json_text(f->json, a->benchmark);
     fprintf(f->json, ",\n  \"device\": ");
-    irisi_bench_quote(f->json, iris_device_name(f->world));
+    irisi_json_text(f->json, iris_device_name(f->world));
     fprintf(f->json, ",\n  \"arch\": ");
-    irisi_bench_quote(f->json, iris_arch_name(f->world));
+    irisi_json_text(f->json, iris_arch_name(f->world));
     fprintf(f->json, ",\n  \"compute_units\": %d,\n  \"commit\": ", iris_compute_units(f->world));
-    irisi_bench_quote(f->json, a->commit ? a->commit : "unknown");
+    irisi_json_text(f->json, a->commit ? a->commit : "unknown");
     fprintf(f->json, ",\n  \"world\": %d,\n  \"repeats\": %d,\n", iris_world_size(f->world), a->repeats);
     for (int i = 0; i < IRIS_BENCH_FACTS && a->facts[i][0]; i++) {
         fprintf(f->json, "  ");
-        irisi_bench_quote(f->json, a->facts[i][0]);
+        irisi_json_text(f->json, a->facts[i][0]);
         fprintf(f->json, ": ");
-        irisi_bench_quote(f->json, a->facts[i][1]);
+        irisi_json_text(f->json, a->facts[i][1]);
         fprintf(f->json, ",\n");
     }
     fprintf(f->json, "  \"rows\": [");
@@ -237,10 +223,10 @@ static inline void irisi_bench_json_cell(FILE *file, const char *name, const iri
     if (!cell->there)
         return;
     fprintf(file, ", ");
-    irisi_bench_quote(file, name);
+    irisi_json_text(file, name);
     fprintf(file, ": ");
     if (cell->word)
-        irisi_bench_quote(file, cell->word);
+        irisi_json_text(file, cell->word);
     else
         fprintf(file, "%lld", (long long)cell->number);
 }
@@ -248,7 +234,7 @@ static inline void irisi_bench_json_cell(FILE *file, const char *name, const iri
 static inline void irisi_bench_json_text(FILE *file, const char *name, const char *text)
 {
     fprintf(file, "\"%s\": ", name);
-    irisi_bench_quote(file, text);
+    irisi_json_text(file, text);
     fprintf(file, ", ");
 }
 
@@ -265,7 +251,7 @@ static inline void irisi_bench_json_row(iris_bench_file *f, const iris_bench_row
             irisi_decimal_of(r->us, 4).text);
     if (r->op) {
         fprintf(f->json, ", \"op\": ");
-        irisi_bench_quote(f->json, r->op);
+        irisi_json_text(f->json, r->op);
     }
     for (int i = 0; i < irisi_bench_columns(f->about); i++)
         irisi_bench_json_cell(f->json, f->about->columns[i], r->cells + i);

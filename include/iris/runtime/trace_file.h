@@ -125,22 +125,6 @@ static int irisi_trace_order(const void *left, const void *right)
     return (a->number > b->number) - (a->number < b->number);
 }
 
-/* A string as JSON has it. */
-static void irisi_json_string(FILE *f, const char *text)
-{
-    fputc('"', f);
-    for (; *text; text++) {
-        const unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            fprintf(f, "\\%c", c);
-        else if (c < 0x20)
-            fprintf(f, "\\u%04x", c);
-        else
-            fputc(c, f);
-    }
-    fputc('"', f);
-}
-
 /*
  * Who writes one row of the picture: a wave, on a compute unit, for as long as it has events there. Lanes of a wave
  * that part may begin one event in another and end it later; readers drop such events, so they get another row.
@@ -379,7 +363,7 @@ static void irisi_trace_print_name(const irisi_trace_out *o, const iris_trace_ev
 {
     const char *schedule = "";
     if (e->kind == IRIS_TRACE_RANGE && e->id < IRIS_TRACE_NAMES && o->log->ranges[e->id].name[0]) {
-        irisi_json_string(o->f, o->log->ranges[e->id].name);
+        irisi_json_text(o->f, o->log->ranges[e->id].name);
     } else if (e->kind == IRIS_TRACE_RANGE) {
         fprintf(o->f, "\"range %u\"", e->id);
     } else if (e->kind == IRIS_TRACE_COLLECTIVE) {
@@ -599,7 +583,7 @@ static inline int irisi_trace_print(FILE *f, const irisi_trace_log *log)
             o.zero = at - 1 < o.zero ? at - 1 : o.zero;
         }
     fprintf(f, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"device\":");
-    irisi_json_string(f, log->device);
+    irisi_json_text(f, log->device);
     fprintf(f, ",\"clocks\":[");
     for (int r = 0; r < log->ranks; r++)
         fprintf(f, "%s{\"rank\":%d,\"ahead_us\":%s,\"within_us\":%s,\"events\":%llu,\"lost\":%llu}", r ? "," : "",
