@@ -8,6 +8,7 @@ time against the axis of numbers that has most values, both logarithmic unless t
 of its axes.
 """
 import collections
+import sys
 
 import gemm_report
 import matplotlib
@@ -26,7 +27,13 @@ def lines(rows, x):
     return {case: sorted(points.items()) for case, points in found.items()}
 
 
+WRITTEN = set()
+
+
 def saved(fig, file):
+    if file in WRITTEN:
+        sys.exit(f"iris-plot: {file} is a picture of this call already: give the results one by one, or other names")
+    WRITTEN.add(file)
     fig.savefig(file)
     plt.close(fig)
     print(file)

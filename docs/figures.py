@@ -54,7 +54,7 @@ TABLES = {
     "gemm_decoding_4": ("gemm_fused/4xH200", lambda found: report.gemm_operations_summary(found, True)),
     "gemm_operations": ("gemm_fused/2xH200", lambda found: report.gemm_operations_summary(found, False)),
     "gemm_decoding": ("gemm_fused/2xH200", lambda found: report.gemm_operations_summary(found, True)),
-    "gemm_norm": ("gemm_fused/2xH200_auto", report.gemm_norm_summary),
+    "gemm_norm": ("gemm_fused/2xH200", report.gemm_norm_summary),
     "beside": ("beside/2xH200", lambda found: report.beside_table(found["rows"])),
     "gemm_local": ("gemm_local/1xH200/2d4599e", lambda found: report.local_table(found["rows"])),
     "gemm_types": ("gemm_local/1xH200/3b1043f", lambda found: report.types_table(found["runs"])),

@@ -2,8 +2,8 @@
 /*
  * attention.h: what the examples of attention share: GROUP queries attend to some tokens, by one workgroup.
  *
- *   record tokens attention_shared
- *   tokens_row load_queries attend merge
+ *   record kv_rows attention_shared
+ *   at_most kv_row load_queries attend merge
  *
  * Softmax comes in parts: a record holds what some tokens add, and two records make one. Keys and values are bf16,
  * everything else is f32.
@@ -21,8 +21,7 @@
  * HEAD: elements of a head. GROUP: queries that attend together. PAGE: tokens of a page. CHUNK: tokens whose scores
  * stand in shared memory. TEAM: lanes of a GPU that share a key. BATCH: tokens whose values are loaded at once.
  */
-enum { HEAD = 128, GROUP = 8, PAGE = 16, CHUNK = 256, TEAM = 4, BATCH = 16 };
-enum { ATTENTION_LANES = 128, WAVES = ATTENTION_LANES / 32 };
+enum { HEAD = 128, GROUP = 8, PAGE = 16, CHUNK = 256, TEAM = 4, BATCH = 16, ATTENTION_LANES = 128 };
 
 /* What some tokens add: sums of values, not yet divided; the largest score; the sum of exponentials. */
 typedef struct record {
@@ -30,11 +29,11 @@ typedef struct record {
 } record;
 
 /* Keys and values of one head: rows of HEAD, one behind the other, or in pages of `heads` heads that a table places. */
-typedef struct tokens {
+typedef struct kv_rows {
     const iris_bf16 *keys, *values;
     const uint32_t *table; /* null: no pages */
     uint32_t heads, head;
-} tokens;
+} kv_rows;
 
 /* What moves as one access. */
 typedef struct four {
@@ -47,12 +46,14 @@ typedef struct two {
 /* In workgroup-shared memory. */
 typedef struct attention_shared {
     four q[GROUP][HEAD / 4], score[CHUNK][GROUP / 4]; /* scores, then their exponentials */
-    float sum[GROUP * HEAD], wave[WAVES * GROUP];
+    float sum[GROUP * HEAD], wave[ATTENTION_LANES / 32 * GROUP];
     uint32_t row[CHUNK]; /* of the chunk's tokens, in rows of HEAD; behind the last one its own again */
     uint32_t last;       /* the program's own */
 } attention_shared;
 
-IRIS_HOST_DEVICE size_t tokens_row(const tokens *x, uint32_t token)
+IRIS_HOST_DEVICE uint32_t at_most(uint32_t n, uint32_t most) { return n < most ? n : most; }
+
+IRIS_HOST_DEVICE size_t kv_row(const kv_rows *x, uint32_t token)
 {
     if (x->table == NULL)
         return (size_t)token * HEAD;
@@ -70,7 +71,7 @@ IRIS_DEVICE void load_queries(const float *q, uint32_t count, attention_shared *
 IRIS_DEVICE int sees(uint32_t h, uint32_t token, int causal, uint32_t seen) { return !causal || token < seen + h; }
 
 /* Scores of a chunk of `count` tokens from `first` on, and the largest that a lane has met, for each query. */
-IRIS_DEVICE void score(const tokens *x, uint32_t first, uint32_t count, int causal, uint32_t seen, attention_shared *m,
+IRIS_DEVICE void score(const kv_rows *x, uint32_t first, uint32_t count, int causal, uint32_t seen, attention_shared *m,
                        float *most)
 {
     const uint32_t team = iris_wave_lanes() < TEAM ? 1 : TEAM, member = iris_wg_lane() % team;
@@ -123,7 +124,7 @@ IRIS_DEVICE void combine(float *x, int adds, attention_shared *m)
  * Adds values of a chunk, weighted by the exponentials that stand in place of their scores: two elements of four
  * queries a lane, so many tokens at once that their loads are under way together.
  */
-IRIS_DEVICE void add_values(const tokens *x, uint32_t count, attention_shared *m, const float *rescale)
+IRIS_DEVICE void add_values(const kv_rows *x, uint32_t count, attention_shared *m, const float *rescale)
 {
     for (uint32_t i = iris_wg_lane(); i < HEAD / 2 * (GROUP / 4); i += iris_wg_lanes()) {
         const two *values = (const two *)(const void *)x->values + i % (HEAD / 2);
@@ -153,7 +154,7 @@ IRIS_DEVICE void add_values(const tokens *x, uint32_t count, attention_shared *m
  * The queries in m->q attend to tokens first .. end - 1, chunk by chunk: sums so far count for less when a larger score
  * comes. What they add goes to a record that holds nothing yet (`fresh`), or is added to it.
  */
-IRIS_DEVICE void attend(const tokens *x, uint32_t first, uint32_t end, int causal, uint32_t seen, int fresh,
+IRIS_DEVICE void attend(const kv_rows *x, uint32_t first, uint32_t end, int causal, uint32_t seen, int fresh,
                         attention_shared *m, record *to)
 {
     float most[GROUP], weight[GROUP], before[GROUP];
@@ -163,11 +164,11 @@ IRIS_DEVICE void attend(const tokens *x, uint32_t first, uint32_t end, int causa
         m->sum[i] = fresh ? 0 : to->sum[i];
     iris_sync_wg();
     for (; first < end; first += CHUNK) {
-        const uint32_t count = end - first < CHUNK ? end - first : CHUNK;
+        const uint32_t count = at_most(end - first, CHUNK);
         for (uint32_t h = 0; h < GROUP; h++)
             before[h] = most[h];
         for (uint32_t k = iris_wg_lane(); k < CHUNK; k += iris_wg_lanes())
-            m->row[k] = (uint32_t)(tokens_row(x, first + (k < count ? k : count - 1)) / HEAD);
+            m->row[k] = (uint32_t)(kv_row(x, first + (k < count ? k : count - 1)) / HEAD);
         iris_sync_wg();
         score(x, first, count, causal, seen, m, most);
         combine(most, 0, m);

@@ -2,7 +2,7 @@
 /*
  * model.h: what the examples of parts of models share: a command line of numbers, and a time.
  *
- *   number parse_numbers median_us
+ *   number parse_numbers worse median_us
  */
 #ifndef MODEL_H
 #define MODEL_H
@@ -65,6 +65,9 @@ static inline int parse_numbers(int argc, char **argv, const char *does, const n
         return refuse(argv, argv[argc - 1], "the program", "one number of ranks from 1 to 8");
     return -1;
 }
+
+/* The greater of two errors; a NaN, which is no number, is greater than all and stays. */
+static inline double worse(double a, double b) { return isnan(a) || b <= a ? a : b; }
 
 /* Microseconds of what `fn` puts on a stream, over and over, on GPUs from a graph; negative when it fails. */
 static inline double median_us(iris_world *w, iris_bench_fn fn, void *arg)

@@ -33,14 +33,15 @@ typedef struct {
     float *gate;                        /* own: of each row that leaves: what it counts when it is back */
     uint32_t *count, *counts;           /* own: rows of this rank for each expert; of each rank */
     uint32_t *first, *place;            /* own: where each expert's rows begin in its owner's inbox, and this rank's */
-    iris_bf16 *inbox, *back;            /* symmetric: rows of own experts; rows of own tokens */
-    uint32_t *origin;                   /* symmetric: of each row of the inbox, which rank's which row it is */
-    iris_signal *arrived, *returned;    /* symmetric: rows of each block of the inbox; rows of each own token */
+    uint32_t *home;                     /* own: where rows of each expert begin when they are back on each rank */
+    iris_bf16 *inbox, *back;            /* symmetric: rows of own experts; rows of own tokens, by their experts */
+    iris_signal *arrived, *returned;    /* symmetric: rows of each block of the inbox; each row that is back */
     uint64_t *expected;                 /* own: of each block, rows in all launches so far */
     iris_bf16 *hidden;                  /* own: BLOCK rows of `inner` for each workgroup */
     iris_bf16 *result;                  /* own: like the inbox */
     float *out;                         /* own: like x */
-    uint32_t tokens, most_tokens, experts, width, inner;
+    uint32_t tokens, experts, width, inner;
+    uint32_t inbox_rows, back_rows; /* what there is room for, the same on every rank */
 } moe_args;
 
 /* The rank that has an expert. The first ones have an expert more where they cannot be shared out evenly. */
@@ -93,7 +94,10 @@ IRIS_DEVICE uint32_t rows_of(const moe_args *a, uint32_t expert, uint32_t ranks)
     return rows;
 }
 
-/* Where rows go: an expert's begin at a multiple of BLOCK, behind those of its owner's experts before it. */
+/*
+ * Where rows go: an expert's begin at a multiple of BLOCK, behind those of its owner's experts before it. Where they
+ * come back to: on each rank an expert's follow those of all experts before it.
+ */
 IRIS_DEVICE void count(const moe_args *a)
 {
     const uint32_t world = (uint32_t)a->ctx.world;
@@ -108,6 +112,11 @@ IRIS_DEVICE void count(const moe_args *a)
         }
         a->first[e] = first, a->place[e] = first + rows_of(a, e, (uint32_t)a->ctx.rank);
         a->count[e] = 0; /* for the next launch */
+        for (uint32_t r = 0; r < world; r++) {
+            a->home[r * a->experts + e] = 0;
+            for (uint32_t before = 0; before < e; before++)
+                a->home[r * a->experts + e] += a->counts[r * a->experts + before];
+        }
     }
     iris_sync_wg();
 }
@@ -121,8 +130,8 @@ IRIS_DEVICE void dispatch(const moe_args *a)
     for (uint32_t row = grid_wave(); row < a->tokens * WANTED; row += grid_waves()) {
         const uint32_t expert = a->wanted[row], at = a->place[expert] + a->nth[row];
         const int to = (int)owner_of(a->experts, (uint32_t)a->ctx.world, expert);
-        if (iris_lane() == 0)
-            iris_store_u32(&a->ctx, a->origin + at, (uint32_t)a->ctx.rank * a->most_tokens * WANTED + row, to);
+        if (at >= a->inbox_rows)
+            continue; /* counts of a world that has stopped */
         iris_put_signal_bf16_wave(&a->ctx, a->inbox + (size_t)at * a->width, a->x + (size_t)row / WANTED * a->width,
                                   a->width, a->arrived + at / BLOCK, 1, IRIS_SIGNAL_ADD, to);
     }
@@ -158,9 +167,25 @@ IRIS_DEVICE void multiply(const iris_bf16 *x, const iris_bf16 *weights, uint32_t
     }
 }
 
-/* Computes up to BLOCK rows of an own expert, and puts them back. Rows behind the last are computed, and go nowhere. */
-IRIS_DEVICE void compute_block(const moe_args *a, uint32_t own, uint32_t at, uint32_t rows)
+/* Puts a row of an expert's back to where it came from: they are in the order of ranks. Every lane of a wave calls it. */
+IRIS_DEVICE void put_back(const moe_args *a, uint32_t expert, uint32_t nth, const iris_bf16 *row)
 {
+    uint32_t rank = 0;
+    while (rank + 1 < (uint32_t)a->ctx.world && nth >= a->counts[rank * a->experts + expert])
+        nth -= a->counts[rank++ * a->experts + expert];
+    const uint32_t at = a->home[rank * a->experts + expert] + nth;
+    if (at < a->back_rows)
+        iris_put_signal_bf16_wave(&a->ctx, a->back + (size_t)at * a->width, row, a->width, a->returned + at, 1,
+                                  IRIS_SIGNAL_ADD, (int)rank);
+}
+
+/*
+ * Computes an own expert's rows nth .. nth + rows - 1, up to BLOCK of them, and puts them back. Rows behind the last
+ * are computed, and go nowhere.
+ */
+IRIS_DEVICE void compute_block(const moe_args *a, uint32_t expert, uint32_t own, uint32_t nth, uint32_t rows)
+{
+    const uint32_t at = a->first[expert] + nth;
     const size_t matrix = (size_t)a->width * a->inner;
     iris_bf16 *hidden = a->hidden + (size_t)iris_workgroup() * BLOCK * a->inner;
     const uint64_t expected = a->expected[at / BLOCK] + rows;
@@ -172,12 +197,8 @@ IRIS_DEVICE void compute_block(const moe_args *a, uint32_t own, uint32_t at, uin
     iris_sync_wg();
     multiply(hidden, a->down + own * matrix, a->inner, a->width, 0, a->result + (size_t)at * a->width);
     iris_sync_wg();
-    for (uint32_t r = iris_wave(); r < rows; r += iris_waves()) {
-        const uint32_t origin = a->origin[at + r], row = origin % (a->most_tokens * WANTED);
-        iris_put_signal_bf16_wave(&a->ctx, a->back + (size_t)row * a->width, a->result + (size_t)(at + r) * a->width,
-                                  a->width, a->returned + row / WANTED, 1, IRIS_SIGNAL_ADD,
-                                  (int)(origin / (a->most_tokens * WANTED)));
-    }
+    for (uint32_t r = iris_wave(); r < rows; r += iris_waves())
+        put_back(a, expert, nth + r, a->result + (size_t)(at + r) * a->width);
 }
 
 /* Blocks of own experts are dealt to the workgroups in turn. */
@@ -191,7 +212,7 @@ IRIS_DEVICE void compute(const moe_args *a)
         const uint32_t rows = rows_of(a, e, world);
         for (uint32_t r = 0; r < rows; r += BLOCK, block++)
             if (block % iris_workgroups() == iris_workgroup())
-                compute_block(a, own, a->first[e] + r, rows - r < BLOCK ? rows - r : BLOCK);
+                compute_block(a, e, own, r, rows - r < BLOCK ? rows - r : (uint32_t)BLOCK);
         own++;
     }
 }
@@ -199,13 +220,17 @@ IRIS_DEVICE void compute(const moe_args *a)
 IRIS_DEVICE void combine(const moe_args *a, uint64_t turn)
 {
     for (uint32_t token = grid_wave(); token < a->tokens; token += grid_waves()) {
-        const iris_bf16 *rows = a->back + (size_t)token * WANTED * a->width;
-        if (!iris_wait_ge_wave(&a->ctx, a->returned + token, turn * WANTED))
-            return;
+        uint32_t at[WANTED];
+        for (uint32_t k = 0; k < WANTED; k++) {
+            const uint32_t row = token * WANTED + k;
+            at[k] = a->home[(uint32_t)a->ctx.rank * a->experts + a->wanted[row]] + a->nth[row];
+            if (at[k] >= a->back_rows || !iris_wait_ge_wave(&a->ctx, a->returned + at[k], turn))
+                return;
+        }
         for (uint32_t i = iris_lane(); i < a->width; i += iris_wave_lanes()) {
             float sum = 0;
             for (uint32_t k = 0; k < WANTED; k++)
-                sum += a->gate[token * WANTED + k] * iris_widen_bf16(rows[(size_t)k * a->width + i]);
+                sum += a->gate[token * WANTED + k] * iris_widen_bf16(a->back[(size_t)at[k] * a->width + i]);
             a->out[(size_t)token * a->width + i] = sum;
         }
     }
@@ -224,9 +249,11 @@ IRIS_KERNEL(moe, moe_args, a, LANES)
     if (iris_workgroup() == 0)
         count(a);
     iris_grid_sync(&a->ctx, &a->grid); /* places are known */
-    dispatch(a);
-    compute(a);
-    combine(a, turn);
+    if (!iris_stopped_wg(&a->ctx)) {   /* else counts are not to be trusted */
+        dispatch(a);
+        compute(a);
+        combine(a, turn);
+    }
     iris_channel_leave_wg(&a->turns, turn, iris_workgroups());
 }
 
@@ -346,7 +373,7 @@ static int check(iris_world *w, const options *o, const moe_args *a, uint32_t tu
     const size_t n = (size_t)a->tokens * a->width;
     float *out = (float *)malloc((n + 1) * sizeof *out), *x = (float *)malloc(a->width * sizeof *x);
     double *y = (double *)malloc(2 * a->width * sizeof *y), worst = 0, all[MOST_RANKS];
-    const uint32_t checked = a->tokens < CHECKED ? a->tokens : CHECKED;
+    const uint32_t checked = a->tokens < CHECKED ? a->tokens : (uint32_t)CHECKED;
     IRIS_TRY(out && x && y ? IRIS_OK : IRIS_ERR_NOMEM);
     IRIS_TRY(iris_memcpy(w, out, a->out, n * sizeof *out));
     for (uint32_t c = 0; c < checked; c++) {
@@ -354,17 +381,15 @@ static int check(iris_world *w, const options *o, const moe_args *a, uint32_t tu
         for (uint32_t i = 0; i < a->width; i++)
             x[i] = token_at(o, iris_rank(w), turn, (size_t)token * a->width + i);
         expect(o, x, y, y + a->width);
-        for (uint32_t i = 0; i < a->width; i++) {
-            const double share = fabs((double)out[(size_t)token * a->width + i] - y[i]) / y[a->width + i];
-            worst = share <= worst ? worst : share; /* also a NaN */
-        }
+        for (uint32_t i = 0; i < a->width; i++)
+            worst = worse(worst, fabs((double)out[(size_t)token * a->width + i] - y[i]) / y[a->width + i]);
     }
     for (size_t i = 0; i < n; i++)
         worst = out[i] - out[i] == 0 ? worst : NAN; /* what nobody has written */
     free(out), free(x), free(y);
     IRIS_TRY(iris_allgather(w, &worst, all, sizeof worst));
     for (int r = 0; r < o->ranks; r++)
-        worst = all[r] <= worst ? worst : all[r];
+        worst = worse(worst, all[r]);
     if (iris_rank(w) == 0)
         printf("launch %u: tokens are %s; largest error: %.2g of what rounding may cause\n", turn + 1,
                worst <= 1 ? "right" : "wrong", worst);
@@ -396,7 +421,7 @@ static int rank_main(iris_world *w, void *arg)
     memset(&a, 0, sizeof a);
     grid.shared_bytes = MOST_EXPERTS * sizeof(float);
     a.ctx = iris_device_ctx(w);
-    a.tokens = tokens_of(o, iris_rank(w)), a.most_tokens = o->tokens;
+    a.tokens = tokens_of(o, iris_rank(w));
     a.experts = o->experts, a.width = o->width, a.inner = o->inner;
     const size_t matrix = (size_t)o->width * o->inner, leave = (size_t)o->tokens * WANTED;
     const size_t come = world * leave + (size_t)BLOCK * (o->experts / world + 1); /* all tokens to one rank */
@@ -409,8 +434,9 @@ static int rank_main(iris_world *w, void *arg)
     a.count = iris_zeros_u32(w, o->experts), a.counts = iris_empty_u32(w, (size_t)world * o->experts);
     a.first = iris_empty_u32(w, o->experts), a.place = iris_empty_u32(w, o->experts);
     a.inbox = iris_zeros_bf16(w, come * o->width), a.back = iris_empty_bf16(w, leave * o->width);
-    a.origin = iris_empty_u32(w, come);
-    a.arrived = iris_signals(w, come / BLOCK + 1), a.returned = iris_signals(w, o->tokens);
+    a.home = iris_empty_u32(w, (size_t)world * o->experts);
+    a.inbox_rows = (uint32_t)come, a.back_rows = (uint32_t)leave;
+    a.arrived = iris_signals(w, come / BLOCK + 1), a.returned = iris_signals(w, leave);
     a.expected = iris_zeros_u64(w, come / BLOCK + 1);
     a.hidden = iris_empty_bf16(w, (size_t)workgroups * BLOCK * o->inner);
     a.result = iris_empty_bf16(w, come * o->width);

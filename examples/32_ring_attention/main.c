@@ -90,9 +90,9 @@ IRIS_DEVICE void attend_to_part(const ring_args *a, uint32_t head, uint32_t grou
     const uint32_t world = (uint32_t)a->ctx.world;
     const iris_gemm_rows own = part_of_rank(a->tokens, world, (uint32_t)a->ctx.rank);
     const iris_gemm_rows theirs = part_of_rank(a->tokens, world, owner_in(a, step));
-    const uint32_t query = group * GROUP, queries = own.count - query < GROUP ? own.count - query : GROUP;
+    const uint32_t query = group * GROUP, queries = at_most(own.count - query, GROUP);
     const size_t rows = (size_t)head * theirs.count * HEAD;
-    const tokens x = {part + rows, part + (size_t)theirs.count * a->heads * HEAD + rows, NULL, 0, 0};
+    const kv_rows x = {part + rows, part + (size_t)theirs.count * a->heads * HEAD + rows, NULL, 0, 0};
     uint32_t end = theirs.count, seen = 0;
     if (a->causal) { /* query h of the group sees the tokens up to its own */
         const uint32_t before = own.first + query + 1;
@@ -120,7 +120,7 @@ IRIS_DEVICE int attend_to_all(const ring_args *a, uint64_t launch, uint32_t work
             iris_signal_add_wg(&a->ctx, a->done + workgroup, 1, (int)owner_in(a, 1));
     }
     for (uint32_t i = workgroup; i < groups * a->heads; i += a->attending) {
-        const uint32_t query = i % groups * GROUP, queries = own - query < GROUP ? own - query : GROUP;
+        const uint32_t query = i % groups * GROUP, queries = at_most(own - query, GROUP);
         for (uint32_t k = iris_wg_lane(); k < queries * HEAD; k += iris_wg_lanes())
             a->out[((size_t)(i / groups) * own + query) * HEAD + k] =
                 a->records[i].sum[k] / a->records[i].weight[k / HEAD];
@@ -207,7 +207,7 @@ static int check(iris_world *w, const options *o, const ring_args *a, uint32_t t
     enum { CHECKED = 12 };
     const iris_gemm_rows own = part_of_rank(o->tokens, (uint32_t)o->ranks, (uint32_t)iris_rank(w));
     const size_t rows = (size_t)own.count * o->heads, n = rows * HEAD;
-    const uint32_t checked = rows < CHECKED ? (uint32_t)rows : CHECKED;
+    const uint32_t checked = rows < CHECKED ? (uint32_t)rows : (uint32_t)CHECKED;
     float *out = (float *)malloc((n + 1) * sizeof *out);
     double *scores = (double *)malloc(o->tokens * sizeof *scores), row[HEAD], worst = 0, all[MOST_RANKS];
     IRIS_TRY(out && scores ? IRIS_OK : IRIS_ERR_NOMEM);
@@ -215,17 +215,15 @@ static int check(iris_world *w, const options *o, const ring_args *a, uint32_t t
     for (uint32_t c = 0; c < checked; c++) {
         const size_t r = checked < 2 ? 0 : (size_t)c * (rows - 1) / (checked - 1);
         expect(o, turn, (uint32_t)(r / own.count), own.first + (uint32_t)(r % own.count), scores, row);
-        for (uint32_t i = 0; i < HEAD; i++) {
-            const double error = fabs((double)out[r * HEAD + i] - row[i]);
-            worst = error <= worst ? worst : error; /* also a NaN */
-        }
+        for (uint32_t i = 0; i < HEAD; i++)
+            worst = worse(worst, fabs((double)out[r * HEAD + i] - row[i]));
     }
     for (size_t i = 0; i < n; i++)
         worst = out[i] - out[i] == 0 ? worst : NAN; /* what nobody has written */
     free(out), free(scores);
     IRIS_TRY(iris_allgather(w, &worst, all, sizeof worst));
     for (int r = 0; r < o->ranks; r++)
-        worst = all[r] <= worst ? worst : all[r];
+        worst = worse(worst, all[r]);
     const int wrong = !(worst <= 3e-5);
     if (iris_rank(w) == 0)
         printf("launch %u: %s; largest error %.1e\n", turn + 1, wrong ? "wrong" : "right", worst);

@@ -31,7 +31,7 @@ static inline void irisi_decimal_point(char *text)
 static inline irisi_decimal irisi_decimal_of(double value, int digits)
 {
     irisi_decimal d;
-    if (__builtin_isfinite(value))
+    if (value >= -1e308 && value <= 1e308) /* neither infinite nor a NaN */
         snprintf(d.text, sizeof d.text, "%.*f", digits, value);
     else
         snprintf(d.text, sizeof d.text, "null");
