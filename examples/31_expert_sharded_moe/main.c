@@ -167,7 +167,7 @@ IRIS_DEVICE void multiply(const iris_bf16 *x, const iris_bf16 *weights, uint32_t
     }
 }
 
-/* Puts a row of an expert's back to where it came from: they are in the order of ranks. Every lane of a wave calls it. */
+/* Puts an expert's row back to where it came from: rows are in the order of ranks. Every lane of a wave calls it. */
 IRIS_DEVICE void put_back(const moe_args *a, uint32_t expert, uint32_t nth, const iris_bf16 *row)
 {
     uint32_t rank = 0;
