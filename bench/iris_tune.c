@@ -9,7 +9,7 @@
  * collective_search.h and gemm_search.h say how. docs/how-to/tune-for-your-machine.md is its manual, and bench/tune.py
  * makes the built-in table of such files.
  */
-#define _GNU_SOURCE 1                 /* unsetenv */
+#define _GNU_SOURCE 1 /* unsetenv */
 #if !defined(IRIST_KERNELS_ELSEWHERE) /* tests/compile: gemm_fused.c has the same */
 #define IRIS_GEMM_ALL_PATTERNS
 #define IRIS_INSTANTIATE_GEMM_ALL_SCATTER_BF16

@@ -2,7 +2,7 @@
 /*
  * model.h: what the examples of parts of models share: a command line of numbers, and a time.
  *
- *   number parse_numbers worse median_us
+ *   number parse_numbers worse launched LAUNCHES median_us
  */
 #ifndef MODEL_H
 #define MODEL_H
@@ -68,6 +68,20 @@ static inline int parse_numbers(int argc, char **argv, const char *does, const n
 
 /* The greater of two errors; a NaN, which is no number, is greater than all and stays. */
 static inline double worse(double a, double b) { return isnan(a) || b <= a ? a : b; }
+
+/* A kernel's arguments and grid, for a function `submit` that LAUNCHES(kernel, their type) defines. */
+typedef struct launched {
+    const void *args;
+    const iris_launch_config *grid;
+} launched;
+
+#define LAUNCHES(kernel, type)                                                                                         \
+    static iris_status submit(iris_world *w, void *arg, iris_stream stream, int turn)                                  \
+    {                                                                                                                  \
+        const launched *x = (const launched *)arg;                                                                     \
+        (void)turn;                                                                                                    \
+        return iris_launch(w, kernel, (const type *)x->args, sizeof(type), x->grid, stream);                           \
+    }
 
 /* Microseconds of what `fn` puts on a stream, over and over, on GPUs from a graph; negative when it fails. */
 static inline double median_us(iris_world *w, iris_bench_fn fn, void *arg)

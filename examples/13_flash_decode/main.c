@@ -266,17 +266,7 @@ static int check(iris_world *w, const options *o, const decode_args *a)
     return wrong || differ != 0;
 }
 
-typedef struct launched {
-    const decode_args *a;
-    const iris_launch_config *grid;
-} launched;
-
-static iris_status submit(iris_world *w, void *arg, iris_stream stream, int turn)
-{
-    const launched *x = (const launched *)arg;
-    (void)turn;
-    return iris_launch(w, decode, x->a, sizeof *x->a, x->grid, stream);
-}
+LAUNCHES(decode, decode_args)
 
 static int rank_main(iris_world *w, void *arg)
 {

@@ -396,17 +396,7 @@ static int check(iris_world *w, const options *o, const moe_args *a, uint32_t tu
     return !(worst <= 1);
 }
 
-typedef struct launched {
-    const moe_args *a;
-    const iris_launch_config *grid;
-} launched;
-
-static iris_status submit(iris_world *w, void *arg, iris_stream stream, int turn)
-{
-    const launched *x = (const launched *)arg;
-    (void)turn;
-    return iris_launch(w, moe, x->a, sizeof *x->a, x->grid, stream);
-}
+LAUNCHES(moe, moe_args)
 
 static int rank_main(iris_world *w, void *arg)
 {

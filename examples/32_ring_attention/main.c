@@ -31,11 +31,6 @@ IRIS_DEVICE uint64_t nth_part(const ring_args *a, uint64_t launch, uint32_t step
     return (launch - 1) * (uint64_t)(a->ctx.world - 1) + step - 1;
 }
 
-IRIS_HOST_DEVICE iris_gemm_rows part_of_rank(uint32_t tokens, uint32_t world, uint32_t rank)
-{
-    return iris_gemm_shard(tokens, world, rank);
-}
-
 /* Whose part a rank attends to in a step: its own, then the left neighbour's, and so on. */
 IRIS_DEVICE uint32_t owner_in(const ring_args *a, uint32_t step)
 {
@@ -45,7 +40,7 @@ IRIS_DEVICE uint32_t owner_in(const ring_args *a, uint32_t step)
 /* Elements of the keys, or of the values, of the longest part. */
 IRIS_DEVICE size_t longest(const ring_args *a)
 {
-    return (size_t)part_of_rank(a->tokens, (uint32_t)a->ctx.world, 0).count * a->heads * HEAD;
+    return (size_t)iris_gemm_shard(a->tokens, (uint32_t)a->ctx.world, 0).count * a->heads * HEAD;
 }
 
 /* Where a part is in a step. */
@@ -64,7 +59,7 @@ IRIS_DEVICE int pass_on(const ring_args *a, uint64_t launch, uint32_t sender)
     const uint32_t world = (uint32_t)a->ctx.world;
     const int left = (int)owner_in(a, 1), right = (a->ctx.rank + 1) % a->ctx.world;
     for (uint32_t step = 0; step < world; step++) {
-        const size_t n = 2 * (size_t)part_of_rank(a->tokens, world, owner_in(a, step)).count * a->heads * HEAD;
+        const size_t n = 2 * (size_t)iris_gemm_shard(a->tokens, world, owner_in(a, step)).count * a->heads * HEAD;
         const size_t first = n * sender / SENDERS, end = n * (sender + 1) / SENDERS;
         if (step > 0 && !iris_wait_ge_wg(&a->ctx, a->arrived + sender, nth_part(a, launch, step) + 1))
             return 0;
@@ -88,8 +83,8 @@ IRIS_DEVICE void attend_to_part(const ring_args *a, uint32_t head, uint32_t grou
                                 attention_shared *m, record *to)
 {
     const uint32_t world = (uint32_t)a->ctx.world;
-    const iris_gemm_rows own = part_of_rank(a->tokens, world, (uint32_t)a->ctx.rank);
-    const iris_gemm_rows theirs = part_of_rank(a->tokens, world, owner_in(a, step));
+    const iris_gemm_rows own = iris_gemm_shard(a->tokens, world, (uint32_t)a->ctx.rank);
+    const iris_gemm_rows theirs = iris_gemm_shard(a->tokens, world, owner_in(a, step));
     const uint32_t query = group * GROUP, queries = at_most(own.count - query, GROUP);
     const size_t rows = (size_t)head * theirs.count * HEAD;
     const kv_rows x = {part + rows, part + (size_t)theirs.count * a->heads * HEAD + rows, NULL, 0, 0};
@@ -108,7 +103,7 @@ IRIS_DEVICE int attend_to_all(const ring_args *a, uint64_t launch, uint32_t work
 {
     attention_shared *m = (attention_shared *)iris_shared();
     const uint32_t world = (uint32_t)a->ctx.world;
-    const uint32_t own = part_of_rank(a->tokens, world, (uint32_t)a->ctx.rank).count,
+    const uint32_t own = iris_gemm_shard(a->tokens, world, (uint32_t)a->ctx.rank).count,
                    groups = (own + GROUP - 1) / GROUP;
     for (uint32_t step = 0; step < world; step++) {
         const iris_bf16 *part = part_in(a, launch, step);
@@ -158,7 +153,7 @@ static float element(const options *o, uint32_t what, uint32_t turn, uint32_t he
 /* This rank's queries, keys and values. */
 static iris_status fill(iris_world *w, const options *o, const ring_args *a, uint32_t turn)
 {
-    const iris_gemm_rows own = part_of_rank(o->tokens, (uint32_t)o->ranks, (uint32_t)iris_rank(w));
+    const iris_gemm_rows own = iris_gemm_shard(o->tokens, (uint32_t)o->ranks, (uint32_t)iris_rank(w));
     const size_t n = (size_t)own.count * o->heads * HEAD;
     float *q = (float *)malloc((n + 1) * sizeof *q);
     iris_bf16 *kv = (iris_bf16 *)malloc((2 * n + 1) * sizeof *kv);
@@ -205,7 +200,7 @@ static void expect(const options *o, uint32_t turn, uint32_t head, uint32_t toke
 static int check(iris_world *w, const options *o, const ring_args *a, uint32_t turn)
 {
     enum { CHECKED = 12 };
-    const iris_gemm_rows own = part_of_rank(o->tokens, (uint32_t)o->ranks, (uint32_t)iris_rank(w));
+    const iris_gemm_rows own = iris_gemm_shard(o->tokens, (uint32_t)o->ranks, (uint32_t)iris_rank(w));
     const size_t rows = (size_t)own.count * o->heads, n = rows * HEAD;
     const uint32_t checked = rows < CHECKED ? (uint32_t)rows : (uint32_t)CHECKED;
     float *out = (float *)malloc((n + 1) * sizeof *out);
@@ -230,17 +225,7 @@ static int check(iris_world *w, const options *o, const ring_args *a, uint32_t t
     return wrong;
 }
 
-typedef struct launched {
-    const ring_args *a;
-    const iris_launch_config *grid;
-} launched;
-
-static iris_status submit(iris_world *w, void *arg, iris_stream stream, int turn)
-{
-    const launched *x = (const launched *)arg;
-    (void)turn;
-    return iris_launch(w, ring, x->a, sizeof *x->a, x->grid, stream);
-}
+LAUNCHES(ring, ring_args)
 
 /* Workgroups on every rank: the most that the rank with the fewest has room for. */
 static int workgroups_of(iris_world *w, uint32_t *workgroups)
@@ -259,7 +244,7 @@ static int rank_main(iris_world *w, void *arg)
 {
     const options *o = (const options *)arg;
     const uint32_t world = (uint32_t)iris_world_size(w);
-    const size_t rows = (size_t)part_of_rank(o->tokens, world, 0).count * o->heads;
+    const size_t rows = (size_t)iris_gemm_shard(o->tokens, world, 0).count * o->heads;
     uint32_t workgroups = 0;
     ring_args a;
     memset(&a, 0, sizeof a);

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <iris/bench.h>
+#include <limits>
 #include <string>
 #include <unistd.h>
 
@@ -227,6 +228,8 @@ static void refusals(irist_rank *t)
     iris_bench_result r;
     std::memset(&zero, 0, sizeof zero);
     o = zero, o.repeats = -1, refused(t, &o, IRIS_ERR_ARGUMENT, "repeats is -1; give 1 to 4096, or 0 for 20");
+    irist_check(t, iris_bench(t->world, nullptr, submit_work, nullptr, nullptr, nullptr) == IRIS_ERR_ARGUMENT,
+                "a null result is taken");
     o = zero, o.repeats = 4097, refused(t, &o, IRIS_ERR_ARGUMENT, "repeats is 4097");
     o = zero, o.warmup = -2, refused(t, &o, IRIS_ERR_ARGUMENT, "warmup is less than -1");
     o = zero, o.hold_us = -2, refused(t, &o, IRIS_ERR_ARGUMENT, "hold_us is less than -1");
@@ -429,6 +432,11 @@ static std::string file(const std::string &name)
 
 TEST_CASE("a text in a file is one that JSON takes", "[bench]")
 {
+    const double none = std::numeric_limits<double>::infinity();
+    CHECK(std::string(irisi_decimal_of(none, 3).text) == "null");
+    CHECK(std::string(irisi_decimal_of(-none, 3).text) == "null");
+    CHECK(std::string(irisi_decimal_of(none - none, 3).text) == "null");
+    CHECK(std::string(irisi_decimal_of(-1.25, 1).text) == "-1.2");
     const struct {
         const char *text, *said;
     } texts[] = {{"", "\"\""},

@@ -22,11 +22,11 @@ static const char *irisi_bare(const char *text); /* init.c */
 /* The state of a world's traces. */
 typedef struct irisi_tracer {
     uint32_t rings, capacity;
-    char *memory;         /* the rings, in the heap; null: there is no trace */
-    iris_signal *signals; /* [0]: rank 0 asks; [r]: rank r answers */
+    char *memory;               /* the rings, in the heap; null: there is no trace */
+    iris_signal *signals;       /* [0]: rank 0 asks; [r]: rank r answers */
     irisi_clock_sample *samples;
     irisi_clock_fit (*fits)[2]; /* of every rank */
-    uint32_t rounds;            /* asked so far: signals count up */
+    uint32_t rounds; /* asked so far: signals count up */
     int on;
     irisi_trace_range ranges[IRIS_TRACE_NAMES];
 } irisi_tracer;
@@ -278,7 +278,8 @@ static iris_status irisi_trace_save(iris_world *w, const char *path, irisi_trace
     char device[200];
     snprintf(device, sizeof device, "%s (%s)", w->dev.name, w->dev.arch);
     const uint32_t shift = strncmp(w->dev.arch, "gfx", 3) == 0 ? 8 : 0;
-    irisi_trace_log log = {first, n, ranks, (double)w->dev.clock_hz / 1e6, shift, device, w->tracer->ranges};
+    irisi_trace_log log = {first, n, ranks, (double)w->dev.clock_hz / 1e6, shift,
+                           device, w->tracer->ranges};
     unsigned long long events = 0, lost = 0;
     for (int i = 0; i < n; i++) {
         memcpy(ranks[i].fits, w->tracer->fits[first + i], sizeof ranks[i].fits);
@@ -388,7 +389,7 @@ static int irisi_trace_span(const irisi_tracer *t, const iris_trace_event *e)
     if (e->kind == IRIS_TRACE_RANGE)
         return e->id < IRIS_TRACE_NAMES ? t->ranges[e->id].span : IRIS_TRACE_NO_SPAN;
     return e->kind == IRIS_TRACE_GEMM_COMPUTE || e->kind == IRIS_TRACE_GEMM_STAGE ? IRIS_SPAN_COMPUTE
-                                                                                  : IRIS_SPAN_COMMUNICATE;
+                                                                                 : IRIS_SPAN_COMMUNICATE;
 }
 
 iris_status iris_trace_overlap(iris_world *w, iris_overlap *result, uint64_t *lost)

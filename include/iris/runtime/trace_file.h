@@ -79,11 +79,11 @@ typedef struct irisi_trace_range {
 } irisi_trace_range;
 
 typedef struct irisi_trace_log {
-    int first, ranks;       /* the number of the first rank; how many there are */
-    irisi_trace_rank *of;   /* each rank's */
-    double ticks_us;        /* ticks of iris_clock in a microsecond */
-    uint32_t chiplet_shift; /* a compute unit's number without its chiplet's: so many bits; 0: no chiplets */
-    const char *device;     /* what the ranks run on */
+    int first, ranks;            /* the number of the first rank; how many there are */
+    irisi_trace_rank *of;        /* each rank's */
+    double ticks_us;             /* ticks of iris_clock in a microsecond */
+    uint32_t chiplet_shift;      /* a compute unit's number without its chiplet's: so many bits; 0: no chiplets */
+    const char *device;          /* what the ranks run on */
     const irisi_trace_range *ranges;
 } irisi_trace_log;
 
@@ -104,10 +104,9 @@ static inline size_t irisi_trace_keep(iris_trace_event *to, const iris_trace_eve
 }
 
 static const char *const irisi_trace_names[IRIS_TRACE_KINDS] = {
-    "load",       "store",      "get",         "put",         "copy",       "atomic_fetch", "atomic_set",
-    "atomic_add", "atomic_sub", "atomic_cas",  "atomic_xchg", "atomic_xor", "atomic_or",    "atomic_and",
-    "atomic_min", "atomic_max", "signal",      "wait",        "barrier",    "collective",   "gemm_compute",
-    "gemm_stage", "gemm_send",  "gemm_reduce", "range"};
+    "load", "store", "get", "put", "copy", "atomic_fetch", "atomic_set", "atomic_add", "atomic_sub", "atomic_cas",
+    "atomic_xchg", "atomic_xor", "atomic_or", "atomic_and", "atomic_min", "atomic_max", "signal", "wait", "barrier",
+    "collective", "gemm_compute", "gemm_stage", "gemm_send", "gemm_reduce", "range"};
 
 /* 1: bytes between this rank and others are under way while it lasts. */
 static int irisi_trace_moves(const iris_trace_event *e, int rank)
@@ -433,7 +432,8 @@ static int irisi_trace_print_flight(const irisi_trace_out *o, int rank)
     for (size_t i = 0; i < n; i++) {
         now += steps[i].bytes;
         if (i + 1 == n || steps[i + 1].us > steps[i].us)
-            fprintf(o->f, "{\"ph\":\"C\",\"name\":\"in-flight\",\"pid\":%d,\"ts\":%s,\"args\":{\"bytes\":%lld}},\n",
+            fprintf(o->f,
+                    "{\"ph\":\"C\",\"name\":\"in-flight\",\"pid\":%d,\"ts\":%s,\"args\":{\"bytes\":%lld}},\n",
                     o->log->first + rank, irisi_trace_printed(steps[i].us).text, (long long)now);
     }
     free(steps);

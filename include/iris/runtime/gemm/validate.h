@@ -285,13 +285,13 @@ static iris_status irisi_gemm_no_types(iris_world *w, iris_dtype in, iris_dtype 
 #define IRISI_GEMM_TYPES_NAME(name, NAME, IN, OUT, BIAS) " " #name
     const int open = out == IRIS_DTYPE_NONE;
     if (iris_dtype_bytes(in) == 0)
-        return irisi_fail(
-            w, IRIS_ERR_UNSUPPORTED,
-            "iris_gemm_prepare: dtype is %d, %s; there are GEMM kernels for:" IRIS_EACH_GEMM(IRISI_GEMM_TYPES_NAME),
-            (int)in, in != IRIS_DTYPE_NONE ? "which does not exist" : "as if it was never set");
+        return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
+                          "iris_gemm_prepare: dtype is %d, %s; there are GEMM kernels for:"
+                          IRIS_EACH_GEMM(IRISI_GEMM_TYPES_NAME),
+                          (int)in, in != IRIS_DTYPE_NONE ? "which does not exist" : "as if it was never set");
     return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
-                      "iris_gemm_prepare: there is no GEMM kernel for %s%s%s; there are, for A and B or for them and "
-                      "C:" IRIS_EACH_GEMM(IRISI_GEMM_TYPES_NAME),
+                      "iris_gemm_prepare: there is no GEMM kernel for %s%s%s; there are, for A and B or for them and C:"
+                      IRIS_EACH_GEMM(IRISI_GEMM_TYPES_NAME),
                       iris_dtype_name(in), open ? "" : " with C in ", open ? "" : iris_dtype_name(out));
 #undef IRISI_GEMM_TYPES_NAME
 }
@@ -382,7 +382,8 @@ static iris_status irisi_gemm_check_norm(iris_world *w, iris_gemm_op op, iris_dt
         const int normalizes = g->out != NULL || g->ldout || g->weight != NULL || g->epsilon != 0;
         if (!quantizes && !normalizes && !g->sequence_parallel)
             return IRIS_OK;
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: %s for all_reduce_rmsnorm; %s has no norm",
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: %s for all_reduce_rmsnorm; %s has no norm",
                           quantizes    ? "quant_out, ldquant_out, scale_out and quant_dtype are"
                           : normalizes ? "out, ldout, weight and epsilon are"
                                        : "sequence_parallel is",
@@ -393,11 +394,12 @@ static iris_status irisi_gemm_check_norm(iris_world *w, iris_gemm_op op, iris_dt
                           "iris_gemm_prepare: quant_dtype is %s (%d); norms are quantised to f8e4m3 or f8e4m3fnuz",
                           iris_dtype_name(g->quant_dtype), (int)g->quant_dtype);
     if (c != IRIS_F16 && c != IRIS_BF16 && c != IRIS_F32)
-        return irisi_fail(w, IRIS_ERR_UNSUPPORTED, "iris_gemm_prepare: %s is for a C of f16, bf16 or f32, not of %s",
-                          irisi_gemm_op_names[op], iris_dtype_name(c));
+        return irisi_fail(w, IRIS_ERR_UNSUPPORTED,
+                          "iris_gemm_prepare: %s is for a C of f16, bf16 or f32, not of %s", irisi_gemm_op_names[op],
+                          iris_dtype_name(c));
     if (irisi_nan_f32(g->epsilon) || g->epsilon < 0 || g->epsilon > 1e30f)
-        return irisi_fail(w, IRIS_ERR_ARGUMENT, "iris_gemm_prepare: epsilon is %g; it must be from 0 to 1e30",
-                          (double)g->epsilon);
+        return irisi_fail(w, IRIS_ERR_ARGUMENT,
+                          "iris_gemm_prepare: epsilon is %g; it must be from 0 to 1e30", (double)g->epsilon);
     return IRIS_OK;
 }
 
@@ -602,16 +604,16 @@ static iris_status irisi_gemm_check_quant(iris_world *w, const iris_gemm_plan *p
     if (p->norm.scale_out == NULL)
         return irisi_fail(w, IRIS_ERR_ARGUMENT,
                           "iris_gemm_prepare: scale_out is a null pointer; quant_out needs %u floats there", p->m);
-    iris_status s =
-        irisi_gemm_check_matrix(w, "quant_out", p->norm.quant_out, p->m, p->n, (int64_t)p->norm.ldquant_out, 1);
+    iris_status s = irisi_gemm_check_matrix(w, "quant_out", p->norm.quant_out, p->m, p->n,
+                                            (int64_t)p->norm.ldquant_out, 1);
     if (s == IRIS_OK)
         s = irisi_gemm_check_vector(w, "scale_out", p->norm.scale_out, sizeof *p->norm.scale_out);
     if (s == IRIS_OK)
         s = irisi_gemm_check_symmetric(w, "quant_out", p->norm.quant_out,
                                        irisi_gemm_span_of_all(p, p->norm.ldquant_out, 1));
-    return s != IRIS_OK
-               ? s
-               : irisi_gemm_check_symmetric(w, "scale_out", p->norm.scale_out, p->m * sizeof *p->norm.scale_out);
+    return s != IRIS_OK ? s
+                        : irisi_gemm_check_symmetric(w, "scale_out", p->norm.scale_out,
+                                                     p->m * sizeof *p->norm.scale_out);
 }
 
 /* Checks the matrix of norms and the weight, where the operation has them. */
@@ -685,8 +687,9 @@ static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan
     const int64_t b_rows = p->operands.b_transposed ? p->several.columns : p->k;
     const int64_t b_cols = p->operands.b_transposed ? p->k : p->several.columns;
     const uint32_t rows = irisi_gemm_own_c_rows(p), columns = irisi_gemm_own_c_columns(p);
-    iris_status s = irisi_gemm_check_matrix(w, "a", p->operands.a, irisi_gemm_own_a_rows(p),
-                                            irisi_gemm_own_a_columns(p), (int64_t)p->operands.lda, p->operands.element);
+    iris_status s =
+        irisi_gemm_check_matrix(w, "a", p->operands.a, irisi_gemm_own_a_rows(p), irisi_gemm_own_a_columns(p),
+                                (int64_t)p->operands.lda, p->operands.element);
     if (s == IRIS_OK)
         s = irisi_gemm_check_matrix(w, "b", p->operands.b, b_rows, b_cols, (int64_t)p->operands.ldb,
                                     p->operands.element);
@@ -716,8 +719,8 @@ static iris_status irisi_gemm_check_operands(iris_world *w, const iris_gemm_plan
     if (s != IRIS_OK)
         return s;
     if (irisi_gemm_c_on_all(p) && stores)
-        s = irisi_gemm_check_symmetric(w, "c", p->operands.c,
-                                       irisi_gemm_span(p->m, columns, (int64_t)p->operands.ldc, p->operands.c_element));
+        s = irisi_gemm_check_symmetric(
+            w, "c", p->operands.c, irisi_gemm_span(p->m, columns, (int64_t)p->operands.ldc, p->operands.c_element));
     if (s == IRIS_OK)
         s = irisi_gemm_check_out(w, p, g);
     return s == IRIS_OK ? irisi_gemm_check_apart(w, p) : s;
